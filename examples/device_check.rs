@@ -1,5 +1,6 @@
-//! Does a device do every operation right? Runs each once at a small size on every device of a backend, compares the
-//! result with the reference, and says which library or kernel did it; then every collective over all devices of it.
+//! Does a device do every operation right? Runs each once at a small size on every device of a
+//! backend, compares the result with the reference, and says which library or kernel did it; then
+//! every collective over all devices of it.
 //!
 //! `cargo run --example device_check -- rocm` ends with 1 when anything is wrong.
 #![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
@@ -7,12 +8,14 @@
 use std::process::ExitCode;
 
 use rsb_device::operation::{
-    Attention, Collective, CollectiveKind, CollectiveLauncher, Convolution, Elementwise, ElementwiseOp, Epilogue,
-    Gather, Gemm, HostMemory, Launch, LaunchMode, MemoryStream, Normalize, NormalizeOp, OutputWidth, PeakArithmetic,
-    Placement, PointerChase, QuantizedProduct, Rearrange, Reduce, ReduceOp, Stores, StreamPattern, Transfer,
-    TransferDirection,
+    Attention, Collective, CollectiveKind, CollectiveLauncher, Convolution, Elementwise,
+    ElementwiseOp, Epilogue, Gather, Gemm, HostMemory, Launch, LaunchMode, MemoryStream, Normalize,
+    NormalizeOp, OutputWidth, PeakArithmetic, Placement, PointerChase, QuantizedProduct, Rearrange,
+    Reduce, ReduceOp, Stores, StreamPattern, Transfer, TransferDirection,
 };
-use rsb_device::{Buffer, Device, DeviceError, Operation, Options, Role, child, convert, reference};
+use rsb_device::{
+    Buffer, Device, DeviceError, Operation, Options, Role, child, convert, reference,
+};
 use rsb_engine::backends::registry;
 use rsb_model::Dtype;
 
@@ -69,7 +72,9 @@ fn check_device(device: &dyn Device, only: &str) -> usize {
             continue;
         }
         match run(device, &operation, &options) {
-            Ok((provider, error, ns)) => println!("ok {described} by {provider}: error {error:.1e}, {ns:.0} ns"),
+            Ok((provider, error, ns)) => {
+                println!("ok {described} by {provider}: error {error:.1e}, {ns:.0} ns");
+            }
             Err(DeviceError::Unsupported(reason)) => println!("-- {described}: {reason}"),
             Err(DeviceError::Failed(reason)) => {
                 wrong += 1;
@@ -86,8 +91,8 @@ fn check_device(device: &dyn Device, only: &str) -> usize {
     wrong
 }
 
-/// Every collective over this device and its peers by the backend's library; how many were wrong. The first device asks
-/// for all of them.
+/// Every collective over this device and its peers by the backend's library; how many were wrong.
+/// The first device asks for all of them.
 fn check_collectives(device: &dyn Device) -> usize {
     let peers = device.peers();
     if device.info().device.index != 0 || peers.is_empty() {
@@ -98,8 +103,9 @@ fn check_collectives(device: &dyn Device) -> usize {
         );
         return 0;
     }
-    let opened: Result<Vec<&dyn Device>, DeviceError> =
-        std::iter::once(Ok(device)).chain(peers.into_iter().map(|index| device.peer(index))).collect();
+    let opened: Result<Vec<&dyn Device>, DeviceError> = std::iter::once(Ok(device))
+        .chain(peers.into_iter().map(|index| device.peer(index)))
+        .collect();
     let devices = match opened {
         Ok(devices) => devices,
         Err(error) => {
@@ -109,8 +115,9 @@ fn check_collectives(device: &dyn Device) -> usize {
     };
     let mut wrong = 0;
     for &kind in CollectiveKind::ALL {
-        let placements =
-            Placement::ALL.iter().filter(|&&place| place == Placement::OutOfPlace || kind.can_be_in_place());
+        let placements = Placement::ALL
+            .iter()
+            .filter(|&&place| place == Placement::OutOfPlace || kind.can_be_in_place());
         for (dtype, &placement) in placements.flat_map(|place| FLOATS.map(|dtype| (dtype, place))) {
             let plain = Collective::of_bytes(kind, dtype, dtype.bytes(1001), devices.len() as u64);
             for &launcher in CollectiveLauncher::ALL {
@@ -140,9 +147,18 @@ fn collective(devices: &[&dyn Device], call: &Collective) -> Result<String, Devi
     let mut pairs = Vec::new();
     for (rank, device) in (0..).zip(devices) {
         let room = |elements| device.allocate(call.dtype.bytes(elements));
-        let from = room(if call.placement == Placement::InPlace { call.elements } else { call.elements_sent() })?;
-        let to = if call.placement == Placement::InPlace { from.clone() } else { room(call.elements_received())? };
-        let values: Vec<f64> = (0..call.elements_sent()).map(|element| sent_value(rank, element)).collect();
+        let from = room(if call.placement == Placement::InPlace {
+            call.elements
+        } else {
+            call.elements_sent()
+        })?;
+        let to = if call.placement == Placement::InPlace {
+            from.clone()
+        } else {
+            room(call.elements_received())?
+        };
+        let values: Vec<f64> =
+            (0..call.elements_sent()).map(|element| sent_value(rank, element)).collect();
         let at = call.dtype.bytes(call.places(rank)[0]);
         device.write(&from, at, &convert::encode(call.dtype, &values))?;
         pairs.push((from, to));
@@ -156,7 +172,11 @@ fn collective(devices: &[&dyn Device], call: &Collective) -> Result<String, Devi
     for ((rank, device), (_, to)) in (0..).zip(devices).zip(&pairs) {
         for part in call.parts(rank) {
             let mut bytes = vec![0; call.dtype.bytes(part.elements) as usize];
-            device.read(to, call.dtype.bytes(call.places(rank)[1] + part.received_at), &mut bytes)?;
+            device.read(
+                to,
+                call.dtype.bytes(call.places(rank)[1] + part.received_at),
+                &mut bytes,
+            )?;
             for (element, found) in (part.sent_at..).zip(convert::decode(call.dtype, &bytes)) {
                 let all = || (0..call.devices).map(|from| sent_value(from, element)).sum();
                 let right: f64 = part.from.map_or_else(all, |from| sent_value(from, element));
@@ -173,7 +193,11 @@ fn collective(devices: &[&dyn Device], call: &Collective) -> Result<String, Devi
 }
 
 fn collective_error(why: String) -> DeviceError {
-    DeviceError::Failed(rsb_model::Reason::new("collective", why, "suspect copies between the GPUs"))
+    DeviceError::Failed(rsb_model::Reason::new(
+        "collective",
+        why,
+        "suspect copies between the GPUs",
+    ))
 }
 
 fn describe(operation: &Operation, options: &Options) -> String {
@@ -182,10 +206,16 @@ fn describe(operation: &Operation, options: &Options) -> String {
     format!("{}{dtype}{provider} {operation:?}", operation.name())
 }
 
-/// Two launches, as timing does; the second must leave the result right where it depends on the inputs alone.
-fn run(device: &dyn Device, operation: &Operation, options: &Options) -> Result<(String, f64, f64), DeviceError> {
+/// Two launches, as timing does; the second must leave the result right where it depends on the
+/// inputs alone.
+fn run(
+    device: &dyn Device,
+    operation: &Operation,
+    options: &Options,
+) -> Result<(String, f64, f64), DeviceError> {
     let specs = operation.buffers();
-    let buffers: Vec<Buffer> = specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
+    let buffers: Vec<Buffer> =
+        specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
     reference::fill(device, operation, &buffers, SEED)?;
     let mut kernel = device.prepare(operation, options, &buffers)?;
     let mut stream = device.stream()?;
@@ -233,7 +263,9 @@ fn check_rest(device: &dyn Device) -> bool {
     println!("bytes less free by {HELD} allocated: {held:?}");
     let triad = stream(StreamPattern::Triad, Dtype::F32, 1 << 16, Stores::Temporal);
     match device.occupancy(&triad, &Options { block_size: Some(512), ..Options::default() }) {
-        Ok(occupancy) => println!("occupancy of triad: {occupancy:?}, {:.0} %", occupancy.percent()),
+        Ok(occupancy) => {
+            println!("occupancy of triad: {occupancy:?}, {:.0} %", occupancy.percent());
+        }
         Err(error) => println!("occupancy: {error}"),
     }
     let flushed = device.flush_caches();
@@ -256,35 +288,75 @@ fn cases() -> Vec<(Operation, Options)> {
             }
         }
         all.extend(
-            ElementwiseOp::ALL.iter().map(|&op| Operation::Elementwise(Elementwise { op, dtype, elements: 3001 })),
+            ElementwiseOp::ALL
+                .iter()
+                .map(|&op| Operation::Elementwise(Elementwise { op, dtype, elements: 3001 })),
         );
-        all.extend(ReduceOp::ALL.iter().map(|&op| Operation::Reduce(Reduce { op, dtype, elements: 20_011 })));
         all.extend(
-            NormalizeOp::ALL.iter().map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 7, columns: 301 })),
+            ReduceOp::ALL
+                .iter()
+                .map(|&op| Operation::Reduce(Reduce { op, dtype, elements: 20_011 })),
+        );
+        all.extend(
+            NormalizeOp::ALL
+                .iter()
+                .map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 7, columns: 301 })),
         );
         all.push(Operation::Convolution(convolution(dtype)));
         // Of one query, of a few tiles of 16 and 32, and of the longest heads.
         for (queries, head_dim, causal) in [(1, 64, false), (70, 40, true), (33, 128, false)] {
             let (batch, heads, kv_heads, positions, capacity) = (2, 6, 3, 300, 310);
-            let op = Attention { dtype, batch, heads, kv_heads, head_dim, queries, positions, capacity, causal };
+            let op = Attention {
+                dtype,
+                batch,
+                heads,
+                kv_heads,
+                head_dim,
+                queries,
+                positions,
+                capacity,
+                causal,
+            };
             all.push(Operation::Attention(op));
         }
         all.extend(quantized_products(dtype));
         all.push(Operation::Gather(Gather { dtype, of: 9, rows: 5, width: 8 }));
         for rotary in [false, true] {
-            let cache = Rearrange { dtype, batch: 2, rows: 5, columns: 3, width: 8, capacity: 11, position: 4, rotary };
+            let cache = Rearrange {
+                dtype,
+                batch: 2,
+                rows: 5,
+                columns: 3,
+                width: 8,
+                capacity: 11,
+                position: 4,
+                rotary,
+            };
             all.push(Operation::Rearrange(cache));
         }
     }
     for dtype in [Dtype::I8, Dtype::I4] {
-        let of_numbers = |&op: &ElementwiseOp| Operation::Elementwise(Elementwise { op, dtype, elements: 3001 });
+        let of_numbers =
+            |&op: &ElementwiseOp| Operation::Elementwise(Elementwise { op, dtype, elements: 3001 });
         all.extend([ElementwiseOp::Add, ElementwiseOp::Relu].iter().map(of_numbers));
-        all.extend(ReduceOp::ALL.iter().map(|&op| Operation::Reduce(Reduce { op, dtype, elements: 20_011 })));
+        all.extend(
+            ReduceOp::ALL
+                .iter()
+                .map(|&op| Operation::Reduce(Reduce { op, dtype, elements: 20_011 })),
+        );
     }
     for dtype in Dtype::ALL {
-        all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: 64 * PeakArithmetic::UNIT }));
+        all.push(Operation::PeakArithmetic(PeakArithmetic {
+            dtype,
+            operations: 64 * PeakArithmetic::UNIT,
+        }));
     }
-    all.push(Operation::PointerChase(PointerChase { nodes: 500, line_bytes: 128, accesses: 700, seed: SEED }));
+    all.push(Operation::PointerChase(PointerChase {
+        nodes: 500,
+        line_bytes: 128,
+        accesses: 700,
+        seed: SEED,
+    }));
     for &direction in TransferDirection::ALL {
         for &host_memory in HostMemory::ALL {
             all.push(Operation::Transfer(Transfer { direction, host_memory, bytes: 40_000 }));
@@ -319,7 +391,9 @@ fn quantized_products(dtype: Dtype) -> impl Iterator<Item = Operation> {
     let sizes = [(1, 76, 4096, 128), (3, 18, 160, 128), (16, 70, 224, 64), (70, 130, 320, 128)];
     let both = [Dtype::I8, Dtype::I4].into_iter();
     both.flat_map(move |weights| {
-        sizes.map(|(m, n, k, group)| Operation::Quantized(QuantizedProduct { dtype, weights, m, n, k, group }))
+        sizes.map(|(m, n, k, group)| {
+            Operation::Quantized(QuantizedProduct { dtype, weights, m, n, k, group })
+        })
     })
 }
 
@@ -341,10 +415,19 @@ fn products() -> Vec<(Operation, Options)> {
     let mut all = Vec::new();
     for dtype in FLOATS {
         for provider in LIBRARIES {
-            for (transpose_a, transpose_b) in [(false, false), (true, false), (false, true), (true, true)] {
-                let gemm = Gemm { batch: 2, transpose_a, transpose_b, alpha: 0.5, ..Gemm::new(dtype, 70, 45, 33) };
+            for (transpose_a, transpose_b) in
+                [(false, false), (true, false), (false, true), (true, true)]
+            {
+                let gemm = Gemm {
+                    batch: 2,
+                    transpose_a,
+                    transpose_b,
+                    alpha: 0.5,
+                    ..Gemm::new(dtype, 70, 45, 33)
+                };
                 all.extend(
-                    [None, Some(1600)].map(|stride_b| (Operation::Gemm(Gemm { stride_b, ..gemm }), by(provider))),
+                    [None, Some(1600)]
+                        .map(|stride_b| (Operation::Gemm(Gemm { stride_b, ..gemm }), by(provider))),
                 );
             }
             let beta = Gemm { beta: 0.25, ..Gemm::new(dtype, 64, 64, 16) };
@@ -353,14 +436,19 @@ fn products() -> Vec<(Operation, Options)> {
     }
     for provider in ["rocblas", "cublas", "native"] {
         for transpose_b in [false, true] {
-            let narrow =
-                Gemm { stored: OutputWidth::AsInputs, beta: 0.5, transpose_b, ..Gemm::new(Dtype::Bf16, 70, 45, 33) };
+            let narrow = Gemm {
+                stored: OutputWidth::AsInputs,
+                beta: 0.5,
+                transpose_b,
+                ..Gemm::new(Dtype::Bf16, 70, 45, 33)
+            };
             all.push((Operation::Gemm(narrow), by(provider)));
         }
     }
     for provider in LIBRARIES {
         for (transpose_a, transpose_b) in [(false, false), (true, true)] {
-            let gemm = Gemm { batch: 2, transpose_a, transpose_b, ..Gemm::new(Dtype::I8, 72, 48, 36) };
+            let gemm =
+                Gemm { batch: 2, transpose_a, transpose_b, ..Gemm::new(Dtype::I8, 72, 48, 36) };
             all.push((Operation::Gemm(gemm), by(provider)));
         }
     }
@@ -368,7 +456,8 @@ fn products() -> Vec<(Operation, Options)> {
     all
 }
 
-/// Every type, epilogue and way to choose an algorithm of hipBLASLt and cuBLASLt, with B stored as layers have it; and xf32.
+/// Every type, epilogue and way to choose an algorithm of hipBLASLt and cuBLASLt, with B stored as
+/// layers have it; and xf32.
 fn light_products() -> impl Iterator<Item = (Operation, Options)> {
     let types = [Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8];
     let of = |dtype| Gemm { batch: 2, transpose_b: true, ..Gemm::new(dtype, 64, 48, 96) };
@@ -377,12 +466,16 @@ fn light_products() -> impl Iterator<Item = (Operation, Options)> {
         both.map(|options| (Operation::Gemm(gemm), options))
     };
     let apart = move |dtype| Gemm { stride_b: Some(5000), ..of(dtype) };
-    let plain =
-        types.into_iter().flat_map(move |dtype| [of(dtype), apart(dtype)]).flat_map(move |gemm| with(gemm, None));
-    let rest = Epilogue::ALL
-        .iter()
-        .flat_map(move |&epilogue| with(Gemm { epilogue, stored: OutputWidth::AsInputs, ..of(Dtype::Bf16) }, Some(8)));
-    plain.chain(rest).chain(["rocblas", "cublas"].map(move |provider| (Operation::Gemm(of(Dtype::Tf32)), by(provider))))
+    let plain = types
+        .into_iter()
+        .flat_map(move |dtype| [of(dtype), apart(dtype)])
+        .flat_map(move |gemm| with(gemm, None));
+    let rest = Epilogue::ALL.iter().flat_map(move |&epilogue| {
+        with(Gemm { epilogue, stored: OutputWidth::AsInputs, ..of(Dtype::Bf16) }, Some(8))
+    });
+    plain.chain(rest).chain(
+        ["rocblas", "cublas"].map(move |provider| (Operation::Gemm(of(Dtype::Tf32)), by(provider))),
+    )
 }
 
 fn by(provider: &str) -> Options {

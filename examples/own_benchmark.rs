@@ -1,5 +1,5 @@
-//! A benchmark of one's own: `cargo run --release --example own_benchmark -- run`. docs/extending.md explains it, and
-//! `tests/extending.rs` follows it.
+//! A benchmark of one's own: `cargo run --release --example own_benchmark -- run`.
+//! docs/extending.md explains it, and `tests/extending.rs` follows it.
 
 use rusty_stack_bench::custom::{self, Benchmark};
 

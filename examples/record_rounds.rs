@@ -1,8 +1,9 @@
 //! Records rounds of pairs of fresh processes of two programs, for `cargo xtask gate-study`.
 //!
-//! `cargo run --release --example record_rounds -- DIR FIRST SECOND ROUNDS BUSY` measures every case of the quick suite
-//! once in each round, interleaved, and writes each round as a file of its own into DIR, so that a recording may take
-//! several sittings: it goes on after the last round that is there. BUSY threads do arithmetic and copies all the while.
+//! `cargo run --release --example record_rounds -- DIR FIRST SECOND ROUNDS BUSY` measures every
+//! case of the quick suite once in each round, interleaved, and writes each round as a file of its
+//! own into DIR, so that a recording may take several sittings: it goes on after the last round
+//! that is there. BUSY threads do arithmetic and copies all the while.
 #![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
 
 use std::path::{Path, PathBuf};
@@ -13,7 +14,9 @@ use anyhow::{Context, Result, bail};
 use rsb_engine::WorkerCommand;
 use rsb_engine::measure::{self, Count, Settings};
 use rsb_engine::plan::{self, Machine, Selection};
-use rsb_model::{BackendId, BenchmarkResult, Case, Environment, Profile, Run, RunId, Suite, Timestamp};
+use rsb_model::{
+    BackendId, BenchmarkResult, Case, Environment, Profile, Run, RunId, Suite, Timestamp,
+};
 use serde_json::json;
 
 /// A case whose pair takes longer in the first round is not recorded.
@@ -49,16 +52,26 @@ fn record(arguments: &[String]) -> Result<()> {
     for round in (1..).filter(|round| !file(&dir, *round).exists()).take(rounds as usize) {
         let cases = cases(&dir, &machine)?;
         let began = Instant::now();
-        let mut settings =
-            Settings { replicates: Count::exactly(1), first_replicate: round, ..Settings::of(Profile::Quick) };
+        let mut settings = Settings {
+            replicates: Count::exactly(1),
+            first_replicate: round,
+            ..Settings::of(Profile::Quick)
+        };
         settings.limits.suite = Duration::from_hours(1);
         let mut pairs = measure::WorkerPairs::new(&programs, &settings)?;
-        let (both, _) = measure::run_interleaved(&cases, &settings, &mut pairs, (&environment, &mut |_| {}));
-        let sides = [side("first", &both.baseline, &environment), side("second", &both.current, &environment)];
+        let (both, _) =
+            measure::run_interleaved(&cases, &settings, &mut pairs, (&environment, &mut |_| {}));
+        let sides = [
+            side("first", &both.baseline, &environment),
+            side("second", &both.current, &environment),
+        ];
         // Whole or not at all: an interrupted recording goes on with this round.
         let unfinished = dir.join("unfinished");
-        std::fs::write(&unfinished, serde_json::to_vec(&json!({ "load_average": load_average(), "sides": sides }))?)
-            .context("cannot write the round")?;
+        std::fs::write(
+            &unfinished,
+            serde_json::to_vec(&json!({ "load_average": load_average(), "sides": sides }))?,
+        )
+        .context("cannot write the round")?;
         std::fs::rename(&unfinished, file(&dir, round)).context("cannot write the round")?;
         eprintln!("round {round}: {} cases, {:.0} s", cases.len(), began.elapsed().as_secs_f64());
     }
@@ -79,16 +92,22 @@ fn file(dir: &Path, round: u32) -> PathBuf {
 fn cases(dir: &Path, machine: &Machine) -> Result<Vec<Case>> {
     let planned = plan::plan(&quick(), machine)?.cases;
     let Ok(text) = std::fs::read(file(dir, 1)) else { return Ok(planned) };
-    let Round { sides: [first, second] } = serde_json::from_slice(&text).context("the first round cannot be read")?;
+    let Round { sides: [first, second] } =
+        serde_json::from_slice(&text).context("the first round cannot be read")?;
     let milliseconds = |result: &BenchmarkResult| -> f64 {
         let each = ["prepare_ms", "measure_ms", "harness_ms"].iter();
         each.filter_map(|name| result.metadata.get(*name)?.as_f64()).sum()
     };
     let took = |case: &Case| -> Option<f64> {
-        let of = |run: &Run| run.benchmarks.iter().find(|known| known.benchmark_id == case.id).map(milliseconds);
+        let of = |run: &Run| {
+            run.benchmarks.iter().find(|known| known.benchmark_id == case.id).map(milliseconds)
+        };
         Some(of(&first)? + of(&second)?)
     };
-    Ok(planned.into_iter().filter(|case| took(case).is_some_and(|took| took <= 1e3 * LONGEST.as_secs_f64())).collect())
+    Ok(planned
+        .into_iter()
+        .filter(|case| took(case).is_some_and(|took| took <= 1e3 * LONGEST.as_secs_f64()))
+        .collect())
 }
 
 /// A round that was written.
@@ -99,7 +118,8 @@ struct Round {
 
 fn side(name: &str, results: &[BenchmarkResult], environment: &Environment) -> Run {
     let environment = Environment { git: None, ..environment.clone() };
-    let mut run = Run::begin(RunId(name.to_owned()), Timestamp::now(), "quick", "quick", environment);
+    let mut run =
+        Run::begin(RunId(name.to_owned()), Timestamp::now(), "quick", "quick", environment);
     for result in results {
         run.keep(result.clone());
     }

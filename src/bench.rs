@@ -1,4 +1,5 @@
-//! The entry of the `cargo bench` targets: the same plan, engine and store, under Criterion's own command line.
+//! The entry of the `cargo bench` targets: the same plan, engine and store, under Criterion's own
+//! command line.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,7 +17,8 @@ use crate::commands::{self, environment, settings};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
-/// What a bench target measures: these benchmarks, at the points of the profile in `RSB_PROFILE` (quick by default).
+/// What a bench target measures: these benchmarks, at the points of the profile in `RSB_PROFILE`
+/// (quick by default).
 pub fn main(names: &[&str]) -> ExitCode {
     of(names, machine::here)
 }
@@ -28,22 +30,31 @@ pub(crate) fn on_host(names: &[&str]) -> ExitCode {
 
 fn of(names: &[&str], machine: fn() -> Machine) -> ExitCode {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-    as_bench(machine, |profile, _| vec![Selection { names: names.clone(), ..bench::selection(Suite::Quick, profile) }])
+    as_bench(machine, |profile, _| {
+        vec![Selection { names: names.clone(), ..bench::selection(Suite::Quick, profile) }]
+    })
 }
 
-/// What a bench target measures: `suite`, at the points of the profile in `RSB_PROFILE` (quick by default).
+/// What a bench target measures: `suite`, at the points of the profile in `RSB_PROFILE` (quick by
+/// default).
 pub fn suite(suite: Suite) -> ExitCode {
     as_bench(machine::here, |profile, machine| bench::selections_of(suite, profile, machine))
 }
 
-fn as_bench(machine: fn() -> Machine, selections: impl Fn(Profile, &Machine) -> Vec<Selection>) -> ExitCode {
+fn as_bench(
+    machine: fn() -> Machine,
+    selections: impl Fn(Profile, &Machine) -> Vec<Selection>,
+) -> ExitCode {
     if let Some(ended) = measure::as_child() {
         return ended;
     }
     commands::finish(under_criterion(machine, &selections))
 }
 
-fn under_criterion(machine: fn() -> Machine, selections: &impl Fn(Profile, &Machine) -> Vec<Selection>) -> CliResult {
+fn under_criterion(
+    machine: fn() -> Machine,
+    selections: &impl Fn(Profile, &Machine) -> Vec<Selection>,
+) -> CliResult {
     environment::check()?;
     for note in environment::not_of_bench() {
         console::say(&format!("note: {note}"));
@@ -57,7 +68,9 @@ fn under_criterion(machine: fn() -> Machine, selections: &impl Fn(Profile, &Mach
     };
     let (_, directories) = settings::load(&places)?;
     let profile = match std::env::var("RSB_PROFILE") {
-        Ok(name) => name.parse().map_err(|error| CliError::usage(anyhow!("RSB_PROFILE: {error}")))?,
+        Ok(name) => {
+            name.parse().map_err(|error| CliError::usage(anyhow!("RSB_PROFILE: {error}")))?
+        }
         Err(_) => Profile::Quick,
     };
     let machine = machine();
@@ -67,7 +80,8 @@ fn under_criterion(machine: fn() -> Machine, selections: &impl Fn(Profile, &Mach
     let suite = selections.first().map(run::suite_name).unwrap_or_default();
     let mut results = Results { recorder: None, counts: Counts::default() };
     let begin = || begin(&directories.results, &suite, &environment, &plan);
-    bench::run(&plan, &environment, &mut |event| results.on_event(event, &begin)).context("cannot start workers")?;
+    bench::run(&plan, &environment, &mut |event| results.on_event(event, &begin))
+        .context("cannot start workers")?;
     let counts = results.counts;
     if let Some(mut recorder) = results.recorder {
         let path = recorder.finish()?;
@@ -84,8 +98,8 @@ fn begin(
     plan: &Plan,
 ) -> Result<Recorder, EngineError> {
     let store = crate::commands::run::open_store(results)?;
-    let mut recorder =
-        Recorder::begin(&store, suite, "criterion", environment.clone(), plan).map_err(CliError::usage)?;
+    let mut recorder = Recorder::begin(&store, suite, "criterion", environment.clone(), plan)
+        .map_err(CliError::usage)?;
     recorder.run.notes.extend(plan.notes.iter().cloned());
     Ok(recorder)
 }
@@ -97,8 +111,8 @@ fn in_words(counts: Counts) -> String {
     format!("{measured} measured, {simulated}{skipped} skipped, {failed} failed")
 }
 
-/// The results of a bench target. The store is opened with the first of them, so that `--list` and `--test` leave
-/// nothing behind.
+/// The results of a bench target. The store is opened with the first of them, so that `--list` and
+/// `--test` leave nothing behind.
 struct Results {
     recorder: Option<Recorder>,
     counts: Counts,
@@ -120,7 +134,10 @@ impl Results {
         if self.recorder.is_none() {
             match begin() {
                 Ok(recorder) => self.recorder = Some(recorder),
-                Err(error) => console::say(&format!("warning: results are not kept: {}", show::chain(&error.error))),
+                Err(error) => console::say(&format!(
+                    "warning: results are not kept: {}",
+                    show::chain(&error.error)
+                )),
             }
         }
         if let Some(recorder) = &mut self.recorder {

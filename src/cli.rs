@@ -39,17 +39,21 @@ pub use filter::FilterArgs;
 pub use gate::{GateArgs, JudgeArgs};
 pub use help::{CARD, HelpArgs, everything};
 pub use models::{
-    GoalArg, ModelsArgs, ModelsCompatibilityArgs, ModelsListArgs, ModelsResultsArgs, ModelsShowArgs, ModelsVerb,
-    RecommendArgs,
+    GoalArg, ModelsArgs, ModelsCompatibilityArgs, ModelsListArgs, ModelsResultsArgs,
+    ModelsShowArgs, ModelsVerb, RecommendArgs,
 };
 pub use probe::{DoctorArgs, ProbeArgs};
 pub use project::ProjectArgs;
 pub use python::{ComponentsArgs, PythonArgs, PythonVerb, SetupArgs};
 pub use serve::ServeArgs;
 pub use stored::{
-    AnswerArgs, HistoryArgs, HistoryVerb, ImportArgs, NamedArgs, PruneArgs, QueryArgs, QueryEngine, StoreVerb,
+    AnswerArgs, HistoryArgs, HistoryVerb, ImportArgs, NamedArgs, PruneArgs, QueryArgs, QueryEngine,
+    StoreVerb,
 };
-pub use trend::{AckState, ChangeMethodArg, FollowedArgs, TrendArgs, TrendExportFormat, TrendSettingsArgs, TrendVerb};
+pub use trend::{
+    AckState, ChangeMethodArg, FollowedArgs, TrendArgs, TrendExportFormat, TrendSettingsArgs,
+    TrendVerb,
+};
 pub use tui::{PaletteArg, TuiArgs};
 pub use values::{ReportForm, Since, VerdictFile};
 use values::{parse_axis, parse_percent, profile, profiler, report_form, suite, text};
@@ -468,9 +472,13 @@ pub const ALL: &str = rsb_engine::plan::ALL;
 
 /// Builds the whole command, with a subcommand for each benchmark.
 pub fn command() -> Command {
-    let verb = |name: &'static str, about: &str| MeasureArgs::augment_args(Command::new(name)).about(about.to_owned());
-    let benchmarks = rsb_workloads::all().iter().map(|benchmark| verb(benchmark.name(), benchmark.about()));
-    let components = frameworks::all().iter().map(|component| verb(component.name, component.about));
+    let verb = |name: &'static str, about: &str| {
+        MeasureArgs::augment_args(Command::new(name)).about(about.to_owned())
+    };
+    let benchmarks =
+        rsb_workloads::all().iter().map(|benchmark| verb(benchmark.name(), benchmark.about()));
+    let components =
+        frameworks::all().iter().map(|component| verb(component.name, component.about));
     Cli::command()
         .subcommands(benchmarks)
         .subcommands(components)
@@ -483,16 +491,22 @@ fn is_component(name: &str) -> bool {
     frameworks::all().iter().any(|component| component.name == name)
 }
 
-/// Parses the command line `arguments`, the program first. Exits with code 2 on invalid ones and lists the valid.
+/// Parses the command line `arguments`, the program first. Exits with code 2 on invalid ones and
+/// lists the valid.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Cli {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let matches = command().try_get_matches_from(&arguments).unwrap_or_else(|error| refuse(&error, &arguments));
-    let is_benchmark = |name: &str| name == ALL || rsb_workloads::find(name).is_some() || is_component(name);
+    let matches = command()
+        .try_get_matches_from(&arguments)
+        .unwrap_or_else(|error| refuse(&error, &arguments));
+    let is_benchmark =
+        |name: &str| name == ALL || rsb_workloads::find(name).is_some() || is_component(name);
     let parsed = match matches.subcommand() {
-        Some((name, own)) if is_benchmark(name) => MeasureArgs::from_arg_matches(own).map(|args| Cli {
-            color: matches.get_one("color").copied().unwrap_or(ColorChoice::Auto),
-            verb: Some(Verb::Benchmark(name.to_owned(), args)),
-        }),
+        Some((name, own)) if is_benchmark(name) => {
+            MeasureArgs::from_arg_matches(own).map(|args| Cli {
+                color: matches.get_one("color").copied().unwrap_or(ColorChoice::Auto),
+                verb: Some(Verb::Benchmark(name.to_owned(), args)),
+            })
+        }
         _ => Cli::from_arg_matches(&matches),
     };
     parsed.unwrap_or_else(|error| error.format(&mut command()).exit())

@@ -1,4 +1,5 @@
-//! `rusty-stack-bench.toml`: wire types, strict, turned into validated ones. A typo is an error with its place, never the default.
+//! `rusty-stack-bench.toml`: wire types, strict, turned into validated ones. A typo is an error
+//! with its place, never the default.
 
 mod parts;
 
@@ -24,7 +25,8 @@ pub const FILE_NAME: &str = "rusty-stack-bench.toml";
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// It cannot be read.
-    #[error("cannot read {}: {source}; `rusty-stack-bench config save FILE` writes one with every key", path.display())]
+    #[error("cannot read {}: {source}; `rusty-stack-bench config save FILE` writes one with every \
+             key", path.display())]
     Read {
         /// Which.
         path: PathBuf,
@@ -80,13 +82,15 @@ pub struct RunSection {
     pub results_dir: Option<PathBuf>,
     pub baselines_dir: Option<PathBuf>,
     pub policy: Option<PathBuf>,
-    /// The run or saved baseline that a run is compared with; without one, that of its machine and suite.
+    /// The run or saved baseline that a run is compared with; without one, that of its machine and
+    /// suite.
     pub baseline_run_id: Option<String>,
     pub compare_with_baseline: bool,
     pub save_raw_results: bool,
     pub generate_reports: bool,
     pub verbose: bool,
-    /// Whether kernels are compiled side by side before anything is measured. Nothing else ever runs beside another.
+    /// Whether kernels are compiled side by side before anything is measured. Nothing else ever
+    /// runs beside another.
     pub parallel: bool,
     pub max_workers: Option<usize>,
 }
@@ -156,11 +160,17 @@ impl Default for ReportSection {
 
 impl ReportSection {
     fn check(&self) -> Result<(), String> {
-        if self.title.as_ref().is_some_and(|title| title.trim().is_empty() || title.chars().count() > 200) {
+        if self
+            .title
+            .as_ref()
+            .is_some_and(|title| title.trim().is_empty() || title.chars().count() > 200)
+        {
             return Err("`report.title` must have 1 to 200 characters".to_owned());
         }
         if !(300..=4000).contains(&self.chart_width) {
-            return Err("`report.chart_width` must be at least 300 and at most 4000 pixels".to_owned());
+            return Err(
+                "`report.chart_width` must be at least 300 and at most 4000 pixels".to_owned()
+            );
         }
         Ok(())
     }
@@ -171,7 +181,9 @@ fn check_benchmark(name: &str, section: &str) -> Result<(), String> {
     if rsb_workloads::find(name).is_some() || rsb_engine::frameworks::find(name).is_some() {
         return Ok(());
     }
-    let near = rsb_engine::plan::nearest(name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+    let near = rsb_engine::plan::nearest(name)
+        .map(|near| format!(", did you mean `{near}`?"))
+        .unwrap_or_default();
     Err(format!("`{section}`: `{name}` names no benchmark{near}"))
 }
 
@@ -237,8 +249,11 @@ impl ChartsSection {
     pub fn theme(&self, usual: ThemeName) -> Result<Theme, String> {
         let mut theme = Theme::from(self.theme.unwrap_or(usual));
         for (role, color) in &self.colors {
-            let pigment = color.parse().map_err(|error: UnknownPigment| format!("`charts.colors.{role}`: {error}"))?;
-            theme = theme.with(role, pigment).map_err(|error| format!("`charts.colors`: {error}"))?;
+            let pigment = color
+                .parse()
+                .map_err(|error: UnknownPigment| format!("`charts.colors.{role}`: {error}"))?;
+            theme =
+                theme.with(role, pigment).map_err(|error| format!("`charts.colors`: {error}"))?;
         }
         Ok(theme)
     }
@@ -250,8 +265,10 @@ impl Config {
     /// # Errors
     /// When it cannot be read, is not TOML, has an unknown key, or a value is out of range.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = rsb_store::read_text(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-        Self::parse(&text).map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
+        let text = rsb_store::read_text(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        Self::parse(&text)
+            .map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
     }
 
     /// The file named, else the one in the current directory, else the defaults.
@@ -262,7 +279,9 @@ impl Config {
         match named {
             Some(path) => Self::read(path),
             // A link that leads nowhere is there, too.
-            None if Path::new(FILE_NAME).symlink_metadata().is_ok() => Self::read(Path::new(FILE_NAME)),
+            None if Path::new(FILE_NAME).symlink_metadata().is_ok() => {
+                Self::read(Path::new(FILE_NAME))
+            }
             None => Ok(Self::default()),
         }
     }
@@ -286,7 +305,9 @@ impl Config {
             parse_backend(backend)?;
         }
         if self.run.runs.is_some_and(|runs| runs < 10) {
-            return Err("`run.runs` must be at least 10: Criterion takes no fewer samples".to_owned());
+            return Err(
+                "`run.runs` must be at least 10: Criterion takes no fewer samples".to_owned()
+            );
         }
         if self.run.runs.is_some_and(|runs| runs > 1_000_000) {
             return Err("`run.runs` must be at most 1000000".to_owned());
@@ -294,13 +315,19 @@ impl Config {
         if self.run.replicates.is_some_and(|replicates| !(1..=10_000).contains(&replicates)) {
             return Err("`run.replicates` must be at least 1 and at most 10000".to_owned());
         }
-        let seconds =
-            [self.time_limits.component_seconds, self.time_limits.gpu_seconds, self.time_limits.suite_seconds];
+        let seconds = [
+            self.time_limits.component_seconds,
+            self.time_limits.gpu_seconds,
+            self.time_limits.suite_seconds,
+        ];
         if seconds.contains(&Some(0)) || self.gpu.timeout_seconds == Some(0) {
             return Err("a time limit must be at least 1 second".to_owned());
         }
         if self.gpu.timeout_seconds.is_some() && self.time_limits.gpu_seconds.is_some() {
-            return Err("`gpu.timeout_seconds` and `time_limits.gpu_seconds` mean the same; keep one".to_owned());
+            return Err(
+                "`gpu.timeout_seconds` and `time_limits.gpu_seconds` mean the same; keep one"
+                    .to_owned(),
+            );
         }
         if self.run.max_workers.is_some_and(|workers| !(1..=1024).contains(&workers)) {
             return Err("`run.max_workers` must be at least 1 and at most 1024".to_owned());
@@ -315,7 +342,9 @@ impl Config {
         for (name, percent) in &self.thresholds {
             check_benchmark(name, "thresholds")?;
             if !(percent.is_finite() && *percent > 0.0) {
-                return Err(format!("`thresholds.{name}` must be a percentage above 0, not {percent}"));
+                return Err(format!(
+                    "`thresholds.{name}` must be a percentage above 0, not {percent}"
+                ));
             }
         }
         Ok(())
@@ -324,7 +353,8 @@ impl Config {
     /// Takes out of `plan` what is disabled, with an entry that says so.
     pub fn leave_out(&self, plan: &mut Plan) {
         plan.leave_out(|case| {
-            let is_off = self.components.get(&case.benchmark).is_some_and(|component| !component.enabled);
+            let is_off =
+                self.components.get(&case.benchmark).is_some_and(|component| !component.enabled);
             if is_off && frameworks::find(&case.benchmark).is_some() {
                 let why = format!("[components.{}] has `enabled = false`", case.benchmark);
                 return Some(parts::instead(case, &case.benchmark, "", &why));
@@ -348,7 +378,11 @@ impl Config {
     pub fn custom_entries(&self) -> Vec<CustomEntry> {
         let entry = |section: &CustomSection| CustomEntry {
             benchmark: section.benchmark.clone(),
-            axes: section.axes.iter().map(|(name, values)| (name.clone(), values.texts())).collect(),
+            axes: section
+                .axes
+                .iter()
+                .map(|(name, values)| (name.clone(), values.texts()))
+                .collect(),
         };
         self.custom.iter().map(entry).collect()
     }
@@ -361,7 +395,9 @@ impl Config {
 pub fn parse_backend(text: &str) -> Result<Option<rsb_model::BackendId>, String> {
     if text == "auto" {
         Ok(None)
-    } else if let Some((name, cure)) = rsb_engine::suites::RUNTIMES_OF_MODELS.iter().find(|(name, _)| *name == text) {
+    } else if let Some((name, cure)) =
+        rsb_engine::suites::RUNTIMES_OF_MODELS.iter().find(|(name, _)| *name == text)
+    {
         Err(format!("`{name}` only runs models: {cure}"))
     } else {
         text.parse().map(Some).map_err(|error: rsb_model::ids::ParseIdError| error.to_string())
@@ -387,7 +423,10 @@ mod tests {
         assert_eq!(config.custom_entries().len(), 2);
         assert_eq!(config.tui, TuiSection::default(), "the file shows the defaults");
         assert_eq!(config.gpu, GpuSection { timeout_seconds: None, ..GpuSection::default() });
-        let component = ComponentSection { thresholds: BTreeMap::new(), ..config.components["pytorch"].clone() };
+        let component = ComponentSection {
+            thresholds: BTreeMap::new(),
+            ..config.components["pytorch"].clone()
+        };
         let shown = ComponentSection {
             timeout_seconds: Some(300),
             num_runs: Some(100),
@@ -399,7 +438,8 @@ mod tests {
 
     #[test]
     fn a_component_that_is_disabled_is_skipped_once_and_its_thresholds_are_targets() {
-        let text = "[components.pytorch]\nenabled = false\n[components.triton.thresholds]\ncompile_time_ms = 5.0\n";
+        let text = "[components.pytorch]\nenabled = \
+                    false\n[components.triton.thresholds]\ncompile_time_ms = 5.0\n";
         let config = Config::parse(text).unwrap();
         let case = |id: &str| rsb_model::Case {
             id: id.parse().unwrap(),
@@ -418,7 +458,10 @@ mod tests {
         assert_eq!(skipped.id.as_str(), "component_specific/pytorch");
         assert!(reason.why.contains("enabled = false"), "{reason}");
         let [target] = config.targets().collect::<Vec<_>>().try_into().unwrap();
-        assert_eq!((target.id.as_str(), target.above, target.below), ("component_specific/triton/*", None, Some(5.0)));
+        assert_eq!(
+            (target.id.as_str(), target.above, target.below),
+            ("component_specific/triton/*", None, Some(5.0))
+        );
     }
 
     #[test]
@@ -439,7 +482,10 @@ mod tests {
             ("[thresholds]\ngem = 5.0\n", "did you mean `gemm`?"),
             ("[thresholds]\ngemm = -1.0\n", "above 0"),
             ("[thresholds]\ngemm = nan\n", "above 0"),
-            ("[report]\ntitel = \"x\"\n", "expected one of `title`, `theme`, `parts`, `chart_width`"),
+            (
+                "[report]\ntitel = \"x\"\n",
+                "expected one of `title`, `theme`, `parts`, `chart_width`",
+            ),
             ("[report]\ngenerate_pdf = true\n", "`generate_html`"),
             ("[report]\ntitle = \" \"\n", "1 to 200"),
             ("[report]\ntheme = \"blue\"\n", "expected one of `auto`, `light`, `dark`"),
@@ -450,14 +496,32 @@ mod tests {
             ("[report]\nchart_width = 20\n", "at least 300"),
             ("[[custom]]\naxes = {}\n", "benchmark"),
             ("[[custom]]\nbenchmark = \"gem\"\n", "did you mean `gemm`?"),
-            ("[[custom]]\nbenchmark = \"gemm\"\naxes = { dtpe = [\"f32\"] }\n", "gemm has no axis `dtpe`; it has"),
-            ("[[custom]]\nbenchmark = \"gemm\"\naxes = { dtype = [\"f33\"] }\n", "`f33` is not a value"),
+            (
+                "[[custom]]\nbenchmark = \"gemm\"\naxes = { dtpe = [\"f32\"] }\n",
+                "gemm has no axis `dtpe`; it has",
+            ),
+            (
+                "[[custom]]\nbenchmark = \"gemm\"\naxes = { dtype = [\"f33\"] }\n",
+                "`f33` is not a value",
+            ),
             ("[[custom]]\nbenchmark = \"gemm\"\naxes = { dtype = [] }\n", "has no value"),
-            ("[[custom]]\nbenchmark = \"gemm\"\naxes = { threads = [-1] }\n", "`-1` is not a value"),
+            (
+                "[[custom]]\nbenchmark = \"gemm\"\naxes = { threads = [-1] }\n",
+                "`-1` is not a value",
+            ),
             ("[[custom]]\nbenchmark = \"gemm\"\naxes = { threads = [true] }\n", "write a number"),
-            ("[[custom]]\nbenchmark = \"pytorch\"\naxes = { dtpe = [\"f32\"] }\n", "`pytorch` has no axis `dtpe`"),
-            ("[[custom]]\nbenchmark = \"pytorch\"\naxes = { dtype = [\"f33\"] }\n", "`f33` is not a value"),
-            ("[[custom]]\nbenchmark = \"pytorch\"\naxes = { workload = [\"matmull\"] }\n", "one of matmul"),
+            (
+                "[[custom]]\nbenchmark = \"pytorch\"\naxes = { dtpe = [\"f32\"] }\n",
+                "`pytorch` has no axis `dtpe`",
+            ),
+            (
+                "[[custom]]\nbenchmark = \"pytorch\"\naxes = { dtype = [\"f33\"] }\n",
+                "`f33` is not a value",
+            ),
+            (
+                "[[custom]]\nbenchmark = \"pytorch\"\naxes = { workload = [\"matmull\"] }\n",
+                "one of matmul",
+            ),
             ("[components.pytroch]\n", "did you mean `pytorch`?"),
             ("[components.pytorch]\nnum_run = 3\n", "expected one of `enabled`, `timeout_seconds`"),
             ("[components.pytorch]\nnum_runs = 3\n", "at least 10"),

@@ -6,8 +6,9 @@ use rsb_model::Event;
 use rsb_report::number::format_count;
 use rsb_report::{Color, Style, clean};
 
-/// Writes `text` to standard error, without characters that move the cursor, and wrapped on a terminal. Only the first
-/// line starts at the margin, so that nothing quoted looks like a message of its own.
+/// Writes `text` to standard error, without characters that move the cursor, and wrapped on a
+/// terminal. Only the first line starts at the margin, so that nothing quoted looks like a message
+/// of its own.
 ///
 /// A failure to write, as on a full disk, is ignored.
 pub fn say(text: &str) {
@@ -55,17 +56,24 @@ fn line(event: &Event) -> Option<String> {
             format!("remeasuring {count}, {} s left", left.as_secs())
         }
         Event::PairedRerunStarted { program, run_id, since } => format!(
-            "comparing with the program that made the baseline, kept here on {} for the run {run_id}: {}",
+            "comparing with the program that made the baseline, kept here on {} for the run \
+             {run_id}: {}",
             since.strftime("%Y-%m-%d"),
             program.display()
         ),
         Event::BuildStarted { revision } => format!("building {revision}"),
-        Event::BuildWaiting { directory } => format!("waiting for another build in {}", directory.display()),
-        Event::BisectChecking { good, bad } => format!("first of all: whether {bad} is slower than {good} at all"),
+        Event::BuildWaiting { directory } => {
+            format!("waiting for another build in {}", directory.display())
+        }
+        Event::BisectChecking { good, bad } => {
+            format!("first of all: whether {bad} is slower than {good} at all")
+        }
         Event::BisectNarrowed { commits, steps } => {
             format!("{commits} commits are left, about {}", format_count(*steps, "step", "steps"))
         }
-        Event::CheckStarted { number, checks, name } => format!("check {number} of {checks}: {name}"),
+        Event::CheckStarted { number, checks, name } => {
+            format!("check {number} of {checks}: {name}")
+        }
         Event::CheckEnded(check) => {
             format!("check {}: {}", check.number, rsb_report::first_day::summary_of(check))
         }
@@ -102,7 +110,10 @@ mod tests {
         let left = Duration::from_secs(90);
         for (event, expected) in [
             (Event::warning("it is hot"), Some("warning: it is hot")),
-            (Event::RemeasureStarted { cases: 1, left }, Some("remeasuring 1 undecided case, 90 s left")),
+            (
+                Event::RemeasureStarted { cases: 1, left },
+                Some("remeasuring 1 undecided case, 90 s left"),
+            ),
             (
                 Event::InterleavedStarted { cases: 2, left },
                 Some("measuring 2 cases on both sides interleaved, 90 s left"),

@@ -1,5 +1,6 @@
-//! Benchmarks of your own in Rust: a file in `benches/` (with `harness = false`) that is listed, measured, stored, gated
-//! and drawn as those of this program, since it is this program with more benchmarks in it.
+//! Benchmarks of your own in Rust: a file in `benches/` (with `harness = false`) that is listed,
+//! measured, stored, gated and drawn as those of this program, since it is this program with more
+//! benchmarks in it.
 //!
 //! ```no_run
 //! use rusty_stack_bench::custom::{self, Benchmark};
@@ -41,7 +42,8 @@ use crate::{bench, cli, commands, show};
 
 pub use CustomBenchmark as Benchmark;
 
-/// What a set-up returns. An error is a failed case; a [`Failure`] may also say that the case cannot run here.
+/// What a set-up returns. An error is a failed case; a [`Failure`] may also say that the case
+/// cannot run here.
 pub type SetUp<S> = Result<S, Box<dyn Error>>;
 
 type SetUpFn<S> = dyn Fn(&Params) -> SetUp<S> + Send + Sync;
@@ -67,23 +69,42 @@ impl CustomBenchmark {
 
     /// What is made anew for each case and process, and is not timed. Figures come after it.
     #[must_use]
-    pub fn set_up<S>(self, set_up: impl Fn(&Params) -> SetUp<S> + Send + Sync + 'static) -> CustomBenchmark<S> {
+    pub fn set_up<S>(
+        self,
+        set_up: impl Fn(&Params) -> SetUp<S> + Send + Sync + 'static,
+    ) -> CustomBenchmark<S> {
         let Self { name, about, axes, targets, .. } = self;
-        CustomBenchmark { name, about, axes, targets, set_up: Box::new(set_up), figures: Vec::new() }
+        CustomBenchmark {
+            name,
+            about,
+            axes,
+            targets,
+            set_up: Box::new(set_up),
+            figures: Vec::new(),
+        }
     }
 }
 
 impl<S: 'static> CustomBenchmark<S> {
     /// Adds an axis; every combination of the values of all axes is a case.
     #[must_use]
-    pub fn axis<V: ToString>(mut self, name: &'static str, values: impl IntoIterator<Item = V>) -> Self {
+    pub fn axis<V: ToString>(
+        mut self,
+        name: &'static str,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
         self.axes.push((name, values.into_iter().map(|value| value.to_string()).collect()));
         self
     }
 
-    /// Adds a figure beside the time: a field of docs/glossary.md, from what the set-up made and the seconds of an iteration.
+    /// Adds a figure beside the time: a field of docs/glossary.md, from what the set-up made and
+    /// the seconds of an iteration.
     #[must_use]
-    pub fn figure(mut self, field: &'static str, figure: impl Fn(&S, f64) -> f64 + Send + Sync + 'static) -> Self {
+    pub fn figure(
+        mut self,
+        field: &'static str,
+        figure: impl Fn(&S, f64) -> f64 + Send + Sync + 'static,
+    ) -> Self {
         self.figures.push((field, Box::new(figure)));
         self
     }
@@ -117,8 +138,9 @@ impl<S: 'static> CustomBenchmark<S> {
         let prepare = move |params: &Params| {
             let mut state = set_up(params).map_err(|error| not_set_up(name, error))?;
             let first = operation(&mut state);
-            verify(&mut state, first)
-                .map_err(|why| case_failure(name, why, "mend the operation, or its verification"))?;
+            verify(&mut state, first).map_err(|why| {
+                case_failure(name, why, "mend the operation, or its verification")
+            })?;
             let (operation, figures) = (Arc::clone(&operation), Arc::clone(&figures));
             Ok(Box::new(ClosureCase { name, state, operation, figures }) as Box<dyn Prepared>)
         };
@@ -135,9 +157,11 @@ fn case_failure(name: &str, why: String, cure: &str) -> Failure {
 fn not_set_up(name: &str, error: Box<dyn Error>) -> Failure {
     match error.downcast::<Failure>() {
         Ok(failure) => *failure,
-        Err(error) => {
-            case_failure(name, format!("its set-up failed: {error}"), "mend the set-up, or the values of its axes")
-        }
+        Err(error) => case_failure(
+            name,
+            format!("its set-up failed: {error}"),
+            "mend the set-up, or the values of its axes",
+        ),
     }
 }
 
@@ -183,8 +207,9 @@ impl<S, R, F: Fn(&mut S) -> R> Prepared for ClosureCase<S, F> {
     }
 }
 
-/// The whole of a bench target: under Criterion as every bench, or a verb of this program where the first argument is one,
-/// as in `cargo bench --bench mine -- run`. `run` without a name measures these benchmarks.
+/// The whole of a bench target: under Criterion as every bench, or a verb of this program where the
+/// first argument is one, as in `cargo bench --bench mine -- run`. `run` without a name measures
+/// these benchmarks.
 pub fn main(benchmarks: impl IntoIterator<Item = OwnBenchmark>) -> ExitCode {
     let mut names = Vec::new();
     for benchmark in benchmarks {
@@ -222,7 +247,9 @@ mod tests {
             .figure(figure.0, move |_, seconds| figure.1 / seconds)
             .measure(
                 |numbers| numbers.iter().sum::<u64>(),
-                move |_, sum| if sum == expected { Ok(()) } else { Err(format!("the sum is {sum}")) },
+                move |_, sum| {
+                    if sum == expected { Ok(()) } else { Err(format!("the sum is {sum}")) }
+                },
             );
         let mut prepared = benchmark.prepare_case(&Params::new().with("n", n))?;
         assert!(prepared.sample(10)? > 0.0);
@@ -243,7 +270,9 @@ mod tests {
             ("10", ("gflops", f64::NAN), 45, "gflops is NaN"),
             ("10", ("speediness", 1.0), 45, "no field"),
         ] {
-            let Err(Failure::Failed(reason)) = measure_sum(n, figure, expected) else { panic!("{told}") };
+            let Err(Failure::Failed(reason)) = measure_sum(n, figure, expected) else {
+                panic!("{told}")
+            };
             assert!(reason.why.contains(told) && !reason.cure.is_empty(), "{reason}");
         }
         let skipped = Failure::Skipped(Reason::new("GPU", "there is none", "add one"));

@@ -57,7 +57,8 @@ impl From<ErrorKind> for Exit {
 /// What a verb returns.
 pub type CliResult = Result<Exit, CliError>;
 
-/// The error of an output file: what stands in its place, or a directory that is not there, is the user's to resolve.
+/// The error of an output file: what stands in its place, or a directory that is not there, is the
+/// user's to resolve.
 pub(crate) fn output_error(error: OutputError) -> CliError {
     match error {
         OutputError::Link { .. } | OutputError::NoDirectory { .. } | OutputError::NoFile { .. } => {

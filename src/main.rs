@@ -1,4 +1,5 @@
-//! Parse, dispatch, exit code. The verbs are `commands::dispatch`, which benches of others offer too.
+//! Parse, dispatch, exit code. The verbs are `commands::dispatch`, which benches of others offer
+//! too.
 
 use std::process::ExitCode;
 
@@ -9,5 +10,8 @@ fn main() -> ExitCode {
         return ended;
     }
     let cli = cli::parse(std::env::args_os());
-    commands::finish(commands::environment::check().and_then(|()| commands::dispatch(cli.verb, show::style(cli.color))))
+    commands::finish(
+        commands::environment::check()
+            .and_then(|()| commands::dispatch(cli.verb, show::style(cli.color))),
+    )
 }

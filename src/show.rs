@@ -1,4 +1,5 @@
-//! Standard output: where a person's text and a program's document leave the program, and nowhere else.
+//! Standard output: where a person's text and a program's document leave the program, and nowhere
+//! else.
 
 use std::io::{IsTerminal, Write};
 
@@ -21,7 +22,8 @@ pub fn style(choice: ColorChoice) -> Style {
 /// Columns of a drawing without a terminal. Text without a terminal has no limit.
 pub const DRAWING_WIDTH: usize = 110;
 
-/// Returns the width of the terminal, else of `COLUMNS`, which shells seldom export. Piped text is neither cut nor wrapped.
+/// Returns the width of the terminal, else of `COLUMNS`, which shells seldom export. Piped text is
+/// neither cut nor wrapped.
 fn width() -> usize {
     let out = std::io::stdout();
     let terminal = || rustix::termios::tcgetwinsize(&out).ok().map(|size| usize::from(size.ws_col));
@@ -30,7 +32,8 @@ fn width() -> usize {
     terminal().filter(is_width).or_else(exported).filter(is_width).unwrap_or(usize::MAX)
 }
 
-/// Whether a person looks on, with room for a picture beside the words. What is piped or written stays words alone.
+/// Whether a person looks on, with room for a picture beside the words. What is piped or written
+/// stays words alone.
 pub fn has_room_for_pictures(style: Style) -> bool {
     style.width >= 80 && std::io::stdout().is_terminal()
 }
@@ -38,7 +41,8 @@ pub fn has_room_for_pictures(style: Style) -> bool {
 /// What an error of [`text`] is about.
 pub const FAILED: &str = "cannot write to standard output";
 
-/// Writes `text` to standard output, with one newline at its end, and nothing in it that a terminal would obey but colors.
+/// Writes `text` to standard output, with one newline at its end, and nothing in it that a terminal
+/// would obey but colors.
 ///
 /// # Errors
 /// When it cannot be written, as to a full disk.
@@ -49,20 +53,22 @@ pub fn text(text: &str) -> std::io::Result<()> {
         .and_then(|()| out.write_all(b"\n"))
         .and_then(|()| out.flush());
     match written {
-        // The reader (`head`, `less`) has left. That is no failure, and changes nothing about the verdict.
+        // The reader (`head`, `less`) has left. That is no failure, and changes nothing about the
+        // verdict.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
 }
 
-/// Writes what `write` hands on, piece by piece, to standard output, and nothing in it that a terminal would obey but colors.
+/// Writes what `write` hands on, piece by piece, to standard output, and nothing in it that a
+/// terminal would obey but colors.
 ///
 /// # Errors
 /// As [`text`], and those of `write`.
 pub fn pieces(write: impl FnOnce(&mut TextSink<'_>) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let written =
-        write(&mut |text| out.write_all(rsb_report::presentable(text).as_bytes())).and_then(|()| Ok(out.flush()?));
+    let written = write(&mut |text| out.write_all(rsb_report::presentable(text).as_bytes()))
+        .and_then(|()| Ok(out.flush()?));
     let is_left = |error: &anyhow::Error| {
         let broken = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
         error.downcast_ref().is_some_and(broken)

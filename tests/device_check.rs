@@ -1,6 +1,8 @@
-//! `examples/device_check.rs` on what is here without a GPU: the fake GPU as ROCm's and as CUDA's, PoCL, and lavapipe.
+//! `examples/device_check.rs` on what is here without a GPU: the fake GPU as ROCm's and as CUDA's,
+//! PoCL, and lavapipe.
 //!
-//! It is a program of its own, because the check asks itself for devices: with a variable of the test's it is the example.
+//! It is a program of its own, because the check asks itself for devices: with a variable of the
+//! test's it is the example.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
 
 #[path = "common/mod.rs"]
@@ -29,7 +31,8 @@ fn checked(bench: Bench, backend: &str) -> String {
     ended.stdout
 }
 
-/// Each operation of `parts` must have been done, in a line that holds what stands beside it, such as who did it.
+/// Each operation of `parts` must have been done, in a line that holds what stands beside it, such
+/// as who did it.
 fn did(said: &str, parts: &[(&str, &str)]) {
     for (operation, with) in parts {
         let is = |line: &str| line.starts_with(&format!("ok {operation}")) && line.contains(with);
@@ -42,7 +45,8 @@ const QUANTIZED: (&str, &str) = ("quantized-product", "weights: I4");
 #[cfg(feature = "rocm")]
 fn rocm() {
     let library = rsb_fake_gpu::file::library().unwrap().display().to_string();
-    let bench = support::ROCM.fake_gpu().set("FAKE_GPU_DEVICES", "3").set("RSB_RCCL_LIBRARY", &library);
+    let bench =
+        support::ROCM.fake_gpu().set("FAKE_GPU_DEVICES", "3").set("RSB_RCCL_LIBRARY", &library);
     let said = checked(bench, "rocm");
     did(
         &said,
@@ -82,7 +86,10 @@ fn opencl() {
 fn vulkan() {
     let drivers = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json";
     if !std::path::Path::new(drivers).exists() {
-        test_needs::missing("vulkan", &format!("{drivers} is missing; install mesa-vulkan-drivers"));
+        test_needs::missing(
+            "vulkan",
+            &format!("{drivers} is missing; install mesa-vulkan-drivers"),
+        );
     } else if is_here("vulkan") {
         let bench = Bench::new().set("VK_ICD_FILENAMES", drivers).set("VK_DRIVER_FILES", drivers);
         did(&checked(bench, "vulkan"), &[("gemm", "native"), QUANTIZED]);

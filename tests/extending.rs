@@ -1,6 +1,8 @@
-//! Follows docs/extending.md: a command and a closure, from nothing to a verdict, and what becomes of mistakes.
+//! Follows docs/extending.md: a command and a closure, from nothing to a verdict, and what becomes
+//! of mistakes.
 //!
-//! It is a program of its own, because a bench target of somebody's is one: with a variable of the test's it is the example.
+//! It is a program of its own, because a bench target of somebody's is one: with a variable of the
+//! test's it is the example.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
 
 #[path = "common/mod.rs"]
@@ -21,18 +23,32 @@ const FEW: [&str; 4] = ["--replicates", "3", "--runs", "10"];
 fn block(language: &str, part: &str) -> String {
     let (guide, begin) = (include_str!("../docs/extending.md"), format!("```{language}\n"));
     let mut blocks = guide.split(&begin).skip(1).filter_map(|rest| rest.split("```").next());
-    blocks.find(|block| block.contains(part)).unwrap_or_else(|| panic!("no block of {language} has {part}")).to_owned()
+    blocks
+        .find(|block| block.contains(part))
+        .unwrap_or_else(|| panic!("no block of {language} has {part}"))
+        .to_owned()
 }
 
 /// What the guide does: list, measure, keep, measure what has become slower, judge.
-fn from_nothing_to_a_verdict(bench: Bench, name: &str, run: impl Fn(&Bench, &[&str]) -> ProgramOutput) {
+fn from_nothing_to_a_verdict(
+    bench: Bench,
+    name: &str,
+    run: impl Fn(&Bench, &[&str]) -> ProgramOutput,
+) {
     let listed = run(&bench, &["list"]).expect(0).stdout;
     assert!(listed.contains(name), "{listed}");
     let measured = run(&bench, &[&["run", "--json"], &FEW[..]].concat()).expect(0).json();
-    let ids: Vec<&str> =
-        measured["benchmarks"].as_array().unwrap().iter().map(|one| one["benchmark_id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = measured["benchmarks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["benchmark_id"].as_str().unwrap())
+        .collect();
     assert_eq!(ids.len(), 2, "{ids:?}");
-    assert!(ids.iter().all(|id| id.starts_with(&format!("cpu_performance/{name}/cpu:0/"))), "{ids:?}");
+    assert!(
+        ids.iter().all(|id| id.starts_with(&format!("cpu_performance/{name}/cpu:0/"))),
+        "{ids:?}"
+    );
     run(&bench, &["baseline", "save"]).expect(0);
     // So much slower that no neighbor of a test can hide it.
     let slowed = bench.set("RSB_TEST_SLOWDOWN", &format!("/{name}/=50.0"));
@@ -54,7 +70,8 @@ fn a_closure() {
     let bench = Bench::new().set(AS_BENCH, "1");
     let program = std::env::current_exe().unwrap();
     // As cargo starts it.
-    let as_bench = |bench: &Bench, words: &[&str]| bench.run_of(&program, &[words, &["--bench"]].concat());
+    let as_bench =
+        |bench: &Bench, words: &[&str]| bench.run_of(&program, &[words, &["--bench"]].concat());
     let criterion = as_bench(&bench, &["--list"]).expect(0).stdout;
     assert!(criterion.contains("cpu_performance/sum/cpu:0/n=1000: benchmark"), "{criterion}");
     from_nothing_to_a_verdict(bench, "sum", as_bench);
@@ -75,7 +92,12 @@ fn mistakes() {
         ("command = [\"/no/such/program\"]", 5, "install the program"),
     ] {
         let ended = run(more).expect(code);
-        assert!(format!("{}{}", ended.stdout, ended.stderr).contains(told), "{}\n{}", ended.stdout, ended.stderr);
+        assert!(
+            format!("{}{}", ended.stdout, ended.stderr).contains(told),
+            "{}\n{}",
+            ended.stdout,
+            ended.stderr
+        );
     }
     let missing = bench.run(&["run", "--custom", "none.toml"]).expect(2);
     assert!(missing.stderr.contains("[[benchmark]]"), "{}", missing.stderr);
@@ -85,21 +107,34 @@ fn mistakes() {
 fn settings() {
     let bench = Bench::new();
     bench.write("mine.toml", "[[benchmark]]\nname = \"nothing\"\ncommand = [\"true\"]\n");
-    let settings =
-        "[run]\nsave_raw_results = false\nverbose = true\ngenerate_reports = true\ncompare_with_baseline = true\n";
+    let settings = "[run]\nsave_raw_results = false\nverbose = true\ngenerate_reports = \
+                    true\ncompare_with_baseline = true\n";
     bench.write("rusty-stack-bench.toml", &format!("{settings}[report]\ngenerate_html = false\n"));
     let words = ["run", "--custom", "mine.toml", "--replicates", "2", "--runs", "10"];
     let ended = bench.run(&words).expect(0);
     assert!(ended.stderr.contains("\nnothing cpu:0 "), "{}", ended.stderr);
-    assert!(ended.stdout.contains("not compared") && ended.stdout.contains("baseline save"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("not compared") && ended.stdout.contains("baseline save"),
+        "{}",
+        ended.stdout
+    );
     let [run] = bench.run_files().try_into().unwrap();
-    let stored: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(run).unwrap()).unwrap();
+    let stored: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(run).unwrap()).unwrap();
     assert!(stored["benchmarks"][0].get("samples").is_none(), "they are dropped");
-    assert!(stored["benchmarks"][0]["results"][0]["time_ms"].as_f64().is_some_and(|time| time > 0.0));
+    assert!(
+        stored["benchmarks"][0]["results"][0]["time_ms"].as_f64().is_some_and(|time| time > 0.0)
+    );
     let reports = std::fs::read_dir(bench.path("benchmark_results")).unwrap();
     let mut endings: Vec<String> = reports
         .filter_map(|entry| {
-            entry.unwrap().file_name().into_string().ok()?.strip_prefix("benchmark_report_").map(str::to_owned)
+            entry
+                .unwrap()
+                .file_name()
+                .into_string()
+                .ok()?
+                .strip_prefix("benchmark_report_")
+                .map(str::to_owned)
         })
         .filter_map(|name| name.rsplit_once('.').map(|(_, ending)| ending.to_owned()))
         .collect();
@@ -112,19 +147,29 @@ fn settings() {
 fn baseline_by_name(bench: &Bench) {
     let empty = Bench::new();
     empty.write("mine.toml", "[[benchmark]]\nname = \"nothing\"\ncommand = [\"true\"]\n");
-    empty.write("rusty-stack-bench.toml", "[run]\nbaseline_run_id = \"previous\"\ncompare_with_baseline = true\n");
+    empty.write(
+        "rusty-stack-bench.toml",
+        "[run]\nbaseline_run_id = \"previous\"\ncompare_with_baseline = true\n",
+    );
     let ended = empty.run(&["run", "--custom", "mine.toml"]).expect(2);
     assert!(ended.stderr.contains("no run"), "{}", ended.stderr);
     let stored = bench.run_files();
     let words = ["run", "--custom", "mine.toml", "--replicates", "2", "--runs", "10"];
     let named = |name: &str, is_compared: bool| {
-        let text = format!("[run]\nbaseline_run_id = \"{name}\"\ncompare_with_baseline = {is_compared}\n");
+        let text =
+            format!("[run]\nbaseline_run_id = \"{name}\"\ncompare_with_baseline = {is_compared}\n");
         bench.write("rusty-stack-bench.toml", &text);
     };
-    for (name, told) in [("no-such-run", "`rusty-stack-bench history` lists"), ("latest", "write `previous`")] {
+    for (name, told) in
+        [("no-such-run", "`rusty-stack-bench history` lists"), ("latest", "write `previous`")]
+    {
         named(name, true);
         let ended = bench.run(&words).expect(2);
-        assert!(ended.stderr.contains("baseline_run_id") && ended.stderr.contains(told), "{}", ended.stderr);
+        assert!(
+            ended.stderr.contains("baseline_run_id") && ended.stderr.contains(told),
+            "{}",
+            ended.stderr
+        );
     }
     assert_eq!(bench.run_files(), stored, "nothing was measured");
     named("previous", true);

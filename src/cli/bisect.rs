@@ -8,11 +8,16 @@ use super::{Places, ProjectArgs};
 /// Arguments of `bisect`.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Commits are searched along the first parents of BAD: of a merge it is said that it brought the \
-    regression, not which commit of the merged branch did; bisect that branch for it. Each step builds a commit in a \
-    worktree of its own, beside the build of this tree, which stays as it is, and measures it interleaved with GOOD. What \
-    does not build, or does not have the case, is passed over; so is what stays undecided within the budget.\n\n\
-    Exit code 0: the question is answered. 4: those passed over hide the answer. 2: the revisions or the case are wrong."
+    after_help = "Commits are searched along the first parents of BAD: of a merge it is said that \
+                  it brought the \
+    regression, not which commit of the merged branch did; bisect that branch for it. Each step \
+    builds a commit in a \
+    worktree of its own, beside the build of this tree, which stays as it is, and measures it \
+    interleaved with GOOD. What \
+    does not build, or does not have the case, is passed over; so is what stays undecided within \
+    the budget.\n\n\
+    Exit code 0: the question is answered. 4: those passed over hide the answer. 2: the revisions \
+    or the case are wrong."
 )]
 pub struct BisectArgs {
     /// Start from this fast revision, an ancestor of BAD

@@ -64,12 +64,17 @@ pub struct ChartArgs {
 /// The name of a kind.
 fn kind() -> impl TypedValueParser<Value = &'static ChartKind> {
     let values = CHART_KINDS.iter().map(|kind| PossibleValue::new(kind.name).help(kind.about));
-    PossibleValuesParser::new(values).try_map(|name| ChartKind::find(&name).ok_or("no kind has that name"))
+    PossibleValuesParser::new(values)
+        .try_map(|name| ChartKind::find(&name).ok_or("no kind has that name"))
 }
 
 /// The name of a figure.
 fn metric(name: &str) -> Result<&'static Field, String> {
-    let known = Field::find(name).filter(|field| field.unit != rsb_model::Unit::One || field.better().is_some());
-    known
-        .ok_or_else(|| format!("`{name}` is no figure; docs/glossary.md lists them, such as bandwidth_gb_s or time_ms"))
+    let known = Field::find(name)
+        .filter(|field| field.unit != rsb_model::Unit::One || field.better().is_some());
+    known.ok_or_else(|| {
+        format!(
+            "`{name}` is no figure; docs/glossary.md lists them, such as bandwidth_gb_s or time_ms"
+        )
+    })
 }

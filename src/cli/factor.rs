@@ -5,7 +5,8 @@ use rsb_model::factor;
 /// What has a version that must agree, beside the frameworks.
 const SOFTWARE: [&str; 4] = [factor::DRIVER, factor::ROCM, factor::CUDA, factor::PYTHON];
 
-/// `text`, when it names a factor; else what there is. A typo never means that nothing is to be crossed.
+/// `text`, when it names a factor; else what there is. A typo never means that nothing is to be
+/// crossed.
 pub(super) fn parse(text: &str) -> Result<String, String> {
     let name = text.trim().to_ascii_lowercase().replace('_', "-");
     let name = if name == "pytorch" { "torch".to_owned() } else { name };
@@ -14,10 +15,12 @@ pub(super) fn parse(text: &str) -> Result<String, String> {
         return Ok(name);
     }
     let similar = known().map(|known| (strsim::jaro_winkler(&name, known), known));
-    let nearest = similar.filter(|(similarity, _)| *similarity > 0.75).max_by(|a, b| a.0.total_cmp(&b.0));
+    let nearest =
+        similar.filter(|(similarity, _)| *similarity > 0.75).max_by(|a, b| a.0.total_cmp(&b.0));
     let near = nearest.map(|(_, known)| format!(", did you mean {known}?")).unwrap_or_default();
     Err(format!(
-        "there is no factor `{text}`{near}; there are {} and the names of frameworks, such as torch",
+        "there is no factor `{text}`{near}; there are {} and the names of frameworks, such as \
+         torch",
         SOFTWARE.join(", ")
     ))
 }
@@ -28,7 +31,8 @@ mod tests {
 
     #[test]
     fn factors_are_known_by_their_names_alone() {
-        for (text, factor) in [("rocm", "rocm"), ("PyTorch", "torch"), ("flash_attn", "flash-attn")] {
+        for (text, factor) in [("rocm", "rocm"), ("PyTorch", "torch"), ("flash_attn", "flash-attn")]
+        {
             assert_eq!(parse(text), Ok(factor.to_owned()));
         }
         assert!(parse("foo").unwrap_err().contains("driver, rocm, cuda, python"));

@@ -41,8 +41,8 @@ impl FilterArgs {
     }
 }
 
-/// Whether `id` is of a benchmark whose name contains `name`. A name with a slash or `*` is a pattern of the whole id,
-/// and an id without a benchmark is matched as a whole.
+/// Whether `id` is of a benchmark whose name contains `name`. A name with a slash or `*` is a
+/// pattern of the whole id, and an id without a benchmark is matched as a whole.
 fn is_of_benchmark(id: &str, name: &str) -> bool {
     let parsed = id.parse().ok();
     let benchmark = parsed.as_ref().map(|id| split_id(id).0).unwrap_or_default();
@@ -74,7 +74,10 @@ mod tests {
             Row { benchmark: Some("/gemm/cpu:0"), case: None, fits: true },
             Row { benchmark: None, case: Some("gemm*8x8"), fits: true },
         ] {
-            let filter = FilterArgs { benchmark: row.benchmark.map(Into::into), case: row.case.map(Into::into) };
+            let filter = FilterArgs {
+                benchmark: row.benchmark.map(Into::into),
+                case: row.case.map(Into::into),
+            };
             assert_eq!(filter.fits("cpu_performance/gemm/cpu:0/f32/8x8x8"), row.fits, "{filter:?}");
         }
         let foreign = FilterArgs { benchmark: Some("parse".to_owned()), case: None };

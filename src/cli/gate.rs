@@ -9,7 +9,10 @@ use rsb_report::GateFormat;
 
 use super::factor;
 use super::project::ProjectArgs;
-use super::values::{VerdictFile, gate_format, parse_percent, parse_side, parse_time, parse_verdict_file, suite, text};
+use super::values::{
+    VerdictFile, gate_format, parse_percent, parse_side, parse_time, parse_verdict_file, suite,
+    text,
+};
 use super::{ExtraMetric, Places};
 
 /// How to compare.
@@ -46,8 +49,9 @@ pub struct JudgeArgs {
 pub struct GateArgs {
     /// Compare with this run or baseline, or Criterion's DIR@NAME; repeatable
     ///
-    /// A run file, a baseline file, the name of a saved baseline, or Criterion's results as DIR@NAME, where `*` matches
-    /// several names. The default is the baseline saved for this machine and suite.
+    /// A run file, a baseline file, the name of a saved baseline, or Criterion's results as
+    /// DIR@NAME, where `*` matches several names. The default is the baseline saved for this
+    /// machine and suite.
     #[arg(long, value_name = "X", value_parser = text())]
     pub baseline: Vec<String>,
     /// Judge this run file or id, latest~N, or as --baseline [default: latest]
@@ -57,7 +61,8 @@ pub struct GateArgs {
     pub current: Vec<String>,
     /// Build revision REV and the working tree, and measure both interleaved
     ///
-    /// Works in any cargo project with Criterion or Divan benchmarks, and in any project with commands of --custom.
+    /// Works in any cargo project with Criterion or Divan benchmarks, and in any project with
+    /// commands of --custom.
     #[arg(long, value_name = "REV", conflicts_with_all = ["baseline", "current"])]
     pub against: Option<String>,
     /// Judge against the last N stored runs of this machine and suite [default: 50]
@@ -82,14 +87,14 @@ pub struct GateArgs {
     pub measure_equal: bool,
     /// Link each side in N code layouts and measure them in turn, with --against
     ///
-    /// Functions are in another order and the stack is elsewhere in each layout, so that the position of code does not
-    /// look like a change of it.
+    /// Functions are in another order and the stack is elsewhere in each layout, so that the
+    /// position of code does not look like a change of it.
     #[arg(long, value_name = "N", requires = "against", value_parser = clap::value_parser!(u32).range(8..=40))]
     pub layouts: Option<u32>,
     /// Remeasure undecided cases for up to TIME, such as 90s or 3m; 0s never does
     ///
-    /// Cases are measured in fresh processes, interleaved with the program that made the baseline. The default is 3m for
-    /// a run that was measured here in the last 15 minutes.
+    /// Cases are measured in fresh processes, interleaved with the program that made the baseline.
+    /// The default is 3m for a run that was measured here in the last 15 minutes.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub budget: Option<std::time::Duration>,
     /// Exit 0 instead of 4 when there is no baseline for this machine
@@ -97,8 +102,9 @@ pub struct GateArgs {
     pub baseline_optional: bool,
     /// Accept slow-downs and removals listed in FILE, with --against
     ///
-    /// FILE must be outside the repository: a change does not accept its own regressions. Each [[accept]] has `case`, an id
-    /// or a pattern, `because`, and `limit_percent` or `removed = true`.
+    /// FILE must be outside the repository: a change does not accept its own regressions. Each
+    /// [[accept]] has `case`, an id or a pattern, `because`, and `limit_percent` or `removed =
+    /// true`.
     #[arg(long, value_name = "FILE", requires = "against")]
     pub accept: Option<PathBuf>,
     /// Read baseline and policy from the merge base with REV, such as origin/main

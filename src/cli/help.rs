@@ -42,7 +42,20 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("History", &["history", "trend", "health", "query", "export", "import", "prune", "store"]),
     ("Reports", &["report", "chart", "serve"]),
     ("Models", &["models", "recommend", "components", "python"]),
-    ("Setup", &["doctor", "probe", "gpu-capability", "init", "config", "schema", "completions", "man", "help"]),
+    (
+        "Setup",
+        &[
+            "doctor",
+            "probe",
+            "gpu-capability",
+            "init",
+            "config",
+            "schema",
+            "completions",
+            "man",
+            "help",
+        ],
+    ),
 ];
 
 /// Columns of the overview, on any terminal.
@@ -53,7 +66,8 @@ const NAME: usize = 15;
 /// Returns the help of the program: its subcommands in groups, and the names of the benchmarks.
 pub(super) fn overview() -> String {
     let command = Cli::command();
-    let mut text = format!("{}\n\n", command.get_about().map(ToString::to_string).unwrap_or_default());
+    let mut text =
+        format!("{}\n\n", command.get_about().map(ToString::to_string).unwrap_or_default());
     text.extend([&heading("Usage: "), "rusty-stack-bench [OPTIONS] [COMMAND]\n"]);
     for (group, names) in GROUPS {
         text.extend(["\n", &heading(group), "\n"]);
@@ -63,7 +77,11 @@ pub(super) fn overview() -> String {
             text.extend(["  ", &format!("{name:<NAME$}"), " ", &about, "\n"]);
         }
     }
-    text.extend(["\n", &heading("Benchmarks"), ": one by its name, or all with `all` (quick profile)\n"]);
+    text.extend([
+        "\n",
+        &heading("Benchmarks"),
+        ": one by its name, or all with `all` (quick profile)\n",
+    ]);
     let names: Vec<&str> = benchmarks().collect();
     text.push_str(&Style { width: WIDTH, ..Style::PLAIN }.wrap(&names.join(" "), 2));
     text.push_str(
@@ -81,7 +99,9 @@ fn heading(text: &str) -> String {
 /// The names of all benchmarks, in the order of the catalog.
 fn benchmarks() -> impl Iterator<Item = &'static str> {
     let native = rsb_workloads::all().iter().map(|benchmark| benchmark.name());
-    native.chain(frameworks::all().iter().map(|component| component.name).filter(|name| !is_grouped(name)))
+    native.chain(
+        frameworks::all().iter().map(|component| component.name).filter(|name| !is_grouped(name)),
+    )
 }
 
 fn is_grouped(name: &str) -> bool {
@@ -150,7 +170,8 @@ mod tests {
             let arguments = command.get_arguments().filter_map(|argument| argument.get_help());
             for help in arguments.chain(command.get_about()) {
                 let help = help.to_string();
-                let is_short = help.chars().count() < 80 && !help.contains('\n') && !help.ends_with('.');
+                let is_short =
+                    help.chars().count() < 80 && !help.contains('\n') && !help.ends_with('.');
                 assert!(is_short, "{}: {help}", command.get_name());
             }
             command.get_subcommands().for_each(check);

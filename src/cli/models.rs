@@ -124,7 +124,9 @@ pub struct RecommendArgs {
 /// A type that models are verified in.
 fn precision(text: &str) -> Result<Dtype, String> {
     let known = text.parse().ok().filter(|dtype| PRECISIONS.contains(dtype));
-    known.ok_or_else(|| format!("models are measured in {}", PRECISIONS.map(Dtype::as_str).join(", ")))
+    known.ok_or_else(|| {
+        format!("models are measured in {}", PRECISIONS.map(Dtype::as_str).join(", "))
+    })
 }
 
 /// Arguments of `models list`.

@@ -34,12 +34,14 @@ pub struct DoctorArgs {
     pub sysfs_root: Option<PathBuf>,
     /// Measure bandwidth and peak rates, save and compare them as `installation`
     ///
-    /// Takes less than a minute, compares with the values saved before the software changed, and exits as `run` does.
+    /// Takes less than a minute, compares with the values saved before the software changed, and
+    /// exits as `run` does.
     #[arg(long, conflicts_with = "sysfs_root")]
     pub baseline: bool,
     /// Run 16 checks of a new card, with expected ranges, and write a folder
     ///
-    /// Takes up to 30 minutes with a GPU and 5 minutes without. Exits 1 if a check failed; a value outside its range is no failure.
+    /// Takes up to 30 minutes with a GPU and 5 minutes without. Exits 1 if a check failed; a value
+    /// outside its range is no failure.
     #[arg(long, conflicts_with_all = ["sysfs_root", "baseline"])]
     pub first_day: bool,
     /// Run only check N of --first-day, from 1 to 16
@@ -55,9 +57,11 @@ pub struct DoctorArgs {
 
 /// The number of a check of the first day.
 fn parse_check(text: &str) -> Result<u8, String> {
-    let number = text.parse().ok().filter(|number| CHECKS.iter().any(|check| check.number == *number));
+    let number =
+        text.parse().ok().filter(|number| CHECKS.iter().any(|check| check.number == *number));
     number.ok_or_else(|| {
-        let names: Vec<String> = CHECKS.iter().map(|check| format!("{} {}", check.number, check.name)).collect();
+        let names: Vec<String> =
+            CHECKS.iter().map(|check| format!("{} {}", check.number, check.name)).collect();
         format!("the checks are {}", names.join(", "))
     })
 }
@@ -71,7 +75,10 @@ mod tests {
         assert_eq!((parse_check("1"), parse_check("16")), (Ok(1), Ok(16)));
         for wrong in ["0", "17", "x", "-1", "1.5", "", "256"] {
             let why = parse_check(wrong).unwrap_err();
-            assert!(why.contains("1 inventory") && why.contains("16 the same again"), "{wrong}: {why}");
+            assert!(
+                why.contains("1 inventory") && why.contains("16 the same again"),
+                "{wrong}: {why}"
+            );
         }
     }
 }

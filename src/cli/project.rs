@@ -41,16 +41,21 @@ impl ProjectArgs {
         let build = self.build.clone();
         if custom.is_some() && (self.bench.is_some() || !self.cargo.is_empty()) {
             bail!(
-                "--custom names what is measured; leave it out (RSB_CUSTOM too), or leave out --bench and arguments for cargo"
+                "--custom names what is measured; leave it out (RSB_CUSTOM too), or leave out \
+                 --bench and arguments for cargo"
             );
         }
         if build.is_some() && custom.is_none() && self.bench.is_none() {
             bail!(
-                "--build says how to build, but not what to measure: add --bench CMD --bench-format NAME, or --custom FILE"
+                "--build says how to build, but not what to measure: add --bench CMD \
+                 --bench-format NAME, or --custom FILE"
             );
         }
-        let custom =
-            custom.map(|file| CustomProject { file: file.to_owned(), in_repository: None, build: build.clone() });
+        let custom = custom.map(|file| CustomProject {
+            file: file.to_owned(),
+            in_repository: None,
+            build: build.clone(),
+        });
         let command = self.bench.clone().zip(self.bench_format);
         let command = command.map(|(bench, format)| BenchCommand { build, bench, format });
         Ok(ProjectOptions { cargo: self.cargo.clone(), command, custom, config: None })

@@ -23,8 +23,8 @@ pub enum PythonVerb {
 pub struct PythonArgs {
     /// Use this interpreter
     ///
-    /// The default is the first of MLSTACK_BENCHMARK_PYTHON, MLSTACK_PYTHON_BIN, the active environment, UV_PYTHON, the
-    /// environment made by `python setup`, and PATH.
+    /// The default is the first of MLSTACK_BENCHMARK_PYTHON, MLSTACK_PYTHON_BIN, the active
+    /// environment, UV_PYTHON, the environment made by `python setup`, and PATH.
     #[arg(long, value_name = "FILE")]
     pub python: Option<PathBuf>,
     /// Print one JSON document

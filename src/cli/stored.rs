@@ -1,4 +1,5 @@
-//! The words of what asks and tends the stored runs: `history`, `query`, `import`, `prune`, `store`.
+//! The words of what asks and tends the stored runs: `history`, `query`, `import`, `prune`,
+//! `store`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -151,8 +152,8 @@ pub struct ImportArgs {
     pub file: PathBuf,
     /// Name the format [default: detected]
     ///
-    /// nvbench, google-benchmark, hyperfine, pytest-benchmark, rocblas-bench, hipblaslt-bench, nccl-tests, nvbandwidth,
-    /// rocprof-compute or vllm.
+    /// nvbench, google-benchmark, hyperfine, pytest-benchmark, rocblas-bench, hipblaslt-bench,
+    /// nccl-tests, nvbandwidth, rocprof-compute or vllm.
     #[arg(long, value_name = "NAME")]
     pub format: Option<String>,
     /// Where things are kept

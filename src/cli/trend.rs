@@ -174,10 +174,18 @@ fn count(least: i64) -> clap::builder::RangedI64ValueParser<u32> {
 
 fn fraction(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
-    if value > 0.0 && value < 1.0 { Ok(value) } else { Err(format!("{value} is not between 0 and 1")) }
+    if value > 0.0 && value < 1.0 {
+        Ok(value)
+    } else {
+        Err(format!("{value} is not between 0 and 1"))
+    }
 }
 
 fn positive(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
-    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(format!("{value} is not above 0")) }
+    if value > 0.0 && value.is_finite() {
+        Ok(value)
+    } else {
+        Err(format!("{value} is not above 0"))
+    }
 }

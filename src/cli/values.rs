@@ -15,7 +15,8 @@ use super::ReportFormat;
 
 /// `NAME=V1,V2`.
 pub(super) fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
-    let (name, values) = text.split_once('=').ok_or("an axis is written NAME=V1,V2, such as dtype=f32,f64")?;
+    let (name, values) =
+        text.split_once('=').ok_or("an axis is written NAME=V1,V2, such as dtype=f32,f64")?;
     let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
     if name.is_empty() || values.iter().any(String::is_empty) {
         return Err("an axis needs a name and at least one value, such as dtype=f32,f64".to_owned());
@@ -25,7 +26,8 @@ pub(super) fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
 
 /// The form of a verdict.
 pub(super) fn gate_format() -> impl TypedValueParser<Value = GateFormat> {
-    PossibleValuesParser::new(GateFormat::ALL.map(GateFormat::as_str)).try_map(|name| name.parse::<GateFormat>())
+    PossibleValuesParser::new(GateFormat::ALL.map(GateFormat::as_str))
+        .try_map(|name| name.parse::<GateFormat>())
 }
 
 /// What `run --reports` takes.
@@ -40,7 +42,8 @@ pub enum ReportForm {
 impl ReportForm {
     /// The forms that `asked` stand for, each once, in the order of the help.
     pub fn expand(asked: &[Self]) -> Vec<ReportFormat> {
-        let is_asked = |form: &&ReportFormat| asked.contains(&Self::All) || asked.contains(&Self::One(**form));
+        let is_asked =
+            |form: &&ReportFormat| asked.contains(&Self::All) || asked.contains(&Self::One(**form));
         ReportFormat::value_variants().iter().filter(is_asked).copied().collect()
     }
 }
@@ -58,7 +61,8 @@ pub(super) fn report_form() -> impl TypedValueParser<Value = ReportForm> {
 
 /// The format of another tool.
 pub(super) fn import_format() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(Format::ALL.map(Format::as_str)).try_map(|name| name.parse::<Format>())
+    PossibleValuesParser::new(Format::ALL.map(Format::as_str))
+        .try_map(|name| name.parse::<Format>())
 }
 
 /// A file for the verdict, and the form that it takes there.
@@ -86,13 +90,15 @@ pub(super) fn parse_verdict_file(text: &str) -> Result<VerdictFile, String> {
 
 /// How thoroughly to measure.
 pub(super) fn profile() -> impl TypedValueParser<Value = Profile> {
-    let values = Profile::ALL.map(|profile| PossibleValue::new(profile.as_str()).help(profile.about()));
+    let values =
+        Profile::ALL.map(|profile| PossibleValue::new(profile.as_str()).help(profile.about()));
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Profile>())
 }
 
 /// The name of a tool that profiles.
 pub(super) fn profiler() -> impl TypedValueParser<Value = String> {
-    let values = PROFILERS.each_ref().map(|profiler| PossibleValue::new(profiler.name).help(profiler.about));
+    let values =
+        PROFILERS.each_ref().map(|profiler| PossibleValue::new(profiler.name).help(profiler.about));
     PossibleValuesParser::new(values)
 }
 
@@ -108,7 +114,8 @@ pub(super) fn parse_percent(text: &str) -> Result<f64, String> {
     percent.ok_or_else(|| format!("`{text}` is no finite percentage above 0; write 10 or 7.5"))
 }
 
-/// Text that may be a path. What is not UTF-8 is refused here, where clap says which argument it is.
+/// Text that may be a path. What is not UTF-8 is refused here, where clap says which argument it
+/// is.
 pub(super) fn text() -> impl TypedValueParser<Value = String> {
     let whole = |text: std::ffi::OsString| {
         text.into_string().map_err(|_| "it is not UTF-8; give the file a link or a name that is")
@@ -123,12 +130,17 @@ pub(super) fn parse_side(text: &str) -> Result<(SideName, PathBuf), String> {
         let side = sides.into_iter().find(|side| side.as_str() == name)?;
         (!path.is_empty()).then(|| (side, PathBuf::from(path)))
     });
-    parsed.ok_or_else(|| format!("`{text}` names no side and file; write baseline=FILE or current=FILE"))
+    parsed.ok_or_else(|| {
+        format!("`{text}` names no side and file; write baseline=FILE or current=FILE")
+    })
 }
 
 /// A time as people write it.
 pub(super) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
-    let parsed = text.parse::<jiff::SignedDuration>().ok().and_then(|time| std::time::Duration::try_from(time).ok());
+    let parsed = text
+        .parse::<jiff::SignedDuration>()
+        .ok()
+        .and_then(|time| std::time::Duration::try_from(time).ok());
     parsed.ok_or_else(|| format!("`{text}` is no time; write 90s, 3m or 1h30m"))
 }
 
@@ -136,10 +148,16 @@ pub(super) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
 pub(super) fn parse_period(text: &str) -> Result<std::time::Duration, String> {
     const MOST: std::time::Duration = std::time::Duration::from_hours(366 * 24);
     let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
-    let period =
-        days.map_or_else(|| parse_time(text), |days| Ok(std::time::Duration::from_hours(u64::from(days) * 24)));
-    let is_sensible = |period: &std::time::Duration| (std::time::Duration::from_mins(1)..=MOST).contains(period);
-    period.ok().filter(is_sensible).ok_or_else(|| format!("`{text}` is no time from 1m to 366d; write 30m, 6h or 1d"))
+    let period = days.map_or_else(
+        || parse_time(text),
+        |days| Ok(std::time::Duration::from_hours(u64::from(days) * 24)),
+    );
+    let is_sensible =
+        |period: &std::time::Duration| (std::time::Duration::from_mins(1)..=MOST).contains(period);
+    period
+        .ok()
+        .filter(is_sensible)
+        .ok_or_else(|| format!("`{text}` is no time from 1m to 366d; write 30m, 6h or 1d"))
 }
 
 /// Since when: a date, or so long ago.
@@ -157,7 +175,9 @@ pub(super) fn parse_since(text: &str) -> Result<Since, String> {
         return Ok(Since::Day(day));
     }
     let span = text.parse::<jiff::Span>().ok().filter(|span| !span.is_negative());
-    span.map(Since::Ago).ok_or_else(|| format!("`{text}` is no time; write 30d, 2w, 6mo, 1y or a date as 2026-01-31"))
+    span.map(Since::Ago).ok_or_else(|| {
+        format!("`{text}` is no time; write 30d, 2w, 6mo, 1y or a date as 2026-01-31")
+    })
 }
 
 #[cfg(test)]
@@ -190,7 +210,9 @@ mod tests {
             let Ok(Since::Ago(span)) = parse_since(text) else { panic!("{text}") };
             assert_eq!(span.to_string(), expected);
         }
-        assert!(matches!(parse_since("2026-01-31"), Ok(Since::Day(day)) if day.to_string() == "2026-01-31"));
+        assert!(
+            matches!(parse_since("2026-01-31"), Ok(Since::Day(day)) if day.to_string() == "2026-01-31")
+        );
         for wrong in ["", "-3d", "soon", "2026-13-01", "30"] {
             assert!(parse_since(wrong).is_err(), "{wrong}");
         }
@@ -200,7 +222,9 @@ mod tests {
     fn a_threshold_is_a_finite_percentage_above_zero() {
         assert_eq!(parse_percent("7.5"), Ok(7.5));
         for wrong in ["nan", "0", "-1", "1e999", "ten", ""] {
-            let Err(error) = command().try_get_matches_from(["x", "gate", &format!("--threshold={wrong}")]) else {
+            let Err(error) =
+                command().try_get_matches_from(["x", "gate", &format!("--threshold={wrong}")])
+            else {
                 panic!("{wrong}")
             };
             assert!(error.to_string().contains("--threshold"), "{error}");
@@ -211,9 +235,13 @@ mod tests {
     fn what_is_not_utf_8_is_said_with_its_argument() {
         use std::os::unix::ffi::OsStrExt;
         let odd = std::ffi::OsStr::from_bytes(b"caf\xe9.json");
-        for words in [&["gate", "--baseline"][..], &["gate", "--current"], &["baseline", "save", "--run"]] {
+        for words in
+            [&["gate", "--baseline"][..], &["gate", "--current"], &["baseline", "save", "--run"]]
+        {
             let words = ["x"].iter().chain(words).map(std::ffi::OsStr::new).chain([odd]);
-            let Err(error) = command().try_get_matches_from(words) else { panic!("it is not UTF-8") };
+            let Err(error) = command().try_get_matches_from(words) else {
+                panic!("it is not UTF-8")
+            };
             let text = error.to_string();
             assert!(text.contains("UTF-8") && text.contains("--"), "{text}");
         }
@@ -223,9 +251,12 @@ mod tests {
     fn a_file_for_the_verdict_has_a_form_and_a_name() {
         let expected = VerdictFile { format: GateFormat::Junit, path: "a=b.xml".into() };
         assert_eq!(parse_verdict_file("junit=a=b.xml"), Ok(expected));
-        for (wrong, cure) in
-            [("a.xml", "FORM=FILE"), ("junit=", "FORM=FILE"), ("html=a", "sarif"), ("json=-", "--format")]
-        {
+        for (wrong, cure) in [
+            ("a.xml", "FORM=FILE"),
+            ("junit=", "FORM=FILE"),
+            ("html=a", "sarif"),
+            ("json=-", "--format"),
+        ] {
             let error = parse_verdict_file(wrong).unwrap_err();
             assert!(error.contains(cure), "{wrong}: {error}");
         }
@@ -238,21 +269,31 @@ mod tests {
             let words = ["x", "run"].iter().chain(words).copied();
             let matches = command().try_get_matches_from(words)?;
             let run = matches.subcommand_matches("run").unwrap();
-            let asked: Vec<ReportForm> = run.get_many("reports").into_iter().flatten().copied().collect();
+            let asked: Vec<ReportForm> =
+                run.get_many("reports").into_iter().flatten().copied().collect();
             Ok::<_, clap::Error>(ReportForm::expand(&asked))
         };
         assert_eq!(of(&[]).unwrap(), []);
-        assert_eq!(of(&["--reports", "html,markdown,html", "--reports=csv"]).unwrap(), [Markdown, Html, Csv]);
+        assert_eq!(
+            of(&["--reports", "html,markdown,html", "--reports=csv"]).unwrap(),
+            [Markdown, Html, Csv]
+        );
         assert_eq!(of(&["--reports", "all"]).unwrap(), ReportFormat::value_variants());
         for wrong in ["docx", "html;csv", ""] {
             let error = of(&["--reports", wrong]).unwrap_err().to_string();
-            assert!(error.contains("--reports") && (wrong.is_empty() || error.contains("html")), "{error}");
+            assert!(
+                error.contains("--reports") && (wrong.is_empty() || error.contains("html")),
+                "{error}"
+            );
         }
     }
 
     #[test]
     fn axes_are_a_name_and_values() {
-        assert_eq!(parse_axis("dtype=f32, f64"), Ok(("dtype".into(), vec!["f32".into(), "f64".into()])));
+        assert_eq!(
+            parse_axis("dtype=f32, f64"),
+            Ok(("dtype".into(), vec!["f32".into(), "f64".into()]))
+        );
         for wrong in ["dtype", "=f32", "dtype=", "dtype=f32,,f64"] {
             assert!(parse_axis(wrong).is_err(), "{wrong}");
         }

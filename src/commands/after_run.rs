@@ -1,4 +1,5 @@
-//! What the configuration asks for once a run is measured: its reports, its comparison, its samples left out.
+//! What the configuration asks for once a run is measured: its reports, its comparison, its samples
+//! left out.
 
 use anyhow::anyhow;
 use rsb_engine::gate::{self, Judge};
@@ -24,7 +25,11 @@ pub(super) fn forms(asked: &[ReportForm], config: &Config) -> Vec<ReportFormat> 
         (section.generate_html, ReportFormat::Html),
     ];
     if asked.is_empty() && config.run.generate_reports {
-        return generated.into_iter().filter(|(is_wanted, _)| *is_wanted).map(|(_, form)| form).collect();
+        return generated
+            .into_iter()
+            .filter(|(is_wanted, _)| *is_wanted)
+            .map(|(_, form)| form)
+            .collect();
     }
     report::forms(asked)
 }
@@ -32,7 +37,8 @@ pub(super) fn forms(asked: &[ReportForm], config: &Config) -> Vec<ReportFormat> 
 /// The policy that comes with the program.
 const BUILT_IN_POLICY: &str = include_str!("../../baselines/policy.toml");
 
-/// Returns the targets of the user's policy that `run` has values for, without those that come with the program.
+/// Returns the targets of the user's policy that `run` has values for, without those that come with
+/// the program.
 pub(super) fn own_targets(
     config: &Config,
     directories: &Directories,
@@ -55,7 +61,10 @@ pub(super) fn next_step(directories: &Directories, run: &Run) -> &'static str {
 }
 
 /// Drops the samples of a stored run. Its figures and statistics stay.
-pub(super) fn drop_samples(finished: &mut engine::FinishedRun, store: &Store) -> Result<(), CliError> {
+pub(super) fn drop_samples(
+    finished: &mut engine::FinishedRun,
+    store: &Store,
+) -> Result<(), CliError> {
     if finished.stored.is_err() {
         return Ok(()); // Where it is not kept as it should be, nothing is thrown away.
     }
@@ -67,28 +76,42 @@ pub(super) fn drop_samples(finished: &mut engine::FinishedRun, store: &Store) ->
 }
 
 /// Looks up what the configuration compares runs with, before anything is measured.
-pub(super) fn check_baseline((config, directories): (&Config, &Directories)) -> Result<(), CliError> {
+pub(super) fn check_baseline(
+    (config, directories): (&Config, &Directories),
+) -> Result<(), CliError> {
     let named = config.run.baseline_run_id.as_deref().filter(|_| config.run.compare_with_baseline);
     let Some(named) = named else { return Ok(()) };
     // What there is to say of it is said with the comparison.
-    let judge = Judge::load(directories.clone(), (&config.thresholds, None), Vec::new(), &mut |_| {})?;
+    let judge =
+        Judge::load(directories.clone(), (&config.thresholds, None), Vec::new(), &mut |_| {})?;
     judge.check_before_run(named).map_err(|problem| {
         let why = show::chain(&problem.error);
         CliError::usage(anyhow!(
-            "`baseline_run_id = \"{named}\"` of the configuration leads to nothing that a run can be compared with: {why}; \
-             `rusty-stack-bench history` lists runs and `baseline list` what is saved: name one of those, or leave the key out"
+            "`baseline_run_id = \"{named}\"` of the configuration leads to nothing that a run can \
+             be compared with: {why}; \
+             `rusty-stack-bench history` lists runs and `baseline list` what is saved: name one of \
+             those, or leave the key out"
         ))
     })
 }
 
-/// `run` beside what the configuration names, else beside the baseline saved for its machine and suite, for people. Where
-/// nothing is there to compare with, that is said; it fails nothing.
-pub(super) fn comparison_text(config: (&Config, &Directories), store: &Store, run: &Run, style: Style) -> String {
+/// `run` beside what the configuration names, else beside the baseline saved for its machine and
+/// suite, for people. Where nothing is there to compare with, that is said; it fails nothing.
+pub(super) fn comparison_text(
+    config: (&Config, &Directories),
+    store: &Store,
+    run: &Run,
+    style: Style,
+) -> String {
     let detail = if config.0.run.verbose { Detail::Full } else { Detail::Brief };
     let told = comparison(config, store, run).and_then(|result| {
-        rsb_report::gate::write(&result, GateFormat::Text, style, detail).map_err(|error| error.to_string())
+        rsb_report::gate::write(&result, GateFormat::Text, style, detail)
+            .map_err(|error| error.to_string())
     });
-    told.map_or_else(|why| format!("\nThe run is not compared: {why}"), |text| format!("\n{}", text.trim_end()))
+    told.map_or_else(
+        |why| format!("\nThe run is not compared: {why}"),
+        |text| format!("\n{}", text.trim_end()),
+    )
 }
 
 fn comparison(
@@ -99,7 +122,8 @@ fn comparison(
     let said = |error: CliError| show::chain(&error.error);
     if let Some(baseline) = &config.run.baseline_run_id {
         let thresholds = (&config.thresholds, None);
-        let judge = Judge::load(directories.clone(), thresholds, Vec::new(), &mut console::tell).map_err(said)?;
+        let judge = Judge::load(directories.clone(), thresholds, Vec::new(), &mut console::tell)
+            .map_err(said)?;
         return compare::compare_sides(&judge, baseline, std::slice::from_ref(&run.run_id.0))
             .map(|sides| sides.result)
             .map_err(said);
@@ -107,7 +131,8 @@ fn comparison(
     let policy = judge::policy(config, directories, None).map_err(said)?;
     let saved = gate::against_saved(store, directories, run, &policy)?;
     saved.map(|saved| saved.result).ok_or_else(|| {
-        "no baseline is saved for this machine and suite; `rusty-stack-bench baseline save` keeps this run as one"
+        "no baseline is saved for this machine and suite; `rusty-stack-bench baseline save` keeps \
+         this run as one"
             .to_owned()
     })
 }
@@ -121,7 +146,10 @@ mod tests {
         let mut config = Config::default();
         assert!(forms(&[], &config).is_empty());
         config.run.generate_reports = true;
-        assert_eq!(forms(&[], &config), [ReportFormat::Text, ReportFormat::Markdown, ReportFormat::Html]);
+        assert_eq!(
+            forms(&[], &config),
+            [ReportFormat::Text, ReportFormat::Markdown, ReportFormat::Html]
+        );
         (config.report.generate_ascii, config.report.generate_html) = (false, false);
         assert_eq!(forms(&[], &config), [ReportFormat::Markdown]);
         assert_eq!(forms(&[ReportForm::One(ReportFormat::Csv)], &config), [ReportFormat::Csv]);

@@ -23,7 +23,9 @@ use crate::{console, show};
 /// When a run or baseline cannot be read, or the directory cannot be written.
 pub fn run(verb: &BaselineVerb, style: Style) -> CliResult {
     match verb {
-        BaselineVerb::Save { name, run, places } => save(name.as_deref(), run, &settings::load(places)?.1),
+        BaselineVerb::Save { name, run, places } => {
+            save(name.as_deref(), run, &settings::load(places)?.1)
+        }
         BaselineVerb::List { json, places } => list(&settings::load(places)?.1, *json, style),
         BaselineVerb::Show { name, here, json, places } => {
             let directories = settings::load(places)?.1;
@@ -42,11 +44,15 @@ fn save(name: Option<&str>, named: &[String], directories: &Directories) -> CliR
     let runs: Vec<Run> = match named {
         // What is missing without a run is no verdict.
         [] => vec![gate::latest(&store).map_err(|problem| CliError::usage(problem.error))?],
-        named => named.iter().map(|text| store.run(text).map_err(CliError::usage)).collect::<Result<_, _>>()?,
+        named => named
+            .iter()
+            .map(|text| store.run(text).map_err(CliError::usage))
+            .collect::<Result<_, _>>()?,
     };
     let ((name, cases), path) = save_runs(name, &runs, &store, directories)?;
     show::text(&format!(
-        "saved {name} ({} measured) as {}\nCommit it. `rusty-stack-bench run`, then `rusty-stack-bench gate`, judges later code by it.",
+        "saved {name} ({} measured) as {}\nCommit it. `rusty-stack-bench run`, then \
+         `rusty-stack-bench gate`, judges later code by it.",
         format_count(cases, "case", "cases"),
         path.display()
     ))?;
@@ -59,13 +65,15 @@ fn refuse_run_id(name: &str, store: &Store) -> Result<(), CliError> {
     if is_stored || rsb_store::begins_as_run_id(name) {
         return Err(CliError::usage(anyhow!(
             "`{name}` is a run id and cannot be the name of a baseline; save that run with \
-             `rusty-stack-bench baseline save --run {name}`, and put a name after `save` if the suite's is not wanted"
+             `rusty-stack-bench baseline save --run {name}`, and put a name after `save` if the \
+             suite's is not wanted"
         )));
     }
     Ok(())
 }
 
-/// Saves `runs` as a baseline of their machine, and says what it cannot do: its name and how many cases, and its file.
+/// Saves `runs` as a baseline of their machine, and says what it cannot do: its name and how many
+/// cases, and its file.
 pub(super) fn save_runs(
     name: Option<&str>,
     runs: &[Run],
@@ -79,7 +87,8 @@ pub(super) fn save_runs(
         )));
     }
     let suite = runs.first().map_or("quick", |run| run.suite.as_str());
-    let baseline = Baseline::new(name.unwrap_or(suite), Timestamp::now(), runs).map_err(CliError::usage)?;
+    let baseline =
+        Baseline::new(name.unwrap_or(suite), Timestamp::now(), runs).map_err(CliError::usage)?;
     let earlier = runs.first().map_or(Ok(Vec::new()), |run| store.runs_before(run, PAST_RUNS));
     let baseline = baseline.with_past(&earlier.map_err(CliError::usage)?);
     let cases = baseline.contents().cases;
@@ -94,12 +103,14 @@ pub(super) fn save_runs(
     let path = Baselines::new(&directories.baselines).save(&baseline).map_err(CliError::usage)?;
     if baseline.commit.is_none() && runs.iter().any(|run| run.environment.git.is_some()) {
         console::say(
-            "warning: it records no revision, since the tree was changed or the runs are of several commits: a fresh checkout \
+            "warning: it records no revision, since the tree was changed or the runs are of \
+             several commits: a fresh checkout \
              cannot build what made it; commit, measure and save again",
         );
     }
     keep_program_or_warn(runs);
-    let failed = runs.iter().flat_map(|run| &run.benchmarks).filter(|case| case.outcome == Outcome::Failed);
+    let failed =
+        runs.iter().flat_map(|run| &run.benchmarks).filter(|case| case.outcome == Outcome::Failed);
     for case in failed {
         console::say(&format!(
             "warning: {} failed in it: until a baseline has it, it has no verdict",
@@ -113,7 +124,8 @@ pub(super) fn save_runs(
 fn keep_program_or_warn(runs: &[Run]) {
     if let Err(error) = keep_program(runs) {
         console::say(&format!(
-            "warning: this program is not kept ({error}): the gate cannot measure it beside a later one"
+            "warning: this program is not kept ({error}): the gate cannot measure it beside a \
+             later one"
         ));
     }
 }
@@ -121,8 +133,11 @@ fn keep_program_or_warn(runs: &[Run]) {
 /// Keeps this program in the user's cache directory when it measured one of `runs`.
 fn keep_program(runs: &[Run]) -> std::io::Result<()> {
     let Some(hash) = recorder::program_hash() else { return Ok(()) };
-    let own: Vec<&RunId> =
-        runs.iter().filter(|run| run.program.as_ref() == Some(&hash)).map(|run| &run.run_id).collect();
+    let own: Vec<&RunId> = runs
+        .iter()
+        .filter(|run| run.program.as_ref() == Some(&hash))
+        .map(|run| &run.run_id)
+        .collect();
     if own.is_empty() {
         return Ok(());
     }
@@ -131,7 +146,11 @@ fn keep_program(runs: &[Run]) -> std::io::Result<()> {
 
 fn list(directories: &Directories, json: bool, style: Style) -> CliResult {
     let rows = rows(directories);
-    let text = if json { rsb_report::document("baselines", &rows)? } else { rsb_report::list::baselines(&rows, style) };
+    let text = if json {
+        rsb_report::document("baselines", &rows)?
+    } else {
+        rsb_report::list::baselines(&rows, style)
+    };
     show::text(&text)?;
     Ok(Exit::Pass)
 }
@@ -155,7 +174,12 @@ pub(super) fn rows(directories: &Directories) -> Vec<BaselineRow> {
     rows
 }
 
-fn show_one((name, only_here): (&str, bool), directories: &Directories, json: bool, style: Style) -> CliResult {
+fn show_one(
+    (name, only_here): (&str, bool),
+    directories: &Directories,
+    json: bool,
+    style: Style,
+) -> CliResult {
     let baselines = Baselines::new(&directories.baselines);
     let here = || Fingerprint::of(&rsb_probe::environment(&rsb_probe::ProbeOptions::default()));
     let baseline = if only_here {
@@ -163,7 +187,9 @@ fn show_one((name, only_here): (&str, bool), directories: &Directories, json: bo
         let path = baselines.path_of(&here, name);
         if !path.is_file() {
             let slug = here.slug();
-            return Err(CliError::no_verdict(anyhow!("no baseline `{name}` was saved for this machine ({slug})")));
+            return Err(CliError::no_verdict(anyhow!(
+                "no baseline `{name}` was saved for this machine ({slug})"
+            )));
         }
         Baseline::read(&path).map_err(CliError::usage)?
     } else if gate::is_path(name) {
@@ -178,7 +204,10 @@ fn show_one((name, only_here): (&str, bool), directories: &Directories, json: bo
             show::text(&rsb_report::run::text(run, style))?;
         }
         if !baseline.accepted.is_empty() {
-            show::text(&format!("\nAccepted regressions\n\n{}", accepted_table(&baseline.accepted, style)))?;
+            show::text(&format!(
+                "\nAccepted regressions\n\n{}",
+                accepted_table(&baseline.accepted, style)
+            ))?;
         }
     }
     Ok(Exit::Pass)
@@ -197,8 +226,11 @@ fn accepted_table(all: &[Accepted], style: Style) -> String {
         Column::left("from run").optional(),
     ]);
     for each in all {
-        let unit = each.metric.as_deref().and_then(Field::find).map_or("", |field| field.unit.symbol());
-        let quantity = |value: Option<f64>| value.map_or_else(String::new, |value| format_quantity(value, unit));
+        let unit =
+            each.metric.as_deref().and_then(Field::find).map_or("", |field| field.unit.symbol());
+        let quantity = |value: Option<f64>| {
+            value.map_or_else(String::new, |value| format_quantity(value, unit))
+        };
         table.push([
             Cell::from(&each.id),
             Cell::from(each.metric.as_deref().unwrap_or_default()),

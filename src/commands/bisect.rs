@@ -18,9 +18,15 @@ pub fn run(args: &BisectArgs, style: Style) -> CliResult {
     let settings = settings::load_at(&args.places, &args.good, "bisect")?;
     let policy = judge::policy(&settings.config, &settings.directories, args.threshold)?;
     interrupt::listen();
-    let project = args.project.options(rsb_engine::custom::file().as_deref()).map_err(CliError::usage)?;
-    let request =
-        BisectRequest { good: &args.good, bad: &args.bad, case: &args.case, budget: args.budget, project: &project };
+    let project =
+        args.project.options(rsb_engine::custom::file().as_deref()).map_err(CliError::usage)?;
+    let request = BisectRequest {
+        good: &args.good,
+        bad: &args.bad,
+        case: &args.case,
+        budget: args.budget,
+        project: &project,
+    };
     let bisection = bisect::bisect(&request, &policy, &mut console::tell)?;
     let Some(case) = &bisection.case else {
         console::say("interrupted before anything was measured");

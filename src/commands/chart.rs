@@ -34,7 +34,9 @@ const SHOWN: usize = 5;
 /// When what is asked for cannot be read, or holds nothing that could be drawn.
 pub fn run(args: &ChartArgs, style: Style) -> CliResult {
     if args.input.is_some() && args.kind.is_none_or(|kind| kind.source != ChartSource::History) {
-        return Err(CliError::usage(anyhow!("--input is a series over time: draw it as `trend` or `sparkline`")));
+        return Err(CliError::usage(anyhow!(
+            "--input is a series over time: draw it as `trend` or `sparkline`"
+        )));
     }
     let width = if style.width == usize::MAX { show::DRAWING_WIDTH } else { style.width };
     let style = Style { width: args.width.map_or(width, usize::from), ..style };
@@ -47,12 +49,18 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
         ChartSource::Run => {
             let store = gate::open(&directories, &mut console::tell)?;
             let run = matching_cases(the_run(args, &store)?, &args.filter);
-            draw(kind, &ChartSubject { run: Some(&run), metric: args.metric, ..ChartSubject::default() })
-                .map_err(|why| nothing(kind, &describe_run(&run), args, why))?
+            draw(
+                kind,
+                &ChartSubject { run: Some(&run), metric: args.metric, ..ChartSubject::default() },
+            )
+            .map_err(|why| nothing(kind, &describe_run(&run), args, why))?
         }
         ChartSource::Comparison => {
             let result = chosen_of(comparison(args, &config, directories)?, args);
-            let name = format!("the comparison of {} with {}", result.current_run_id, result.baseline_run_id);
+            let name = format!(
+                "the comparison of {} with {}",
+                result.current_run_id, result.baseline_run_id
+            );
             draw(kind, &ChartSubject { comparison: Some(&result), ..ChartSubject::default() })
                 .map_err(|why| nothing(kind, &name, args, why))?
         }
@@ -71,7 +79,8 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
                 }
                 None => (recommend::of_models(&store)?, "the stored runs".to_owned()),
             };
-            let runs: Vec<Run> = runs.into_iter().map(|run| matching_cases(run, &args.filter)).collect();
+            let runs: Vec<Run> =
+                runs.into_iter().map(|run| matching_cases(run, &args.filter)).collect();
             let advice = models::recommend(&runs, RecommendRequest::LATENCY);
             draw(kind, &ChartSubject { advice: Some(&advice), ..ChartSubject::default() })
                 .map_err(|why| nothing(kind, &of, args, why))?
@@ -107,16 +116,23 @@ fn describe_run(run: &Run) -> String {
 
 /// What says that nothing was drawn, and what would give it.
 fn nothing(kind: &ChartKind, of: &str, args: &ChartArgs, _: NothingDrawn) -> CliError {
-    let asked = [args.metric.map(|field| format!("the figure {}", field.name)), args.filter.describe()];
+    let asked =
+        [args.metric.map(|field| format!("the figure {}", field.name)), args.filter.describe()];
     let asked: Vec<String> = asked.into_iter().flatten().collect();
-    let asked = if asked.is_empty() { String::new() } else { format!(" of {}", asked.join(" and ")) };
-    CliError::usage(anyhow!("{of}: nothing{asked} to draw as `{}`; it is made from {}", kind.name, kind.needs))
+    let asked =
+        if asked.is_empty() { String::new() } else { format!(" of {}", asked.join(" and ")) };
+    CliError::usage(anyhow!(
+        "{of}: nothing{asked} to draw as `{}`; it is made from {}",
+        kind.name,
+        kind.needs
+    ))
 }
 
 fn the_run(args: &ChartArgs, store: &Store) -> Result<Run, CliError> {
     match &args.run {
         Some(text) => store.run(text).map_err(CliError::usage),
-        None => gate::latest_lenient(store, &mut console::tell).map_err(|problem| CliError::usage(problem.error)),
+        None => gate::latest_lenient(store, &mut console::tell)
+            .map_err(|problem| CliError::usage(problem.error)),
     }
 }
 
@@ -127,19 +143,26 @@ fn matching_cases(mut run: Run, filter: &FilterArgs) -> Run {
 }
 
 /// The comparison that is asked for: with what is named, else with the saved baseline.
-fn comparison(args: &ChartArgs, config: &Config, directories: Directories) -> Result<ComparisonResult, CliError> {
+fn comparison(
+    args: &ChartArgs,
+    config: &Config,
+    directories: Directories,
+) -> Result<ComparisonResult, CliError> {
     let Some(against) = &args.against else {
         let store = gate::open(&directories, &mut console::tell)?;
         let policy = judge::policy(config, &directories, None)?;
         let found = gate::against_saved(&store, &directories, &the_run(args, &store)?, &policy);
-        let found = found.map_err(|why| CliError::usage(anyhow!("{why}; name another with --against")))?;
+        let found =
+            found.map_err(|why| CliError::usage(anyhow!("{why}; name another with --against")))?;
         return found.map(|saved| saved.result).ok_or_else(|| {
             CliError::usage(anyhow!(
-                "no baseline of this machine and suite is saved; name what to compare with, such as --against previous"
+                "no baseline of this machine and suite is saved; name what to compare with, such \
+                 as --against previous"
             ))
         });
     };
-    let judge = Judge::load(directories, (&config.thresholds, None), Vec::new(), &mut console::tell)?;
+    let judge =
+        Judge::load(directories, (&config.thresholds, None), Vec::new(), &mut console::tell)?;
     let baseline = judge.place(SideName::Baseline, judge.sides(std::slice::from_ref(against))?);
     let current = judge.place(SideName::Current, judge.current(args.run.as_slice())?);
     if let Some(why) = gate::is_itself(&baseline, &current) {
@@ -163,7 +186,8 @@ fn write(charts: &[Chart], args: &ChartArgs, section: &ChartsSection, style: Sty
     match args.format {
         ChartFormat::Text => {
             let color = if to_file.is_some() { Color::Never } else { style.color };
-            let glyphs = if args.ascii { Glyphs::Ascii } else { section.glyphs.unwrap_or_default() };
+            let glyphs =
+                if args.ascii { Glyphs::Ascii } else { section.glyphs.unwrap_or_default() };
             let theme = section.theme(ThemeName::Dark).map_err(config_error)?;
             report::to(to_file, &page(charts, (Style { color, ..style }, glyphs), &theme))
         }
@@ -186,15 +210,21 @@ fn config_error(message: impl std::fmt::Display) -> CliError {
 /// Lines of a picture that stands over the words of another verb.
 const GLANCE_LINES: usize = 16;
 
-/// `charts` as other verbs show them over their words: where a person looks on, in the look of `section`; else nothing.
-pub(super) fn at_a_glance(charts: &[Chart], section: &ChartsSection, style: Style) -> Result<String, CliError> {
+/// `charts` as other verbs show them over their words: where a person looks on, in the look of
+/// `section`; else nothing.
+pub(super) fn at_a_glance(
+    charts: &[Chart],
+    section: &ChartsSection,
+    style: Style,
+) -> Result<String, CliError> {
     if !show::has_room_for_pictures(style) {
         return Ok(String::new());
     }
     let theme = section.theme(ThemeName::Dark).map_err(config_error)?;
     let glyphs = section.glyphs.unwrap_or_default();
-    let draw =
-        |chart: &Chart| picture(chart, style.width.min(120), GLANCE_LINES, glyphs).themed_text(style, &theme) + "\n";
+    let draw = |chart: &Chart| {
+        picture(chart, style.width.min(120), GLANCE_LINES, glyphs).themed_text(style, &theme) + "\n"
+    };
     Ok(charts.iter().map(draw).collect())
 }
 
@@ -209,7 +239,10 @@ fn page(charts: &[Chart], (style, glyphs): (Style, Glyphs), theme: &Theme) -> St
         let count = format_count(charts.len() - SHOWN, "more chart", "more charts");
         page.push('\n');
         page.push_str(&count);
-        page.push_str(": narrow it down with --benchmark, --case or --metric, or write all with --format html\n");
+        page.push_str(
+            ": narrow it down with --benchmark, --case or --metric, or write all with \
+                       --format html\n",
+        );
     }
     page
 }

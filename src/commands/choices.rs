@@ -1,4 +1,5 @@
-//! What can be given for the required arguments of `compare`, `baseline show`, `query` and `bisect`.
+//! What can be given for the required arguments of `compare`, `baseline show`, `query` and
+//! `bisect`.
 
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ const LISTED: usize = 5;
 /// Digits of a commit.
 const ABBREVIATED: usize = 10;
 
-/// Returns lines that list what the subcommand in `matches` takes; empty for other subcommands, or if the store cannot be read.
+/// Returns lines that list what the subcommand in `matches` takes; empty for other subcommands, or
+/// if the store cannot be read.
 pub(crate) fn of(matches: &ArgMatches) -> Vec<String> {
     let Some((name, own)) = matches.subcommand() else { return Vec::new() };
     let (name, own) = match own.subcommand() {
@@ -42,10 +44,16 @@ fn lines(subcommand: &str, directories: &Directories) -> Result<Vec<String>, Cli
     let store = gate::open(directories, &mut console::tell)?;
     let runs = store.runs().map_err(CliError::usage)?;
     Ok(match subcommand {
-        "compare" => vec![saved_baselines(&baselines(directories)), latest_runs(&runs), example("compare previous")],
+        "compare" => vec![
+            saved_baselines(&baselines(directories)),
+            latest_runs(&runs),
+            example("compare previous"),
+        ],
         "query" => {
             let mut lines = views(&store)?;
-            lines.push(example("query \"SELECT benchmark_id, value FROM measurements WHERE metric = 'time_ms'\""));
+            lines.push(example(
+                "query \"SELECT benchmark_id, value FROM measurements WHERE metric = 'time_ms'\"",
+            ));
             lines
         }
         _ => vec![commits(&runs), example("bisect HEAD~8 HEAD --case gemm")],
@@ -53,8 +61,11 @@ fn lines(subcommand: &str, directories: &Directories) -> Result<Vec<String>, Cli
 }
 
 fn baselines(directories: &Directories) -> Vec<String> {
-    let mut names: Vec<String> =
-        Baselines::new(&directories.baselines).list().into_iter().map(|baseline| baseline.name).collect();
+    let mut names: Vec<String> = Baselines::new(&directories.baselines)
+        .list()
+        .into_iter()
+        .map(|baseline| baseline.name)
+        .collect();
     names.sort();
     names.dedup();
     names
@@ -69,16 +80,22 @@ fn saved_baselines(names: &[String]) -> String {
 }
 
 fn latest_runs(runs: &[RunSummary]) -> String {
-    let named: Vec<String> = runs.iter().map(|run| format!("{} ({})", run.run_id, run.suite)).collect();
+    let named: Vec<String> =
+        runs.iter().map(|run| format!("{} ({})", run.run_id, run.suite)).collect();
     format_list("latest runs", &named, "no run is stored; `rusty-stack-bench run` measures one")
 }
 
 /// Commits of the stored runs, the latest first.
 fn commits(runs: &[RunSummary]) -> String {
     let short = |commit: &String| commit.get(..ABBREVIATED).unwrap_or(commit).to_owned();
-    let mut commits: Vec<String> = runs.iter().filter_map(|run| run.commit.as_ref().map(short)).collect();
+    let mut commits: Vec<String> =
+        runs.iter().filter_map(|run| run.commit.as_ref().map(short)).collect();
     commits.dedup();
-    format_list("commits of the latest runs", &commits, "no run of a commit is stored; give any two revisions of git")
+    format_list(
+        "commits of the latest runs",
+        &commits,
+        "no run of a commit is stored; give any two revisions of git",
+    )
 }
 
 fn format_list(title: &str, names: &[String], without: &str) -> String {

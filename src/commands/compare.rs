@@ -16,21 +16,28 @@ use crate::show;
 /// When a side cannot be read.
 pub fn run(args: &CompareArgs, style: Style) -> CliResult {
     let judge = judge::load(&args.judge)?;
-    let ComparedSides { baseline, current, result } = compare_sides(&judge, &args.baseline, args.current.as_slice())?;
+    let ComparedSides { baseline, current, result } =
+        compare_sides(&judge, &args.baseline, args.current.as_slice())?;
     judge::keep(&judge, &result);
     // For a reader only: what is kept, and what decides, is the verdict without them.
     let exit = if args.check { judge::exit_of(&result) } else { Exit::Pass };
     let shown = rsb_stats::with_statistics(result, &baseline, &current);
     if judge::format(&args.judge) == GateFormat::Text {
         let (config, _) = settings::load(&args.judge.places)?;
-        let picture = chart::at_a_glance(charts::comparison(&shown).as_slice(), &config.charts, style)?;
+        let picture =
+            chart::at_a_glance(charts::comparison(&shown).as_slice(), &config.charts, style)?;
         if !picture.is_empty() {
             show::text(&picture)?;
             show::text("")?;
         }
     }
     let exit = judge::deliver(&args.judge, &shown, None, (style, exit));
-    let request = judge::request(&judge, &args.judge, std::slice::from_ref(&args.baseline), args.current.as_slice());
+    let request = judge::request(
+        &judge,
+        &args.judge,
+        std::slice::from_ref(&args.baseline),
+        args.current.as_slice(),
+    );
     judge::advise(&shown, &JudgedSides::of(&baseline, &current), &request);
     Ok(exit)
 }
@@ -44,7 +51,11 @@ pub(super) struct ComparedSides {
 }
 
 /// Compares `baseline` with `current`, as the verb takes them.
-pub(super) fn compare_sides(judge: &Judge, baseline: &str, current: &[String]) -> Result<ComparedSides, CliError> {
+pub(super) fn compare_sides(
+    judge: &Judge,
+    baseline: &str,
+    current: &[String],
+) -> Result<ComparedSides, CliError> {
     let baseline = judge.place(SideName::Baseline, judge.sides(&[baseline.to_owned()])?);
     let current = judge.place(SideName::Current, judge.current(current)?);
     if let Some(why) = gate::is_itself(&baseline, &current) {

@@ -1,4 +1,5 @@
-//! How each framework component stands: what its last run says, and what is missing where it never ran.
+//! How each framework component stands: what its last run says, and what is missing where it never
+//! ran.
 
 use rsb_engine::frameworks::{self, Component};
 use rsb_engine::{gate, suites};
@@ -62,10 +63,9 @@ pub(super) fn rows(places: &Places) -> Result<Vec<Value>, CliError> {
         }
     }
     let living = store.being_measured();
-    let rows = frameworks::all()
-        .iter()
-        .zip(&last)
-        .map(|(component, last)| row(component, last.as_ref(), living.iter().any(|run| measures(run, component))));
+    let rows = frameworks::all().iter().zip(&last).map(|(component, last)| {
+        row(component, last.as_ref(), living.iter().any(|run| measures(run, component)))
+    });
     Ok(rows.collect())
 }
 
@@ -77,7 +77,11 @@ fn of_run(
 ) -> Option<LastComponentRun> {
     let checks = threshold_checks(std::slice::from_ref(run), policy);
     let mut record = frameworks::record(component, &run.benchmarks, &checks)?;
-    if record.threshold_checks.iter().any(|check| check.passed == Some(false) && must_be_met(check, policy)) {
+    if record
+        .threshold_checks
+        .iter()
+        .any(|check| check.passed == Some(false) && must_be_met(check, policy))
+    {
         record.status = ComponentStatus::Failed;
     }
     if let Some(section) = config.components.get(component.name) {
@@ -85,14 +89,22 @@ fn of_run(
     }
     let against = compared.and_then(|compared| frameworks::against_baseline(component, compared));
     if let (Some(throughput), Some(compared)) = (&mut record.results.throughput, compared) {
-        throughput.comparison_to_baseline = frameworks::rate_change(component, &run.benchmarks, compared);
+        throughput.comparison_to_baseline =
+            frameworks::rate_change(component, &run.benchmarks, compared);
     }
-    Some(LastComponentRun { started: run.started, record, against: against.map(|against| json!(against)) })
+    Some(LastComponentRun {
+        started: run.started,
+        record,
+        against: against.map(|against| json!(against)),
+    })
 }
 
 /// Whether the target that `check` is of fails what misses it.
 fn must_be_met(check: &ThresholdCheck, policy: &Policy) -> bool {
-    policy.targets().iter().any(|target| target.effect == TargetEffect::Fail && target.is_checked_by(check))
+    policy
+        .targets()
+        .iter()
+        .any(|target| target.effect == TargetEffect::Fail && target.is_checked_by(check))
 }
 
 /// Leaves out of `results` what the configuration does not name.
@@ -146,7 +158,8 @@ const fn word(status: ComponentStatus) -> &'static str {
     }
 }
 
-/// Returns the status of a row of [`rows`] for people: a component that cannot run now is missing, whatever its last run was.
+/// Returns the status of a row of [`rows`] for people: a component that cannot run now is missing,
+/// whatever its last run was.
 pub(super) fn shown_status(row: &Value) -> &str {
     let status = row["status"].as_str().unwrap_or_default();
     if status != "running" && row["missing"].is_string() { "missing" } else { status }
@@ -155,7 +168,8 @@ pub(super) fn shown_status(row: &Value) -> &str {
 /// Formats a row of [`rows`] for people, with what is missing.
 pub(super) fn lines(row: &Value, style: Style) -> String {
     let missing = row["missing"].as_str().zip(row["cure"].as_str());
-    let missing = missing.map(|(why, cure)| style.wrap(why, INDENT) + &style.wrap(&format!("cure: {cure}"), INDENT));
+    let missing = missing
+        .map(|(why, cure)| style.wrap(why, INDENT) + &style.wrap(&format!("cure: {cure}"), INDENT));
     status_lines(row, style) + &missing.unwrap_or_default()
 }
 
@@ -198,10 +212,13 @@ fn status_lines(row: &Value, style: Style) -> String {
     let against = &row["comparison_to_baseline"];
     if let Some(verdict) = against["verdict"].as_str() {
         let case = against["slowest_case"].as_str().zip(against["time_change_percent"].as_f64());
-        let change = case.map(|(case, change)| format!(", time of {case} {change:+.1} %")).unwrap_or_default();
+        let change = case
+            .map(|(case, change)| format!(", time of {case} {change:+.1} %"))
+            .unwrap_or_default();
         details.push(format!("against its baseline: {verdict}{change}"));
     }
-    let checks: Vec<ThresholdCheck> = serde::Deserialize::deserialize(&row["threshold_checks"]).unwrap_or_default();
+    let checks: Vec<ThresholdCheck> =
+        serde::Deserialize::deserialize(&row["threshold_checks"]).unwrap_or_default();
     for check in checks.iter().filter(|check| check.passed != Some(true)) {
         let (expected, actual) = (check.expected_text(), check.actual_text());
         details.push(format!("target missed: {}, {expected}, is {actual}", check.name));
@@ -228,7 +245,8 @@ mod tests {
 
     #[test]
     fn a_component_that_is_missing_now_is_not_shown_as_passed() {
-        let (missing, moment) = (Some("PyTorch: there is no package torch"), Some("2026-11-25T13:14:15.123456789Z"));
+        let (missing, moment) =
+            (Some("PyTorch: there is no package torch"), Some("2026-11-25T13:14:15.123456789Z"));
         let shown = |missing, last_run| lines(&component(missing, last_run), Style::PLAIN);
         assert_eq!(
             shown(missing, moment),
@@ -239,7 +257,8 @@ mod tests {
         );
         assert_eq!(
             shown(missing, None),
-            "pytorch          missing\n                 PyTorch: there is no package torch\n                 cure: pip install torch\n"
+            "pytorch          missing\n                 PyTorch: there is no package \
+             torch\n                 cure: pip install torch\n"
         );
         assert_eq!(shown(None, moment), "pytorch          passed   2.5.1, 2026-11-25 13:14 UTC\n");
         assert_eq!(shown(None, None), "pytorch          not run\n");
@@ -247,7 +266,10 @@ mod tests {
 
     #[test]
     fn only_what_the_configuration_names_is_shown() {
-        let all = || ComponentResults { latency: Some(Latency::default()), ..ComponentResults::default() };
+        let all = || ComponentResults {
+            latency: Some(Latency::default()),
+            ..ComponentResults::default()
+        };
         let mut shown = all();
         show_only(&mut shown, &ComponentMetric::ALL);
         assert_eq!(shown, all());

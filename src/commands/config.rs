@@ -37,7 +37,10 @@ fn save(path: &Path) -> CliResult {
         )));
     }
     output::write(path, &commented_out(EXAMPLE)).map_err(crate::exit::output_error)?;
-    show::text(&format!("wrote {}: every key is commented out, so nothing has changed yet", path.display()))?;
+    show::text(&format!(
+        "wrote {}: every key is commented out, so nothing has changed yet",
+        path.display()
+    ))?;
     Ok(Exit::Pass)
 }
 
@@ -51,7 +54,9 @@ fn check(path: &Path) -> CliResult {
 fn commented_out(example: &str) -> String {
     let mut text = String::new();
     for line in example.lines() {
-        let is_said = line.is_empty() || line.starts_with('#') || (line.starts_with('[') && !line.starts_with("[["));
+        let is_said = line.is_empty()
+            || line.starts_with('#')
+            || (line.starts_with('[') && !line.starts_with("[["));
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{}{line}", if is_said { "" } else { "# " });
     }
@@ -69,7 +74,12 @@ mod tests {
         assert!(matches!(save(&file), Ok(Exit::Pass)));
         let config = Config::read(&file).unwrap();
         assert_eq!(config, Config { components: config.components.clone(), ..Config::default() });
-        assert!(config.components.values().all(|component| *component == crate::config::ComponentSection::default()));
+        assert!(
+            config
+                .components
+                .values()
+                .all(|component| *component == crate::config::ComponentSection::default())
+        );
         assert!(std::fs::read_to_string(&file).unwrap().contains("# runs = 100"));
         assert!(matches!(check(&file), Ok(Exit::Pass)));
         assert!(save(&file).unwrap_err().error.to_string().contains("there already"));

@@ -13,7 +13,8 @@ use crate::show;
 /// The verb `doctor`.
 ///
 /// # Errors
-/// When the directory named is not there, or a baseline or a first day is asked for and cannot be measured or kept.
+/// When the directory named is not there, or a baseline or a first day is asked for and cannot be
+/// measured or kept.
 pub fn run(args: &DoctorArgs, style: Style) -> CliResult {
     if args.baseline {
         return installation::establish(args, style);
@@ -22,8 +23,11 @@ pub fn run(args: &DoctorArgs, style: Style) -> CliResult {
         return first_day::run(args, style);
     }
     let findings = rsb_probe::doctor::examine(&super::probe::options(args.sysfs_root.as_ref())?);
-    let text =
-        if args.json { rsb_report::doctor::json(&findings)? } else { rsb_report::doctor::text(&findings, style) };
+    let text = if args.json {
+        rsb_report::doctor::json(&findings)?
+    } else {
+        rsb_report::doctor::text(&findings, style)
+    };
     show::text(&text)?;
     let is_wrong = findings.iter().any(|finding| finding.severity == FindingSeverity::Error);
     Ok(if is_wrong { Exit::Failure } else { Exit::Pass })

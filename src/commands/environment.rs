@@ -1,4 +1,5 @@
-//! The environment variables that count. One that looks like ours but is not known is an error: a typo never means the default.
+//! The environment variables that count. One that looks like ours but is not known is an error: a
+//! typo never means the default.
 
 use anyhow::anyhow;
 
@@ -19,7 +20,10 @@ pub const KNOWN: &[(&str, &str)] = &[
     ("RSB_POLICY", "--policy"),
     ("RSB_CONFIG", "--config"),
     (rsb_engine::custom::VARIABLE, "--custom"),
-    ("RSB_CACHE_DIR", "where the programs that made baselines are kept, in place of ~/.cache/rusty-stack-bench"),
+    (
+        "RSB_CACHE_DIR",
+        "where the programs that made baselines are kept, in place of ~/.cache/rusty-stack-bench",
+    ),
     ("RSB_LOG", "how much is logged: error, warn, info, debug or trace"),
     ("RSB_HIP_LIBRARY", "the file of the HIP runtime, in place of the usual search"),
     ("RSB_ROCBLAS_LIBRARY", "the file of rocBLAS, in place of the usual search"),
@@ -35,9 +39,18 @@ pub const KNOWN: &[(&str, &str)] = &[
     ("RSB_NVML_LIBRARY", "the file of NVIDIA's sensors, in place of the usual search"),
     ("RSB_CUDA_PATH", "directories to look for NVRTC and cuBLAS in first, separated as in PATH"),
     ("RSB_DUCKDB_LIBRARY", "the file of DuckDB, in place of the usual search"),
-    ("RSB_PDF_WORKER", "the program that typesets reports as PDF, in place of the one beside this program"),
-    ("RSB_QNN_PYTHON", "the interpreter that has Qualcomm's QNN, in place of that of `python setup qnn`"),
-    ("RSB_SYSFS_ROOT", "a directory that stands for /sys where GPUs' sensors are read while measuring"),
+    (
+        "RSB_PDF_WORKER",
+        "the program that typesets reports as PDF, in place of the one beside this program",
+    ),
+    (
+        "RSB_QNN_PYTHON",
+        "the interpreter that has Qualcomm's QNN, in place of that of `python setup qnn`",
+    ),
+    (
+        "RSB_SYSFS_ROOT",
+        "a directory that stands for /sys where GPUs' sensors are read while measuring",
+    ),
     ("RSB_TEST_SLOWDOWN", "only honored by builds with the feature `fault-injection`"),
     ("RSB_TEST_PANIC", "only honored by builds with the feature `fault-injection`"),
     ("RSB_AXE_CORE", "only read by tests: the file axe.min.js of axe-core"),
@@ -70,16 +83,18 @@ fn not_of_bench_in(is_set: impl Fn(&str) -> bool) -> Vec<String> {
         ("RSB_TIMEOUT", "use Criterion's --measurement-time"),
     ];
     let set = others.into_iter().filter(|(name, _)| is_set(name));
-    set.map(|(name, instead)| format!("{name} does not count under cargo bench: {instead}")).collect()
+    set.map(|(name, instead)| format!("{name} does not count under cargo bench: {instead}"))
+        .collect()
 }
 
 fn check_names(names: impl Iterator<Item = String>) -> Result<(), CliError> {
     for name in names.filter(|name| name.starts_with("RSB_")) {
         if KNOWN.iter().all(|(known, _)| *known != name) {
-            let nearest = KNOWN
-                .iter()
-                .max_by(|a, b| strsim::jaro_winkler(&name, a.0).total_cmp(&strsim::jaro_winkler(&name, b.0)));
-            let near = nearest.map(|(known, _)| format!(", did you mean {known}?")).unwrap_or_default();
+            let nearest = KNOWN.iter().max_by(|a, b| {
+                strsim::jaro_winkler(&name, a.0).total_cmp(&strsim::jaro_winkler(&name, b.0))
+            });
+            let near =
+                nearest.map(|(known, _)| format!(", did you mean {known}?")).unwrap_or_default();
             return Err(CliError::usage(anyhow!("unknown environment variable {name}{near}")));
         }
     }
@@ -93,7 +108,10 @@ mod tests {
     #[test]
     fn what_does_not_count_under_cargo_bench_says_what_does() {
         let notes = not_of_bench_in(|name| ["RSB_RUNS", "RSB_PROFILE"].contains(&name));
-        assert_eq!(notes, ["RSB_RUNS does not count under cargo bench: use Criterion's --sample-size"]);
+        assert_eq!(
+            notes,
+            ["RSB_RUNS does not count under cargo bench: use Criterion's --sample-size"]
+        );
     }
 
     #[test]

@@ -63,7 +63,11 @@ fn parquet(args: &ExportArgs, store: &Store) -> CliResult {
     let file = output::create(path).map_err(output_error)?;
     let mut sink = ParquetSink::new(std::io::BufWriter::new(file)).with_context(cannot)?;
     write_all(store, &mut sink).with_context(cannot)?;
-    let file = sink.finish().with_context(cannot)?.into_inner().context("the disk did not take the last rows")?;
+    let file = sink
+        .finish()
+        .with_context(cannot)?
+        .into_inner()
+        .context("the disk did not take the last rows")?;
     file.sync_all().with_context(cannot)?;
     Ok(Exit::Pass)
 }
@@ -83,7 +87,8 @@ fn duckdb(args: &ExportArgs, store: &Store) -> CliResult {
     let exported = cached_export(store)?;
     // A database is written in many places: whole, it takes the name.
     let beside = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let dir = tempfile::tempdir_in(beside).with_context(|| format!("cannot write {}", path.display()))?;
+    let dir =
+        tempfile::tempdir_in(beside).with_context(|| format!("cannot write {}", path.display()))?;
     let made = dir.path().join("made.duckdb");
     rsb_store::duckdb::write_database(&library, &exported.path, &made).map_err(of_sql)?;
     output::put(&made, path).map_err(output_error)?;
@@ -99,7 +104,9 @@ fn duckdb(_: &ExportArgs, _: &Store) -> CliResult {
 #[cfg(feature = "parquet")]
 fn output_file<'a>(args: &'a ExportArgs, format: &str) -> Result<&'a Path, CliError> {
     let path = super::report::file(args.output.as_deref());
-    path.ok_or_else(|| CliError::usage(anyhow!("{format} is no text: name a file with --output FILE")))
+    path.ok_or_else(|| {
+        CliError::usage(anyhow!("{format} is no text: name a file with --output FILE"))
+    })
 }
 
 /// An export in Parquet that has the runs of today.
@@ -117,14 +124,19 @@ pub(super) fn cached_export(store: &Store) -> Result<CachedExport, CliError> {
     use rsb_store::parquet_file::{ExportError, cached_export};
 
     let dir = store.results_dir();
-    let begin = || console::say("note: the runs are exported to Parquet, which is kept beside them until they change");
+    let begin = || {
+        console::say(
+            "note: the runs are exported to Parquet, which is kept beside them until they change",
+        );
+    };
     match cached_export(store, dir, begin) {
         Ok(path) => return Ok(CachedExport { path, _dir: None }),
         Err(ExportError::Io { .. } | ExportError::Parquet(_)) => {}
         Err(ExportError::Store(error)) => return Err(error.into()),
     }
     let dir = tempfile::tempdir()?;
-    let path = cached_export(store, dir.path(), || ()).context("the runs cannot be exported to Parquet")?;
+    let path = cached_export(store, dir.path(), || ())
+        .context("the runs cannot be exported to Parquet")?;
     Ok(CachedExport { path, _dir: Some(dir) })
 }
 
@@ -136,7 +148,8 @@ pub(super) const TEXT_FORMATS: &str = "--format csv and --format json";
 #[cfg(not(all(feature = "parquet", feature = "duckdb", feature = "png")))]
 pub(super) fn without(what: &str, feature: &str, everywhere: &str) -> CliError {
     CliError::usage(anyhow!(
-        "this build has no {what}: `cargo install --path . --features {feature}` builds one that has; {everywhere} are in \
+        "this build has no {what}: `cargo install --path . --features {feature}` builds one that \
+         has; {everywhere} are in \
          every build"
     ))
 }

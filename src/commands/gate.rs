@@ -40,7 +40,8 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     super::interrupt::listen();
     let ends = (style, if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict });
     if let (Some(revision), Some(settings)) = (&args.against, &settings) {
-        let mut project = args.project.options(rsb_engine::custom::file().as_deref()).map_err(CliError::usage)?;
+        let mut project =
+            args.project.options(rsb_engine::custom::file().as_deref()).map_err(CliError::usage)?;
         project.config = Some(settings.config_file.path().to_owned());
         if let (Some(custom), Some(known)) = (&mut project.custom, &settings.custom) {
             custom.in_repository = Some(known.name.clone());
@@ -56,7 +57,8 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             budget: args.budget,
             count_instructions: args.metric == Some(ExtraMetric::Instructions),
         };
-        let accepted = args.accept.as_deref().map(|path| accept_list(path, revision)).transpose()?;
+        let accepted =
+            args.accept.as_deref().map(|path| accept_list(path, revision)).transpose()?;
         let mut judgment = revisions::against(&judge, &request, &mut console::tell)?;
         if let (Some(list), Basis::Figures { .. }) = (accepted, &judgment.basis) {
             judgment.result = list.apply(judgment.result, judge.policy());
@@ -73,11 +75,13 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     }
     if args.project.is_given() {
         return Err(CliError::usage(anyhow!(
-            "--build, --bench and arguments for cargo belong to `gate --against REV`, which builds both sides"
+            "--build, --bench and arguments for cargo belong to `gate --against REV`, which builds \
+             both sides"
         )));
     }
     if let Some(runs) = args.against_history {
-        let judgment = gate::against_history(&judge, &args.current, runs as usize, &mut console::tell)?;
+        let judgment =
+            gate::against_history(&judge, &args.current, runs as usize, &mut console::tell)?;
         let request = judge::request(&judge, &args.judge, &[], &args.current);
         return Ok(judge::conclude(&judge, &args.judge, &judgment, &request, ends));
     }
@@ -92,7 +96,8 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     let named = judge::request(&judge, &args.judge, &args.baseline, &args.current);
     let request = VerdictRequest {
         again: again(args),
-        is_remeasured: judgment.basis == Basis::Figures { remeasured: true } && args.budget != Some(Duration::ZERO),
+        is_remeasured: judgment.basis == Basis::Figures { remeasured: true }
+            && args.budget != Some(Duration::ZERO),
         more_runs: gate::more_runs(&args.baseline, &args.current),
         // A pull request does not accept its own regressions.
         accept: named.accept.clone().filter(|_| args.base.is_none()),
@@ -107,7 +112,8 @@ fn accept_list(path: &Path, revision: &str) -> Result<AcceptList, CliError> {
     let path_shown = path.display();
     if tree.name_of(path).map_err(CliError::usage)?.is_some() {
         return Err(CliError::usage(anyhow!(
-            "--accept: {path_shown} is inside the repository, where the change under test could edit it; use a file outside \
+            "--accept: {path_shown} is inside the repository, where the change under test could \
+             edit it; use a file outside \
              the repository"
         )));
     }
@@ -116,7 +122,8 @@ fn accept_list(path: &Path, revision: &str) -> Result<AcceptList, CliError> {
         .map_err(|error| CliError::usage(anyhow!("--accept: {path_shown}: {error}")))
 }
 
-/// Returns the subcommand that measures the run again; `None` for files and several runs, which cannot be.
+/// Returns the subcommand that measures the run again; `None` for files and several runs, which
+/// cannot be.
 fn again(args: &GateArgs) -> Option<String> {
     match (args.baseline.as_slice(), args.current.as_slice()) {
         ([], []) => Some("gate".to_owned()),

@@ -1,12 +1,13 @@
-//! What the GPUs here can do: from files alone, so that it works before anything is installed. Nothing is measured
-//! and nothing is stored.
+//! What the GPUs here can do: from files alone, so that it works before anything is installed.
+//! Nothing is measured and nothing is stored.
 
 use rsb_model::architecture::{self, Architecture, RatedGpu};
 use rsb_model::gpu::Gpu;
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::telemetry::GpuSample;
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, DeviceType, Dtype, Environment, Fields, Outcome, Reason, Run, Timestamp,
+    BenchmarkResult, BenchmarkType, CaseId, DeviceType, Dtype, Environment, Fields, Outcome,
+    Reason, Run, Timestamp,
 };
 use rsb_probe::{ProbeOptions, telemetry};
 use rsb_report::Style;
@@ -45,7 +46,12 @@ fn describe(options: &ProbeOptions, now: Timestamp) -> Run {
         .iter()
         .zip(sensors)
         .map(|(gpu, sensors)| {
-            result_of(&run.environment, gpu, sensors.map(|gpu| telemetry::sample(&gpu)).as_ref(), now)
+            result_of(
+                &run.environment,
+                gpu,
+                sensors.map(|gpu| telemetry::sample(&gpu)).as_ref(),
+                now,
+            )
         })
         .collect();
     if gpus.is_empty() {
@@ -78,14 +84,20 @@ fn blank(environment: &Environment, index: u32, now: Timestamp) -> BenchmarkResu
 fn no_gpu(environment: &Environment, now: Timestamp) -> BenchmarkResult {
     let reason = Reason::new(
         "no GPU was found",
-        "neither the DRM nor AMD's compute driver nor the PCI bus shows one of AMD, NVIDIA or Intel",
+        "neither the DRM nor AMD's compute driver nor the PCI bus shows one of AMD, NVIDIA or \
+         Intel",
         "run this on a machine with a GPU; `rusty-stack-bench doctor` says why one is not seen",
     );
     BenchmarkResult { reason: Some(reason), ..blank(environment, 0, now) }
 }
 
 /// What one GPU can do: its facts, then an object for each peak.
-fn result_of(environment: &Environment, gpu: &Gpu, sample: Option<&GpuSample>, now: Timestamp) -> BenchmarkResult {
+fn result_of(
+    environment: &Environment,
+    gpu: &Gpu,
+    sample: Option<&GpuSample>,
+    now: Timestamp,
+) -> BenchmarkResult {
     let mut case = blank(environment, gpu.index, now);
     case.outcome = Outcome::Measured;
     case.environment.gpu_model = Some(gpu.label().to_owned());
@@ -108,7 +120,8 @@ fn result_of(environment: &Environment, gpu: &Gpu, sample: Option<&GpuSample>, n
 /// What is known of the GPU; what is not is null.
 fn facts(gpu: &Gpu, sample: Option<&GpuSample>) -> Fields {
     let architecture = gpu.gfx_target.as_deref().and_then(|target| Architecture::find(target).ok());
-    let matrix = architecture.map(|known| known.matrix.map_or_else(|| "none".to_owned(), |unit| unit.to_string()));
+    let matrix = architecture
+        .map(|known| known.matrix.map_or_else(|| "none".to_owned(), |unit| unit.to_string()));
     let types = architecture.map(|known| {
         let has = |dtype: &Dtype| known.rates.iter().any(|rate| rate.dtype == *dtype);
         Dtype::ALL.into_iter().filter(has).map(Dtype::as_str).collect::<Vec<_>>().join(", ")
@@ -143,14 +156,21 @@ mod tests {
     #[test]
     fn a_gpu_is_a_case_with_its_facts_and_peaks() {
         let sample = GpuSample { utilization_percent: Some(97.0), ..GpuSample::default() };
-        let case = result_of(&Environment::default(), &mi210(), Some(&sample), Timestamp::UNIX_EPOCH);
+        let case =
+            result_of(&Environment::default(), &mi210(), Some(&sample), Timestamp::UNIX_EPOCH);
         assert_eq!(case.benchmark_id.as_str(), "pre_installation/gpu-capability/gpu:3");
         let facts = case.fields().unwrap();
-        assert_eq!((facts.number("compute_units"), facts.text("matrix_unit")), (Some(104.0), Some("MFMA 2")));
+        assert_eq!(
+            (facts.number("compute_units"), facts.text("matrix_unit")),
+            (Some(104.0), Some("MFMA 2"))
+        );
         assert_eq!(facts.number("gpu_utilization_percent"), Some(97.0));
         assert_eq!(facts.text("supported_dtypes"), Some("f64, f32, f16, bf16, i8"));
         assert!((facts.number("peak_tflops_fp16").unwrap() / 181.0 - 1.0).abs() < 5e-3);
-        assert!(facts.get("gpu_memory_total_mb").is_some_and(serde_json::Value::is_null), "unknown is null");
+        assert!(
+            facts.get("gpu_memory_total_mb").is_some_and(serde_json::Value::is_null),
+            "unknown is null"
+        );
         let half = case.results.iter().find(|peak| peak.text("dtype") == Some("f16")).unwrap();
         assert!((half.number("peak_tflops").unwrap() / 181.0 - 1.0).abs() < 5e-3);
         assert_eq!(case.metadata.get("peaks"), None);
@@ -161,7 +181,9 @@ mod tests {
         let unknown = Gpu { compute_units: None, ..mi210() };
         let case = result_of(&Environment::default(), &unknown, None, Timestamp::UNIX_EPOCH);
         assert_eq!((case.outcome, case.results.len()), (Outcome::Measured, 1));
-        assert!(case.metadata["peaks"].as_str().is_some_and(|reason| reason.contains("compute units")));
+        assert!(
+            case.metadata["peaks"].as_str().is_some_and(|reason| reason.contains("compute units"))
+        );
     }
 
     #[test]

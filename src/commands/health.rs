@@ -1,4 +1,5 @@
-//! One page: what became worse or better, what is too noisy, missing or long unmeasured, and what to do.
+//! One page: what became worse or better, what is too noisy, missing or long unmeasured, and what
+//! to do.
 
 use rsb_engine::gate;
 use rsb_engine::health::{HealthInput, HealthLimits, health};
@@ -23,7 +24,10 @@ const EARLIER: usize = 20;
 pub fn run(args: &HealthArgs, style: Style) -> CliResult {
     let (_, directories) = settings::load(&args.places)?;
     let store = gate::open(&directories, &mut console::tell)?;
-    let limits = HealthLimits { noisy_percent: args.noisy, unmeasured_days: f64::from(args.unmeasured_days) };
+    let limits = HealthLimits {
+        noisy_percent: args.noisy,
+        unmeasured_days: f64::from(args.unmeasured_days),
+    };
     let page = page(&store, &trend::look(&store)?, limits)?;
     if args.json {
         show::json(&page)?;
@@ -37,11 +41,23 @@ pub fn run(args: &HealthArgs, style: Style) -> CliResult {
 ///
 /// # Errors
 /// When the results cannot be read.
-pub(super) fn page(store: &Store, look: &TrendHistory, limits: HealthLimits) -> Result<HealthDocument, CliError> {
+pub(super) fn page(
+    store: &Store,
+    look: &TrendHistory,
+    limits: HealthLimits,
+) -> Result<HealthDocument, CliError> {
     let latest = store.latest()?;
-    let earlier = latest.as_ref().map_or_else(|| Ok(Vec::new()), |run| store.runs_before(run, EARLIER))?;
-    let slugs = latest.as_ref().map(|run| store.slugs_of(&Fingerprint::of(&run.environment))).transpose()?;
-    let runs = store.runs()?.iter().filter(|run| slugs.iter().flatten().any(|slug| *slug == run.slug)).count();
+    let earlier =
+        latest.as_ref().map_or_else(|| Ok(Vec::new()), |run| store.runs_before(run, EARLIER))?;
+    let slugs = latest
+        .as_ref()
+        .map(|run| store.slugs_of(&Fingerprint::of(&run.environment)))
+        .transpose()?;
+    let runs = store
+        .runs()?
+        .iter()
+        .filter(|run| slugs.iter().flatten().any(|slug| *slug == run.slug))
+        .count();
     Ok(health(&HealthInput {
         latest: latest.as_ref(),
         earlier: &earlier,

@@ -20,7 +20,11 @@ pub fn run(args: &HelpArgs, style: Style) -> CliResult {
     command.build();
     let mut shown = &mut command;
     for name in &args.command {
-        let unknown = || CliError::usage(anyhow!("unknown command `{name}`; `rusty-stack-bench --help` lists all"));
+        let unknown = || {
+            CliError::usage(anyhow!(
+                "unknown command `{name}`; `rusty-stack-bench --help` lists all"
+            ))
+        };
         shown = shown.find_subcommand_mut(name).ok_or_else(unknown)?;
     }
     shown.print_long_help()?;

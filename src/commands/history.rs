@@ -1,4 +1,5 @@
-//! What was measured before: runs, the values of a case in each run, comparisons. Of many the latest are shown.
+//! What was measured before: runs, the values of a case in each run, comparisons. Of many the
+//! latest are shown.
 
 use std::path::Path;
 
@@ -27,10 +28,18 @@ pub fn run(args: &HistoryArgs, style: Style) -> CliResult {
     let store = gate::open(&directories, &mut console::tell)?;
     let text = if args.comparisons {
         let rows = latest(comparisons(&store)?, args, |row| row.comparison_id.as_str());
-        if args.json { rsb_report::document("comparisons", &rows)? } else { list::comparisons(&rows, style) }
+        if args.json {
+            rsb_report::document("comparisons", &rows)?
+        } else {
+            list::comparisons(&rows, style)
+        }
     } else if args.filter.is_given() {
         let rows = latest(values(&store, args)?, args, |row| row.run_id.as_str());
-        if args.json { rsb_report::document("history", &rows)? } else { list::history(&rows, style) }
+        if args.json {
+            rsb_report::document("history", &rows)?
+        } else {
+            list::history(&rows, style)
+        }
     } else {
         let rows = latest(runs(&store)?, args, |row| row.run_id.as_str());
         if args.json { rsb_report::document("runs", &rows)? } else { list::runs(&rows, style) }
@@ -42,9 +51,13 @@ pub fn run(args: &HistoryArgs, style: Style) -> CliResult {
 /// A question that has a name: its answer, or how SQL says it.
 fn answer(verb: &HistoryVerb, style: Style) -> CliResult {
     let question = match verb {
-        HistoryVerb::Regressed { since, .. } => HistoryQuestion::Regressed { since: moment(*since)? },
+        HistoryVerb::Regressed { since, .. } => {
+            HistoryQuestion::Regressed { since: moment(*since)? }
+        }
         HistoryVerb::Slowest { limit, .. } => HistoryQuestion::Slowest { limit: *limit },
-        HistoryVerb::Unmeasured { since, .. } => HistoryQuestion::Unmeasured { since: moment(*since)? },
+        HistoryVerb::Unmeasured { since, .. } => {
+            HistoryQuestion::Unmeasured { since: moment(*since)? }
+        }
         HistoryVerb::Between { before, after, .. } => {
             HistoryQuestion::Between { before: commit(before)?, after: commit(after)? }
         }
@@ -61,16 +74,26 @@ fn moment(since: Since) -> Result<Timestamp, CliError> {
     let moment = match since {
         Since::Day(day) => day.to_zoned(TimeZone::UTC).map(|start| start.timestamp()),
         // Of years and months only a calendar knows how long they are.
-        Since::Ago(span) => Timestamp::now().to_zoned(TimeZone::UTC).checked_sub(span).map(|start| start.timestamp()),
+        Since::Ago(span) => Timestamp::now()
+            .to_zoned(TimeZone::UTC)
+            .checked_sub(span)
+            .map(|start| start.timestamp()),
     };
     moment.map_err(|error| CliError::usage(anyhow!("--since: {error}")))
 }
 
-/// The hash of a revision; what git does not know here may be the beginning of one that it no longer has.
+/// The hash of a revision; what git does not know here may be the beginning of one that it no
+/// longer has.
 fn commit(revision: &str) -> Result<String, CliError> {
     let known = revisions::git(
         Path::new("."),
-        &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{commit}}")],
+        &[
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            &format!("{revision}^{{commit}}"),
+        ],
     );
     match known {
         Ok(hash) => Ok(hash.trim().to_owned()),
@@ -78,13 +101,14 @@ fn commit(revision: &str) -> Result<String, CliError> {
             Ok(revision.to_ascii_lowercase())
         }
         Err(_) => Err(CliError::usage(anyhow!(
-            "`{revision}` is no revision here, nor the beginning of a hash; `rusty-stack-bench history` lists the commits"
+            "`{revision}` is no revision here, nor the beginning of a hash; `rusty-stack-bench \
+             history` lists the commits"
         ))),
     }
 }
 
-/// The rows of the latest runs or comparisons, as many as were asked for; how many others there are is said. `name` is
-/// that of the run or comparison which a row is of.
+/// The rows of the latest runs or comparisons, as many as were asked for; how many others there are
+/// is said. `name` is that of the run or comparison which a row is of.
 fn latest<R>(mut rows: Vec<R>, args: &HistoryArgs, name: impl Fn(&R) -> &str) -> Vec<R> {
     let (end, left_out) = cut(rows.iter().map(name), args.limit as usize);
     if left_out > 0 {
@@ -93,13 +117,17 @@ fn latest<R>(mut rows: Vec<R>, args: &HistoryArgs, name: impl Fn(&R) -> &str) ->
         } else {
             format_count(left_out, "earlier run is", "earlier runs are")
         };
-        console::say(&format!("note: {count} left out; show more with --limit {}", args.limit as usize + left_out));
+        console::say(&format!(
+            "note: {count} left out; show more with --limit {}",
+            args.limit as usize + left_out
+        ));
     }
     rows.truncate(end);
     rows
 }
 
-/// Where the rows of the first `limit` names end, and how many names follow. The rows of one name stand together.
+/// Where the rows of the first `limit` names end, and how many names follow. The rows of one name
+/// stand together.
 fn cut<'n>(names: impl Iterator<Item = &'n str>, limit: usize) -> (usize, usize) {
     let (mut end, mut count, mut last) = (0, 0, None);
     for name in names {
@@ -140,7 +168,8 @@ fn values(store: &Store, args: &HistoryArgs) -> anyhow::Result<Vec<HistoryTableR
         value: row.value,
         outcome: row.outcome,
     };
-    let rows = store.history(&filter)?.into_iter().filter(|row| args.filter.fits(&row.benchmark_id));
+    let rows =
+        store.history(&filter)?.into_iter().filter(|row| args.filter.fits(&row.benchmark_id));
     Ok(rows.map(row).collect())
 }
 

@@ -41,7 +41,10 @@ pub fn run(args: &ImportArgs) -> CliResult {
     let taken = store.take_in(&run)?;
     run.run_id = taken.run_id;
     if !taken.is_new {
-        show::text(&format!("nothing was taken in: the run {} holds these results already", run.run_id))?;
+        show::text(&format!(
+            "nothing was taken in: the run {} holds these results already",
+            run.run_id
+        ))?;
         return Ok(exit);
     }
     for line in failures(&run) {
@@ -69,7 +72,8 @@ struct MergeCounts {
 fn merge(args: &ImportArgs, dir: &Path, results: &Path) -> CliResult {
     if args.format.is_some() {
         return Err(CliError::usage(anyhow!(
-            "--format is of a file of another tool; a directory holds runs of this program, whose format is known"
+            "--format is of a file of another tool; a directory holds runs of this program, whose \
+             format is known"
         )));
     }
     let store = Store::open_for_writing(results).map_err(CliError::usage)?;
@@ -85,7 +89,8 @@ fn merge(args: &ImportArgs, dir: &Path, results: &Path) -> CliResult {
     shown?;
     if counts.taken + counts.duplicates + counts.left_out == 0 {
         return Err(CliError::usage(anyhow!(
-            "there is no run in {}; name a directory of results, which holds `runs/`, one of run files, or a file of \
+            "there is no run in {}; name a directory of results, which holds `runs/`, one of run \
+             files, or a file of \
              `export --format parquet`",
             args.file.display()
         )));
@@ -123,7 +128,8 @@ fn unpack(path: &Path, dir: &Path) -> Result<(), CliError> {
 #[cfg(not(feature = "parquet"))]
 fn unpack(path: &Path, _: &Path) -> Result<(), CliError> {
     Err(CliError::usage(anyhow!(
-        "`{}` is Parquet, which this build does not read: `cargo install --path . --features parquet` builds one that does",
+        "`{}` is Parquet, which this build does not read: `cargo install --path . --features \
+         parquet` builds one that does",
         path.display()
     )))
 }
@@ -144,7 +150,8 @@ fn acknowledge(file: &MergedFile, counts: &mut MergeCounts) -> std::io::Result<(
         MergedFile::Conflict { path, run_id } => {
             counts.left_out += 1;
             console::say(&format!(
-                "left out `{}`: another run here has the id {run_id}; take it into another directory with --results-dir",
+                "left out `{}`: another run here has the id {run_id}; take it into another \
+                 directory with --results-dir",
                 path.display()
             ));
         }
@@ -153,7 +160,8 @@ fn acknowledge(file: &MergedFile, counts: &mut MergeCounts) -> std::io::Result<(
             console::say(&format!("left out: {error}"));
         }
         MergedFile::ClockWentBack { first, second } => console::say(&format!(
-            "note: the clock went back between the runs {first} and {second}, which was measured after it; both lie by the \
+            "note: the clock went back between the runs {first} and {second}, which was measured \
+             after it; both lie by the \
              times that they have"
         )),
     }
@@ -166,9 +174,13 @@ const SHOWN: usize = 20;
 /// A line for each case that failed, with its reason.
 fn failures(run: &Run) -> Vec<String> {
     let failed = || run.benchmarks.iter().filter(|case| case.outcome == Outcome::Failed);
-    let reason = |case: &BenchmarkResult| case.reason.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-    let mut lines: Vec<String> =
-        failed().take(SHOWN).map(|case| format!("failed: {}{}", case.benchmark_id, reason(case))).collect();
+    let reason = |case: &BenchmarkResult| {
+        case.reason.as_ref().map_or_else(String::new, |why| format!(": {why}"))
+    };
+    let mut lines: Vec<String> = failed()
+        .take(SHOWN)
+        .map(|case| format!("failed: {}{}", case.benchmark_id, reason(case)))
+        .collect();
     let more = failed().count().saturating_sub(SHOWN);
     if more > 0 {
         lines.push(format!("and {more} more; `rusty-stack-bench report {}` shows all", run.run_id));
@@ -184,12 +196,19 @@ mod tests {
     fn what_failed_is_named_with_its_reason() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("hyperfine.json");
-        let broken: Vec<String> = (0..22).map(|n| format!(r#"{{"command": "c{n}", "times": ["x"]}}"#)).collect();
-        let text = format!(r#"{{"results": [{{"command": "good", "times": [0.1]}}, {}]}}"#, broken.join(", "));
+        let broken: Vec<String> =
+            (0..22).map(|n| format!(r#"{{"command": "c{n}", "times": ["x"]}}"#)).collect();
+        let text = format!(
+            r#"{{"results": [{{"command": "good", "times": [0.1]}}, {}]}}"#,
+            broken.join(", ")
+        );
         std::fs::write(&path, text).unwrap();
         let lines = failures(&import::import(&path, None).unwrap());
         assert_eq!(lines.len(), SHOWN + 1);
         assert!(lines[0].starts_with("failed: cpu_performance/hyperfine/c0: "), "{lines:?}");
-        assert!(lines[0].contains("`times`") && lines[SHOWN].starts_with("and 2 more"), "{lines:?}");
+        assert!(
+            lines[0].contains("`times`") && lines[SHOWN].starts_with("and 2 more"),
+            "{lines:?}"
+        );
     }
 }

@@ -20,9 +20,13 @@ const FILES: [(&str, &str); 2] = [
 /// When one cannot be written.
 pub fn run(args: &InitArgs) -> CliResult {
     if !args.write {
-        let shown: Vec<String> = FILES.iter().map(|(name, text)| format!("# ---- {name}\n{text}")).collect();
+        let shown: Vec<String> =
+            FILES.iter().map(|(name, text)| format!("# ---- {name}\n{text}")).collect();
         show::text(&shown.join("\n"))?;
-        console::say("hint: `rusty-stack-bench init --write` writes these files where they are not there yet");
+        console::say(
+            "hint: `rusty-stack-bench init --write` writes these files where they are not there \
+             yet",
+        );
         return Ok(Exit::Pass);
     }
     for (name, text) in FILES {
@@ -33,7 +37,8 @@ pub fn run(args: &InitArgs) -> CliResult {
             continue;
         }
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
+            std::fs::create_dir_all(parent)
+                .with_context(|| format!("cannot create {}", parent.display()))?;
         }
         std::fs::write(path, text).with_context(|| format!("cannot write {name}"))?;
         console::say(&format!("wrote {name}"));

@@ -21,25 +21,36 @@ use crate::config::Config;
 use crate::exit::{CliError, Exit};
 use crate::{console, show};
 
-/// The judge that the arguments ask for. What is wrong with them is reported before anything is measured.
+/// The judge that the arguments ask for. What is wrong with them is reported before anything is
+/// measured.
 pub(super) fn load(args: &JudgeArgs) -> Result<Judge, CliError> {
     check_files(&args.output)?;
     let (config, directories) = settings::load(&args.places)?;
     judge_of(args, &config, directories)
 }
 
-/// As [`load`], with every file in the repository as `revision` has it; `flag` is the option that names the revision.
-pub(super) fn load_at(args: &JudgeArgs, revision: &str, flag: &str) -> Result<(Judge, SettingsAtRevision), CliError> {
+/// As [`load`], with every file in the repository as `revision` has it; `flag` is the option that
+/// names the revision.
+pub(super) fn load_at(
+    args: &JudgeArgs,
+    revision: &str,
+    flag: &str,
+) -> Result<(Judge, SettingsAtRevision), CliError> {
     check_files(&args.output)?;
     let settings = settings::load_at(&args.places, revision, flag)?;
     let judge = judge_of(args, &settings.config, settings.directories.clone())?;
     Ok((judge, settings))
 }
 
-fn judge_of(args: &JudgeArgs, config: &Config, directories: Directories) -> Result<Judge, CliError> {
+fn judge_of(
+    args: &JudgeArgs,
+    config: &Config,
+    directories: Directories,
+) -> Result<Judge, CliError> {
     let thresholds = (&config.thresholds, args.threshold);
     let mut judge = Judge::load(directories, thresholds, args.across.clone(), &mut console::tell)?;
-    let environments = args.environment.iter().map(|(side, path)| Ok((*side, environment_in(path)?)));
+    let environments =
+        args.environment.iter().map(|(side, path)| Ok((*side, environment_in(path)?)));
     judge.set_environments(environments.collect::<Result<_, CliError>>()?);
     Ok(judge)
 }
@@ -54,13 +65,15 @@ fn environment_in(path: &Path) -> Result<Environment, CliError> {
         Err(error) => error.to_string(),
     };
     Err(CliError::usage(anyhow!(
-        "{} tells no machine: {problem}; write it with `rusty-stack-bench probe --json` where that side was measured",
+        "{} tells no machine: {problem}; write it with `rusty-stack-bench probe --json` where that \
+         side was measured",
         path.display()
     )))
 }
 
-/// Shows and writes `judgment` as the arguments ask for, keeps a comparison of figures, and says what to do next; returns the
-/// exit code, which is `without` if there is no baseline to compare with.
+/// Shows and writes `judgment` as the arguments ask for, keeps a comparison of figures, and says
+/// what to do next; returns the exit code, which is `without` if there is no baseline to compare
+/// with.
 pub(super) fn conclude(
     judge: &Judge,
     args: &JudgeArgs,
@@ -74,7 +87,9 @@ pub(super) fn conclude(
             keep(judge, result);
             (if interrupt::is_requested() { Exit::Interrupted } else { exit_of(result) }, None)
         }
-        Basis::Nothing { lack: MissingSide::Baseline, why } => (without, Some(format!("NO VERDICT: {why}"))),
+        Basis::Nothing { lack: MissingSide::Baseline, why } => {
+            (without, Some(format!("NO VERDICT: {why}")))
+        }
         Basis::Nothing { why, .. } => (Exit::NoVerdict, Some(format!("NO VERDICT: {why}"))),
         Basis::Same { why } => (Exit::Pass, Some(format!("UNCHANGED: {why}."))),
     };
@@ -95,16 +110,27 @@ pub(super) fn advise(result: &ComparisonResult, sides: &JudgedSides, request: &V
 }
 
 /// Returns the request that judges `current` by `baseline`, as named on the command line.
-pub(super) fn request(judge: &Judge, args: &JudgeArgs, baseline: &[String], current: &[String]) -> VerdictRequest {
+pub(super) fn request(
+    judge: &Judge,
+    args: &JudgeArgs,
+    baseline: &[String],
+    current: &[String],
+) -> VerdictRequest {
     let run = match current {
         [run] => Some(run.clone()),
         _ => None,
     };
     let accept = accept_arguments(judge, baseline, current);
-    VerdictRequest { run, accept, places: next_step::arguments_of(&args.places), ..VerdictRequest::default() }
+    VerdictRequest {
+        run,
+        accept,
+        places: next_step::arguments_of(&args.places),
+        ..VerdictRequest::default()
+    }
 }
 
-/// Returns what names the baseline for `baseline accept`; `None` without a saved baseline or a stored run.
+/// Returns what names the baseline for `baseline accept`; `None` without a saved baseline or a
+/// stored run.
 fn accept_arguments(judge: &Judge, baseline: &[String], current: &[String]) -> Option<String> {
     let run = match current {
         [] => judge.store.latest().ok()??,
@@ -130,8 +156,9 @@ pub(super) fn keep(judge: &Judge, result: &ComparisonResult) {
     }
 }
 
-/// Shows `result`, or the sentence that says it all, and writes it to every file that was asked for. What could not be
-/// written is said; it is a failure where `exit` would pass, and changes no verdict.
+/// Shows `result`, or the sentence that says it all, and writes it to every file that was asked
+/// for. What could not be written is said; it is a failure where `exit` would pass, and changes no
+/// verdict.
 pub(super) fn deliver(
     args: &JudgeArgs,
     result: &ComparisonResult,
@@ -143,7 +170,8 @@ pub(super) fn deliver(
         None => print(args, result, style),
     };
     let written = args.output.iter().map(|file| write(file, args, result));
-    let problems: Vec<anyhow::Error> = std::iter::once(shown).chain(written).filter_map(Result::err).collect();
+    let problems: Vec<anyhow::Error> =
+        std::iter::once(shown).chain(written).filter_map(Result::err).collect();
     for problem in &problems {
         console::say(&format!("error: {}", show::chain(problem)));
     }
@@ -152,7 +180,8 @@ pub(super) fn deliver(
 
 /// Shows the comparison in the format that was asked for.
 fn print(args: &JudgeArgs, result: &ComparisonResult, style: Style) -> anyhow::Result<()> {
-    show::text(&rsb_report::gate::write(result, format(args), style, detail(args))?).context(show::FAILED)
+    show::text(&rsb_report::gate::write(result, format(args), style, detail(args))?)
+        .context(show::FAILED)
 }
 
 /// A verdict that needs no table: the sentence for people, the document for programs.
@@ -162,7 +191,8 @@ fn say(args: &JudgeArgs, result: &ComparisonResult, sentence: &str) -> anyhow::R
         return show::text(sentence).context(show::FAILED);
     }
     console::say(sentence);
-    show::text(&rsb_report::gate::write(result, format, Style::PLAIN, Detail::Brief)?).context(show::FAILED)
+    show::text(&rsb_report::gate::write(result, format, Style::PLAIN, Detail::Brief)?)
+        .context(show::FAILED)
 }
 
 /// Writes the comparison to a file.
@@ -171,19 +201,25 @@ fn write(file: &VerdictFile, args: &JudgeArgs, result: &ComparisonResult) -> any
     Ok(output::write(&file.path, &text)?)
 }
 
-/// That no two of `files` are one, however they are spelled, none is a link, and each has its directory.
+/// That no two of `files` are one, however they are spelled, none is a link, and each has its
+/// directory.
 fn check_files(files: &[VerdictFile]) -> Result<(), CliError> {
     let mut seen = BTreeSet::new();
     for file in files {
-        output::refuse_link(&file.path).map_err(|error| CliError::usage(anyhow!("--output: {error}")))?;
+        output::refuse_link(&file.path)
+            .map_err(|error| CliError::usage(anyhow!("--output: {error}")))?;
         let parent = file.path.parent().filter(|parent| !parent.as_os_str().is_empty());
         if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
             let (path, parent) = (file.path.display(), parent.display());
-            return Err(CliError::usage(anyhow!("--output: {path}: there is no directory {parent}; make it first")));
+            return Err(CliError::usage(anyhow!(
+                "--output: {path}: there is no directory {parent}; make it first"
+            )));
         }
         if !seen.insert(whole(&file.path)) {
             let path = file.path.display();
-            return Err(CliError::usage(anyhow!("--output: {path} is given twice; each form needs a file of its own")));
+            return Err(CliError::usage(anyhow!(
+                "--output: {path} is given twice; each form needs a file of its own"
+            )));
         }
     }
     Ok(())
@@ -191,7 +227,8 @@ fn check_files(files: &[VerdictFile]) -> Result<(), CliError> {
 
 /// The one spelling of a path whose file need not be there yet.
 fn whole(path: &Path) -> PathBuf {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent =
+        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (parent.canonicalize(), path.file_name()) {
         (Ok(parent), Some(name)) => parent.join(name),
         _ => path.to_owned(),
@@ -217,12 +254,21 @@ pub(super) fn exit_of(result: &ComparisonResult) -> Exit {
 }
 
 /// The policy of the project, with `percent` in place of its threshold.
-pub(super) fn policy(config: &Config, directories: &Directories, percent: Option<f64>) -> Result<Policy, CliError> {
+pub(super) fn policy(
+    config: &Config,
+    directories: &Directories,
+    percent: Option<f64>,
+) -> Result<Policy, CliError> {
     policy::load(directories, &config.thresholds, percent, &mut console::tell)
 }
 
-/// Every target that concerns `run`, by the policy's file, else by those that come with the program.
-pub(super) fn targets(config: &Config, directories: &Directories, run: &Run) -> Result<Vec<ThresholdCheck>, CliError> {
+/// Every target that concerns `run`, by the policy's file, else by those that come with the
+/// program.
+pub(super) fn targets(
+    config: &Config,
+    directories: &Directories,
+    run: &Run,
+) -> Result<Vec<ThresholdCheck>, CliError> {
     const OWN: &str = include_str!("../../baselines/policy.toml");
     policy::targets((directories, &config.thresholds), OWN, run, &mut console::tell)
 }

@@ -87,12 +87,14 @@ fn missing_equipment(benchmark: &dyn Benchmark, devices: &[&DeviceInfo]) -> Opti
         return Some(Reason::new(
             format!("{fewest} GPUs: {backend}"),
             format!("it shows {} here", devices.len()),
-            "measure on a machine with several GPUs, and check that none is hidden (HIP_VISIBLE_DEVICES, \
+            "measure on a machine with several GPUs, and check that none is hidden \
+             (HIP_VISIBLE_DEVICES, \
              CUDA_VISIBLE_DEVICES)",
         ));
     }
     let has_sensors = || {
-        let addresses: Vec<Option<&str>> = devices.iter().map(|device| device.pci_address.as_deref()).collect();
+        let addresses: Vec<Option<&str>> =
+            devices.iter().map(|device| device.pci_address.as_deref()).collect();
         telemetry::gpus_at(&ProbeOptions::here(), &addresses).iter().any(Option::is_some)
     };
     (benchmark.runs_on() == RunsOn::GpusAndSensors && !has_sensors()).then(|| {
@@ -105,8 +107,13 @@ fn missing_equipment(benchmark: &dyn Benchmark, devices: &[&DeviceInfo]) -> Opti
 }
 
 fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> CaseRow {
-    let devices: Vec<_> = machine.devices.iter().filter(|device| device.device.backend == backend).collect();
-    let missing = machine.missing.iter().find(|(missing, _)| *missing == backend).map(|(_, reason)| reason.clone());
+    let devices: Vec<_> =
+        machine.devices.iter().filter(|device| device.device.backend == backend).collect();
+    let missing = machine
+        .missing
+        .iter()
+        .find(|(missing, _)| *missing == backend)
+        .map(|(_, reason)| reason.clone());
     let fits = match benchmark.runs_on() {
         RunsOn::Any | RunsOn::GpusAndHost(_) => true,
         RunsOn::GpusAndSensors => backend != BackendId::Cpu || !machine.sensors.is_empty(),
@@ -134,8 +141,11 @@ fn axes(style: Style) -> String {
     for benchmark in rsb_workloads::all_benchmarks() {
         text.extend(["\n", benchmark.name(), "\n"]);
         for axis in benchmark.axes() {
-            let default = axis.default.map(|value| format!(" [default: {value}]")).unwrap_or_default();
-            text.push_str(&style.hang(&format!("  {:<14} ", axis.name), &format!("{}{default}", axis.about)));
+            let default =
+                axis.default.map(|value| format!(" [default: {value}]")).unwrap_or_default();
+            text.push_str(
+                &style.hang(&format!("  {:<14} ", axis.name), &format!("{}{default}", axis.about)),
+            );
         }
     }
     text

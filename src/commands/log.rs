@@ -13,18 +13,25 @@ use crate::console;
 pub(super) fn on_event(results: &Path, event: &Event) {
     match event {
         Event::RunStarted { run_id, .. } => to_file(results, run_id),
-        Event::CaseUpdated(result) => tracing::info!(outcome = %result.outcome, "{}", result.benchmark_id),
+        Event::CaseUpdated(result) => {
+            tracing::info!(outcome = %result.outcome, "{}", result.benchmark_id);
+        }
         _ => {}
     }
 }
 
-/// Begins to log to `<results>/logs/<run id>.log`. Without a log a run is still a run: problem is said and passed over.
+/// Begins to log to `<results>/logs/<run id>.log`. Without a log a run is still a run: problem is
+/// said and passed over.
 fn to_file(results: &Path, run_id: &RunId) {
     let dir = results.join("logs");
-    let file = output::create_dir(&dir).and_then(|()| output::create(&dir.join(format!("{run_id}.log"))));
+    let file =
+        output::create_dir(&dir).and_then(|()| output::create(&dir.join(format!("{run_id}.log"))));
     match file {
         Ok(file) => {
-            let level = std::env::var("RSB_LOG").ok().and_then(|level| level.parse().ok()).unwrap_or(LevelFilter::INFO);
+            let level = std::env::var("RSB_LOG")
+                .ok()
+                .and_then(|level| level.parse().ok())
+                .unwrap_or(LevelFilter::INFO);
             let subscriber = tracing_subscriber::fmt()
                 .with_ansi(false)
                 .with_max_level(level)

@@ -51,8 +51,13 @@ mod tests {
     #[test]
     fn every_verb_stands_with_its_flags() {
         let page = page().unwrap();
-        for (verb, flag) in [("RUN", "replicates"), ("GATE", "against"), ("TREND", "input"), ("BASELINE SAVE", "")] {
-            let section = page.split(&format!(".SH \"VERB {verb}\"")).nth(1).unwrap_or_else(|| panic!("no {verb}"));
+        for (verb, flag) in
+            [("RUN", "replicates"), ("GATE", "against"), ("TREND", "input"), ("BASELINE SAVE", "")]
+        {
+            let section = page
+                .split(&format!(".SH \"VERB {verb}\""))
+                .nth(1)
+                .unwrap_or_else(|| panic!("no {verb}"));
             let own = section.split(".SH ").next().unwrap();
             assert!(own.contains(flag) && own.contains(".SS SYNOPSIS"), "{verb}: {own}");
         }

@@ -1,4 +1,5 @@
-//! Models of eleven families: measures them, lists them, shows what one needs, and what a run says of each.
+//! Models of eleven families: measures them, lists them, shows what one needs, and what a run says
+//! of each.
 
 mod directory;
 
@@ -16,7 +17,8 @@ use serde_json::{Value, json};
 
 use super::{run, settings};
 use crate::cli::{
-    ModelsArgs, ModelsCompatibilityArgs, ModelsListArgs, ModelsResultsArgs, ModelsShowArgs, ModelsVerb, RunArgs,
+    ModelsArgs, ModelsCompatibilityArgs, ModelsListArgs, ModelsResultsArgs, ModelsShowArgs,
+    ModelsVerb, RunArgs,
 };
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
@@ -62,7 +64,8 @@ fn measure(args: &ModelsArgs, style: Style) -> CliResult {
     let is_load = !(args.rate.is_empty() && args.concurrency.is_empty());
     if is_load && !args.workload.is_empty() && args.workload.iter().all(|name| name != "load") {
         return Err(CliError::usage(anyhow!(
-            "--rate and --concurrency are of the workload `load`: name it in --workload, or leave --workload out"
+            "--rate and --concurrency are of the workload `load`: name it in --workload, or leave \
+             --workload out"
         )));
     }
     let mut measure = args.measure.clone();
@@ -87,7 +90,8 @@ fn measure(args: &ModelsArgs, style: Style) -> CliResult {
     let given = axes.into_iter().filter(|(_, values)| !values.is_empty());
     measure.axis.extend(given.map(|(name, values)| (name.to_owned(), values.clone())));
     let names = vec![MODELS.to_owned()];
-    let asked = RunArgs { names, models: Some(own), measure, dry_run: args.dry_run, ..RunArgs::default() };
+    let asked =
+        RunArgs { names, models: Some(own), measure, dry_run: args.dry_run, ..RunArgs::default() };
     run::run(&asked, style)
 }
 
@@ -99,13 +103,17 @@ fn runtimes_of(text: &str) -> Result<(Option<String>, Vec<String>), CliError> {
     let mut runtimes: Vec<String> = runtimes.into_iter().map(str::to_owned).collect();
     match backends.as_slice() {
         // OpenVINO is asked for: on the CPU, which is the only device that it drives here.
-        [] if runtimes.iter().all(|name| name != "pytorch") => Ok((Some("cpu".to_owned()), runtimes)),
+        [] if runtimes.iter().all(|name| name != "pytorch") => {
+            Ok((Some("cpu".to_owned()), runtimes))
+        }
         [] => Ok((None, runtimes)),
         [backend] => {
             if let Err(message) = crate::config::parse_backend(backend) {
                 let names: Vec<&str> = RUNTIMES.iter().map(|runtime| runtime.name).collect();
                 let names = names.join(", ");
-                return Err(CliError::usage(anyhow!("--backend: {message}, auto, or a runtime of models: {names}")));
+                return Err(CliError::usage(anyhow!(
+                    "--backend: {message}, auto, or a runtime of models: {names}"
+                )));
             }
             if !runtimes.is_empty() {
                 runtimes.insert(0, "pytorch".to_owned());
@@ -114,7 +122,8 @@ fn runtimes_of(text: &str) -> Result<(Option<String>, Vec<String>), CliError> {
             Ok((Some((*backend).to_owned()), runtimes))
         }
         several => Err(CliError::usage(anyhow!(
-            "--backend: {} are several backends of devices; name one of them, with runtimes beside it: cpu,openvino",
+            "--backend: {} are several backends of devices; name one of them, with runtimes beside \
+             it: cpu,openvino",
             several.join(" and ")
         ))),
     }
@@ -125,8 +134,11 @@ pub(super) fn own_models(file: Option<&Path>) -> Result<Vec<ModelRow>, CliError>
     let named = || format!("models of {}", file.display());
     let text = rsb_store::read_text(file).with_context(named).map_err(CliError::usage)?;
     let rows = models::parse(&text).with_context(named).map_err(CliError::usage)?;
-    if let Some(taken) = rows.iter().find(|row| models::catalogue().iter().any(|known| known.name == row.name)) {
-        let why = format!("`{}` is a model of the catalogue; give yours a name of its own", taken.name);
+    if let Some(taken) =
+        rows.iter().find(|row| models::catalogue().iter().any(|known| known.name == row.name))
+    {
+        let why =
+            format!("`{}` is a model of the catalogue; give yours a name of its own", taken.name);
         return Err(CliError::usage(anyhow!(why).context(named())));
     }
     Ok(rows)
@@ -162,7 +174,11 @@ fn list(args: &ModelsListArgs, style: Style) -> CliResult {
             }
             let size = if row.parameters == 0 { "" } else { row.size().as_str() };
             let is_own = own.iter().any(|one| one.name == row.name);
-            let unpublished = if is_own { "no: user-defined" } else { "no: the family's architecture, made small" };
+            let unpublished = if is_own {
+                "no: user-defined"
+            } else {
+                "no: the family's architecture, made small"
+            };
             let published = row.published.as_deref().unwrap_or(unpublished);
             let cells = [&format!("  {}", row.name), size, &shown_count(row.parameters), published];
             table.push(cells.map(Cell::from));
@@ -184,12 +200,16 @@ fn shown_size(row: &ModelRow) -> String {
     if row.parameters == 0 { "of unknown size".to_owned() } else { row.size().to_string() }
 }
 
-/// Which parts of a footprint nobody knows: of a row of one's own that says neither what it counts nor how it is made.
+/// Which parts of a footprint nobody knows: of a row of one's own that says neither what it counts
+/// nor how it is made.
 fn unknown_parts(row: &ModelRow) -> [(&'static str, bool); 3] {
     let shape = &row.shape;
     [
         ("weights_bytes", row.parameters == 0),
-        ("cache_bytes", row.generates() && shape.cache.unwrap_or(0) + shape.state.unwrap_or(0) == 0),
+        (
+            "cache_bytes",
+            row.generates() && shape.cache.unwrap_or(0) + shape.state.unwrap_or(0) == 0,
+        ),
         ("activations_bytes", shape.hidden == 0 && shape.vocabulary.is_none()),
     ]
 }
@@ -218,13 +238,16 @@ fn wrong_sequence(row: &ModelRow, asked: Option<u64>) -> Option<Reason> {
 
 fn show_one(args: &ModelsShowArgs, style: Style) -> CliResult {
     let own = own_models(args.catalogue.as_deref())?;
-    let known = models::find(&args.name, &own).cloned().map_or_else(|| missing(&args.name, &own), Ok);
+    let known =
+        models::find(&args.name, &own).cloned().map_or_else(|| missing(&args.name, &own), Ok);
     let row = &known.map_err(|reason| CliError::usage(anyhow!("{reason}")))?;
     let length = row.shape.length.or(args.sequence).unwrap_or_else(|| row.usual_length());
     let refused = wrong_sequence(row, args.sequence);
     let shown = if args.precision.is_empty() { &SHOWN[..] } else { &args.precision };
-    let memory: Vec<(Dtype, Footprint)> =
-        shown.iter().map(|dtype| (*dtype, Footprint::of(row, *dtype, args.batch, length))).collect();
+    let memory: Vec<(Dtype, Footprint)> = shown
+        .iter()
+        .map(|dtype| (*dtype, Footprint::of(row, *dtype, args.batch, length)))
+        .collect();
     if args.json {
         let told = |needed: &Footprint| {
             let mut value = json!(needed);
@@ -250,17 +273,30 @@ fn show_one(args: &ModelsShowArgs, style: Style) -> CliResult {
             count => format!("parameters   {count} ({})", shown_count(count)),
         },
     ];
-    lines.extend(row.active_parameters.map(|active| format!("of a token   {active} ({})", shown_count(active))));
+    lines.extend(
+        row.active_parameters
+            .map(|active| format!("of a token   {active} ({})", shown_count(active))),
+    );
     lines.extend(row.published.as_ref().map(|said| format!("published    {said}")));
     lines.extend(row.source.as_ref().map(|source| format!("source       {source}")));
     lines.push(format!("\nmemory for batch {}, {length} positions:", args.batch));
-    lines.push(format!("{:<6} {:>12} {:>16} {:>14}", "", "weights", "keys and values", "activations, estimated"));
+    lines.push(format!(
+        "{:<6} {:>12} {:>16} {:>14}",
+        "", "weights", "keys and values", "activations, estimated"
+    ));
     let [weights_unknown, cache_unknown, between_unknown] = unknown_parts(row).map(|(_, is)| is);
     for (dtype, needed) in memory {
         let shown = |bytes: u64, is_unknown: bool| {
-            if is_unknown { "unknown".to_owned() } else { format_quantity(bytes as f64 / 1e6, "MB") }
+            if is_unknown {
+                "unknown".to_owned()
+            } else {
+                format_quantity(bytes as f64 / 1e6, "MB")
+            }
         };
-        let (weights, cache) = (shown(needed.weights_bytes, weights_unknown), shown(needed.cache_bytes, cache_unknown));
+        let (weights, cache) = (
+            shown(needed.weights_bytes, weights_unknown),
+            shown(needed.cache_bytes, cache_unknown),
+        );
         let between = shown(needed.activations_bytes, between_unknown);
         lines.push(format!("{dtype:<6} {weights:>12} {cache:>16} {between:>14}"));
     }
@@ -291,7 +327,8 @@ fn compatibility(args: &ModelsCompatibilityArgs, style: Style) -> CliResult {
         let standings = row.iter().map(|one| Cell::from(one.standing.as_str()));
         table.push([place].into_iter().chain(standings));
     }
-    let note = style.wrap("--json gives the reason of each, and the nearest combination that works.", 0);
+    let note =
+        style.wrap("--json gives the reason of each, and the nearest combination that works.", 0);
     show::text(&format!("{}\n{note}", table.text(style)))?;
     Ok(Exit::Pass)
 }
@@ -301,12 +338,16 @@ fn results(args: &ModelsResultsArgs, style: Style) -> CliResult {
     let store = gate::open(&directories, &mut console::tell)?;
     let run = match &args.run {
         Some(text) => store.run(text).map_err(CliError::usage)?,
-        None => gate::latest_lenient(&store, &mut console::tell).map_err(|problem| CliError::usage(problem.error))?,
+        None => gate::latest_lenient(&store, &mut console::tell)
+            .map_err(|problem| CliError::usage(problem.error))?,
     };
     let outliers = if args.without_outliers { Outliers::LeftOut } else { Outliers::Marked };
     let document = models::document(&run, outliers);
     if document.models.is_empty() && document.skipped.is_empty() {
-        return Err(CliError::usage(anyhow!("the run {} measured no models; `models` measures some", run.run_id)));
+        return Err(CliError::usage(anyhow!(
+            "the run {} measured no models; `models` measures some",
+            run.run_id
+        )));
     }
     if args.json {
         show::json(&document)?;
@@ -329,8 +370,14 @@ fn text(document: &ModelsDocument) -> String {
 fn lines_of(record: &ModelRecord) -> Vec<String> {
     let family = record.architecture_type.as_deref().unwrap_or("unknown");
     let count = shown_count(record.parameter_count.unwrap_or(0));
-    let head = format!("{} ({family}, {count}) on {} by {}", record.model_id, record.device, record.backend);
-    let batches = record.batch_results.iter().map(|(key, figures)| format!("  {key:<18} {}", figures_text(figures)));
+    let head = format!(
+        "{} ({family}, {count}) on {} by {}",
+        record.model_id, record.device, record.backend
+    );
+    let batches = record
+        .batch_results
+        .iter()
+        .map(|(key, figures)| format!("  {key:<18} {}", figures_text(figures)));
     std::iter::once(head).chain(batches).collect()
 }
 
@@ -345,10 +392,13 @@ fn figures_text(figures: &ModelFigures) -> String {
         ("later ", figures.tpot_ms, "ms"),
         ("memory ", figures.memory_peak_mb, "MB"),
     ];
-    let said =
-        parts.into_iter().filter_map(|(name, value, unit)| Some(format!("{name}{}", format_quantity(value?, unit))));
-    let missing =
-        figures.missing.iter().filter_map(|case| Some(format!("{}: {}", case.outcome, case.reason.as_ref()?)));
+    let said = parts
+        .into_iter()
+        .filter_map(|(name, value, unit)| Some(format!("{name}{}", format_quantity(value?, unit))));
+    let missing = figures
+        .missing
+        .iter()
+        .filter_map(|case| Some(format!("{}: {}", case.outcome, case.reason.as_ref()?)));
     said.chain(missing).collect::<Vec<_>>().join(", ")
 }
 

@@ -18,7 +18,8 @@ const ABBREVIATED: usize = 12;
 /// How a verdict was requested.
 #[derive(Debug, Clone, Default)]
 pub(super) struct VerdictRequest {
-    /// The subcommand that measures undecided cases again when given a budget, such as `gate --against HEAD`.
+    /// The subcommand that measures undecided cases again when given a budget, such as `gate
+    /// --against HEAD`.
     pub(super) again: Option<String>,
     /// Whether undecided cases were measured again already.
     pub(super) is_remeasured: bool,
@@ -26,9 +27,11 @@ pub(super) struct VerdictRequest {
     pub(super) more_runs: Option<String>,
     /// The run that was named, unless it is the latest.
     pub(super) run: Option<String>,
-    /// Further arguments of `baseline accept`, if the baseline is a saved one and the run a stored one.
+    /// Further arguments of `baseline accept`, if the baseline is a saved one and the run a stored
+    /// one.
     pub(super) accept: Option<String>,
-    /// The arguments for the directories and files that were named, which every command of the advice needs.
+    /// The arguments for the directories and files that were named, which every command of the
+    /// advice needs.
     pub(super) places: String,
 }
 
@@ -38,8 +41,13 @@ impl VerdictRequest {
     }
 }
 
-/// Returns what to do after `result`: for each option its purpose, and its command on a line of its own. Empty after a pass.
-pub(super) fn hints(result: &ComparisonResult, sides: &JudgedSides, request: &VerdictRequest) -> Vec<String> {
+/// Returns what to do after `result`: for each option its purpose, and its command on a line of its
+/// own. Empty after a pass.
+pub(super) fn hints(
+    result: &ComparisonResult,
+    sides: &JudgedSides,
+    request: &VerdictRequest,
+) -> Vec<String> {
     match result.verdict {
         Verdict::Regressed => after_regression(result, sides, request),
         Verdict::Inconclusive | Verdict::NotComparable => after_no_verdict(result, sides, request),
@@ -52,8 +60,14 @@ fn hint(purpose: &str, arguments: &str) -> String {
     format!("{purpose}:\n  {PROGRAM} {arguments}")
 }
 
-fn after_regression(result: &ComparisonResult, sides: &JudgedSides, request: &VerdictRequest) -> Vec<String> {
-    let is_worse = |row: &&Comparison| row.verdict == Verdict::Regressed && row.reason_code != ReasonCode::TargetMissed;
+fn after_regression(
+    result: &ComparisonResult,
+    sides: &JudgedSides,
+    request: &VerdictRequest,
+) -> Vec<String> {
+    let is_worse = |row: &&Comparison| {
+        row.verdict == Verdict::Regressed && row.reason_code != ReasonCode::TargetMissed
+    };
     let Some(worst) = by_importance(result).into_iter().find(is_worse) else {
         return vec!["reach the targets, or change them in the policy".to_owned()];
     };
@@ -62,43 +76,62 @@ fn after_regression(result: &ComparisonResult, sides: &JudgedSides, request: &Ve
     match (&sides.baseline, &sides.current) {
         (Some(good), _) if sides.is_dirty => {
             let commit = shell_quote(short(good));
-            hints.push(format!("the run had uncommitted changes; see what changed:\n  git diff {commit}"));
+            hints.push(format!(
+                "the run had uncommitted changes; see what changed:\n  git diff {commit}"
+            ));
         }
         (Some(good), Some(bad)) if good == bad => {
             let commit = short(good);
-            hints.push(hint(&format!("both sides are the commit {commit}, so check the machine"), "doctor"));
+            hints.push(hint(
+                &format!("both sides are the commit {commit}, so check the machine"),
+                "doctor",
+            ));
         }
         // Only a measured time can be searched for.
         (Some(good), Some(bad)) if worst.confidence_interval.is_some() => {
             let [good, bad] = [good, bad].map(|commit| shell_quote(short(commit)));
-            hints.push(request.hint("find the commit", &format!("bisect {good} {bad} --case {case}")));
+            hints.push(
+                request.hint("find the commit", &format!("bisect {good} {bad} --case {case}")),
+            );
         }
         _ => {}
     }
     if let Some(more) = &request.accept {
-        let from = request.run.as_ref().map_or_else(String::new, |run| format!(" --from {}", shell_quote(run)));
+        let from = request
+            .run
+            .as_ref()
+            .map_or_else(String::new, |run| format!(" --from {}", shell_quote(run)));
         let command = format!("baseline accept {case} --because \"REASON\"{from}{more}");
         let slower = result.comparisons.iter().filter(is_worse).count();
         let purpose = match slower {
             1 => "if it is intended, accept it".to_owned(),
-            _ => format!("if intended, run this once for each of the {slower} cases; for the worst"),
+            _ => {
+                format!("if intended, run this once for each of the {slower} cases; for the worst")
+            }
         };
         hints.push(request.hint(&purpose, &command));
     }
     hints
 }
 
-fn after_no_verdict(result: &ComparisonResult, sides: &JudgedSides, request: &VerdictRequest) -> Vec<String> {
+fn after_no_verdict(
+    result: &ComparisonResult,
+    sides: &JudgedSides,
+    request: &VerdictRequest,
+) -> Vec<String> {
     if let Some(cure) = &request.more_runs {
         return vec![cure.clone()];
     }
     let Some(row) = most_common(result) else { return Vec::new() };
-    let run = request.run.as_ref().map_or_else(String::new, |run| format!(" --run {}", shell_quote(run)));
+    let run =
+        request.run.as_ref().map_or_else(String::new, |run| format!(" --run {}", shell_quote(run)));
     let save = format!("baseline save{run}");
     match row.reason_code {
         ReasonCode::UnlikeMachine => {
             let mut hints = Vec::new();
-            if let (Some((_, factors)), Some(again)) = (row.reason.split_once("--across "), &request.again) {
+            if let (Some((_, factors)), Some(again)) =
+                (row.reason.split_once("--across "), &request.again)
+            {
                 hints.push(request.hint("compare anyway", &format!("{again} --across {factors}")));
             }
             hints.push(request.hint("save this run as the baseline of this machine", &save));
@@ -109,10 +142,14 @@ fn after_no_verdict(result: &ComparisonResult, sides: &JudgedSides, request: &Ve
             let unmeasured = result.comparisons.iter().filter(is_unmeasured).count();
             let all = format_count(result.comparisons.len(), "case", "cases");
             let purpose = format!(
-                "the budget was too short for {unmeasured} of {all}; measure longer, or fewer cases with --benchmark NAME"
+                "the budget was too short for {unmeasured} of {all}; measure longer, or fewer \
+                 cases with --benchmark NAME"
             );
             let again = request.again.as_ref();
-            again.map(|again| request.hint(&purpose, &format!("{again} --budget 10m"))).into_iter().collect()
+            again
+                .map(|again| request.hint(&purpose, &format!("{again} --budget 10m")))
+                .into_iter()
+                .collect()
         }
         ReasonCode::Missing => {
             vec![
@@ -132,24 +169,32 @@ fn after_no_verdict(result: &ComparisonResult, sides: &JudgedSides, request: &Ve
 }
 
 fn after_noise(result: &ComparisonResult, sides: &JudgedSides, request: &VerdictRequest) -> String {
-    let load = sides.load.as_ref().map_or_else(String::new, |load| format!("{load}: stop other work, then "));
+    let load = sides
+        .load
+        .as_ref()
+        .map_or_else(String::new, |load| format!("{load}: stop other work, then "));
     let is_lone = |note: &ComparisonNote| {
         note.code == ComparisonNoteCode::Evidence && note.text.contains("one process of a side")
     };
     let is_lone = result.notes.iter().any(is_lone);
     match &request.again {
-        Some(again) if !request.is_remeasured => {
-            request.hint(&format!("{load}measure undecided cases again"), &format!("{again} --budget 3m"))
+        Some(again) if !request.is_remeasured => request
+            .hint(&format!("{load}measure undecided cases again"), &format!("{again} --budget 3m")),
+        Some(again) if !is_lone => {
+            request.hint(&format!("{load}measure longer"), &format!("{again} --budget 10m"))
         }
-        Some(again) if !is_lone => request.hint(&format!("{load}measure longer"), &format!("{again} --budget 10m")),
-        _ if is_lone => request.hint(&format!("{load}measure replicates of both sides"), "run --replicates 3"),
-        _ => request.hint(&format!("{load}measure more replicates of both sides"), "run --replicates 10"),
+        _ if is_lone => {
+            request.hint(&format!("{load}measure replicates of both sides"), "run --replicates 3")
+        }
+        _ => request
+            .hint(&format!("{load}measure more replicates of both sides"), "run --replicates 10"),
     }
 }
 
 /// Returns the first row without a verdict whose reason most of them share.
 fn most_common(result: &ComparisonResult) -> Option<&Comparison> {
-    let undecided: Vec<&Comparison> = result.comparisons.iter().filter(|row| !row.verdict.is_decided()).collect();
+    let undecided: Vec<&Comparison> =
+        result.comparisons.iter().filter(|row| !row.verdict.is_decided()).collect();
     let count = |code: ReasonCode| undecided.iter().filter(|row| row.reason_code == code).count();
     // `max_by_key` returns the last of equals, and the first row is wanted.
     undecided.iter().rev().max_by_key(|row| count(row.reason_code)).copied()
@@ -157,15 +202,20 @@ fn most_common(result: &ComparisonResult) -> Option<&Comparison> {
 
 /// Returns what to do about the first of `alerts` that is new and for the worse.
 pub(super) fn after_changes(alerts: &[TrackedAlert], places: &str) -> Vec<String> {
-    let is_new = |alert: &&TrackedAlert| alert.state == AlertState::New && alert.direction == "worse";
+    let is_new =
+        |alert: &&TrackedAlert| alert.state == AlertState::New && alert.direction == "worse";
     let Some(alert) = alerts.iter().find(is_new) else { return Vec::new() };
     let mut hints = Vec::new();
-    let commits = [&alert.range.last_before, &alert.range.first_after].map(|point| point.commit.as_deref());
+    let commits =
+        [&alert.range.last_before, &alert.range.first_after].map(|point| point.commit.as_deref());
     if let ([Some(good), Some(bad)], Some(worst)) = (commits, alert.moves.first())
         && good != bad
     {
         let [good, bad] = [good, bad].map(|commit| shell_quote(short(commit)));
-        hints.push(hint("find the commit", &format!("bisect {good} {bad} --case {}{places}", shell_quote(&worst.id))));
+        hints.push(hint(
+            "find the commit",
+            &format!("bisect {good} {bad} --case {}{places}", shell_quote(&worst.id)),
+        ));
     }
     let command = format!("trend ack {} --because \"REASON\"{places}", shell_quote(&alert.id));
     hints.push(hint("acknowledge it, if it is known", &command));
@@ -248,25 +298,38 @@ mod tests {
 
     fn of_commits(baseline: char, current: char) -> JudgedSides {
         let commit = |digit: char| Some(digit.to_string().repeat(40));
-        JudgedSides { baseline: commit(baseline), current: commit(current), ..JudgedSides::default() }
+        JudgedSides {
+            baseline: commit(baseline),
+            current: commit(current),
+            ..JudgedSides::default()
+        }
     }
 
     #[test]
     fn a_regression_ends_with_bisect_and_accept() {
         let slower = result(&[row(Verdict::Regressed, ReasonCode::AboveThreshold, "")]);
-        let request =
-            VerdictRequest { run: Some("x".into()), accept: Some(" --baseline b".into()), ..VerdictRequest::default() };
+        let request = VerdictRequest {
+            run: Some("x".into()),
+            accept: Some(" --baseline b".into()),
+            ..VerdictRequest::default()
+        };
         assert_eq!(
             hints(&slower, &of_commits('a', 'b'), &request),
             [
                 "find the commit:\n  rusty-stack-bench bisect aaaaaaaaaaaa bbbbbbbbbbbb --case \
                  cpu_performance/gemm/cpu:0/f32/64x64x64",
                 "if it is intended, accept it:\n  rusty-stack-bench baseline accept \
-                 cpu_performance/gemm/cpu:0/f32/64x64x64 --because \"REASON\" --from x --baseline b",
+                 cpu_performance/gemm/cpu:0/f32/64x64x64 --because \"REASON\" --from x --baseline \
+                 b",
             ]
         );
-        let first = |sides: &JudgedSides| hints(&slower, sides, &VerdictRequest::default()).into_iter().next();
-        assert!(first(&of_commits('a', 'a')).is_some_and(|hint| hint.ends_with("\n  rusty-stack-bench doctor")));
+        let first = |sides: &JudgedSides| {
+            hints(&slower, sides, &VerdictRequest::default()).into_iter().next()
+        };
+        assert!(
+            first(&of_commits('a', 'a'))
+                .is_some_and(|hint| hint.ends_with("\n  rusty-stack-bench doctor"))
+        );
         let dirty = JudgedSides { is_dirty: true, ..of_commits('a', 'b') };
         assert!(first(&dirty).is_some_and(|hint| hint.ends_with("\n  git diff aaaaaaaaaaaa")));
         assert_eq!(first(&JudgedSides::default()), None, "nothing is known");
@@ -284,31 +347,34 @@ mod tests {
         let undecided = |code, expected| Row { code, reason: "", is_remeasured: false, expected };
         for Row { code, reason, is_remeasured, expected } in [
             Row {
-                reason: "another machine: rocm (5.2 before, none now) differs; save one, or compare --across rocm",
+                reason: "another machine: rocm (5.2 before, none now) differs; save one, or \
+                         compare --across rocm",
                 ..undecided(
                     UnlikeMachine,
                     &[
                         "compare anyway:\n  rusty-stack-bench gate --across rocm",
-                        "save this run as the baseline of this machine:\n  rusty-stack-bench baseline save --run x",
+                        "save this run as the baseline of this machine:\n  rusty-stack-bench \
+                         baseline save --run x",
                     ],
                 )
             },
             undecided(
                 UnlikeMachine,
-                &["save this run as the baseline of this machine:\n  rusty-stack-bench baseline save --run x"],
+                &["save this run as the baseline of this machine:\n  rusty-stack-bench baseline \
+                     save --run x"],
             ),
             undecided(
                 NotMeasured,
-                &[
-                    "the budget was too short for 1 of 1 case; measure longer, or fewer cases with --benchmark NAME:\n  \
-                   rusty-stack-bench gate --budget 10m",
-                ],
+                &["the budget was too short for 1 of 1 case; measure longer, or fewer cases with \
+                     --benchmark NAME:\n  \
+                   rusty-stack-bench gate --budget 10m"],
             ),
             undecided(
                 Missing,
                 &[
                     "measure the missing cases:\n  rusty-stack-bench run",
-                    "or drop them, if they are gone for good:\n  rusty-stack-bench baseline save --run x",
+                    "or drop them, if they are gone for good:\n  rusty-stack-bench baseline save \
+                     --run x",
                 ],
             ),
             undecided(
@@ -320,25 +386,33 @@ mod tests {
                 is_remeasured: true,
                 ..undecided(
                     TooNoisy,
-                    &[
-                        "load 7.0 on 2 CPUs: stop other work, then measure longer:\n  rusty-stack-bench gate --budget 10m",
-                    ],
+                    &["load 7.0 on 2 CPUs: stop other work, then measure longer:\n  \
+                         rusty-stack-bench gate --budget 10m"],
                 )
             },
             undecided(CaseFailed, &[]),
         ] {
             let run = Some("x".to_owned());
-            let request =
-                VerdictRequest { again: Some("gate".into()), is_remeasured, run, ..VerdictRequest::default() };
-            let sides = JudgedSides { load: Some("load 7.0 on 2 CPUs".into()), ..JudgedSides::default() };
-            let found = hints(&result(&[row(Verdict::Inconclusive, code, reason)]), &sides, &request);
+            let request = VerdictRequest {
+                again: Some("gate".into()),
+                is_remeasured,
+                run,
+                ..VerdictRequest::default()
+            };
+            let sides =
+                JudgedSides { load: Some("load 7.0 on 2 CPUs".into()), ..JudgedSides::default() };
+            let found =
+                hints(&result(&[row(Verdict::Inconclusive, code, reason)]), &sides, &request);
             assert_eq!(found, expected, "{code:?}");
         }
         let mut lone = result(&[row(Verdict::Inconclusive, TooNoisy, "")]);
         let text = "12 of 12 comparisons rest on one process of a side";
         lone.notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
         let found = hints(&lone, &JudgedSides::default(), &VerdictRequest::default());
-        assert_eq!(found, ["measure replicates of both sides:\n  rusty-stack-bench run --replicates 3"]);
+        assert_eq!(
+            found,
+            ["measure replicates of both sides:\n  rusty-stack-bench run --replicates 3"]
+        );
     }
 
     #[test]
@@ -359,8 +433,10 @@ mod tests {
         assert_eq!(
             after_changes(&[better.clone(), alert], " --results-dir r"),
             [
-                "find the commit:\n  rusty-stack-bench bisect aaaaaaaaaaaa bbbbbbbbbbbb --case x --results-dir r",
-                "acknowledge it, if it is known:\n  rusty-stack-bench trend ack a-1f2e3d4c --because \"REASON\" --results-dir r",
+                "find the commit:\n  rusty-stack-bench bisect aaaaaaaaaaaa bbbbbbbbbbbb --case x \
+                 --results-dir r",
+                "acknowledge it, if it is known:\n  rusty-stack-bench trend ack a-1f2e3d4c \
+                 --because \"REASON\" --results-dir r",
             ]
         );
         assert!(after_changes(&[better], "").is_empty());
@@ -372,7 +448,10 @@ mod tests {
         let request = VerdictRequest { places: arguments_of(&places), ..VerdictRequest::default() };
         let missing = result(&[row(Verdict::Inconclusive, ReasonCode::Missing, "")]);
         let found = hints(&missing, &JudgedSides::default(), &request);
-        assert!(found[0].ends_with("\n  rusty-stack-bench run --baselines-dir 'my baselines'"), "{found:?}");
+        assert!(
+            found[0].ends_with("\n  rusty-stack-bench run --baselines-dir 'my baselines'"),
+            "{found:?}"
+        );
     }
 
     #[test]

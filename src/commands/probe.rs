@@ -15,7 +15,11 @@ use crate::show;
 /// When the directory named is not there.
 pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
     let environment = rsb_probe::environment(&options(args.sysfs_root.as_ref())?);
-    let text = if args.json { document(&environment)? } else { rsb_report::environment::text(&environment, style) };
+    let text = if args.json {
+        document(&environment)?
+    } else {
+        rsb_report::environment::text(&environment, style)
+    };
     show::text(&text)?;
     Ok(Exit::Pass)
 }

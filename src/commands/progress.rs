@@ -1,4 +1,5 @@
-//! Progress on standard error while cases are measured. It draws between cases, never while one is timed.
+//! Progress on standard error while cases are measured. It draws between cases, never while one is
+//! timed.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -21,7 +22,8 @@ pub(super) enum ResultLines {
     Every,
 }
 
-/// Shows a run as it goes on: on a terminal the results and a bar, elsewhere a line for each benchmark.
+/// Shows a run as it goes on: on a terminal the results and a bar, elsewhere a line for each
+/// benchmark.
 pub(super) struct Progress {
     lines: ResultLines,
     began: Instant,
@@ -47,7 +49,9 @@ impl Progress {
     /// Shows what happened.
     pub(super) fn on_event(&mut self, event: &Event) {
         match event {
-            Event::ReplicateStarted { case, step, steps } if self.is_terminal => self.draw(case, *step, *steps),
+            Event::ReplicateStarted { case, step, steps } if self.is_terminal => {
+                self.draw(case, *step, *steps);
+            }
             Event::ReplicateStarted { case, step, steps } => self.announce(case, *step, *steps),
             Event::CaseUpdated(result) => self.show_result(result),
             // Each check measures a plan of its own, with a bar of its own.
@@ -88,11 +92,14 @@ impl Progress {
     fn show_result(&mut self, result: &BenchmarkResult) {
         let is_first = self.shown.insert(result.benchmark_id.clone());
         let is_shown = match self.lines {
-            ResultLines::First => self.is_terminal && is_first && result.outcome != Outcome::Skipped,
+            ResultLines::First => {
+                self.is_terminal && is_first && result.outcome != Outcome::Skipped
+            }
             ResultLines::Every => true,
         };
         if is_shown {
-            let style = Style { color: Color::Never, width: console::width().unwrap_or(usize::MAX) };
+            let style =
+                Style { color: Color::Never, width: console::width().unwrap_or(usize::MAX) };
             let line = run::line(result, style);
             self.above_the_bar(|| console::say(&line));
         }

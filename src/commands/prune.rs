@@ -19,7 +19,8 @@ pub fn run(args: &PruneArgs) -> CliResult {
     let (_, directories) = settings::load(&args.places)?;
     let store = gate::open(&directories, &mut console::tell)?;
     let of_baselines = Baselines::new(&directories.baselines).run_ids();
-    let of_baselines = of_baselines.context("nothing is deleted while nobody knows what a baseline was made from");
+    let of_baselines =
+        of_baselines.context("nothing is deleted while nobody knows what a baseline was made from");
     let of_baselines = of_baselines.map_err(CliError::usage)?;
     let age = SignedDuration::from_hours(24 * i64::from(args.days));
     let rule = PruneRule { before: Timestamp::now() - age, keep: args.keep as usize };
@@ -42,6 +43,9 @@ pub fn run(args: &PruneArgs) -> CliResult {
         shown = std::mem::replace(&mut shown, Ok(())).and(said);
     })?;
     shown?;
-    show::text(&format!("{} deleted, {stay} stay", format_count(plan.deleted.len(), "run", "runs")))?;
+    show::text(&format!(
+        "{} deleted, {stay} stay",
+        format_count(plan.deleted.len(), "run", "runs")
+    ))?;
     Ok(Exit::Pass)
 }

@@ -96,7 +96,9 @@ fn doctor(args: &PythonArgs) -> CliResult {
             Ok(()) => format!("  {name}: ready"),
             Err(reason) => format!("  {name}: {reason}"),
         };
-        show::text(&std::iter::once(head).chain(states.iter().map(row)).collect::<Vec<_>>().join("\n"))?;
+        show::text(
+            &std::iter::once(head).chain(states.iter().map(row)).collect::<Vec<_>>().join("\n"),
+        )?;
     }
     Ok(if found.is_ok() { Exit::Pass } else { Exit::Failure })
 }

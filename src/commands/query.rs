@@ -85,8 +85,9 @@ fn shown_as(answer: &SqlAnswer, args: &AnswerArgs, style: Style) -> CliResult {
 /// How long after its time an answer may still come.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Ends the program where nobody drops what this gives soon after `limit`: the clock is looked at between the steps of a
-/// database, and one step may take for ever. Nothing is lost with a program that only reads.
+/// Ends the program where nobody drops what this gives soon after `limit`: the clock is looked at
+/// between the steps of a database, and one step may take for ever. Nothing is lost with a program
+/// that only reads.
 fn wait(limit: Duration) -> mpsc::Sender<()> {
     let (waiting, answered) = mpsc::channel();
     thread::spawn(move || {
@@ -103,7 +104,8 @@ fn unique(columns: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for column in columns {
         let numbered = (2..).map(|number| format!("{column}_{number}"));
-        let free = std::iter::once(column.clone()).chain(numbered).find(|name| !names.contains(name));
+        let free =
+            std::iter::once(column.clone()).chain(numbered).find(|name| !names.contains(name));
         names.extend(free);
     }
     names
@@ -112,7 +114,9 @@ fn unique(columns: &[String]) -> Vec<String> {
 /// `{format_version, columns, rows: [{column: value, …}, …]}`.
 fn document(answer: &SqlAnswer) -> Value {
     let columns = unique(&answer.columns);
-    let row = |row: &Vec<Value>| -> Map<String, Value> { columns.iter().cloned().zip(row.iter().cloned()).collect() };
+    let row = |row: &Vec<Value>| -> Map<String, Value> {
+        columns.iter().cloned().zip(row.iter().cloned()).collect()
+    };
     let rows: Vec<Map<String, Value>> = answer.rows.iter().map(row).collect();
     json!({ "format_version": rsb_model::format::FORMAT_VERSION, "columns": columns, "rows": rows })
 }
@@ -120,8 +124,12 @@ fn document(answer: &SqlAnswer) -> Value {
 /// Numbers stand to the right, in as many digits as people read.
 fn table(answer: &SqlAnswer) -> Table {
     let is_number = |column: usize| {
-        let mut values =
-            answer.rows.iter().filter_map(|row| row.get(column)).filter(|value| !value.is_null()).peekable();
+        let mut values = answer
+            .rows
+            .iter()
+            .filter_map(|row| row.get(column))
+            .filter(|value| !value.is_null())
+            .peekable();
         values.peek().is_some() && values.all(Value::is_number)
     };
     let column = |(at, name): (usize, &String)| match name.as_str() {
@@ -140,7 +148,9 @@ fn cell_text(value: &Value) -> String {
     match value {
         Value::Null => "–".to_owned(),
         Value::String(text) => text.clone(),
-        Value::Number(number) if number.is_f64() => unit::figure(number.as_f64().unwrap_or(f64::NAN)),
+        Value::Number(number) if number.is_f64() => {
+            unit::figure(number.as_f64().unwrap_or(f64::NAN))
+        }
         other => other.to_string(),
     }
 }
@@ -166,7 +176,8 @@ mod tests {
         };
         let style = Style { color: rsb_report::Color::Never, width: 80 };
         let text = table(&answer).text(style);
-        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        let lines: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert!(lines.contains(&vec!["a", "1.235", "–"]), "{text}");
         assert!(!text.contains('\u{1b}'), "{text:?}");
         let rows = &document(&answer)["rows"];

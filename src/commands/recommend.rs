@@ -9,7 +9,8 @@ use rsb_engine::gate;
 use rsb_engine::models::{self, Goal, ModelRow, Prices, RecommendRequest};
 use rsb_model::field::Field;
 use rsb_model::record::{
-    ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace, RecommendDocument,
+    ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace,
+    RecommendDocument,
 };
 use rsb_model::{Event, Note, Run};
 use rsb_report::Style;
@@ -28,10 +29,12 @@ const MOST_RUNS: usize = 200;
 const LIMIT: Duration = Duration::from_mins(1);
 
 /// Figures of models, in a suite of whatever name.
-const PASSES: &str = "SELECT DISTINCT run_id FROM measurements WHERE benchmark_id LIKE 'component_specific/models/%'";
+const PASSES: &str = "SELECT DISTINCT run_id FROM measurements WHERE benchmark_id LIKE \
+                      'component_specific/models/%'";
 
 /// Figures of what a place can do at most.
-const ROOFS: &str = "SELECT DISTINCT run_id FROM measurements WHERE benchmark_id LIKE '%/compute-peak/%' \
+const ROOFS: &str = "SELECT DISTINCT run_id FROM measurements WHERE benchmark_id LIKE \
+                     '%/compute-peak/%' \
                      OR benchmark_id LIKE '%/memory-bandwidth/%'";
 /// Runs with such figures that are looked at, newest first.
 const MOST_ROOFS: usize = 20;
@@ -47,7 +50,9 @@ pub fn run(args: &RecommendArgs, style: Style) -> CliResult {
         GoalArg::Latency => Goal::Latency,
         GoalArg::Throughput => Goal::Throughput,
         GoalArg::Cost if prices.is_none() => {
-            return Err(CliError::usage(anyhow!("--for cost needs --prices FILE, with a [[price]] of each machine")));
+            return Err(CliError::usage(anyhow!(
+                "--for cost needs --prices FILE, with a [[price]] of each machine"
+            )));
         }
         GoalArg::Cost => Goal::Cost,
         GoalArg::Energy => Goal::Energy,
@@ -75,12 +80,17 @@ pub fn run(args: &RecommendArgs, style: Style) -> CliResult {
         let is_asked = |advice: &ModelAdvice| {
             model.is_some() || advice.candidates.iter().any(|one| one.basis == ModelBasis::Measured)
         };
-        let (asked, others): (Vec<_>, Vec<_>) = document.models.iter().partition(|advice| is_asked(advice));
-        let mut text: Vec<String> =
-            asked.into_iter().map(|advice| lines(advice, goal, document.currency.as_deref())).collect();
+        let (asked, others): (Vec<_>, Vec<_>) =
+            document.models.iter().partition(|advice| is_asked(advice));
+        let mut text: Vec<String> = asked
+            .into_iter()
+            .map(|advice| lines(advice, goal, document.currency.as_deref()))
+            .collect();
         if !others.is_empty() {
             text.push("\nNot measured yet; `recommend MODEL` shows more of one:".to_owned());
-            text.extend(others.into_iter().map(|advice| format!("{}: {}", head(advice), verdict(advice))));
+            text.extend(
+                others.into_iter().map(|advice| format!("{}: {}", head(advice), verdict(advice))),
+            );
         }
         show::text(&style.wrap_long_lines(&text.join("\n")))?;
     }
@@ -91,16 +101,28 @@ pub fn run(args: &RecommendArgs, style: Style) -> CliResult {
 fn no_measurement(results_dir: &Path, is_some_run: bool) -> anyhow::Error {
     let dir = results_dir.display();
     if is_some_run {
-        anyhow!("no run in {dir} measured single passes of a model, which answers rest on; `models` measures some")
+        anyhow!(
+            "no run in {dir} measured single passes of a model, which answers rest on; `models` \
+             measures some"
+        )
     } else {
-        anyhow!("no run in {dir} measured any model; `models` measures some, or name the directory with --results-dir")
+        anyhow!(
+            "no run in {dir} measured any model; `models` measures some, or name the directory \
+             with --results-dir"
+        )
     }
 }
 
-/// Why there is no answer of a model that was named: one of the catalogue would have one, be it that nothing is known.
+/// Why there is no answer of a model that was named: one of the catalogue would have one, be it
+/// that nothing is known.
 fn not_there(name: &str, own: &[ModelRow]) -> anyhow::Error {
-    let near = models::nearest(name, own).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    anyhow!("neither the catalogue nor a stored run has a model `{name}`{near} (`models list` names all)")
+    let near = models::nearest(name, own)
+        .map(|near| format!("; did you mean `{near}`?"))
+        .unwrap_or_default();
+    anyhow!(
+        "neither the catalogue nor a stored run has a model `{name}`{near} (`models list` names \
+         all)"
+    )
 }
 
 fn prices_of(file: &Path) -> Result<Prices, CliError> {
@@ -130,9 +152,15 @@ pub(super) fn of_models(store: &Store) -> Result<Vec<Run>, CliError> {
     let named: Vec<&str> = answer.rows.iter().flatten().filter_map(Value::as_str).collect();
     // Of skips alone the index knows no more than the name of the suite.
     let is_of_models = |suite: &str| suite.split('_').any(|name| name == models::MODELS);
-    summaries.retain(|summary| is_of_models(&summary.suite) || named.contains(&summary.run_id.0.as_str()));
+    summaries.retain(|summary| {
+        is_of_models(&summary.suite) || named.contains(&summary.run_id.0.as_str())
+    });
     // A run whose file is gone has nothing to say.
-    Ok(summaries.into_iter().take(MOST_RUNS).filter_map(|summary| store.run(&summary.run_id.0).ok()).collect())
+    Ok(summaries
+        .into_iter()
+        .take(MOST_RUNS)
+        .filter_map(|summary| store.run(&summary.run_id.0).ok())
+        .collect())
 }
 
 /// Whether another run of this program measured at the same time.
@@ -143,29 +171,42 @@ fn is_disturbed(run: &Run) -> bool {
 /// Says which runs that the answers rest on were disturbed.
 fn warn_of_disturbed(runs: &[Run], document: &RecommendDocument) {
     let candidates = document.models.iter().flat_map(|advice| &advice.candidates);
-    let used: BTreeSet<&str> = candidates.flat_map(|one| &one.rests_on).map(|one| one.run_id.as_str()).collect();
+    let used: BTreeSet<&str> =
+        candidates.flat_map(|one| &one.rests_on).map(|one| one.run_id.as_str()).collect();
     for run in runs.iter().filter(|run| is_disturbed(run) && used.contains(run.run_id.0.as_str())) {
-        let text = format!("the run {}: {}; measure its models again, with nothing beside", run.run_id, Note::Shared);
+        let text = format!(
+            "the run {}: {}; measure its models again, with nothing beside",
+            run.run_id,
+            Note::Shared
+        );
         console::tell(&Event::warning(text));
     }
 }
 
 fn head(advice: &ModelAdvice) -> String {
     let size = advice.size.as_deref().unwrap_or("of unknown size");
-    format!("{} ({}, {size}), {} positions", advice.model_id, advice.architecture_type, advice.sequence_length)
+    format!(
+        "{} ({}, {size}), {} positions",
+        advice.model_id, advice.architecture_type, advice.sequence_length
+    )
 }
 
 fn verdict(advice: &ModelAdvice) -> String {
     match (advice.choice, advice.candidates.first()) {
         (ModelChoice::Winner, Some(best)) => format!("best: {}{}", place(&best.place), basis(best)),
-        (ModelChoice::NoClearWinner, Some(best)) => format!("no clear winner{}: intervals overlap", basis(best)),
-        (ModelChoice::OnlyOne, Some(best)) => format!("{}{}, the only one known", place(&best.place), basis(best)),
+        (ModelChoice::NoClearWinner, Some(best)) => {
+            format!("no clear winner{}: intervals overlap", basis(best))
+        }
+        (ModelChoice::OnlyOne, Some(best)) => {
+            format!("{}{}, the only one known", place(&best.place), basis(best))
+        }
         (_, None) | (ModelChoice::Unknown, _) => match advice.unknown.first() {
             Some(why) if advice.unknown.iter().all(|one| one.reason == why.reason) => {
                 format!("unknown: {}", why.reason)
             }
             Some(_) => "unknown".to_owned(),
-            None => "unknown: no stored run has passes of models from which a time follows; `models` measures some"
+            None => "unknown: no stored run has passes of models from which a time follows; \
+                     `models` measures some"
                 .to_owned(),
         },
     }
@@ -174,12 +215,22 @@ fn verdict(advice: &ModelAdvice) -> String {
 fn lines(advice: &ModelAdvice, goal: Goal, currency: Option<&str>) -> String {
     let mut lines = vec![format!("{}: {}", head(advice), verdict(advice))];
     for one in &advice.candidates {
-        lines.push(format!("  {:<24} {}{}", place(&one.place), figures(one, goal, currency), basis(one)));
+        lines.push(format!(
+            "  {:<24} {}{}",
+            place(&one.place),
+            figures(one, goal, currency),
+            basis(one)
+        ));
         if one.basis == ModelBasis::Predicted {
             lines.extend(one.rests_on.iter().map(evidence));
         }
     }
-    lines.extend(advice.unknown.iter().map(|one| format!("  {:<24} unknown: {}", place(&one.place), one.reason)));
+    lines.extend(
+        advice
+            .unknown
+            .iter()
+            .map(|one| format!("  {:<24} unknown: {}", place(&one.place), one.reason)),
+    );
     lines.join("\n")
 }
 
@@ -200,11 +251,13 @@ fn evidence(one: &ModelEvidence) -> String {
 /// Whether it rests on a case that was tuned for throughput.
 fn is_tuned(one: &ModelCandidate) -> bool {
     let is_measured = one.basis == ModelBasis::Measured;
-    is_measured && one.rests_on.iter().any(|one| one.benchmark_id.contains("performance_hint=throughput"))
+    is_measured
+        && one.rests_on.iter().any(|one| one.benchmark_id.contains("performance_hint=throughput"))
 }
 
 fn place(one: &ModelPlace) -> String {
-    let threads = one.threads.map(|count| format!(", {}", format_count(count as usize, "thread", "threads")));
+    let threads =
+        one.threads.map(|count| format!(", {}", format_count(count as usize, "thread", "threads")));
     let (backend, dtype, threads) = (&one.backend, &one.dtype, threads.unwrap_or_default());
     format!("{backend} {dtype} on {} of {}{threads}", one.device, one.machine)
 }
@@ -214,7 +267,8 @@ fn figures(one: &ModelCandidate, goal: Goal, currency: Option<&str>) -> String {
     let rate = |time: f64| 1e3 / time;
     let time = match goal {
         Goal::Latency => {
-            let [time, low, high] = [one.time_per_item_ms, low, high].map(|time| format_quantity(time, "ms"));
+            let [time, low, high] =
+                [one.time_per_item_ms, low, high].map(|time| format_quantity(time, "ms"));
             format!("{time} (8 in 10: {low} to {high})")
         }
         Goal::Throughput | Goal::Cost | Goal::Energy => {
@@ -224,7 +278,10 @@ fn figures(one: &ModelCandidate, goal: Goal, currency: Option<&str>) -> String {
             format!("{best} (8 in 10: {low} to {high}) in batches of {}{tuned}", one.batch_size)
         }
     };
-    let cost = one.cost_per_million_items.zip(currency).map(|(cost, of)| format!(", {cost:.2} {of} for a million"));
+    let cost = one
+        .cost_per_million_items
+        .zip(currency)
+        .map(|(cost, of)| format!(", {cost:.2} {of} for a million"));
     let energy = one.energy_per_item_j.map(|energy| format!(", {energy:.3} J an item"));
     [Some(time), cost, energy].into_iter().flatten().collect()
 }

@@ -1,5 +1,5 @@
-//! Writes reports of a run: Markdown with charts beside it, an HTML page that holds everything, its PDF, or the run in another
-//! form.
+//! Writes reports of a run: Markdown with charts beside it, an HTML page that holds everything, its
+//! PDF, or the run in another form.
 
 mod pdf;
 
@@ -25,19 +25,24 @@ use crate::{console, show};
 /// When the run cannot be read or the report cannot be written.
 pub fn run(args: &ReportArgs, style: Style) -> CliResult {
     if args.no_data && args.format != ReportFormat::Html {
-        return Err(CliError::usage(anyhow::anyhow!("--no-data is about the page of `--format html`")));
+        return Err(CliError::usage(anyhow::anyhow!(
+            "--no-data is about the page of `--format html`"
+        )));
     }
     if args.format == ReportFormat::Pdf {
         pdf::worker().map_err(|reason| pdf::without(&reason))?;
         if args.output.is_some() && file(args.output.as_deref()).is_none() {
-            return Err(CliError::usage(anyhow::anyhow!("PDF is no text: name a file with --output FILE")));
+            return Err(CliError::usage(anyhow::anyhow!(
+                "PDF is no text: name a file with --output FILE"
+            )));
         }
     }
     let (config, directories) = settings::load(&args.places)?;
     let store = gate::open(&directories, &mut console::tell)?;
     let run = match &args.run {
         Some(text) => store.run(text).map_err(CliError::usage)?,
-        None => gate::latest_lenient(&store, &mut console::tell).map_err(|problem| CliError::usage(problem.error))?,
+        None => gate::latest_lenient(&store, &mut console::tell)
+            .map_err(|problem| CliError::usage(problem.error))?,
     };
     let material = ReportInput::gather(&config, &directories, &store, &run)?;
     material.say_not_compared();
@@ -65,7 +70,8 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
             Ok(Exit::Pass)
         }
         ReportFormat::Text if args.output.is_none() => {
-            let pictures = chart::at_a_glance(&charts::glance(&writer.report), &config.charts, style)?;
+            let pictures =
+                chart::at_a_glance(&charts::glance(&writer.report), &config.charts, style)?;
             to(None, &(pictures + &writer.text(args.format, &[])?))
         }
         form => to(args.output.as_deref(), &writer.text(form, &[])?),
@@ -77,7 +83,9 @@ fn next_step(form: ReportFormat, path: &Path) -> String {
     let path = path.display();
     match form {
         ReportFormat::Html | ReportFormat::Pdf => format!("next: `xdg-open {path}` opens it"),
-        _ => format!("next: `less {path}` shows it; `report --format html` writes a page with the charts"),
+        _ => format!(
+            "next: `less {path}` shows it; `report --format html` writes a page with the charts"
+        ),
     }
 }
 
@@ -103,7 +111,8 @@ pub(super) fn pieces_to(
     match file(path) {
         Some(path) => {
             let mut out = std::io::BufWriter::new(output::create(path).map_err(output_error)?);
-            let written = write(&mut |text| out.write_all(text.as_bytes())).and_then(|()| Ok(out.flush()?));
+            let written =
+                write(&mut |text| out.write_all(text.as_bytes())).and_then(|()| Ok(out.flush()?));
             written.with_context(|| format!("cannot write {}", path.display()))?;
         }
         None => show::pieces(write)?,
@@ -147,7 +156,8 @@ pub(super) fn write_beside(
     let material = ReportInput::gather(config, directories, store, run)?;
     material.say_not_compared();
     let report = material.report(run, &config.report);
-    let writer = Writer { report, section: &config.report, data: Data::Inside, style: Style::PLAIN };
+    let writer =
+        Writer { report, section: &config.report, data: Data::Inside, style: Style::PLAIN };
     let write = |form: &ReportFormat| {
         let path = beside(store, run, *form);
         writer.write(*form, &path).map(|()| path)
@@ -195,7 +205,8 @@ impl ReportInput {
             Ok(saved) => (saved, None),
             Err(why) => (None, Some(why)),
         };
-        let (comparison, before) = saved.map_or_else(Default::default, |saved| (Some(saved.result), saved.baseline));
+        let (comparison, before) =
+            saved.map_or_else(Default::default, |saved| (Some(saved.result), saved.baseline));
         Ok(Self {
             comparison,
             not_compared,
@@ -264,7 +275,11 @@ impl Writer<'_> {
             Data::Inside => Some(page::data_element(&rsb_store::sealed_text(self.report.run())?)),
             Data::Outside => None,
         };
-        let look = PageLook { theme: self.section.theme, chart_width: self.section.chart_width, data: data.as_deref() };
+        let look = PageLook {
+            theme: self.section.theme,
+            chart_width: self.section.chart_width,
+            data: data.as_deref(),
+        };
         Ok(html::page(&self.report, &look))
     }
 
@@ -274,8 +289,10 @@ impl Writer<'_> {
             ReportFormat::Svg => return self.write_charts(path).map(drop),
             ReportFormat::Pdf => {
                 output::refuse_link(path).map_err(output_error)?;
-                let made =
-                    pdf::typeset(&pdf::worker().map_err(|reason| pdf::without(&reason))?, paged::json(&self.report)?)?;
+                let made = pdf::typeset(
+                    &pdf::worker().map_err(|reason| pdf::without(&reason))?,
+                    paged::json(&self.report)?,
+                )?;
                 return output::write_bytes(path, &made).map_err(output_error);
             }
             ReportFormat::Markdown if self.report.has(ReportPart::Charts) => {
@@ -296,11 +313,12 @@ impl Writer<'_> {
             output::create_dir(dir).map_err(output_error)?;
         }
         let relative = format!("charts/{}", self.report.run().run_id);
-        let write = |(chart, picture): (&rsb_report::Chart, String)| -> Result<ChartLink, CliError> {
-            let path = dir.join(chart.file_name());
-            output::write(&path, &picture).map_err(output_error)?;
-            Ok(chart.link(&relative))
-        };
+        let write =
+            |(chart, picture): (&rsb_report::Chart, String)| -> Result<ChartLink, CliError> {
+                let path = dir.join(chart.file_name());
+                output::write(&path, &picture).map_err(output_error)?;
+                Ok(chart.link(&relative))
+            };
         let drawn = charts.iter().filter_map(|chart| Some((chart, rsb_report::svg(chart)?)));
         drawn.map(write).collect()
     }

@@ -25,7 +25,10 @@ use crate::{cli, console, show};
 pub fn benchmark(name: &str, args: &MeasureArgs, style: Style) -> CliResult {
     let names = if name == cli::ALL {
         let native = rsb_workloads::all().iter().map(|benchmark| benchmark.name());
-        native.chain(frameworks::all().iter().map(|component| component.name)).map(str::to_owned).collect()
+        native
+            .chain(frameworks::all().iter().map(|component| component.name))
+            .map(str::to_owned)
+            .collect()
     } else {
         vec![name.to_owned()]
     };
@@ -40,7 +43,8 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     // Checked here and not by clap, which repeats what is wrong: an address may hold a password.
     if args.store.as_deref().is_some_and(|address| !rsb_store::address::is_address(address)) {
         return Err(CliError::usage(anyhow::anyhow!(
-            "--store (or RSB_STORE) holds no address of PostgreSQL; write postgres://USER@HOST/DATABASE"
+            "--store (or RSB_STORE) holds no address of PostgreSQL; write \
+             postgres://USER@HOST/DATABASE"
         )));
     }
     if let Some(python) = &args.measure.python {
@@ -57,10 +61,13 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     let (store, mut finished) = if let Some(id) = &args.resume {
         interrupt::listen();
         let store = open_store(&directories.results)?;
-        let finished = with_progress(lines, |listener| measure_on(id, (&args.measure, &config), &store, listener))?;
+        let finished = with_progress(lines, |listener| {
+            measure_on(id, (&args.measure, &config), &store, listener)
+        })?;
         (store, finished)
     } else {
-        let (mut selection, settings) = settings::resolve(&args.names, args.suite, &args.measure, &config)?;
+        let (mut selection, settings) =
+            settings::resolve(&args.names, args.suite, &args.measure, &config)?;
         selection.models = args.models.clone().unwrap_or_default();
         let plan = settings::plan(&selection, &machine::here(), &config)?;
         if args.dry_run {
@@ -69,7 +76,9 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
         interrupt::listen();
         let store = open_store(&directories.results)?;
         let suite = engine::suite_name(&selection);
-        let finished = with_progress(lines, |listener| measure_with((&plan, &suite), &settings, &store, listener))?;
+        let finished = with_progress(lines, |listener| {
+            measure_with((&plan, &suite), &settings, &store, listener)
+        })?;
         (store, finished)
     };
     if !config.run.save_raw_results {
@@ -81,7 +90,11 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     } else if args.measure.json {
         show::text(&rsb_store::sealed_text(run)?)?;
     } else {
-        show::text(&if is_verbose { rsb_report::run::text(run, style) } else { rsb_report::run::brief(run, style) })?;
+        show::text(&if is_verbose {
+            rsb_report::run::text(run, style)
+        } else {
+            rsb_report::run::brief(run, style)
+        })?;
         show_targets(args.measure.targets, &config, &directories, run, style)?;
         if let Ok(path) = &finished.stored {
             console::say(&format!("stored in {}", path.display()));
@@ -143,7 +156,9 @@ pub(super) fn measure(
     settings: &rsb_engine::measure::Settings,
     store: &Store,
 ) -> Result<engine::FinishedRun, CliError> {
-    with_progress(ResultLines::First, |listener| measure_with((plan, suite), settings, store, listener))
+    with_progress(ResultLines::First, |listener| {
+        measure_with((plan, suite), settings, store, listener)
+    })
 }
 
 /// Runs `measures` and shows its progress, with the result lines that `lines` names.
@@ -163,11 +178,14 @@ pub(super) fn measure_on(
     listener: &mut rsb_engine::Listener<'_>,
 ) -> Result<engine::FinishedRun, CliError> {
     let run = match id {
-        "latest" => rsb_engine::gate::latest(store).map_err(|problem| CliError::usage(problem.error))?,
+        "latest" => {
+            rsb_engine::gate::latest(store).map_err(|problem| CliError::usage(problem.error))?
+        }
         id => store.run(id).map_err(CliError::usage)?,
     };
     let profile = run.profile.parse().ok().or(args.profile);
-    let (_, settings) = settings::resolve(&[], None, &MeasureArgs { profile, ..args.clone() }, config)?;
+    let (_, settings) =
+        settings::resolve(&[], None, &MeasureArgs { profile, ..args.clone() }, config)?;
     let workers = this_program()?;
     let results = store.results_dir().to_owned();
     engine::resume(run, &settings, (store, &workers), &mut with_log(&results, listener))
@@ -178,7 +196,10 @@ fn this_program() -> Result<WorkerCommand, CliError> {
 }
 
 /// `listener`, with a log in `results`.
-fn with_log<'a>(results: &'a Path, listener: &'a mut rsb_engine::Listener<'_>) -> impl FnMut(&Event) + 'a {
+fn with_log<'a>(
+    results: &'a Path,
+    listener: &'a mut rsb_engine::Listener<'_>,
+) -> impl FnMut(&Event) + 'a {
     |event| {
         log::on_event(results, event);
         listener(event);
@@ -194,10 +215,17 @@ pub(super) fn measure_with(
 ) -> Result<engine::FinishedRun, CliError> {
     let workers = this_program()?;
     let results = store.results_dir().to_owned();
-    engine::measure(planned, settings, store, (machine::environment(), &workers), &mut with_log(&results, listener))
+    engine::measure(
+        planned,
+        settings,
+        store,
+        (machine::environment(), &workers),
+        &mut with_log(&results, listener),
+    )
 }
 
-/// Shows the targets that the user's policy sets; with `built_in`, also those that come with the program.
+/// Shows the targets that the user's policy sets; with `built_in`, also those that come with the
+/// program.
 fn show_targets(
     built_in: bool,
     config: &Config,
@@ -212,8 +240,12 @@ fn show_targets(
     };
     match targets {
         Ok(targets) if targets.is_empty() => {}
-        Ok(targets) => show::text(&format!("\n{}", rsb_report::targets::text(&targets, style).trim_end()))?,
-        Err(error) => console::say(&format!("warning: no targets are shown: {}", show::chain(&error.error))),
+        Ok(targets) => {
+            show::text(&format!("\n{}", rsb_report::targets::text(&targets, style).trim_end()))?;
+        }
+        Err(error) => {
+            console::say(&format!("warning: no targets are shown: {}", show::chain(&error.error)));
+        }
     }
     Ok(())
 }
@@ -225,16 +257,21 @@ fn show_plan(plan: &Plan, json: bool) -> CliResult {
             .without_figures()
             .map(|(case, outcome, reason)| serde_json::json!({ "case": case, "outcome": outcome, "reason": reason }))
             .collect();
-        show::json(&serde_json::json!({ "format_version": FORMAT_VERSION, "cases": plan.cases, "skipped": skipped }))?;
+        show::json(
+            &serde_json::json!({ "format_version": FORMAT_VERSION, "cases": plan.cases, "skipped": skipped }),
+        )?;
     } else {
         let cases = plan.cases.iter().map(|case| case.id.to_string());
-        let others = plan.without_figures().map(|(case, outcome, reason)| format!("{}: {outcome}: {reason}", case.id));
+        let others = plan
+            .without_figures()
+            .map(|(case, outcome, reason)| format!("{}: {outcome}: {reason}", case.id));
         show::text(&cases.chain(others).collect::<Vec<_>>().join("\n"))?;
     }
     Ok(Exit::Pass)
 }
 
-/// 0 when something was measured and nothing failed, 1 when anything failed, 5 when everything was skipped.
+/// 0 when something was measured and nothing failed, 1 when anything failed, 5 when everything was
+/// skipped.
 pub(super) fn exit_of(counts: Counts) -> Exit {
     match counts {
         counts if counts.failed > 0 => Exit::Failure,
@@ -243,11 +280,15 @@ pub(super) fn exit_of(counts: Counts) -> Exit {
     }
 }
 
-/// Opened before anything is measured: a directory that cannot be written is the user's to choose again.
+/// Opened before anything is measured: a directory that cannot be written is the user's to choose
+/// again.
 pub(crate) fn open_store(results: &Path) -> Result<Store, CliError> {
     let store = Store::open_for_writing(results)
         .with_context(|| {
-            format!("cannot keep results in {}; choose another directory with --results-dir", results.display())
+            format!(
+                "cannot keep results in {}; choose another directory with --results-dir",
+                results.display()
+            )
         })
         .map_err(CliError::usage)?;
     for note in rsb_store::notes(&store.notices()) {

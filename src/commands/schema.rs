@@ -29,13 +29,17 @@ pub fn run(args: &SchemaArgs) -> CliResult {
         (Some(dir), _) => {
             output::create_dir(dir).map_err(output_error)?;
             for (name, schema) in &schemas {
-                output::write_bytes(&dir.join(format!("{name}.schema.json")), schema).map_err(output_error)?;
+                output::write_bytes(&dir.join(format!("{name}.schema.json")), schema)
+                    .map_err(output_error)?;
             }
         }
         (None, Some(name)) => {
             let names = || schemas.keys().copied().collect::<Vec<_>>().join(", ");
             let schema = schemas.get(name.as_str()).ok_or_else(|| {
-                CliError::usage(anyhow::anyhow!("there is no schema `{name}`; there are {}", names()))
+                CliError::usage(anyhow::anyhow!(
+                    "there is no schema `{name}`; there are {}",
+                    names()
+                ))
             })?;
             show::text(String::from_utf8_lossy(schema).trim_end())?;
         }

@@ -25,7 +25,8 @@ use crate::exit::CliResult;
 /// The verb `serve`.
 ///
 /// # Errors
-/// When the results cannot be read, the address cannot be listened at, or nobody says why it may be without a token.
+/// When the results cannot be read, the address cannot be listened at, or nobody says why it may be
+/// without a token.
 #[cfg(feature = "serve")]
 pub fn run(args: &ServeArgs, _: Style) -> CliResult {
     let stored = std::sync::Arc::new(stored::Stored::new(&args.places)?);
@@ -61,7 +62,8 @@ fn with_pictures(site: Site<'_>) -> Site<'_> {
 #[cfg(not(feature = "serve"))]
 pub fn run(_: &ServeArgs, _: Style) -> CliResult {
     Err(CliError::usage(anyhow::anyhow!(
-        "this build has no dashboard: `cargo install --path . --features serve` builds one that has; \
+        "this build has no dashboard: `cargo install --path . --features serve` builds one that \
+         has; \
          `rusty-stack-bench report --format html`, `compare`, `trend` and `health` show the same"
     )))
 }

@@ -1,4 +1,5 @@
-//! Defaults, then the configuration file, then the environment, then flags: one place that puts them together.
+//! Defaults, then the configuration file, then the environment, then flags: one place that puts
+//! them together.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,8 @@ pub(crate) fn load(places: &Places) -> Result<(Config, Directories), CliError> {
 
 /// The directories that flags name, else the configuration, else the usual ones.
 fn directories(places: &Places, config: &Config) -> Directories {
-    let choose = |flag: &Option<PathBuf>, file: &Option<PathBuf>| flag.clone().or_else(|| file.clone());
+    let choose =
+        |flag: &Option<PathBuf>, file: &Option<PathBuf>| flag.clone().or_else(|| file.clone());
     Directories::new(
         choose(&places.results_dir, &config.run.results_dir),
         choose(&places.baselines_dir, &config.run.baselines_dir),
@@ -58,16 +60,23 @@ pub(super) struct CustomAtRevision {
     pub(super) name: PathBuf,
 }
 
-/// As [`load`], with every file in the repository as `revision` has it: what is judged does not choose its judge. A key that
-/// the configuration there lacks takes its default. Files outside the repository are read as they are.
-pub(super) fn load_at(places: &Places, revision: &str, flag: &str) -> Result<SettingsAtRevision, CliError> {
+/// As [`load`], with every file in the repository as `revision` has it: what is judged does not
+/// choose its judge. A key that the configuration there lacks takes its default. Files outside the
+/// repository are read as they are.
+pub(super) fn load_at(
+    places: &Places,
+    revision: &str,
+    flag: &str,
+) -> Result<SettingsAtRevision, CliError> {
     let tree = RevisionTree::open(revision, flag).map_err(CliError::usage)?;
-    let is_in_repository = |path: &Path| tree.name_of(path).map(|name| name.is_some()).map_err(CliError::usage);
+    let is_in_repository =
+        |path: &Path| tree.name_of(path).map(|name| name.is_some()).map_err(CliError::usage);
     let named = |path: &Path, option: &str| -> Result<String, CliError> {
         let text = tree.read(path).map_err(CliError::usage)?;
         text.ok_or_else(|| {
             CliError::usage(anyhow::anyhow!(
-                "{option}: {} does not exist at {revision}, and the working copy is part of the change under test; use a file \
+                "{option}: {} does not exist at {revision}, and the working copy is part of the \
+                 change under test; use a file \
                  that exists at {revision}, or one outside the repository",
                 path.display()
             ))
@@ -75,7 +84,9 @@ pub(super) fn load_at(places: &Places, revision: &str, flag: &str) -> Result<Set
     };
     let custom = match &places.custom {
         Some(path) => match tree.name_of(path).map_err(CliError::usage)? {
-            Some(name) => Some(CustomAtRevision { file: write_temporary(&named(path, "--custom")?)?, name }),
+            Some(name) => {
+                Some(CustomAtRevision { file: write_temporary(&named(path, "--custom")?)?, name })
+            }
             None => None,
         },
         None => None,
@@ -86,7 +97,8 @@ pub(super) fn load_at(places: &Places, revision: &str, flag: &str) -> Result<Set
         Some(path) if is_in_repository(path)? => named(path, "--config")?,
         Some(path) => {
             let bytes = rsb_store::read_bytes(path).map_err(CliError::usage)?;
-            String::from_utf8(bytes).map_err(|_| CliError::usage(anyhow::anyhow!("{} is not UTF-8", path.display())))?
+            String::from_utf8(bytes)
+                .map_err(|_| CliError::usage(anyhow::anyhow!("{} is not UTF-8", path.display())))?
         }
         None => tree.read(path).map_err(CliError::usage)?.unwrap_or_default(),
     };
@@ -119,18 +131,26 @@ pub(super) fn resolve(
     config: &Config,
 ) -> Result<(Selection, Settings), CliError> {
     // Who brings benchmarks and names nothing else means those.
-    let own = rsb_workloads::registered_benchmarks().into_iter().filter(|_| suite.is_none() && args.sweep.is_none());
+    let own = rsb_workloads::registered_benchmarks()
+        .into_iter()
+        .filter(|_| suite.is_none() && args.sweep.is_none());
     let names: Vec<String> = match names {
         [] => own.map(|benchmark| benchmark.name().to_owned()).collect(),
         names => names.to_vec(),
     };
     let suite = suite.or(config.run.suite).unwrap_or(Suite::Quick);
-    let quick = if names.is_empty() && args.sweep.is_none() { suite.profile() } else { Profile::Quick };
+    let quick =
+        if names.is_empty() && args.sweep.is_none() { suite.profile() } else { Profile::Quick };
     let profile = args.profile.or(config.run.profile).unwrap_or(quick);
     let mut settings = Settings::of(profile);
-    settings.runs = args.runs.map(|runs| runs as usize).or(config.run.runs).map_or(settings.runs, Count::exactly);
+    settings.runs = args
+        .runs
+        .map(|runs| runs as usize)
+        .or(config.run.runs)
+        .map_or(settings.runs, Count::exactly);
     settings.warmup = args.warmup.or(config.run.warmup).unwrap_or(settings.warmup);
-    settings.replicates = args.replicates.or(config.run.replicates).map_or(settings.replicates, Count::exactly);
+    settings.replicates =
+        args.replicates.or(config.run.replicates).map_or(settings.replicates, Count::exactly);
     settings.limits = limits(args.timeout, config);
     settings.prepare_workers = config.prepare_workers();
     settings.components = config
@@ -140,23 +160,37 @@ pub(super) fn resolve(
         .collect::<BTreeMap<_, _>>();
     settings.count_instructions = args.metric == Some(ExtraMetric::Instructions);
     let profiler = args.profiler.as_deref().map(Profiler::here).transpose();
-    settings.profiler = profiler.map_err(|reason| CliError::usage(anyhow::anyhow!("--profiler: {reason}")))?;
+    settings.profiler =
+        profiler.map_err(|reason| CliError::usage(anyhow::anyhow!("--profiler: {reason}")))?;
     let backend = args.backend.as_deref().or(config.run.backend.as_deref()).unwrap_or("auto");
     let backend = config::parse_backend(backend)
         .map_err(|message| CliError::usage(anyhow::anyhow!("--backend: {message}, or auto")))?;
     let swept = args.sweep.as_deref().map(|file| swept(file, &names)).transpose()?;
-    let devices = if args.device.is_empty() { config.run.device.clone() } else { args.device.clone() };
+    let devices =
+        if args.device.is_empty() { config.run.device.clone() } else { args.device.clone() };
     let (names, suite, custom) = match swept {
         Some(entries) => (Vec::new(), Suite::Custom, entries),
         None => (names, suite, config.custom_entries()),
     };
-    let selection =
-        Selection { names, suite, custom, backend, devices, models: Vec::new(), axes: args.axis.clone(), profile };
+    let selection = Selection {
+        names,
+        suite,
+        custom,
+        backend,
+        devices,
+        models: Vec::new(),
+        axes: args.axis.clone(),
+        profile,
+    };
     Ok((selection, settings))
 }
 
 /// What is to be measured on `machine`, without what the configuration disables.
-pub(super) fn plan(selection: &Selection, machine: &Machine, config: &Config) -> Result<Plan, CliError> {
+pub(super) fn plan(
+    selection: &Selection,
+    machine: &Machine,
+    config: &Config,
+) -> Result<Plan, CliError> {
     let mut plan = plan::plan(selection, machine).map_err(CliError::usage)?;
     config.leave_out(&mut plan);
     Ok(plan)
@@ -191,7 +225,8 @@ fn limits(timeout: Option<u64>, config: &Config) -> Limits {
     let defaults = Limits::default();
     // A month is as good as for ever, and later than any clock has problem with.
     let most = Duration::from_hours(30 * 24);
-    let case = |file: Option<u64>, default: Duration| config::seconds(timeout.or(file), default).min(most);
+    let case =
+        |file: Option<u64>, default: Duration| config::seconds(timeout.or(file), default).min(most);
     Limits {
         component: case(config.time_limits.component_seconds, defaults.component),
         gpu: case(config.gpu.timeout_seconds.or(config.time_limits.gpu_seconds), defaults.gpu),
@@ -209,7 +244,9 @@ mod tests {
     use super::*;
 
     fn resolve_settings(args: &MeasureArgs, config: &Config) -> Settings {
-        let Ok((_, settings)) = resolve(&[], None, args, config) else { panic!("nothing is wrong with it") };
+        let Ok((_, settings)) = resolve(&[], None, args, config) else {
+            panic!("nothing is wrong with it")
+        };
         settings
     }
 
@@ -219,10 +256,15 @@ mod tests {
         assert_eq!(untouched, Settings::of(untouched.profile));
         let (replicates, runs) = (untouched.replicates.usual, untouched.runs.usual as u64);
         assert!(untouched.replicates.long < replicates && (untouched.runs.long as u64) < runs);
-        let args = MeasureArgs { replicates: Some(replicates), runs: Some(runs), ..MeasureArgs::default() };
+        let args = MeasureArgs {
+            replicates: Some(replicates),
+            runs: Some(runs),
+            ..MeasureArgs::default()
+        };
         let mut file = Config::default();
         (file.run.replicates, file.run.runs) = (Some(replicates), Some(runs as usize));
-        let more = MeasureArgs { replicates: Some(replicates + 1), runs: Some(runs + 1), ..args.clone() };
+        let more =
+            MeasureArgs { replicates: Some(replicates + 1), runs: Some(runs + 1), ..args.clone() };
         for (args, config, extra) in
             [(&args, &Config::default(), 0), (&MeasureArgs::default(), &file, 0), (&more, &file, 1)]
         {

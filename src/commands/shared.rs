@@ -1,4 +1,5 @@
-//! Runs from one store to another: directories of results, and a PostgreSQL that many machines share.
+//! Runs from one store to another: directories of results, and a PostgreSQL that many machines
+//! share.
 
 use std::path::Path;
 
@@ -19,7 +20,9 @@ pub(super) fn copy(from: &str, to: &str) -> CliResult {
             let from = existing_dir(from)?;
             take_in(&existing(to)?, &from)?
         }
-        (false, true) => send(&Store::open_existing(&existing_dir(from)?).map_err(CliError::usage)?, to)?,
+        (false, true) => {
+            send(&Store::open_existing(&existing_dir(from)?).map_err(CliError::usage)?, to)?
+        }
         (true, false) => fetch(from, || existing(to))?,
         (true, true) => {
             let between = tempfile::tempdir()?;
@@ -29,7 +32,8 @@ pub(super) fn copy(from: &str, to: &str) -> CliResult {
     };
     let runs = format_count(counts.copied, "run", "runs");
     let known = if counts.known > 0 { format!(", {} known", counts.known) } else { String::new() };
-    let left_out = if counts.left_out > 0 { format!(", {} left out", counts.left_out) } else { String::new() };
+    let left_out =
+        if counts.left_out > 0 { format!(", {} left out", counts.left_out) } else { String::new() };
     show::text(&format!("{runs} copied{known}{left_out}"))?;
     Ok(if counts.left_out > 0 { Exit::Failure } else { Exit::Pass })
 }
@@ -46,12 +50,16 @@ fn existing(dir: &str) -> Result<Store, CliError> {
     Store::open_for_writing(Path::new(dir)).map_err(CliError::usage)
 }
 
-/// Only what was asked for is created, and a source never is. What may hold a password is not repeated.
+/// Only what was asked for is created, and a source never is. What may hold a password is not
+/// repeated.
 fn existing_dir(dir: &str) -> Result<std::path::PathBuf, CliError> {
     let path = Path::new(dir);
     let shown = if dir.contains("://") || dir.contains("password") { "that" } else { dir };
-    let missing =
-        || anyhow::anyhow!("`{shown}` is no directory; name one of results, or postgres://USER@HOST/DATABASE");
+    let missing = || {
+        anyhow::anyhow!(
+            "`{shown}` is no directory; name one of results, or postgres://USER@HOST/DATABASE"
+        )
+    };
     if path.is_dir() { Ok(path.to_owned()) } else { Err(CliError::usage(missing())) }
 }
 
@@ -93,7 +101,10 @@ fn send(store: &Store, address: &str) -> Result<CopyCounts, CliError> {
 }
 
 #[cfg(feature = "postgres")]
-fn fetch(address: &str, store: impl FnOnce() -> Result<Store, CliError>) -> Result<CopyCounts, CliError> {
+fn fetch(
+    address: &str,
+    store: impl FnOnce() -> Result<Store, CliError>,
+) -> Result<CopyCounts, CliError> {
     let mut shared = rsb_store::shared::SharedStore::connect(address).map_err(of_shared)?;
     // Where nobody answers nothing is created.
     let store = store()?;
@@ -118,19 +129,23 @@ fn send(_: &Store, address: &str) -> Result<CopyCounts, CliError> {
 }
 
 #[cfg(not(feature = "postgres"))]
-fn fetch(address: &str, _: impl FnOnce() -> Result<Store, CliError>) -> Result<CopyCounts, CliError> {
+fn fetch(
+    address: &str,
+    _: impl FnOnce() -> Result<Store, CliError>,
+) -> Result<CopyCounts, CliError> {
     Err(without(address))
 }
 
 #[cfg(not(feature = "postgres"))]
 fn without(_: &str) -> CliError {
     CliError::usage(anyhow::anyhow!(
-        "this build has no PostgreSQL: `cargo install --path . --features postgres` builds one that has"
+        "this build has no PostgreSQL: `cargo install --path . --features postgres` builds one \
+         that has"
     ))
 }
 
-/// Sends what was just measured, and what could not be sent before, to `address`. A database that cannot be reached costs
-/// nothing: the runs stay here and are sent the next time.
+/// Sends what was just measured, and what could not be sent before, to `address`. A database that
+/// cannot be reached costs nothing: the runs stay here and are sent the next time.
 pub(super) fn send_measured(store: &Store, address: &str) {
     match send(store, address) {
         Ok(counts) => console::say(&format!("{} sent", format_count(counts.copied, "run", "runs"))),

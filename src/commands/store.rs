@@ -35,11 +35,13 @@ fn check_store(results: &Path) -> CliResult {
     }
     for (first, second) in &found.clock_jumps {
         console::say(&format!(
-            "note: by their numbers in the sequence of runs {second} was measured after {first}, by their times before it: a \
+            "note: by their numbers in the sequence of runs {second} was measured after {first}, \
+             by their times before it: a \
              clock went back, or a number is not the run's own; runs are ordered by time"
         ));
     }
-    let (runs, values) = (format_count(found.runs, "run", "runs"), format_count(found.values, "value", "values"));
+    let (runs, values) =
+        (format_count(found.runs, "run", "runs"), format_count(found.values, "value", "values"));
     let problems = format_count(found.problems.len(), "problem", "problems");
     show::text(&format!("{runs} and {values} checked: {problems}"))?;
     Ok(if found.problems.is_empty() { Exit::Pass } else { Exit::Failure })
@@ -53,8 +55,13 @@ fn repair_store(results: &Path) -> CliResult {
     let former = match repair.former {
         FormerIndex::Absent => String::new(),
         FormerIndex::Sound => "; the old one was not damaged".to_owned(),
-        FormerIndex::Damaged { kept } => format!("; the old one was damaged and is kept as `{}`", kept.display()),
+        FormerIndex::Damaged { kept } => {
+            format!("; the old one was damaged and is kept as `{}`", kept.display())
+        }
     };
-    show::text(&format!("rebuilt the index from {}{former}", format_count(repair.runs, "run", "runs")))?;
+    show::text(&format!(
+        "rebuilt the index from {}{former}",
+        format_count(repair.runs, "run", "runs")
+    ))?;
     Ok(Exit::Pass)
 }

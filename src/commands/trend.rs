@@ -1,4 +1,5 @@
-//! Where metrics go over the stored runs, or over a CSV file; what changed there, and what people said of it.
+//! Where metrics go over the stored runs, or over a CSV file; what changed there, and what people
+//! said of it.
 
 use std::path::Path;
 
@@ -14,7 +15,8 @@ use rsb_store::{Series, SeriesFilter, Store};
 
 use super::{health, next_step, report, settings};
 use crate::cli::{
-    AckState, ChangeMethodArg, FilterArgs, FollowedArgs, TrendArgs, TrendExportFormat, TrendSettingsArgs, TrendVerb,
+    AckState, ChangeMethodArg, FilterArgs, FollowedArgs, TrendArgs, TrendExportFormat,
+    TrendSettingsArgs, TrendVerb,
 };
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
@@ -67,20 +69,26 @@ fn show_trend(args: &TrendArgs, style: Style) -> CliResult {
         let asked = &args.followed;
         let is_asked = asked.filter.is_given() || asked.metric.is_some();
         show::text(if is_asked {
-            "no stored series matches --benchmark, --case and --metric; `rusty-stack-bench trend --metric all` shows all"
+            "no stored series matches --benchmark, --case and --metric; `rusty-stack-bench trend \
+             --metric all` shows all"
         } else {
-            "there is nothing to follow yet; each `rusty-stack-bench run` adds a point to every metric"
+            "there is nothing to follow yet; each `rusty-stack-bench run` adds a point to every \
+             metric"
         })?;
         return Ok(Exit::Pass);
     }
-    let changes = store.is_some().then(|| rsb_report::tracked::text(&look.tracked.alerts, look.now, style));
+    let changes =
+        store.is_some().then(|| rsb_report::tracked::text(&look.tracked.alerts, look.now, style));
     if args.summary {
         show::text(&rsb_report::trend::summary(&look.document, changes.as_deref(), style))?;
     } else {
         show::text(&rsb_report::trend::text(&look.document, changes.as_deref(), style))?;
     }
     if store.is_some() {
-        for hint in next_step::after_changes(&look.tracked.alerts, &next_step::arguments_of(&args.followed.places)) {
+        for hint in next_step::after_changes(
+            &look.tracked.alerts,
+            &next_step::arguments_of(&args.followed.places),
+        ) {
             console::say(&format!("hint: {hint}"));
         }
     }
@@ -113,7 +121,8 @@ fn parquet(path: &Path, document: &TrendDocument, series: &[Series]) -> CliResul
     use anyhow::Context as _;
 
     let file = rsb_store::output::create(path).map_err(crate::exit::output_error)?;
-    let written = rsb_store::parquet_file::write_trends(document, series, std::io::BufWriter::new(file));
+    let written =
+        rsb_store::parquet_file::write_trends(document, series, std::io::BufWriter::new(file));
     let cannot = || format!("cannot write {}", path.display());
     written.with_context(cannot)?.flush().with_context(cannot)?;
     Ok(Exit::Pass)
@@ -129,9 +138,13 @@ fn of(followed: &FollowedArgs) -> Result<(Option<Store>, TrendHistory), CliError
     let (_, directories) = settings::load(&followed.places)?;
     let wanted = settings_of(&followed.settings);
     let (store, mut look) = if let Some(path) = &followed.input {
-        let series = select_series(followed, rsb_store::read_series(path).map_err(CliError::usage)?)?;
+        let series =
+            select_series(followed, rsb_store::read_series(path).map_err(CliError::usage)?)?;
         let document = trend_with(&inputs(&series), &wanted);
-        (None, TrendHistory { series, document, tracked: Tracked::default(), now: Timestamp::now() })
+        (
+            None,
+            TrendHistory { series, document, tracked: Tracked::default(), now: Timestamp::now() },
+        )
     } else {
         let store = gate::open(&directories, &mut console::tell)?;
         let series = stored_series(followed, &store)?;
@@ -155,16 +168,23 @@ pub(super) fn look(store: &Store) -> Result<TrendHistory, CliError> {
     over(store, times(store, None)?, &TrendSettings::DEFAULT)
 }
 
-/// The stored series that pass `filter`: of `metric`, else the time of an iteration. Nothing is kept of the look.
+/// The stored series that pass `filter`: of `metric`, else the time of an iteration. Nothing is
+/// kept of the look.
 ///
 /// # Errors
 /// When the results cannot be read.
-pub(super) fn history(store: &Store, filter: &FilterArgs, metric: Option<&str>) -> Result<TrendDocument, CliError> {
+pub(super) fn history(
+    store: &Store,
+    filter: &FilterArgs,
+    metric: Option<&str>,
+) -> Result<TrendDocument, CliError> {
     let cases = filter.broadest().map(settings::anywhere);
     let mut series = match metric {
-        Some(name) => {
-            store.series(&SeriesFilter { cases, metric: Some(name.to_owned()), ..SeriesFilter::default() })?
-        }
+        Some(name) => store.series(&SeriesFilter {
+            cases,
+            metric: Some(name.to_owned()),
+            ..SeriesFilter::default()
+        })?,
         None => times(store, cases.as_deref())?,
     };
     series.retain(|series| filter.fits(&series.id));
@@ -181,7 +201,11 @@ pub(super) fn history_in(file: &Path, filter: &FilterArgs) -> Result<TrendDocume
     Ok(trend_with(&inputs(&series), &TrendSettings::DEFAULT))
 }
 
-fn over(store: &Store, series: Vec<Series>, wanted: &TrendSettings) -> Result<TrendHistory, CliError> {
+fn over(
+    store: &Store,
+    series: Vec<Series>,
+    wanted: &TrendSettings,
+) -> Result<TrendHistory, CliError> {
     let mut document = trend_with(&inputs(&series), wanted);
     trends::name_levels(store, &series, &mut document);
     let now = Timestamp::now();
@@ -224,9 +248,11 @@ fn stored_series(args: &FollowedArgs, store: &Store) -> Result<Vec<Series>, CliE
     let cases = args.filter.broadest().map(settings::anywhere);
     let mut series = match args.metric.as_deref() {
         Some("all") => store.series(&SeriesFilter { cases, ..SeriesFilter::default() })?,
-        Some(name) => {
-            store.series(&SeriesFilter { cases, metric: Some(name.to_owned()), ..SeriesFilter::default() })?
-        }
+        Some(name) => store.series(&SeriesFilter {
+            cases,
+            metric: Some(name.to_owned()),
+            ..SeriesFilter::default()
+        })?,
         None => times(store, cases.as_deref())?,
     };
     series.retain(|series| args.filter.fits(&series.id));
@@ -239,7 +265,11 @@ fn times(store: &Store, cases: Option<&str>) -> Result<Vec<Series>, CliError> {
 }
 
 /// As [`times`], in the newest `runs` alone.
-pub(super) fn times_in(store: &Store, cases: Option<&str>, runs: Option<usize>) -> Result<Vec<Series>, CliError> {
+pub(super) fn times_in(
+    store: &Store,
+    cases: Option<&str>,
+    runs: Option<usize>,
+) -> Result<Vec<Series>, CliError> {
     let mut all = Vec::new();
     for metric in TIMES {
         let filter = SeriesFilter {
@@ -257,10 +287,13 @@ pub(super) fn times_in(store: &Store, cases: Option<&str>, runs: Option<usize>) 
 /// Series that are named where none is asked for.
 const SHOWN: usize = 5;
 
-/// Those series of a file that are asked for. A wish that none of them fulfils is a mistake: the file is all there is.
+/// Those series of a file that are asked for. A wish that none of them fulfils is a mistake: the
+/// file is all there is.
 fn select_series(args: &FollowedArgs, all: Vec<Series>) -> Result<Vec<Series>, CliError> {
     let metric = args.metric.as_deref().filter(|name| *name != "all");
-    let is_asked = |series: &Series| args.filter.fits(&series.id) && metric.is_none_or(|name| name == series.metric);
+    let is_asked = |series: &Series| {
+        args.filter.fits(&series.id) && metric.is_none_or(|name| name == series.metric)
+    };
     let (asked, others): (Vec<Series>, Vec<Series>) = all.into_iter().partition(is_asked);
     if !asked.is_empty() || others.is_empty() {
         return Ok(asked);

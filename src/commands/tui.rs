@@ -1,8 +1,10 @@
-//! The terminal interface: the terminal, the threads and the store around `rsb-tui`, which knows none of them.
+//! The terminal interface: the terminal, the threads and the store around `rsb-tui`, which knows
+//! none of them.
 //!
-//! One thread reads keys, one what the program says, one does what is asked for, a run included; this one draws. It draws
-//! when something has happened and never by a clock; of a run it draws while the engine waits for it, so that no picture
-//! is made while a case is timed, unless somebody presses a key.
+//! One thread reads keys, one what the program says, one does what is asked for, a run included;
+//! this one draws. It draws when something has happened and never by a clock; of a run it draws
+//! while the engine waits for it, so that no picture is made while a case is timed, unless somebody
+//! presses a key.
 
 #[cfg(feature = "tui")]
 mod jobs;
@@ -40,7 +42,8 @@ pub fn run(args: &TuiArgs, _: Style) -> CliResult {
 #[cfg(not(feature = "tui"))]
 pub fn run(_: &TuiArgs, _: Style) -> CliResult {
     Err(CliError::usage(anyhow::anyhow!(
-        "this build has no terminal interface: `cargo install --path . --features tui` builds one that has; \
+        "this build has no terminal interface: `cargo install --path . --features tui` builds one \
+         that has; \
          `rusty-stack-bench run`, `compare` and `trend` show the same"
     )))
 }

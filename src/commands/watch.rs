@@ -33,7 +33,9 @@ pub fn run(args: &WatchArgs, _: Style) -> CliResult {
         let here = std::env::current_dir().context("cannot tell the current directory")?;
         let mut words: Vec<OsString> = vec!["watch".into(), "--once".into()];
         words.extend(turn_arguments(args));
-        words.extend(args.max_load.iter().flat_map(|load| ["--max-load".into(), load.to_string().into()]));
+        words.extend(
+            args.max_load.iter().flat_map(|load| ["--max-load".into(), load.to_string().into()]),
+        );
         show::text(&unit::units(&program, &words, &here, args.every))?;
         return Ok(Exit::Pass);
     }
@@ -61,7 +63,10 @@ pub fn run(args: &WatchArgs, _: Style) -> CliResult {
         // Turns that passed while one was measured are not made up for.
         turn = next_turn(turn, began.elapsed(), args.every);
         let due = args.every.saturating_mul(turn);
-        console::say(&format!("the next turn begins in {}", wait_text(due.saturating_sub(began.elapsed()))));
+        console::say(&format!(
+            "the next turn begins in {}",
+            wait_text(due.saturating_sub(began.elapsed()))
+        ));
         while began.elapsed() < due {
             if interrupt::is_requested() {
                 return Ok(Exit::Interrupted);
@@ -137,7 +142,9 @@ fn place_arguments(places: &Places) -> Vec<OsString> {
         ("--policy", &places.policy),
         ("--config", &places.config),
     ];
-    let word = |(flag, path): (&str, &Option<std::path::PathBuf>)| Some([flag.into(), path.clone()?.into_os_string()]);
+    let word = |(flag, path): (&str, &Option<std::path::PathBuf>)| {
+        Some([flag.into(), path.clone()?.into_os_string()])
+    };
     given.into_iter().filter_map(word).flatten().collect()
 }
 

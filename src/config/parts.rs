@@ -10,15 +10,19 @@ use rsb_model::{BenchmarkType, Better, Case, CaseId, Field, Params, Reason};
 use rsb_stats::policy_file::TargetFile;
 use serde::{Deserialize, Serialize};
 
-/// Refuses an axis that the benchmark of an entry of `[[custom]]` does not have, and what is no value of one.
+/// Refuses an axis that the benchmark of an entry of `[[custom]]` does not have, and what is no
+/// value of one.
 pub(super) fn check_entry(section: &super::CustomSection) -> Result<(), String> {
     let name = &section.benchmark;
     let axes: Vec<(String, Vec<String>)> =
         section.axes.iter().map(|(axis, values)| (axis.clone(), values.texts())).collect();
     let checked = match (frameworks::find(name), rsb_workloads::find(name)) {
-        (Some(component), _) => frameworks::workloads_with(component, &axes)
-            .and_then(|_| frameworks::check_values(component, &axes).map_err(|error| error.to_string())),
-        (None, Some(benchmark)) => rsb_workloads::check_axes(benchmark, &axes).map_err(|error| error.to_string()),
+        (Some(component), _) => frameworks::workloads_with(component, &axes).and_then(|_| {
+            frameworks::check_values(component, &axes).map_err(|error| error.to_string())
+        }),
+        (None, Some(benchmark)) => {
+            rsb_workloads::check_axes(benchmark, &axes).map_err(|error| error.to_string())
+        }
         (None, None) => Ok(()),
     };
     checked.map_err(|why| format!("`custom` with benchmark `{name}`: {why}"))
@@ -109,21 +113,28 @@ const OF_SCALING: [&str; 2] = ["multi-gpu", "all-reduce"];
 impl ComponentSection {
     pub(super) fn check(&self, name: &str) -> Result<(), String> {
         if frameworks::find(name).is_none() {
-            let near = plan::nearest(name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
-            return Err(format!("`components.{name}` names no component{near}; `components` lists them"));
+            let near = plan::nearest(name)
+                .map(|near| format!(", did you mean `{near}`?"))
+                .unwrap_or_default();
+            return Err(format!(
+                "`components.{name}` names no component{near}; `components` lists them"
+            ));
         }
         if self.timeout_seconds == Some(0) {
             return Err(format!("`components.{name}.timeout_seconds` must be at least 1"));
         }
         if self.num_runs.is_some_and(|runs| !(10..=1_000_000).contains(&runs)) {
-            return Err(format!("`components.{name}.num_runs` must be at least 10 and at most 1000000"));
+            return Err(format!(
+                "`components.{name}.num_runs` must be at least 10 and at most 1000000"
+            ));
         }
         let is_aim = |(metric, limit): (&String, &f64)| {
             limit.is_finite() && Field::find(metric).is_some_and(|field| field.better().is_some())
         };
         match self.thresholds.iter().find(|aim| !is_aim(*aim)) {
             Some((metric, limit)) => Err(format!(
-                "`components.{name}.thresholds.{metric} = {limit}` is no aim: name a metric of docs/glossary.md, such as \
+                "`components.{name}.thresholds.{metric} = {limit}` is no aim: name a metric of \
+                 docs/glossary.md, such as \
                  tflops, and a finite figure"
             )),
             None => Ok(()),
@@ -157,19 +168,35 @@ impl GpuSection {
     pub(super) fn left_out(&self, case: &Case) -> Option<(Case, Reason)> {
         let device = case.device.device().filter(|device| !device.is_cpu())?;
         if !self.enabled {
-            return Some(instead(case, plan::ALL, &device.backend.to_string(), "[gpu] has `enabled = false`"));
+            return Some(instead(
+                case,
+                plan::ALL,
+                &device.backend.to_string(),
+                "[gpu] has `enabled = false`",
+            ));
         }
         if !self.gpu_indices.is_empty() && !self.gpu_indices.contains(&device.index) {
-            return Some(instead(case, plan::ALL, &device.to_string(), "`gpu_indices` of [gpu] leaves it out"));
+            return Some(instead(
+                case,
+                plan::ALL,
+                &device.to_string(),
+                "`gpu_indices` of [gpu] leaves it out",
+            ));
         }
         let groups = [
             (self.test_memory, &OF_MEMORY[..], "test_memory"),
             (self.test_compute, &OF_COMPUTE[..], "test_compute"),
             (self.test_scaling, &OF_SCALING[..], "test_scaling"),
         ];
-        let (.., key) =
-            groups.into_iter().find(|(is_on, names, _)| !is_on && names.contains(&case.benchmark.as_str()))?;
-        Some(instead(case, &case.benchmark, &device.to_string(), &format!("[gpu] has `{key} = false`")))
+        let (.., key) = groups
+            .into_iter()
+            .find(|(is_on, names, _)| !is_on && names.contains(&case.benchmark.as_str()))?;
+        Some(instead(
+            case,
+            &case.benchmark,
+            &device.to_string(),
+            &format!("[gpu] has `{key} = false`"),
+        ))
     }
 }
 
@@ -183,7 +210,14 @@ pub(super) fn instead(case: &Case, benchmark: &str, device: &str, why: &str) -> 
         params: Params::new(),
         ..case.clone()
     };
-    (entry, Reason::new(format!("{benchmark} {device}").trim(), why, "change the configuration to measure it"))
+    (
+        entry,
+        Reason::new(
+            format!("{benchmark} {device}").trim(),
+            why,
+            "change the configuration to measure it",
+        ),
+    )
 }
 
 #[cfg(test)]
@@ -215,7 +249,9 @@ mod tests {
         let off = GpuSection { enabled: false, ..GpuSection::default() };
         let one = GpuSection { gpu_indices: vec![1], ..GpuSection::default() };
         let no_memory = GpuSection { test_memory: false, ..GpuSection::default() };
-        let id = |section: &GpuSection, of: &str| section.left_out(&case(of)).map(|(entry, _)| entry.id.to_string());
+        let id = |section: &GpuSection, of: &str| {
+            section.left_out(&case(of)).map(|(entry, _)| entry.id.to_string())
+        };
         let copy = "gpu_performance/memory-bandwidth/rocm:0/copy";
         for (section, of, expected) in [
             (&GpuSection::default(), copy, None),

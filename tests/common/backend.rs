@@ -1,10 +1,12 @@
-//! A suite of native kernels on one backend, as a user runs it: what the tests of each backend share.
+//! A suite of native kernels on one backend, as a user runs it: what the tests of each backend
+//! share.
 
 use serde_json::Value;
 
 use super::{Bench, SMALL};
 
-/// Whether `list` says that `backend` runs here, which the test needs; else it is said what is missing.
+/// Whether `list` says that `backend` runs here, which the test needs; else it is said what is
+/// missing.
 pub fn is_here(backend: &str) -> bool {
     let missing = absence(backend);
     if let Some(why) = &missing {
@@ -17,24 +19,38 @@ pub fn is_here(backend: &str) -> bool {
 pub fn absence(backend: &str) -> Option<String> {
     let document = Bench::new().run(&["list", "--json"]).expect(0).json();
     let rows = document["benchmarks"].as_array().unwrap();
-    let row = rows.iter().find(|row| row["backend"] == backend && row["benchmark"] == "gemm").unwrap();
+    let row =
+        rows.iter().find(|row| row["backend"] == backend && row["benchmark"] == "gemm").unwrap();
     if row["runnable"] == true {
         return None;
     }
-    assert!(["what", "why", "cure"].iter().all(|field| row[field].as_str().is_some_and(|text| !text.is_empty())));
+    assert!(
+        ["what", "why", "cure"]
+            .iter()
+            .all(|field| row[field].as_str().is_some_and(|text| !text.is_empty()))
+    );
     Some(format!("{}: {}; {}", row["what"], row["why"], row["cure"]))
 }
 
 /// What the suite that compares backends does not have, small, on one backend.
 pub fn measured_rest(backend: &str) -> Vec<Value> {
-    let names = ["memory-latency", "memory-transfer", "memory-tiers", "launch-latency", "inference", "tensor-core"];
+    let names = [
+        "memory-latency",
+        "memory-transfer",
+        "memory-tiers",
+        "launch-latency",
+        "inference",
+        "tensor-core",
+    ];
     // Large arrays would take drivers for CPUs minutes, and say nothing more.
     let small = ["--backend", backend, "--axis", "size=64KiB", "--json"];
-    let document = Bench::new().run(&[&["run"], &names[..], &small, &SMALL].concat()).expect(0).json();
+    let document =
+        Bench::new().run(&[&["run"], &names[..], &small, &SMALL].concat()).expect(0).json();
     verified(&document)
 }
 
-/// The results of `document`: every one that was measured is verified, every skip has its reason, and nothing failed.
+/// The results of `document`: every one that was measured is verified, every skip has its reason,
+/// and nothing failed.
 pub fn verified(document: &Value) -> Vec<Value> {
     let results = document["benchmarks"].as_array().unwrap().clone();
     for result in &results {
@@ -42,13 +58,20 @@ pub fn verified(document: &Value) -> Vec<Value> {
         match result["outcome"].as_str().unwrap() {
             "measured" => {
                 let error = result["results"][0]["accuracy_error"].as_f64();
-                let works_on_data = !["launch-latency", "memory-allocation"].iter().any(|name| id.contains(name));
-                assert!(error.is_some_and(|error| error >= 0.0) || !works_on_data, "{id} was not verified");
+                let works_on_data =
+                    !["launch-latency", "memory-allocation"].iter().any(|name| id.contains(name));
+                assert!(
+                    error.is_some_and(|error| error >= 0.0) || !works_on_data,
+                    "{id} was not verified"
+                );
                 assert!(["cpu", "gpu"].contains(&result["device_type"].as_str().unwrap()), "{id}");
             }
             "skipped" => {
                 for field in ["what", "why", "cure"] {
-                    assert!(result[field].as_str().is_some_and(|text| !text.is_empty()), "{id}: {field}");
+                    assert!(
+                        result[field].as_str().is_some_and(|text| !text.is_empty()),
+                        "{id}: {field}"
+                    );
                 }
             }
             other => panic!("{id}: {other}: {result}"),
@@ -64,8 +87,12 @@ pub fn measured(results: &[Value]) -> Vec<&Value> {
 
 /// The benchmarks that must have been measured at least once.
 pub fn covers(results: &[Value], benchmarks: &[&str]) {
-    let ids: Vec<&str> = measured(results).iter().map(|result| result["benchmark_id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> =
+        measured(results).iter().map(|result| result["benchmark_id"].as_str().unwrap()).collect();
     for benchmark in benchmarks {
-        assert!(ids.iter().any(|id| id.contains(&format!("/{benchmark}/"))), "{benchmark} is missing: {ids:?}");
+        assert!(
+            ids.iter().any(|id| id.contains(&format!("/{benchmark}/"))),
+            "{benchmark} is missing: {ids:?}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! A headless Chromium, driven through its driver over HTTP (`WebDriver` of the W3C), as a reader would use it.
+//! A headless Chromium, driven through its driver over HTTP (`WebDriver` of the W3C), as a reader
+//! would use it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -41,18 +42,31 @@ impl Browser {
             test_needs::missing("chromium", why);
             None
         };
-        let Some(axe) = std::env::var_os("RSB_AXE_CORE").and_then(|path| std::fs::read_to_string(path).ok()) else {
+        let Some(axe) =
+            std::env::var_os("RSB_AXE_CORE").and_then(|path| std::fs::read_to_string(path).ok())
+        else {
             return said("RSB_AXE_CORE does not name axe.min.js; `npm install axe-core` brings it");
         };
-        let begun = Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let begun = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
         let Ok(mut driver) = begun else {
             return said("the program `chromedriver` is not here; install chromium-driver");
         };
         let port = port(&mut driver);
-        let mut browser = Self { driver, port, session: String::new(), axe, profile: tempfile::tempdir().unwrap() };
+        let mut browser = Self {
+            driver,
+            port,
+            session: String::new(),
+            axe,
+            profile: tempfile::tempdir().unwrap(),
+        };
         let profile = format!("--user-data-dir={}", browser.profile.path().display());
         // Nothing is confined for root, as in most containers; only pages of this test are opened.
-        let arguments = ["--headless", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", &profile];
+        let arguments =
+            ["--headless", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", &profile];
         let session = browser.call(
             "POST",
             "/session",
@@ -97,8 +111,12 @@ impl Browser {
 
     /// Presses `key` on what has the focus.
     pub fn press(&self, key: char) {
-        let actions = json!([{ "type": "keyDown", "value": key }, { "type": "keyUp", "value": key }]);
-        self.ask("actions", &json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": actions }] }));
+        let actions =
+            json!([{ "type": "keyDown", "value": key }, { "type": "keyUp", "value": key }]);
+        self.ask(
+            "actions",
+            &json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": actions }] }),
+        );
     }
 
     /// Shows the page as `reader` sees it.
@@ -106,8 +124,7 @@ impl Browser {
         let scheme = if reader.dark { "dark" } else { "light" };
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.devtools("Emulation.setEmulatedMedia", &json!({ "features": features }));
-        let size =
-            json!({ "width": reader.width, "height": 900, "deviceScaleFactor": 1, "mobile": reader.width < 500 });
+        let size = json!({ "width": reader.width, "height": 900, "deviceScaleFactor": 1, "mobile": reader.width < 500 });
         self.devtools("Emulation.setDeviceMetricsOverride", &size);
     }
 
@@ -122,7 +139,10 @@ impl Browser {
 
     /// What the page wrote to its console, or the browser about it, since it was last asked.
     pub fn console(&self) -> Vec<String> {
-        self.log("browser").iter().map(|entry| entry["message"].as_str().unwrap().to_owned()).collect()
+        self.log("browser")
+            .iter()
+            .map(|entry| entry["message"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     /// The addresses that pages asked for since it was last asked.
@@ -133,7 +153,10 @@ impl Browser {
             let (method, request) = (&event["message"]["method"], &event["message"]["params"]);
             // The browser's own first page asks for what is in the browser.
             let is_of_a_page = |address: &&str| !address.starts_with("chrome://");
-            request["documentURL"].as_str().filter(is_of_a_page).filter(|_| method == "Network.requestWillBeSent")?;
+            request["documentURL"]
+                .as_str()
+                .filter(is_of_a_page)
+                .filter(|_| method == "Network.requestWillBeSent")?;
             Some(request["request"]["url"].as_str()?.to_owned())
         };
         events.iter().filter_map(address).collect()
@@ -161,7 +184,11 @@ impl Browser {
         let (port, body) = (self.port, body.to_string());
         let mut stream = TcpStream::connect(("127.0.0.1", port))?;
         let length = body.len();
-        write!(stream, "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {length}\r\n\r\n{body}")?;
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: \
+             {length}\r\n\r\n{body}"
+        )?;
         let mut reply = BufReader::new(stream);
         let mut length = 0;
         loop {
@@ -187,7 +214,10 @@ impl Browser {
 fn port(driver: &mut Child) -> u16 {
     let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
     let told = lines.map_while(Result::ok).find_map(|line| {
-        line.strip_prefix("ChromeDriver was started successfully on port ")?.trim_end_matches('.').parse().ok()
+        line.strip_prefix("ChromeDriver was started successfully on port ")?
+            .trim_end_matches('.')
+            .parse()
+            .ok()
     });
     told.expect("the driver says its port")
 }

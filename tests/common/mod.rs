@@ -43,21 +43,29 @@ impl ProgramOutput {
 
     /// Standard output as the one JSON document that it must be.
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{}\n{}", self.stdout, self.stderr))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}\n{}\n{}", self.stdout, self.stderr))
     }
 
-    /// The failed cases of a run's JSON, with what and why: they are easily lost in the long document.
+    /// The failed cases of a run's JSON, with what and why: they are easily lost in the long
+    /// document.
     fn failed(&self) -> Vec<String> {
         let document: Value = serde_json::from_str(&self.stdout).unwrap_or_default();
         let benchmarks = document["benchmarks"].as_array().into_iter().flatten();
         let failed = benchmarks.filter(|one| one["outcome"] == "failed");
-        failed.map(|one| format!("{}: {}, {}", one["benchmark_id"], one["what"], one["why"])).collect()
+        failed
+            .map(|one| format!("{}: {}, {}", one["benchmark_id"], one["what"], one["why"]))
+            .collect()
     }
 
     /// Panics with what failed, then both streams, when the exit code is another.
     pub fn expect(self, code: i32) -> Self {
         let failed = self.failed();
-        assert_eq!(self.code, code, "failed: {failed:#?}\nstderr:\n{}\nstdout:\n{}", self.stderr, self.stdout);
+        assert_eq!(
+            self.code, code,
+            "failed: {failed:#?}\nstderr:\n{}\nstdout:\n{}",
+            self.stderr, self.stdout
+        );
         assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
         self
     }
@@ -100,7 +108,9 @@ impl Bench {
     pub fn command_of(&self, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.dir.path()).stdin(Stdio::null());
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("RSB_")) {
+        for (name, _) in
+            std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("RSB_"))
+        {
             command.env_remove(name);
         }
         // Never the user's own.
@@ -120,8 +130,11 @@ impl Bench {
 
     /// The run files stored so far.
     pub fn run_files(&self) -> Vec<PathBuf> {
-        let Ok(entries) = std::fs::read_dir(self.path("benchmark_results/runs")) else { return Vec::new() };
-        let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(|path| is_json(path)).collect();
+        let Ok(entries) = std::fs::read_dir(self.path("benchmark_results/runs")) else {
+            return Vec::new();
+        };
+        let mut files: Vec<PathBuf> =
+            entries.map(|entry| entry.unwrap().path()).filter(|path| is_json(path)).collect();
         files.sort();
         files
     }

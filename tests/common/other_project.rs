@@ -1,12 +1,13 @@
-//! A cargo project that knows nothing of this program. Its bench target speaks the command line of Criterion and leaves its
-//! files, with made-up times, so that no Criterion needs to be compiled and no noise decides.
+//! A cargo project that knows nothing of this program. Its bench target speaks the command line of
+//! Criterion and leaves its files, with made-up times, so that no Criterion needs to be compiled
+//! and no noise decides.
 #![allow(dead_code)] // Each test uses its own part.
 
 use super::Bench;
 use super::revisions::git;
 
-/// The bench target, but for `CASES`: names, and nanoseconds of an iteration. Every process that measures leaves a line in
-/// the file `measured`.
+/// The bench target, but for `CASES`: names, and nanoseconds of an iteration. Every process that
+/// measures leaves a line in the file `measured`.
 const TARGET: &str = r##"
 use std::io::Write;
 
@@ -47,7 +48,9 @@ pub fn repository(directory: &str) -> Bench {
     let bench = Bench::new();
     let log = bench.path("measured");
     let bench = bench.set("CARGO_TARGET_DIR", "target").set("MEASURED", log.to_str().unwrap());
-    let at = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
+    let at = |name: &str| {
+        if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
+    };
     bench.write(&at("src/lib.rs"), "pub fn ready() -> bool { true }\n");
     bench.write(".gitignore", "target\nmeasured\nbenchmark_results\n");
     git(&bench, &["init", "--quiet", "--initial-branch", "main"]);
@@ -56,9 +59,12 @@ pub fn repository(directory: &str) -> Bench {
 
 /// Puts `targets` into the project in `directory`.
 pub fn write(bench: &Bench, directory: &str, targets: &[Target<'_>]) {
-    let at = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
+    let at = |name: &str| {
+        if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
+    };
     let mut manifest = String::from(
-        "[package]\nname = \"other\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n[lib]\nbench = false\n\n\
+        "[package]\nname = \"other\"\nversion = \"0.0.0\"\nedition = \
+         \"2021\"\n\n[workspace]\n\n[lib]\nbench = false\n\n\
          [profile.bench]\nopt-level = 0\n",
     );
     for (name, cases) in targets {

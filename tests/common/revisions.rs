@@ -1,14 +1,15 @@
-//! A tiny git repository whose program speaks the worker's protocol and answers with made-up times: what is found between
-//! its revisions depends on them alone, not on this machine's noise.
+//! A tiny git repository whose program speaks the worker's protocol and answers with made-up times:
+//! what is found between its revisions depends on them alone, not on this machine's noise.
 #![allow(dead_code)] // Each test uses its own part.
 
 use std::process::Command;
 
 use super::Bench;
 
-/// The program, but for the constants of [`Source`]. It really takes the time of an iteration, because Criterion plans
-/// by it; what it says it took is exact. The noisy one takes a fifth and five times as long by turns. It has a case that
-/// runs nowhere, and where `ALIGNED` is set refuses to work unless its functions begin at cache lines.
+/// The program, but for the constants of [`Source`]. It really takes the time of an iteration,
+/// because Criterion plans by it; what it says it took is exact. The noisy one takes a fifth and
+/// five times as long by turns. It has a case that runs nowhere, and where `ALIGNED` is set refuses
+/// to work unless its functions begin at cache lines.
 const PROGRAM: &str = r##"
 use std::io::{BufRead, Write};
 
@@ -78,7 +79,8 @@ fn serve() {
     }
 }
 
-/// Notes where its functions lie, where the test asks for it: each layout, and each place of the stack, once.
+/// Notes where its functions lie, where the test asks for it: each layout, and each place of the
+/// stack, once.
 fn note_layout() {
     let Ok(dir) = std::env::var("NOTE_LAYOUTS") else { return };
     let begin = main as usize;
@@ -121,7 +123,12 @@ pub const SLOW: u32 = 24_000;
 /// What git answers in the repository.
 pub fn git(bench: &Bench, arguments: &[&str]) -> String {
     let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
-    let output = Command::new("git").args(identity).args(arguments).current_dir(bench.dir.path()).output().unwrap();
+    let output = Command::new("git")
+        .args(identity)
+        .args(arguments)
+        .current_dir(bench.dir.path())
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
@@ -134,7 +141,10 @@ pub fn repository() -> Bench {
         "[package]\nname = \"rusty-stack-bench\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\
          [profile.release]\nopt-level = 0\n",
     );
-    bench.write("Cargo.lock", "version = 3\n\n[[package]]\nname = \"rusty-stack-bench\"\nversion = \"0.0.0\"\n");
+    bench.write(
+        "Cargo.lock",
+        "version = 3\n\n[[package]]\nname = \"rusty-stack-bench\"\nversion = \"0.0.0\"\n",
+    );
     bench.write(".gitignore", "target\nnoise\ndisturbed-*\n");
     git(&bench, &["init", "--quiet", "--initial-branch", "main"]);
     bench
@@ -167,7 +177,8 @@ impl Source {
     pub fn write(&self, bench: &Bench) {
         let Self { level, two, mark, noisy, cases, instructions } = self;
         let constants = format!(
-            "const LEVEL_NS: f64 = {level}.0;\nconst TWO: f64 = {two};\nconst MARK: &str = \"{mark}\";\n\
+            "const LEVEL_NS: f64 = {level}.0;\nconst TWO: f64 = {two};\nconst MARK: &str = \
+             \"{mark}\";\n\
              const NOISY: bool = {noisy};\nconst CASES: usize = {cases};\n\
              const INSTRUCTIONS: u64 = {instructions};\n"
         );

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 /// Answers a test runner: lists the tests, or runs those that it names.
 pub fn run(steps: &[(&str, fn())]) -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
-    let is_asked =
-        |name: &str| arguments.len() < 2 || arguments.iter().any(|argument| name.contains(argument.as_str()));
+    let is_asked = |name: &str| {
+        arguments.len() < 2 || arguments.iter().any(|argument| name.contains(argument.as_str()))
+    };
     if arguments.iter().any(|argument| argument == "--list") {
         if !arguments.iter().any(|argument| argument == "--ignored") {
             for (name, _) in steps {

@@ -1,4 +1,5 @@
-//! Environments that are broken, of another version, or without a package: each a skip with its cure.
+//! Environments that are broken, of another version, or without a package: each a skip with its
+//! cure.
 
 use std::process::Command;
 
@@ -8,10 +9,14 @@ use super::{python, why};
 #[test]
 fn a_broken_environment_is_a_skip_with_its_cure() {
     let bench = Bench::new();
-    let broken = bench.write("python3", "#!/bin/sh\necho 'no module named encodings' >&2\nexit 1\n");
+    let broken =
+        bench.write("python3", "#!/bin/sh\necho 'no module named encodings' >&2\nexit 1\n");
     std::fs::set_permissions(&broken, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let document =
-        bench.set("MLSTACK_BENCHMARK_PYTHON", broken.to_str().unwrap()).run(&["pytorch", "--json"]).expect(5).json();
+    let document = bench
+        .set("MLSTACK_BENCHMARK_PYTHON", broken.to_str().unwrap())
+        .run(&["pytorch", "--json"])
+        .expect(5)
+        .json();
     let result = &document["benchmarks"][0];
     assert_eq!(result["outcome"], "skipped");
     assert!(why(result).contains("encodings"), "{result}");
@@ -21,11 +26,15 @@ fn a_broken_environment_is_a_skip_with_its_cure() {
 fn a_missing_package_is_a_skip_with_its_cure() {
     let bench = Bench::new();
     let venv = bench.path("venv");
-    let made = Command::new(python()).args(["-m", "venv", "--without-pip"]).arg(&venv).status().unwrap();
+    let made =
+        Command::new(python()).args(["-m", "venv", "--without-pip"]).arg(&venv).status().unwrap();
     assert!(made.success());
     let python = venv.join("bin/python3");
-    let document =
-        bench.set("MLSTACK_BENCHMARK_PYTHON", python.to_str().unwrap()).run(&["pytorch", "--json"]).expect(5).json();
+    let document = bench
+        .set("MLSTACK_BENCHMARK_PYTHON", python.to_str().unwrap())
+        .run(&["pytorch", "--json"])
+        .expect(5)
+        .json();
     let result = &document["benchmarks"][0];
     assert!(result["cure"].as_str().unwrap().contains("pip install torch"), "{result}");
 }
@@ -52,28 +61,51 @@ fn another_version_of_python_is_a_skip_that_says_how_to_build_for_it() {
 #[test]
 fn an_interpreter_named_by_the_flag_goes_before_the_variable() {
     let bench = Bench::new().set("MLSTACK_BENCHMARK_PYTHON", "/nonexistent/by/variable");
-    let document = bench.run(&["pytorch", "--python", "/nonexistent/by/flag", "--json"]).expect(5).json();
+    let document =
+        bench.run(&["pytorch", "--python", "/nonexistent/by/flag", "--json"]).expect(5).json();
     let result = &document["benchmarks"][0];
     assert!(result["what"].as_str().unwrap().contains("/nonexistent/by/flag"), "{result}");
     assert!(result["cure"].as_str().is_some_and(|cure| cure.contains("python setup")), "{result}");
     let real = python();
-    let arguments = ["run", "python-faults", "--python", real.to_str().unwrap(), "--runs", "10", "--replicates", "1"];
+    let arguments = [
+        "run",
+        "python-faults",
+        "--python",
+        real.to_str().unwrap(),
+        "--runs",
+        "10",
+        "--replicates",
+        "1",
+    ];
     bench.run(&arguments).expect(0);
 }
 
 #[test]
 fn a_wheel_for_cuda_is_not_measured_as_rocm() {
     let Some(bench) = super::bench_with("torch") else { return };
-    let document = bench.run(&["pytorch", "--backend", "rocm", "--axis", "workload=matmul", "--json"]).expect(5).json();
+    let document = bench
+        .run(&["pytorch", "--backend", "rocm", "--axis", "workload=matmul", "--json"])
+        .expect(5)
+        .json();
     let result = &document["benchmarks"][0];
-    assert!(why(result).contains("not for rocm") || why(result).contains("sees 0 GPUs"), "{result}");
+    assert!(
+        why(result).contains("not for rocm") || why(result).contains("sees 0 GPUs"),
+        "{result}"
+    );
     assert!(result["cure"].as_str().is_some_and(|cure| !cure.is_empty()), "{result}");
 }
 
 #[test]
 fn a_model_that_is_not_there_is_named() {
     let Some(bench) = super::bench_with("transformers") else { return };
-    let axes = ["--axis", "workload=transformer", "--axis", "operation=prefill", "--axis", "model=/no/such/model"];
+    let axes = [
+        "--axis",
+        "workload=transformer",
+        "--axis",
+        "operation=prefill",
+        "--axis",
+        "model=/no/such/model",
+    ];
     let arguments = [&["pytorch", "--backend", "cpu", "--json"], axes.as_slice()].concat();
     let document = bench.run(&arguments).expect(5).json();
     let result = &document["benchmarks"][0];

@@ -12,7 +12,8 @@ use super::{FEW, assert_no_process_left, find, why};
 fn broken(fault: &str, more: &[&str]) -> Value {
     let bench = Bench::new();
     let axis = format!("fault=none,{fault}");
-    let arguments = [&["run", "python-faults", "--axis", &axis, "--json"], FEW.as_slice(), more].concat();
+    let arguments =
+        [&["run", "python-faults", "--axis", &axis, "--json"], FEW.as_slice(), more].concat();
     let document = bench.run(&arguments).expect(1).json();
     assert_no_process_left(&bench);
     let outcomes = |name: &str| find(&document, &format!("/{name}"));
@@ -35,7 +36,10 @@ fn sigkill_in_mid_case_is_named() {
 fn sigsegv_in_mid_case_is_named_with_where_it_was() {
     let result = broken("segv", &[]);
     assert!(why(&result).contains("SIGSEGV"), "{result}");
-    assert!(why(&result).contains("python_faults.py"), "Python's own trace is in the last lines: {result}");
+    assert!(
+        why(&result).contains("python_faults.py"),
+        "Python's own trace is in the last lines: {result}"
+    );
 }
 
 #[test]
@@ -50,9 +54,20 @@ fn a_long_sleep_ends_at_the_time_limit() {
 #[test]
 fn allocation_beyond_a_limit_is_named() {
     let bench = Bench::new();
-    let plain = bench.command(&["run", "python-faults", "--axis", "fault=allocate", "--json", "--replicates", "1"]);
+    let plain = bench.command(&[
+        "run",
+        "python-faults",
+        "--axis",
+        "fault=allocate",
+        "--json",
+        "--replicates",
+        "1",
+    ]);
     let mut limited = Command::new("/bin/sh");
-    limited.args(["-c", "ulimit -v 2000000; exec \"$@\"", "sh"]).arg(plain.get_program()).args(plain.get_args());
+    limited
+        .args(["-c", "ulimit -v 2000000; exec \"$@\"", "sh"])
+        .arg(plain.get_program())
+        .args(plain.get_args());
     for (name, value) in plain.get_envs() {
         match value {
             Some(value) => limited.env(name, value),
@@ -85,7 +100,8 @@ fn whatever_else_ends_a_process_is_named_too() {
 #[test]
 fn chatter_on_standard_output_disturbs_nothing() {
     let bench = Bench::new();
-    let arguments = [&["run", "python-faults", "--axis", "fault=chatter", "--json"], FEW.as_slice()].concat();
+    let arguments =
+        [&["run", "python-faults", "--axis", "fault=chatter", "--json"], FEW.as_slice()].concat();
     let document = bench.run(&arguments).expect(0).json();
     assert_eq!(find(&document, "/chatter")["outcome"], "measured");
     assert_no_process_left(&bench);
@@ -94,7 +110,8 @@ fn chatter_on_standard_output_disturbs_nothing() {
 #[test]
 fn a_killed_run_leaves_no_worker() {
     let bench = Bench::new();
-    let mut run = bench.command(&["run", "python-faults", "--axis", "fault=sleep"]).spawn().unwrap();
+    let mut run =
+        bench.command(&["run", "python-faults", "--axis", "fault=sleep"]).spawn().unwrap();
     let here = bench.dir.path().canonicalize().unwrap();
     let worker = |entry: std::fs::DirEntry| {
         let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();

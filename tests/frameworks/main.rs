@@ -1,4 +1,5 @@
-//! Framework cases with the real worker: what it measures, and that nothing a framework does to its process hurts the run.
+//! Framework cases with the real worker: what it measures, and that nothing a framework does to its
+//! process hurts the run.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 #[path = "../common/mod.rs"]
@@ -27,7 +28,8 @@ fn why(result: &Value) -> &str {
 
 fn find(document: &Value, part: &str) -> Value {
     let results = document["benchmarks"].as_array().unwrap();
-    let found = results.iter().find(|result| result["benchmark_id"].as_str().unwrap().contains(part));
+    let found =
+        results.iter().find(|result| result["benchmark_id"].as_str().unwrap().contains(part));
     found.unwrap_or_else(|| panic!("no {part}: {document}")).clone()
 }
 
@@ -36,7 +38,11 @@ fn assert_no_process_left(bench: &Bench) {
     let here = bench.dir.path().canonicalize().unwrap();
     let left = || {
         let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-        processes.filter(|process| std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == here)).count()
+        processes
+            .filter(|process| {
+                std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == here)
+            })
+            .count()
     };
     let until = Instant::now() + Duration::from_secs(20);
     while left() > 0 {
@@ -50,15 +56,20 @@ fn python() -> PathBuf {
     rsb_probe::python_program().expect("a Python")
 }
 
-/// A temporary directory where an environment with `package` is named, else why the test says nothing.
+/// A temporary directory where an environment with `package` is named, else why the test says
+/// nothing.
 fn bench_with(package: &str) -> Option<Bench> {
-    // One thread: tests run beside each other, and threads that wait for one another would be torn apart.
+    // One thread: tests run beside each other, and threads that wait for one another would be torn
+    // apart.
     let bench = Bench::new().set("OMP_NUM_THREADS", "1");
     let listed = bench.run(&["python", "list", "--json"]).expect(0).json();
     if listed["packages"].get(package).is_none() {
         test_needs::missing(
             "frameworks",
-            &format!("{package} is not in {}: name another with MLSTACK_BENCHMARK_PYTHON", listed["program"]),
+            &format!(
+                "{package} is not in {}: name another with MLSTACK_BENCHMARK_PYTHON",
+                listed["program"]
+            ),
         );
         return None;
     }
@@ -69,13 +80,15 @@ fn bench_with(package: &str) -> Option<Bench> {
 fn swept(package: &str, text: &str) -> Option<(Bench, Vec<Value>)> {
     let bench = bench_with(package)?;
     bench.write("sweep.toml", text);
-    let arguments = [&["run", "--sweep", "sweep.toml", "--backend", "cpu", "--json"], FEW.as_slice()].concat();
+    let arguments =
+        [&["run", "--sweep", "sweep.toml", "--backend", "cpu", "--json"], FEW.as_slice()].concat();
     let results = bench.run(&arguments).expect(0).json()["benchmarks"].as_array().unwrap().clone();
     assert_no_process_left(&bench);
     Some((bench, results))
 }
 
-/// The results of `arguments` where an environment with `package` is named, else why the test says nothing.
+/// The results of `arguments` where an environment with `package` is named, else why the test says
+/// nothing.
 fn with(package: &str, arguments: &[&str]) -> Option<(Bench, Vec<Value>)> {
     let bench = bench_with(package)?;
     let arguments = [arguments, &["--json"], FEW.as_slice()].concat();
@@ -84,7 +97,8 @@ fn with(package: &str, arguments: &[&str]) -> Option<(Bench, Vec<Value>)> {
     Some((bench, results))
 }
 
-/// Every result measured has its fields in the table, is verified and says its version; every other its cure.
+/// Every result measured has its fields in the table, is verified and says its version; every other
+/// its cure.
 fn check(results: &[Value], least: usize) {
     let mut measured = 0;
     for result in results {
@@ -94,13 +108,22 @@ fn check(results: &[Value], least: usize) {
                 measured += 1;
                 let fields = result["results"][0].as_object().unwrap();
                 for name in fields.keys() {
-                    assert!(rsb_model::Field::find(name).is_some(), "{id}: `{name}` is not in the table of fields");
+                    assert!(
+                        rsb_model::Field::find(name).is_some(),
+                        "{id}: `{name}` is not in the table of fields"
+                    );
                 }
-                assert!(fields["component_version"].as_str().is_some_and(|version| !version.is_empty()), "{id}");
-                let verified = fields.get("accuracy_error").is_none_or(|error| error.as_f64().is_some());
+                assert!(
+                    fields["component_version"].as_str().is_some_and(|version| !version.is_empty()),
+                    "{id}"
+                );
+                let verified =
+                    fields.get("accuracy_error").is_none_or(|error| error.as_f64().is_some());
                 assert!(verified && result["device_type"] == "cpu", "{id}");
             }
-            "skipped" => assert!(result["cure"].as_str().is_some_and(|cure| !cure.is_empty()), "{id}"),
+            "skipped" => {
+                assert!(result["cure"].as_str().is_some_and(|cure| !cure.is_empty()), "{id}")
+            }
             other => panic!("{id}: {other}: {result}"),
         }
     }

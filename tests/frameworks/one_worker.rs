@@ -1,5 +1,6 @@
-//! Many cases in one process of the real worker. Loading a framework takes seconds, and the program gives each case a
-//! process of its own: what is proven of a case is asked for here, what is proven of the program by few cases there.
+//! Many cases in one process of the real worker. Loading a framework takes seconds, and the program
+//! gives each case a process of its own: what is proven of a case is asked for here, what is proven
+//! of the program by few cases there.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;
@@ -14,8 +15,8 @@ use serde_json::{Value, json};
 use super::common::Bench;
 use super::{assert_no_process_left, bench_with};
 
-/// The results of every case of `grids`, such as `pytorch workload=matmul dtype=f32,bf16`, on the CPU, in the form in
-/// which a run has them; nothing where no environment with `package` is named.
+/// The results of every case of `grids`, such as `pytorch workload=matmul dtype=f32,bf16`, on the
+/// CPU, in the form in which a run has them; nothing where no environment with `package` is named.
 pub fn answered(package: &str, grids: &[&str]) -> Option<Vec<Value>> {
     let bench = bench_with(package)?;
     let cases: Vec<Case> = grids.iter().flat_map(|grid| cases_of(grid)).collect();
@@ -57,7 +58,8 @@ impl Worker {
     fn ask(&mut self, request: &Request) -> Response {
         let line = serde_json::to_string(request).unwrap();
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
-        let answer = self.answers.next().unwrap_or_else(|| panic!("the worker ended over {line}")).unwrap();
+        let answer =
+            self.answers.next().unwrap_or_else(|| panic!("the worker ended over {line}")).unwrap();
         serde_json::from_str(&answer).unwrap()
     }
 

@@ -13,7 +13,8 @@ fn row(bench: &Bench, name: &str) -> Value {
     rows.iter().find(|row| row["component_id"] == name).unwrap().clone()
 }
 
-/// A product, and a case that needs Python alone: each process that loads PyTorch takes seconds to do so.
+/// A product, and a case that needs Python alone: each process that loads PyTorch takes seconds to
+/// do so.
 const SWEEP: &str = r#"
 [[scenario]]
 benchmark = "pytorch"
@@ -39,7 +40,8 @@ fn a_component_stands_as_its_last_run_its_targets_and_the_gate_say() {
     let mut again: Value = serde_json::from_str(&std::fs::read_to_string(&run).unwrap()).unwrap();
     again["run_id"] = "again".into();
     bench.write_sealed("again.json", &again);
-    let verdict = bench.run(&["compare", run.to_str().unwrap(), "again.json", "--json"]).expect(0).json();
+    let verdict =
+        bench.run(&["compare", run.to_str().unwrap(), "again.json", "--json"]).expect(0).json();
     assert!(verdict["comparisons"].as_array().is_some_and(|rows| !rows.is_empty()), "{verdict}");
     let passed = row(&bench, "pytorch");
     assert_eq!(passed["status"], "passed", "{passed}");
@@ -63,13 +65,21 @@ fn a_component_stands_as_its_last_run_its_targets_and_the_gate_say() {
     slowed.run(&arguments).expect(0);
     let result = slowed.run(&["gate", "--json", "--budget", "0s"]).expect(3).json();
     let rows = result["comparisons"].as_array().unwrap();
-    let regressed: Vec<&str> =
-        rows.iter().filter(|row| row["verdict"] == "Regressed").map(|row| row["id"].as_str().unwrap()).collect();
-    assert!(regressed.iter().any(|id| id.contains("pytorch") && id.contains("/128x128x128")), "{result:#}");
+    let regressed: Vec<&str> = rows
+        .iter()
+        .filter(|row| row["verdict"] == "Regressed")
+        .map(|row| row["id"].as_str().unwrap())
+        .collect();
+    assert!(
+        regressed.iter().any(|id| id.contains("pytorch") && id.contains("/128x128x128")),
+        "{result:#}"
+    );
     let against = &row(&slowed, "pytorch")["comparison_to_baseline"];
     assert_eq!(against["verdict"], "Regressed", "{against}");
     assert!(against["time_change_percent"].as_f64().unwrap() > 100.0, "{against}");
-    assert!(slowed.run(&["components"]).expect(0).stdout.contains("against its baseline: Regressed"));
+    assert!(
+        slowed.run(&["components"]).expect(0).stdout.contains("against its baseline: Regressed")
+    );
 }
 
 #[test]

@@ -7,10 +7,18 @@ use super::{FEW, assert_no_process_left, check, find};
 fn vllm(arguments: &[&str]) -> Option<serde_json::Value> {
     let bench = Bench::new();
     let doctor = bench.run(&["python", "doctor", "--json"]).expect(0).json();
-    let row =
-        doctor["components"].as_array().unwrap().iter().find(|row| row["component_id"] == "vllm").unwrap().clone();
+    let row = doctor["components"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["component_id"] == "vllm")
+        .unwrap()
+        .clone();
     if row["runnable"] != true {
-        assert!(row["cure"].as_str().is_some_and(|cure| cure.contains("python setup vllm")), "{row}");
+        assert!(
+            row["cure"].as_str().is_some_and(|cure| cure.contains("python setup vllm")),
+            "{row}"
+        );
         test_needs::missing("vllm", &format!("{}: {}; {}", row["what"], row["why"], row["cure"]));
         return None;
     }
@@ -18,7 +26,8 @@ fn vllm(arguments: &[&str]) -> Option<serde_json::Value> {
     let is_long = arguments.iter().any(|word| word.starts_with("prompt_length"));
     let short: &[&str] = if is_long { &[] } else { &["--axis", "prompt_length=16"] };
     let small = [short, &["--axis", "output_length=4"]].concat();
-    let document = bench.run(&[&["vllm"], arguments, &few, &small, FEW.as_slice()].concat()).expect(0).json();
+    let document =
+        bench.run(&[&["vllm"], arguments, &few, &small, FEW.as_slice()].concat()).expect(0).json();
     assert_no_process_left(&bench); // Its engine may be a process of its own.
     Some(document)
 }
@@ -29,8 +38,10 @@ fn generation_is_measured() {
     let Some(document) = vllm(&axes) else { return };
     check(document["benchmarks"].as_array().unwrap(), 1);
     let fields = &find(&document, "/generation")["results"][0];
-    let rates = ["tokens_per_second", "requests_per_second", "ttft_ms", "tpot_ms", "total_latency_ms"];
-    let batch = ["batch_size", "total_tokens", "time_total_seconds", "p50_latency_ms", "p99_latency_ms"];
+    let rates =
+        ["tokens_per_second", "requests_per_second", "ttft_ms", "tpot_ms", "total_latency_ms"];
+    let batch =
+        ["batch_size", "total_tokens", "time_total_seconds", "p50_latency_ms", "p99_latency_ms"];
     assert_eq!(fields["model_name"], "random llama");
     for name in rates.into_iter().chain(batch) {
         assert!(fields[name].as_f64().is_some_and(|value| value > 0.0), "{name}: {fields}");
@@ -39,12 +50,19 @@ fn generation_is_measured() {
 
 #[test]
 fn requests_at_a_rate_have_percentiles_and_goodput() {
-    let axes = ["workload=serve", "request_rate=4", "num_requests=4", "ttft_limit=600000", "tpot_limit=600000"];
+    let axes = [
+        "workload=serve",
+        "request_rate=4",
+        "num_requests=4",
+        "ttft_limit=600000",
+        "tpot_limit=600000",
+    ];
     let axes: Vec<&str> = axes.iter().flat_map(|axis| ["--axis", *axis]).collect();
     let Some(document) = vllm(&axes) else { return };
     check(document["benchmarks"].as_array().unwrap(), 1);
     let fields = &find(&document, "/serve")["results"][0];
-    let number = |name: &str| fields[name].as_f64().unwrap_or_else(|| panic!("no {name}: {fields}"));
+    let number =
+        |name: &str| fields[name].as_f64().unwrap_or_else(|| panic!("no {name}: {fields}"));
     assert!(number("failed_requests") < 0.5, "{fields}");
     assert!(
         (number("goodput_requests_per_second") - number("requests_per_second")).abs() < 1e-9,
@@ -58,9 +76,11 @@ fn requests_at_a_rate_have_percentiles_and_goodput() {
 
 #[test]
 fn a_prefix_cache_finds_the_beginning_that_prompts_share() {
-    let axes = ["--axis", "workload=generation", "--axis", "num_prompts=2", "--axis", "prefix_cache=on"];
+    let axes =
+        ["--axis", "workload=generation", "--axis", "num_prompts=2", "--axis", "prefix_cache=on"];
     let shared = ["--axis", "shared_prefix=32", "--axis", "prompt_length=48"];
     let Some(document) = vllm(&[&axes[..], &shared].concat()) else { return };
-    let hits = find(&document, "/generation")["results"][0]["prefix_cache_hit_percent"].as_f64().unwrap();
+    let hits =
+        find(&document, "/generation")["results"][0]["prefix_cache_hit_percent"].as_f64().unwrap();
     assert!(hits > 50.0, "a block of 32 tokens of 48 is found again: {hits}");
 }

@@ -16,7 +16,9 @@ fn pytorch_is_measured_verified_and_stored() {
     check(&results, 1);
     let matmul = find(&document(&results), "/matmul/");
     let fields = &matmul["results"][0];
-    for name in ["tflops", "memory_read_gb", "memory_write_gb", "utilization_percent", "memory_used_mb"] {
+    for name in
+        ["tflops", "memory_read_gb", "memory_write_gb", "utilization_percent", "memory_used_mb"]
+    {
         assert!(fields[name].as_f64().is_some_and(|value| value >= 0.0), "{name}: {matmul}");
     }
     assert!(fields["accuracy_error"].as_f64().unwrap() < 2e-5);
@@ -27,20 +29,32 @@ fn pytorch_is_measured_verified_and_stored() {
 
 #[test]
 fn onnxruntime_is_measured_on_the_provider_that_was_asserted() {
-    let Some((_, results)) = with("onnxruntime", &["onnxruntime", "--backend", "cpu"]) else { return };
+    let Some((_, results)) = with("onnxruntime", &["onnxruntime", "--backend", "cpu"]) else {
+        return;
+    };
     check(&results, 4);
     let document = serde_json::json!({ "benchmarks": results });
     let inference = find(&document, "/inference");
     let encoder = &find(&document, "/network=encoder")["results"][0];
-    for name in
-        ["execution_time_ms", "inference_time_ms", "compilation_time_ms", "memory_footprint_mb", "model_size_gb"]
-    {
+    for name in [
+        "execution_time_ms",
+        "inference_time_ms",
+        "compilation_time_ms",
+        "memory_footprint_mb",
+        "model_size_gb",
+    ] {
         assert!(encoder[name].as_f64().is_some_and(|value| value > 0.0), "{name}: {encoder}");
     }
     assert_eq!(encoder["optimization_level"], "ORT_ENABLE_ALL");
-    assert!(encoder["optimized_graph_nodes"].as_f64() < encoder["original_nodes"].as_f64(), "{encoder}");
+    assert!(
+        encoder["optimized_graph_nodes"].as_f64() < encoder["original_nodes"].as_f64(),
+        "{encoder}"
+    );
     assert_eq!(inference["results"][0]["provider"], "CPUExecutionProvider");
-    assert!(inference["results"][0]["node_profile"].as_str().unwrap().contains("us"), "{inference}");
+    assert!(
+        inference["results"][0]["node_profile"].as_str().unwrap().contains("us"),
+        "{inference}"
+    );
     let nodes = |level: &str| {
         let fields = &find(&document, &format!("/graph-optimization/{level}"))["results"][0];
         (fields["original_nodes"].as_f64().unwrap(), fields["optimized_nodes"].as_f64().unwrap())
@@ -65,7 +79,10 @@ fn a_provider_that_falls_back_silently_is_refused() {
     if listed["packages"]["onnxruntime"].is_null() {
         test_needs::missing(
             "frameworks",
-            &format!("onnxruntime is not in {}: name another with MLSTACK_BENCHMARK_PYTHON", listed["program"]),
+            &format!(
+                "onnxruntime is not in {}: name another with MLSTACK_BENCHMARK_PYTHON",
+                listed["program"]
+            ),
         );
         return;
     }
@@ -81,9 +98,14 @@ except core.Failure as failure:
     print(failure.why)
 ";
     let sources = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("python");
-    let output = Command::new(python()).args(["-c", script]).env("PYTHONPATH", sources).output().unwrap();
+    let output =
+        Command::new(python()).args(["-c", script]).env("PYTHONPATH", sources).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("fell back to CPUExecutionProvider"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        said.contains("fell back to CPUExecutionProvider"),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]
@@ -93,7 +115,10 @@ fn triton_compiles_for_gpus_that_are_not_here_and_never_times_its_interpreter() 
     check(&results, 1);
     let document = document(&results);
     let fields = &find(&document, "gfx90a")["results"][0];
-    assert!(fields["registers"].as_f64().unwrap() > 0.0 && fields["code_object_bytes"].as_f64().unwrap() > 1e3);
+    assert!(
+        fields["registers"].as_f64().unwrap() > 0.0
+            && fields["code_object_bytes"].as_f64().unwrap() > 1e3
+    );
     let interpreted = find(&document, "/operation/");
     assert_eq!(interpreted["outcome"], "skipped");
     assert!(why(&interpreted).contains("computes it rightly"), "{interpreted}");
@@ -101,11 +126,15 @@ fn triton_compiles_for_gpus_that_are_not_here_and_never_times_its_interpreter() 
 
 #[test]
 fn deepspeed_trains_as_one_process_would() {
-    let words = ["deepspeed", "--backend", "cpu", "--axis", "zero_stage=3", "--axis", "num_layers=1"];
+    let words =
+        ["deepspeed", "--backend", "cpu", "--axis", "zero_stage=3", "--axis", "num_layers=1"];
     let Some((_, results)) = with("deepspeed", &words) else { return };
     check(&results, 1);
     let fields = &results[0]["results"][0];
-    assert!(fields["accuracy_error"].as_f64().unwrap() < 1e-3, "its gradients are those of one process");
+    assert!(
+        fields["accuracy_error"].as_f64().unwrap() < 1e-3,
+        "its gradients are those of one process"
+    );
     for name in [
         "forward_time_ms",
         "backward_time_ms",
@@ -149,7 +178,9 @@ fn a_transformer_prefills_and_decodes_with_and_without_its_cache_and_may_be_a_lo
             model.display()
         ),
     ];
-    let Some(results) = answered("transformers", &grids.each_ref().map(String::as_str)) else { return };
+    let Some(results) = answered("transformers", &grids.each_ref().map(String::as_str)) else {
+        return;
+    };
     check(&results, 4);
     assert!(number(&results, "/prefill/", "forward_time_ms") > 0.0);
     assert!(number(&results, "/prefill/", "total_time_ms") > 0.0);
@@ -168,7 +199,8 @@ fn a_transformer_prefills_and_decodes_with_and_without_its_cache_and_may_be_a_lo
     assert_eq!(find(&document(&results), "use_cache=no")["results"][0]["input_shape"], "1x32");
     let local = find(&document(&results), "/model=");
     assert_eq!(local["results"][0]["num_layers"], 1, "the directory's, not the axis's: {local}");
-    // Tables of words and positions, four matrices with biases, and three norms; the last table is the first again.
+    // Tables of words and positions, four matrices with biases, and three norms; the last table is
+    // the first again.
     let weights = (100 + 64) * 32 + 12 * 32 * 32 + 9 * 32 + 3 * 2 * 32;
     assert_eq!(local["results"][0]["parameter_count"], weights, "{local}");
     assert_eq!(local["results"][0]["architecture_type"], "gpt2");
@@ -200,26 +232,44 @@ with open(os.path.join(sys.argv[1], "config.json"), "w", encoding="utf-8") as fi
 fn the_rest_of_pytorch_is_right() {
     let grids = [
         "pytorch workload=convolution dtype=f32",
-        "pytorch workload=convolution dtype=bf16 input=2x8x16x16 weight=8x8x3x3,8x1x3x3 padding=1 groups=1,8",
+        "pytorch workload=convolution dtype=bf16 input=2x8x16x16 weight=8x8x3x3,8x1x3x3 padding=1 \
+         groups=1,8",
         "pytorch workload=layer-norm dtype=f32,bf16 rows=16x64",
         "pytorch workload=attention dtype=f32,i4 sequence_length=32",
-        "pytorch workload=attention dtype=bf16 batch_size=2 sequence_length=64 causal=yes num_heads=2",
-        "pytorch workload=autograd dtype=f32 operation=forward,backward batch_size=8 width=32 num_layers=2",
+        "pytorch workload=attention dtype=bf16 batch_size=2 sequence_length=64 causal=yes \
+         num_heads=2",
+        "pytorch workload=autograd dtype=f32 operation=forward,backward batch_size=8 width=32 \
+         num_layers=2",
         "pytorch workload=torch-compile dtype=f32 compilation=warm,cold rows=16x64",
-        "pytorch workload=execution dtype=f32 execution=eager,graph width=64 sequence_length=8 num_layers=1",
+        "pytorch workload=execution dtype=f32 execution=eager,graph width=64 sequence_length=8 \
+         num_layers=1",
     ];
     let Some(results) = answered("torch", &grids) else { return };
     check(&results, 10);
-    let skipped: Vec<&Value> = results.iter().filter(|result| result["outcome"] == "skipped").collect();
+    let skipped: Vec<&Value> =
+        results.iter().filter(|result| result["outcome"] == "skipped").collect();
     // Of four combinations of weights and groups two are impossible.
-    assert_eq!(skipped.iter().filter(|result| why(result).contains("groups")).count(), 2, "{skipped:?}");
-    assert!(skipped.iter().any(|result| result["what"].as_str().unwrap().contains("i4")), "{skipped:?}");
+    assert_eq!(
+        skipped.iter().filter(|result| why(result).contains("groups")).count(),
+        2,
+        "{skipped:?}"
+    );
+    assert!(
+        skipped.iter().any(|result| result["what"].as_str().unwrap().contains("i4")),
+        "{skipped:?}"
+    );
     assert!(number(&results, "/backward", "gradient_norm") > 0.0);
     assert!(number(&results, "/backward", "memory_allocated_mb") > 0.0);
-    assert!(why(&find(&document(&results), "/graph")).contains("a CPU has no graphs"), "{skipped:?}");
+    assert!(
+        why(&find(&document(&results), "/graph")).contains("a CPU has no graphs"),
+        "{skipped:?}"
+    );
     // Where there is no compiler of C++, two more are skipped.
     if skipped.len() == 4 {
-        assert!(number(&results, "/torch-compile/f32/cold", "compile_time_ms") > number(&results, "/warm", "time_ms"));
+        assert!(
+            number(&results, "/torch-compile/f32/cold", "compile_time_ms")
+                > number(&results, "/warm", "time_ms")
+        );
         assert!(number(&results, "/torch-compile/f32/warm", "speedup") > 0.0);
     }
 }
@@ -227,19 +277,26 @@ fn the_rest_of_pytorch_is_right() {
 #[test]
 fn flash_attention_proves_its_kernel_forward_and_backward() {
     let grids = [
-        "flash-attention workload=flash dtype=f32 operation=forward sequence_length=512 causal=no,yes",
-        "flash-attention workload=flash dtype=f32 operation=backward sequence_length=128 causal=yes num_heads=2 num_kv_heads=1",
-        "flash-attention workload=flash dtype=bf16 operation=backward sequence_length=128 causal=no num_heads=2",
+        "flash-attention workload=flash dtype=f32 operation=forward sequence_length=512 \
+         causal=no,yes",
+        "flash-attention workload=flash dtype=f32 operation=backward sequence_length=128 \
+         causal=yes num_heads=2 num_kv_heads=1",
+        "flash-attention workload=flash dtype=bf16 operation=backward sequence_length=128 \
+         causal=no num_heads=2",
     ];
     let Some(results) = answered("torch", &grids) else { return };
     check(&results, 4);
     for result in &results {
         let fields = &result["results"][0];
-        for name in ["tflops", "tokens_per_second", "flash_memory_mb", "speedup", "accuracy_error"] {
+        for name in ["tflops", "tokens_per_second", "flash_memory_mb", "speedup", "accuracy_error"]
+        {
             assert!(fields[name].as_f64().is_some_and(|value| value >= 0.0), "{name}: {result}");
         }
         assert!(fields["kernel_used"].as_str().unwrap().contains("flash_attention"), "{result}");
-        assert!(fields["standard_memory_mb"].as_f64() > fields["flash_memory_mb"].as_f64(), "{result}");
+        assert!(
+            fields["standard_memory_mb"].as_f64() > fields["flash_memory_mb"].as_f64(),
+            "{result}"
+        );
     }
 }
 
@@ -253,9 +310,13 @@ fn triton_says_what_a_kernel_needs_of_each_target() {
     let Some(results) = answered("triton", &[&grid]) else { return };
     check(&results, 4);
     for target in TARGETS {
-        for (name, least) in
-            [("registers", 1.0), ("spills", 0.0), ("shared_mem_bytes", 1.0), ("num_warps", 4.0), ("num_stages", 2.0)]
-        {
+        for (name, least) in [
+            ("registers", 1.0),
+            ("spills", 0.0),
+            ("shared_mem_bytes", 1.0),
+            ("num_warps", 4.0),
+            ("num_stages", 2.0),
+        ] {
             assert!(number(&results, target, name) >= least, "{target} {name}");
         }
         let occupancy = number(&results, target, "occupancy_percent");
@@ -284,7 +345,13 @@ fn deepspeed_cuts_layers_among_ranks_and_refuses_what_cannot_be_shared() {
     assert!(number(&results, "/zero/0", "memory_saved_gb") <= 0.0, "nobody to share with");
     assert!(why(&find(&document(&results), "/zero/4")).contains("stages 0 to 3"));
     assert!(why(&find(&document(&results), "num_ranks=3")).contains("no multiple"));
-    for name in ["forward_time_ms", "backward_time_ms", "communication_overhead_ms", "speedup", "efficiency"] {
+    for name in [
+        "forward_time_ms",
+        "backward_time_ms",
+        "communication_overhead_ms",
+        "speedup",
+        "efficiency",
+    ] {
         assert!(number(&results, "/tensor-parallel", name) > 0.0, "{name}");
     }
 }

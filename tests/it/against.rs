@@ -1,5 +1,6 @@
-//! `gate --against` by the real binary: what it decides before it builds anything, and two builds of a small program
-//! with made-up times. What it says of this program itself takes minutes; the command for that is in CONTRIBUTING.md.
+//! `gate --against` by the real binary: what it decides before it builds anything, and two builds
+//! of a small program with made-up times. What it says of this program itself takes minutes; the
+//! command for that is in CONTRIBUTING.md.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -28,7 +29,10 @@ fn what_became_slower_is_named_alone() {
     let change = result["comparisons"][1]["difference_percent"].as_f64().unwrap();
     assert!((change - 20.0).abs() < 1.0, "{change}");
     // What runs on neither side is neither new nor missing.
-    assert_eq!((&result["new"], &result["missing"]), (&Value::Array(vec![]), &Value::Array(vec![])));
+    assert_eq!(
+        (&result["new"], &result["missing"]),
+        (&Value::Array(vec![]), &Value::Array(vec![]))
+    );
 }
 
 #[test]
@@ -40,15 +44,18 @@ fn each_side_is_measured_in_several_layouts() {
     let result = bench.run(&[&JSON[..], &["--layouts", "8"]].concat()).expect(3).json();
     assert_eq!(verdicts(&result), [(ONE, "Unchanged"), (TWO, "Regressed")], "{result:#}");
     assert!(result["notes"].to_string().contains("linked in 8 layouts"), "{result:#}");
-    let noted = std::fs::read_dir(bench.path("layouts")).unwrap().map(|entry| entry.unwrap().file_name());
-    let (stacks, layouts): (Vec<_>, Vec<_>) = noted.partition(|name| name.to_string_lossy().starts_with("stack-"));
+    let noted =
+        std::fs::read_dir(bench.path("layouts")).unwrap().map(|entry| entry.unwrap().file_name());
+    let (stacks, layouts): (Vec<_>, Vec<_>) =
+        noted.partition(|name| name.to_string_lossy().starts_with("stack-"));
     assert!(layouts.len() >= 4, "functions lie elsewhere in each: {layouts:?}");
     assert!(stacks.len() >= 4, "and so does the stack: {stacks:?}");
     let refused = bench.run(&["gate", "--layouts", "8"]).expect(2);
     assert!(refused.stderr.contains("--against"), "{}", refused.stderr);
 }
 
-/// Stands in for Valgrind, where the CPU does not count: the program tells what was counted on standard error.
+/// Stands in for Valgrind, where the CPU does not count: the program tells what was counted on
+/// standard error.
 const VALGRIND: &str = r#"#!/bin/sh
 while :; do case $1 in --log-file=*) log=${1#*=};; --*) ;; *) break;; esac; shift; done
 "$@" 2> "$log"
@@ -67,18 +74,28 @@ fn added_instructions_are_a_regression_while_the_time_is_as_before() {
         git(&bench, &["add", "."]);
         git(&bench, &["commit", "--quiet", "-m", "before"]);
         of(after).write(&bench);
-        let result = bench.run(&[&JSON[..], &["--metric", "instructions"]].concat()).expect(code).json();
+        let result =
+            bench.run(&[&JSON[..], &["--metric", "instructions"]].concat()).expect(code).json();
         let rows = result["comparisons"].as_array().unwrap();
         assert_eq!((rows.len(), &rows[0]["verdict"]), (2, &Value::from("Unchanged")), "{result:#}");
         assert!(result["notes"].to_string().contains("instructions are counted of"), "{result:#}");
-        (rows[1]["verdict"].as_str().unwrap().to_owned(), rows[1]["reason"].as_str().unwrap().to_owned())
+        (
+            rows[1]["verdict"].as_str().unwrap().to_owned(),
+            rows[1]["reason"].as_str().unwrap().to_owned(),
+        )
     };
     let (verdict, reason) = gate(1000, 1030, 3);
     assert_eq!(verdict, "Regressed");
-    assert!(reason.contains("1030 after 1000") && reason.contains("its time is not worse"), "{reason}");
+    assert!(
+        reason.contains("1030 after 1000") && reason.contains("its time is not worse"),
+        "{reason}"
+    );
     let (verdict, reason) = gate(0, 1000, 4);
     assert_eq!(verdict, "Inconclusive");
-    assert!(reason.contains("of the baseline were not counted") && reason.contains("built before"), "{reason}");
+    assert!(
+        reason.contains("of the baseline were not counted") && reason.contains("built before"),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -115,12 +132,16 @@ fn the_policy_is_that_of_the_revision_and_what_is_judged_does_not_choose_it() {
     let note = |result: &Value| result["notes"].to_string();
     let result = bench.run(&JSON).expect(3).json();
     assert_eq!(verdicts(&result)[1], (TWO, "Regressed"), "{result:#}");
-    assert!(note(&result).contains("HEAD has no baselines/policy.toml: the built-in policy"), "{result:#}");
+    assert!(
+        note(&result).contains("HEAD has no baselines/policy.toml: the built-in policy"),
+        "{result:#}"
+    );
     let lenient = bench.run(&["gate", "--against", "HEAD~1", "--json"]).expect(0).json();
     assert!(note(&lenient).contains("that of HEAD~1 (baselines/policy.toml)"), "{lenient:#}");
     let outside = bench.cache.path().join("policy.toml");
     std::fs::copy(bench.path("baselines/policy.toml"), &outside).unwrap();
-    let named = bench.run(&[&JSON[..], &["--policy", outside.to_str().unwrap()]].concat()).expect(0).json();
+    let named =
+        bench.run(&[&JSON[..], &["--policy", outside.to_str().unwrap()]].concat()).expect(0).json();
     assert!(!note(&named).contains("the policy is that of"), "{named:#}");
 }
 
@@ -134,13 +155,21 @@ fn what_had_no_turn_within_the_budget_has_no_verdict_and_is_named() {
     Source { two: "3.0", cases, ..Source::of(FAST) }.write(&bench);
     let result = bench.run(&[&JSON[..], &["--budget", "1s"]].concat()).expect(4).json();
     let rows = result["comparisons"].as_array().unwrap();
-    let unmeasured: Vec<&Value> = rows.iter().filter(|row| row["reason_code"] == "not_measured").collect();
-    assert!(!unmeasured.is_empty() && unmeasured.iter().all(|row| row["verdict"] == "Inconclusive"), "{result:#}");
+    let unmeasured: Vec<&Value> =
+        rows.iter().filter(|row| row["reason_code"] == "not_measured").collect();
+    assert!(
+        !unmeasured.is_empty() && unmeasured.iter().all(|row| row["verdict"] == "Inconclusive"),
+        "{result:#}"
+    );
     assert!(unmeasured[0]["reason"].as_str().unwrap().contains("--budget"));
     // One runs on neither side; every other of the plan is there.
-    let ids: std::collections::BTreeSet<&str> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
+    let ids: std::collections::BTreeSet<&str> =
+        rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert!(ids.len() >= cases - 1, "{ids:?}");
-    assert_eq!((&result["new"], &result["missing"]), (&Value::Array(vec![]), &Value::Array(vec![])));
+    assert_eq!(
+        (&result["new"], &result["missing"]),
+        (&Value::Array(vec![]), &Value::Array(vec![]))
+    );
 }
 
 /// A package of the right name that does not build: it has no source.
@@ -163,8 +192,16 @@ fn the_same_source_is_decided_without_building() {
     git(&bench, &["commit", "--quiet", "-am", "second"]);
     bench.write("file", "one");
     bench.run(&["gate", "--against", "HEAD~1"]).expect(0);
-    let status = Command::new("git").args(["status", "--porcelain"]).current_dir(bench.dir.path()).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&status.stdout), " M file\n", "the user's own index is as it was");
+    let status = Command::new("git")
+        .args(["status", "--porcelain"])
+        .current_dir(bench.dir.path())
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&status.stdout),
+        " M file\n",
+        "the user's own index is as it was"
+    );
 }
 
 #[test]
@@ -189,14 +226,22 @@ fn this_program_is_not_judged_against_another_project() {
     git(&bench, &["rm", "--quiet", "--cached", "Cargo.toml"]);
     std::fs::remove_file(bench.path("Cargo.toml")).unwrap();
     let ended = bench.run(&["gate", "--against", "HEAD"]).expect(2);
-    assert!(ended.stderr.contains("no Cargo.toml") && ended.stderr.contains("--bench-format"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("no Cargo.toml") && ended.stderr.contains("--bench-format"),
+        "{}",
+        ended.stderr
+    );
     assert_eq!(worktrees(&bench), 1);
 }
 
 #[test]
 fn a_revision_that_is_not_there_is_exit_2() {
     let ended = without_source().run(&["gate", "--against", "nonexistent"]).expect(2);
-    assert!(ended.stderr.contains("nonexistent") && ended.stderr.contains("git log"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("nonexistent") && ended.stderr.contains("git log"),
+        "{}",
+        ended.stderr
+    );
     let ended = Bench::new().run(&["gate", "--against", "HEAD"]).expect(2);
     assert!(ended.stderr.contains("git repository"), "{}", ended.stderr);
 }

@@ -1,5 +1,5 @@
-//! `gate --against-history` by the real binary, on a store of made-up runs: what counts as history, what as a repeat,
-//! and how each verdict ends.
+//! `gate --against-history` by the real binary, on a store of made-up runs: what counts as history,
+//! what as a repeat, and how each verdict ends.
 
 use crate::common::{Bench, ProgramOutput, SMALL};
 use serde_json::{Value, json};
@@ -11,28 +11,40 @@ type Change<'a> = &'a dyn Fn(&mut Value);
 
 const SLOW: &str = "cpu_performance/tensor-ops/cpu:0/made-up-2";
 
-/// A bench, and a run that the program wrote there, from which the others are made. It is no longer stored.
+/// A bench, and a run that the program wrote there, from which the others are made. It is no longer
+/// stored.
 fn bench() -> (Bench, Value) {
     let bench = Bench::new();
-    bench.run(&[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add"][..], &SMALL].concat()).expect(0);
+    bench
+        .run(
+            &[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add"][..], &SMALL]
+                .concat(),
+        )
+        .expect(0);
     let file = &bench.run_files()[0];
     let run = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     std::fs::remove_file(file).unwrap();
     (bench, run)
 }
 
-/// The run of hour `hour`, in which every case wobbles by 1 % and made-up-2 takes `factor` times as long.
+/// The run of hour `hour`, in which every case wobbles by 1 % and made-up-2 takes `factor` times as
+/// long.
 fn made_up(run: &Value, hour: u32, factor: f64) -> Value {
     let mut made_up = run.clone();
     made_up["run_id"] = format!("hour-{hour:03}").into();
     made_up["started"] = format!("2026-03-{:02}T{:02}:00:00Z", 1 + hour / 24, hour % 24).into();
-    made_up["environment"]["git"] = json!({ "commit": format!("{hour:040x}"), "branch": "main", "dirty": false });
+    made_up["environment"]["git"] =
+        json!({ "commit": format!("{hour:040x}"), "branch": "main", "dirty": false });
     made_up["benchmarks"] = (0..CASES)
         .map(|index| {
             let mut case = run["benchmarks"][0].clone();
-            case["benchmark_id"] = format!("cpu_performance/tensor-ops/cpu:0/made-up-{index}").into();
-            let wobble = 1.0 + 0.01 * (f64::from((hour * 7 + index * 5) % 13) / 6.0 - 1.0) + 1e-6 * f64::from(hour);
-            let time = 1000.0 * f64::from(index + 1) * wobble * if index == 2 { factor } else { 1.0 };
+            case["benchmark_id"] =
+                format!("cpu_performance/tensor-ops/cpu:0/made-up-{index}").into();
+            let wobble = 1.0
+                + 0.01 * (f64::from((hour * 7 + index * 5) % 13) / 6.0 - 1.0)
+                + 1e-6 * f64::from(hour);
+            let time =
+                1000.0 * f64::from(index + 1) * wobble * if index == 2 { factor } else { 1.0 };
             // No two runs hold the same samples.
             let sample = |at: u32| time * (1.0 + f64::from(hour * 100 + at * 7 % 20) / 1e7);
             let times: Vec<f64> = (0..20).map(sample).collect();
@@ -44,7 +56,10 @@ fn made_up(run: &Value, hour: u32, factor: f64) -> Value {
 }
 
 fn store(bench: &Bench, run: &Value) {
-    bench.write_sealed(&format!("benchmark_results/runs/{}.json", run["run_id"].as_str().unwrap()), run);
+    bench.write_sealed(
+        &format!("benchmark_results/runs/{}.json", run["run_id"].as_str().unwrap()),
+        run,
+    );
 }
 
 /// A bench with this many runs, one an hour.
@@ -59,12 +74,19 @@ fn gate(bench: &Bench, code: i32) -> Value {
 }
 
 fn row<'a>(result: &'a Value, id: &str) -> &'a Value {
-    result["comparisons"].as_array().unwrap().iter().find(|row| row["id"] == id && row["metric"] == "time_ms").unwrap()
+    result["comparisons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["id"] == id && row["metric"] == "time_ms")
+        .unwrap()
 }
 
 fn regressed(result: &Value) -> Vec<&str> {
     let rows = result["comparisons"].as_array().unwrap().iter();
-    rows.filter(|row| row["verdict"] == "Regressed").map(|row| row["id"].as_str().unwrap()).collect()
+    rows.filter(|row| row["verdict"] == "Regressed")
+        .map(|row| row["id"].as_str().unwrap())
+        .collect()
 }
 
 #[test]
@@ -72,14 +94,22 @@ fn the_latest_run_is_judged_by_those_before_it() {
     let (bench, run) = with_history(60);
     store(&bench, &made_up(&run, 70, 1.0));
     let result = gate(&bench, 0);
-    assert_eq!((&result["verdict"], &result["current_run_id"]), (&"Unchanged".into(), &"hour-070".into()));
+    assert_eq!(
+        (&result["verdict"], &result["current_run_id"]),
+        (&"Unchanged".into(), &"hour-070".into())
+    );
     assert_eq!(result["baseline_run_id"], "hour-010..hour-059");
     store(&bench, &made_up(&run, 71, 1.25));
     let result = gate(&bench, 3);
     assert_eq!(regressed(&result), [SLOW]);
-    assert!(row(&result, SLOW)["reason"].as_str().unwrap().contains("slower than the 15 runs before"));
+    assert!(
+        row(&result, SLOW)["reason"].as_str().unwrap().contains("slower than the 15 runs before")
+    );
     // What came later does not judge an earlier run, and the number of runs is heeded.
-    let named = bench.run(&["gate", "--against-history", "20", "--current", "hour-070", "--json"]).expect(0).json();
+    let named = bench
+        .run(&["gate", "--against-history", "20", "--current", "hour-070", "--json"])
+        .expect(0)
+        .json();
     assert_eq!(named["baseline_run_id"], "hour-040..hour-059");
     let kept = bench.run(&["history", "--comparisons", "--json"]).expect(0).json();
     assert_eq!(kept["comparisons"].as_array().unwrap().len(), 3);
@@ -111,7 +141,8 @@ fn a_doubtful_run_asks_to_be_repeated_and_repeats_at_its_commit_decide() {
         run["environment"]["git"]["dirty"] = true.into();
         run["program"].take();
     };
-    let changes: [(u32, Change<'_>); 3] = [(43, &another_program), (44, &uncommitted), (60, &|_| {})];
+    let changes: [(u32, Change<'_>); 3] =
+        [(43, &another_program), (44, &uncommitted), (60, &|_| {})];
     for (hour, change) in changes {
         repeat(hour, 1.0, change);
         assert_eq!(gate(&bench, 0)["current_run_id"], format!("hour-{hour:03}"));
@@ -123,12 +154,27 @@ fn too_short_a_history_is_no_verdict() {
     let (bench, run) = with_history(14);
     store(&bench, &made_up(&run, 40, 1.0));
     let result = gate(&bench, 4);
-    assert!(row(&result, SLOW)["reason"].as_str().unwrap().starts_with("only 14 earlier runs of this machine"));
+    assert!(
+        row(&result, SLOW)["reason"]
+            .as_str()
+            .unwrap()
+            .starts_with("only 14 earlier runs of this machine")
+    );
     let (bench, run) = bench_with_one_run();
     let ended = bench.run(&["gate", "--against-history"]).expect(4);
-    assert!(ended.stdout.contains("NO VERDICT: no earlier run") && ended.stdout.contains(&run), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("NO VERDICT: no earlier run") && ended.stdout.contains(&run),
+        "{}",
+        ended.stdout
+    );
     assert_eq!(gate(&bench, 4)["verdict"], "Inconclusive");
-    assert!(Bench::new().run(&["gate", "--against-history"]).expect(4).stdout.contains("there is no run in"));
+    assert!(
+        Bench::new()
+            .run(&["gate", "--against-history"])
+            .expect(4)
+            .stdout
+            .contains("there is no run in")
+    );
 }
 
 /// A bench with nothing but one run, and its suite.
@@ -166,7 +212,10 @@ fn runs_of_other_machines_suites_and_software_are_no_history() {
         assert!(ended.stdout.contains("NO VERDICT: no earlier run"), "{}", ended.stdout);
         assert!(ended.stderr.contains(said), "{}", ended.stderr);
         if !said.is_empty() {
-            let across = bench.run(&["gate", "--against-history", "--across", "rocm", "--json"]).expect(3).json();
+            let across = bench
+                .run(&["gate", "--against-history", "--across", "rocm", "--json"])
+                .expect(3)
+                .json();
             assert_eq!(regressed(&across), [SLOW]);
         }
     }
@@ -189,7 +238,9 @@ fn an_accepted_regression_does_not_fail_again() {
     bench.run(&["baseline", "save", "--run", "hour-029"]).expect(0);
     store(&bench, &made_up(&run, 40, 1.3));
     gate(&bench, 3);
-    bench.run(&["baseline", "accept", SLOW, "--because", "a known cost", "--from", "hour-040"]).expect(0);
+    bench
+        .run(&["baseline", "accept", SLOW, "--because", "a known cost", "--from", "hour-040"])
+        .expect(0);
     store(&bench, &made_up(&run, 41, 1.3));
     assert_eq!(gate(&bench, 0)["verdict"], "Unchanged");
     store(&bench, &made_up(&run, 42, 1.7));
@@ -213,7 +264,8 @@ fn unreadable_runs_and_wrong_words_are_exit_2() {
     ] {
         bench.run(&[&["gate"], words].concat()).expect(2);
     }
-    // One earlier run that cannot be read is said, and is no history; what is judged must be readable.
+    // One earlier run that cannot be read is said, and is no history; what is judged must be
+    // readable.
     let broken = bench.write("benchmark_results/runs/hour-010.json", "{");
     let file = std::fs::File::options().write(true).open(&broken).unwrap();
     file.set_modified(std::time::UNIX_EPOCH).unwrap();

@@ -1,30 +1,47 @@
-//! The suite that compares backends, for real on whatever drivers are installed, lavapipe and PoCL among them.
+//! The suite that compares backends, for real on whatever drivers are installed, lavapipe and PoCL
+//! among them.
 
 use crate::common::backend::{covers, is_here, verified};
 use crate::common::{Bench, SMALL};
 
 #[test]
 fn one_hardware_through_every_backend_stands_in_one_table_and_one_chart() {
-    let here: Vec<&str> = ["vulkan", "opencl"].into_iter().filter(|backend| is_here(backend)).collect();
+    let here: Vec<&str> =
+        ["vulkan", "opencl"].into_iter().filter(|backend| is_here(backend)).collect();
     if here.is_empty() {
         return;
     }
     let bench = Bench::new();
-    let suite = ["run", "--suite", "hardware-acceleration", "--axis", "dtype=f32", "--axis", "size=1MiB", "--json"];
+    let suite = [
+        "run",
+        "--suite",
+        "hardware-acceleration",
+        "--axis",
+        "dtype=f32",
+        "--axis",
+        "size=1MiB",
+        "--json",
+    ];
     let run = bench.run(&[suite.as_slice(), SMALL.as_slice()].concat()).expect(0).json();
     let results = verified(&run);
     for backend in &here {
         let at = format!("/{backend}:");
-        let own: Vec<_> =
-            results.iter().filter(|one| one["benchmark_id"].as_str().unwrap().contains(&at)).cloned().collect();
+        let own: Vec<_> = results
+            .iter()
+            .filter(|one| one["benchmark_id"].as_str().unwrap().contains(&at))
+            .cloned()
+            .collect();
         covers(&own, &["compute-peak", "memory-bandwidth", "gemm", "tensor-ops"]);
     }
     let devices = run["devices"].as_array().unwrap();
-    let of = |backend: &str| devices.iter().filter(|one| one["device"].as_str().unwrap().starts_with(backend)).count();
+    let of = |backend: &str| {
+        devices.iter().filter(|one| one["device"].as_str().unwrap().starts_with(backend)).count()
+    };
     assert_eq!(of("cpu:"), 1);
     assert!(here.iter().all(|backend| of(backend) > 0), "{devices:?}");
     assert!(devices.iter().all(|one| one["name"].is_string() && one["device_type"].is_string()));
-    let mut drivers = devices.iter().filter(|one| !one["device"].as_str().unwrap().starts_with("cpu:"));
+    let mut drivers =
+        devices.iter().filter(|one| !one["device"].as_str().unwrap().starts_with("cpu:"));
     assert!(drivers.all(|one| one["driver"].is_string()), "drivers are told apart: {devices:?}");
     let on_cpu = devices.iter().filter(|one| one["device_type"] == "cpu").count();
     if on_cpu < 2 {
@@ -36,18 +53,21 @@ fn one_hardware_through_every_backend_stands_in_one_table_and_one_chart() {
     let markdown = bench.run(&["report", "--output", "-"]).expect(0).stdout;
     let (_, section) = markdown.split_once("## Backends compared").unwrap();
     for benchmark in ["compute-peak", "memory-bandwidth", "gemm", "tensor-ops", "convolution"] {
-        let row = section.lines().find(|line| line.starts_with(&format!("| {benchmark} "))).unwrap();
+        let row =
+            section.lines().find(|line| line.starts_with(&format!("| {benchmark} "))).unwrap();
         assert!(row.matches('\u{d7}').count() >= 2, "several backends have a figure: {row}");
     }
     bench.run(&["report", "--format", "svg", "--output", "charts"]).expect(0);
     let charts = std::fs::read_dir(bench.path("charts")).unwrap();
-    let names: Vec<String> = charts.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    let names: Vec<String> =
+        charts.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
     assert_eq!(names.iter().filter(|name| name.starts_with("backends-")).count(), 1, "{names:?}");
 }
 
 #[test]
 fn the_suite_takes_an_axis_for_those_that_have_it_and_refuses_one_that_none_has() {
-    let plan = ["run", "--suite", "hardware-acceleration", "--backend", "cpu", "--dry-run", "--json"];
+    let plan =
+        ["run", "--suite", "hardware-acceleration", "--backend", "cpu", "--dry-run", "--json"];
     let bench = Bench::new();
     let of = |axis: &str| bench.run(&[plan.as_slice(), &["--axis", axis]].concat());
     assert_eq!(of("shape=64x64x64").code, 2, "three sizes are no shape of a tensor operation");

@@ -1,13 +1,13 @@
-//! `baseline accept` and `baseline refresh` by the real binary. What is accepted rests on made-up times; what is
-//! refreshed is really measured, and only whether it was is looked at.
+//! `baseline accept` and `baseline refresh` by the real binary. What is accepted rests on made-up
+//! times; what is refreshed is really measured, and only whether it was is looked at.
 
 use crate::common::{Bench, ProgramOutput, SMALL};
 use serde_json::Value;
 
 const ID: &str = "cpu_performance/tensor-ops/cpu:0/made-up-2";
 
-/// A bench with a baseline of twelve cases, three replicates each, in a git repository of a person called Ada; and the
-/// run that the baseline was made of.
+/// A bench with a baseline of twelve cases, three replicates each, in a git repository of a person
+/// called Ada; and the run that the baseline was made of.
 fn with_baseline() -> (Bench, Value) {
     let bench = Bench::new().set("GIT_CONFIG_GLOBAL", "gitconfig");
     bench.write("gitconfig", "[user]\n\tname = Ada\n");
@@ -15,7 +15,8 @@ fn with_baseline() -> (Bench, Value) {
 }
 
 fn read(path: &std::path::Path) -> Value {
-    let mut document: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let mut document: Value =
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     document.as_object_mut().unwrap().shift_remove("checksum");
     document
 }
@@ -51,7 +52,12 @@ fn an_accepted_regression_does_not_fail_again_and_its_reason_is_kept() {
     let result = gate(&bench).expect(3).json();
     let verdict = |index: usize| {
         let id = format!("cpu_performance/tensor-ops/cpu:0/made-up-{index}");
-        let row = result["comparisons"].as_array().unwrap().iter().find(|row| row["id"] == id.as_str()).unwrap();
+        let row = result["comparisons"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["id"] == id.as_str())
+            .unwrap();
         row["verdict"].as_str().unwrap().to_owned()
     };
     assert_eq!([verdict(2), verdict(5), verdict(7)], ["Unchanged", "Regressed", "Improved"]);
@@ -70,14 +76,21 @@ fn an_accepted_regression_does_not_fail_again_and_its_reason_is_kept() {
     assert_eq!(own["samples"].as_array().unwrap().len(), 3, "every replicate of the run");
     assert_eq!(cases.len(), 12);
     let shown = bench.run(&["baseline", "show", "tensor-ops"]).expect(0).stdout;
-    assert!(shown.contains("Accepted regressions") && shown.contains("exact rounding costs a fifth"), "{shown}");
+    assert!(
+        shown.contains("Accepted regressions") && shown.contains("exact rounding costs a fifth"),
+        "{shown}"
+    );
 
     // A pattern takes what has regressed, and nothing else.
     accept(&bench, "*made-up-*", "the rest of it").expect(0);
     gate(&bench).expect(0);
     let baseline = self::baseline(&bench);
-    let ids: Vec<&str> =
-        baseline["accepted"].as_array().unwrap().iter().map(|each| each["id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = baseline["accepted"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|each| each["id"].as_str().unwrap())
+        .collect();
     assert_eq!(ids, [ID, "cpu_performance/tensor-ops/cpu:0/made-up-5"]);
 }
 
@@ -101,7 +114,8 @@ fn what_cannot_be_accepted_changes_nothing_and_says_why() {
         assert!(ended.stderr.contains(expected), "{expected}: {}", ended.stderr);
     }
     let from = |text: &str, code: i32, expected: &str| {
-        let ended = bench.run(&["baseline", "accept", ID, "--because", "why", "--from", text]).expect(code);
+        let ended =
+            bench.run(&["baseline", "accept", ID, "--because", "why", "--from", text]).expect(code);
         assert!(ended.stderr.contains(expected), "{expected}: {}", ended.stderr);
     };
     from("nowhere.json", 2, "nowhere.json");
@@ -114,7 +128,17 @@ fn what_cannot_be_accepted_changes_nothing_and_says_why() {
     vanished["benchmarks"].as_array_mut().unwrap().remove(2);
     bench.write_sealed("vanished.json", &vanished);
     from("vanished.json", 4, "has no verdict");
-    let other = ["baseline", "accept", ID, "--because", "why", "--from", "current.json", "--baseline", "other"];
+    let other = [
+        "baseline",
+        "accept",
+        ID,
+        "--because",
+        "why",
+        "--from",
+        "current.json",
+        "--baseline",
+        "other",
+    ];
     assert!(bench.run(&other).expect(2).stderr.contains("baseline list"));
     assert_eq!(baseline(&bench), before);
 }
@@ -122,7 +146,8 @@ fn what_cannot_be_accepted_changes_nothing_and_says_why() {
 /// A bench with a real baseline of one case, and its file.
 fn measured() -> (Bench, std::path::PathBuf) {
     let bench = Bench::new();
-    let arguments = ["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add", "--axis", "dtype=f32"];
+    let arguments =
+        ["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add", "--axis", "dtype=f32"];
     bench.run(&[&arguments[..], &SMALL[2..], &["--replicates", "2"]].concat()).expect(0);
     let saved = bench.run(&["baseline", "save"]).expect(0).stdout;
     let path = saved.lines().next().unwrap().rsplit_once(" as ").unwrap().1.to_owned();
@@ -138,19 +163,27 @@ fn a_refreshed_baseline_holds_the_same_cases_measured_as_often() {
     old["accepted"] = Value::Array(vec![accepted]);
     bench.write_sealed(path.to_str().unwrap(), &old);
     let ended = bench.run(&["baseline", "refresh"]).expect(0);
-    assert!(ended.stdout.contains("Comparison") && ended.stdout.contains("git diff"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("Comparison") && ended.stdout.contains("git diff"),
+        "{}",
+        ended.stdout
+    );
     let new = read(&path);
     assert_ne!(new["runs"][0]["run_id"], old["runs"][0]["run_id"]);
     let of = |baseline: &Value| {
         let run = &baseline["runs"][0];
         let cases = run["benchmarks"].as_array().unwrap().iter();
-        let cases: Vec<(Value, usize)> =
-            cases.map(|case| (case["benchmark_id"].clone(), case["samples"].as_array().unwrap().len())).collect();
+        let cases: Vec<(Value, usize)> = cases
+            .map(|case| (case["benchmark_id"].clone(), case["samples"].as_array().unwrap().len()))
+            .collect();
         (baseline["name"].clone(), run["suite"].clone(), run["profile"].clone(), cases)
     };
     assert_eq!(of(&new), of(&old));
     assert_eq!(of(&new).3[0].1, 2, "two replicates, as before");
-    assert_eq!(new["accepted"][0]["because"], "kept", "an entry in the words of before is still read");
+    assert_eq!(
+        new["accepted"][0]["because"], "kept",
+        "an entry in the words of before is still read"
+    );
     assert_eq!(bench.run_files().len(), 2, "the run itself is kept among the results");
 }
 
@@ -177,7 +210,11 @@ fn a_baseline_that_would_lose_a_case_is_only_replaced_by_force() {
     ]);
     bench.write_sealed(path.to_str().unwrap(), &old);
     let ended = bench.run(&["baseline", "refresh", "tensor-ops"]).expect(1);
-    for expected in ["no figures of cpu_performance/tensor-ops/cpu:0/broken: ", "cpu:0/f32: this program", "--force"] {
+    for expected in [
+        "no figures of cpu_performance/tensor-ops/cpu:0/broken: ",
+        "cpu:0/f32: this program",
+        "--force",
+    ] {
         assert!(ended.stderr.contains(expected), "{expected}: {}", ended.stderr);
     }
     assert_eq!(read(&path), old, "the baseline stays as it was");
@@ -199,16 +236,24 @@ fn what_cannot_be_refreshed_is_exit_2_with_the_cure() {
     let bench = Bench::new();
     assert!(bench.run(&["baseline", "refresh"]).expect(2).stderr.contains("baseline save"));
     let (bench, path) = measured();
-    assert!(bench.run(&["baseline", "refresh", "other"]).expect(2).stderr.contains("baseline list"));
+    assert!(
+        bench.run(&["baseline", "refresh", "other"]).expect(2).stderr.contains("baseline list")
+    );
     let whole = read(&path);
     let mut criterion = whole.clone();
     criterion["runs"][0]["profile"] = "criterion".into();
     bench.write_sealed(path.to_str().unwrap(), &criterion);
-    assert!(bench.run(&["baseline", "refresh"]).expect(2).stderr.contains("measured under `criterion`"));
+    assert!(
+        bench.run(&["baseline", "refresh"]).expect(2).stderr.contains("measured under `criterion`")
+    );
     let mut elsewhere = whole;
     elsewhere["environment"]["cpu"]["model"] = "Another Processor".into();
     elsewhere["fingerprint"]["hardware"]["cpu_model"] = "Another Processor".into();
     bench.write_sealed(path.to_str().unwrap(), &elsewhere);
     let ended = bench.run(&["baseline", "refresh", "tensor-ops"]).expect(2);
-    assert!(ended.stderr.contains("cpu_model") && ended.stderr.contains("refresh it there"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("cpu_model") && ended.stderr.contains("refresh it there"),
+        "{}",
+        ended.stderr
+    );
 }

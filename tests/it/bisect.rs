@@ -13,7 +13,8 @@ fn history(bench: &Bench, changes: &[(Change, &str)]) -> Vec<String> {
 /// `(commit, outcome, reason)` of each step, the commit by its place in `commits`.
 fn steps(document: &Value, commits: &[String]) -> Vec<(usize, String, String)> {
     let text = |step: &Value, name: &str| step[name].as_str().unwrap().to_owned();
-    let place = |step: &Value| commits.iter().position(|known| *known == text(step, "commit")).unwrap();
+    let place =
+        |step: &Value| commits.iter().position(|known| *known == text(step, "commit")).unwrap();
     let steps = document["steps"].as_array().unwrap().iter();
     steps.map(|step| (place(step), text(step, "outcome"), text(step, "reason"))).collect()
 }
@@ -40,7 +41,10 @@ fn the_first_slow_commit_is_found_and_nothing_is_measured_twice() {
     let arguments = ["bisect", &commits[0], "main", "--case", "cpu_performance/made-up/cpu:0/one"];
     let document = bench.run(&[&arguments[..], &["--json"]].concat()).expect(0).json();
     assert_eq!(document["format_version"], 3);
-    assert_eq!((&document["good"], &document["bad"]), (&commits[0].clone().into(), &commits[9].clone().into()));
+    assert_eq!(
+        (&document["good"], &document["bad"]),
+        (&commits[0].clone().into(), &commits[9].clone().into())
+    );
     let found = &document["first_bad"];
     assert_eq!(found["commit"], commits[6], "{document:#}");
     assert_eq!(found["subject"], "the\tculprit");
@@ -48,16 +52,23 @@ fn the_first_slow_commit_is_found_and_nothing_is_measured_twice() {
     assert!((found["change_percent"].as_f64().unwrap() - 20.0).abs() < 1.0, "{found}");
     assert!(found["confidence_interval"][0].as_f64().unwrap() > 15.0, "{found}");
     let steps = steps(&document, &commits);
-    let tried: Vec<(usize, &str)> = steps.iter().map(|(place, outcome, _)| (*place, outcome.as_str())).collect();
+    let tried: Vec<(usize, &str)> =
+        steps.iter().map(|(place, outcome, _)| (*place, outcome.as_str())).collect();
     assert_eq!(tried, [(9, "bad"), (4, "skipped"), (3, "good"), (6, "bad"), (5, "good")]);
-    for (step, reason) in
-        [(1, "does not build"), (2, "builds the same machine code as"), (4, "holds the same source as")]
-    {
+    for (step, reason) in [
+        (1, "does not build"),
+        (2, "builds the same machine code as"),
+        (4, "holds the same source as"),
+    ] {
         assert!(steps[step].2.contains(reason), "{:?}", steps[step]);
     }
     assert_eq!(document["skipped"], serde_json::json!([commits[4]]));
     assert_eq!(document["remaining"], serde_json::json!([]));
-    assert_eq!(git(&bench, &["status", "--porcelain"]), "M src/main.rs", "the user's own tree is as it was");
+    assert_eq!(
+        git(&bench, &["status", "--porcelain"]),
+        "M src/main.rs",
+        "the user's own tree is as it was"
+    );
 
     let nothing = bench.run(&["bisect", &commits[0], &commits[3], "--case", "one"]).expect(0);
     assert!(
@@ -99,21 +110,40 @@ fn cut_off_in_the_middle_it_can_begin_again_and_a_merge_is_one_commit() {
     commit(&bench, &Change::Docs, "docs");
     git(&bench, &["merge", "--quiet", "--no-ff", "-m", "bring in the slow branch", "side"]);
     let arguments = ["bisect", &fast, "HEAD", "--case", "two"];
-    let killed = bench.command(&arguments).env("DISTURB", "KILL").env("TMPDIR", bench.dir.path()).output().unwrap();
+    let killed = bench
+        .command(&arguments)
+        .env("DISTURB", "KILL")
+        .env("TMPDIR", bench.dir.path())
+        .output()
+        .unwrap();
     assert_eq!(killed.status.signal(), Some(9));
     let interrupted = bench.command(&arguments).env("DISTURB", "INT").output().unwrap();
     let said = String::from_utf8_lossy(&interrupted.stdout);
-    assert_eq!(interrupted.status.code(), Some(130), "{}", String::from_utf8_lossy(&interrupted.stderr));
+    assert_eq!(
+        interrupted.status.code(),
+        Some(130),
+        "{}",
+        String::from_utf8_lossy(&interrupted.stderr)
+    );
     assert!(said.contains("INTERRUPTED") && said.contains("  bring in the slow branch"), "{said}");
     let programs = || {
-        let of_repository = std::fs::read_dir(bench.cache.path().join("against")).unwrap().next().unwrap().unwrap();
+        let of_repository =
+            std::fs::read_dir(bench.cache.path().join("against")).unwrap().next().unwrap().unwrap();
         let entries = std::fs::read_dir(of_repository.path()).unwrap();
-        entries.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("programs-")).count()
+        entries
+            .filter(|entry| {
+                entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("programs-")
+            })
+            .count()
     };
     assert_eq!(programs(), 0, "those of the killed one went with the interrupted one's");
     let ended = bench.run(&arguments).expect(0);
     let merge = git(&bench, &["rev-parse", "HEAD"]);
-    assert!(ended.stdout.contains(&format!("FOUND: {merge}")), "of a merge, the merge: {}", ended.stdout);
+    assert!(
+        ended.stdout.contains(&format!("FOUND: {merge}")),
+        "of a merge, the merge: {}",
+        ended.stdout
+    );
     assert!(ended.stdout.contains("20 % slower"), "{}", ended.stdout);
     assert_eq!(git(&bench, &["worktree", "list", "--porcelain"]).matches("worktree ").count(), 2);
 }
@@ -136,8 +166,18 @@ fn wrong_words_are_exit_2_with_the_cure() {
         ("main", &commits[0], "one", "name the good one first"),
         ("branch", "main", "one", &commits[0][..10]),
         ("elsewhere", "main", "one", "no ancestor in common"),
-        (&commits[0], "main", "made-up", "fits 2 cases; name one of them:\n  cpu_performance/made-up/cpu:0/one"),
-        (&commits[0], "main", "cpu_performance/made-up/cpu:0/noe", "did you mean `cpu_performance/made-up/cpu:0/one`"),
+        (
+            &commits[0],
+            "main",
+            "made-up",
+            "fits 2 cases; name one of them:\n  cpu_performance/made-up/cpu:0/one",
+        ),
+        (
+            &commits[0],
+            "main",
+            "cpu_performance/made-up/cpu:0/noe",
+            "did you mean `cpu_performance/made-up/cpu:0/one`",
+        ),
     ] {
         let ended = bench.run(&["bisect", good, bad, "--case", case]).expect(2);
         assert!(ended.stderr.contains(expected), "{expected}: {}", ended.stderr);

@@ -1,4 +1,5 @@
-//! Pages as a browser shows them: the report and the dashboard, at a desk and on a phone, in light and in dark, to eyes and to ears.
+//! Pages as a browser shows them: the report and the dashboard, at a desk and on a phone, in light
+//! and in dark, to eyes and to ears.
 
 use crate::common::Bench;
 use crate::common::browser::{Browser, Reader};
@@ -7,7 +8,8 @@ use crate::common::made_up::{again, scale, with_baseline};
 use crate::serve::Server;
 
 /// A name that wants to run, to load and to leave its place.
-const HOSTILE: &str = "</td><img src=//example.invalid/x onerror=hacked=1><script>hacked=1</script>&lt;\u{202e}";
+const HOSTILE: &str =
+    "</td><img src=//example.invalid/x onerror=hacked=1><script>hacked=1</script>&lt;\u{202e}";
 
 /// A run with a regression, a failure, a skip, and hostile names of each kind, as a page.
 fn hostile_report(bench: &Bench, run: &serde_json::Value) -> std::path::PathBuf {
@@ -27,18 +29,25 @@ fn hostile_report(bench: &Bench, run: &serde_json::Value) -> std::path::PathBuf 
         case.as_object_mut().unwrap().shift_remove("statistics");
     }
     bench.write_sealed("worse.json", &worse);
-    bench.write("rusty-stack-bench.toml", &format!("[report]\ntitle = {}\n", serde_json::json!(HOSTILE)));
+    bench.write(
+        "rusty-stack-bench.toml",
+        &format!("[report]\ntitle = {}\n", serde_json::json!(HOSTILE)),
+    );
     bench.run(&["report", "worse.json", "--format", "html", "--output", "page.html"]).expect(0);
     bench.path("page.html")
 }
 
-/// None of `readers` meets a barrier or has to move the page sideways, nothing is complained of, and nothing is asked for elsewhere.
+/// None of `readers` meets a barrier or has to move the page sideways, nothing is complained of,
+/// and nothing is asked for elsewhere.
 fn check(browser: &Browser, own: &str, readers: &[Reader]) {
     for reader in readers {
         browser.read_as(*reader);
         assert_eq!(browser.barriers(), Vec::<String>::new(), "{reader:?} {own}");
         let width = browser.run("return document.documentElement.scrollWidth");
-        assert!(width.as_u64().unwrap() <= u64::from(reader.width), "{reader:?} {own}: {width} pixels wide");
+        assert!(
+            width.as_u64().unwrap() <= u64::from(reader.width),
+            "{reader:?} {own}: {width} pixels wide"
+        );
     }
     assert_eq!(browser.console(), Vec::<String>::new(), "{own}");
     for address in browser.requests() {
@@ -68,11 +77,14 @@ fn a_report_is_read_by_everybody_and_asks_nobody() {
     browser.read_as(Reader::DESK);
     assert_ne!(browser.text(colors), dark);
 
-    // A run of a real machine; each chart is so much to look through that the largest run takes as long as all else.
+    // A run of a real machine; each chart is so much to look through that the largest run takes as
+    // long as all else.
     let gallery = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/gallery/cpu-before.json");
     bench.run(&["report", gallery, "--format", "html", "--output", "real.html"]).expect(0);
     browser.open_file(&bench.path("real.html"));
-    assert!(browser.run("return document.querySelectorAll('figure svg').length").as_u64().unwrap() > 2);
+    assert!(
+        browser.run("return document.querySelectorAll('figure svg').length").as_u64().unwrap() > 2
+    );
     check(&browser, "file://", &[Reader::DESK, Reader::PHONE]);
     bench.run(&["chart", "gauge", gallery, "--format", "html", "--output", "chart.html"]).expect(0);
     browser.open_file(&bench.path("chart.html"));
@@ -107,17 +119,23 @@ fn the_dashboard_is_read_by_everybody_and_asks_nobody_else() {
     // A filter shows more rows; what was hidden was counted.
     open("compare?from=20990101&to=20990106");
     check(&browser, &own, &[Reader::PHONE, Reader::DESK]);
-    let rows = || browser.run("return document.querySelectorAll('#rows tbody tr').length").as_u64().unwrap();
+    let rows = || {
+        browser.run("return document.querySelectorAll('#rows tbody tr').length").as_u64().unwrap()
+    };
     let (changed, said) = (rows(), browser.text("return document.querySelector('main').innerText"));
     assert!(said.contains("REGRESSED") && said.contains("more outside this filter"), "{said}");
-    browser.run("[...document.querySelectorAll('a')].find(link => link.textContent.startsWith('every row')).click()");
+    browser.run(
+        "[...document.querySelectorAll('a')].find(link => \
+                 link.textContent.startsWith('every row')).click()",
+    );
     browser.wait_until("location.search.includes('show=all')");
     assert!(rows() > changed && changed > 0, "{changed} rows, then {}", rows());
 
     // By keys alone: the chart says its figures, and shows fewer runs.
     open("case?id=cpu_performance/tensor-ops/cpu:0/made-up-2");
     check(&browser, &own, &[Reader::PHONE, Reader::DESK]);
-    let has_png = "return [...document.querySelectorAll('.files a')].some(link => link.textContent === 'PNG')";
+    let has_png = "return [...document.querySelectorAll('.files a')].some(link => link.textContent \
+                   === 'PNG')";
     assert_eq!(browser.run(has_png), cfg!(feature = "png"));
     // The page makes one itself where the server cannot.
     browser.run(

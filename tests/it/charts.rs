@@ -10,7 +10,15 @@ fn of_gallery(name: &str) -> String {
 #[test]
 fn the_program_draws_what_the_gallery_shows() {
     let bench = Bench::new();
-    let drawn = bench.run(&["chart", "speedup", &of_gallery("cpu.json"), "--benchmark", "precision", "--width", "84"]);
+    let drawn = bench.run(&[
+        "chart",
+        "speedup",
+        &of_gallery("cpu.json"),
+        "--benchmark",
+        "precision",
+        "--width",
+        "84",
+    ]);
     let gallery = std::fs::read_to_string(of_gallery("../gallery.md")).unwrap();
     let drawn = drawn.expect(0).stdout;
     assert!(drawn.contains("1.00x") && gallery.contains(drawn.trim_end()), "{drawn}");
@@ -23,13 +31,15 @@ fn one_chart_as_png_is_a_file_and_several_are_a_directory() {
     let run = of_gallery("frameworks.json");
     let words = ["chart", "stacked-bar", &run, "--format", "png"];
     let one = [&words[..], &["--metric", "time_ms", "--output"]].concat();
-    let is_png = |name: &str| std::fs::read(bench.path(name)).unwrap().starts_with(b"\x89PNG\r\n\x1a\n");
+    let is_png =
+        |name: &str| std::fs::read(bench.path(name)).unwrap().starts_with(b"\x89PNG\r\n\x1a\n");
     bench.run(&[&one[..], &["step.png"]].concat()).expect(2);
     bench.run(&[&words[..], &["--output", "charts"]].concat()).expect(0);
     for file in std::fs::read_dir(bench.path("charts")).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();
         assert!(
-            std::path::Path::new(&name).extension() == Some("png".as_ref()) && is_png(&format!("charts/{name}")),
+            std::path::Path::new(&name).extension() == Some("png".as_ref())
+                && is_png(&format!("charts/{name}")),
             "{name}"
         );
     }
@@ -43,8 +53,14 @@ fn one_chart_as_png_is_a_file_and_several_are_a_directory() {
 #[test]
 fn a_build_without_png_names_the_feature_and_what_it_has() {
     let run = of_gallery("frameworks.json");
-    let ended = Bench::new().run(&["chart", "memory-timeline", &run, "--format", "png", "--output", "x.png"]).expect(2);
-    assert!(ended.stderr.contains("--features png") && ended.stderr.contains("--format svg"), "{}", ended.stderr);
+    let ended = Bench::new()
+        .run(&["chart", "memory-timeline", &run, "--format", "png", "--output", "x.png"])
+        .expect(2);
+    assert!(
+        ended.stderr.contains("--features png") && ended.stderr.contains("--format svg"),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]
@@ -63,7 +79,11 @@ fn what_cannot_be_drawn_says_what_would_give_it() {
     }
     bench.write("rusty-stack-bench.toml", "[charts]\ntheme = \"drak\"\n");
     let listed = bench.run(&["chart"]).expect(2);
-    assert!(listed.stderr.contains("high-contrast"), "a list with wrong settings too: {}", listed.stderr);
+    assert!(
+        listed.stderr.contains("high-contrast"),
+        "a list with wrong settings too: {}",
+        listed.stderr
+    );
 }
 
 #[test]
@@ -72,7 +92,8 @@ fn hostile_names_stay_text_in_every_form() {
     let csv = "timestamp,value,id\n1,5,<script>alert(1)</script>\u{1b}[2J\n2,6,<script>alert(1)</script>\u{1b}[2J\n";
     std::fs::write(bench.path("x.csv"), csv).unwrap();
     for format in ["text", "svg", "html"] {
-        let drawn = bench.run(&["chart", "trend", "--input", "x.csv", "--format", format]).expect(0).stdout;
+        let drawn =
+            bench.run(&["chart", "trend", "--input", "x.csv", "--format", format]).expect(0).stdout;
         assert!(!drawn.contains('\u{1b}') && drawn.contains("script"), "{drawn}");
         assert!(format == "text" || !drawn.contains("<script"), "{drawn}");
     }
@@ -104,7 +125,8 @@ fn field_of(benchmark: &str, axis: &str) -> &'static str {
     }
 }
 
-/// Two cases of one benchmark that differ in nothing that tells lines apart would be points of one line at one place.
+/// Two cases of one benchmark that differ in nothing that tells lines apart would be points of one
+/// line at one place.
 #[test]
 fn no_two_cases_of_a_grid_are_one_point_of_one_line() {
     let gpu = |device: &str| rsb_device::DeviceInfo {
@@ -116,21 +138,29 @@ fn no_two_cases_of_a_grid_are_one_point_of_one_line() {
     };
     for device in [rsb_device::host_cpu::read(), gpu("rocm:0"), gpu("cuda:0"), gpu("vulkan:0")] {
         for benchmark in rsb_workloads::all() {
-            let cases = rsb_workloads::cases(*benchmark, &device, rsb_workloads::Breadth::Standard, &[]).unwrap();
+            let cases =
+                rsb_workloads::cases(*benchmark, &device, rsb_workloads::Breadth::Standard, &[])
+                    .unwrap();
             let mut seen = std::collections::BTreeMap::new();
             for case in cases.into_iter().map(|case| case.unwrap_or_else(|(case, _)| case)) {
                 let is_told = |axis: &str| {
                     let fields = field_of(benchmark.name(), axis);
                     let told = |field| {
-                        rsb_report::charts::LINE_KEYS.contains(&field) || rsb_report::charts::LINE_AXES.contains(&field)
+                        rsb_report::charts::LINE_KEYS.contains(&field)
+                            || rsb_report::charts::LINE_AXES.contains(&field)
                     };
                     !fields.is_empty() && fields.split(", ").all(told)
                 };
                 let axes = benchmark.axes().iter().filter(|axis| is_told(axis.name));
-                let place: Vec<_> =
-                    axes.map(|axis| (axis.name, case.params.text(axis.name).map(str::to_owned))).collect();
+                let place: Vec<_> = axes
+                    .map(|axis| (axis.name, case.params.text(axis.name).map(str::to_owned)))
+                    .collect();
                 if let Some(other) = seen.insert(place, case.id.clone()) {
-                    panic!("{} and {other} are one point: what tells them apart is missing in LINE_KEYS", case.id);
+                    panic!(
+                        "{} and {other} are one point: what tells them apart is missing in \
+                         LINE_KEYS",
+                        case.id
+                    );
                 }
             }
         }

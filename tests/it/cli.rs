@@ -36,9 +36,9 @@ fn a_run_is_stored_and_found_again() {
     let csv = bench.run(&["export"]).expect(0).stdout;
     assert!(csv.lines().any(|line| line.contains("gflops")), "{csv}");
     bench.run(&["report"]).expect(0);
-    let reports = std::fs::read_dir(bench.path("benchmark_results"))
-        .unwrap()
-        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("benchmark_report_"));
+    let reports = std::fs::read_dir(bench.path("benchmark_results")).unwrap().filter(|entry| {
+        entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("benchmark_report_")
+    });
     assert_eq!(reports.count(), 1);
     assert!(bench.path("benchmark_results/logs").read_dir().unwrap().count() == 1);
 }
@@ -109,7 +109,8 @@ fn settings_come_from_the_file_then_the_environment_then_flags() {
 #[test]
 fn what_cannot_run_here_is_skipped_with_the_reason_and_exit_5() {
     let bench = Bench::new();
-    let ended = bench.run(&["run", "--suite", "gpu-performance", "--backend", "rocm", "--json"]).expect(5);
+    let ended =
+        bench.run(&["run", "--suite", "gpu-performance", "--backend", "rocm", "--json"]).expect(5);
     let document = ended.json();
     let cases = document["benchmarks"].as_array().unwrap();
     assert!(!cases.is_empty());
@@ -120,8 +121,9 @@ fn what_cannot_run_here_is_skipped_with_the_reason_and_exit_5() {
         }
     }
     // vLLM may have an environment of its own in the directory of the user's data.
-    let without_python =
-        bench.set("MLSTACK_BENCHMARK_PYTHON", "/nonexistent/python").set("XDG_DATA_HOME", "/nonexistent/data");
+    let without_python = bench
+        .set("MLSTACK_BENCHMARK_PYTHON", "/nonexistent/python")
+        .set("XDG_DATA_HOME", "/nonexistent/data");
     without_python.run(&["run", "--suite", "component"]).expect(5);
 }
 
@@ -129,7 +131,14 @@ fn what_cannot_run_here_is_skipped_with_the_reason_and_exit_5() {
 fn a_size_that_does_not_fit_is_skipped_not_tried() {
     let bench = Bench::new();
     let ended = bench
-        .run(&small(&["memory-bandwidth", "--axis", "size=4096GiB", "--axis", "operation=copy", "--json"]))
+        .run(&small(&[
+            "memory-bandwidth",
+            "--axis",
+            "size=4096GiB",
+            "--axis",
+            "operation=copy",
+            "--json",
+        ]))
         .expect(5);
     let case = &ended.json()["benchmarks"][0];
     assert_eq!(case["outcome"], "skipped");
@@ -139,12 +148,25 @@ fn a_size_that_does_not_fit_is_skipped_not_tried() {
 #[test]
 fn a_case_over_its_time_limit_fails_and_the_rest_goes_on() {
     let bench = Bench::new();
-    let arguments =
-        ["run", "gemm", "--axis", "shape=16x16x16,9000x9000x9000", "--axis", "dtype=f64", "--timeout", "3", "--json"];
+    let arguments = [
+        "run",
+        "gemm",
+        "--axis",
+        "shape=16x16x16,9000x9000x9000",
+        "--axis",
+        "dtype=f64",
+        "--timeout",
+        "3",
+        "--json",
+    ];
     let document = bench.run(&small(&arguments)).expect(1).json();
     let outcome = |size: &str| {
         let cases = document["benchmarks"].as_array().unwrap();
-        cases.iter().find(|case| case["benchmark_id"].as_str().unwrap().contains(size)).unwrap().clone()
+        cases
+            .iter()
+            .find(|case| case["benchmark_id"].as_str().unwrap().contains(size))
+            .unwrap()
+            .clone()
     };
     assert_eq!(outcome("16x16x16")["outcome"], "measured");
     let slow = outcome("9000x9000x9000");
@@ -161,7 +183,9 @@ fn help_names_every_benchmark_and_the_exit_codes() {
     }
     assert!(help.contains("3 regression"));
     for shell in ["bash", "zsh", "fish"] {
-        assert!(Bench::new().run(&["completions", shell]).expect(0).stdout.contains("memory-bandwidth"));
+        assert!(
+            Bench::new().run(&["completions", shell]).expect(0).stdout.contains("memory-bandwidth")
+        );
     }
     assert!(Bench::new().run(&["man"]).expect(0).stdout.contains(".TH"));
 }
@@ -178,19 +202,34 @@ fn list_names_what_each_backend_lacks() {
     let document = Bench::new().run(&["list", "--json"]).expect(0).json();
     let rows = document["benchmarks"].as_array().unwrap();
     for backend in ["rocm", "cuda", "vulkan", "opencl", "oneapi"] {
-        let row = rows.iter().find(|row| row["backend"] == backend && row["benchmark"] == "gemm").unwrap();
+        let row = rows
+            .iter()
+            .find(|row| row["backend"] == backend && row["benchmark"] == "gemm")
+            .unwrap();
         assert!(row["runnable"].is_boolean());
         if row["runnable"] == false {
             assert!(row["what"].is_string() && row["why"].is_string() && row["cure"].is_string());
         }
     }
-    assert!(rows.iter().any(|row| row["backend"] == "cpu" && row["benchmark"] == "gemm" && row["runnable"] == true));
+    assert!(rows.iter().any(|row| row["backend"] == "cpu"
+        && row["benchmark"] == "gemm"
+        && row["runnable"] == true));
 }
 
 #[test]
 fn probe_is_one_document_with_the_promised_keys() {
     let document = Bench::new().run(&["probe", "--json"]).expect(0).json();
-    for key in ["format_version", "os", "kernel", "cpu", "memory_gb", "gpus", "rocm", "python", "frameworks"] {
+    for key in [
+        "format_version",
+        "os",
+        "kernel",
+        "cpu",
+        "memory_gb",
+        "gpus",
+        "rocm",
+        "python",
+        "frameworks",
+    ] {
         assert!(document.get(key).is_some(), "{key}");
     }
     assert!(document["memory_gb"].as_f64().unwrap() > 0.1);
@@ -199,10 +238,12 @@ fn probe_is_one_document_with_the_promised_keys() {
 #[test]
 fn a_trend_of_a_file_follows_what_is_asked_for() {
     let bench = Bench::new();
-    let rows = "timestamp,value,id\n1700000000,1.0,gemm a\n1700086400,1.1,gemm a\n1700000000,2.0,copy b\n";
+    let rows =
+        "timestamp,value,id\n1700000000,1.0,gemm a\n1700086400,1.1,gemm a\n1700000000,2.0,copy b\n";
     bench.write("series.csv", rows);
     let series = |more: &[&str]| {
-        let ended = bench.run(&[&["trend", "--input", "series.csv", "--json"], more].concat()).expect(0);
+        let ended =
+            bench.run(&[&["trend", "--input", "series.csv", "--json"], more].concat()).expect(0);
         ended.json()["series"].as_array().unwrap().len()
     };
     assert_eq!((series(&[]), series(&["--case", "gemm"]), series(&["--case", "g*a"])), (2, 1, 1));
@@ -214,7 +255,8 @@ fn a_trend_of_a_file_follows_what_is_asked_for() {
     bench.write("empty.csv", "timestamp,value\n");
     let empty = bench.run(&["trend", "--input", "empty.csv"]).expect(2);
     assert!(empty.stderr.contains("empty.csv"), "{}", empty.stderr);
-    let seconds: Vec<String> = (0..9).map(|second| format!("17000000{second:02},{}", 10 + second)).collect();
+    let seconds: Vec<String> =
+        (0..9).map(|second| format!("17000000{second:02},{}", 10 + second)).collect();
     bench.write("short.csv", &format!("timestamp,value\n{}\n", seconds.join("\n")));
     let page = bench.run(&["trend", "--input", "short.csv"]).expect(0).stdout;
     assert!(page.contains("increasing") && page.contains("less than a day"), "{page}");
@@ -229,7 +271,10 @@ fn a_directory_of_baselines_that_cannot_be_written_is_named_by_its_own_flag() {
     assert!(ended.stderr.contains("--baselines-dir"), "{}", ended.stderr);
     bench.run(&["baseline", "save"]).expect(0);
     let listed = bench.run(&["baseline", "list", "--json"]).expect(0).json();
-    assert_eq!((&listed["baselines"][0]["cases"], &listed["baselines"][0]["replicates"]), (&1.into(), &1.into()));
+    assert_eq!(
+        (&listed["baselines"][0]["cases"], &listed["baselines"][0]["replicates"]),
+        (&1.into(), &1.into())
+    );
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! A committed baseline on a fresh checkout, where nobody kept the program that made it: the revision is built. And the
-//! baseline of a pull request, which is that of the merge base.
+//! A committed baseline on a fresh checkout, where nobody kept the program that made it: the
+//! revision is built. And the baseline of a pull request, which is that of the merge base.
 //!
-//! The revision's program is a small one that starts the real one, so that the figures are real and the build takes a second.
+//! The revision's program is a small one that starts the real one, so that the figures are real and
+//! the build takes a second.
 
 use std::process::Command;
 
@@ -17,7 +18,8 @@ fn write_program(bench: &Bench, mark: &str) {
     bench.write(
         "src/main.rs",
         &format!(
-            "// {mark}\nuse std::os::unix::process::CommandExt;\nfn main() {{ let words = std::env::args_os().skip(1); \
+            "// {mark}\nuse std::os::unix::process::CommandExt;\nfn main() \
+             {{ let words = std::env::args_os().skip(1); \
              panic!(\"{{}}\", std::process::Command::new({real:?}).args(words).exec()) }}\n"
         ),
     );
@@ -36,13 +38,14 @@ fn with_cache_outside(bench: Bench) -> (Bench, tempfile::TempDir) {
     (bench.set("RSB_CACHE_DIR", &path), cache)
 }
 
-/// A repository of this program with a committed baseline, from a revision that is no longer the last one; that revision,
-/// and the baseline's file. Nothing is kept, as on a fresh checkout.
+/// A repository of this program with a committed baseline, from a revision that is no longer the
+/// last one; that revision, and the baseline's file. Nothing is kept, as on a fresh checkout.
 fn fresh_checkout() -> (Bench, String, String) {
     let bench = repository();
     bench.write(
         "baselines/policy.toml",
-        "threshold_percent = 100.0\n[[target]]\nid = \"*/sum/*\"\nmetric = \"throughput_gb_s\"\nabove = 0.001\n",
+        "threshold_percent = 100.0\n[[target]]\nid = \"*/sum/*\"\nmetric = \
+         \"throughput_gb_s\"\nabove = 0.001\n",
     );
     bench.write(".gitignore", "target\ncache\nclone\nbenchmark_results\n");
     write_program(&bench, "one");
@@ -60,16 +63,28 @@ fn where_no_program_was_kept_the_revision_is_built_once_and_decides() {
     let gated = bench.run(&GATE).expect(0);
     assert!(gated.stderr.contains("building"), "{}", gated.stderr);
     let result = gated.json();
-    for row in result["comparisons"].as_array().unwrap().iter().filter(|row| row["metric"] == "time_ms") {
-        assert!(row["reason"].as_str().unwrap().contains("the machine changed, not the code"), "{row:#}");
+    for row in
+        result["comparisons"].as_array().unwrap().iter().filter(|row| row["metric"] == "time_ms")
+    {
+        assert!(
+            row["reason"].as_str().unwrap().contains("the machine changed, not the code"),
+            "{row:#}"
+        );
     }
     let notes = result["notes"].to_string();
     assert!(!notes.contains("names what is not here"), "{notes}");
-    assert!(notes.contains(&format!("the revision {} that made it, built here on", &revision[..12])), "{notes}");
+    assert!(
+        notes.contains(&format!("the revision {} that made it, built here on", &revision[..12])),
+        "{notes}"
+    );
     // Once more about another run: what was built is kept.
     bench.run(&MEASURE).expect(0);
     let again = bench.run(&GATE).expect(0);
-    assert!(again.stderr.contains("interleaved") && !again.stderr.contains("building"), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("interleaved") && !again.stderr.contains("building"),
+        "{}",
+        again.stderr
+    );
 }
 
 #[test]
@@ -77,7 +92,8 @@ fn only_a_baseline_of_this_machine_is_one_of_here() {
     let (bench, _, file) = fresh_checkout();
     bench.run(&["baseline", "show", "--here", "tensor-ops"]).expect(0);
     std::fs::create_dir(bench.path("baselines/another-machine")).unwrap();
-    std::fs::rename(bench.path(&file), bench.path("baselines/another-machine/tensor-ops.json")).unwrap();
+    std::fs::rename(bench.path(&file), bench.path("baselines/another-machine/tensor-ops.json"))
+        .unwrap();
     bench.run(&["baseline", "show", "tensor-ops"]);
     let shown = bench.run(&["baseline", "show", "--here", "tensor-ops"]).expect(4);
     assert!(shown.stderr.contains("was saved for this machine"), "{}", shown.stderr);
@@ -87,10 +103,17 @@ fn only_a_baseline_of_this_machine_is_one_of_here() {
 fn cargo_s_settings_of_the_tree_do_not_count_for_the_revision() {
     let (bench, ..) = fresh_checkout();
     let (bench, _cache) = with_cache_outside(bench);
-    bench.write(".cargo/config.toml", "[build]\nrustflags = [\"--cfg=made_slow\", \"--no-such-flag\"]\n");
+    bench.write(
+        ".cargo/config.toml",
+        "[build]\nrustflags = [\"--cfg=made_slow\", \"--no-such-flag\"]\n",
+    );
     bench.run(&MEASURE).expect(0);
     let gated = bench.run(&GATE).expect(0);
-    assert!(gated.stderr.contains("building") && gated.stderr.contains("interleaved"), "{}", gated.stderr);
+    assert!(
+        gated.stderr.contains("building") && gated.stderr.contains("interleaved"),
+        "{}",
+        gated.stderr
+    );
 }
 
 #[cfg(feature = "fault-injection")]
@@ -107,7 +130,11 @@ fn what_the_code_did_is_named_alone_against_the_revision() {
 
 /// What the result says of why nothing but the record was judged by.
 fn record_alone(result: &Value) -> String {
-    let notes = result["notes"].as_array().unwrap().iter().map(|note| note["text"].as_str().unwrap().to_owned());
+    let notes = result["notes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|note| note["text"].as_str().unwrap().to_owned());
     notes.filter(|text| text.contains("only by the stored baseline")).collect::<Vec<_>>().join("\n")
 }
 
@@ -160,13 +187,19 @@ fn a_baseline_of_a_changed_tree_or_of_several_commits_records_no_revision() {
     bench.run(&MEASURE).expect(0);
     bench.run(&["baseline", "save"]).expect(0);
     assert_eq!(commit(), Value::from(one));
-    let first = bench.run(&["history", "--json"]).expect(0).json()["runs"][0]["run_id"].as_str().unwrap().to_owned();
+    let first = bench.run(&["history", "--json"]).expect(0).json()["runs"][0]["run_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     std::fs::remove_dir_all(bench.path("baselines")).unwrap();
     std::fs::remove_dir_all(bench.cache.path().join("programs")).unwrap();
     write_program(&bench, "two");
     commit_all(&bench, "two");
     bench.run(&MEASURE).expect(0);
-    let second = bench.run(&["history", "--json"]).expect(0).json()["runs"][0]["run_id"].as_str().unwrap().to_owned();
+    let second = bench.run(&["history", "--json"]).expect(0).json()["runs"][0]["run_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     bench.run(&["baseline", "save", "--run", &first, "--run", &second]).expect(0);
     assert_eq!(commit(), Value::Null, "two commits");
 }
@@ -175,9 +208,11 @@ fn a_baseline_of_a_changed_tree_or_of_several_commits_records_no_revision() {
 fn a_pull_request_is_judged_by_the_baseline_and_the_policy_of_its_merge_base() {
     let (bench, _, file) = fresh_checkout();
     git(&bench, &["checkout", "--quiet", "-b", "change"]);
-    // The change brings a judge of its own: no threshold to speak of, and a baseline that is easy to meet.
+    // The change brings a judge of its own: no threshold to speak of, and a baseline that is easy
+    // to meet.
     bench.write("baselines/policy.toml", "threshold_percent = 1e6\n");
-    let mut baseline: Value = serde_json::from_str(&std::fs::read_to_string(bench.path(&file)).unwrap()).unwrap();
+    let mut baseline: Value =
+        serde_json::from_str(&std::fs::read_to_string(bench.path(&file)).unwrap()).unwrap();
     for case in baseline["runs"][0]["benchmarks"].as_array_mut().unwrap() {
         for replicate in case["samples"].as_array_mut().unwrap() {
             for time in replicate["times_ns"].as_array_mut().unwrap() {
@@ -192,7 +227,11 @@ fn a_pull_request_is_judged_by_the_baseline_and_the_policy_of_its_merge_base() {
     bench.run(&stored).expect(0);
     let gated = bench.run(&[&stored[..], &["--base", "main"]].concat()).expect(3);
     assert_eq!(regressed(&gated.json()).len(), 3);
-    assert!(gated.json()["notes"].to_string().contains("the policy is that of"), "{}", gated.stdout);
+    assert!(
+        gated.json()["notes"].to_string().contains("the policy is that of"),
+        "{}",
+        gated.stdout
+    );
     let in_pairs = bench.run(&[&GATE[..], &["--base", "main"]].concat()).expect(0);
     assert!(in_pairs.stdout.contains("the machine changed, not the code"), "{}", in_pairs.stdout);
     // Asked again, it agrees with itself: the files of the merge base are as old as it.
@@ -203,11 +242,15 @@ fn a_pull_request_is_judged_by_the_baseline_and_the_policy_of_its_merge_base() {
     assert!(!by_the_tree.stderr.contains("that verdict stands"), "{}", by_the_tree.stderr);
     // However the directory is spelled, it is that of the merge base, and so is the policy in it.
     let whole = bench.path("baselines").display().to_string();
-    let spelled = bench.run(&[&stored[..], &["--base", "main", "--baselines-dir", &whole]].concat()).expect(3);
+    let spelled = bench
+        .run(&[&stored[..], &["--base", "main", "--baselines-dir", &whole]].concat())
+        .expect(3);
     assert_eq!(regressed(&spelled.json()).len(), 3);
     let elsewhere = tempfile::tempdir().unwrap();
     let elsewhere = elsewhere.path().display().to_string();
-    let outside = bench.run(&[&stored[..], &["--base", "main", "--baselines-dir", &elsewhere]].concat()).expect(2);
+    let outside = bench
+        .run(&[&stored[..], &["--base", "main", "--baselines-dir", &elsewhere]].concat())
+        .expect(2);
     assert!(outside.stderr.contains("outside this repository"), "{}", outside.stderr);
     // A change that says that its baselines are elsewhere is not asked.
     bench.write("rusty-stack-bench.toml", "[run]\nbaselines_dir = \"nowhere\"\n");
@@ -228,7 +271,8 @@ fn a_revision_that_is_no_ancestor_or_was_not_fetched_is_no_verdict_and_names_the
     let mut command: Command =
         bench.command(&[&GATE[..], &["--base", "origin/main", "--results-dir", &results]].concat());
     let output = command.current_dir(bench.path("clone")).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{text}");
     assert!(text.contains(&revision[..12]) && text.contains("`git fetch --unshallow`"), "{text}");
     // The branch is written anew from a commit beside the one that made the baseline.

@@ -15,7 +15,17 @@ fn the_power_of_cpus_is_read_beside_every_case_where_they_tell_it() {
     bench.write(&format!("{COUNTER}/max_energy_range_uj"), "262143328850\n");
     bench.write(&format!("{COUNTER}/energy_uj"), "1000000\n");
     let root = bench.path("sys").display().to_string();
-    let gemm = ["gemm", "--axis", "shape=512x512x512", "--axis", "dtype=f32", "--backend", "cpu", "--replicates", "1"];
+    let gemm = [
+        "gemm",
+        "--axis",
+        "shape=512x512x512",
+        "--axis",
+        "dtype=f32",
+        "--backend",
+        "cpu",
+        "--replicates",
+        "1",
+    ];
     let words = [&gemm[..], &["--runs", "10", "--json"]].concat();
     let unread = bench.run(&words).expect(0).json();
     let bench = bench.set("RSB_SYSFS_ROOT", &root);
@@ -26,7 +36,8 @@ fn the_power_of_cpus_is_read_beside_every_case_where_they_tell_it() {
                 let energy_uj = 1e6 + begun.elapsed().as_secs_f64() * WATTS * 1e6;
                 // As the kernel does it: no reader sees half of a figure.
                 bench.write("half", &format!("{energy_uj:.0}\n"));
-                std::fs::rename(bench.path("half"), bench.path(&format!("{COUNTER}/energy_uj"))).unwrap();
+                std::fs::rename(bench.path("half"), bench.path(&format!("{COUNTER}/energy_uj")))
+                    .unwrap();
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
@@ -34,9 +45,11 @@ fn the_power_of_cpus_is_read_beside_every_case_where_they_tell_it() {
         is_done.store(true, Ordering::Relaxed);
         ended.expect(0).json()
     });
-    let watts =
-        document["benchmarks"][0]["results"][0]["cpu_power_w"].as_f64().unwrap_or_else(|| panic!("{document:#}"));
-    // On a busy machine the thread that writes the counter is late by tens of milliseconds; a wrong unit is off by more.
+    let watts = document["benchmarks"][0]["results"][0]["cpu_power_w"]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{document:#}"));
+    // On a busy machine the thread that writes the counter is late by tens of milliseconds; a wrong
+    // unit is off by more.
     assert!((WATTS / 3.0..WATTS * 3.0).contains(&watts), "{watts}");
     let has_rapl = std::fs::read("/sys/class/powercap/intel-rapl:0/energy_uj").is_ok();
     let fields = &unread["benchmarks"][0]["results"][0];

@@ -49,7 +49,9 @@ fn calls(line: &str) -> Vec<Vec<String>> {
     let line = line.split(" #").next().unwrap_or_default();
     let parts = line.split(['|', ';', '&', '`', '(']);
     let of_part = |part: &str| {
-        let mut words = part.split_whitespace().map(|word| word.trim_matches(['"', '\'', ')', ',', ':']).to_owned());
+        let mut words = part
+            .split_whitespace()
+            .map(|word| word.trim_matches(['"', '\'', ')', ',', ':']).to_owned());
         words.find(|word| Path::new(word).file_name().is_some_and(|name| name == PROGRAM))?;
         Some(words.collect::<Vec<_>>())
     };
@@ -70,13 +72,16 @@ fn unknown(command: &Command, call: &[String]) -> Option<String> {
     }
     let flags = words.take_while(|word| *word != "--").filter(|word| word.starts_with("--"));
     let names = flags.filter_map(|flag| flag.trim_start_matches('-').split('=').next());
-    let mut names = names.map(|name| name.trim_end_matches(|end: char| !end.is_ascii_alphanumeric()));
+    let mut names =
+        names.map(|name| name.trim_end_matches(|end: char| !end.is_ascii_alphanumeric()));
     let is_known = |name: &str| {
-        command
-            .get_arguments()
-            .any(|argument| argument.get_long_and_visible_aliases().is_some_and(|longs| longs.contains(&name)))
+        command.get_arguments().any(|argument| {
+            argument.get_long_and_visible_aliases().is_some_and(|longs| longs.contains(&name))
+        })
     };
-    names.find(|name| !is_known(name)).map(|name| format!("`{}` has no flag `--{name}`", command.get_name()))
+    names
+        .find(|name| !is_known(name))
+        .map(|name| format!("`{}` has no flag `--{name}`", command.get_name()))
 }
 
 fn built() -> Command {
@@ -94,8 +99,10 @@ fn every_documented_subcommand_and_flag_exists() {
         let text = std::fs::read_to_string(&path).unwrap();
         for call in code(&text).iter().flat_map(|line| calls(line)) {
             checked += 1;
-            wrong
-                .extend(unknown(&command, &call).map(|what| format!("{}: {what}: {}", path.display(), call.join(" "))));
+            wrong.extend(
+                unknown(&command, &call)
+                    .map(|what| format!("{}: {what}: {}", path.display(), call.join(" "))),
+            );
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -105,11 +112,14 @@ fn every_documented_subcommand_and_flag_exists() {
 #[test]
 fn a_call_that_does_not_exist_is_found() {
     let command = built();
-    let of = |line: &str| calls(line).iter().filter_map(|call| unknown(&command, call)).collect::<Vec<_>>();
+    let of = |line: &str| {
+        calls(line).iter().filter_map(|call| unknown(&command, call)).collect::<Vec<_>>()
+    };
     for (line, expected) in [
         ("$ rusty-stack-bench gate --against REV  # --nothing", None),
         (
-            "cat x | target/release/rusty-stack-bench gate --metric=instructions && rusty-stack-bench runs",
+            "cat x | target/release/rusty-stack-bench gate --metric=instructions && \
+             rusty-stack-bench runs",
             Some("no subcommand `runs`"),
         ),
         ("rusty-stack-bench baseline save --for", Some("`save` has no flag `--for`")),

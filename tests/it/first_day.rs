@@ -1,4 +1,5 @@
-//! `doctor --first-day` by the real binary: on the CPU, on its drivers for Vulkan and OpenCL, and on fake GPUs.
+//! `doctor --first-day` by the real binary: on the CPU, on its drivers for Vulkan and OpenCL, and
+//! on fake GPUs.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -17,12 +18,16 @@ fn on_cpu() -> Bench {
 
 /// One check as its document, which follows its schema.
 fn one(bench: &Bench, number: u8, code: i32) -> Value {
-    let ended = bench.run(&["doctor", "--first-day", "--check", &number.to_string(), "--json"]).expect(code);
+    let ended = bench
+        .run(&["doctor", "--first-day", "--check", &number.to_string(), "--json"])
+        .expect(code);
     let document = ended.json();
     check("first-day", &document);
     let checks = document["checks"].as_array().unwrap();
     assert_eq!((checks.len(), &checks[0]["number"]), (1, &Value::from(number)), "{document:#}");
-    for value in checks[0]["values"].as_array().unwrap().iter().filter(|value| value["status"] == "skipped") {
+    for value in
+        checks[0]["values"].as_array().unwrap().iter().filter(|value| value["status"] == "skipped")
+    {
         assert!(value["note"].is_string(), "a skip says why: {value}");
     }
     document
@@ -41,14 +46,23 @@ fn a_check_on_the_cpu_passes_and_leaves_a_folder_without_names() {
     let bench = on_cpu().set("USER", "ada").set("HOME", "/home/ada");
     let document = one(&bench, 3, 0);
     assert_eq!(document["devices"][0]["device"], "cpu:0");
-    assert!(["ok", "look"].contains(&document["checks"][0]["status"].as_str().unwrap()), "{document:#}");
+    assert!(
+        ["ok", "look"].contains(&document["checks"][0]["status"].as_str().unwrap()),
+        "{document:#}"
+    );
     let folder = folder(&bench);
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let [json, text, run] = ["first-day.json", "first-day.txt", "run.json"].map(read);
     check("first-day", &serde_json::from_str(&json).unwrap());
     let run_document: Value = serde_json::from_str(&run).unwrap();
     check("run", &run_document);
-    assert!(run_document["benchmarks"].as_array().unwrap().iter().any(|case| case["outcome"] == "measured"));
+    assert!(
+        run_document["benchmarks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|case| case["outcome"] == "measured")
+    );
     assert!(text.contains("control") && text.contains("1 check: "), "{text}");
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     for document in [json, text, run] {
@@ -57,7 +71,14 @@ fn a_check_on_the_cpu_passes_and_leaves_a_folder_without_names() {
     }
     // The run is one like any other: `report` reads it.
     bench
-        .run(&["report", &folder.join("run.json").display().to_string(), "--format", "text", "--output", "x.txt"])
+        .run(&[
+            "report",
+            &folder.join("run.json").display().to_string(),
+            "--format",
+            "text",
+            "--output",
+            "x.txt",
+        ])
         .expect(0);
     assert!(bench.run_files().is_empty(), "it is not among the runs that a gate judges");
 }
@@ -69,7 +90,10 @@ fn what_only_a_gpu_can_be_checked_for_is_skipped_and_passes() {
         let document = one(&bench, number, 0);
         assert_eq!(document["summary"]["skipped"], 1, "{document:#}");
         let reason = &document["checks"][0]["reason"];
-        assert!(["what", "why", "cure"].iter().all(|name| !reason[name].as_str().unwrap().is_empty()), "{reason}");
+        assert!(
+            ["what", "why", "cure"].iter().all(|name| !reason[name].as_str().unwrap().is_empty()),
+            "{reason}"
+        );
     }
 }
 
@@ -77,8 +101,12 @@ fn what_only_a_gpu_can_be_checked_for_is_skipped_and_passes() {
 fn without_a_card_the_drivers_for_the_cpu_are_checked_too() {
     let bench = Bench::new();
     let document = one(&bench, 8, 0);
-    let names: Vec<&str> =
-        document["devices"].as_array().unwrap().iter().map(|device| device["device"].as_str().unwrap()).collect();
+    let names: Vec<&str> = document["devices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|device| device["device"].as_str().unwrap())
+        .collect();
     if !names.contains(&"cpu:0") {
         return; // A card is here.
     }
@@ -94,7 +122,8 @@ fn without_a_card_the_drivers_for_the_cpu_are_checked_too() {
 #[test]
 fn a_check_that_does_not_exist_is_a_usage_error_that_lists_them() {
     for wrong in ["17", "0", "x", "-1"] {
-        let ended = Bench::new().run(&["doctor", "--first-day", &format!("--check={wrong}")]).expect(2);
+        let ended =
+            Bench::new().run(&["doctor", "--first-day", &format!("--check={wrong}")]).expect(2);
         for word in ["1 inventory", "16 the same again", wrong] {
             assert!(ended.stderr.contains(word), "{word}: {}", ended.stderr);
         }
@@ -125,7 +154,8 @@ fn results_that_cannot_be_kept_are_a_usage_error_before_anything_is_measured() {
 fn with_program(bench: Bench, name: &str, script: &str) -> Bench {
     let program = bench.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", bench.path("bin").display(), std::env::var("PATH").unwrap_or_default());
+    let path =
+        format!("{}:{}", bench.path("bin").display(), std::env::var("PATH").unwrap_or_default());
     bench.set("PATH", &path)
 }
 
@@ -139,8 +169,10 @@ fn fake_mi300x() -> Bench {
 fn the_inventory_is_held_against_rocminfo() {
     let agent = |arch: &str, units: u32| {
         format!(
-            "printf 'HSA Agents\\nAgent 1\\n  Name: CPU\\n  Device Type: CPU\\nAgent 2\\n  Name: {arch}\\n  \
-             Marketing Name: AMD Instinct MI300X\\n  Device Type: GPU\\n  Max Clock Freq. (MHz): 2100\\n  \
+            "printf 'HSA Agents\\nAgent 1\\n  Name: CPU\\n  Device Type: CPU\\nAgent 2\\n  Name: \
+             {arch}\\n  \
+             Marketing Name: AMD Instinct MI300X\\n  Device Type: GPU\\n  Max Clock Freq. (MHz): \
+             2100\\n  \
              Compute Unit: {units}\\n'"
         )
     };
@@ -165,33 +197,42 @@ fn the_inventory_is_held_against_rocminfo() {
 fn modules_compile_and_the_chase_is_disassembled() {
     let code = |load: &str| {
         format!(
-            "printf '0000000000001000 <rsb_pointer_chase>:\\n\\ts_load_dwordx4 s[0:3] // 000000001000: C0\\n\\t{load} v[0:1] \
-             // 000000001008: DC\\n\\ts_cbranch_scc1 65532 // 000000001010: BF <rsb_pointer_chase+0x8>\\n'"
+            "printf '0000000000001000 <rsb_pointer_chase>:\\n\\ts_load_dwordx4 s[0:3] // \
+             000000001000: C0\\n\\t{load} v[0:1] \
+             // 000000001008: DC\\n\\ts_cbranch_scc1 65532 // 000000001010: BF
+             // <rsb_pointer_chase+0x8>\\n'"
         )
     };
-    for (load, exit, status, found) in
-        [("global_load_dwordx2", 0, "ok", "vector loads"), ("s_load_dwordx2", 1, "failed", "scalar loads")]
-    {
+    for (load, exit, status, found) in [
+        ("global_load_dwordx2", 0, "ok", "vector loads"),
+        ("s_load_dwordx2", 1, "failed", "scalar loads"),
+    ] {
         let bench = fake_mi300x();
-        let objdump = bench.write("rocm/llvm/bin/llvm-objdump", &format!("#!/bin/sh\n{}\n", code(load)));
+        let objdump =
+            bench.write("rocm/llvm/bin/llvm-objdump", &format!("#!/bin/sh\n{}\n", code(load)));
         std::fs::set_permissions(&objdump, std::fs::Permissions::from_mode(0o755)).unwrap();
         let root = bench.path("rocm").display().to_string();
         let document = one(&bench.set("ROCM_PATH", &root), 2, exit);
         let values = document["checks"][0]["values"].as_array().unwrap();
         assert_eq!(values[0]["found"], "10 of 10 compile", "{document:#}");
         let chase = values.iter().find(|value| value["what"] == "pointer chase").unwrap();
-        assert_eq!((&chase["status"], &chase["found"]), (&Value::from(status), &Value::from(found)));
+        assert_eq!(
+            (&chase["status"], &chase["found"]),
+            (&Value::from(status), &Value::from(found))
+        );
     }
 }
 
 #[cfg(feature = "rocm")]
 #[test]
 fn a_compiler_that_ends_its_process_fails_each_module() {
-    let bench = crate::fake_gpu::support::ROCM.with_fault("abort:hiprtc").set("ROCM_PATH", "/nonexistent");
+    let bench =
+        crate::fake_gpu::support::ROCM.with_fault("abort:hiprtc").set("ROCM_PATH", "/nonexistent");
     let document = one(&bench, 2, 1);
     let values = document["checks"][0]["values"].as_array().unwrap();
     assert_eq!(values[0]["found"], "0 of 10 compile", "{document:#}");
-    let failed = values.iter().filter(|value| value["status"] == "failed" && value["note"].is_string());
+    let failed =
+        values.iter().filter(|value| value["status"] == "failed" && value["note"].is_string());
     assert_eq!(failed.count(), 10, "{document:#}");
 }
 
@@ -203,10 +244,21 @@ fn a_simulated_card_has_values_and_no_expectation() {
         let document = one(&bench, number, 0);
         assert_eq!(document["devices"][0]["device_type"], "simulated");
         let values = document["checks"][0]["values"].as_array().unwrap();
-        let value = values.iter().find(|value| value["what"] == what).unwrap_or_else(|| panic!("{document:#}"));
-        assert!(value["measured"].as_f64().unwrap() > 0.0 && value["expected"].is_null(), "{value}");
+        let value = values
+            .iter()
+            .find(|value| value["what"] == what)
+            .unwrap_or_else(|| panic!("{document:#}"));
+        assert!(
+            value["measured"].as_f64().unwrap() > 0.0 && value["expected"].is_null(),
+            "{value}"
+        );
     }
-    let page = std::fs::read_dir(bench.path("benchmark_results/first-day")).unwrap().next().unwrap().unwrap().path();
+    let page = std::fs::read_dir(bench.path("benchmark_results/first-day"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
     let page = std::fs::read_to_string(page.join("first-day.txt")).unwrap();
     assert!(page.contains("its times mean nothing"), "{page}");
 }

@@ -2,25 +2,35 @@
 
 use crate::common::{Bench, SMALL};
 
-const COPY: [&str; 5] = ["memory-bandwidth", "--axis", "size=1MiB,2MiB", "--axis", "operation=copy"];
+const COPY: [&str; 5] =
+    ["memory-bandwidth", "--axis", "size=1MiB,2MiB", "--axis", "operation=copy"];
 
 #[test]
 fn no_arguments_show_the_first_steps_and_exit_0() {
     let ended = Bench::new().run(&[]).expect(0);
     assert!(ended.stderr.is_empty() && ended.stdout.lines().count() <= 25, "{}", ended.stdout);
     for command in ["run", "baseline save", "gate", "list", "--help"] {
-        assert!(ended.stdout.contains(&format!("  rusty-stack-bench {command}")), "{command}: {}", ended.stdout);
+        assert!(
+            ended.stdout.contains(&format!("  rusty-stack-bench {command}")),
+            "{command}: {}",
+            ended.stdout
+        );
     }
 }
 
 #[test]
 fn help_is_for_all_commands_for_one_or_for_everything() {
     let bench = Bench::new();
-    let [overview, help] = [&["--help"][..], &["help"]].map(|arguments| bench.run(arguments).expect(0).stdout);
+    let [overview, help] =
+        [&["--help"][..], &["help"]].map(|arguments| bench.run(arguments).expect(0).stdout);
     assert!(overview == help && overview.lines().count() <= 60, "{help}");
     assert!(bench.run(&["help", "baseline", "save"]).expect(0).stdout.contains("--run"));
     let all = bench.run(&["help", "--all"]).expect(0).stdout;
-    assert!(all.contains("--replicates") && all.contains("rusty-stack-bench store copy") && !all.contains('\u{1b}'));
+    assert!(
+        all.contains("--replicates")
+            && all.contains("rusty-stack-bench store copy")
+            && !all.contains('\u{1b}')
+    );
     let unknown = bench.run(&["help", "frobnicate"]).expect(2);
     assert!(unknown.stderr.contains("unknown command `frobnicate`"), "{}", unknown.stderr);
 }
@@ -33,7 +43,11 @@ fn a_piped_run_has_one_line_for_each_benchmark_and_ends_with_the_next_step() {
     let steps: Vec<&str> = first.stderr.lines().filter(|line| line.starts_with('[')).collect();
     assert_eq!(steps.len(), 1, "{}", first.stderr);
     assert!(steps[0].ends_with("] memory-bandwidth"), "{}", first.stderr);
-    assert!(first.stderr.trim_end().lines().last().unwrap().contains("baseline save"), "{}", first.stderr);
+    assert!(
+        first.stderr.trim_end().lines().last().unwrap().contains("baseline save"),
+        "{}",
+        first.stderr
+    );
     bench.run(&["baseline", "save"]).expect(0);
     let second = bench.run(&arguments).expect(0);
     assert!(second.stderr.contains("next: `rusty-stack-bench gate`"), "{}", second.stderr);
@@ -44,9 +58,14 @@ fn a_piped_run_has_one_line_for_each_benchmark_and_ends_with_the_next_step() {
 #[test]
 fn targets_are_shown_when_the_user_sets_them_or_asks() {
     let bench = Bench::new();
-    let shown = |more: &[&str]| bench.run(&[&COPY[..], &SMALL, more].concat()).expect(0).stdout.contains("Targets");
+    let shown = |more: &[&str]| {
+        bench.run(&[&COPY[..], &SMALL, more].concat()).expect(0).stdout.contains("Targets")
+    };
     let policy = |above: &str| {
-        format!("[[target]]\nid = \"*/memory-bandwidth/*\"\nmetric = \"bandwidth_gb_s\"\nabove = {above}\n")
+        format!(
+            "[[target]]\nid = \"*/memory-bandwidth/*\"\nmetric = \"bandwidth_gb_s\"\nabove = \
+             {above}\n"
+        )
     };
     assert!(!shown(&[]));
     bench.write("baselines/policy.toml", include_str!("../../baselines/policy.toml"));
@@ -70,12 +89,21 @@ fn a_filter_is_spelled_alike_and_old_spellings_still_work() {
     let all = values(&["--benchmark", "memory-bandwidth"]);
     assert!(all > 0);
     assert_eq!((values(&["--case", "copy"]), values(&["--benchmark", "copy"])), (all, 0));
-    for filter in [["--benchmark", "bandwidth"], ["--case", "copy/f32"], ["--benchmark", "memory-bandwidth/cpu:0/copy"]]
-    {
+    for filter in [
+        ["--benchmark", "bandwidth"],
+        ["--case", "copy/f32"],
+        ["--benchmark", "memory-bandwidth/cpu:0/copy"],
+    ] {
         bench.run(&[&["chart", "line"], &filter[..]].concat()).expect(0);
         bench.run(&[&["trend"], &filter[..]].concat()).expect(0);
     }
-    assert!(bench.run(&["trend", "--component", "pytorch"]).expect(0).stdout.contains("no stored series matches"));
+    assert!(
+        bench
+            .run(&["trend", "--component", "pytorch"])
+            .expect(0)
+            .stdout
+            .contains("no stored series matches")
+    );
 }
 
 #[test]
@@ -94,6 +122,9 @@ fn text_wraps_at_the_width_and_is_whole_when_piped() {
         // A link or a path is a word, which is never broken.
         let is_wide = |line: &&str| line.chars().count() > 80 && line.trim().contains(' ');
         assert_eq!(narrow.lines().find(is_wide), None, "{command:?}");
-        assert!(!piped.contains('…') && piped.lines().count() <= narrow.lines().count(), "{command:?}: {piped}");
+        assert!(
+            !piped.contains('…') && piped.lines().count() <= narrow.lines().count(),
+            "{command:?}: {piped}"
+        );
     }
 }

@@ -1,6 +1,8 @@
-//! A baseline whose record no longer fits the machine: the gate runs the program that made it beside today's.
+//! A baseline whose record no longer fits the machine: the gate runs the program that made it
+//! beside today's.
 //!
-//! The figures are real. The changes are made so large, and the threshold so wide, that no neighbor can hide them.
+//! The figures are real. The changes are made so large, and the threshold so wide, that no neighbor
+//! can hide them.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -25,7 +27,8 @@ pub(crate) const MEASURE: [&str; 10] = [
 ];
 pub(crate) const GATE: [&str; 2] = ["gate", "--json"];
 
-/// A baseline that says that every case took a hundredth of its time, as on a machine that was faster then.
+/// A baseline that says that every case took a hundredth of its time, as on a machine that was
+/// faster then.
 fn with_a_record_of_better_days() -> Bench {
     let bench = Bench::new();
     bench.write("baselines/policy.toml", "threshold_percent = 100.0\n");
@@ -40,7 +43,8 @@ pub(crate) fn save_a_record_of_better_days(bench: &Bench) -> String {
     let listed = bench.run(&["baseline", "list", "--json"]).expect(0).json();
     let machine = listed["baselines"][0]["machine"].as_str().unwrap().to_owned();
     let name = format!("baselines/{machine}/tensor-ops.json");
-    let mut baseline: Value = serde_json::from_str(&std::fs::read_to_string(bench.path(&name)).unwrap()).unwrap();
+    let mut baseline: Value =
+        serde_json::from_str(&std::fs::read_to_string(bench.path(&name)).unwrap()).unwrap();
     for case in baseline["runs"][0]["benchmarks"].as_array_mut().unwrap() {
         for replicate in case["samples"].as_array_mut().unwrap() {
             for time in replicate["times_ns"].as_array_mut().unwrap() {
@@ -54,7 +58,9 @@ pub(crate) fn save_a_record_of_better_days(bench: &Bench) -> String {
 
 pub(crate) fn regressed(result: &Value) -> Vec<&str> {
     let rows = result["comparisons"].as_array().unwrap().iter();
-    rows.filter(|row| row["verdict"] == "Regressed").map(|row| row["id"].as_str().unwrap()).collect()
+    rows.filter(|row| row["verdict"] == "Regressed")
+        .map(|row| row["id"].as_str().unwrap())
+        .collect()
 }
 
 #[test]
@@ -65,7 +71,9 @@ fn where_the_machine_changed_the_code_is_not_blamed() {
     let stored = bench.run(&[&GATE[..], &["--budget", "0s"]].concat()).expect(3).json();
     assert_eq!(regressed(&stored).len(), 3);
     let result = bench.run(&GATE).expect(0).json();
-    for row in result["comparisons"].as_array().unwrap().iter().filter(|row| row["metric"] == "time_ms") {
+    for row in
+        result["comparisons"].as_array().unwrap().iter().filter(|row| row["metric"] == "time_ms")
+    {
         let reason = row["reason"].as_str().unwrap();
         assert!(reason.contains("the machine changed, not the code"), "{reason}");
     }
@@ -77,7 +85,10 @@ fn where_the_machine_changed_the_code_is_not_blamed() {
     let path = kept.display().to_string();
     let hash = kept.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
     let notes = result["notes"].to_string();
-    assert!(notes.contains(&hash[..12]) && !notes.contains(&path), "{notes}: no path for a comment on a pull request");
+    assert!(
+        notes.contains(&hash[..12]) && !notes.contains(&path),
+        "{notes}: no path for a comment on a pull request"
+    );
     // Asked again, the gate agrees with itself and measures nothing, whichever way it is asked.
     let run = result["current_run_id"].as_str().unwrap();
     for words in [&[][..], &["--budget", "90s"], &["--current", run]] {
@@ -119,8 +130,10 @@ fn what_the_code_did_is_named_alone_on_a_machine_that_changed() {
 
 /// The one kept program.
 fn program_of(bench: &Bench) -> PathBuf {
-    let kept: Vec<_> =
-        std::fs::read_dir(bench.cache.path().join("programs")).unwrap().map(|entry| entry.unwrap()).collect();
+    let kept: Vec<_> = std::fs::read_dir(bench.cache.path().join("programs"))
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .collect();
     assert_eq!(kept.len(), 1);
     kept[0].path().join("program")
 }
@@ -138,8 +151,10 @@ fn a_program_that_changed_or_of_an_earlier_version_is_not_run_and_that_is_said()
     assert!(!bench.path("has-run").exists());
     // A baseline of before has a hash of 16 digits.
     let hash = kept.parent().unwrap().file_name().unwrap().to_str().unwrap();
-    let file = std::fs::read_dir(bench.path("baselines")).unwrap().map(|entry| entry.unwrap().path());
-    let file = file.filter(|path| path.is_dir()).map(|dir| dir.join("tensor-ops.json")).next().unwrap();
+    let file =
+        std::fs::read_dir(bench.path("baselines")).unwrap().map(|entry| entry.unwrap().path());
+    let file =
+        file.filter(|path| path.is_dir()).map(|dir| dir.join("tensor-ops.json")).next().unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
     let changed: Value = serde_json::from_str(&text.replace(hash, "0123456789abcdef")).unwrap();
     bench.write_sealed(file.to_str().unwrap(), &changed);
@@ -165,10 +180,12 @@ fn who_measures_beside_another_is_told_and_so_is_who_judges_by_it() {
     let judged = bench.run(&[&GATE[..], &["--budget", "0s"]].concat());
     assert_eq!(judged.stderr.matches(DISTURBED).count(), 1, "{}", judged.stderr);
     // Who was there first learns of it at its end.
-    let mut first = bench.command(&MEASURE).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut first =
+        bench.command(&MEASURE).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let mut said = BufReader::new(first.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(said.by_ref().any(|line| line.starts_with("[1/")), "it measures");
-    let small = ["run", "gemm", "--axis", "shape=16x16x16", "--axis", "dtype=f32", "--replicates", "1"];
+    let small =
+        ["run", "gemm", "--axis", "shape=16x16x16", "--axis", "dtype=f32", "--replicates", "1"];
     assert!(bench.run(&small).expect(0).stderr.contains(DISTURBED));
     assert_eq!(said.filter(|line| line.contains(DISTURBED)).count(), 1);
     assert!(first.wait().unwrap().success());

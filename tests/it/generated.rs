@@ -1,5 +1,5 @@
-//! Generated files are up to date: schemas, the glossary's table of fields, the table of benchmarks, the gallery.
-//! `cargo xtask codegen` sets `UPDATE_GENERATED` and rewrites them.
+//! Generated files are up to date: schemas, the glossary's table of fields, the table of
+//! benchmarks, the gallery. `cargo xtask codegen` sets `UPDATE_GENERATED` and rewrites them.
 
 mod gallery;
 mod models;
@@ -37,8 +37,10 @@ fn check(path: &Path, expected: &str) {
 fn check_section(path: &Path, name: &str, text: &str) {
     let (begin, end) = (format!("<!-- {name}: generated -->\n"), format!("<!-- {name}: end -->"));
     let whole = std::fs::read_to_string(path).unwrap();
-    let (before, rest) = whole.split_once(&begin).unwrap_or_else(|| panic!("{} lacks {begin}", path.display()));
-    let (_, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{} lacks {end}", path.display()));
+    let (before, rest) =
+        whole.split_once(&begin).unwrap_or_else(|| panic!("{} lacks {begin}", path.display()));
+    let (_, after) =
+        rest.split_once(&end).unwrap_or_else(|| panic!("{} lacks {end}", path.display()));
     check(path, &format!("{before}{begin}\n{text}\n{end}{after}"));
 }
 
@@ -80,7 +82,8 @@ fn the_page_of_architectures_follows_the_table() {
 #[test]
 fn the_first_day_shows_its_checks_and_expected_ranges() {
     let path = root().join("docs/how-to/first-day.md");
-    let mut checks = String::from("| # | check | likely cause of `look` or `failed` |\n|--:|---|---|\n");
+    let mut checks =
+        String::from("| # | check | likely cause of `look` or `failed` |\n|--:|---|---|\n");
     for check in &rsb_engine::first_day::CHECKS {
         writeln!(checks, "| {} | {} | {} |", check.number, check.name, check.meaning).unwrap();
     }
@@ -91,7 +94,8 @@ fn the_first_day_shows_its_checks_and_expected_ranges() {
 #[test]
 fn the_glossary_holds_every_field() {
     let recorded = recorded();
-    let mut table = String::from("| field | unit | better | meaning | recorded |\n|---|---|---|---|---|\n");
+    let mut table =
+        String::from("| field | unit | better | meaning | recorded |\n|---|---|---|---|---|\n");
     for field in FIELDS {
         let better = match field.role {
             FieldRole::Metric(rsb_model::Better::Higher) => "higher",
@@ -101,20 +105,27 @@ fn the_glossary_holds_every_field() {
         };
         let about = field.about.replace('|', "\\|");
         let run = recorded.iter().find(|(_, keys)| keys.contains(field.name));
-        let run = run.map_or_else(|| "-".to_owned(), |(name, _)| format!("[{name}](gallery/{name}.json)"));
-        writeln!(table, "| `{}` | {} | {better} | {about} | {run} |", field.name, field.unit).unwrap();
+        let run = run
+            .map_or_else(|| "-".to_owned(), |(name, _)| format!("[{name}](gallery/{name}.json)"));
+        writeln!(table, "| `{}` | {} | {better} | {about} | {run} |", field.name, field.unit)
+            .unwrap();
     }
     check_section(&root().join("docs/glossary.md"), "fields", &table);
 }
 
-/// The runs beside the gallery by name, with every key in them that has a value; those of the fake GPU last.
+/// The runs beside the gallery by name, with every key in them that has a value; those of the fake
+/// GPU last.
 fn recorded() -> Vec<(String, BTreeSet<String>)> {
-    let files = std::fs::read_dir(root().join("docs/gallery")).unwrap().map(|entry| entry.unwrap().path());
+    let files =
+        std::fs::read_dir(root().join("docs/gallery")).unwrap().map(|entry| entry.unwrap().path());
     let runs = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
     let mut recorded = Vec::new();
     for path in runs {
         let mut keys = BTreeSet::new();
-        add_keys(&serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap(), &mut keys);
+        add_keys(
+            &serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap(),
+            &mut keys,
+        );
         recorded.push((path.file_stem().unwrap().to_string_lossy().into_owned(), keys));
     }
     recorded.sort_by_key(|(name, _)| (name.starts_with("fake"), name.clone()));
@@ -136,10 +147,13 @@ fn add_keys(value: &Value, keys: &mut BTreeSet<String>) {
 
 #[test]
 fn the_page_of_benchmarks_lists_every_one() {
-    let mut table = String::from("| benchmark | what it measures | runs on | axes |\n|---|---|---|---|\n");
+    let mut table =
+        String::from("| benchmark | what it measures | runs on | axes |\n|---|---|---|---|\n");
     for benchmark in rsb_workloads::all() {
-        let axes: Vec<String> = benchmark.axes().iter().map(|axis| format!("`{}`", axis.name)).collect();
-        let (name, about, runs_on) = (benchmark.name(), benchmark.about(), benchmark.runs_on().as_str());
+        let axes: Vec<String> =
+            benchmark.axes().iter().map(|axis| format!("`{}`", axis.name)).collect();
+        let (name, about, runs_on) =
+            (benchmark.name(), benchmark.about(), benchmark.runs_on().as_str());
         writeln!(table, "| `{name}` | {about} | {runs_on} | {} |", axes.join(" ")).unwrap();
     }
     check_section(&root().join("docs/benchmarks.md"), "benchmarks", &table);

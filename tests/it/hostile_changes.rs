@@ -1,4 +1,5 @@
-//! Changes that would choose their own judge: what decides comes from the base revision or from outside the repository.
+//! Changes that would choose their own judge: what decides comes from the base revision or from
+//! outside the repository.
 
 use std::os::unix::fs::symlink;
 
@@ -14,7 +15,8 @@ const JSON: [&str; 4] = ["gate", "--against", "HEAD", "--json"];
 const LENIENT: &str = "threshold_percent = 50.0\n";
 const STRICT: &str = "threshold_percent = 5.0\n";
 
-/// A bench target with one case, whose nanoseconds of an iteration `level`, an expression, gives when it runs.
+/// A bench target with one case, whose nanoseconds of an iteration `level`, an expression, gives
+/// when it runs.
 fn write_level(bench: &Bench, level: &str) {
     write(bench, "", &[("parsing", &[("fib", 1000.0)])]);
     let path = bench.path("benches/parsing.rs");
@@ -29,7 +31,10 @@ fn notes(result: &Value) -> String {
 
 fn verdict_of<'a>(result: &'a Value, id: &str) -> &'a str {
     let rows = result["comparisons"].as_array().unwrap();
-    rows.iter().find(|row| row["id"] == id).and_then(|row| row["verdict"].as_str()).unwrap_or("no row")
+    rows.iter()
+        .find(|row| row["id"] == id)
+        .and_then(|row| row["verdict"].as_str())
+        .unwrap_or("no row")
 }
 
 #[test]
@@ -83,7 +88,11 @@ fn a_policy_in_the_repository_is_that_of_the_base_even_if_it_is_named() {
     bench.run(&[&JSON[..], &["--policy", "rules.toml"]].concat()).expect(3);
     for named in [["--policy", "new.toml"], ["--config", "config.toml"], ["--custom", "new.toml"]] {
         let ended = bench.run(&[&JSON[..], &named].concat()).expect(2);
-        assert!(ended.stderr.contains("part of the change under test"), "{named:?}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains("part of the change under test"),
+            "{named:?}: {}",
+            ended.stderr
+        );
     }
     // A file outside is its own.
     let outside = tempfile::tempdir().unwrap();
@@ -109,7 +118,8 @@ fn both_sides_are_planned_by_the_configuration_of_the_base() {
 fn a_case_that_is_removed_from_a_file_of_commands_has_no_verdict() {
     let entry = |name: &str, output: &str| {
         format!(
-            "[[benchmark]]\nname = \"{name}\"\ncommand = \"echo took {output} ms\"\nfigure = {{ after = \"took\", unit = \"ms\" }}\n"
+            "[[benchmark]]\nname = \"{name}\"\ncommand = \"echo took {output} ms\"\nfigure = \
+             {{ after = \"took\", unit = \"ms\" }}\n"
         )
     };
     let bench = repository("");
@@ -171,8 +181,12 @@ fn what_counts_above_the_repository_counts_for_both_sides() {
     write_level(&bench, "1300.0");
     let inner = outer.path().join("inner");
     std::fs::rename(bench.dir.path(), &inner).unwrap();
-    let output =
-        bench.command(&JSON).current_dir(&inner).env("MEASURED", outer.path().join("measured")).output().unwrap();
+    let output = bench
+        .command(&JSON)
+        .current_dir(&inner)
+        .env("MEASURED", outer.path().join("measured"))
+        .output()
+        .unwrap();
     std::fs::rename(&inner, bench.dir.path()).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
@@ -183,11 +197,19 @@ fn a_dependency_outside_the_repository_is_refused_before_the_build() {
     write(&bench, "inner", &[("parsing", &[("fib", 1000.0)])]);
     let manifest = bench.path("inner/Cargo.toml");
     let text = std::fs::read_to_string(&manifest).unwrap();
-    std::fs::write(&manifest, format!("{text}\n[dependencies]\noutside = {{ path = \"../../outside\" }}\n")).unwrap();
+    std::fs::write(
+        &manifest,
+        format!("{text}\n[dependencies]\noutside = {{ path = \"../../outside\" }}\n"),
+    )
+    .unwrap();
     commit(&bench, "fast");
     write(&bench, "inner", &[("parsing", &[("fib", 1200.0)])]);
     let text = std::fs::read_to_string(&manifest).unwrap();
-    std::fs::write(&manifest, format!("{text}\n[dependencies]\noutside = {{ path = \"../../outside\" }}\n")).unwrap();
+    std::fs::write(
+        &manifest,
+        format!("{text}\n[dependencies]\noutside = {{ path = \"../../outside\" }}\n"),
+    )
+    .unwrap();
     let mut command = bench.command(&JSON);
     let output = command.current_dir(bench.path("inner")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -207,7 +229,8 @@ fn each_side_reads_its_own_files_and_outputs_and_starts_its_own_program() {
     let attacks = [
         Attack {
             name: "a file of the repository",
-            level: "std::fs::read_to_string(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/data\")).unwrap().trim().parse().unwrap()",
+            level: "std::fs::read_to_string(concat!(env!(\"CARGO_MANIFEST_DIR\"), \
+                    \"/data\")).unwrap().trim().parse().unwrap()",
             file: "data",
             fast: "1000",
             slow: "1300",
@@ -221,7 +244,8 @@ fn each_side_reads_its_own_files_and_outputs_and_starts_its_own_program() {
         },
         Attack {
             name: "a table in OUT_DIR",
-            level: "std::fs::read_to_string(concat!(env!(\"OUT_DIR\"), \"/table\")).unwrap().trim().parse().unwrap()",
+            level: "std::fs::read_to_string(concat!(env!(\"OUT_DIR\"), \
+                    \"/table\")).unwrap().trim().parse().unwrap()",
             file: "build.rs",
             fast: "fn main() { std::fs::write(std::env::var(\"OUT_DIR\").unwrap() + \"/table\", \"1000\").unwrap(); }",
             slow: "fn main() { std::fs::write(std::env::var(\"OUT_DIR\").unwrap() + \"/table\", \"1300\").unwrap(); }",
@@ -270,7 +294,9 @@ fn a_package_that_becomes_a_workspace_is_judged() {
         std::fs::create_dir_all(bench.path("member")).unwrap();
         std::fs::rename(bench.path(name), bench.path("member").join(name)).unwrap();
     }
-    let text = std::fs::read_to_string(bench.path("member/Cargo.toml")).unwrap().replace("[workspace]\n", "");
+    let text = std::fs::read_to_string(bench.path("member/Cargo.toml"))
+        .unwrap()
+        .replace("[workspace]\n", "");
     bench.write("member/Cargo.toml", &text);
     bench.write("Cargo.toml", "[workspace]\nmembers = [\"member\"]\nresolver = \"2\"\n");
     let result = bench.run(&JSON).expect(3).json();
@@ -280,10 +306,12 @@ fn a_package_that_becomes_a_workspace_is_judged() {
 #[test]
 fn judged_code_has_no_channel_to_the_ci_system() {
     let bench = repository("");
-    let channels = ["GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY", "BASH_ENV"];
+    let channels =
+        ["GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY", "BASH_ENV"];
     let writing = |name: &str| {
         format!(
-            "for name in {channels:?} {{ if let Ok(path) = std::env::var(name) {{ std::fs::write(path, \"{name}\").unwrap(); }} }}"
+            "for name in {channels:?} \
+             {{ if let Ok(path) = std::env::var(name) {{ std::fs::write(path, \"{name}\").unwrap(); }} }}"
         )
     };
     write_level(&bench, &format!("{{ {} 1000.0 }}", writing("bench")));
@@ -297,7 +325,11 @@ fn judged_code_has_no_channel_to_the_ci_system() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     for name in channels {
-        assert_eq!(std::fs::read_to_string(bench.path(&format!("channels/{name}"))).unwrap(), "", "{name}");
+        assert_eq!(
+            std::fs::read_to_string(bench.path(&format!("channels/{name}"))).unwrap(),
+            "",
+            "{name}"
+        );
     }
 }
 
@@ -306,15 +338,17 @@ fn nothing_that_judged_code_started_outlives_the_judgment() {
     let bench = repository("");
     let mark = format!("left-behind-{}", std::process::id());
     let start = format!(
-        "std::process::Command::new(\"setsid\").args([\"sh\", \"-c\", \"sleep 600; : {mark}\"]).stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();"
+        "std::process::Command::new(\"setsid\").args([\"sh\", \"-c\", \"sleep 600; : \
+         {mark}\"]).stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();"
     );
     write_level(&bench, &format!("{{ {start} 1000.0 }}"));
     commit(&bench, "fast");
     write_level(&bench, &format!("{{ {start} 1001.0 }}"));
     bench.run(&JSON).expect(0);
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let left = processes
-        .filter(|entry| std::fs::read_to_string(entry.path().join("cmdline")).is_ok_and(|line| line.contains(&mark)));
+    let left = processes.filter(|entry| {
+        std::fs::read_to_string(entry.path().join("cmdline")).is_ok_and(|line| line.contains(&mark))
+    });
     assert_eq!(left.count(), 0);
 }
 
@@ -322,7 +356,8 @@ fn nothing_that_judged_code_started_outlives_the_judgment() {
 fn an_intended_slow_down_or_removal_passes_by_a_list_from_outside() {
     let outside = tempfile::tempdir().unwrap();
     let list = outside.path().join("accept.toml");
-    let text = "[[accept]]\ncase = \"fib\"\nlimit_percent = 35\nbecause = \"it checks for overflow now\"\n\
+    let text = "[[accept]]\ncase = \"fib\"\nlimit_percent = 35\nbecause = \"it checks for overflow \
+                now\"\n\
                 [[accept]]\ncase = \"gone\"\nremoved = true\nbecause = \"nobody calls it\"\n";
     std::fs::write(&list, text).unwrap();
     let bench = repository("");
@@ -333,9 +368,19 @@ fn an_intended_slow_down_or_removal_passes_by_a_list_from_outside() {
     let words = [&JSON[..], &["--accept", list.to_str().unwrap()]].concat();
     let result = bench.run(&words).expect(0).json();
     let said = notes(&result);
-    assert!(said.contains("it checks for overflow now") && said.contains("nobody calls it"), "{said}");
-    let markdown =
-        bench.run(&["gate", "--against", "HEAD", "--format", "markdown", "--accept", list.to_str().unwrap()]);
+    assert!(
+        said.contains("it checks for overflow now") && said.contains("nobody calls it"),
+        "{said}"
+    );
+    let markdown = bench.run(&[
+        "gate",
+        "--against",
+        "HEAD",
+        "--format",
+        "markdown",
+        "--accept",
+        list.to_str().unwrap(),
+    ]);
     assert!(markdown.expect(0).stdout.contains("it checks for overflow now"));
     // Slower than accepted.
     write(&bench, "", &[("parsing", &[("fib", 1500.0), ("other", 700.0)])]);
@@ -357,14 +402,20 @@ fn a_command_whose_first_repetition_alone_is_fast_is_no_pass() {
             )
         };
         let cases: Vec<String> = times.iter().enumerate().map(case).collect();
-        bench.write("bench.sh", &format!("echo '{{\"context\":{{}},\"benchmarks\":[{}]}}'\n", cases.join(",")));
+        bench.write(
+            "bench.sh",
+            &format!("echo '{{\"context\":{{}},\"benchmarks\":[{}]}}'\n", cases.join(",")),
+        );
     };
     script(&[1000, 1001, 1002, 1001]);
     commit(&bench, "fast");
     script(&[1000, 1301, 1302, 1301]);
     let words = ["--bench", "sh bench.sh", "--bench-format", "google-benchmark"];
     let result = bench.run(&[&JSON[..], &words].concat()).expect(3).json();
-    assert!(result["comparisons"][0]["reason"].as_str().unwrap().contains("not in the fastest"), "{result:#}");
+    assert!(
+        result["comparisons"][0]["reason"].as_str().unwrap().contains("not in the fastest"),
+        "{result:#}"
+    );
 }
 
 #[test]
@@ -376,7 +427,10 @@ fn a_command_that_reports_a_case_twice_is_refused() {
         )
     };
     let script = |cases: &[String]| {
-        bench.write("bench.sh", &format!("echo '{{\"context\":{{}},\"benchmarks\":[{}]}}'\n", cases.join(",")))
+        bench.write(
+            "bench.sh",
+            &format!("echo '{{\"context\":{{}},\"benchmarks\":[{}]}}'\n", cases.join(",")),
+        )
     };
     script(&[case(1000)]);
     commit(&bench, "fast");

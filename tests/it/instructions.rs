@@ -1,4 +1,5 @@
-//! Instructions beside the time: counted twice they are the same, and 5 % more work is seen in one run.
+//! Instructions beside the time: counted twice they are the same, and 5 % more work is seen in one
+//! run.
 
 use serde_json::Value;
 
@@ -22,7 +23,8 @@ const COUNTED: [&str; 15] = [
     "1",
     "--metric=instructions",
 ];
-/// What times do on a machine where tests run side by side is not the question; instructions have a threshold of their own.
+/// What times do on a machine where tests run side by side is not the question; instructions have a
+/// threshold of their own.
 const WIDE: &str = "threshold_percent = 2000.0\n";
 const GATE: [&str; 4] = ["gate", "--json", "--budget", "0s"];
 
@@ -41,7 +43,9 @@ fn figures(benchmarks: &[Value]) -> Result<Vec<f64>, String> {
             assert!(["perf", "callgrind"].contains(&source), "{source}");
             Ok(figure)
         }
-        None => Err(result["metadata"]["instructions_not_counted"]["why"].as_str().unwrap().to_owned()),
+        None => {
+            Err(result["metadata"]["instructions_not_counted"]["why"].as_str().unwrap().to_owned())
+        }
     };
     benchmarks.iter().map(figure).collect()
 }
@@ -68,7 +72,8 @@ fn the_same_program_twice_executes_the_same_instructions_and_more_work_is_a_regr
         let [added, summed] = [0, 1].map(|at| third[at] / first[at]);
         assert!((added - 1.0).abs() < 1e-3 && (summed - 1.05).abs() < 5e-3, "{added} {summed}");
         let result = slowed.run(&GATE).expect(3).json();
-        let verdicts: Vec<_> = rows(&result).iter().map(|row| row["verdict"].as_str().unwrap().to_owned()).collect();
+        let verdicts: Vec<_> =
+            rows(&result).iter().map(|row| row["verdict"].as_str().unwrap().to_owned()).collect();
         assert_eq!(verdicts, ["Unchanged", "Regressed"], "{result:#}");
     }
 }

@@ -8,16 +8,23 @@ use serde_json::Value;
 fn is_here() -> bool {
     let document = Bench::new().run(&["list", "--json"]).expect(0).json();
     let rows = document["benchmarks"].as_array().unwrap();
-    let row = rows.iter().find(|row| row["benchmark"] == "kernel-compilation" && row["backend"] == "cpu").unwrap();
+    let row = rows
+        .iter()
+        .find(|row| row["benchmark"] == "kernel-compilation" && row["backend"] == "cpu")
+        .unwrap();
     if row["runnable"] == false {
         test_needs::missing("hiprtc", &format!("{} ({})", row["why"], row["cure"]));
-        assert!(["what", "why", "cure"].iter().all(|field| !row[*field].as_str().unwrap().is_empty()));
+        assert!(
+            ["what", "why", "cure"].iter().all(|field| !row[*field].as_str().unwrap().is_empty())
+        );
     }
     row["runnable"] == true
 }
 
 fn cases(arguments: &[&str], code: i32) -> Vec<Value> {
-    let arguments = [&["kernel-compilation", "--axis", "compilation=cold", "--json"], arguments, &SMALL].concat();
+    let arguments =
+        [&["kernel-compilation", "--axis", "compilation=cold", "--json"], arguments, &SMALL]
+            .concat();
     let document = Bench::new().run(&arguments).expect(code).json();
     check("run", &document);
     document["benchmarks"].as_array().unwrap().clone()
@@ -40,7 +47,10 @@ fn the_compiler_is_measured_for_the_architecture_asked_for() {
     assert_eq!(case["device_type"], "cpu", "{case}");
     assert!(case["benchmark_id"].as_str().unwrap().contains("gfx1030"), "{case}");
     assert_eq!(result["gfx_target"], "gfx1030", "{case}");
-    assert!(result["compile_time_ms"].as_f64().unwrap() > 1.0, "a compiler that takes no time is a cache: {result}");
+    assert!(
+        result["compile_time_ms"].as_f64().unwrap() > 1.0,
+        "a compiler that takes no time is a cache: {result}"
+    );
     assert!(result["code_object_bytes"].as_f64().unwrap() > 1000.0);
     assert_eq!((&result["optimization"], &result["compilation"]), (&"O1".into(), &"cold".into()));
 }
@@ -50,29 +60,49 @@ fn occupancy_is_calculated_from_what_the_compiler_says_without_a_gpu() {
     if !is_here() {
         return;
     }
-    let axes = ["occupancy", "--axis", "operation=triad,gemm", "--axis", "block_size=256", "--axis", "arch=gfx90a"];
-    let arguments = [&axes[..], &["--axis", "dtype=f32", "--backend", "cpu", "--json"], &SMALL].concat();
+    let axes = [
+        "occupancy",
+        "--axis",
+        "operation=triad,gemm",
+        "--axis",
+        "block_size=256",
+        "--axis",
+        "arch=gfx90a",
+    ];
+    let arguments =
+        [&axes[..], &["--axis", "dtype=f32", "--backend", "cpu", "--json"], &SMALL].concat();
     let document = Bench::new().run(&arguments).expect(0).json();
     let found = document["benchmarks"].as_array().unwrap();
     assert_eq!(found.len(), 2);
     for case in found {
         let result = &case["results"][0];
-        assert_eq!((&case["outcome"], &result["provider"]), (&"measured".into(), &"calculator".into()), "{case}");
+        assert_eq!(
+            (&case["outcome"], &result["provider"]),
+            (&"measured".into(), &"calculator".into()),
+            "{case}"
+        );
         let percent = result["occupancy_percent"].as_f64().unwrap();
         assert!((10.0..=100.0).contains(&percent), "{result}");
         assert!((1.0..=512.0).contains(&result["registers"].as_f64().unwrap()), "{result}");
         let shares = case["benchmark_id"].as_str().unwrap().contains("/gemm/");
-        assert_eq!(result["shared_bytes"].as_f64().unwrap() > 0.0, shares, "only the tiled product shares memory");
+        assert_eq!(
+            result["shared_bytes"].as_f64().unwrap() > 0.0,
+            shares,
+            "only the tiled product shares memory"
+        );
     }
 }
 
-/// The compilers of ROCm 5 and 6 end their process over what they do not know: the case is skipped, the run stands.
+/// The compilers of ROCm 5 and 6 end their process over what they do not know: the case is skipped,
+/// the run stands.
 #[test]
 fn an_architecture_that_the_compiler_does_not_know_is_skipped_with_the_cure() {
     if !is_here() {
         return;
     }
-    let [case] = &cases(&["--axis", "arch=gfxfff", "--axis", "source=elementwise"], 5)[..] else { panic!("one case") };
+    let [case] = &cases(&["--axis", "arch=gfxfff", "--axis", "source=elementwise"], 5)[..] else {
+        panic!("one case")
+    };
     assert_eq!(case["outcome"], "skipped", "{case}");
     assert!(case["what"].as_str().unwrap().contains("gfxfff"), "{case}");
     assert!(case["cure"].as_str().unwrap().contains("architecture"), "{case}");

@@ -1,4 +1,5 @@
-//! The catalogue of models without any Python: what there is, what one needs, and words that mean nothing.
+//! The catalogue of models without any Python: what there is, what one needs, and words that mean
+//! nothing.
 
 use serde_json::{Value, json};
 
@@ -12,9 +13,15 @@ fn the_catalogue_is_listed_and_a_model_says_what_it_needs() {
     let families: std::collections::BTreeSet<&str> =
         models.iter().map(|model| model["family"].as_str().unwrap()).collect();
     assert_eq!(families.len(), 11, "{families:?}");
-    let shown = bench.run(&["models", "show", "llama-2-7b", "--sequence", "4096", "--json"]).expect(0).json();
+    let shown = bench
+        .run(&["models", "show", "llama-2-7b", "--sequence", "4096", "--json"])
+        .expect(0)
+        .json();
     let model = &shown["model"];
-    assert_eq!((&model["size"], &model["parameters"]), (&"large".into(), &6_738_415_616_u64.into()));
+    assert_eq!(
+        (&model["size"], &model["parameters"]),
+        (&"large".into(), &6_738_415_616_u64.into())
+    );
     assert_eq!(model["memory"]["f16"]["cache_bytes"], 2_147_483_648_u64);
     let text = bench.run(&["models", "show", "mixtral-8x7b"]).expect(0).stdout;
     assert!(text.contains("46.70 B") && text.contains("12.88 B"), "{text}");
@@ -24,7 +31,10 @@ fn the_catalogue_is_listed_and_a_model_says_what_it_needs() {
 fn models_that_are_none_are_named_with_what_is_near() {
     let bench = Bench::new();
     bench.write("mine.toml", "[[model]]\nname = \"mine\"\nfamily = \"decoder\"\nclass = \"X\"\n");
-    bench.write("taken.toml", "[[model]]\nname = \"bert-tiny\"\nfamily = \"decoder-only\"\nclass = \"X\"\n");
+    bench.write(
+        "taken.toml",
+        "[[model]]\nname = \"bert-tiny\"\nfamily = \"decoder-only\"\nclass = \"X\"\n",
+    );
     for (arguments, expected) in [
         (&["models", "show", "bert-bas"][..], "did you mean `bert-base`"),
         (&["models", "encoder"], "encoder-only"),
@@ -33,11 +43,17 @@ fn models_that_are_none_are_named_with_what_is_near() {
         (&["models", "show", "org/other"], "hf download org/other"),
         (&["models", "--catalogue", "mine.toml"], "decoder-only"),
         (&["models", "--catalogue", "taken.toml"], "`bert-tiny` is a model of the catalogue"),
-        (&["models", "--model", "gpt2", "--rate", "2", "--workload", "forward"], "of the workload `load`"),
+        (
+            &["models", "--model", "gpt2", "--rate", "2", "--workload", "forward"],
+            "of the workload `load`",
+        ),
         (&["models", "--backend", "cpu,rocm"], "name one of them"),
         (&["models", "results"], "no run"),
         // Whatever is missing here, a mistake is told first.
-        (&["models", "--model", "gpt2", "--rate=-1"], "`-1` is not a value of the axis `request_rate`"),
+        (
+            &["models", "--model", "gpt2", "--rate=-1"],
+            "`-1` is not a value of the axis `request_rate`",
+        ),
         (&["models", "--batch", "0"], "`0` is not a value of the axis `batch_size`"),
         (&["models", "--workload", "write"], "one of forward, generate, load"),
         (&["models", "show", "gpt2", "--precision", "f64"], "f32, f16, bf16, i8"),
@@ -52,7 +68,8 @@ fn why_nothing_can_be_recommended_is_told() {
     let bench = Bench::new();
     let said = bench.run(&["recommend"]).expect(2).stderr;
     assert!(said.contains("measured any model") && said.contains("--results-dir"), "{said}");
-    let mut run: Value = serde_json::from_str(include_str!("../../docs/gallery/models.json")).unwrap();
+    let mut run: Value =
+        serde_json::from_str(include_str!("../../docs/gallery/models.json")).unwrap();
     for result in run["benchmarks"].as_array_mut().unwrap() {
         result["metadata"]["parameters"]["workload"] = "generate".into();
     }
@@ -60,16 +77,22 @@ fn why_nothing_can_be_recommended_is_told() {
     let said = bench.run(&["recommend"]).expect(2).stderr;
     assert!(said.contains("single passes"), "{said}");
     let said = bench.run(&["recommend", "gpt2"]).expect(0).stdout;
-    assert!(said.contains("unknown: no stored run") && said.contains("`models` measures some"), "{said}");
+    assert!(
+        said.contains("unknown: no stored run") && said.contains("`models` measures some"),
+        "{said}"
+    );
 }
 
 #[test]
 fn runs_that_another_one_disturbed_come_last_and_are_warned_of() {
     let bench = Bench::new();
-    let mut run: Value = serde_json::from_str(include_str!("../../docs/gallery/models.json")).unwrap();
+    let mut run: Value =
+        serde_json::from_str(include_str!("../../docs/gallery/models.json")).unwrap();
     bench.write_sealed("benchmark_results/runs/calm.json", &run);
     run["run_id"] = "20991231T000000Z_nogit".into();
-    run["notes"] = json!([{ "code": "shared", "text": "another run of this program was measuring at the same time: its figures and these disturb each other" }]);
+    run["notes"] = json!([{ "code": "shared", "text": "another run of this program was measuring \
+                                                       at the same time: its figures and these \
+                                                       disturb each other" }]);
     bench.write_sealed("benchmark_results/runs/20991231T000000Z_nogit.json", &run);
     let said = bench.run(&["recommend", "bert-tiny"]).expect(0);
     assert!(!said.stderr.contains("another run"), "the newer one is not needed: {}", said.stderr);
@@ -99,7 +122,10 @@ fn a_model_is_shown_in_the_precisions_asked_for_and_says_which_positions_it_take
     let model = &show(&[&long[..], &["--json"]].concat()).json()["model"];
     let precisions: Vec<&String> = model["memory"].as_object().unwrap().keys().collect();
     assert_eq!(precisions, ["bf16", "f32"]);
-    assert_eq!((&model["sequence_length"], &model["sequence_refused"]["why"]), (&4096.into(), &"gpt2 has 1024".into()));
+    assert_eq!(
+        (&model["sequence_length"], &model["sequence_refused"]["why"]),
+        (&4096.into(), &"gpt2 has 1024".into())
+    );
     let fitting = show(&["gpt2", "--sequence", "1024", "--json"]).json();
     assert_eq!(fitting["model"]["sequence_refused"], Value::Null);
     let fixed = show(&["vit-base", "--sequence", "4096"]).stdout;
@@ -120,8 +146,10 @@ fn a_dry_run_tells_what_would_be_measured_and_measures_nothing() {
 
 /// A file of safetensors whose tensors have these shapes; the tensors themselves are not there.
 fn safetensors(shapes: &[&[u64]]) -> Vec<u8> {
-    let tensor = |(at, shape): (usize, &&[u64])| (format!("t{at}"), json!({"dtype": "F32", "shape": shape}));
-    let mut header: serde_json::Map<String, Value> = shapes.iter().enumerate().map(tensor).collect();
+    let tensor =
+        |(at, shape): (usize, &&[u64])| (format!("t{at}"), json!({"dtype": "F32", "shape": shape}));
+    let mut header: serde_json::Map<String, Value> =
+        shapes.iter().enumerate().map(tensor).collect();
     header.insert("__metadata__".to_owned(), json!({"format": "pt"}));
     let header = Value::from(header).to_string();
     [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat()
@@ -132,11 +160,16 @@ fn a_directory_is_a_model_and_its_files_say_how_many_weights_it_has() {
     let bench = Bench::new();
     let config = r#"{"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4}"#;
     bench.write("mine/config.json", config);
-    std::fs::write(bench.path("mine/model.safetensors"), safetensors(&[&[1000, 64], &[64]])).unwrap();
+    std::fs::write(bench.path("mine/model.safetensors"), safetensors(&[&[1000, 64], &[64]]))
+        .unwrap();
     for name in ["mine", "./mine", "mine/"] {
         let shown = bench.run(&["models", "show", name, "--json"]).expect(0).json();
         let model = &shown["model"];
-        assert_eq!((&model["parameters"], &model["name"]), (&json!(64_064), &json!("mine")), "{name}");
+        assert_eq!(
+            (&model["parameters"], &model["name"]),
+            (&json!(64_064), &json!("mine")),
+            "{name}"
+        );
         assert_eq!(model["memory"]["f32"]["weights_bytes"], 256_256);
     }
     bench.write("bare/config.json", config);
@@ -159,10 +192,15 @@ fn a_directory_is_a_model_and_its_files_say_how_many_weights_it_has() {
     bench.write("pipeline/model_index.json", r#"{"_class_name": "StableDiffusionPipeline"}"#);
     let said = bench.run(&["models", "show", "pipeline"]).expect(2).stderr;
     assert!(said.contains("without a UNet"), "{said}");
-    bench
-        .write("pipeline/unet/config.json", r#"{"_class_name": "UNet2DConditionModel", "_diffusers_version": "0.42"}"#);
+    bench.write(
+        "pipeline/unet/config.json",
+        r#"{"_class_name": "UNet2DConditionModel", "_diffusers_version": "0.42"}"#,
+    );
     let shown = bench.run(&["models", "show", "pipeline", "--json"]).expect(0).json();
-    assert_eq!((&shown["model"]["library"], &shown["model"]["family"]), (&json!("diffusers"), &json!("diffusion")));
+    assert_eq!(
+        (&shown["model"]["library"], &shown["model"]["family"]),
+        (&json!("diffusers"), &json!("diffusion"))
+    );
 }
 
 #[test]
@@ -175,7 +213,10 @@ fn the_example_of_a_row_is_read_and_what_nobody_counted_is_unknown() {
     let text = bench.run(&show).expect(0).stdout;
     assert!(text.contains("parameters   unknown") && !text.contains("tiny"), "{text}");
     let model = &bench.run(&[&show[..], &["--json"]].concat()).expect(0).json()["model"];
-    assert_eq!((&model["parameters"], &model["memory"]["f32"]["weights_bytes"]), (&Value::Null, &Value::Null));
+    assert_eq!(
+        (&model["parameters"], &model["memory"]["f32"]["weights_bytes"]),
+        (&Value::Null, &Value::Null)
+    );
     assert_eq!(
         model["memory"]["f32"]["cache_bytes"],
         4 * 128 * 2 * 4 * 256,
@@ -194,12 +235,18 @@ fn a_model_that_nobody_measured_is_predicted_and_says_what_it_rests_on() {
     let best = &said["models"][0]["candidates"][0];
     let number = |value: &Value| value.as_f64().unwrap();
     let (time, interval) = (number(&best["time_per_item_ms"]), &best["time_per_item_interval_ms"]);
-    assert_eq!((&best["basis"], &best["rests_on"][0]["run_id"]), (&"predicted".into(), &run["run_id"]));
+    assert_eq!(
+        (&best["basis"], &best["rests_on"][0]["run_id"]),
+        (&"predicted".into(), &run["run_id"])
+    );
     assert!(number(&interval[0]) < time && time < number(&interval[1]), "{best}");
     // An hour of 3.6 is a thousandth of it a second: a million items of a millisecond cost one.
     assert!((number(&best["cost_per_million_items"]) - time).abs() < 1e-6 * time, "{best}");
     let text = bench.run(&asked).expect(0).stdout;
-    assert!(text.contains(", predicted") && text.contains("from component_specific/models"), "{text}");
+    assert!(
+        text.contains(", predicted") && text.contains("from component_specific/models"),
+        "{text}"
+    );
     for (arguments, expected) in [
         (&["recommend", "--for", "cost"][..], "--prices"),
         (&["recommend", "bert-bas"], "did you mean `bert-base`?"),

@@ -1,5 +1,6 @@
-//! `gate --against` and `bisect` in a project that is not this one, by the real binary and real cargo. The bench targets
-//! speak as Criterion's do and give made-up times; `scripts/try_other_project.sh` does it with Criterion itself.
+//! `gate --against` and `bisect` in a project that is not this one, by the real binary and real
+//! cargo. The bench targets speak as Criterion's do and give made-up times;
+//! `scripts/try_other_project.sh` does it with Criterion itself.
 
 use serde_json::Value;
 
@@ -16,7 +17,8 @@ const OTHERS: &[(&str, f64)] = &[("hash", 500.0)];
 fn rows(result: &Value) -> Vec<(String, String, String)> {
     let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
     let rows = result["comparisons"].as_array().unwrap().iter();
-    let mut rows: Vec<_> = rows.map(|row| (text(row, "id"), text(row, "verdict"), text(row, "reason_code"))).collect();
+    let mut rows: Vec<_> =
+        rows.map(|row| (text(row, "id"), text(row, "verdict"), text(row, "reason_code"))).collect();
     rows.sort();
     rows
 }
@@ -33,13 +35,24 @@ fn what_became_slower_is_named_alone_and_other_executables_are_not_measured() {
     write(&bench, "", &[("parsing", SLOW), ("hashing", OTHERS)]);
     let result = bench.run(&JSON).expect(3).json();
     let rows = rows(&result);
-    assert!(is(&rows[0], "fib 20", "Unchanged") && is(&rows[2], "parse/a.json", "Regressed"), "{rows:?}");
+    assert!(
+        is(&rows[0], "fib 20", "Unchanged") && is(&rows[2], "parse/a.json", "Regressed"),
+        "{rows:?}"
+    );
     assert!(is(&rows[1], "hash", "Unchanged") && rows[1].2 == "same_machine_code", "{rows:?}");
     assert_eq!(measured(&bench), ["fib 20", "parse/a.json"]);
-    let row = result["comparisons"].as_array().unwrap().iter().find(|row| row["id"] == "parse/a.json").unwrap();
+    let row = result["comparisons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["id"] == "parse/a.json")
+        .unwrap();
     assert!((row["difference_percent"].as_f64().unwrap() - 20.0).abs() < 1.0, "{row}");
     // Asked for, they are measured.
-    let result = bench.run(&[&JSON[..], &["--measure-equal", "--benchmark", "hash"]].concat()).expect(0).json();
+    let result = bench
+        .run(&[&JSON[..], &["--measure-equal", "--benchmark", "hash"]].concat())
+        .expect(0)
+        .json();
     assert_eq!(result["comparisons"].as_array().unwrap().len(), 1);
     assert_eq!(measured(&bench), ["hash"]);
 }
@@ -52,8 +65,11 @@ fn a_comment_is_decided_without_measuring() {
     let path = bench.path("benches/parsing.rs");
     let text = std::fs::read_to_string(&path).unwrap();
     // Lines move, and with them the places that panics name.
-    std::fs::write(&path, text.replace("fn main() {", "/// What it does.\n///\n/// In many words.\nfn main() {"))
-        .unwrap();
+    std::fs::write(
+        &path,
+        text.replace("fn main() {", "/// What it does.\n///\n/// In many words.\nfn main() {"),
+    )
+    .unwrap();
     let ended = bench.run(&["gate", "--against", "HEAD"]).expect(0);
     assert!(ended.stdout.contains("the same machine code"), "{}", ended.stdout);
     assert!(measured(&bench).is_empty());
@@ -70,11 +86,18 @@ fn a_project_in_a_directory_of_its_repository_is_found_there() {
     commit(&bench, "fast");
     write(&bench, "rust/crate", &[("parsing", SLOW)]);
     let mut command = bench.command(&JSON);
-    let output = command.current_dir(bench.path("rust/crate")).env("CARGO_TARGET_DIR", bench.path("target")).output();
+    let output = command
+        .current_dir(bench.path("rust/crate"))
+        .env("CARGO_TARGET_DIR", bench.path("target"))
+        .output();
     let output = output.unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
     let top = bench.run(&JSON).expect(2);
-    assert!(top.stderr.contains("no Cargo.toml") && top.stderr.contains("--bench-format"), "{}", top.stderr);
+    assert!(
+        top.stderr.contains("no Cargo.toml") && top.stderr.contains("--bench-format"),
+        "{}",
+        top.stderr
+    );
 }
 
 #[test]
@@ -90,7 +113,13 @@ fn a_case_that_cannot_be_measured_or_vanished_has_no_verdict() {
     let result = bench.run(&JSON).expect(4).json();
     let rows = rows(&result);
     assert!(rows.iter().all(|row| row.1 == "Inconclusive" && row.2 == "case_failed"), "{rows:?}");
-    assert!(result["comparisons"][0]["reason"].as_str().unwrap().contains("the case cannot be measured"), "{result:#}");
+    assert!(
+        result["comparisons"][0]["reason"]
+            .as_str()
+            .unwrap()
+            .contains("the case cannot be measured"),
+        "{result:#}"
+    );
 }
 
 #[test]
@@ -124,19 +153,38 @@ const SCRIPT: &str = r#"echo '{"context":{},"benchmarks":[{"name":"loop","run_ty
 fn any_command_whose_output_can_be_imported_is_judged() {
     let bench = repository("");
     let at = |level: &str| {
-        bench.write("Makefile.sh", &format!("cat > bench.sh <<'END'\n{}\nEND\n", SCRIPT.replace("LEVEL", level)));
+        bench.write(
+            "Makefile.sh",
+            &format!("cat > bench.sh <<'END'\n{}\nEND\n", SCRIPT.replace("LEVEL", level)),
+        );
     };
     at("1000");
     commit(&bench, "fast");
     at("1300");
-    let words = ["--build", "sh Makefile.sh", "--bench", "sh bench.sh", "--bench-format", "google-benchmark"];
+    let words = [
+        "--build",
+        "sh Makefile.sh",
+        "--bench",
+        "sh bench.sh",
+        "--bench-format",
+        "google-benchmark",
+    ];
     let result = bench.run(&[&JSON[..], &words].concat()).expect(3).json();
     let rows = rows(&result);
-    assert!(rows.len() == 2 && rows.iter().any(|row| row.0.ends_with("loop") && row.1 == "Regressed"), "{rows:?}");
+    assert!(
+        rows.len() == 2 && rows.iter().any(|row| row.0.ends_with("loop") && row.1 == "Regressed"),
+        "{rows:?}"
+    );
     assert!(rows.iter().any(|row| row.0.ends_with("other") && row.1 == "Unchanged"), "{rows:?}");
-    let broken = ["--build", "exit 3", "--bench", "sh bench.sh", "--bench-format", "google-benchmark"];
+    let broken =
+        ["--build", "exit 3", "--bench", "sh bench.sh", "--bench-format", "google-benchmark"];
     let ended = bench.run(&[&JSON[..], &broken].concat());
-    assert!(ended.code == 1 && ended.stderr.contains("does not build"), "{:?} {}", ended.code, ended.stderr);
+    assert!(
+        ended.code == 1 && ended.stderr.contains("does not build"),
+        "{:?} {}",
+        ended.code,
+        ended.stderr
+    );
 }
 
 /// A command that is a benchmark, with a time that it prints and a part of a tree that is built.
@@ -151,21 +199,33 @@ figure = { after = "took", unit = "ms" }
 #[test]
 fn commands_of_ones_own_are_measured_in_the_trees_of_both_revisions() {
     let bench = repository("built.sh\n");
-    let at =
-        |level: &str| bench.write("source.sh", &format!("test $1 = 1 && echo took 7 ms || echo took {level} ms\n"));
+    let at = |level: &str| {
+        bench
+            .write("source.sh", &format!("test $1 = 1 && echo took 7 ms || echo took {level} ms\n"))
+    };
     at("10");
     bench.write("mine.toml", COMMANDS);
     commit(&bench, "fast");
     at("13");
     let words = ["--custom", "mine.toml", "--build", "cp source.sh built.sh", "--budget", "60s"];
     let result = bench.run(&[&JSON[..], &words].concat()).expect(3).json();
-    let verdicts = [("cpu_performance/loop/cpu:0/n=1", "Unchanged"), ("cpu_performance/loop/cpu:0/n=2", "Regressed")];
+    let verdicts = [
+        ("cpu_performance/loop/cpu:0/n=1", "Unchanged"),
+        ("cpu_performance/loop/cpu:0/n=2", "Regressed"),
+    ];
     for (id, verdict) in verdicts {
-        assert!(rows(&result).iter().any(|row| row.0 == id && row.1 == verdict), "{:?}", rows(&result));
+        assert!(
+            rows(&result).iter().any(|row| row.0 == id && row.1 == verdict),
+            "{:?}",
+            rows(&result)
+        );
     }
     for (more, said) in [
         (&["--build", "true"][..], "--custom FILE"),
-        (&["--custom", "mine.toml", "--bench", "true", "--bench-format", "vllm"], "leave out --bench"),
+        (
+            &["--custom", "mine.toml", "--bench", "true", "--bench-format", "vllm"],
+            "leave out --bench",
+        ),
         (&["--custom", "mine.toml", "--suite", "quick"], "--suite is for"),
     ] {
         let ended = bench.run(&[&["gate", "--against", "HEAD"], more].concat()).expect(2);
@@ -186,7 +246,8 @@ fn bisect_finds_the_commit_among_eight() {
         write(&bench, "", &[("parsing", &[("fib 20", 1000.0), ("parse/a.json", level)])]);
         commits.push(commit(&bench, &format!("change {at}")));
     }
-    let found = bench.run(&["bisect", &good, "HEAD", "--case", "a.json", "--json"]).expect(0).json();
+    let found =
+        bench.run(&["bisect", &good, "HEAD", "--case", "a.json", "--json"]).expect(0).json();
     assert_eq!(found["first_bad"]["commit"].as_str(), Some(commits[5].as_str()), "{found:#}");
     assert_eq!(git(&bench, &["status", "--porcelain"]), "");
 }
@@ -198,7 +259,8 @@ fn two_gates_at_once_take_turns() {
     write(&bench, "", &[("parsing", FAST)]);
     commit(&bench, "fast");
     write(&bench, "", &[("parsing", SLOW)]);
-    let start = |bench: &Bench| bench.command(&JSON).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let start =
+        |bench: &Bench| bench.command(&JSON).stdout(std::process::Stdio::null()).spawn().unwrap();
     let mut both = [start(&bench), start(&bench)];
     for child in &mut both {
         assert_eq!(child.wait().unwrap().code(), Some(3));
@@ -212,6 +274,9 @@ fn a_target_that_cannot_be_asked_has_no_verdict_unless_cases_are_chosen() {
     commit(&bench, "fast");
     bench.write("src/lib.rs", "pub fn ready() -> bool { let _more = 1; true }\n");
     let result = bench.run(&[&JSON[..], &["--measure-equal"]].concat()).expect(4).json();
-    assert!(rows(&result).iter().any(|row| is(row, "bare (bench target)", "Inconclusive")), "{result:#}");
+    assert!(
+        rows(&result).iter().any(|row| is(row, "bare (bench target)", "Inconclusive")),
+        "{result:#}"
+    );
     bench.run(&[&JSON[..], &["--measure-equal", "--benchmark", "fib"]].concat()).expect(0);
 }

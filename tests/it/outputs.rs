@@ -1,4 +1,5 @@
-//! Where output goes: the files of a verdict, standard error and standard output that take nothing, links in the way.
+//! Where output goes: the files of a verdict, standard error and standard output that take nothing,
+//! links in the way.
 
 use std::fs::File;
 use std::os::unix::fs::symlink;
@@ -9,8 +10,8 @@ use serde_json::Value;
 use crate::common::made_up::{again, scale, with_baseline};
 use crate::common::{Bench, SMALL};
 
-/// A bench with a baseline, and two runs to judge against it: one that passes and one with a case that regressed, whose
-/// id is returned.
+/// A bench with a baseline, and two runs to judge against it: one that passes and one with a case
+/// that regressed, whose id is returned.
 fn judged() -> (Bench, String) {
     let (bench, run) = with_baseline(Bench::new());
     bench.write_sealed("same.json", &again(&run, "same"));
@@ -29,7 +30,14 @@ fn gate<'a>(run: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 fn every_form_is_of_one_judgment() {
     let (bench, id) = judged();
     let case = id.rsplit('/').next().unwrap();
-    let forms = ["junit=j.xml", "sarif=s.sarif", "markdown=m.md", "json=o.json", "github=g", "text=sub/../t.txt"];
+    let forms = [
+        "junit=j.xml",
+        "sarif=s.sarif",
+        "markdown=m.md",
+        "json=o.json",
+        "github=g",
+        "text=sub/../t.txt",
+    ];
     std::fs::create_dir(bench.path("sub")).unwrap();
     let outputs: Vec<&str> = forms.iter().flat_map(|form| ["--output", form]).collect();
     let ended = bench.run(&gate("slower.json", &outputs)).expect(3);
@@ -62,7 +70,11 @@ fn a_file_that_cannot_be_meant_is_exit_2_before_anything_is_judged() {
     ] {
         let outputs: Vec<&str> = outputs.iter().flat_map(|output| ["--output", output]).collect();
         let ended = bench.run(&gate("slower.json", &outputs)).expect(2);
-        assert!(ended.stderr.contains(expected) && ended.stdout.is_empty(), "{outputs:?}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains(expected) && ended.stdout.is_empty(),
+            "{outputs:?}: {}",
+            ended.stderr
+        );
     }
     assert!(!bench.path("a").exists() && !bench.path("target").exists());
 }
@@ -72,7 +84,9 @@ fn what_cannot_be_written_fails_a_pass_and_changes_no_verdict() {
     let (bench, _) = judged();
     std::fs::create_dir_all(bench.path("nowhere/a.json")).unwrap();
     for (run, code) in [("same.json", 1), ("slower.json", 3)] {
-        let ended = bench.run(&gate(run, &["--output", "json=nowhere/a.json", "--output", "junit=b.xml"])).expect(code);
+        let ended = bench
+            .run(&gate(run, &["--output", "json=nowhere/a.json", "--output", "junit=b.xml"]))
+            .expect(code);
         assert!(ended.stderr.contains("error: cannot write nowhere/a.json"), "{}", ended.stderr);
         assert!(!ended.stdout.is_empty());
         std::fs::remove_file(bench.path("b.xml")).unwrap();
@@ -87,8 +101,15 @@ fn what_cannot_be_written_fails_a_pass_and_changes_no_verdict() {
 fn redirected(bench: &Bench, redirection: &str, words: &[&str]) -> Option<i32> {
     let own = bench.command(words);
     let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("exec \"$@\" {redirection}"), "sh"]).arg(own.get_program()).args(own.get_args());
-    shell.current_dir(bench.dir.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    shell
+        .args(["-c", &format!("exec \"$@\" {redirection}"), "sh"])
+        .arg(own.get_program())
+        .args(own.get_args());
+    shell
+        .current_dir(bench.dir.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     for (name, value) in own.get_envs() {
         match value {
             Some(value) => shell.env(name, value),
@@ -105,19 +126,35 @@ fn standard_error_that_takes_nothing_stops_nothing() {
     }
     let (bench, _) = judged();
     let measured = bench.run_files().len();
-    let tiny = [&["run", "gemm", "--axis", "shape=16x16x16", "--axis", "dtype=f32"][..], &SMALL].concat();
+    let tiny =
+        [&["run", "gemm", "--axis", "shape=16x16x16", "--axis", "dtype=f32"][..], &SMALL].concat();
     for (done, redirection) in ["2>&-", "2>/dev/full"].into_iter().enumerate() {
         assert_eq!(redirected(&bench, redirection, &tiny), Some(0), "{redirection}");
         assert_eq!(bench.run_files().len(), measured + done + 1, "{redirection}");
         for (words, code) in [
             (gate("slower.json", &[]), 3),
             (gate("no-such-run", &[]), 2),
-            (vec!["gate", "--baseline", "tensor-ops", "--current", "same.json", "--format", "json"], 0),
+            (
+                vec![
+                    "gate",
+                    "--baseline",
+                    "tensor-ops",
+                    "--current",
+                    "same.json",
+                    "--format",
+                    "json",
+                ],
+                0,
+            ),
             (vec!["baseline", "save"], 0),
             (vec!["history", "--limit", "1"], 0),
             (vec!["--no-such-flag"], 2),
         ] {
-            assert_eq!(redirected(&bench, redirection, &words), Some(code), "{words:?} {redirection}");
+            assert_eq!(
+                redirected(&bench, redirection, &words),
+                Some(code),
+                "{words:?} {redirection}"
+            );
         }
     }
 }
@@ -136,7 +173,11 @@ fn standard_output_that_takes_nothing_fails_a_pass_and_changes_no_verdict() {
         (vec!["report", "--format", "csv"], 1, 0),
     ] {
         assert_eq!(redirected(&bench, ">/dev/full", &words), Some(full), "{words:?}");
-        assert_eq!(redirected(&bench, ">&-", &words), Some(closed), "{words:?}: asked for no output");
+        assert_eq!(
+            redirected(&bench, ">&-", &words),
+            Some(closed),
+            "{words:?}: asked for no output"
+        );
     }
 }
 
@@ -155,25 +196,40 @@ fn no_output_follows_a_link() {
         &["schema", "--dir", "dir"],
     ] {
         let ended = bench.run(words).expect(2);
-        assert!(ended.stderr.contains("symbolic link") && ended.stderr.contains("remove the link"), "{}", ended.stderr);
+        assert!(
+            ended.stderr.contains("symbolic link") && ended.stderr.contains("remove the link"),
+            "{}",
+            ended.stderr
+        );
     }
     // What lies beside the results, and the results themselves.
     let results = bench.path("benchmark_results");
     std::fs::remove_dir_all(results.join("logs")).unwrap();
     std::fs::remove_file(results.join("benchmarks.db")).unwrap();
-    for (at, name) in [("dir", "logs"), ("dir", "charts"), ("dir", "comparisons"), ("dangling", "benchmarks.db")] {
+    for (at, name) in
+        [("dir", "logs"), ("dir", "charts"), ("dir", "comparisons"), ("dangling", "benchmarks.db")]
+    {
         let _ = std::fs::remove_dir_all(results.join(name));
         symlink(bench.path(at), results.join(name)).unwrap();
     }
-    let tiny = [&["run", "gemm", "--axis", "shape=16x16x16", "--axis", "dtype=f32"][..], &SMALL].concat();
+    let tiny =
+        [&["run", "gemm", "--axis", "shape=16x16x16", "--axis", "dtype=f32"][..], &SMALL].concat();
     assert!(bench.run(&tiny).expect(0).stderr.contains("there is no log"));
     bench.run(&["report"]).expect(2);
-    assert!(bench.run(&gate("slower.json", &[])).expect(3).stderr.contains("the comparison is not kept"));
+    assert!(
+        bench
+            .run(&gate("slower.json", &[]))
+            .expect(3)
+            .stderr
+            .contains("the comparison is not kept")
+    );
     std::fs::remove_dir_all(results.join("runs")).unwrap();
     symlink(bench.path("theirs"), results.join("runs")).unwrap();
     assert!(bench.run(&tiny).expect(2).stderr.contains("symbolic link"));
-    let left: Vec<_> =
-        std::fs::read_dir(bench.path("theirs")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> = std::fs::read_dir(bench.path("theirs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(left, ["file"]);
     assert_eq!(std::fs::read_to_string(theirs).unwrap(), "theirs");
     assert!(!bench.path("nowhere").exists());
@@ -185,7 +241,14 @@ fn standard_output_can_be_named() {
     let plain = bench.run(&["export"]).expect(0).stdout;
     for name in ["-", "/dev/stdout", "/dev/fd/1"] {
         assert_eq!(bench.run(&["export", "--output", name]).expect(0).stdout, plain, "{name}");
-        assert!(!bench.run(&["report", "--format", "csv", "--output", name]).expect(0).stdout.is_empty(), "{name}");
+        assert!(
+            !bench
+                .run(&["report", "--format", "csv", "--output", name])
+                .expect(0)
+                .stdout
+                .is_empty(),
+            "{name}"
+        );
     }
 }
 
@@ -210,10 +273,13 @@ fn nothing_that_a_file_says_is_obeyed_by_a_terminal() {
         bench.write(name, &run.to_string());
     }
     bench.write("broken.json", &format!("{{\"run_id\": {HOSTILE}"));
-    bench.write("policy.toml", &format!("thresold = \"{}\"\n", HOSTILE.replace('\n', "\\n").replace('\u{7}', "")));
+    bench.write(
+        "policy.toml",
+        &format!("thresold = \"{}\"\n", HOSTILE.replace('\n', "\\n").replace('\u{7}', "")),
+    );
     bench.write("series.csv", &format!("timestamp,value\n0,\"{HOSTILE}\"\n"));
-    let files =
-        ["id", "case", "model", "system", "suite", "outcome", "started", "broken"].map(|name| format!("{name}.json"));
+    let files = ["id", "case", "model", "system", "suite", "outcome", "started", "broken"]
+        .map(|name| format!("{name}.json"));
     let mut calls: Vec<Vec<&str>> = vec![
         vec!["gate", "--policy", "policy.toml"],
         vec!["trend", "--input", "series.csv"],

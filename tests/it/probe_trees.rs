@@ -1,6 +1,6 @@
-//! `probe`, `doctor` and `gpu-capability` on trees that stand for `/sys`: made here, and captured from real machines.
-//! The captured ones lie outside of the repository: without them (`RSB_SHARED`, or `../shared` beside it) the test says
-//! that it was skipped.
+//! `probe`, `doctor` and `gpu-capability` on trees that stand for `/sys`: made here, and captured
+//! from real machines. The captured ones lie outside of the repository: without them (`RSB_SHARED`,
+//! or `../shared` beside it) the test says that it was skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,8 +15,10 @@ const NODE: &str = "class/kfd/kfd/topology/nodes/1";
 fn accelerator() -> Bench {
     let bench = Bench::new();
     let event = "DRIVER=amdgpu\nPCI_CLASS=120000\nPCI_ID=1002:74A1\nPCI_SLOT_NAME=0000:05:00.0\n";
-    let properties = "simd_count 1216\nsimd_per_cu 4\ngfx_target_version 90402\nvendor_id 4098\ndevice_id 29857\n\
-                      location_id 1280\ndomain 0\ndrm_render_minor 128\nmax_engine_clk_fcompute 2100\n";
+    let properties = "simd_count 1216\nsimd_per_cu 4\ngfx_target_version 90402\nvendor_id \
+                      4098\ndevice_id 29857\n\
+                      location_id 1280\ndomain 0\ndrm_render_minor 128\nmax_engine_clk_fcompute \
+                      2100\n";
     for (file, content) in [
         ("uevent", event),
         ("mem_info_vram_total", "206141652992\n"),
@@ -53,14 +55,28 @@ fn an_accelerator_is_described_whole() {
     let tree = bench.path("");
     let (code, document) = json_of(&bench, &tree, "probe");
     let gpu = &document["gpus"][0];
-    assert_eq!((code, &gpu["name"], &gpu["gfx_target"]), (0, &"AMD Instinct MI300X".into(), &"gfx942".into()));
+    assert_eq!(
+        (code, &gpu["name"], &gpu["gfx_target"]),
+        (0, &"AMD Instinct MI300X".into(), &"gfx942".into())
+    );
     assert_eq!((&gpu["compute_units"], &gpu["max_mhz"]), (&304.into(), &2100.0.into()));
-    assert_eq!((&gpu["vram_gb"], &gpu["memory_bandwidth_gb_s"]), (&206.141_652_992.into(), &5324.8.into()));
+    assert_eq!(
+        (&gpu["vram_gb"], &gpu["memory_bandwidth_gb_s"]),
+        (&206.141_652_992.into(), &5324.8.into())
+    );
     assert_eq!((&gpu["partition"], &gpu["memory"]["kind"]), (&"SPX/NPS1".into(), &"HBM3".into()));
-    assert_eq!((&gpu["pcie"]["now"]["width"], &gpu["ecc"]["total"]["uncorrectable"]), (&8.into(), &2.into()));
+    assert_eq!(
+        (&gpu["pcie"]["now"]["width"], &gpu["ecc"]["total"]["uncorrectable"]),
+        (&8.into(), &2.into())
+    );
     assert!(document["os"].is_null() && document["rocm"].is_null(), "the host is left out");
     let page = on_tree(&bench, &tree, "probe").expect(0).stdout;
-    for words in ["304 compute units, up to 2100 MHz", "206 GB HBM3, 8192 bits", "5.32 TB/s", "2 not corrected"] {
+    for words in [
+        "304 compute units, up to 2100 MHz",
+        "206 GB HBM3, 8192 bits",
+        "5.32 TB/s",
+        "2 not corrected",
+    ] {
         assert!(page.contains(words), "{words}: {page}");
     }
     assert!(!page.contains("Software") && !page.contains("not found"), "{page}");
@@ -71,11 +87,24 @@ fn an_error_is_exit_1_and_comes_first_with_its_cure() {
     let bench = accelerator();
     let (code, document) = json_of(&bench, &bench.path(""), "doctor");
     let first = &document["findings"][0];
-    assert_eq!((code, &document["format_version"], &first["severity"]), (1, &3.into(), &"error".into()));
-    assert!(first["what"].as_str().unwrap().contains("2 memory errors") && first["cure"].is_string(), "{first}");
-    assert_eq!((&document["summary"]["error"], &document["summary"]["warning"]), (&1.into(), &1.into()), "{document}");
+    assert_eq!(
+        (code, &document["format_version"], &first["severity"]),
+        (1, &3.into(), &"error".into())
+    );
+    assert!(
+        first["what"].as_str().unwrap().contains("2 memory errors") && first["cure"].is_string(),
+        "{first}"
+    );
+    assert_eq!(
+        (&document["summary"]["error"], &document["summary"]["warning"]),
+        (&1.into(), &1.into()),
+        "{document}"
+    );
     let page = on_tree(&bench, &bench.path(""), "doctor").expect(1).stdout;
-    assert!(page.starts_with("error ") && page.contains("of 32 GT/s x16") && page.contains("cure: "), "{page}");
+    assert!(
+        page.starts_with("error ") && page.contains("of 32 GT/s x16") && page.contains("cure: "),
+        "{page}"
+    );
 }
 
 /// The peaks that AMD's data sheet prints for the MI300X.
@@ -84,12 +113,23 @@ fn a_gpu_tells_its_peaks() {
     let bench = accelerator();
     let (code, document) = json_of(&bench, &bench.path(""), "gpu-capability");
     let case = &document["benchmarks"][0];
-    assert_eq!((code, &case["outcome"], document["run_id"].is_string()), (0, &"measured".into(), true));
+    assert_eq!(
+        (code, &case["outcome"], document["run_id"].is_string()),
+        (0, &"measured".into(), true)
+    );
     let facts = &case["results"][0];
-    assert_eq!((&facts["matrix_unit"], &facts["gpu_utilization_percent"]), (&"MFMA 3".into(), &97.0.into()));
-    for (dtype, engine, printed) in [("fp8", "matrix", 2614.9), ("f16", "matrix", 1307.4), ("f64", "vector", 81.7)] {
+    assert_eq!(
+        (&facts["matrix_unit"], &facts["gpu_utilization_percent"]),
+        (&"MFMA 3".into(), &97.0.into())
+    );
+    for (dtype, engine, printed) in
+        [("fp8", "matrix", 2614.9), ("f16", "matrix", 1307.4), ("f64", "vector", 81.7)]
+    {
         let peaks = case["results"].as_array().unwrap();
-        let peak = peaks.iter().find(|peak| peak["dtype"] == dtype && peak["operation"] == engine).unwrap();
+        let peak = peaks
+            .iter()
+            .find(|peak| peak["dtype"] == dtype && peak["operation"] == engine)
+            .unwrap();
         assert!((peak["peak_tflops"].as_f64().unwrap() / printed - 1.0).abs() < 1e-3, "{peak}");
     }
     let page = on_tree(&bench, &bench.path(""), "gpu-capability").expect(0).stdout;
@@ -102,7 +142,9 @@ fn a_tree_without_a_gpu_is_no_error_and_nothing_to_describe() {
     let bench = Bench::new();
     bench.write("class/drm/version", "drm 1.1.0 20060810\n");
     let tree = bench.path("");
-    assert!(on_tree(&bench, &tree, "probe").expect(0).stdout.contains("none of AMD, NVIDIA or Intel"));
+    assert!(
+        on_tree(&bench, &tree, "probe").expect(0).stdout.contains("none of AMD, NVIDIA or Intel")
+    );
     assert!(on_tree(&bench, &tree, "doctor").expect(0).stdout.contains("no GPU was found"));
     let (code, document) = json_of(&bench, &tree, "gpu-capability");
     let case = &document["benchmarks"][0];
@@ -111,7 +153,12 @@ fn a_tree_without_a_gpu_is_no_error_and_nothing_to_describe() {
         assert!(case[field].as_str().is_some_and(|text| !text.is_empty()), "{field}");
     }
     for verb in ["probe", "doctor", "gpu-capability"] {
-        assert!(on_tree(&bench, Path::new("/nonexistent"), verb).expect(2).stderr.contains("/nonexistent"));
+        assert!(
+            on_tree(&bench, Path::new("/nonexistent"), verb)
+                .expect(2)
+                .stderr
+                .contains("/nonexistent")
+        );
     }
 }
 
@@ -201,24 +248,37 @@ fn captured_trees_are_readable_pages() {
         (
             "sysfs/rx7900xtx.tar.gz",
             &[("rx7900xtx/card0", "class/drm/card0")],
-            &["AMD Radeon RX 7900 XTX, gfx1100", "GDDR6, up to 1249 MHz, size unknown", "31.5 GB/s", "WMMA 1"],
+            &[
+                "AMD Radeon RX 7900 XTX, gfx1100",
+                "GDDR6, up to 1249 MHz, size unknown",
+                "31.5 GB/s",
+                "WMMA 1",
+            ],
         ),
         (
             "sysfs/rx9070.tar.gz",
             &[("rx9070/card1", "class/drm/card1")],
             &["gfx1201", "lowered from 220 W", "set by hand (manual)", "25 %"],
         ),
-        ("sysfs/strixpoint.tar.gz", &strix, &["Radeon 880M", "integrated", "16.4 GB of the machine's shared", "8.91"]),
+        (
+            "sysfs/strixpoint.tar.gz",
+            &strix,
+            &["Radeon 880M", "integrated", "16.4 GB of the machine's shared", "8.91"],
+        ),
     ];
     for (archive, layout, words) in cases {
         let bench = Bench::new();
         let Some(tree) = captured(&bench, archive, layout) else { return };
-        let pages: String =
-            ["probe", "doctor", "gpu-capability"].map(|verb| on_tree(&bench, &tree, verb).expect(0).stdout).concat();
+        let pages: String = ["probe", "doctor", "gpu-capability"]
+            .map(|verb| on_tree(&bench, &tree, verb).expect(0).stdout)
+            .concat();
         for word in words {
             assert!(pages.contains(word), "{archive}: `{word}` is not in\n{pages}");
         }
-        assert!(!pages.contains("not found"), "{archive}: nothing was looked for on a host\n{pages}");
+        assert!(
+            !pages.contains("not found"),
+            "{archive}: nothing was looked for on a host\n{pages}"
+        );
         let (_, document) = json_of(&bench, &tree, "probe");
         assert_eq!(document["format_version"], 3);
         assert!(!document["gpus"].as_array().unwrap().is_empty(), "{archive}");

@@ -1,4 +1,5 @@
-//! The HTML page of a report: it holds its run, whatever reads a run reads the page, and a page that was touched is no run.
+//! The HTML page of a report: it holds its run, whatever reads a run reads the page, and a page
+//! that was touched is no run.
 
 use serde_json::Value;
 
@@ -27,12 +28,17 @@ fn a_page_is_judged_as_the_run_in_it() {
     );
     bench.run(&["report", "slower.json", "--format", "html", "--output", "page.html"]).expect(0);
     let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
-    assert!(page.contains("<h1>Night &lt;1&gt;</h1>") && page.contains("Regressed: 1<") && !page.contains("<svg"));
+    assert!(
+        page.contains("<h1>Night &lt;1&gt;</h1>")
+            && page.contains("Regressed: 1<")
+            && !page.contains("<svg")
+    );
     std::fs::remove_file(bench.path("rusty-stack-bench.toml")).unwrap();
     let gated = judged(&bench, "page.html", 3);
     assert_eq!(gated, judged(&bench, "slower.json", 3));
     assert_eq!(gated["summary"]["total_degraded"], 1);
-    // The page is the run for `compare`, on either side, and for `report`; as both sides it is one run given twice.
+    // The page is the run for `compare`, on either side, and for `report`; as both sides it is one
+    // run given twice.
     bench.run(&["compare", "page.html", "made-up.json", "--check"]).expect(0);
     bench.run(&["compare", "slower.json", "page.html"]).expect(2);
     let csv = |file: &str| bench.run(&["report", file, "--format", "csv"]).expect(0).stdout;
@@ -43,7 +49,9 @@ fn a_page_is_judged_as_the_run_in_it() {
 fn a_page_that_was_touched_or_holds_no_run_is_refused_with_a_cure() {
     let (bench, _) = with_baseline(Bench::new());
     bench.run(&["report", "made-up.json", "--format", "html", "--output", "page.html"]).expect(0);
-    bench.run(&["report", "made-up.json", "--format", "html", "--no-data", "--output", "empty.html"]).expect(0);
+    bench
+        .run(&["report", "made-up.json", "--format", "html", "--no-data", "--output", "empty.html"])
+        .expect(0);
     bench.run(&["report", "made-up.json", "--format", "csv", "--no-data"]).expect(2);
     let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
     let data = page.find("<template").unwrap();
@@ -55,10 +63,15 @@ fn a_page_that_was_touched_or_holds_no_run_is_refused_with_a_cure() {
         ("twice.html", page.replace("</body>", &page[data..]), "twice"),
         ("empty.html", std::fs::read_to_string(bench.path("empty.html")).unwrap(), "--no-data"),
         // A run whose own checksum does not hold any more, packed anew.
-        ("resealed.html", format!("{}{}", &page[..data], tampered(&bench)), "its checksum is of another text"),
+        (
+            "resealed.html",
+            format!("{}{}", &page[..data], tampered(&bench)),
+            "its checksum is of another text",
+        ),
     ] {
         bench.write(name, &text);
-        let said = bench.run(&["gate", "--baseline", "tensor-ops", "--current", name]).expect(2).stderr;
+        let said =
+            bench.run(&["gate", "--baseline", "tensor-ops", "--current", name]).expect(2).stderr;
         assert!(said.contains(expected) && said.contains(name), "{name}: {said}");
     }
 }
@@ -74,17 +87,32 @@ fn tampered(bench: &Bench) -> String {
 #[test]
 fn a_run_writes_the_reports_that_were_asked_for() {
     let bench = Bench::new();
-    let words = ["run", "gemm", "--axis", "shape=16x16x16", "--axis", "dtype=f32,f64", "--reports", "all", "--json"];
+    let words = [
+        "run",
+        "gemm",
+        "--axis",
+        "shape=16x16x16",
+        "--axis",
+        "dtype=f32,f64",
+        "--reports",
+        "all",
+        "--json",
+    ];
     let ended = bench.run(&[&words[..], &SMALL].concat()).expect(0);
     let id = ended.json()["run_id"].as_str().unwrap().to_owned();
-    // The worker that typesets PDF is beside builds with the feature `pdf`; others say what is missing.
+    // The worker that typesets PDF is beside builds with the feature `pdf`; others say what is
+    // missing.
     let with_pdf = !ended.stderr.contains("note: no report as PDF: ");
     let written = ended.stderr.lines().filter(|line| line.starts_with("report: ")).count();
     assert_eq!(written, 6 + usize::from(with_pdf), "{}", ended.stderr);
     let reports = std::fs::read_dir(bench.path("benchmark_results")).unwrap().flatten();
     let mut endings: Vec<String> = reports
         .filter_map(|file| {
-            file.file_name().to_str()?.strip_prefix("benchmark_report_")?.split_once('.').map(|(_, end)| end.to_owned())
+            file.file_name()
+                .to_str()?
+                .strip_prefix("benchmark_report_")?
+                .split_once('.')
+                .map(|(_, end)| end.to_owned())
         })
         .collect();
     endings.retain(|ending| !(with_pdf && ending == "pdf"));

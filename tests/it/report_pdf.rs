@@ -1,4 +1,5 @@
-//! `report --format pdf`: by the real worker where it was built, and by programs in its place that fail in each way.
+//! `report --format pdf`: by the real worker where it was built, and by programs in its place that
+//! fail in each way.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,8 @@ use crate::common::made_up::with_baseline;
 /// The worker that was built for the tests.
 fn worker() -> Option<PathBuf> {
     let named = std::env::var_os("RSB_PDF_WORKER").map(PathBuf::from).filter(|path| path.is_file());
-    let why = "cargo build --package rsb-pdf --features pdf, and name target/debug/rsb-pdf in RSB_PDF_WORKER";
+    let why = "cargo build --package rsb-pdf --features pdf, and name target/debug/rsb-pdf in \
+               RSB_PDF_WORKER";
     if named.is_none() {
         test_needs::missing("pdf", why);
     }
@@ -35,13 +37,26 @@ fn a_pdf_is_whole_accessible_and_says_what_the_report_says() {
     bench.write("rusty-stack-bench.toml", &format!("[report]\ntitle = \"{title}\"\n"));
     bench.run(&["report", "made-up.json", "--format", "pdf", "--output", "page.pdf"]).expect(0);
     let file = bench.path("page.pdf");
-    let (Some(parts), Some(text)) = (asked("qpdf", &["--qdf"], &file), asked("pdftotext", &[], &file)) else { return };
-    for part in ["<pdfuaid:part>1", "/Lang (en)", "/DisplayDocTitle true", "/Scope /Row", "/Scope /Column", "/Summary "]
-    {
+    let (Some(parts), Some(text)) =
+        (asked("qpdf", &["--qdf"], &file), asked("pdftotext", &[], &file))
+    else {
+        return;
+    };
+    for part in [
+        "<pdfuaid:part>1",
+        "/Lang (en)",
+        "/DisplayDocTitle true",
+        "/Scope /Row",
+        "/Scope /Column",
+        "/Summary ",
+    ] {
         assert!(parts.contains(part), "{part}");
     }
     let count = |part: &str| parts.matches(part).count();
-    assert!(count("/S /Figure") > 1 && count("/S /Figure") == count("/Alt "), "each chart has a text");
+    assert!(
+        count("/S /Figure") > 1 && count("/S /Figure") == count("/Alt "),
+        "each chart has a text"
+    );
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in\n{text}"));
     let title = at("#read(\"/etc/passwd\") $x$ *a* @b `c` <d>");
     let verdict = at("No baseline was compared with: the run ");
@@ -60,12 +75,18 @@ fn without_a_worker_and_when_it_fails_there_is_no_file_and_a_cure() {
     let (mut bench, run) = with_baseline(Bench::new().set("RSB_PDF_WORKER", "/nowhere/worker"));
     let stored = bench.run_files().len();
     let said = bench.run(&["report", "made-up.json", "--format", "pdf"]).expect(2).stderr;
-    assert!(said.contains("RSB_PDF_WORKER names /nowhere/worker") && said.contains("unset it"), "{said}");
+    assert!(
+        said.contains("RSB_PDF_WORKER names /nowhere/worker") && said.contains("unset it"),
+        "{said}"
+    );
     // Before anything is measured.
     let said = bench.run(&["run", "gemm", "--reports", "html,pdf"]).expect(2).stderr;
     assert!(said.contains("RSB_PDF_WORKER names") && bench.run_files().len() == stored, "{said}");
     for (script, expected) in [
-        ("cat >/dev/null; echo 'it cannot be typeset: x' >&2; exit 1", "failed: it cannot be typeset: x"),
+        (
+            "cat >/dev/null; echo 'it cannot be typeset: x' >&2; exit 1",
+            "failed: it cannot be typeset: x",
+        ),
         (
             "echo 'memory allocation of 9 bytes failed' >&2; kill -ABRT $$",
             "signal 6 (memory allocation of 9 bytes failed)",
@@ -73,7 +94,10 @@ fn without_a_worker_and_when_it_fails_there_is_no_file_and_a_cure() {
         ("exit 3", "failed: it said nothing"),
     ] {
         bench = in_its_place(bench, script);
-        let said = bench.run(&["report", "made-up.json", "--format", "pdf", "--output", "page.pdf"]).expect(1).stderr;
+        let said = bench
+            .run(&["report", "made-up.json", "--format", "pdf", "--output", "page.pdf"])
+            .expect(1)
+            .stderr;
         assert!(said.contains(expected) && said.contains("--format html"), "{script}: {said}");
         assert!(!bench.path("page.pdf").exists(), "{script}");
     }

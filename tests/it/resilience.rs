@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Bench, SMALL};
 
-const LONG: [&str; 8] = ["run", "tensor-ops", "gemm", "--replicates", "50", "--profile", "quick", "--json"];
+const LONG: [&str; 8] =
+    ["run", "tensor-ops", "gemm", "--replicates", "50", "--profile", "quick", "--json"];
 
 /// Starts a long run and returns once a case is in the journal.
 fn started(bench: &Bench) -> std::process::Child {
@@ -15,7 +16,8 @@ fn started(bench: &Bench) -> std::process::Child {
 
 /// As [`started`], with other arguments.
 fn started_as(bench: &Bench, arguments: &[&str]) -> std::process::Child {
-    let mut child = bench.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        bench.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let until = Instant::now() + Duration::from_mins(2);
     while journal_lines(bench) < 4 && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
@@ -44,7 +46,11 @@ fn measured(bench: &Bench) -> usize {
 fn workers(bench: &Bench) -> usize {
     let here = bench.dir.path().canonicalize().unwrap();
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    processes.filter(|process| std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == here)).count()
+    processes
+        .filter(|process| {
+            std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == here)
+        })
+        .count()
 }
 
 fn assert_no_process_left(bench: &Bench) {
@@ -65,8 +71,12 @@ fn kill_9_loses_nothing_measured_and_leaves_no_process() {
     assert!(measured(&bench) >= 1);
     let run: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(&bench.run_files()[0]).unwrap()).unwrap();
-    let ids: Vec<&str> =
-        run["benchmarks"].as_array().unwrap().iter().map(|case| case["benchmark_id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = run["benchmarks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|case| case["benchmark_id"].as_str().unwrap())
+        .collect();
     let mut unique = ids.clone();
     unique.sort_unstable();
     unique.dedup();
@@ -77,7 +87,8 @@ fn kill_9_loses_nothing_measured_and_leaves_no_process() {
 fn kill_9_again_and_again_loses_no_case_that_its_journal_had() {
     let bench = Bench::new();
     for kill in 0..2 {
-        let mut child = bench.command(&LONG).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child =
+            bench.command(&LONG).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let until = Instant::now() + Duration::from_mins(2);
         // The run, the plan, and one line for each case that ended, each whole.
         while cases_in_journals(&bench) < 1 + kill && Instant::now() < until {
@@ -90,7 +101,11 @@ fn kill_9_again_and_again_loses_no_case_that_its_journal_had() {
         let runs = bench.run(&["history", "--json"]).expect(0).json();
         let runs = runs["runs"].as_array().unwrap();
         assert_eq!(runs.len(), kill + 1, "each run once");
-        assert!(runs[0]["measured"].as_u64().unwrap() >= acknowledged as u64, "{acknowledged} of {:#}", runs[0]);
+        assert!(
+            runs[0]["measured"].as_u64().unwrap() >= acknowledged as u64,
+            "{acknowledged} of {:#}",
+            runs[0]
+        );
     }
     bench.run(&["store", "check"]).expect(0);
 }
@@ -101,8 +116,11 @@ fn cases_in_journals(bench: &Bench) -> usize {
     let paths = entries.map(|entry| entry.unwrap().path());
     let journals = paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
     let cases = |text: String| {
-        let results = text.split_inclusive('\n').filter(|line| line.ends_with('\n') && line.starts_with("{\"result\""));
-        let ids = results.filter_map(|line| line.split("\"benchmark_id\":\"").nth(1)?.split('"').next());
+        let results = text
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n') && line.starts_with("{\"result\""));
+        let ids =
+            results.filter_map(|line| line.split("\"benchmark_id\":\"").nth(1)?.split('"').next());
         ids.collect::<std::collections::BTreeSet<_>>().len()
     };
     journals.filter_map(|path| std::fs::read_to_string(path).ok()).map(cases).sum()
@@ -123,9 +141,13 @@ fn ctrl_c_keeps_what_was_measured_and_exits_130() {
 #[test]
 fn ctrl_c_in_doctor_keeps_what_was_measured_and_saves_no_baseline() {
     let bench = Bench::new();
-    bench.write("rusty-stack-bench.toml", "[run]\nreplicates = 90\nruns = 10\nwarmup = 1\nbackend = \"cpu\"\n");
+    bench.write(
+        "rusty-stack-bench.toml",
+        "[run]\nreplicates = 90\nruns = 10\nwarmup = 1\nbackend = \"cpu\"\n",
+    );
     let command = &["doctor", "--baseline"];
-    let mut child = bench.command(command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        bench.command(command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let until = Instant::now() + Duration::from_mins(2);
     while cases_in_journals(&bench) < 1 && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(5));
@@ -163,13 +185,19 @@ fn a_corrupt_database_is_rebuilt_from_the_run_files() {
 #[test]
 fn two_runs_at_once_are_both_kept() {
     let bench = Bench::new();
-    let arguments = [&["gemm", "--axis", "shape=32x32x32", "--axis", "dtype=f32"][..], &SMALL].concat();
+    let arguments =
+        [&["gemm", "--axis", "shape=32x32x32", "--axis", "dtype=f32"][..], &SMALL].concat();
     let mut children: Vec<_> = (0..2)
-        .map(|_| bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        .map(|_| {
+            bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        })
         .collect();
     assert!(children.iter_mut().all(|child| child.wait().unwrap().success()));
     assert_eq!(bench.run_files().len(), 2);
-    assert_eq!(bench.run(&["history", "--json"]).expect(0).json()["runs"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        bench.run(&["history", "--json"]).expect(0).json()["runs"].as_array().unwrap().len(),
+        2
+    );
 }
 
 #[test]
@@ -181,9 +209,8 @@ fn an_interrupted_run_says_what_had_no_turn_and_is_no_baseline() {
     let run: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(&bench.run_files()[0]).unwrap()).unwrap();
     let cases = run["benchmarks"].as_array().unwrap();
-    assert!(
-        cases.iter().any(|case| case["outcome"] == "skipped" && case["why"].as_str().unwrap().contains("interrupted"))
-    );
+    assert!(cases.iter().any(|case| case["outcome"] == "skipped"
+        && case["why"].as_str().unwrap().contains("interrupted")));
     let ended = bench.run(&["baseline", "save"]).expect(2);
     assert!(ended.stderr.contains("interrupted"), "{}", ended.stderr);
 }
@@ -192,7 +219,15 @@ fn an_interrupted_run_says_what_had_no_turn_and_is_no_baseline() {
 fn a_stopped_run_is_measured_on_in_its_own_file() {
     let bench = Bench::new();
     let small = ["--runs", "10", "--warmup", "1"];
-    let begun = ["run", "tensor-ops", "--axis", "operation=add,relu,gelu,sum", "--axis", "shape=8x64", "--replicates"];
+    let begun = [
+        "run",
+        "tensor-ops",
+        "--axis",
+        "operation=add,relu,gelu,sum",
+        "--axis",
+        "shape=8x64",
+        "--replicates",
+    ];
     let mut child = started_as(&bench, &[&begun[..], &["90"], &small].concat());
     signal(&child, rustix::process::Signal::INT);
     child.wait().unwrap();
@@ -202,7 +237,10 @@ fn a_stopped_run_is_measured_on_in_its_own_file() {
     let before = read();
     let kept = |run: &serde_json::Value| {
         let cases = run["benchmarks"].as_array().unwrap().clone();
-        cases.into_iter().map(|case| (case["benchmark_id"].clone(), case["samples"].clone())).collect::<Vec<_>>()
+        cases
+            .into_iter()
+            .map(|case| (case["benchmark_id"].clone(), case["samples"].clone()))
+            .collect::<Vec<_>>()
     };
     let replicates = |run: &serde_json::Value| -> Vec<usize> {
         kept(run).iter().map(|(_, samples)| samples.as_array().map_or(0, Vec::len)).collect()
@@ -212,11 +250,20 @@ fn a_stopped_run_is_measured_on_in_its_own_file() {
     let ended = bench.run(&on).expect(0);
     assert!(ended.stdout.contains("measured on at"), "{}", ended.stdout);
     let after = read();
-    assert_eq!((bench.run_files().len(), &after["run_id"]), (1, &before["run_id"]), "it is the same run");
-    assert!(replicates(&after).iter().all(|count| count.to_string() == wanted), "{:?}", replicates(&after));
+    assert_eq!(
+        (bench.run_files().len(), &after["run_id"]),
+        (1, &before["run_id"]),
+        "it is the same run"
+    );
+    assert!(
+        replicates(&after).iter().all(|count| count.to_string() == wanted),
+        "{:?}",
+        replicates(&after)
+    );
     for (id, samples) in kept(&before) {
         let now = kept(&after).into_iter().find(|(known, _)| *known == id).unwrap().1;
-        let (now, samples) = (now.as_array().unwrap(), samples.as_array().cloned().unwrap_or_default());
+        let (now, samples) =
+            (now.as_array().unwrap(), samples.as_array().cloned().unwrap_or_default());
         assert_eq!(now[..samples.len()], samples, "what was measured before stays");
     }
     let ended = bench.run(&on).expect(2);
@@ -227,13 +274,20 @@ fn a_stopped_run_is_measured_on_in_its_own_file() {
 fn the_time_limit_of_a_run_holds_within_a_case() {
     let bench = Bench::new();
     bench.write("rusty-stack-bench.toml", "[time_limits]\nsuite_seconds = 5\n");
-    let arguments = ["gemm", "--axis", "shape=16x16x16,9000x9000x9000", "--axis", "dtype=f64", "--json"];
+    let arguments =
+        ["gemm", "--axis", "shape=16x16x16,9000x9000x9000", "--axis", "dtype=f64", "--json"];
     let document = bench.run(&[&arguments[..], &SMALL].concat()).expect(0).json();
     // The second product alone takes far longer than that on any one thread.
-    let outcomes: Vec<&str> =
-        document["benchmarks"].as_array().unwrap().iter().map(|case| case["outcome"].as_str().unwrap()).collect();
+    let outcomes: Vec<&str> = document["benchmarks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|case| case["outcome"].as_str().unwrap())
+        .collect();
     assert!(
-        outcomes.contains(&"measured") && outcomes.contains(&"skipped") && !outcomes.contains(&"failed"),
+        outcomes.contains(&"measured")
+            && outcomes.contains(&"skipped")
+            && !outcomes.contains(&"failed"),
         "{outcomes:?}"
     );
 }

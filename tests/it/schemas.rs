@@ -20,13 +20,16 @@ fn validator(name: &str) -> Rc<Validator> {
         let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         Rc::new(jsonschema::options().should_validate_formats(true).build(&schema).unwrap())
     };
-    COMPILED.with_borrow_mut(|known| Rc::clone(known.entry(name.to_owned()).or_insert_with(compiled)))
+    COMPILED
+        .with_borrow_mut(|known| Rc::clone(known.entry(name.to_owned()).or_insert_with(compiled)))
 }
 
 /// Checks a document by the schema called `name`.
 pub fn check(name: &str, document: &Value) {
-    let problems: Vec<String> =
-        validator(name).iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    let problems: Vec<String> = validator(name)
+        .iter_errors(document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
     assert!(problems.is_empty(), "{name}: {problems:#?}");
 }
 
@@ -48,12 +51,21 @@ fn every_benchmark_and_every_skip_validates() {
         arguments.extend(small.iter().flat_map(|axis| ["--axis", *axis]));
         arguments.extend(SMALL);
         let ended = bench.run(&arguments);
-        assert!(ended.code == 0 || ended.code == 5, "{}: {}\n{}", benchmark.name(), ended.code, ended.stdout);
+        assert!(
+            ended.code == 0 || ended.code == 5,
+            "{}: {}\n{}",
+            benchmark.name(),
+            ended.code,
+            ended.stdout
+        );
         let document = ended.json();
         check("run", &document);
         for case in document["benchmarks"].as_array().unwrap() {
             check("benchmark-result", case);
-            assert!(["measured", "skipped"].contains(&case["outcome"].as_str().unwrap()), "{case:#}");
+            assert!(
+                ["measured", "skipped"].contains(&case["outcome"].as_str().unwrap()),
+                "{case:#}"
+            );
         }
     }
     let skipped = bench.run(&["run", "--suite", "gpu-performance", "--json"]).expect(5).json();
@@ -87,7 +99,10 @@ fn documents_of_models_validate() {
     }
     let map = bench.run(&["models", "compatibility", "--json"]).expect(0).json();
     check("compatibility", &map);
-    assert!(map["compatibility"].as_array().unwrap().iter().any(|one| one["standing"] == "emulated"), "{map}");
+    assert!(
+        map["compatibility"].as_array().unwrap().iter().any(|one| one["standing"] == "emulated"),
+        "{map}"
+    );
     for goal in ["latency", "throughput", "energy"] {
         check("recommend", &bench.run(&["recommend", "--for", goal, "--json"]).expect(0).json());
     }
@@ -108,8 +123,7 @@ fn a_figure_that_is_a_word_does_not_validate() {
 
 #[test]
 fn a_document_that_is_wrong_does_not_validate() {
-    let wrong =
-        serde_json::json!({ "benchmark_id": "a", "timestamp": "yesterday", "benchmark_type": "gpu", "results": 3 });
+    let wrong = serde_json::json!({ "benchmark_id": "a", "timestamp": "yesterday", "benchmark_type": "gpu", "results": 3 });
     let problems = validator("benchmark-result").iter_errors(&wrong).count();
     assert!(problems >= 3, "{problems}");
 }

@@ -21,17 +21,26 @@ fn run(bench: &Bench, name: &str, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-const SMALL: [&str; 9] = ["gemm", "--axis", "shape=32x32x32", "--replicates", "1", "--runs", "10", "--warmup", "1"];
+const SMALL: [&str; 9] =
+    ["gemm", "--axis", "shape=32x32x32", "--replicates", "1", "--runs", "10", "--warmup", "1"];
 
 #[test]
 fn the_main_job_measures_reports_and_says_no_verdict_without_a_baseline() {
     let bench = Bench::new();
     let output = run(&bench, "run_benchmarks.sh", &SMALL);
     let stdout = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{stdout}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{stdout}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(stdout.contains("NO VERDICT") && stdout.contains("baseline save"), "{stdout}");
     for ending in [".md", ".html"] {
-        assert!(stdout.lines().any(|line| line.contains("benchmark_report_") && line.ends_with(ending)), "{stdout}");
+        assert!(
+            stdout.lines().any(|line| line.contains("benchmark_report_") && line.ends_with(ending)),
+            "{stdout}"
+        );
     }
     let strict = run(&bench, "run_benchmarks.sh", &[&["--gate"][..], &SMALL].concat());
     assert_eq!(strict.status.code(), Some(4));
@@ -45,14 +54,26 @@ fn without_gate_a_missing_verdict_is_shown_and_exits_0() {
     // A baseline of other hardware, in the place of this machine's: nothing is comparable.
     let saved = bench.run(&["baseline", "save", "--results-dir", "results"]).expect(0);
     assert!(saved.stdout.contains("baselines/"), "{}", saved.stdout);
-    let file = std::fs::read_dir(bench.path("baselines")).unwrap().next().unwrap().unwrap().path().join("gemm.json");
-    let mut baseline: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let file = std::fs::read_dir(bench.path("baselines"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path()
+        .join("gemm.json");
+    let mut baseline: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     let case = &mut baseline["runs"][0]["benchmarks"][0];
     case["device_type"] = "gpu".into();
     bench.write_sealed(file.strip_prefix(bench.dir.path()).unwrap().to_str().unwrap(), &baseline);
     let measured = run(&bench, "run_benchmarks.sh", &SMALL);
     let stdout = String::from_utf8_lossy(&measured.stdout);
-    assert_eq!(measured.status.code(), Some(0), "{stdout}\n{}", String::from_utf8_lossy(&measured.stderr));
+    assert_eq!(
+        measured.status.code(),
+        Some(0),
+        "{stdout}\n{}",
+        String::from_utf8_lossy(&measured.stderr)
+    );
     assert!(stdout.contains("NO VERDICT") && stdout.contains("baseline"), "{stdout}");
     let strict = run(&bench, "run_benchmarks.sh", &[&["--gate"][..], &SMALL].concat());
     assert_eq!(strict.status.code(), Some(4));
@@ -72,17 +93,25 @@ fn trends_are_over_what_is_stored() {
 
 #[test]
 fn help_needs_no_toolchain_and_a_missing_one_is_told_how_to_get() {
-    // A PATH with what the scripts themselves use, and no toolchain wherever the system keeps its own.
+    // A PATH with what the scripts themselves use, and no toolchain wherever the system keeps its
+    // own.
     let tools = tempfile::tempdir().unwrap();
     for tool in ["dirname", "realpath", "cat"] {
-        let real = ["/usr/bin", "/bin"].map(|dir| PathBuf::from(dir).join(tool)).into_iter().find(|path| path.exists());
+        let real = ["/usr/bin", "/bin"]
+            .map(|dir| PathBuf::from(dir).join(tool))
+            .into_iter()
+            .find(|path| path.exists());
         std::os::unix::fs::symlink(real.unwrap(), tools.path().join(tool)).unwrap();
     }
     for name in ["run_benchmarks.sh", "analyze_performance_trends.sh"] {
         let help = Command::new(script(name)).arg("--help").output().unwrap();
         assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("Usage"));
-        let without =
-            Command::new("/bin/bash").arg(script(name)).env_clear().env("PATH", tools.path()).output().unwrap();
+        let without = Command::new("/bin/bash")
+            .arg(script(name))
+            .env_clear()
+            .env("PATH", tools.path())
+            .output()
+            .unwrap();
         assert_eq!(without.status.code(), Some(1), "{}", String::from_utf8_lossy(&without.stderr));
         assert!(String::from_utf8_lossy(&without.stderr).contains("https://rustup.rs"));
     }
@@ -90,7 +119,8 @@ fn help_needs_no_toolchain_and_a_missing_one_is_told_how_to_get() {
 
 /// A comparison with one row of each of these verdicts, and one over all.
 fn comparison(verdict: &str, rows: &[&str]) -> String {
-    let rows: Vec<_> = rows.iter().map(|verdict| serde_json::json!({ "verdict": verdict })).collect();
+    let rows: Vec<_> =
+        rows.iter().map(|verdict| serde_json::json!({ "verdict": verdict })).collect();
     serde_json::json!({ "verdict": verdict, "comparisons": rows }).to_string()
 }
 
@@ -109,7 +139,14 @@ struct Event<'a> {
 
 impl Default for Event<'_> {
     fn default() -> Self {
-        Event { action: "completed", conclusion: "failure", number: "12", existing: "", text: TEXT, json: "" }
+        Event {
+            action: "completed",
+            conclusion: "failure",
+            number: "12",
+            existing: "",
+            text: TEXT,
+            json: "",
+        }
     }
 }
 
@@ -130,8 +167,8 @@ impl Commented {
     }
 }
 
-/// Runs `scripts/pr_comment.sh` with a `gh` that notes what it is asked and answers as GitHub would, and a checker of schemas
-/// that refuses what holds the word `broken`.
+/// Runs `scripts/pr_comment.sh` with a `gh` that notes what it is asked and answers as GitHub
+/// would, and a checker of schemas that refuses what holds the word `broken`.
 fn comment(event: &Event<'_>) -> Commented {
     use std::os::unix::fs::PermissionsExt;
     let bench = Bench::new();
@@ -152,7 +189,8 @@ case "$*" in
 esac
 "#,
     );
-    let checker = bench.write("tools/check-jsonschema", "#!/bin/sh\n[ -f \"$2\" ] && ! grep -q broken \"$3\"\n");
+    let checker = bench
+        .write("tools/check-jsonschema", "#!/bin/sh\n[ -f \"$2\" ] && ! grep -q broken \"$3\"\n");
     for tool in [&gh, &checker] {
         std::fs::set_permissions(tool, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -199,11 +237,24 @@ fn one_comment_is_posted_and_then_updated() {
         ("99 0", "--method PATCH repos/owner/name/issues/comments/99"),
     ] {
         let done = comment(&Event { existing, json: &json, ..Event::default() });
-        let headline = "**REGRESSED** at c0ffee: 1 of 2 comparisons (the workflow ended with: failure)";
+        let headline =
+            "**REGRESSED** at c0ffee: 1 of 2 comparisons (the workflow ended with: failure)";
         assert_eq!(done.headline(), headline);
-        assert!(done.asked.contains(expected) && done.asked.contains("head=fork:b"), "{}", done.asked);
-        assert!(done.posted.starts_with("<!-- rusty-stack-bench:gate -->\n<!-- run 7 -->\n"), "{}", done.posted);
-        assert!(done.posted.contains("written by the code of this pull request, at c0ffee"), "{}", done.posted);
+        assert!(
+            done.asked.contains(expected) && done.asked.contains("head=fork:b"),
+            "{}",
+            done.asked
+        );
+        assert!(
+            done.posted.starts_with("<!-- rusty-stack-bench:gate -->\n<!-- run 7 -->\n"),
+            "{}",
+            done.posted
+        );
+        assert!(
+            done.posted.contains("written by the code of this pull request, at c0ffee"),
+            "{}",
+            done.posted
+        );
         assert!(!done.posted.contains("@somebody"), "nobody is called: {}", done.posted);
     }
 }
@@ -212,10 +263,15 @@ fn one_comment_is_posted_and_then_updated() {
 fn a_comment_says_that_a_new_run_measures_as_soon_as_it_starts() {
     for action in ["requested", "in_progress"] {
         let json = comparison("Unchanged", &["Unchanged"]);
-        let event = Event { action, conclusion: "", existing: "99 6", json: &json, ..Event::default() };
+        let event =
+            Event { action, conclusion: "", existing: "99 6", json: &json, ..Event::default() };
         let done = comment(&event);
         assert_eq!(done.headline(), "**MEASURING** c0ffee: no verdict yet");
-        assert!(done.asked.contains("--method PATCH") && !done.asked.contains("run download"), "{}", done.asked);
+        assert!(
+            done.asked.contains("--method PATCH") && !done.asked.contains("run download"),
+            "{}",
+            done.asked
+        );
         assert!(!done.posted.contains("PASS"), "{}", done.posted);
     }
 }
@@ -226,7 +282,12 @@ fn the_verdict_is_made_from_the_checked_document_and_never_better_than_the_workf
         return;
     }
     for (verdict, rows, conclusion, expected) in [
-        ("Unchanged", &["Improved", "Unchanged"][..], "success", "**PASS** at c0ffee: none of 2 comparisons regressed"),
+        (
+            "Unchanged",
+            &["Improved", "Unchanged"][..],
+            "success",
+            "**PASS** at c0ffee: none of 2 comparisons regressed",
+        ),
         (
             "Inconclusive",
             &["Inconclusive", "Unchanged"],
@@ -248,12 +309,33 @@ fn the_verdict_is_made_from_the_checked_document_and_never_better_than_the_workf
             "**NO VERDICT** for c0ffee: the comparison passed, and the workflow did not",
         ),
         ("Unchanged", &["Regressed"], "success", "**REGRESSED** at c0ffee: 1 of 1 comparisons"),
-        ("broken", &[], "success", "**NO VERDICT** for c0ffee: the comparison does not fit the schema"),
-        ("Regressed", &["Regressed"], "cancelled", "**NO VERDICT** for c0ffee: the workflow ended with cancelled"),
-        ("Unchanged", &["Unchanged"], "timed_out", "**NO VERDICT** for c0ffee: the workflow ended with timed_out"),
-        ("Unchanged", &["Unchanged"], "$(x)", "**NO VERDICT** for c0ffee: the workflow ended without a conclusion"),
+        (
+            "broken",
+            &[],
+            "success",
+            "**NO VERDICT** for c0ffee: the comparison does not fit the schema",
+        ),
+        (
+            "Regressed",
+            &["Regressed"],
+            "cancelled",
+            "**NO VERDICT** for c0ffee: the workflow ended with cancelled",
+        ),
+        (
+            "Unchanged",
+            &["Unchanged"],
+            "timed_out",
+            "**NO VERDICT** for c0ffee: the workflow ended with timed_out",
+        ),
+        (
+            "Unchanged",
+            &["Unchanged"],
+            "$(x)",
+            "**NO VERDICT** for c0ffee: the workflow ended without a conclusion",
+        ),
     ] {
-        let done = comment(&Event { conclusion, json: &comparison(verdict, rows), ..Event::default() });
+        let done =
+            comment(&Event { conclusion, json: &comparison(verdict, rows), ..Event::default() });
         assert!(done.headline().starts_with(expected), "{}", done.posted);
     }
 }
@@ -270,10 +352,15 @@ fn a_run_that_leaves_no_verdict_replaces_an_earlier_one() {
         (TEXT, "", "left no comparison"),
         (TEXT, "not JSON", "cannot be read"),
     ] {
-        let event = Event { conclusion: "success", existing: "99 6", text, json, ..Event::default() };
+        let event =
+            Event { conclusion: "success", existing: "99 6", text, json, ..Event::default() };
         let done = comment(&event);
         assert!(done.headline().starts_with("**NO VERDICT** for c0ffee: "), "{}", done.posted);
-        assert!(done.headline().contains(cause) && done.asked.contains("--method PATCH"), "{cause}: {}", done.posted);
+        assert!(
+            done.headline().contains(cause) && done.asked.contains("--method PATCH"),
+            "{cause}: {}",
+            done.posted
+        );
         assert!(!done.posted.contains("anything else"), "{}", done.posted);
     }
 }
@@ -283,8 +370,13 @@ fn nothing_is_posted_for_a_stale_commit_or_over_a_newer_run() {
     let json = comparison("Unchanged", &["Unchanged"]);
     for action in ["requested", "completed"] {
         for (number, existing) in [("", "99 6"), ("12", "99 8")] {
-            let done = comment(&Event { action, number, existing, json: &json, ..Event::default() });
-            assert!(done.output.status.success() && done.posted.is_empty(), "{action} {number}: {}", done.asked);
+            let done =
+                comment(&Event { action, number, existing, json: &json, ..Event::default() });
+            assert!(
+                done.output.status.success() && done.posted.is_empty(),
+                "{action} {number}: {}",
+                done.asked
+            );
         }
     }
 }
@@ -294,14 +386,19 @@ fn a_long_comment_is_cut_and_posted() {
     if !has_jq() {
         return;
     }
-    let long = format!("<!-- rusty-stack-bench:gate -->\n{}", "ä line of a long comment\n".repeat(40_000));
-    let done = comment(&Event { text: &long, json: &comparison("Regressed", &["Regressed"]), ..Event::default() });
+    let long =
+        format!("<!-- rusty-stack-bench:gate -->\n{}", "ä line of a long comment\n".repeat(40_000));
+    let done = comment(&Event {
+        text: &long,
+        json: &comparison("Regressed", &["Regressed"]),
+        ..Event::default()
+    });
     assert!(done.headline().starts_with("**REGRESSED**"), "{}", done.headline());
     assert!((60_000..65_536).contains(&done.posted.len()), "{}", done.posted.len());
 }
 
-/// Runs `scripts/action_gate.sh` in a repository on the event `before`, and returns its exit code, the revision that it compares
-/// with, and what it writes for the runner and for people.
+/// Runs `scripts/action_gate.sh` in a repository on the event `before`, and returns its exit code,
+/// the revision that it compares with, and what it writes for the runner and for people.
 fn gated(bench: &Bench, before: &str) -> (Option<i32>, String, String) {
     use std::os::unix::fs::PermissionsExt;
     let program = bench.write("runner/program", "#!/bin/sh\necho \"$3\" >against\n");
@@ -331,7 +428,8 @@ fn what_judged_code_prints_is_no_command_for_the_runner() {
     crate::common::revisions::git(&bench, &["commit", "--quiet", "--allow-empty", "-m", "base"]);
     let program = bench.write(
         "runner/program",
-        "#!/bin/sh\nenv >seen\necho ::set-output name=verdict::unchanged\necho ::stop-commands::guess >&2\necho ::guess::\n\
+        "#!/bin/sh\nenv >seen\necho ::set-output name=verdict::unchanged\necho \
+         ::stop-commands::guess >&2\necho ::guess::\n\
          echo ::error::slower >runner/rusty-stack-bench.annotations\nexit 3\n",
     );
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -340,7 +438,10 @@ fn what_judged_code_prints_is_no_command_for_the_runner() {
             .current_dir(bench.dir.path())
             .envs([("AGAINST", "HEAD"), ("ACCEPT", "[[accept]]")])
             .envs([("PROGRAM", &program), ("RUNNER_TEMP", &bench.path("runner"))])
-            .envs(["GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "BASH_ENV"].map(|name| (name, bench.write(name, ""))))
+            .envs(
+                ["GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "BASH_ENV"]
+                    .map(|name| (name, bench.write(name, ""))),
+            )
             .output()
             .unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
@@ -350,14 +451,20 @@ fn what_judged_code_prints_is_no_command_for_the_runner() {
     let (before, rest) = said.split_once("::stop-commands::").unwrap();
     let (token, rest) = rest.split_once('\n').unwrap();
     let (log, after) = rest.split_once(&format!("\n::{token}::\n")).unwrap();
-    assert!(token.len() == 32 && log.contains("::set-output") && log.contains("::guess::"), "{said}");
+    assert!(
+        token.len() == 32 && log.contains("::set-output") && log.contains("::guess::"),
+        "{said}"
+    );
     assert!(!before.contains("::") && after == "::error::slower\n", "{said}");
     assert!(!gate().1.contains(token), "each run has a token of its own");
     let seen = std::fs::read_to_string(bench.path("seen")).unwrap();
     assert!(!seen.contains("GITHUB_") && !seen.contains("BASH_ENV"), "{seen}");
     let outputs = std::fs::read_to_string(bench.path("GITHUB_OUTPUT")).unwrap();
     assert!(outputs.contains("verdict=regressed") && !outputs.contains("unchanged"), "{outputs}");
-    assert_eq!(std::fs::read_to_string(bench.path("runner/rusty-stack-bench-accept.toml")).unwrap(), "[[accept]]\n");
+    assert_eq!(
+        std::fs::read_to_string(bench.path("runner/rusty-stack-bench-accept.toml")).unwrap(),
+        "[[accept]]\n"
+    );
 }
 
 #[test]
@@ -373,7 +480,9 @@ fn a_push_is_compared_with_the_commit_before_it_or_where_its_branch_began() {
     let (first, second) = (commit("first"), commit("second"));
     git(&["update-ref", "refs/remotes/origin/main", &second]);
     let (third, fourth) = (commit("third"), commit("fourth"));
-    for (before, against) in [(&second, &second), (&third, &third), (&first, &first), (&NEW.to_owned(), &second)] {
+    for (before, against) in
+        [(&second, &second), (&third, &third), (&first, &first), (&NEW.to_owned(), &second)]
+    {
         let (code, found, said) = gated(&bench, before);
         assert_eq!((code, &found), (Some(0), against), "{said}");
     }

@@ -1,4 +1,5 @@
-//! The dashboard by the real binary: who is answered and with which headers, that it writes nothing, and the same as files.
+//! The dashboard by the real binary: who is answered and with which headers, that it writes
+//! nothing, and the same as files.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -28,7 +29,8 @@ impl Drop for Server {
 
 impl Server {
     pub(crate) fn begin(bench: &Bench, arguments: &[&str]) -> Self {
-        let mut child = bench.command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child =
+            bench.command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.strip_prefix("http://").unwrap_or_else(|| panic!("{line}"));
@@ -36,12 +38,17 @@ impl Server {
         Self { child, address }
     }
 
-    /// The answer to `head`, the lines of a request after which it is over. Of a head that is too long none may come: the server
-    /// closes before it has read all of it, and what it said is lost then.
+    /// The answer to `head`, the lines of a request after which it is over. Of a head that is too
+    /// long none may come: the server closes before it has read all of it, and what it said is lost
+    /// then.
     fn ask(&self, head: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
-        let host = if head.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
+        let host = if head.contains("Host:") {
+            String::new()
+        } else {
+            format!("Host: {}\r\n", self.address)
+        };
         let _ = stream.write_all(format!("{head}\r\n{host}Connection: close\r\n\r\n").as_bytes());
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -59,7 +66,9 @@ impl Server {
 /// Every file below `dir`.
 fn files(dir: &Path) -> BTreeSet<PathBuf> {
     let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files(&path) } else { BTreeSet::from([path]) }).collect()
+    entries
+        .flat_map(|path| if path.is_dir() { files(&path) } else { BTreeSet::from([path]) })
+        .collect()
 }
 
 #[test]
@@ -70,7 +79,11 @@ fn a_server_is_read_by_those_who_may_and_its_files_are_whole() {
     bench.write_sealed("benchmark_results/runs/20991231T000000Z_slower.json", &slower);
     bench.write("token", TOKEN);
     let outside = bench.run(&["serve", "--listen", "0.0.0.0:0"]).expect(2);
-    assert!(outside.stderr.contains("--token-file") && outside.stderr.contains("--no-token"), "{}", outside.stderr);
+    assert!(
+        outside.stderr.contains("--token-file") && outside.stderr.contains("--no-token"),
+        "{}",
+        outside.stderr
+    );
 
     let server = Server::begin(&bench, &["serve", "--token-file", "token"]);
     assert!(server.page("/").contains("REGRESSED"));
@@ -81,14 +94,23 @@ fn a_server_is_read_by_those_who_may_and_its_files_are_whole() {
         (format!("POST / HTTP/1.1\r\nAuthorization: Bearer {TOKEN}"), "405"),
         (format!("GET /?token={TOKEN} HTTP/1.1"), "303"),
         (format!("GET /run?id=../../token HTTP/1.1\r\nAuthorization: Bearer {TOKEN}"), "404"),
-        (format!("GET /compare?from=token&to=20991231 HTTP/1.1\r\nAuthorization: Bearer {TOKEN}"), "404"),
+        (
+            format!(
+                "GET /compare?from=token&to=20991231 HTTP/1.1\r\nAuthorization: Bearer {TOKEN}"
+            ),
+            "404",
+        ),
         (format!("GET /{} HTTP/1.1\r\nAuthorization: Bearer {TOKEN}", "x".repeat(40_000)), "431"),
     ] {
         let answer = server.ask(&head);
         let is_cut_off = expected == "431" && answer.is_empty();
-        assert!(is_cut_off || answer.starts_with(&format!("HTTP/1.1 {expected}")), "{head:.60}: {answer}");
+        assert!(
+            is_cut_off || answer.starts_with(&format!("HTTP/1.1 {expected}")),
+            "{head:.60}: {answer}"
+        );
     }
-    let answer = server.ask(&format!("HEAD / HTTP/1.1\r\nAuthorization: Bearer {TOKEN}")).to_lowercase();
+    let answer =
+        server.ask(&format!("HEAD / HTTP/1.1\r\nAuthorization: Bearer {TOKEN}")).to_lowercase();
     for header in [
         "content-security-policy: default-src 'none'",
         "x-content-type-options: nosniff",
@@ -98,8 +120,12 @@ fn a_server_is_read_by_those_who_may_and_its_files_are_whole() {
     }
     assert!(answer.ends_with("\r\n\r\n") && !answer.contains("access-control"), "{answer}");
     let compared = server.page("/compare?from=tensor-ops&to=20991231");
-    assert!(compared.contains("REGRESSED") && compared.contains("23 more outside this filter"), "{compared}");
-    let document: serde_json::Value = serde_json::from_str(&server.page("/api/run?id=20991231")).unwrap();
+    assert!(
+        compared.contains("REGRESSED") && compared.contains("23 more outside this filter"),
+        "{compared}"
+    );
+    let document: serde_json::Value =
+        serde_json::from_str(&server.page("/api/run?id=20991231")).unwrap();
     assert_eq!(document["benchmarks"], slower["benchmarks"]);
     // What is stored meanwhile is there, and the server wrote nothing.
     assert_eq!(files(&bench.path("benchmark_results")), before);
@@ -108,7 +134,8 @@ fn a_server_is_read_by_those_who_may_and_its_files_are_whole() {
 
     bench.run(&["serve", "--export", "site"]).expect(0);
     let site = bench.path("site");
-    for page in files(&site).iter().filter(|path| path.extension().is_some_and(|end| end == "html")) {
+    for page in files(&site).iter().filter(|path| path.extension().is_some_and(|end| end == "html"))
+    {
         let html = std::fs::read_to_string(page).unwrap();
         let links = html.split(" href=\"").skip(1).filter_map(|rest| rest.split('"').next());
         for link in links.filter(|link| !link.starts_with('#') && *link != "data:,") {
@@ -123,7 +150,9 @@ fn a_run_beside_a_dashboard_says_so() {
     let bench = Bench::new();
     let dir = bench.path("").display().to_string();
     let bench = bench.set("TMPDIR", &dir);
-    let tiny = [&["tensor-ops", "--axis", "operation=add", "--axis", "shape=8x64", "--json"][..], &SMALL].concat();
+    let tiny =
+        [&["tensor-ops", "--axis", "operation=add", "--axis", "shape=8x64", "--json"][..], &SMALL]
+            .concat();
     let says = |document: &serde_json::Value| document["notes"].to_string().contains("`serve`");
     assert!(!says(&bench.run(&tiny).expect(0).json()));
     let server = Server::begin(&bench, &["serve"]);

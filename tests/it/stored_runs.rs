@@ -1,5 +1,5 @@
-//! What asks and tends the stored runs, by the real binary: `query`, `history` with a question, `import` of a directory,
-//! `prune`, `store`; and that no kill loses what was acknowledged.
+//! What asks and tends the stored runs, by the real binary: `query`, `history` with a question,
+//! `import` of a directory, `prune`, `store`; and that no kill loses what was acknowledged.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -10,11 +10,15 @@ use std::time::Duration;
 use crate::common::{Bench, ProgramOutput, SMALL};
 use serde_json::{Value, json};
 
-/// A bench, and a run that the program wrote there, from which the others are made. It is no longer stored.
+/// A bench, and a run that the program wrote there, from which the others are made. It is no longer
+/// stored.
 fn bench() -> (Bench, Value) {
     let bench = Bench::new();
     bench
-        .run(&[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add,relu"][..], &SMALL].concat())
+        .run(
+            &[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add,relu"][..], &SMALL]
+                .concat(),
+        )
         .expect(0);
     let file = &bench.run_files()[0];
     let run = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
@@ -28,7 +32,8 @@ fn of_day(run: &Value, day: u32) -> Value {
     made_up["run_id"] = format!("day-{day:03}").into();
     made_up["sequence"] = (day + 1).into();
     made_up["started"] = format!("2026-{:02}-{:02}T06:00:00Z", 3 + day / 28, 1 + day % 28).into();
-    made_up["environment"]["git"] = json!({ "commit": format!("{day:040x}"), "branch": "main", "dirty": false });
+    made_up["environment"]["git"] =
+        json!({ "commit": format!("{day:040x}"), "branch": "main", "dirty": false });
     for case in made_up["benchmarks"].as_array_mut().unwrap() {
         for time in case["samples"][0]["times_ns"].as_array_mut().unwrap() {
             *time = (time.as_f64().unwrap() + f64::from(day)).into();
@@ -46,7 +51,12 @@ fn write_days(bench: &Bench, run: &Value, days: u32, dir: &str) {
 
 fn ids(ended: &ProgramOutput) -> Vec<String> {
     let runs = ended.json();
-    runs["runs"].as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap().to_owned()).collect()
+    runs["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["run_id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -59,16 +69,19 @@ fn kill_9_during_an_import_loses_nothing_acknowledged_and_doubles_nothing() {
     for kill in 0..KILLS {
         let results = format!("ours-{kill}");
         let import = ["import", "theirs", "--results-dir", &results];
-        let mut child = bench.command(&import).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child =
+            bench.command(&import).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         // Anywhere from before the first run to after the last, while the index is written.
-        let mut said: Vec<String> = lines.by_ref().take(kill * 7919 % (DAYS as usize + 1)).collect();
+        let mut said: Vec<String> =
+            lines.by_ref().take(kill * 7919 % (DAYS as usize + 1)).collect();
         std::thread::sleep(Duration::from_micros((kill as u64 * 104_729) % 9_000));
         child.kill().unwrap();
         child.wait().unwrap();
         // What was said before it died counts too.
         said.extend(lines);
-        let acknowledged: BTreeSet<&str> = said.iter().filter_map(|line| line.strip_prefix("taken in: ")).collect();
+        let acknowledged: BTreeSet<&str> =
+            said.iter().filter_map(|line| line.strip_prefix("taken in: ")).collect();
 
         let history = ["history", "--limit", "1000", "--json", "--results-dir", &results];
         let stored = ids(&bench.run(&history).expect(0));
@@ -82,8 +95,10 @@ fn kill_9_during_an_import_loses_nothing_acknowledged_and_doubles_nothing() {
         let expected = format!("taken in, {} known, 0 left out", stored.len());
         assert!(again.stdout.contains(&expected), "{}\n{expected}", again.stdout);
         assert_eq!(ids(&bench.run(&history).expect(0)).len(), DAYS as usize);
-        let count = "SELECT count(*) AS n, count(DISTINCT run_id || benchmark_id) AS d FROM measurements WHERE metric = 'time_us'";
-        let counted = bench.run(&["query", count, "--json", "--results-dir", &results]).expect(0).json();
+        let count = "SELECT count(*) AS n, count(DISTINCT run_id || benchmark_id) AS d FROM \
+                     measurements WHERE metric = 'time_us'";
+        let counted =
+            bench.run(&["query", count, "--json", "--results-dir", &results]).expect(0).json();
         assert_eq!(
             (&counted["rows"][0]["n"], &counted["rows"][0]["d"]),
             (&json!(cases as u32 * DAYS), &json!(cases as u32 * DAYS))
@@ -96,12 +111,22 @@ fn imports_of_one_directory_at_once_take_each_run_once() {
     let (bench, run) = bench();
     write_days(&bench, &run, 12, "theirs");
     let mut children: Vec<_> = (0..3)
-        .map(|_| bench.command(&["import", "theirs"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        .map(|_| {
+            bench
+                .command(&["import", "theirs"])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap()
+        })
         .collect();
     assert!(children.iter_mut().all(|child| child.wait().unwrap().success()));
     let stored = ids(&bench.run(&["history", "--limit", "100", "--json"]).expect(0));
     assert_eq!(stored.len(), 12);
-    assert!(stored.windows(2).all(|pair| pair[0] > pair[1]), "by their own times, newest first: {stored:?}");
+    assert!(
+        stored.windows(2).all(|pair| pair[0] > pair[1]),
+        "by their own times, newest first: {stored:?}"
+    );
     bench.run(&["store", "check"]).expect(0);
 }
 
@@ -118,13 +143,22 @@ fn an_import_of_a_directory_says_what_it_leaves_out() {
     let ended = bench.run(&["import", "theirs"]).expect(1);
     assert!(ended.stdout.contains("4 runs taken in, 0 known, 1 left out"), "{}", ended.stdout);
     assert!(ended.stderr.contains("99 is newer"), "{}", ended.stderr);
-    assert!(ended.stderr.contains("the clock went back between the runs day-002 and day-003"), "{}", ended.stderr);
-    assert_eq!(ids(&bench.run(&["history", "--json"]).expect(0)), ["day-002", "day-001", "day-000", "day-003"]);
+    assert!(
+        ended.stderr.contains("the clock went back between the runs day-002 and day-003"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(
+        ids(&bench.run(&["history", "--json"]).expect(0)),
+        ["day-002", "day-001", "day-000", "day-003"]
+    );
     let again = bench.run(&["import", "theirs"]).expect(1);
     assert!(again.stdout.contains("0 runs taken in, 4 known, 1 left out"), "{}", again.stdout);
     assert!(again.stderr.contains("not taken in twice"), "{}", again.stderr);
     std::fs::create_dir(bench.path("empty")).unwrap();
-    assert!(bench.run(&["import", "empty"]).expect(2).stderr.contains("name a directory of results"));
+    assert!(
+        bench.run(&["import", "empty"]).expect(2).stderr.contains("name a directory of results")
+    );
     let format = bench.run(&["import", "theirs", "--format", "nvbench"]).expect(2);
     assert!(format.stderr.contains("--format"), "{}", format.stderr);
 }
@@ -148,7 +182,8 @@ fn kill_9_during_an_import_of_a_tool_and_a_repeat_take_each_sample_once() {
     bench.write("h.json", &format!(r#"{{"results": [{}]}}"#, cases.join(",")));
     let import = ["import", "h.json"];
     for kill in 0..KILLS {
-        let mut child = bench.command(&import).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child =
+            bench.command(&import).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // Something of it is on disk, under whatever name.
         let runs = bench.path("benchmark_results/runs");
         let has_begun = || {
@@ -164,7 +199,11 @@ fn kill_9_during_an_import_of_a_tool_and_a_repeat_take_each_sample_once() {
         bench.run(&import).expect(0);
         let stored = bench.run(&["history", "--json"]).expect(0).json();
         let runs = stored["runs"].as_array().unwrap();
-        assert_eq!((runs.len(), &runs[0]["measured"]), (1, &json!(4_000)), "kill {kill}: {stored:#}");
+        assert_eq!(
+            (runs.len(), &runs[0]["measured"]),
+            (1, &json!(4_000)),
+            "kill {kill}: {stored:#}"
+        );
         bench.run(&["store", "check"]).expect(0);
         std::fs::remove_dir_all(bench.path("benchmark_results")).unwrap();
     }
@@ -174,24 +213,36 @@ fn kill_9_during_an_import_of_a_tool_and_a_repeat_take_each_sample_once() {
 fn questions_are_answered_in_sql_and_by_name() {
     let (bench, run) = bench();
     write_days(&bench, &run, 5, "benchmark_results");
-    let count = bench.run(&["query", "SELECT count(*) AS runs FROM runs", "--json"]).expect(0).json();
+    let count =
+        bench.run(&["query", "SELECT count(*) AS runs FROM runs", "--json"]).expect(0).json();
     assert_eq!((&count["format_version"], &count["rows"]), (&json!(3), &json!([{ "runs": 5 }])));
-    let csv = bench.run(&["query", "SELECT run_id, started FROM runs ORDER BY started LIMIT 1", "--csv"]).expect(0);
+    let csv = bench
+        .run(&["query", "SELECT run_id, started FROM runs ORDER BY started LIMIT 1", "--csv"])
+        .expect(0);
     assert!(csv.stdout.starts_with("run_id,started\nday-000,17"), "{}", csv.stdout);
-    let view = bench.run(&["query", "SELECT model_id, count(*) AS runs FROM benchmark_runs GROUP BY 1"]).expect(0);
+    let view = bench
+        .run(&["query", "SELECT model_id, count(*) AS runs FROM benchmark_runs GROUP BY 1"])
+        .expect(0);
     assert!(view.stdout.contains("tensor-ops"), "{}", view.stdout);
     for (sql, part) in [
         ("DELETE FROM runs", "only one SELECT"),
         ("SELECT absent FROM runs", "benchmark_runs(id, timestamp"),
-        ("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT max(x) FROM n", "--timeout"),
+        (
+            "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT max(x) FROM n",
+            "--timeout",
+        ),
     ] {
         let ended = bench.run(&["query", sql, "--timeout", "1s"]).expect(2);
         assert!(ended.stderr.contains(part), "{sql}: {}", ended.stderr);
     }
-    assert!(bench.run(&["history", "slowest", "--limit", "1"]).expect(0).stdout.contains("day-004"));
-    let never = bench.run(&["history", "unmeasured", "--since", "2026-01-01", "--json"]).expect(0).json();
+    assert!(
+        bench.run(&["history", "slowest", "--limit", "1"]).expect(0).stdout.contains("day-004")
+    );
+    let never =
+        bench.run(&["history", "unmeasured", "--since", "2026-01-01", "--json"]).expect(0).json();
     assert_eq!(never["rows"], json!([]));
-    let long = bench.run(&["history", "unmeasured", "--since", "2030-01-01", "--json"]).expect(0).json();
+    let long =
+        bench.run(&["history", "unmeasured", "--since", "2030-01-01", "--json"]).expect(0).json();
     assert_eq!(long["rows"].as_array().unwrap().len(), run["benchmarks"].as_array().unwrap().len());
     let (first, last) = (format!("{:040x}", 0), format!("{:040x}", 4));
     let between = bench.run(&["history", "between", &first, &last, "--csv"]).expect(0);
@@ -200,13 +251,24 @@ fn questions_are_answered_in_sql_and_by_name() {
         "{}",
         between.stdout
     );
-    assert!(bench.run(&["history", "between", "no-such-thing", &last]).expect(2).stderr.contains("no revision here"));
+    assert!(
+        bench
+            .run(&["history", "between", "no-such-thing", &last])
+            .expect(2)
+            .stderr
+            .contains("no revision here")
+    );
     // What a question prints, `query` answers.
     let sql = bench.run(&["history", "regressed", "--since", "1y", "--sql"]).expect(0).stdout;
     assert!(bench.run(&["query", &sql]).expect(0).stdout.contains("no rows"));
-    assert!(bench.run(&["history", "regressed", "--since", "soon"]).expect(2).stderr.contains("1y"));
+    assert!(
+        bench.run(&["history", "regressed", "--since", "soon"]).expect(2).stderr.contains("1y")
+    );
     // As before.
-    assert_eq!(ids(&bench.run(&["history", "--limit", "2", "--json"]).expect(0)), ["day-004", "day-003"]);
+    assert_eq!(
+        ids(&bench.run(&["history", "--limit", "2", "--json"]).expect(0)),
+        ["day-004", "day-003"]
+    );
 }
 
 #[test]
@@ -215,15 +277,23 @@ fn old_runs_go_and_those_of_baselines_stay() {
     write_days(&bench, &run, 8, "benchmark_results");
     bench.run(&["baseline", "save", "--run", "day-002"]).expect(0);
     let dry = bench.run(&["prune", "--days", "0", "--keep", "3", "--dry-run"]).expect(0);
-    assert!(dry.stdout.contains("would be deleted: day-000") && !dry.stdout.contains("day-002"), "{}", dry.stdout);
+    assert!(
+        dry.stdout.contains("would be deleted: day-000") && !dry.stdout.contains("day-002"),
+        "{}",
+        dry.stdout
+    );
     assert!(dry.stderr.contains("day-002 is old and stays"), "{}", dry.stderr);
     assert_eq!(bench.run_files().len(), 8);
     let ended = bench.run(&["prune", "--days", "0", "--keep", "3"]).expect(0);
     assert!(ended.stdout.contains("4 runs deleted, 4 stay"), "{}", ended.stdout);
-    assert_eq!(ids(&bench.run(&["history", "--json"]).expect(0)), ["day-007", "day-006", "day-005", "day-002"]);
+    assert_eq!(
+        ids(&bench.run(&["history", "--json"]).expect(0)),
+        ["day-007", "day-006", "day-005", "day-002"]
+    );
     bench.run(&["prune", "--days", "36500", "--keep", "1"]).expect(0);
     assert_eq!(bench.run_files().len(), 4, "none is that old");
-    let baseline = std::fs::read_dir(bench.path("baselines")).unwrap().next().unwrap().unwrap().path();
+    let baseline =
+        std::fs::read_dir(bench.path("baselines")).unwrap().next().unwrap().unwrap().path();
     std::fs::write(baseline.join("broken.json"), "{").unwrap();
     let refused = bench.run(&["prune", "--days", "0", "--keep", "1"]).expect(2);
     assert!(
@@ -240,7 +310,8 @@ fn nothing_is_deleted_through_a_link() {
     write_days(&bench, &run, 3, "theirs");
     std::fs::remove_dir_all(bench.path("benchmark_results")).unwrap();
     std::fs::create_dir(bench.path("benchmark_results")).unwrap();
-    std::os::unix::fs::symlink(bench.path("theirs/runs"), bench.path("benchmark_results/runs")).unwrap();
+    std::os::unix::fs::symlink(bench.path("theirs/runs"), bench.path("benchmark_results/runs"))
+        .unwrap();
     let ended = bench.run(&["prune", "--days", "0", "--keep", "1"]);
     assert_ne!(ended.code, 0);
     assert!(ended.stderr.contains("symbolic link"), "{}", ended.stderr);
@@ -262,19 +333,34 @@ fn a_damaged_index_is_named_and_repaired() {
     let (bench, run) = bench();
     write_days(&bench, &run, 3, "benchmark_results");
     let whole = bench.run(&["store", "check"]).expect(0);
-    assert!(whole.stdout.contains("3 runs and") && whole.stdout.contains("0 problems"), "{}", whole.stdout);
+    assert!(
+        whole.stdout.contains("3 runs and") && whole.stdout.contains("0 problems"),
+        "{}",
+        whole.stdout
+    );
     let database = bench.path("benchmark_results/benchmarks.db");
     let mut bytes = std::fs::read(&database).unwrap();
     bytes[8192..].fill(0xa5);
     std::fs::write(&database, bytes).unwrap();
     let broken = bench.run(&["store", "check"]).expect(1);
-    assert!(broken.stdout.contains("damaged") && broken.stdout.contains("store repair"), "{}", broken.stdout);
+    assert!(
+        broken.stdout.contains("damaged") && broken.stdout.contains("store repair"),
+        "{}",
+        broken.stdout
+    );
     let repaired = bench.run(&["store", "repair"]).expect(0);
-    assert!(repaired.stdout.contains("from 3 runs; the old one was damaged and is kept as"), "{}", repaired.stdout);
+    assert!(
+        repaired.stdout.contains("from 3 runs; the old one was damaged and is kept as"),
+        "{}",
+        repaired.stdout
+    );
     assert!(bench.path("benchmark_results/benchmarks.db.corrupt-1").exists());
     bench.run(&["store", "check"]).expect(0);
     let sound = bench.run(&["store", "repair"]).expect(0);
-    assert_eq!(sound.stdout.trim_end(), "rebuilt the index from 3 runs; the old one was not damaged");
+    assert_eq!(
+        sound.stdout.trim_end(),
+        "rebuilt the index from 3 runs; the old one was not damaged"
+    );
     assert!(!bench.path("benchmark_results/benchmarks.db.corrupt-2").exists());
     bench.run(&["store", "check"]).expect(0);
     // A file that was changed is the user's to restore; nothing of it counts meanwhile.
@@ -282,9 +368,19 @@ fn a_damaged_index_is_named_and_repaired() {
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("2026-03-02", "2026-03-03")).unwrap();
     let changed = bench.run(&["store", "check"]).expect(1);
-    assert!(changed.stdout.contains("day-001.json") && changed.stdout.contains("changed since"), "{}", changed.stdout);
+    assert!(
+        changed.stdout.contains("day-001.json") && changed.stdout.contains("changed since"),
+        "{}",
+        changed.stdout
+    );
     bench.run(&["store", "check", "--results-dir", "nowhere"]).expect(2);
-    assert!(bench.run(&["store", "repair", "--results-dir", "nowhere"]).expect(2).stderr.contains("nowhere"));
+    assert!(
+        bench
+            .run(&["store", "repair", "--results-dir", "nowhere"])
+            .expect(2)
+            .stderr
+            .contains("nowhere")
+    );
 }
 
 #[test]
@@ -296,7 +392,10 @@ fn many_files_that_cannot_be_read_share_one_note() {
     }
     let notes = bench.run(&["history"]).expect(0).stderr;
     assert_eq!(notes.lines().filter(|line| line.starts_with("note: ")).count(), 1, "{notes}");
-    assert!(notes.contains("140 files cannot be used") && notes.contains("and 137 more"), "{notes}");
+    assert!(
+        notes.contains("140 files cannot be used") && notes.contains("and 137 more"),
+        "{notes}"
+    );
     let problems = bench.run(&["store", "check"]).expect(1).stdout;
     assert_eq!(problems.matches("left out").count(), 140, "{problems}");
 }
@@ -320,14 +419,19 @@ example: rusty-stack-bench compare previous
     write_days(&bench, &run, 7, "elsewhere");
     bench.run(&["baseline", "save", "before", "--results-dir", "elsewhere"]).expect(0);
     let compare = refused(&bench, &["compare", "--results-dir", "elsewhere"]);
-    assert!(compare.starts_with("saved baselines: before\nlatest runs: day-006 (tensor-ops), day-005 "), "{compare}");
+    assert!(
+        compare.starts_with("saved baselines: before\nlatest runs: day-006 (tensor-ops), day-005 "),
+        "{compare}"
+    );
     assert!(compare.contains("day-002 (tensor-ops) and 2 more\n"), "{compare}");
     let show = refused(&bench, &["baseline", "show"]);
     assert_eq!(show, "saved baselines: before\nexample: rusty-stack-bench baseline show before\n");
     let bisect = refused(&bench, &["bisect", "--results-dir", "elsewhere"]);
     assert!(bisect.starts_with("commits of the latest runs: 0000000000"), "{bisect}");
     let query = refused(&bench, &["query"]);
-    for part in ["view benchmark_runs(", "view measurements(", "example: rusty-stack-bench query \"SELECT "] {
+    for part in
+        ["view benchmark_runs(", "view measurements(", "example: rusty-stack-bench query \"SELECT "]
+    {
         assert!(query.contains(part), "{part}: {query}");
     }
 }
@@ -338,7 +442,10 @@ fn the_id_of_a_run_is_no_name_of_a_baseline() {
     write_days(&bench, &run, 2, "benchmark_results");
     for id in ["day-000", "20261121T090312Z_1a2b3c4", "20261121T090312Z"] {
         let refused = bench.run(&["baseline", "save", id]).expect(2).stderr;
-        assert!(refused.contains(&format!("`rusty-stack-bench baseline save --run {id}`")), "{refused}");
+        assert!(
+            refused.contains(&format!("`rusty-stack-bench baseline save --run {id}`")),
+            "{refused}"
+        );
     }
     assert_eq!(bench.run(&["baseline", "list", "--json"]).expect(0).json()["baselines"], json!([]));
     bench.run(&["baseline", "save", "--run", "day-000"]).expect(0);
@@ -350,14 +457,22 @@ fn a_trend_follows_the_figure_that_the_gate_judges() {
     let (bench, run) = bench();
     write_days(&bench, &run, 20, "benchmark_results");
     let trend = bench.run(&["trend", "--json"]).expect(0).json();
-    let stored = bench.run(&["query", "SELECT value FROM measurements WHERE metric = 'time_us' LIMIT 1", "--json"]);
+    let stored = bench.run(&[
+        "query",
+        "SELECT value FROM measurements WHERE metric = 'time_us' LIMIT 1",
+        "--json",
+    ]);
     let figure = stored.expect(0).json()["rows"][0]["value"].as_f64().unwrap();
     assert!(figure > 0.0);
     // The records all say the same; only the samples tell one day from another.
     let differ = "SELECT count(DISTINCT value) AS n FROM measurements WHERE metric = 'time_us'";
-    let n = bench.run(&["query", differ, "--json"]).expect(0).json()["rows"][0]["n"].as_u64().unwrap();
+    let n =
+        bench.run(&["query", differ, "--json"]).expect(0).json()["rows"][0]["n"].as_u64().unwrap();
     assert_eq!(n, 20 * run["benchmarks"].as_array().unwrap().len() as u64);
-    assert!(trend["series"].as_array().unwrap().iter().all(|series| series["n"] == 20), "{trend:#}");
+    assert!(
+        trend["series"].as_array().unwrap().iter().all(|series| series["n"] == 20),
+        "{trend:#}"
+    );
 }
 
 #[test]
@@ -373,13 +488,20 @@ fn runs_are_copied_between_directories_and_a_database_that_is_away_costs_nothing
     // Nobody listens on port 1.
     let away = "postgres://me:secret@127.0.0.1:1/results?sslmode=disable";
     let sent = bench.run(&["store", "copy", "theirs", away]);
-    let expected = if cfg!(feature = "postgres") { "stay in the results directory" } else { "--features postgres" };
+    let expected = if cfg!(feature = "postgres") {
+        "stay in the results directory"
+    } else {
+        "--features postgres"
+    };
     assert!(sent.stderr.contains(expected) && !sent.stderr.contains("secret"), "{}", sent.stderr);
     let taken = bench.run(&["store", "copy", away, "new"]);
     assert!(taken.code != 0 && !bench.path("new").exists(), "{}", taken.stderr);
-    let measured =
-        [&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add", "--results-dir", "mine"][..], &SMALL]
-            .concat();
+    let measured = [
+        &["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add", "--results-dir", "mine"]
+            [..],
+        &SMALL,
+    ]
+    .concat();
     let kept = bench.run(&[&["run", "--store", away][..], &measured].concat()).expect(0);
     assert!(kept.stderr.contains(expected) && !kept.stderr.contains("secret"), "{}", kept.stderr);
     let wrong = bench.run(&["run", "--store", "me:secret@db.example", "--dry-run"]).expect(2);
@@ -389,7 +511,8 @@ fn runs_are_copied_between_directories_and_a_database_that_is_away_costs_nothing
 
 #[test]
 fn a_question_ends_in_time_even_in_one_step_of_a_database() {
-    // A comparison of 40,000 letters at each of a million places, which no look at the clock interrupts.
+    // A comparison of 40,000 letters at each of a million places, which no look at the clock
+    // interrupts.
     let step = "SELECT printf('%.*c', 1000000, 'a') LIKE '%' || printf('%.*c', 40000, 'a') || 'b'";
     let ended = Bench::new().run(&["query", step, "--timeout", "0s"]).expect(2);
     assert!(ended.stderr.contains("error: no answer within 0 s"), "{}", ended.stderr);
@@ -401,13 +524,17 @@ fn duckdb_answers_over_an_export_and_writes_a_database() {
     let (bench, run) = bench();
     let bench = bench.set(LIBRARY, &std::env::var(LIBRARY).unwrap_or_default());
     write_days(&bench, &run, 3, "benchmark_results");
-    let question = "SELECT count(DISTINCT run_id) AS runs, sum(len(times_ns)) > 0 AS samples FROM samples";
+    let question =
+        "SELECT count(DISTINCT run_id) AS runs, sum(len(times_ns)) > 0 AS samples FROM samples";
     let ask = ["query", "--engine", "duckdb", question, "--json"];
     let write = ["export", "--format", "duckdb", "--output", "all.duckdb"];
     if !cfg!(feature = "duckdb") {
         for words in [&ask[..], &write] {
             let said = bench.run(words).expect(2).stderr;
-            assert!(said.contains("this build has no DuckDB") && said.contains("--features duckdb"), "{said}");
+            assert!(
+                said.contains("this build has no DuckDB") && said.contains("--features duckdb"),
+                "{said}"
+            );
         }
         return;
     }
@@ -418,9 +545,18 @@ fn duckdb_answers_over_an_export_and_writes_a_database() {
         let first = first.expect(0);
         assert_eq!(first.json()["rows"], json!([{ "runs": 3, "samples": true }]));
         assert!(first.stderr.contains("kept beside them"), "{}", first.stderr);
-        let again = bench.run(&["query", "--engine", "duckdb", "SELECT mean FROM daily_means", "--csv"]).expect(0);
-        assert!(again.stderr.is_empty() && again.stdout.lines().count() > 3, "{}{}", again.stdout, again.stderr);
-        let elsewhere = bench.run(&["query", "--engine", "duckdb", "SELECT * FROM read_text('/etc/passwd')"]).expect(2);
+        let again = bench
+            .run(&["query", "--engine", "duckdb", "SELECT mean FROM daily_means", "--csv"])
+            .expect(0);
+        assert!(
+            again.stderr.is_empty() && again.stdout.lines().count() > 3,
+            "{}{}",
+            again.stdout,
+            again.stderr
+        );
+        let elsewhere = bench
+            .run(&["query", "--engine", "duckdb", "SELECT * FROM read_text('/etc/passwd')"])
+            .expect(2);
         assert!(elsewhere.stderr.contains("only one SELECT"), "{}", elsewhere.stderr);
         bench.run(&write).expect(0);
         bench.run(&write).expect(0);
@@ -430,7 +566,8 @@ fn duckdb_answers_over_an_export_and_writes_a_database() {
     }
     let missing = bench.set(LIBRARY, "/nowhere/libduckdb.so").run(&ask).expect(2).stderr;
     assert!(
-        missing.contains("RSB_DUCKDB_LIBRARY names /nowhere/libduckdb.so") && missing.contains("take "),
+        missing.contains("RSB_DUCKDB_LIBRARY names /nowhere/libduckdb.so")
+            && missing.contains("take "),
         "{missing}"
     );
 }

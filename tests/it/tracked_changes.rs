@@ -9,10 +9,16 @@ const CASES: u32 = 10;
 /// What becomes of the time of case 2 in a run.
 type Factor<'a> = &'a dyn Fn(u32) -> f64;
 
-/// A bench, and a run that the program wrote there, from which the others are made. It is no longer stored.
+/// A bench, and a run that the program wrote there, from which the others are made. It is no longer
+/// stored.
 fn bench() -> (Bench, Value) {
     let bench = Bench::new();
-    bench.run(&[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add"][..], &SMALL].concat()).expect(0);
+    bench
+        .run(
+            &[&["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add"][..], &SMALL]
+                .concat(),
+        )
+        .expect(0);
     let file = &bench.run_files()[0];
     let run = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     std::fs::remove_file(file).unwrap();
@@ -27,16 +33,19 @@ fn made_up(run: &Value, day: u32, factor: f64, random: &mut Generator) -> Value 
     made_up["started"] = moment.to_string().into();
     made_up["finished"] = moment.to_string().into();
     made_up["sequence"] = (day + 1).into();
-    made_up["environment"]["git"] =
-        json!({ "commit": format!("{day:04}{}", "c".repeat(36)), "branch": "main", "dirty": false });
+    made_up["environment"]["git"] = json!({ "commit": format!("{day:04}{}", "c".repeat(36)), "branch": "main", "dirty": false });
     made_up["environment"]["state"] = Value::Null;
     made_up["benchmarks"] = (0..CASES)
         .map(|index| {
             let mut case = run["benchmarks"][0].clone();
-            case["benchmark_id"] = format!("cpu_performance/tensor-ops/cpu:0/made-up-{index}").into();
+            case["benchmark_id"] =
+                format!("cpu_performance/tensor-ops/cpu:0/made-up-{index}").into();
             // Twelve uniform figures make a normal one.
             let noise = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
-            let time = 1e6 * f64::from(index + 1) * (1.0 + 0.02 * noise) * if index == 2 { factor } else { 1.0 };
+            let time = 1e6
+                * f64::from(index + 1)
+                * (1.0 + 0.02 * noise)
+                * if index == 2 { factor } else { 1.0 };
             let times: Vec<f64> = (0..10).map(|at| time * (1.0 + f64::from(at) / 1e6)).collect();
             case["samples"] = json!([{ "replicate": 0, "iters": vec![1; 10], "times_ns": times }]);
             case["results"] = json!([{ "time_ms": time / 1e6 }]);
@@ -47,7 +56,10 @@ fn made_up(run: &Value, day: u32, factor: f64, random: &mut Generator) -> Value 
 }
 
 fn store(bench: &Bench, run: &Value) {
-    bench.write_sealed(&format!("benchmark_results/runs/{}.json", run["run_id"].as_str().unwrap()), run);
+    bench.write_sealed(
+        &format!("benchmark_results/runs/{}.json", run["run_id"].as_str().unwrap()),
+        run,
+    );
 }
 
 /// A bench with so many runs, one a day.
@@ -92,7 +104,11 @@ fn without_a_step_nothing_is_named() {
     let page = bench.run(&["trend", "--summary"]).expect(0).stdout;
     assert!(!page.contains("day-"), "{page}");
     let health = bench.run(&["health", "--json", "--unmeasured-days", "100000"]).expect(0).json();
-    assert_eq!((&health["status"], &health["runs"]), (&json!("healthy"), &json!(200)), "{health:#}");
+    assert_eq!(
+        (&health["status"], &health["runs"]),
+        (&json!("healthy"), &json!(200)),
+        "{health:#}"
+    );
 }
 
 #[test]
@@ -105,7 +121,10 @@ fn a_change_is_told_once_keeps_its_name_and_is_closed_by_a_person_or_by_a_fix() 
     assert!(wrong.stderr.contains(&id), "the open ones are named: {}", wrong.stderr);
     bench.run(&["trend", "ack", &id[..6], "--because", "the new allocator, wanted"]).expect(0);
     let known = &changes(&bench)[0];
-    assert_eq!((&known["state"], &known["because"]), (&json!("acknowledged"), &json!("the new allocator, wanted")));
+    assert_eq!(
+        (&known["state"], &known["because"]),
+        (&json!("acknowledged"), &json!("the new allocator, wanted"))
+    );
     let page = bench.run(&["trend", "--summary"]).expect(0).stdout;
     assert!(page.contains("acknowledged: the new allocator, wanted"), "{page}");
     // Ten runs later the level is back: a verdict by enough runs, not the first fast one.
@@ -130,8 +149,12 @@ fn what_changed_on_the_machine_is_named_before_the_code() {
         store(&bench, &run);
     }
     let found = changes(&bench);
-    let fields: Vec<&str> =
-        found[0]["environment_changes"].as_array().unwrap().iter().map(|one| one["field"].as_str().unwrap()).collect();
+    let fields: Vec<&str> = found[0]["environment_changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["field"].as_str().unwrap())
+        .collect();
     assert_eq!(fields, ["kernel"]);
     let page = bench.run(&["trend", "--summary"]).expect(0).stdout;
     assert!(page.contains("look at the machine first: kernel"), "{page}");
@@ -146,17 +169,20 @@ fn health_names_the_run_in_which_the_case_changed_and_not_a_later_run_without_it
     let (bench, run, mut random) = with_history(41, &step);
     for day in 0..41 {
         let mut other = made_up(&run, day, 1.0, &mut random);
-        let moment = jiff::Timestamp::from_second(1_735_689_600 + 86_400 * i64::from(day) + 3600).unwrap();
+        let moment =
+            jiff::Timestamp::from_second(1_735_689_600 + 86_400 * i64::from(day) + 3600).unwrap();
         other["run_id"] = format!("other-{day:03}").into();
         other["suite"] = "other".into();
-        (other["started"], other["finished"]) = (moment.to_string().into(), moment.to_string().into());
+        (other["started"], other["finished"]) =
+            (moment.to_string().into(), moment.to_string().into());
         let mut case = other["benchmarks"][0].clone();
         case["benchmark_id"] = "cpu_performance/tensor-ops/cpu:0/noisy".into();
         if day == 40 {
             for time in case["samples"][0]["times_ns"].as_array_mut().unwrap() {
                 *time = (1.6 * time.as_f64().unwrap()).into();
             }
-            case["results"][0]["time_ms"] = (1.6 * case["results"][0]["time_ms"].as_f64().unwrap()).into();
+            case["results"][0]["time_ms"] =
+                (1.6 * case["results"][0]["time_ms"].as_f64().unwrap()).into();
         }
         other["benchmarks"] = json!([case]);
         store(&bench, &other);
@@ -184,14 +210,18 @@ fn a_drift_that_trend_warns_of_is_in_health_and_on_the_dashboard() {
     for day in 0..75 {
         let mut run = made_up(&run, day, 1.0, &mut random);
         // With less noise than the others, so that no part of it passes for a step.
-        let time = 3e6 * (1.0 + 0.16 * f64::from(day) / 74.0) * (1.0 + 0.001 * f64::from(day * 7 % 5));
+        let time =
+            3e6 * (1.0 + 0.16 * f64::from(day) / 74.0) * (1.0 + 0.001 * f64::from(day * 7 % 5));
         let case = &mut run["benchmarks"][2];
-        case["samples"][0]["times_ns"] = json!((0..10).map(|at| time + f64::from(at)).collect::<Vec<_>>());
+        case["samples"][0]["times_ns"] =
+            json!((0..10).map(|at| time + f64::from(at)).collect::<Vec<_>>());
         case["results"][0]["time_ms"] = (time / 1e6).into();
         store(&bench, &run);
     }
     let trend = bench.run(&["trend", "--json"]).expect(0).json();
-    let drifts = |series: &Value| series["alerts"].as_array().unwrap().iter().any(|alert| alert["basis"] == "drift");
+    let drifts = |series: &Value| {
+        series["alerts"].as_array().unwrap().iter().any(|alert| alert["basis"] == "drift")
+    };
     assert!(trend["series"].as_array().unwrap().iter().any(drifts), "{trend:#}");
     let is_told = |health: &Value| {
         let items = health["degraded"].as_array().unwrap();
@@ -205,7 +235,12 @@ fn a_drift_that_trend_warns_of_is_in_health_and_on_the_dashboard() {
     is_told(&bench.run(&["health", "--json"]).expect(0).json());
     let page = bench.run(&["health"]).expect(0).stdout;
     let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("Degraded") && words.contains(" time_ms +1") && words.contains(" over 74.0 days"), "{page}");
+    assert!(
+        words.contains("Degraded")
+            && words.contains(" time_ms +1")
+            && words.contains(" over 74.0 days"),
+        "{page}"
+    );
     #[cfg(feature = "serve")]
     {
         let server = crate::serve::Server::begin(&bench, &["serve"]);
@@ -225,7 +260,11 @@ fn what_is_known_of_changes_survives_a_file_that_cannot_be_read() {
     std::fs::write(&book, &text[..text.len() / 2]).unwrap();
     let refused = bench.run(&["trend"]).expect(2);
     assert!(refused.stderr.contains("alerts.json"), "{}", refused.stderr);
-    assert_eq!(std::fs::read_to_string(&book).unwrap().len(), text.len() / 2, "it is left as it was");
+    assert_eq!(
+        std::fs::read_to_string(&book).unwrap().len(),
+        text.len() / 2,
+        "it is left as it was"
+    );
 }
 
 #[test]
@@ -236,7 +275,10 @@ fn a_trend_is_exported_in_each_form() {
     assert_eq!(csv.lines().count(), 1 + CASES as usize);
     bench.run(&["trend", "export", "--format", "json", "trend.json"]).expect(0);
     let text = std::fs::read_to_string(bench.path("trend.json")).unwrap();
-    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["series"].as_array().unwrap().len(), CASES as usize);
+    assert_eq!(
+        serde_json::from_str::<Value>(&text).unwrap()["series"].as_array().unwrap().len(),
+        CASES as usize
+    );
     let parquet = bench.run(&["trend", "export", "--format", "parquet", "trend.parquet"]);
     if cfg!(feature = "parquet") {
         parquet.expect(0);
@@ -252,14 +294,23 @@ fn a_trend_is_exported_in_each_form() {
 #[test]
 fn watch_prints_units_and_takes_a_turn() {
     let bench = Bench::new();
-    let units = bench.run(&["watch", "--print-unit", "--every", "6h", "--suite", "quick"]).expect(0).stdout;
-    for part in
-        ["OnUnitActiveSec=21600s", "Nice=10", "0 */6 * * *", "watch --once --suite quick", "ConditionACPower=true"]
-    {
+    let units =
+        bench.run(&["watch", "--print-unit", "--every", "6h", "--suite", "quick"]).expect(0).stdout;
+    for part in [
+        "OnUnitActiveSec=21600s",
+        "Nice=10",
+        "0 */6 * * *",
+        "watch --once --suite quick",
+        "ConditionACPower=true",
+    ] {
         assert!(units.contains(part), "{part} is not in {units}");
     }
     let left_out = bench.run(&["watch", "--once", "--max-load", "0.000001"]).expect(0);
-    assert!(left_out.stderr.contains("this turn is left out") || bench.run_files().len() == 1, "{}", left_out.stderr);
+    assert!(
+        left_out.stderr.contains("this turn is left out") || bench.run_files().len() == 1,
+        "{}",
+        left_out.stderr
+    );
     bench.run(&["watch", "--every", "10s"]).expect(2);
 }
 
@@ -275,7 +326,8 @@ fn runs_go_to_parquet_and_come_back_as_they_were() {
     let again = bench.run(&["import", "runs.parquet", "--results-dir", "other"]).expect(0).stdout;
     assert!(again.contains("0 runs taken in, 12 known"), "{again}");
     let all = |dir: &str| {
-        let mut document = bench.run(&["export", "--format", "json", "--results-dir", dir]).expect(0).json();
+        let mut document =
+            bench.run(&["export", "--format", "json", "--results-dir", dir]).expect(0).json();
         for run in document["runs"].as_array_mut().unwrap() {
             run.as_object_mut().unwrap().remove("sequence");
         }

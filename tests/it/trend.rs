@@ -1,4 +1,5 @@
-//! What `trend` shows of a file: confirmed and suspected changes apart, what is expected, and the flags that set it.
+//! What `trend` shows of a file: confirmed and suspected changes apart, what is expected, and the
+//! flags that set it.
 
 use std::fmt::Write as _;
 
@@ -7,7 +8,13 @@ use crate::common::Bench;
 /// Daily rows of `count` runs of ± 1 % around what `level` says.
 fn rows(count: u32, level: impl Fn(u32) -> f64) -> String {
     let noise = |day: u32| 1.0 + 0.01 * (f64::from(day * 37 % 11) / 5.0 - 1.0);
-    let row = |day: u32| format!("{},{},ms,lower\n", 1_700_000_000 + 86_400 * u64::from(day), level(day) * noise(day));
+    let row = |day: u32| {
+        format!(
+            "{},{},ms,lower\n",
+            1_700_000_000 + 86_400 * u64::from(day),
+            level(day) * noise(day)
+        )
+    };
     format!("timestamp,value,unit,better\n{}", (0..count).map(row).collect::<String>())
 }
 
@@ -19,10 +26,18 @@ fn a_trend_tells_what_is_confirmed_what_is_suspected_and_what_is_expected() {
     bench.write("drift.csv", &rows(50, |day| 100.0 + f64::from(day)));
     let page = |file: &str| bench.run(&["trend", "--input", file]).expect(0).stdout;
     let (step, spike, drift) = (page("step.csv"), page("spike.csv"), page("drift.csv"));
-    assert!(step.contains("Changes of level") && step.contains("warning") && !step.contains("Suspected"), "{step}");
+    assert!(
+        step.contains("Changes of level")
+            && step.contains("warning")
+            && !step.contains("Suspected"),
+        "{step}"
+    );
     assert!(spike.contains("Suspected changes") && spike.contains("so far in 1 point"), "{spike}");
     assert!(spike.contains("0 changes of level, 1 suspected"), "{spike}");
-    assert!(drift.contains("Expected") && drift.contains("in 7 days") && drift.contains("with 95 %"), "{drift}");
+    assert!(
+        drift.contains("Expected") && drift.contains("in 7 days") && drift.contains("with 95 %"),
+        "{drift}"
+    );
     let document = bench.run(&["trend", "--input", "spike.csv", "--json"]).expect(0).json();
     let series = &document["series"][0];
     assert!(series["change_points"].as_array().unwrap().is_empty());
@@ -42,7 +57,10 @@ fn a_trend_has_flags_for_its_settings() {
     };
     let count = |series: &serde_json::Value, key: &str| series[key].as_array().unwrap().len();
     let usual = series(&[]);
-    assert_eq!((count(&usual, "change_points"), count(&usual, "alerts"), count(&usual, "predicted")), (1, 0, 7));
+    assert_eq!(
+        (count(&usual, "change_points"), count(&usual, "alerts"), count(&usual, "predicted")),
+        (1, 0, 7)
+    );
     assert_eq!(count(&series(&["--threshold", "5"]), "alerts"), 1);
     let strict = series(&["--min-size", "10"]);
     assert_eq!((count(&strict, "change_points"), count(&strict, "suspected")), (0, 1));
@@ -61,7 +79,9 @@ fn a_trend_has_flags_for_its_settings() {
         (["--threshold", "-3"], "--threshold"),
         (["--method", "magic"], "--method"),
     ] {
-        let refused = bench.run(&["trend", "--input", "step.csv", &format!("{}={}", flags[0], flags[1])]).expect(2);
+        let refused = bench
+            .run(&["trend", "--input", "step.csv", &format!("{}={}", flags[0], flags[1])])
+            .expect(2);
         assert!(refused.stderr.contains(named), "{}", refused.stderr);
     }
 }
@@ -73,7 +93,9 @@ fn two_machine_types() -> String {
         let level = if mixed % 10 < 3 { 130.0 } else { 100.0 };
         level * (1.0 + 0.01 * (f64::from(mixed % 23) / 11.0 - 1.0))
     };
-    let row = |day: u32| format!("{},{:.2},ms,lower\n", 1_767_261_600 + 86_400 * u64::from(day), value(day));
+    let row = |day: u32| {
+        format!("{},{:.2},ms,lower\n", 1_767_261_600 + 86_400 * u64::from(day), value(day))
+    };
     format!("timestamp,value,unit,better\n{}", (0..130).map(row).collect::<String>())
 }
 
@@ -108,7 +130,11 @@ fn samples_of_one_run_are_one_point() {
     bench.write("repeats.csv", &rows);
     let document = bench.run(&["trend", "--input", "repeats.csv", "--json"]).expect(0).json();
     let series = &document["series"][0];
-    assert_eq!((series["n"].as_u64(), series["change_points"].as_array().unwrap().len()), (Some(20), 0), "{series}");
+    assert_eq!(
+        (series["n"].as_u64(), series["change_points"].as_array().unwrap().len()),
+        (Some(20), 0),
+        "{series}"
+    );
     let is_certain = |alert: &serde_json::Value| alert["basis"] != "suspected";
     assert!(!series["alerts"].as_array().unwrap().iter().any(is_certain), "{series}");
 }
@@ -120,13 +146,18 @@ fn files_of_git_and_of_spreadsheets_are_read() {
         let level = if day < 20 { 100.0 } else { 120.0 };
         level + f64::from(day * 37 % 11) / 10.0
     };
-    let git = |day: u32| format!("2026-{:02}-{:02} 10:00:00 +0100,{}\n", 1 + day / 28, 1 + day % 28, value(day));
+    let git = |day: u32| {
+        format!("2026-{:02}-{:02} 10:00:00 +0100,{}\n", 1 + day / 28, 1 + day % 28, value(day))
+    };
     let sheet = |day: u32| {
         let value = value(day).to_string().replace('.', ",");
         format!("{:02}.{:02}.2026 10:00;{value}\r\n", 1 + day % 28, 1 + day / 28)
     };
     bench.write("git.csv", &format!("timestamp,value\n{}", (0..40).map(git).collect::<String>()));
-    bench.write("sheet.csv", &format!("\u{feff}timestamp;value\r\n{}", (0..40).map(sheet).collect::<String>()));
+    bench.write(
+        "sheet.csv",
+        &format!("\u{feff}timestamp;value\r\n{}", (0..40).map(sheet).collect::<String>()),
+    );
     for file in ["git.csv", "sheet.csv"] {
         let document = bench.run(&["trend", "--input", file, "--json"]).expect(0).json();
         let series = &document["series"][0];
@@ -146,7 +177,8 @@ fn a_step_of_many_series_is_listed_once() {
         for (at, id) in ["alpha", "beta", "gamma", "delta"].into_iter().enumerate() {
             let slower = if day < 40 { 1.0 } else { 1.3 };
             let noise = f64::from((day * 37 + 5 * at as u32) % 11) / 10.0;
-            writeln!(rows, "{},{},{id},ms", 1_767_261_600 + 86_400 * day, (100.0 + noise) * slower).unwrap();
+            writeln!(rows, "{},{},{id},ms", 1_767_261_600 + 86_400 * day, (100.0 + noise) * slower)
+                .unwrap();
         }
     }
     bench.write("machine.csv", &rows);

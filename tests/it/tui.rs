@@ -1,4 +1,5 @@
-//! The terminal interface in a real terminal: tmux holds it, keys drive it, and what stands on the screen is read.
+//! The terminal interface in a real terminal: tmux holds it, keys drive it, and what stands on the
+//! screen is read.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -54,7 +55,9 @@ impl Screen {
             };
         }
         // What has no driver is known at once, and no framework is asked for.
-        tmux.env("RSB_VULKAN_LIBRARY", "/nowhere").env("RSB_OPENCL_LIBRARY", "/nowhere").env("NO_COLOR", "1");
+        tmux.env("RSB_VULKAN_LIBRARY", "/nowhere")
+            .env("RSB_OPENCL_LIBRARY", "/nowhere")
+            .env("NO_COLOR", "1");
         assert!(tmux.status().unwrap().success());
         Some(screen)
     }
@@ -92,7 +95,8 @@ impl Screen {
         let began = Instant::now();
         loop {
             let code = std::fs::read_to_string(&self.ended).unwrap_or_default();
-            let output = self.tmux().args(["display-message", "-p", "#{alternate_on}"]).output().unwrap();
+            let output =
+                self.tmux().args(["display-message", "-p", "#{alternate_on}"]).output().unwrap();
             let page = String::from_utf8_lossy(&output.stdout).trim().to_owned();
             match code.strip_suffix('\n') {
                 Some(code) if page == "0" => return code.to_owned(),
@@ -104,7 +108,8 @@ impl Screen {
         }
     }
 
-    /// What is left of a program of which tmux knows no exit code: the signal that ended it, or what its threads wait for.
+    /// What is left of a program of which tmux knows no exit code: the signal that ended it, or
+    /// what its threads wait for.
     fn left(&self) -> String {
         let format = "#{pane_dead_signal} #{pane_pid}";
         let output = self.tmux().args(["display-message", "-p", format]).output().unwrap();
@@ -164,7 +169,11 @@ fn a_panic_gives_the_terminal_back() {
     let bench = Bench::new().set("RSB_TEST_PANIC", "1");
     let program = bench.command(&["tui"]);
     let mut shell = Command::new("sh");
-    shell.args(["-c", "stty -a >before; \"$@\"; code=$?; stty -a >after; echo ended: $code; cat", "sh"]);
+    shell.args([
+        "-c",
+        "stty -a >before; \"$@\"; code=$?; stty -a >after; echo ended: $code; cat",
+        "sh",
+    ]);
     shell.arg(program.get_program()).args(program.get_args());
     for (name, value) in program.get_envs().filter_map(|(name, value)| Some((name, value?))) {
         shell.env(name, value);
@@ -173,18 +182,30 @@ fn a_panic_gives_the_terminal_back() {
     screen.wait_for("Pre-installation");
     screen.press(&["!"]);
     let said = screen.wait_for("ended: 101");
-    assert!(said.contains("RSB_TEST_PANIC asks for it") && !said.contains("Pre-installation"), "{said}");
+    assert!(
+        said.contains("RSB_TEST_PANIC asks for it") && !said.contains("Pre-installation"),
+        "{said}"
+    );
     let modes = "#{alternate_on} #{mouse_any_flag} #{cursor_flag}";
     let modes = screen.tmux().args(["display-message", "-p", modes]).output().unwrap();
     let modes = String::from_utf8_lossy(&modes.stdout);
-    assert_eq!(modes.trim(), "0 0 1", "the page is left, no mouse is caught, and the cursor is back");
-    let [before, after] = ["before", "after"].map(|name| std::fs::read_to_string(bench.path(name)).unwrap());
+    assert_eq!(
+        modes.trim(),
+        "0 0 1",
+        "the page is left, no mouse is caught, and the cursor is back"
+    );
+    let [before, after] =
+        ["before", "after"].map(|name| std::fs::read_to_string(bench.path(name)).unwrap());
     assert!(before.contains("echo") && before == after, "{before}\n{after}");
 }
 
 #[test]
 fn without_a_terminal_it_says_what_does_the_same() {
     let ended = Bench::new().run(&["tui"]).expect(2);
-    assert!(ended.stderr.contains("needs a terminal") && ended.stderr.contains("compare"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("needs a terminal") && ended.stderr.contains("compare"),
+        "{}",
+        ended.stderr
+    );
     assert_eq!(ended.stdout, "");
 }

@@ -8,7 +8,8 @@ use crate::common::Bench;
 use crate::common::made_up::{again, scale, with_baseline};
 
 /// Widths to show: of a narrow and a wide terminal, and of a pipe.
-const WIDTHS: [(&str, Option<&str>); 3] = [("80", Some("80")), ("120", Some("120")), ("piped", None)];
+const WIDTHS: [(&str, Option<&str>); 3] =
+    [("80", Some("80")), ("120", Some("120")), ("piped", None)];
 
 /// A comparison to show.
 struct Shown {
@@ -34,19 +35,23 @@ impl Shown {
         run["notes"] = json!([]);
         (self.baseline)(&mut run);
         bench.write_sealed("made-up.json", &run);
-        bench.run(&["baseline", "save", "--run", "made-up.json", "--baselines-dir", "saved"]).expect(0);
+        bench
+            .run(&["baseline", "save", "--run", "made-up.json", "--baselines-dir", "saved"])
+            .expect(0);
         let mut current = again(&run, "current");
         (self.current)(&mut current);
         bench.write_sealed("benchmark_results/runs/current.json", &current);
         let baseline = run["run_id"].as_str().unwrap();
         for (width, columns) in WIDTHS {
-            let arguments = ["gate", "--current", "current", "--baselines-dir", "saved", "--color", "never"];
+            let arguments =
+                ["gate", "--current", "current", "--baselines-dir", "saved", "--color", "never"];
             let mut command = bench.command(&[&arguments[..], self.arguments].concat());
             command.env_remove("COLUMNS");
             command.envs(columns.map(|columns| ("COLUMNS", columns)));
             let output = command.output().unwrap();
             assert_eq!(output.status.code(), Some(self.code), "{output:?}");
-            let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+            let [stdout, stderr] =
+                [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
             let text = format!("{stdout}{stderr}").replace(baseline, "BASELINE");
             insta::with_settings!({ filters => vec![(r"measured \d+ min ago", "measured just now")] }, {
                 insta::assert_snapshot!(format!("{}_{width}", self.name), text);
@@ -59,7 +64,8 @@ impl Shown {
 fn spread(run: &mut Value, factors: [f64; 3]) {
     for case in [2, 5, 7, 8, 9] {
         for (replicate, factor) in factors.into_iter().enumerate() {
-            let times = run["benchmarks"][case]["samples"][replicate]["times_ns"].as_array_mut().unwrap();
+            let times =
+                run["benchmarks"][case]["samples"][replicate]["times_ns"].as_array_mut().unwrap();
             for time in times {
                 *time = (time.as_f64().unwrap() * factor).into();
             }

@@ -8,7 +8,10 @@ use crate::common::made_up::{again, scale, with_baseline};
 use crate::common::{Bench, SMALL};
 
 fn stored(bench: &Bench, run: &Value) {
-    bench.write_sealed(&format!("benchmark_results/runs/{}.json", run["run_id"].as_str().unwrap()), run);
+    bench.write_sealed(
+        &format!("benchmark_results/runs/{}.json", run["run_id"].as_str().unwrap()),
+        run,
+    );
 }
 
 /// A bench with a baseline, and a stored run of it that passes: the second of its sequence.
@@ -59,7 +62,9 @@ fn a_forged_or_missing_number_in_the_sequence_reorders_nothing_and_is_reported()
     let mut slower = again(&run, "third");
     slower["started"] = later(&run).into();
     scale(&mut slower["benchmarks"][3], 2.0);
-    for (number, of_passing) in [(json!(1), json!(2)), (Value::Null, json!(2)), (json!(3), json!(u64::MAX))] {
+    for (number, of_passing) in
+        [(json!(1), json!(2)), (Value::Null, json!(2)), (json!(3), json!(u64::MAX))]
+    {
         slower["sequence"] = number.clone();
         stored(&bench, &slower);
         let mut passing = run.clone();
@@ -67,11 +72,18 @@ fn a_forged_or_missing_number_in_the_sequence_reorders_nothing_and_is_reported()
         stored(&bench, &passing);
         for words in [&["gate", "--budget", "0s"][..], &["gate", "--baseline-optional"]] {
             let ended = bench.run(words).expect(4);
-            assert!(ended.stdout.contains("the run third is the latest by its time, and second"), "{}", ended.stdout);
+            assert!(
+                ended.stdout.contains("the run third is the latest by its time, and second"),
+                "{}",
+                ended.stdout
+            );
         }
         let told = bench.run(&["report", "--output", "report.md"]).expect(0);
         assert!(told.stderr.contains("the latest by its time, and second"), "{}", told.stderr);
-        assert!(std::fs::read_to_string(bench.path("report.md")).unwrap().contains("third"), "{number}");
+        assert!(
+            std::fs::read_to_string(bench.path("report.md")).unwrap().contains("third"),
+            "{number}"
+        );
         let checked = bench.run(&["store", "check"]).expect(0).stderr;
         let is_told = checked.contains("by their times before it");
         assert_eq!(is_told, !number.is_null(), "{number}: {checked}");
@@ -102,7 +114,10 @@ fn where_all_runs_were_imported_one_must_be_named() {
     for arguments in [&["chart", "line"][..], &["report"], &["gate"]] {
         let said = alone.run(arguments);
         let said = said.stdout.clone() + &said.stderr;
-        assert!(said.contains("all imported") && said.contains("such as imported"), "{arguments:?}: {said}");
+        assert!(
+            said.contains("all imported") && said.contains("such as imported"),
+            "{arguments:?}: {said}"
+        );
     }
 }
 
@@ -118,7 +133,11 @@ fn a_run_that_may_be_the_latest_and_cannot_be_read_is_no_verdict() {
     let mut edited = again(&run, "third");
     edited["sequence"] = 3.into();
     edited.as_object_mut().unwrap().remove("checksum");
-    let edited = rsb_store::sealed_text(&edited).unwrap().replacen("\"replicate\": 1", "\"replicate\": 7", 1);
+    let edited = rsb_store::sealed_text(&edited).unwrap().replacen(
+        "\"replicate\": 1",
+        "\"replicate\": 7",
+        1,
+    );
     for (broken, word) in [
         (text[..text.len() / 2].to_owned(), "cut off"),
         (text.replace("\"format_version\": 3", "\"format_version\": 99"), "newer than"),
@@ -128,10 +147,16 @@ fn a_run_that_may_be_the_latest_and_cannot_be_read_is_no_verdict() {
     ] {
         bench.write(newest, &broken);
         let ended = bench.run(&["gate", "--budget", "0s"]).expect(4);
-        assert!(ended.stdout.contains("third.json` may be a later run"), "{word}: {}", ended.stdout);
+        assert!(
+            ended.stdout.contains("third.json` may be a later run"),
+            "{word}: {}",
+            ended.stdout
+        );
         assert!(ended.stdout.contains(word), "{word}: {}", ended.stdout);
         bench.run(&["gate", "--baseline-optional"]).expect(4);
-        assert!(bench.run(&["baseline", "save", "x"]).expect(2).stderr.contains("may be a later run"));
+        assert!(
+            bench.run(&["baseline", "save", "x"]).expect(2).stderr.contains("may be a later run")
+        );
         bench.run(&["gate", "--current", "second", "--budget", "0s"]).expect(0);
     }
     std::fs::remove_file(bench.path(newest)).unwrap();
@@ -143,19 +168,39 @@ fn what_is_newest_and_no_file_that_can_be_read_is_reported_and_not_missed() {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     let (bench, _) = with_run();
     for (name, make, word) in [
-        ("third.json", (|path| std::os::unix::fs::symlink("nowhere", path).unwrap()) as fn(&Path), "No such file"),
-        ("third.json", |path| mknodat(CWD, path, FileType::Fifo, Mode::RUSR, 0).unwrap(), "it is a pipe"),
+        (
+            "third.json",
+            (|path| std::os::unix::fs::symlink("nowhere", path).unwrap()) as fn(&Path),
+            "No such file",
+        ),
+        (
+            "third.json",
+            |path| mknodat(CWD, path, FileType::Fifo, Mode::RUSR, 0).unwrap(),
+            "it is a pipe",
+        ),
         ("third.json", |path| std::fs::create_dir(path).unwrap(), "it is a directory"),
-        ("third.JSON", |path| std::fs::hard_link(path.with_file_name("second.json"), path).unwrap(), "lower case"),
+        (
+            "third.JSON",
+            |path| std::fs::hard_link(path.with_file_name("second.json"), path).unwrap(),
+            "lower case",
+        ),
         ("first.json", |path| std::os::unix::fs::symlink("..", path).unwrap(), "it is a directory"),
     ] {
         let path = bench.path("benchmark_results/runs").join(name);
         make(&path);
         let ended = bench.run(&["gate", "--budget", "0s"]).expect(4);
         let told = format!("{name}` may be a later run");
-        assert!(ended.stdout.contains(&told) && ended.stdout.contains(word), "{word}: {}", ended.stdout);
+        assert!(
+            ended.stdout.contains(&told) && ended.stdout.contains(word),
+            "{word}: {}",
+            ended.stdout
+        );
         let checked = bench.run(&["store", "check"]);
-        assert!(checked.stdout.contains(name) && checked.stdout.contains(word), "{word}: {}", checked.stdout);
+        assert!(
+            checked.stdout.contains(name) && checked.stdout.contains(word),
+            "{word}: {}",
+            checked.stdout
+        );
         std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir(&path)).unwrap();
     }
     judged(&bench, 0);
@@ -182,7 +227,11 @@ fn a_pipe_or_device_that_is_named_in_place_of_a_file_is_refused_at_once() {
             &["recommend", "--prices", file],
         ] {
             let ended = bench.run(words).expect(2);
-            assert!(ended.stderr.contains(kind) && ended.stderr.contains(file), "{words:?}: {}", ended.stderr);
+            assert!(
+                ended.stderr.contains(kind) && ended.stderr.contains(file),
+                "{words:?}: {}",
+                ended.stderr
+            );
         }
     }
     let ended = bench.run(&["gate", "--budget", "0s", "--config", "/dev/null"]);
@@ -194,7 +243,10 @@ fn while_a_run_is_measured_the_one_before_is_not_judged() {
     let (bench, run) = with_run();
     let mut living = again(&run, "third");
     living["benchmarks"] = json!([]);
-    let journal = bench.write("benchmark_results/runs/third.partial.jsonl", &format!("{}\n", json!({ "run": living })));
+    let journal = bench.write(
+        "benchmark_results/runs/third.partial.jsonl",
+        &format!("{}\n", json!({ "run": living })),
+    );
     let file = std::fs::File::open(journal).unwrap();
     file.try_lock().unwrap();
     let ended = bench.run(&["gate", "--budget", "0s"]).expect(4);
@@ -212,7 +264,11 @@ fn a_run_of_another_commit_is_no_verdict_and_the_command_that_names_it_is_told()
     bench.run(&[&["run"][..], &measure, &["--id-file", "id"]].concat()).expect(0);
     std::os::unix::fs::symlink("elsewhere", bench.path("link")).unwrap();
     let linked = bench.run(&[&["run"][..], &measure, &["--id-file", "link"]].concat()).expect(2);
-    assert!(linked.stderr.contains("link") && !bench.path("elsewhere").exists(), "{}", linked.stderr);
+    assert!(
+        linked.stderr.contains("link") && !bench.path("elsewhere").exists(),
+        "{}",
+        linked.stderr
+    );
     let id = std::fs::read_to_string(bench.path("id")).unwrap().trim().to_owned();
     git(&["commit", "--quiet", "--allow-empty", "-m", "second"]);
     for words in [&["gate"][..], &["gate", "--against-history"]] {
@@ -234,7 +290,9 @@ fn a_tree_with_changes_is_not_judged_by_a_run_without_them() {
     git(&["add", "."]);
     git(&["commit", "--quiet", "-m", "first"]);
     let measure = || {
-        let words = [&["run", "gemm", "--axis", "shape=32x32x32"][..], &SMALL, &["--id-file", "id"]].concat();
+        let words =
+            [&["run", "gemm", "--axis", "shape=32x32x32"][..], &SMALL, &["--id-file", "id"]]
+                .concat();
         bench.run(&words).expect(0);
         std::fs::read_to_string(bench.path("id")).unwrap().trim().to_owned()
     };
@@ -272,16 +330,29 @@ fn one_thing_spelled_in_two_ways_is_no_second_measurement() {
     for case in ["one", "two"] {
         let sample = json!({ "iters": [1.0, 2.0, 3.0], "times": [10.0, 21.0, 33.0] });
         bench.write(&format!("criterion/{case}/new/sample.json"), &sample.to_string());
-        bench.write(&format!("criterion/{case}/new/benchmark.json"), &json!({ "full_id": case }).to_string());
+        bench.write(
+            &format!("criterion/{case}/new/benchmark.json"),
+            &json!({ "full_id": case }).to_string(),
+        );
     }
     let copy = bench.write_sealed("copy.json", &run);
     std::os::unix::fs::symlink(&copy, bench.path("link.json")).unwrap();
-    for (baseline, current) in
-        [("criterion", "./criterion/../criterion"), ("criterion@new", "criterion"), ("copy.json", "link.json")]
-    {
+    for (baseline, current) in [
+        ("criterion", "./criterion/../criterion"),
+        ("criterion@new", "criterion"),
+        ("copy.json", "link.json"),
+    ] {
         let ended = bench.run(&["gate", "--baseline", baseline, "--current", current]).expect(4);
         assert!(ended.stdout.contains("are the same file or directory"), "{}", ended.stdout);
-        let twice = bench.run(&["gate", "--baseline", "tensor-ops", "--current", baseline, "--current", current]);
+        let twice = bench.run(&[
+            "gate",
+            "--baseline",
+            "tensor-ops",
+            "--current",
+            baseline,
+            "--current",
+            current,
+        ]);
         assert!(twice.expect(2).stderr.contains("given twice on one side"));
     }
     // Two cases of one id: nothing tells which is meant.
@@ -289,9 +360,15 @@ fn one_thing_spelled_in_two_ways_is_no_second_measurement() {
     let mut double = again(&run, "double");
     double["benchmarks"][4] = double["benchmarks"][5].clone();
     bench.write_sealed("double.json", &double);
-    let result =
-        bench.run(&["gate", "--json", "--baseline", "tensor-ops", "--current", "double.json"]).expect(4).json();
-    let failed = result["comparisons"].as_array().unwrap().iter().filter(|row| row["reason_code"] == "case_failed");
+    let result = bench
+        .run(&["gate", "--json", "--baseline", "tensor-ops", "--current", "double.json"])
+        .expect(4)
+        .json();
+    let failed = result["comparisons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["reason_code"] == "case_failed");
     assert_eq!(failed.count(), 1, "{result:#}");
 }
 
@@ -300,27 +377,46 @@ fn what_tells_no_machine_says_so_and_takes_one() {
     let bench = Bench::new();
     for (name, own) in [("before", 0.0), ("after", 0.1)] {
         for case in 0..12 {
-            let times: Vec<f64> =
-                (1..=20).map(|at| 1e4 * f64::from(at) * (1.0 + (own + f64::from(at % 7)) / 1e3)).collect();
+            let times: Vec<f64> = (1..=20)
+                .map(|at| 1e4 * f64::from(at) * (1.0 + (own + f64::from(at % 7)) / 1e3))
+                .collect();
             let iters: Vec<u32> = (1..=20).collect();
             let dir = format!("{name}/case-{case}/new");
-            bench.write(&format!("{dir}/sample.json"), &json!({ "iters": iters, "times": times }).to_string());
-            bench.write(&format!("{dir}/benchmark.json"), &json!({ "full_id": format!("case-{case}") }).to_string());
+            bench.write(
+                &format!("{dir}/sample.json"),
+                &json!({ "iters": iters, "times": times }).to_string(),
+            );
+            bench.write(
+                &format!("{dir}/benchmark.json"),
+                &json!({ "full_id": format!("case-{case}") }).to_string(),
+            );
         }
     }
     let sides = ["gate", "--json", "--baseline", "before", "--current", "after"];
     let codes = |result: &Value| -> Vec<String> {
-        result["notes"].as_array().unwrap().iter().map(|note| note["code"].as_str().unwrap().to_owned()).collect()
+        result["notes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|note| note["code"].as_str().unwrap().to_owned())
+            .collect()
     };
     let unknown = bench.run(&sides).expect(0).json();
-    assert_eq!(codes(&unknown).iter().filter(|code| *code == "machine_unknown").count(), 2, "{unknown:#}");
+    assert_eq!(
+        codes(&unknown).iter().filter(|code| *code == "machine_unknown").count(),
+        2,
+        "{unknown:#}"
+    );
     let here = bench.run(&["probe", "--json"]).expect(0).json();
     bench.write("here.json", &here.to_string());
     let mut elsewhere = here;
     elsewhere["cpu"]["model"] = "Another CPU".into();
     bench.write("elsewhere.json", &elsewhere.to_string());
     let told = |current: &str| {
-        bench.run(&[&sides[..], &["--environment", "baseline=here.json", "--environment", current]].concat())
+        bench.run(
+            &[&sides[..], &["--environment", "baseline=here.json", "--environment", current]]
+                .concat(),
+        )
     };
     let known = told("current=here.json").expect(0).json();
     assert!(!codes(&known).contains(&"machine_unknown".to_owned()), "{known:#}");

@@ -1,5 +1,6 @@
-//! The table of workloads in docs/benchmarks.md, what `list` shows, the verbs and the bench of GPUs agree; so do the
-//! targets for GPUs and the page of references, and each workload and component has its page of methods.
+//! The table of workloads in docs/benchmarks.md, what `list` shows, the verbs and the bench of GPUs
+//! agree; so do the targets for GPUs and the page of references, and each workload and component
+//! has its page of methods.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,7 +22,9 @@ fn rows() -> Vec<(String, String)> {
     let page = text("docs/benchmarks.md");
     let (_, rest) = page.split_once("<!-- benchmarks: generated -->").unwrap();
     let (table, _) = rest.split_once("<!-- benchmarks: end -->").unwrap();
-    let cells = |line: &str| line.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect::<Vec<_>>();
+    let cells = |line: &str| {
+        line.split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect::<Vec<_>>()
+    };
     let rows = table.lines().filter(|line| line.starts_with("| `")).map(cells);
     rows.map(|cells| (cells[1].clone(), cells[3].clone())).collect()
 }
@@ -34,8 +37,14 @@ fn names(rows: impl IntoIterator<Item = impl Into<String>>) -> BTreeSet<String> 
 fn the_page_the_list_and_the_verbs_name_the_same_workloads() {
     let documented = names(rows().into_iter().map(|(name, _)| name));
     let document = Bench::new().run(&["list", "--json"]).expect(0).json();
-    let listed = document["benchmarks"].as_array().unwrap().iter().map(|row| row["benchmark"].as_str().unwrap());
-    let is_native = |name: &&str| rsb_engine::frameworks::find(name).is_none() && *name != rusty_stack_bench::cli::ALL;
+    let listed = document["benchmarks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["benchmark"].as_str().unwrap());
+    let is_native = |name: &&str| {
+        rsb_engine::frameworks::find(name).is_none() && *name != rusty_stack_bench::cli::ALL
+    };
     let native = names(listed.filter(is_native));
     assert_eq!(documented, native);
     let command = rusty_stack_bench::cli::command();
@@ -47,39 +56,68 @@ fn the_page_the_list_and_the_verbs_name_the_same_workloads() {
 #[test]
 fn each_workload_and_component_has_its_page_of_methods() {
     let documented = rows().into_iter().map(|(name, _)| name);
-    let components = rsb_engine::frameworks::all().iter().map(|component| component.name.to_owned());
+    let components =
+        rsb_engine::frameworks::all().iter().map(|component| component.name.to_owned());
     let index = text("docs/methods/README.md");
     for name in documented.chain(components).chain([rsb_engine::models::MODELS.to_owned()]) {
         let page = text(&format!("docs/methods/{name}.md"));
         let headings = page.lines().filter_map(|line| line.strip_prefix("## ")).collect::<Vec<_>>();
-        let expected =
-            ["What is timed", "How it is verified", "What bounds it", "Hold it against", "What it does not tell"];
+        let expected = [
+            "What is timed",
+            "How it is verified",
+            "What bounds it",
+            "Hold it against",
+            "What it does not tell",
+        ];
         assert_eq!(headings, expected, "{name}");
-        assert!(index.contains(&format!("[{name}]({name}.md)")), "docs/methods/README.md has no row of {name}");
+        assert!(
+            index.contains(&format!("[{name}]({name}.md)")),
+            "docs/methods/README.md has no row of {name}"
+        );
     }
 }
 
 #[test]
 fn the_bench_of_gpus_measures_what_the_page_says_runs_on_gpus() {
-    let on_gpus = names(rows().into_iter().filter(|(_, on)| on.contains("GPUs")).map(|(name, _)| name));
+    let on_gpus =
+        names(rows().into_iter().filter(|(_, on)| on.contains("GPUs")).map(|(name, _)| name));
     let reason = Reason::new("devices of ROCm", "there is no GPU", "put one in");
     let missing = vec![(BackendId::Rocm, reason.clone()), (BackendId::Cuda, reason)];
-    let machine =
-        Machine { devices: Vec::new(), missing, broken: Vec::new(), sensors: Vec::new(), readiness: |_| Ok(()) };
-    let plan =
-        bench::plan_all(&bench::selections_of(Suite::GpuPerformance, Profile::Quick, &machine), &machine).unwrap();
+    let machine = Machine {
+        devices: Vec::new(),
+        missing,
+        broken: Vec::new(),
+        sensors: Vec::new(),
+        readiness: |_| Ok(()),
+    };
+    let plan = bench::plan_all(
+        &bench::selections_of(Suite::GpuPerformance, Profile::Quick, &machine),
+        &machine,
+    )
+    .unwrap();
     assert!(plan.cases.is_empty());
     let skipped = |device: &str| {
-        names(plan.skipped.iter().filter(|one| one.0.device.to_string() == device).map(|one| &one.0.benchmark))
+        names(
+            plan.skipped
+                .iter()
+                .filter(|one| one.0.device.to_string() == device)
+                .map(|one| &one.0.benchmark),
+        )
     };
     let whole = || names(["all"]);
-    assert_eq!(skipped("cuda"), if cfg!(feature = "cuda") { on_gpus.clone() } else { whole() }, "or named once");
+    assert_eq!(
+        skipped("cuda"),
+        if cfg!(feature = "cuda") { on_gpus.clone() } else { whole() },
+        "or named once"
+    );
     if cfg!(feature = "rocm") {
         assert_eq!(skipped("rocm"), on_gpus, "each benchmark says what it lacks");
     }
     // A library that is here and broken is a failure of each, and the bench ends with 1.
     let torn = Machine { broken: vec![BackendId::Rocm], ..machine };
-    let plan = bench::plan_all(&bench::selections_of(Suite::GpuPerformance, Profile::Quick, &torn), &torn).unwrap();
+    let plan =
+        bench::plan_all(&bench::selections_of(Suite::GpuPerformance, Profile::Quick, &torn), &torn)
+            .unwrap();
     let failed = names(
         plan.failed
             .iter()
@@ -88,9 +126,19 @@ fn the_bench_of_gpus_measures_what_the_page_says_runs_on_gpus() {
     );
     assert_eq!(failed, if cfg!(feature = "rocm") { on_gpus.clone() } else { whole() });
     assert!(plan.skipped.iter().all(|one| one.0.device != CaseDevice::Backend(BackendId::Rocm)));
-    assert!(text("benches/gpu_performance.rs").contains("bench::suite(rsb_model::Suite::GpuPerformance)"));
+    assert!(
+        text("benches/gpu_performance.rs")
+            .contains("bench::suite(rsb_model::Suite::GpuPerformance)")
+    );
     assert!(text("Cargo.toml").contains("name = \"gpu_performance\"\nharness = false"));
-    for expected in ["tensor-core", "memory-transfer", "memory-tiers", "launch-latency", "occupancy", "multi-gpu"] {
+    for expected in [
+        "tensor-core",
+        "memory-transfer",
+        "memory-tiers",
+        "launch-latency",
+        "occupancy",
+        "multi-gpu",
+    ] {
         assert!(on_gpus.contains(expected), "{expected}");
     }
 }
@@ -123,7 +171,8 @@ fn suites_hold_what_their_machines_can_run() {
 fn targets_for_gpus_stand_beside_what_was_achieved_elsewhere() {
     let policy: rsb_stats::PolicyFile = toml::from_str(&text("baselines/policy.toml")).unwrap();
     let references = text("docs/references.md");
-    let for_gpus: Vec<_> = policy.target.iter().filter(|target| target.id.starts_with("gpu_performance/")).collect();
+    let for_gpus: Vec<_> =
+        policy.target.iter().filter(|target| target.id.starts_with("gpu_performance/")).collect();
     for (benchmark, metric, above) in [
         ("tensor-core", "roofline_percent", 80.0),
         ("memory-transfer", "link_percent", 90.0),
@@ -131,12 +180,18 @@ fn targets_for_gpus_stand_beside_what_was_achieved_elsewhere() {
     ] {
         let of_benchmark = for_gpus.iter().filter(|target| target.id.contains(benchmark));
         let asked: Vec<_> = of_benchmark.filter(|target| target.metric == metric).collect();
-        assert!(!asked.is_empty() && asked.iter().all(|target| target.above == Some(above)), "{benchmark}");
+        assert!(
+            !asked.is_empty() && asked.iter().all(|target| target.above == Some(above)),
+            "{benchmark}"
+        );
     }
     for reference in for_gpus.iter().filter_map(|target| target.reference.as_deref()) {
         let shares = reference.split([' ', ',']).zip(reference.split([' ', ',']).skip(1));
         for (figure, _) in shares.filter(|(_, unit)| *unit == "%") {
-            assert!(references.contains(&format!("| {figure} % |")), "{figure} % of `{reference}` is not on the page");
+            assert!(
+                references.contains(&format!("| {figure} % |")),
+                "{figure} % of `{reference}` is not on the page"
+            );
         }
     }
 }

@@ -119,7 +119,8 @@ const LIBRARY: CudaLibrary = CudaLibrary {
     files: &["libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"],
     variable: "RSB_CUBLAS_LIBRARY",
     symbol: "cublasCreate_v2",
-    cure: "install the CUDA toolkit, or `pip install nvidia-cublas` into an environment and name its directory in \
+    cure: "install the CUDA toolkit, or `pip install nvidia-cublas` into an environment and name \
+           its directory in \
            RSB_CUDA_PATH",
 };
 

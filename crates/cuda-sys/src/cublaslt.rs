@@ -1,5 +1,5 @@
-//! cuBLASLt: matrix products with what follows them, and a choice of algorithms. Its prototypes and numbers are those of
-//! `cublasLt.h` of CUDA 13.1.
+//! cuBLASLt: matrix products with what follows them, and a choice of algorithms. Its prototypes and
+//! numbers are those of `cublasLt.h` of CUDA 13.1.
 
 use std::ffi::{c_int, c_void};
 
@@ -20,8 +20,9 @@ pub type cublasLtMatmulPreference_t = *mut c_void;
 /// Words of an algorithm, `cublasLtMatmulAlgo_t`.
 pub const ALGORITHM_WORDS: usize = 8;
 
-/// An algorithm and what goes with it, `cublasLtMatmulHeuristicResult_t`, in words: the algorithm, its workspace in bytes,
-/// a status in the lower half of the next, and 20 bytes that are not used here.
+/// An algorithm and what goes with it, `cublasLtMatmulHeuristicResult_t`, in words: the algorithm,
+/// its workspace in bytes, a status in the lower half of the next, and 20 bytes that are not used
+/// here.
 pub type cublasLtMatmulHeuristicResult_t = [u64; ALGORITHM_WORDS + 4];
 
 /// Values of `cublasLtMatmulDescAttributes_t`.
@@ -36,8 +37,8 @@ pub mod descriptor {
     pub const EPILOGUE: c_int = 7;
     /// Address of the bias, one element for each row of D.
     pub const BIAS_POINTER: c_int = 8;
-    /// `CUBLASLT_MATMUL_DESC_FAST_ACCUM`, 1 byte: with 1, products of fp8 are not promoted to a higher precision from time to
-    /// time while they are summed.
+    /// `CUBLASLT_MATMUL_DESC_FAST_ACCUM`, 1 byte: with 1, products of fp8 are not promoted to a
+    /// higher precision from time to time while they are summed.
     pub const FAST_ACCUMULATION: c_int = 25;
     /// Its [`crate::datatype`], 4 bytes.
     pub const BIAS_TYPE: c_int = 26;
@@ -65,7 +66,8 @@ pub mod epilogue {
     pub const GELU_BIAS: c_int = 36;
 }
 
-/// The attribute of a preference that says how many bytes of workspace an algorithm may need, 8 bytes.
+/// The attribute of a preference that says how many bytes of workspace an algorithm may need, 8
+/// bytes.
 pub const PREFERENCE_WORKSPACE_BYTES: c_int = 1;
 
 function_table! {
@@ -75,7 +77,8 @@ function_table! {
         fn cublasLtCreate(handle: *mut cublasLtHandle_t) -> cublasStatus_t;
         /// Gives it back.
         fn cublasLtDestroy(handle: cublasLtHandle_t) -> cublasStatus_t;
-        /// A product that computes in a type of [`crate::compute`] with factors of a [`crate::datatype`].
+        /// A product that computes in a type of [`crate::compute`] with factors of a
+        /// [`crate::datatype`].
         fn cublasLtMatmulDescCreate(
             descriptor: *mut cublasLtMatmulDesc_t, compute: c_int, scalars: c_int,
         ) -> cublasStatus_t;
@@ -103,7 +106,8 @@ function_table! {
         fn cublasLtMatmulPreferenceSetAttribute(
             preference: cublasLtMatmulPreference_t, attribute: c_int, value: *const c_void, bytes: usize,
         ) -> cublasStatus_t;
-        /// Writes at most `wanted` of [`cublasLtMatmulHeuristicResult_t`], the best first, and how many.
+        /// Writes at most `wanted` of [`cublasLtMatmulHeuristicResult_t`], the best first, and how
+        /// many.
         fn cublasLtMatmulAlgoGetHeuristic(
             handle: cublasLtHandle_t, descriptor: cublasLtMatmulDesc_t, a: cublasLtMatrixLayout_t,
             b: cublasLtMatrixLayout_t, c: cublasLtMatrixLayout_t, d: cublasLtMatrixLayout_t,
@@ -125,7 +129,8 @@ const LIBRARY: CudaLibrary = CudaLibrary {
     files: &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11", "libcublasLt.so"],
     variable: "RSB_CUBLASLT_LIBRARY",
     symbol: "cublasLtCreate",
-    cure: "install the CUDA toolkit, or `pip install nvidia-cublas` into an environment and name its directory in \
+    cure: "install the CUDA toolkit, or `pip install nvidia-cublas` into an environment and name \
+           its directory in \
            RSB_CUDA_PATH",
 };
 

@@ -1,5 +1,6 @@
-//! The functions of `libcuda` that are used, their types and constants, as `cuda.h` has them. Functions that changed
-//! carry the number of their version in their name; a driver keeps the old ones.
+//! The functions of `libcuda` that are used, their types and constants, as `cuda.h` has them.
+//! Functions that changed carry the number of their version in their name; a driver keeps the old
+//! ones.
 
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 
@@ -267,7 +268,8 @@ const LIBRARY: CudaLibrary = CudaLibrary {
     files: &["libcuda.so.1", "libcuda.so"],
     variable: "RSB_CUDA_LIBRARY",
     symbol: "cuInit",
-    cure: "install NVIDIA's driver (Debian: nvidia-driver; Ubuntu: `ubuntu-drivers install`); in a container pass the \
+    cure: "install NVIDIA's driver (Debian: nvidia-driver; Ubuntu: `ubuntu-drivers install`); in a \
+           container pass the \
            GPU on (`--gpus all`)",
 };
 
@@ -280,7 +282,8 @@ impl Cuda {
         Self::load_from(&CudaPaths::here())
     }
 
-    /// Loads the driver from `places`. It belongs to the system: no directory of a toolkit is looked into.
+    /// Loads the driver from `places`. It belongs to the system: no directory of a toolkit is
+    /// looked into.
     ///
     /// # Errors
     /// When there is none.

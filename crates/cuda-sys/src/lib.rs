@@ -1,9 +1,10 @@
-//! NVIDIA's driver interface (`libcuda`), NVRTC, cuBLAS, cuBLASLt and NVML, loaded at run time. Nothing is linked: a library or a
-//! function that is missing is a value, [`Unavailable`], with what, why and cure. CUDA 11.4 to 13.
+//! NVIDIA's driver interface (`libcuda`), NVRTC, cuBLAS, cuBLASLt and NVML, loaded at run time.
+//! Nothing is linked: a library or a function that is missing is a value, [`Unavailable`], with
+//! what, why and cure. CUDA 11.4 to 13.
 //!
-//! The tables are our own, not those of the crate cudarc: at version 0.19 its bindings panic where a library or a
-//! function is missing, take no path to a library, and read statuses into enumerations that a newer driver's number
-//! would break.
+//! The tables are our own, not those of the crate cudarc: at version 0.19 its bindings panic where
+//! a library or a function is missing, take no path to a library, and read statuses into
+//! enumerations that a newer driver's number would break.
 // The names are those of the C interface, so that its documentation can be searched for them.
 #![allow(unsafe_code, non_snake_case, non_camel_case_types)]
 
@@ -15,11 +16,14 @@ pub mod nvml;
 mod nvrtc;
 pub mod search;
 
-pub use cublas::{Cublas, compute, cublasHandle_t, cublasStatus_t, datatype, gemm_algo, operation, status};
+pub use cublas::{
+    Cublas, compute, cublasHandle_t, cublasStatus_t, datatype, gemm_algo, operation, status,
+};
 pub use cublaslt::CublasLt;
 pub use driver::{
-    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule, CUresult, CUstream, Cuda,
-    EVENT_DEFAULT, MEM_ATTACH_GLOBAL, STREAM_NON_BLOCKING, attribute, error, func_attribute, stream_capture,
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule,
+    CUresult, CUstream, Cuda, EVENT_DEFAULT, MEM_ATTACH_GLOBAL, STREAM_NON_BLOCKING, attribute,
+    error, func_attribute, stream_capture,
 };
 pub use nccl::nccl;
 pub use nvrtc::{Nvrtc, nvrtcProgram, nvrtcResult, result};

@@ -9,7 +9,8 @@ const LIBRARY: CudaLibrary = CudaLibrary {
     files: &["libnccl.so.2", "libnccl.so"],
     variable: "RSB_NCCL_LIBRARY",
     symbol: "ncclCommInitAll",
-    cure: "install NCCL (NVIDIA's packages: libnccl2), or `pip install nvidia-nccl-cu12` (cu13) into an environment and \
+    cure: "install NCCL (NVIDIA's packages: libnccl2), or `pip install nvidia-nccl-cu12` (cu13) \
+           into an environment and \
            name its directory in RSB_CUDA_PATH",
 };
 

@@ -1,5 +1,6 @@
-//! NVML: the sensors of NVIDIA's GPUs. Reading them is safe for whoever calls; a sensor that is missing is absent.
-//! Ours, not nvml-wrapper: for eight functions it is 24,000 lines and more derive macros (darling) to compile.
+//! NVML: the sensors of NVIDIA's GPUs. Reading them is safe for whoever calls; a sensor that is
+//! missing is absent. Ours, not nvml-wrapper: for eight functions it is 24,000 lines and more
+//! derive macros (darling) to compile.
 
 use std::ffi::{CString, c_char, c_int, c_uint};
 use std::sync::OnceLock;
@@ -93,11 +94,12 @@ const LIBRARY: CudaLibrary = CudaLibrary {
     files: &["libnvidia-ml.so.1", "libnvidia-ml.so"],
     variable: "RSB_NVML_LIBRARY",
     symbol: "nvmlInit_v2",
-    cure: "install NVIDIA's driver with its tools (Debian: libnvidia-ml1; it comes with nvidia-smi)",
+    cure: "install NVIDIA's driver with its tools (Debian: libnvidia-ml1; it comes with \
+           nvidia-smi)",
 };
 
-/// The words for `held_back`: reasons that slow a GPU down under load. That it is idle, or that its clocks were set on
-/// purpose, is none.
+/// The words for `held_back`: reasons that slow a GPU down under load. That it is idle, or that its
+/// clocks were set on purpose, is none.
 pub fn reasons(held_back: u64) -> Vec<&'static str> {
     const REASONS: [(u64, &str); 6] = [
         (0x04, "power cap"),
@@ -110,7 +112,8 @@ pub fn reasons(held_back: u64) -> Vec<&'static str> {
     REASONS.iter().filter(|(bit, _)| held_back & bit != 0).map(|(_, words)| *words).collect()
 }
 
-/// Reads the GPU at `address` on the bus, such as `0000:c1:00.0`. The library is loaded and started once.
+/// Reads the GPU at `address` on the bus, such as `0000:c1:00.0`. The library is loaded and started
+/// once.
 ///
 /// # Errors
 /// When there is no library, or it knows no such GPU.
@@ -122,11 +125,14 @@ pub fn read(address: &str) -> Result<Readings, Unavailable> {
 
 fn start(places: &CudaPaths) -> Result<Nvml, Unavailable> {
     let api = Nvml::resolve(LIBRARY.find(&places.of_the_system())?);
-    let init = api.nvmlInit_v2.ok_or_else(|| Unavailable::symbol("nvmlInit_v2", api.loaded.path()))?;
+    let init =
+        api.nvmlInit_v2.ok_or_else(|| Unavailable::symbol("nvmlInit_v2", api.loaded.path()))?;
     // SAFETY: it takes nothing and may be called more than once.
     match unsafe { init() } {
         SUCCESS => Ok(api),
-        status => Err(Unavailable::new("nvmlInit_v2", format!("NVML status {status}"), LIBRARY.cure)),
+        status => {
+            Err(Unavailable::new("nvmlInit_v2", format!("NVML status {status}"), LIBRARY.cure))
+        }
     }
 }
 
@@ -135,7 +141,8 @@ macro_rules! ask {
     ($api:expr, |$value:ident| $name:ident($($argument:expr),*)) => {{
         let mut written = Default::default();
         let $value = &raw mut written;
-        // SAFETY: the device is NVML's own; the pointer is to a live variable of the type that the function writes.
+        // SAFETY: the device is NVML's own; the pointer is to a live variable of the type that the
+        // function writes.
         let status = $api.$name.map(|function| unsafe { function($($argument),*) });
         (status == Some(SUCCESS)).then_some(written)
     }};
@@ -143,11 +150,13 @@ macro_rules! ask {
 
 impl Nvml {
     fn readings(&self, address: &str) -> Result<Readings, Unavailable> {
-        let unknown = |why: String| Unavailable::new(format!("sensors at {address}"), why, "check it with nvidia-smi");
+        let unknown = |why: String| {
+            Unavailable::new(format!("sensors at {address}"), why, "check it with nvidia-smi")
+        };
         let text = CString::new(address).map_err(|_| unknown("it is no address".to_owned()))?;
-        let find = self
-            .nvmlDeviceGetHandleByPciBusId_v2
-            .ok_or_else(|| Unavailable::symbol("nvmlDeviceGetHandleByPciBusId_v2", self.loaded.path()))?;
+        let find = self.nvmlDeviceGetHandleByPciBusId_v2.ok_or_else(|| {
+            Unavailable::symbol("nvmlDeviceGetHandleByPciBusId_v2", self.loaded.path())
+        })?;
         let mut device: nvmlDevice_t = std::ptr::null_mut();
         // SAFETY: the text ends with a zero, the pointer is to a live variable.
         match unsafe { find(text.as_ptr(), &raw mut device) } {
@@ -155,8 +164,10 @@ impl Nvml {
             status => return Err(unknown(format!("NVML knows no such GPU (status {status})"))),
         }
         let clock = |kind| ask!(self, |mhz| nvmlDeviceGetClockInfo(device, kind, mhz));
-        let memory: Option<nvmlMemory_t> = ask!(self, |memory| nvmlDeviceGetMemoryInfo(device, memory));
-        let shares: Option<nvmlUtilization_t> = ask!(self, |shares| nvmlDeviceGetUtilizationRates(device, shares));
+        let memory: Option<nvmlMemory_t> =
+            ask!(self, |memory| nvmlDeviceGetMemoryInfo(device, memory));
+        let shares: Option<nvmlUtilization_t> =
+            ask!(self, |shares| nvmlDeviceGetUtilizationRates(device, shares));
         Ok(Readings {
             celsius: ask!(self, |celsius| nvmlDeviceGetTemperature(device, CHIP, celsius)),
             milliwatts: ask!(self, |power| nvmlDeviceGetPowerUsage(device, power)),
@@ -181,7 +192,10 @@ mod tests {
 
     #[test]
     fn a_machine_without_the_library_says_how_to_get_it() {
-        let nowhere = CudaPaths { explicit: vec![("RSB_NVML_LIBRARY", "/nowhere.so".into())], ..CudaPaths::default() };
+        let nowhere = CudaPaths {
+            explicit: vec![("RSB_NVML_LIBRARY", "/nowhere.so".into())],
+            ..CudaPaths::default()
+        };
         let error = start(&nowhere).unwrap_err();
         assert!(error.why.contains("/nowhere.so") && error.cure.contains("driver"), "{error}");
     }

@@ -77,7 +77,8 @@ const LIBRARY: CudaLibrary = CudaLibrary {
     files: &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"],
     variable: "RSB_NVRTC_LIBRARY",
     symbol: "nvrtcCompileProgram",
-    cure: "install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc` into an environment and name its directory in \
+    cure: "install the CUDA toolkit, or `pip install nvidia-cuda-nvrtc` into an environment and \
+           name its directory in \
            RSB_CUDA_PATH",
 };
 
@@ -97,7 +98,9 @@ impl Nvrtc {
     pub fn load_from(places: &CudaPaths) -> Result<Self, Unavailable> {
         let compiler = Self::resolve(LIBRARY.find(places)?);
         match compiler.missing().first() {
-            Some(name) if compiler.nvrtcGetCUBIN.is_none() => Err(Unavailable::symbol(name, compiler.loaded.path())),
+            Some(name) if compiler.nvrtcGetCUBIN.is_none() => {
+                Err(Unavailable::symbol(name, compiler.loaded.path()))
+            }
             _ => Ok(compiler),
         }
     }

@@ -1,6 +1,6 @@
-//! Where a library of CUDA may lie, and in which order: the file that a variable names, the directories of
-//! `RSB_CUDA_PATH`, a toolkit (`CUDA_PATH`, `CUDA_HOME`, `/usr/local/cuda`), the active environment of Python or
-//! Conda, then the default path of the system's loader.
+//! Where a library of CUDA may lie, and in which order: the file that a variable names, the
+//! directories of `RSB_CUDA_PATH`, a toolkit (`CUDA_PATH`, `CUDA_HOME`, `/usr/local/cuda`), the
+//! active environment of Python or Conda, then the default path of the system's loader.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,7 +11,8 @@ use runtime_loading::{Loaded, Unavailable};
 /// The variable with directories to look into first, as `PATH` has them.
 pub const PATH: &str = "RSB_CUDA_PATH";
 
-/// The variable that names the driver's file. Where that file holds other libraries too, they are taken from it.
+/// The variable that names the driver's file. Where that file holds other libraries too, they are
+/// taken from it.
 pub const DRIVER: &str = "RSB_CUDA_LIBRARY";
 
 /// One library.
@@ -83,7 +84,10 @@ impl CudaPaths {
     }
 
     fn explicit_path(&self, variable: &str) -> Option<PathBuf> {
-        self.explicit.iter().find(|(name, _)| *name == variable).map(|(_, file)| PathBuf::from(file))
+        self.explicit
+            .iter()
+            .find(|(name, _)| *name == variable)
+            .map(|(_, file)| PathBuf::from(file))
     }
 
     /// Every file to try, in order. A bare name is for the system's loader.
@@ -92,8 +96,9 @@ impl CudaPaths {
         let in_dirs = dirs.iter().flat_map(|dir| files.iter().map(move |file| dir.join(file)));
         let by_name = files.iter().map(PathBuf::from);
         let mut found: Vec<PathBuf> = in_dirs.filter(|path| path.exists()).chain(by_name).collect();
-        let too_new =
-            |path: &PathBuf| major(path).is_some_and(|major| self.newest.is_some_and(|newest| major > newest));
+        let too_new = |path: &PathBuf| {
+            major(path).is_some_and(|major| self.newest.is_some_and(|newest| major > newest))
+        };
         found.sort_by_key(too_new);
         found
     }
@@ -104,10 +109,12 @@ fn major(file: &Path) -> Option<u32> {
     file.file_name()?.to_str()?.split(".so.").nth(1)?.split('.').next()?.parse().ok()
 }
 
-/// Where libraries lie in an installation: a toolkit has `lib64`, packages of Python have `nvidia/<part>/lib`.
+/// Where libraries lie in an installation: a toolkit has `lib64`, packages of Python have
+/// `nvidia/<part>/lib`.
 fn dirs(root: &Path) -> Vec<PathBuf> {
     let mut found = vec![root.to_owned(), root.join("lib64"), root.join("lib")];
-    let packages = entries(&root.join("lib"), "python").into_iter().map(|python| python.join("site-packages"));
+    let packages =
+        entries(&root.join("lib"), "python").into_iter().map(|python| python.join("site-packages"));
     for home in std::iter::once(root.to_owned()).chain(packages) {
         found.extend(entries(&home.join("nvidia"), "").into_iter().map(|part| part.join("lib")));
     }
@@ -128,13 +135,18 @@ impl CudaLibrary {
     /// The first of the candidates that can be loaded.
     ///
     /// # Errors
-    /// When none can: what the loader said of the last file that exists, or where it was looked for.
+    /// When none can: what the loader said of the last file that exists, or where it was looked
+    /// for.
     pub fn find(&self, places: &CudaPaths) -> Result<Loaded, Unavailable> {
         let failed = |why: String| Unavailable::new(self.name, why, self.cure);
         if let Some(file) = places.explicit_path(self.variable) {
             return Loaded::first(std::slice::from_ref(&file)).map_err(|refusal| {
                 let said = refusal.map(|said| format!(": {said}")).unwrap_or_default();
-                failed(format!("{} names {}, which cannot be loaded{said}", self.variable, file.display()))
+                failed(format!(
+                    "{} names {}, which cannot be loaded{said}",
+                    self.variable,
+                    file.display()
+                ))
             });
         }
         let beside = places.explicit_path(DRIVER).and_then(|file| Loaded::first(&[file]).ok());
@@ -143,7 +155,8 @@ impl CudaLibrary {
         }
         Loaded::first(&places.candidates(self.files)).map_err(|refusal| {
             let nowhere = || {
-                let roots = places.roots.iter().map(|root| root.display().to_string()).collect::<Vec<_>>();
+                let roots =
+                    places.roots.iter().map(|root| root.display().to_string()).collect::<Vec<_>>();
                 let names = self.files.join(", ");
                 format!("none of {names} is in {} or on the library path", roots.join(", "))
             };
@@ -172,7 +185,8 @@ mod tests {
 
     fn relative_candidates(root: &Path, places: &CudaPaths) -> Vec<String> {
         let candidates = places.candidates(WANTED.files);
-        let short = |path: &PathBuf| path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
+        let short =
+            |path: &PathBuf| path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
         candidates.iter().map(short).collect()
     }
 
@@ -200,9 +214,15 @@ mod tests {
     #[test]
     fn the_variable_takes_a_list_and_its_old_name_counts_where_it_is_not_set() {
         let roots = |set: &[(&str, &str)]| {
-            let places =
-                CudaPaths::of(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()));
-            places.roots.into_iter().take(3).map(|root| root.display().to_string()).collect::<Vec<_>>()
+            let places = CudaPaths::of(|name| {
+                set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
+            });
+            places
+                .roots
+                .into_iter()
+                .take(3)
+                .map(|root| root.display().to_string())
+                .collect::<Vec<_>>()
         };
         assert_eq!(roots(&[(PATH, "/a:/b"), ("CUDA_PATH", "/toolkit")]), ["/a", "/b", "/toolkit"]);
         assert_eq!(roots(&[(PATH, "/new"), ("CUDA_PATH", "/toolkit")])[..2], ["/new", "/toolkit"]);
@@ -213,12 +233,24 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let absent = CudaPaths { roots: vec![root.path().to_owned()], ..CudaPaths::default() };
         let error = WANTED.find(&absent).unwrap_err();
-        assert!(error.why.contains("libx.so.13") && error.why.contains(&*root.path().to_string_lossy()), "{error}");
+        assert!(
+            error.why.contains("libx.so.13") && error.why.contains(&*root.path().to_string_lossy()),
+            "{error}"
+        );
         put(root.path(), "libx.so.12");
         let error = WANTED.find(&absent).unwrap_err();
-        assert!(error.why.contains("libx.so.12:") || error.why.contains("ELF"), "it is no library: {error}");
-        let named = CudaPaths { explicit: vec![("RSB_X_LIBRARY", "/a/b.so".into())], ..CudaPaths::default() };
+        assert!(
+            error.why.contains("libx.so.12:") || error.why.contains("ELF"),
+            "it is no library: {error}"
+        );
+        let named = CudaPaths {
+            explicit: vec![("RSB_X_LIBRARY", "/a/b.so".into())],
+            ..CudaPaths::default()
+        };
         let error = WANTED.find(&named).unwrap_err();
-        assert!(error.why.contains("RSB_X_LIBRARY names /a/b.so") && error.cure == "install it", "{error}");
+        assert!(
+            error.why.contains("RSB_X_LIBRARY names /a/b.so") && error.cure == "install it",
+            "{error}"
+        );
     }
 }

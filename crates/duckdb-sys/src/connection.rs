@@ -5,8 +5,8 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::raw::{
-    DuckdbApi, INLINED, column_type, duckdb_connection, duckdb_data_chunk, duckdb_database, duckdb_result,
-    duckdb_string_t, duckdb_type, idx_t, statement_type,
+    DuckdbApi, INLINED, column_type, duckdb_connection, duckdb_data_chunk, duckdb_database,
+    duckdb_result, duckdb_string_t, duckdb_type, idx_t, statement_type,
 };
 use crate::search::DuckdbLibrary;
 
@@ -67,14 +67,16 @@ struct Handle {
     connection: duckdb_connection,
 }
 
-// SAFETY: DuckDB locks a connection while a statement runs on it, and `duckdb_interrupt` is for other threads.
+// SAFETY: DuckDB locks a connection while a statement runs on it, and `duckdb_interrupt` is for
+// other threads.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: both are of this library or null, which these functions take, and nobody else has them.
+        // SAFETY: both are of this library or null, which these functions take, and nobody else has
+        // them.
         unsafe {
             (self.api.duckdb_disconnect)(&raw mut self.connection);
             (self.api.duckdb_close)(&raw mut self.database);
@@ -141,10 +143,16 @@ impl DuckdbLibrary {
         let set = options.iter().try_for_each(|(name, option)| {
             let (c_name, c_option) = (c_text(name)?, c_text(option)?);
             // SAFETY: the options are there, and both texts end and live until it returns.
-            let state = unsafe { (api.duckdb_set_config)(config, c_name.as_ptr(), c_option.as_ptr()) };
-            if state == SUCCESS { Ok(()) } else { Err(DuckdbError::new(format!("it has no option {name} = {option}"))) }
+            let state =
+                unsafe { (api.duckdb_set_config)(config, c_name.as_ptr(), c_option.as_ptr()) };
+            if state == SUCCESS {
+                Ok(())
+            } else {
+                Err(DuckdbError::new(format!("it has no option {name} = {option}")))
+            }
         });
-        let mut handle = Handle { api: Arc::clone(api), database: ptr::null_mut(), connection: ptr::null_mut() };
+        let mut handle =
+            Handle { api: Arc::clone(api), database: ptr::null_mut(), connection: ptr::null_mut() };
         let opened = set.and_then(|()| open(&mut handle, config));
         // SAFETY: it was made above, and a database keeps none of it.
         unsafe { (api.duckdb_destroy_config)(&raw mut config) };
@@ -156,7 +164,9 @@ fn open(handle: &mut Handle, config: crate::raw::duckdb_config) -> Result<(), Du
     let api = Arc::clone(&handle.api);
     let mut said: *mut c_char = ptr::null_mut();
     // SAFETY: no path is a database in memory; what is given out is written to places of ours.
-    let state = unsafe { (api.duckdb_open_ext)(ptr::null(), &raw mut handle.database, config, &raw mut said) };
+    let state = unsafe {
+        (api.duckdb_open_ext)(ptr::null(), &raw mut handle.database, config, &raw mut said)
+    };
     if state != SUCCESS {
         // SAFETY: an error is null or a text that ends and is the caller's.
         let message = unsafe { text_at(said) };
@@ -183,8 +193,11 @@ impl DuckdbConnection {
         let (api, connection) = (&self.handle.api, self.handle.connection);
         let sql = c_text(sql)?;
         let mut statements = ptr::null_mut();
-        // SAFETY: the connection is open, the text ends and lives until it returns, and what is given out is given back below.
-        let count = unsafe { (api.duckdb_extract_statements)(connection, sql.as_ptr(), &raw mut statements) };
+        // SAFETY: the connection is open, the text ends and lives until it returns, and what is
+        // given out is given back below.
+        let count = unsafe {
+            (api.duckdb_extract_statements)(connection, sql.as_ptr(), &raw mut statements)
+        };
         let kind = match count {
             0 => {
                 // SAFETY: the statements are there; their error lives as long.
@@ -196,16 +209,28 @@ impl DuckdbConnection {
             1 => {
                 let mut prepared = ptr::null_mut();
                 // SAFETY: there is a first statement.
-                let state =
-                    unsafe { (api.duckdb_prepare_extracted_statement)(connection, statements, 0, &raw mut prepared) };
+                let state = unsafe {
+                    (api.duckdb_prepare_extracted_statement)(
+                        connection,
+                        statements,
+                        0,
+                        &raw mut prepared,
+                    )
+                };
                 let kind = if state == SUCCESS {
                     // SAFETY: it is prepared.
                     let kind = unsafe { (api.duckdb_prepared_statement_type)(prepared) };
-                    Ok(if kind == statement_type::SELECT { StatementKind::Select } else { StatementKind::Other })
+                    Ok(if kind == statement_type::SELECT {
+                        StatementKind::Select
+                    } else {
+                        StatementKind::Other
+                    })
                 } else {
                     // SAFETY: the error lives as long as the statement.
                     let error = unsafe { text_at((api.duckdb_prepare_error)(prepared)) };
-                    Err(DuckdbError::new(error.unwrap_or_else(|| "it cannot be prepared".to_owned())))
+                    Err(DuckdbError::new(
+                        error.unwrap_or_else(|| "it cannot be prepared".to_owned()),
+                    ))
                 };
                 // SAFETY: it was given out above, and is not used any more.
                 unsafe { (api.duckdb_destroy_prepare)(&raw mut prepared) };
@@ -230,7 +255,11 @@ impl DuckdbConnection {
     ///
     /// # Errors
     /// When DuckDB refuses, or a column is neither BOOLEAN, BIGINT, DOUBLE nor VARCHAR.
-    pub fn rows(&self, sql: &str, mut take: impl FnMut(Vec<DuckdbValue>) -> bool) -> Result<Vec<String>, DuckdbError> {
+    pub fn rows(
+        &self,
+        sql: &str,
+        mut take: impl FnMut(Vec<DuckdbValue>) -> bool,
+    ) -> Result<Vec<String>, DuckdbError> {
         let mut answer = self.answer(sql)?;
         let columns = answer.columns();
         let types: Vec<duckdb_type> = columns.iter().map(|(_, kind)| *kind).collect();
@@ -249,8 +278,11 @@ impl DuckdbConnection {
     fn answer(&self, sql: &str) -> Result<Answer<'_>, DuckdbError> {
         let sql = c_text(sql)?;
         let mut answer = Answer { api: &self.handle.api, result: duckdb_result::EMPTY };
-        // SAFETY: the connection is open, the text ends and lives until it returns; the result is destroyed with the answer.
-        let state = unsafe { (answer.api.duckdb_query)(self.handle.connection, sql.as_ptr(), &raw mut answer.result) };
+        // SAFETY: the connection is open, the text ends and lives until it returns; the result is
+        // destroyed with the answer.
+        let state = unsafe {
+            (answer.api.duckdb_query)(self.handle.connection, sql.as_ptr(), &raw mut answer.result)
+        };
         if state == SUCCESS { Ok(answer) } else { Err(answer.error()) }
     }
 }
@@ -301,7 +333,9 @@ impl<'c> Answer<'c> {
         }
         // SAFETY: as in `error`.
         let error = unsafe { text_at((self.api.duckdb_result_error)(&raw mut self.result)) };
-        error.filter(|error| !error.is_empty()).map_or(Ok(None), |error| Err(DuckdbError::new(error)))
+        error
+            .filter(|error| !error.is_empty())
+            .map_or(Ok(None), |error| Err(DuckdbError::new(error)))
     }
 }
 
@@ -325,14 +359,25 @@ impl Chunk<'_> {
     }
 
     /// The value in `row`, which there is, of `column`, which there is and is of `kind`.
-    fn value(&self, column: usize, row: usize, kind: duckdb_type) -> Result<DuckdbValue, DuckdbError> {
+    fn value(
+        &self,
+        column: usize,
+        row: usize,
+        kind: duckdb_type,
+    ) -> Result<DuckdbValue, DuckdbError> {
         // SAFETY: there is such a column.
-        let vector = unsafe { (self.api.duckdb_data_chunk_get_vector)(self.chunk, column as idx_t) };
+        let vector =
+            unsafe { (self.api.duckdb_data_chunk_get_vector)(self.chunk, column as idx_t) };
         // SAFETY: the vector lives as long as the chunk.
-        let (data, validity) =
-            unsafe { ((self.api.duckdb_vector_get_data)(vector), (self.api.duckdb_vector_get_validity)(vector)) };
+        let (data, validity) = unsafe {
+            (
+                (self.api.duckdb_vector_get_data)(vector),
+                (self.api.duckdb_vector_get_validity)(vector),
+            )
+        };
         // SAFETY: where there is a mask, it has a bit for every row, in words of 64.
-        let is_there = validity.is_null() || (unsafe { *validity.add(row / 64) } >> (row % 64)) & 1 == 1;
+        let is_there =
+            validity.is_null() || (unsafe { *validity.add(row / 64) } >> (row % 64)) & 1 == 1;
         if !is_there {
             return Ok(DuckdbValue::Null);
         }
@@ -342,8 +387,14 @@ impl Chunk<'_> {
                 column_type::BOOLEAN => DuckdbValue::Boolean(*data.cast::<u8>().add(row) != 0),
                 column_type::BIGINT => DuckdbValue::Integer(*data.cast::<i64>().add(row)),
                 column_type::DOUBLE => DuckdbValue::Double(*data.cast::<f64>().add(row)),
-                column_type::VARCHAR => DuckdbValue::Text(text_of(data.cast::<duckdb_string_t>().add(row))),
-                other => return Err(DuckdbError::new(format!("a column of type {other} is not read here"))),
+                column_type::VARCHAR => {
+                    DuckdbValue::Text(text_of(data.cast::<duckdb_string_t>().add(row)))
+                }
+                other => {
+                    return Err(DuckdbError::new(format!(
+                        "a column of type {other} is not read here"
+                    )));
+                }
             }
         })
     }
@@ -354,7 +405,8 @@ impl Chunk<'_> {
 /// # Safety
 /// A text of a vector must stand there.
 unsafe fn text_of(cell: *const duckdb_string_t) -> String {
-    // SAFETY: by the promise of the caller; a short text follows its length, a long one is where the pointer leads.
+    // SAFETY: by the promise of the caller; a short text follows its length, a long one is where
+    // the pointer leads.
     let bytes = unsafe {
         let length = (*cell).length;
         let inlined = cell.cast::<u8>().add(std::mem::offset_of!(duckdb_string_t, prefix));

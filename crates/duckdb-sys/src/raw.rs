@@ -61,7 +61,8 @@ impl duckdb_result {
     };
 }
 
-/// A text in a vector: up to [`INLINED`] bytes stand in it from its fifth byte on, more where the pointer leads.
+/// A text in a vector: up to [`INLINED`] bytes stand in it from its fifth byte on, more where the
+/// pointer leads.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct duckdb_string_t {
@@ -90,7 +91,8 @@ pub(crate) mod statement_type {
     pub(crate) const SELECT: duckdb_statement_type = 1;
 }
 
-/// Makes a struct with each function. Unlike the tables of drivers, of which most cases need a part, all of it is needed.
+/// Makes a struct with each function. Unlike the tables of drivers, of which most cases need a
+/// part, all of it is needed.
 macro_rules! functions {
     ($( $(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)?; )*) => {
         /// The functions that are used.
@@ -188,7 +190,10 @@ mod tests {
     /// Against `duckdb.h` of versions 0.10 and 1.2: six words, and sixteen bytes.
     #[test]
     fn sizes_are_those_of_the_header() {
-        assert_eq!((size_of::<duckdb_result>(), size_of::<duckdb_string_t>()), (6 * size_of::<usize>(), 16));
+        assert_eq!(
+            (size_of::<duckdb_result>(), size_of::<duckdb_string_t>()),
+            (6 * size_of::<usize>(), 16)
+        );
         assert_eq!(std::mem::offset_of!(duckdb_string_t, pointer), 8);
     }
 }

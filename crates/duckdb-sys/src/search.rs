@@ -1,5 +1,6 @@
-//! Where the library may lie: the file that `RSB_DUCKDB_LIBRARY` names, the directory of `DUCKDB_LIB_DIR`, which other
-//! programs take it from too, then the default path of the system's loader.
+//! Where the library may lie: the file that `RSB_DUCKDB_LIBRARY` names, the directory of
+//! `DUCKDB_LIB_DIR`, which other programs take it from too, then the default path of the system's
+//! loader.
 
 use std::env;
 use std::ffi::CStr;
@@ -18,7 +19,8 @@ const DIR: &str = "DUCKDB_LIB_DIR";
 
 const NAME: &str = "libduckdb.so";
 
-const CURE: &str = "take libduckdb.so of DuckDB 1.2 or newer (libduckdb-linux-*.zip of its releases, or the npm package \
+const CURE: &str = "take libduckdb.so of DuckDB 1.2 or newer (libduckdb-linux-*.zip of its \
+                    releases, or the npm package \
                     @duckdb/node-bindings-linux-x64) and name it in RSB_DUCKDB_LIBRARY";
 
 /// Where the library is looked for.
@@ -33,7 +35,8 @@ pub struct DuckdbPlaces {
 impl DuckdbPlaces {
     /// Of this process.
     pub fn here() -> Self {
-        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let set =
+            |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         Self { file: set(FILE), dir: set(DIR) }
     }
 
@@ -49,7 +52,11 @@ impl DuckdbPlaces {
         let candidates: Vec<PathBuf> = in_dir.into_iter().chain([PathBuf::from(NAME)]).collect();
         Loaded::first(&candidates).map_err(|refusal| {
             let nowhere = || {
-                let dir = self.dir.as_deref().map(|dir| format!("in {} or ", dir.display())).unwrap_or_default();
+                let dir = self
+                    .dir
+                    .as_deref()
+                    .map(|dir| format!("in {} or ", dir.display()))
+                    .unwrap_or_default();
                 format!("{NAME} is not {dir}on the library path")
             };
             failed(refusal.unwrap_or_else(nowhere))
@@ -87,7 +94,11 @@ impl DuckdbLibrary {
         let path: &Path = loaded.path();
         let lacking = |name: &str| Unavailable {
             lack: MissingPart::Function,
-            ..Unavailable::new("DuckDB (libduckdb)", format!("{} does not have {name}", path.display()), CURE)
+            ..Unavailable::new(
+                "DuckDB (libduckdb)",
+                format!("{} does not have {name}", path.display()),
+                CURE,
+            )
         };
         Ok(Self { api: Arc::new(DuckdbApi::resolve(loaded).map_err(lacking)?) })
     }

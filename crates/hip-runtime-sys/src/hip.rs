@@ -1,4 +1,5 @@
-//! The functions of `libamdhip64` that are used, their types and constants. Values are the same from ROCm 5.2 to 7.2.
+//! The functions of `libamdhip64` that are used, their types and constants. Values are the same
+//! from ROCm 5.2 to 7.2.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -250,7 +251,8 @@ function_table! {
         fn hipStreamBeginCapture(stream: hipStream_t, mode: c_int) -> hipError_t;
         /// Ends the recording.
         fn hipStreamEndCapture(stream: hipStream_t, graph: *mut hipGraph_t) -> hipError_t;
-        /// Makes a graph ready to be launched. Node and log are only written on failure and may be null.
+        /// Makes a graph ready to be launched. Node and log are only written on failure and may be
+        /// null.
         fn hipGraphInstantiate(
             executable: *mut hipGraphExec_t,
             graph: hipGraph_t,

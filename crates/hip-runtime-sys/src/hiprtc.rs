@@ -1,4 +1,5 @@
-//! The runtime compiler. It is a library of its own (`libhiprtc`) from ROCm 6 on, and part of the runtime in ROCm 5.
+//! The runtime compiler. It is a library of its own (`libhiprtc`) from ROCm 6 on, and part of the
+//! runtime in ROCm 5.
 
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
@@ -73,7 +74,8 @@ const COMPILER: RocmLibrary = RocmLibrary {
     name: "the HIP runtime compiler (libhiprtc)",
     files: &["libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so"],
     variable: LIBRARY.variable,
-    cure: "install ROCm with hiprtc (Debian and Ubuntu: libhiprtc; ROCm's packages: hip-runtime-amd), or set ROCM_PATH",
+    cure: "install ROCm with hiprtc (Debian and Ubuntu: libhiprtc; ROCm's packages: \
+           hip-runtime-amd), or set ROCM_PATH",
 };
 
 impl Hiprtc {
@@ -85,8 +87,9 @@ impl Hiprtc {
         Self::load_from(&RocmPaths::here(&LIBRARY))
     }
 
-    /// Loads the compiler from `places`: one that goes with the runtime there. With an explicit file that is the file
-    /// itself, or a compiler beside it; mixing two versions of ROCm in one process does not end well.
+    /// Loads the compiler from `places`: one that goes with the runtime there. With an explicit
+    /// file that is the file itself, or a compiler beside it; mixing two versions of ROCm in one
+    /// process does not end well.
     ///
     /// # Errors
     /// When there is none.
@@ -95,16 +98,24 @@ impl Hiprtc {
         let beside = match &places.explicit {
             Some(file) => {
                 let dir = PathBuf::from(file).parent().map(PathBuf::from).unwrap_or_default();
-                COMPILER.files.iter().map(|name| dir.join(name)).filter(|path| path.exists()).collect()
+                COMPILER
+                    .files
+                    .iter()
+                    .map(|name| dir.join(name))
+                    .filter(|path| path.exists())
+                    .collect()
             }
             None => places.candidates(COMPILER.files),
         };
         let own = || Loaded::first(&beside).ok().filter(complete);
         let inside = || LIBRARY.find(places).ok().filter(complete);
-        let found = if places.explicit.is_some() { inside().or_else(own) } else { own().or_else(inside) };
+        let found =
+            if places.explicit.is_some() { inside().or_else(own) } else { own().or_else(inside) };
         found.map(Self::resolve).ok_or_else(|| {
             let why = match &places.explicit {
-                Some(file) => format!("{} has no compiler inside or beside it", PathBuf::from(file).display()),
+                Some(file) => {
+                    format!("{} has no compiler inside or beside it", PathBuf::from(file).display())
+                }
                 None => places.nowhere(COMPILER.files),
             };
             Unavailable::new(COMPILER.name, why, COMPILER.cure)

@@ -1,5 +1,6 @@
-//! Whether a library has kernels for an architecture, by the names of its files. Without them rocBLAS ends the process, and
-//! hipBLASLt says that a value is not acceptable, so that the files are looked at first.
+//! Whether a library has kernels for an architecture, by the names of its files. Without them
+//! rocBLAS ends the process, and hipBLASLt says that a value is not acceptable, so that the files
+//! are looked at first.
 
 use std::path::{Path, PathBuf};
 
@@ -17,8 +18,9 @@ pub struct KernelFiles {
 }
 
 impl KernelFiles {
-    /// The directories in which the library at `library` may keep its kernels: what its variable says, else
-    /// `<directory>/library` beside it, or `<directory>/<version>/library` as Debian has it.
+    /// The directories in which the library at `library` may keep its kernels: what its variable
+    /// says, else `<directory>/library` beside it, or `<directory>/<version>/library` as Debian has
+    /// it.
     pub fn dirs(&self, library: &Path) -> Vec<PathBuf> {
         match std::env::var_os(self.variable).filter(|dir| !dir.is_empty()) {
             Some(dir) => vec![dir.into()],
@@ -36,7 +38,8 @@ impl KernelFiles {
         if named.any(|name| names(&name, arch)) {
             return Ok(());
         }
-        let places = dirs.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
+        let places =
+            dirs.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(", ");
         let why = if dirs.is_empty() {
             format!("its directory of kernels was not found, so that it has none for {arch}")
         } else {
@@ -78,8 +81,11 @@ fn names(file: &str, arch: &str) -> bool {
 mod tests {
     use super::*;
 
-    const ROCBLAS: KernelFiles =
-        KernelFiles { name: "rocBLAS", directory: "rocblas", variable: "RSB_TEST_KERNELS_OF_NO_LIBRARY" };
+    const ROCBLAS: KernelFiles = KernelFiles {
+        name: "rocBLAS",
+        directory: "rocblas",
+        variable: "RSB_TEST_KERNELS_OF_NO_LIBRARY",
+    };
 
     #[test]
     fn kernels_are_found_beside_the_library_in_both_layouts() {
@@ -95,7 +101,10 @@ mod tests {
             ROCBLAS.check("gfx1100", &dirs).unwrap();
             for missing in ["gfx90", "gfx110", "gfx942"] {
                 let error = ROCBLAS.check(missing, &dirs).unwrap_err();
-                assert!(error.what.contains(missing) && error.cure.contains(ROCBLAS.variable), "{error}");
+                assert!(
+                    error.what.contains(missing) && error.cure.contains(ROCBLAS.variable),
+                    "{error}"
+                );
             }
             let of_another = KernelFiles { directory: "hipblaslt", ..ROCBLAS };
             assert!(of_another.dirs(&lib.path().join("libhipblaslt.so.1")).is_empty());

@@ -1,5 +1,5 @@
-//! The HIP runtime and hiprtc, loaded at run time. Nothing is linked: a library or a function that is missing is a
-//! value, [`Unavailable`], with what, why and cure. Works with ROCm 5.2 to 7.2.
+//! The HIP runtime and hiprtc, loaded at run time. Nothing is linked: a library or a function that
+//! is missing is a value, [`Unavailable`], with what, why and cure. Works with ROCm 5.2 to 7.2.
 //!
 //! `RSB_HIP_LIBRARY` names the library file explicitly, for tests and odd installations.
 // The names are those of the C interface, so that its documentation can be searched for them.
@@ -13,9 +13,9 @@ mod rccl;
 pub mod search;
 
 pub use hip::{
-    EVENT_DEFAULT, HOST_MALLOC_DEFAULT, Hip, MEM_ATTACH_GLOBAL, STREAM_NON_BLOCKING, attribute, dim, error,
-    func_attribute, hipError_t, hipEvent_t, hipFunction_t, hipGraph_t, hipGraphExec_t, hipModule_t, hipStream_t,
-    memcpy, stream_capture,
+    EVENT_DEFAULT, HOST_MALLOC_DEFAULT, Hip, MEM_ATTACH_GLOBAL, STREAM_NON_BLOCKING, attribute,
+    dim, error, func_attribute, hipError_t, hipEvent_t, hipFunction_t, hipGraph_t, hipGraphExec_t,
+    hipModule_t, hipStream_t, memcpy, stream_capture,
 };
 pub use hiprtc::{Hiprtc, hiprtcProgram, hiprtcResult, result};
 pub use kernel_files::KernelFiles;

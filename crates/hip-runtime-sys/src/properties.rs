@@ -1,5 +1,6 @@
-//! The two layouts of device properties. ROCm 6 renamed the function when it changed the struct, so that each name has
-//! one layout for good. Only what is used has a name; the rest is reserved and keeps the offsets right.
+//! The two layouts of device properties. ROCm 6 renamed the function when it changed the struct, so
+//! that each name has one layout for good. Only what is used has a name; the rest is reserved and
+//! keeps the offsets right.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -97,5 +98,7 @@ impl Default for PropertiesR0000 {
 /// The text in a C array, up to its zero or its end.
 pub fn text(array: &[c_char]) -> String {
     let bytes: Vec<u8> = array.iter().map(|&c| c.to_ne_bytes()[0]).chain([0]).collect();
-    CStr::from_bytes_until_nul(&bytes).map(|text| text.to_string_lossy().trim().to_owned()).unwrap_or_default()
+    CStr::from_bytes_until_nul(&bytes)
+        .map(|text| text.to_string_lossy().trim().to_owned())
+        .unwrap_or_default()
 }

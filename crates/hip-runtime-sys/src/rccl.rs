@@ -9,7 +9,8 @@ const LIBRARY: RocmLibrary = RocmLibrary {
     name: "RCCL (librccl)",
     files: &["librccl.so.1", "librccl.so"],
     variable: "RSB_RCCL_LIBRARY",
-    cure: "install RCCL (Debian: librccl1; ROCm's packages: rccl), or set ROCM_PATH or RSB_RCCL_LIBRARY",
+    cure: "install RCCL (Debian: librccl1; ROCm's packages: rccl), or set ROCM_PATH or \
+           RSB_RCCL_LIBRARY",
 };
 
 /// Loads RCCL from where this process finds it. Nothing of it is run yet.

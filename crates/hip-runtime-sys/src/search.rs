@@ -1,9 +1,10 @@
-//! Where a library of ROCm may lie, and in which order: the file that a variable names, `$ROCM_PATH/lib`, `/opt/rocm*/lib`
-//! and `/opt/rocm/core-*/lib` with the newest version first, the default path of the system's loader, and if there is no
-//! ROCm outside Python, the wheels `_rocm_sdk_core` and `_rocm_sdk_libraries*`.
+//! Where a library of ROCm may lie, and in which order: the file that a variable names,
+//! `$ROCM_PATH/lib`, `/opt/rocm*/lib` and `/opt/rocm/core-*/lib` with the newest version first, the
+//! default path of the system's loader, and if there is no ROCm outside Python, the wheels
+//! `_rocm_sdk_core` and `_rocm_sdk_libraries*`.
 //!
-//! From ROCm 7.9 on, packages install into `/opt/rocm/core-X.Y`. `/opt/rocm/lib` is a link that update-alternatives makes,
-//! and tarballs lack it (ROCm/TheRock issue 6716 and pull request 2728).
+//! From ROCm 7.9 on, packages install into `/opt/rocm/core-X.Y`. `/opt/rocm/lib` is a link that
+//! update-alternatives makes, and tarballs lack it (ROCm/TheRock issue 6716 and pull request 2728).
 
 use std::env;
 use std::ffi::OsString;
@@ -33,8 +34,8 @@ pub struct RocmPaths {
     pub rocm_path: Option<OsString>,
     /// Where `rocm*` directories are: `/opt`.
     pub opt: PathBuf,
-    /// Where Python looks for packages; empty if ROCm is installed outside Python, whose libraries must not be mixed with
-    /// those of wheels in one process.
+    /// Where Python looks for packages; empty if ROCm is installed outside Python, whose libraries
+    /// must not be mixed with those of wheels in one process.
     pub packages: Vec<PathBuf>,
 }
 
@@ -44,7 +45,8 @@ impl RocmPaths {
         let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
         let opt = PathBuf::from("/opt");
         let rocm_path = set("ROCM_PATH");
-        let is_installed = rocm_path.is_some() || !installations(&opt).is_empty() || is_in_distribution();
+        let is_installed =
+            rocm_path.is_some() || !installations(&opt).is_empty() || is_in_distribution();
         let packages = if is_installed { Vec::new() } else { package_dirs(&python_prefixes(set)) };
         Self { explicit: set(wanted.variable), rocm_path, opt, packages }
     }
@@ -69,7 +71,8 @@ impl RocmPaths {
     /// Where `files` were looked for in vain.
     pub(crate) fn nowhere(&self, files: &[&str]) -> String {
         format!(
-            "none of {} is in $ROCM_PATH/lib, {opt}/rocm*/lib, {opt}/rocm/core-*/lib, a wheel of rocm-sdk-core or on the \
+            "none of {} is in $ROCM_PATH/lib, {opt}/rocm*/lib, {opt}/rocm/core-*/lib, a wheel of \
+             rocm-sdk-core or on the \
              library path",
             files.join(", "),
             opt = self.opt.display()
@@ -79,11 +82,13 @@ impl RocmPaths {
 
 /// The files that exist in `lib` of each of `roots`.
 fn existing(roots: &[PathBuf], files: &[&str]) -> Vec<PathBuf> {
-    let in_roots = roots.iter().flat_map(|root| files.iter().map(move |file| root.join("lib").join(file)));
+    let in_roots =
+        roots.iter().flat_map(|root| files.iter().map(move |file| root.join("lib").join(file)));
     in_roots.filter(|path| path.exists()).collect()
 }
 
-/// The directories `rocm*` in `opt` and `core*` in each: those with a version first, the newest leading, then `rocm` itself.
+/// The directories `rocm*` in `opt` and `core*` in each: those with a version first, the newest
+/// leading, then `rocm` itself.
 pub fn installations(opt: &Path) -> Vec<PathBuf> {
     let mut found = versioned_dirs(opt, "rocm");
     let cores: Vec<_> = found.iter().flat_map(|(_, root)| versioned_dirs(root, "core")).collect();
@@ -91,7 +96,8 @@ pub fn installations(opt: &Path) -> Vec<PathBuf> {
     newest_first(found)
 }
 
-/// The directories in `dir` whose names begin with `prefix`, with the version after it: `rocm-6.4.3`, `core-7.14`, `core`.
+/// The directories in `dir` whose names begin with `prefix`, with the version after it:
+/// `rocm-6.4.3`, `core-7.14`, `core`.
 fn versioned_dirs(dir: &Path, prefix: &str) -> Vec<(Vec<u32>, PathBuf)> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
     entries
@@ -109,9 +115,11 @@ fn newest_first(mut found: Vec<(Vec<u32>, PathBuf)>) -> Vec<PathBuf> {
     found.into_iter().rev().map(|(_, path)| path).collect()
 }
 
-/// Whether a distribution's package has put the HIP runtime into a directory of the system's loader.
+/// Whether a distribution's package has put the HIP runtime into a directory of the system's
+/// loader.
 fn is_in_distribution() -> bool {
-    const DIRS: [&str; 4] = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib"];
+    const DIRS: [&str; 4] =
+        ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib"];
     const FILES: [&str; 3] = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"];
     DIRS.iter().any(|dir| FILES.iter().any(|file| Path::new(dir).join(file).exists()))
 }
@@ -123,33 +131,45 @@ fn python_prefixes(set: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     active.chain(home).chain([PathBuf::from("/usr/local"), PathBuf::from("/usr")]).collect()
 }
 
-/// Directories of packages below `prefixes`: `lib/python3.12/site-packages`, and Debian's `dist-packages`.
+/// Directories of packages below `prefixes`: `lib/python3.12/site-packages`, and Debian's
+/// `dist-packages`.
 fn package_dirs(prefixes: &[PathBuf]) -> Vec<PathBuf> {
-    let pythons = prefixes.iter().flat_map(|prefix| newest_first(versioned_dirs(&prefix.join("lib"), "python3")));
-    let dirs = pythons.flat_map(|python| [python.join("site-packages"), python.join("dist-packages")]);
+    let pythons = prefixes
+        .iter()
+        .flat_map(|prefix| newest_first(versioned_dirs(&prefix.join("lib"), "python3")));
+    let dirs =
+        pythons.flat_map(|python| [python.join("site-packages"), python.join("dist-packages")]);
     dirs.filter(|dir| dir.is_dir()).collect()
 }
 
-/// The wheels of ROCm in a directory of packages: the core, and libraries in one for each family of GPUs
-/// (`_rocm_sdk_libraries_gfx94X_dcgpu`).
+/// The wheels of ROCm in a directory of packages: the core, and libraries in one for each family of
+/// GPUs (`_rocm_sdk_libraries_gfx94X_dcgpu`).
 fn wheels(packages: &Path) -> Vec<PathBuf> {
     let core = packages.join("_rocm_sdk_core");
     if !core.is_dir() {
         return Vec::new();
     }
-    std::iter::once(core).chain(newest_first(versioned_dirs(packages, "_rocm_sdk_libraries"))).collect()
+    std::iter::once(core)
+        .chain(newest_first(versioned_dirs(packages, "_rocm_sdk_libraries")))
+        .collect()
 }
 
 impl RocmLibrary {
     /// The first of the candidates that can be loaded.
     ///
     /// # Errors
-    /// When none can: what the loader said of the last file that exists, or where it was looked for.
+    /// When none can: what the loader said of the last file that exists, or where it was looked
+    /// for.
     pub fn find(&self, places: &RocmPaths) -> Result<Loaded, Unavailable> {
         let candidates = places.candidates(self.files);
         Loaded::first(&candidates).map_err(|refusal| {
-            let explicit =
-                || format!("{} names {}, which cannot be loaded", self.variable, candidates_text(&candidates));
+            let explicit = || {
+                format!(
+                    "{} names {}, which cannot be loaded",
+                    self.variable,
+                    candidates_text(&candidates)
+                )
+            };
             let why = match (refusal, &places.explicit) {
                 (Some(refusal), _) => refusal,
                 (None, Some(_)) => explicit(),
@@ -203,11 +223,17 @@ mod tests {
         write_fake_libraries(dir.path(), "rocm-7.2.0", &["libx.so.7"]);
         write_fake_libraries(dir.path(), "own", &["libx.so.6"]);
         let own = dir.path().join("own");
-        let places = RocmPaths { rocm_path: Some(own.into()), opt: dir.path().to_owned(), ..RocmPaths::default() };
+        let places = RocmPaths {
+            rocm_path: Some(own.into()),
+            opt: dir.path().to_owned(),
+            ..RocmPaths::default()
+        };
         let candidates = places.candidates(WANTED.files);
         let shown: Vec<String> = candidates
             .iter()
-            .map(|path| path.strip_prefix(dir.path()).unwrap_or(path).to_string_lossy().into_owned())
+            .map(|path| {
+                path.strip_prefix(dir.path()).unwrap_or(path).to_string_lossy().into_owned()
+            })
             .collect();
         assert_eq!(
             shown,
@@ -225,7 +251,8 @@ mod tests {
 
     /// The candidates in `places`, relative to `dir`.
     fn relative_candidates(places: &RocmPaths, dir: &Path) -> Vec<String> {
-        let relative = |path: PathBuf| path.strip_prefix(dir).unwrap_or(&path).to_string_lossy().into_owned();
+        let relative =
+            |path: PathBuf| path.strip_prefix(dir).unwrap_or(&path).to_string_lossy().into_owned();
         places.candidates(WANTED.files).into_iter().map(relative).collect()
     }
 
@@ -246,7 +273,8 @@ mod tests {
             "libx.so",
         ];
         assert_eq!(relative_candidates(&places, dir.path()), expected);
-        let named = RocmPaths { rocm_path: Some(dir.path().join("rocm").into()), ..RocmPaths::default() };
+        let named =
+            RocmPaths { rocm_path: Some(dir.path().join("rocm").into()), ..RocmPaths::default() };
         assert_eq!(relative_candidates(&named, dir.path())[..2], expected[..2]);
     }
 
@@ -255,13 +283,22 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let packages = "venv/lib/python3.12/site-packages";
         write_fake_libraries(dir.path(), &format!("{packages}/_rocm_sdk_core"), &["libx.so.7"]);
-        write_fake_libraries(dir.path(), &format!("{packages}/_rocm_sdk_libraries_gfx94X_dcgpu"), &["libx.so.6"]);
+        write_fake_libraries(
+            dir.path(),
+            &format!("{packages}/_rocm_sdk_libraries_gfx94X_dcgpu"),
+            &["libx.so.6"],
+        );
         // Left by an uninstalled package: libraries without the core that they need.
-        write_fake_libraries(dir.path(), "venv/lib/python3.10/site-packages/_rocm_sdk_libraries", &["libx.so.6"]);
+        write_fake_libraries(
+            dir.path(),
+            "venv/lib/python3.10/site-packages/_rocm_sdk_libraries",
+            &["libx.so.6"],
+        );
         let packages = package_dirs(&[dir.path().join("venv"), dir.path().join("nowhere")]);
         assert_eq!(packages.len(), 2);
         let places = RocmPaths { packages, ..RocmPaths::default() };
-        let found = relative_candidates(&places, &dir.path().join("venv/lib/python3.12/site-packages"));
+        let found =
+            relative_candidates(&places, &dir.path().join("venv/lib/python3.12/site-packages"));
         assert_eq!(
             found[3..],
             ["_rocm_sdk_core/lib/libx.so.7", "_rocm_sdk_libraries_gfx94X_dcgpu/lib/libx.so.6"],
@@ -273,8 +310,11 @@ mod tests {
 
     #[test]
     fn an_explicit_file_is_the_only_one() {
-        let places =
-            RocmPaths { explicit: Some("/a/b.so".into()), rocm_path: Some("/opt/rocm".into()), ..RocmPaths::default() };
+        let places = RocmPaths {
+            explicit: Some("/a/b.so".into()),
+            rocm_path: Some("/opt/rocm".into()),
+            ..RocmPaths::default()
+        };
         assert_eq!(places.candidates(WANTED.files), [PathBuf::from("/a/b.so")]);
         let error = WANTED.find(&places).unwrap_err();
         assert!(error.why.contains("RSB_X_LIBRARY") && error.why.contains("/a/b.so"), "{error}");

@@ -1,10 +1,12 @@
-//! The binary interface against the facts: sizes, offsets, values and numbers of arguments, as the headers of
-//! ROCm 5.2, 6.4 and 7.2 have them.
+//! The binary interface against the facts: sizes, offsets, values and numbers of arguments, as the
+//! headers of ROCm 5.2, 6.4 and 7.2 have them.
 #![allow(non_snake_case)]
 
 use std::mem::{offset_of, size_of};
 
-use hip_runtime_sys::{Hip, Hiprtc, PropertiesR0000, PropertiesR0600, attribute, error, memcpy, result, text};
+use hip_runtime_sys::{
+    Hip, Hiprtc, PropertiesR0000, PropertiesR0600, attribute, error, memcpy, result, text,
+};
 
 #[test]
 fn the_layout_of_rocm_6_and_7() {
@@ -69,7 +71,10 @@ fn values_of_enumerations() {
         [error::OUT_OF_MEMORY, error::NO_DEVICE, error::INVALID_DEVICE, error::LAUNCH_FAILURE],
         [2, 100, 101, 719]
     );
-    assert_eq!([memcpy::HOST_TO_DEVICE, memcpy::DEVICE_TO_HOST, memcpy::DEVICE_TO_DEVICE], [1, 2, 3]);
+    assert_eq!(
+        [memcpy::HOST_TO_DEVICE, memcpy::DEVICE_TO_HOST, memcpy::DEVICE_TO_DEVICE],
+        [1, 2, 3]
+    );
     assert_eq!([result::SUCCESS, result::INVALID_OPTION, result::COMPILATION], [0, 5, 6]);
 }
 
@@ -85,16 +90,22 @@ fn numbers_of_arguments() {
         ("hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", 4),
         ("hipDeviceSynchronize", 0),
     ] {
-        let found = Hip::FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, count)| *count);
+        let found =
+            Hip::FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, count)| *count);
         assert_eq!(found, Some(expected), "{name}");
     }
-    let found = Hiprtc::FUNCTIONS.iter().find(|(known, _)| *known == "hiprtcCreateProgram").map(|(_, count)| *count);
+    let found = Hiprtc::FUNCTIONS
+        .iter()
+        .find(|(known, _)| *known == "hiprtcCreateProgram")
+        .map(|(_, count)| *count);
     assert_eq!(found, Some(6));
 }
 
 #[test]
 fn text_ends_at_its_zero_or_with_its_array() {
-    let array = |bytes: &[u8]| bytes.iter().map(|&byte| byte.cast_signed()).collect::<Vec<std::ffi::c_char>>();
+    let array = |bytes: &[u8]| {
+        bytes.iter().map(|&byte| byte.cast_signed()).collect::<Vec<std::ffi::c_char>>()
+    };
     assert_eq!(text(&array(b"gfx90a\0rubbish")), "gfx90a");
     assert_eq!(text(&array(b"gfx1100")), "gfx1100");
     assert_eq!(text(&[]), "");

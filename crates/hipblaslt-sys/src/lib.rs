@@ -1,6 +1,7 @@
-//! hipBLASLt, loaded at run time. Nothing is linked: a library or a function that is missing is a value with what, why
-//! and cure. The numbers are those of `hipblaslt.h` 0.6 (ROCm 6.0), 0.8, 0.11 and 1.5, of `hipblas-common.h` and of
-//! `hip/library_types.h`; before 0.6 there were others, see [`OLDEST_VERSION`].
+//! hipBLASLt, loaded at run time. Nothing is linked: a library or a function that is missing is a
+//! value with what, why and cure. The numbers are those of `hipblaslt.h` 0.6 (ROCm 6.0), 0.8, 0.11
+//! and 1.5, of `hipblas-common.h` and of `hip/library_types.h`; before 0.6 there were others, see
+//! [`OLDEST_VERSION`].
 //!
 //! `RSB_HIPBLASLT_LIBRARY` names the library file explicitly, for tests and odd installations.
 // The names are those of the C interface, so that its documentation can be searched for them.
@@ -25,8 +26,9 @@ pub type hipblasLtMatmulPreference_t = *mut c_void;
 /// Words of an algorithm, `hipblasLtMatmulAlgo_t`.
 pub const ALGORITHM_WORDS: usize = 3;
 
-/// An algorithm and what goes with it, `hipblasLtMatmulHeuristicResult_t`, in words: the algorithm, its workspace in bytes,
-/// a status in the lower half of the next, and 20 bytes that are not used here.
+/// An algorithm and what goes with it, `hipblasLtMatmulHeuristicResult_t`, in words: the algorithm,
+/// its workspace in bytes, a status in the lower half of the next, and 20 bytes that are not used
+/// here.
 pub type hipblasLtMatmulHeuristicResult_t = [u64; ALGORITHM_WORDS + 4];
 
 /// The oldest version whose numbers are those here, as `hipblasLtGetVersion` says it: 0.6.0.
@@ -134,7 +136,8 @@ pub mod epilogue {
     pub const GELU_BIAS: c_int = 36;
 }
 
-/// The attribute of a preference that says how many bytes of workspace an algorithm may need, 8 bytes.
+/// The attribute of a preference that says how many bytes of workspace an algorithm may need, 8
+/// bytes.
 pub const PREFERENCE_WORKSPACE_BYTES: c_int = 1;
 
 function_table! {
@@ -174,7 +177,8 @@ function_table! {
         fn hipblasLtMatmulPreferenceSetAttribute(
             preference: hipblasLtMatmulPreference_t, attribute: c_int, value: *const c_void, bytes: usize,
         ) -> hipblasStatus_t;
-        /// Writes at most `wanted` of [`hipblasLtMatmulHeuristicResult_t`], the best first, and how many.
+        /// Writes at most `wanted` of [`hipblasLtMatmulHeuristicResult_t`], the best first, and how
+        /// many.
         fn hipblasLtMatmulAlgoGetHeuristic(
             handle: hipblasLtHandle_t, descriptor: hipblasLtMatmulDesc_t, a: hipblasLtMatrixLayout_t,
             b: hipblasLtMatrixLayout_t, c: hipblasLtMatrixLayout_t, d: hipblasLtMatrixLayout_t,
@@ -191,16 +195,21 @@ function_table! {
     }
 }
 
-/// Where it keeps its kernels. Without those for the GPU its heuristic says that a value is not acceptable.
-pub const KERNELS: KernelFiles =
-    KernelFiles { name: "hipBLASLt", directory: "hipblaslt", variable: "HIPBLASLT_TENSILE_LIBPATH" };
+/// Where it keeps its kernels. Without those for the GPU its heuristic says that a value is not
+/// acceptable.
+pub const KERNELS: KernelFiles = KernelFiles {
+    name: "hipBLASLt",
+    directory: "hipblaslt",
+    variable: "HIPBLASLT_TENSILE_LIBPATH",
+};
 
 /// The library, by its names of ROCm 7, 6 and those without a version.
 const LIBRARY: RocmLibrary = RocmLibrary {
     name: "hipBLASLt (libhipblaslt)",
     files: &["libhipblaslt.so.1", "libhipblaslt.so.0", "libhipblaslt.so"],
     variable: "RSB_HIPBLASLT_LIBRARY",
-    cure: "install hipBLASLt (ROCm's packages: hipblaslt), or set ROCM_PATH or RSB_HIPBLASLT_LIBRARY",
+    cure: "install hipBLASLt (ROCm's packages: hipblaslt), or set ROCM_PATH or \
+           RSB_HIPBLASLT_LIBRARY",
 };
 
 impl HipblasLt {

@@ -1,9 +1,10 @@
-//! The binary interface against the facts: values and numbers of arguments, as hipBLASLt 0.6 to 1.5 has them.
+//! The binary interface against the facts: values and numbers of arguments, as hipBLASLt 0.6 to 1.5
+//! has them.
 
 use hip_runtime_sys::search::RocmPaths;
 use hipblaslt_sys::{
-    ALGORITHM_WORDS, HipblasLt, compute, datatype, descriptor, epilogue, hipblasLtMatmulHeuristicResult_t, layout,
-    operation, status,
+    ALGORITHM_WORDS, HipblasLt, compute, datatype, descriptor, epilogue,
+    hipblasLtMatmulHeuristicResult_t, layout, operation, status,
 };
 
 #[test]
@@ -15,8 +16,14 @@ fn values_of_enumerations() {
     assert_eq!([operation::NONE, operation::TRANSPOSE], [111, 112]);
     assert_eq!([epilogue::NONE, epilogue::BIAS, epilogue::GELU_BIAS], [1, 4, 36]);
     let attributes = [descriptor::TRANSPOSE_A, descriptor::TRANSPOSE_B, descriptor::EPILOGUE];
-    assert_eq!((attributes, [descriptor::BIAS_POINTER, descriptor::BIAS_TYPE]), ([0, 1, 2], [3, 4]));
-    assert_eq!([layout::BATCH_COUNT, layout::BATCH_STRIDE, hipblaslt_sys::PREFERENCE_WORKSPACE_BYTES], [0, 1, 1]);
+    assert_eq!(
+        (attributes, [descriptor::BIAS_POINTER, descriptor::BIAS_TYPE]),
+        ([0, 1, 2], [3, 4])
+    );
+    assert_eq!(
+        [layout::BATCH_COUNT, layout::BATCH_STRIDE, hipblaslt_sys::PREFERENCE_WORKSPACE_BYTES],
+        [0, 1, 1]
+    );
     assert_eq!(
         [status::ALLOC_FAILED, status::INVALID_VALUE, status::NOT_SUPPORTED, status::ARCH_MISMATCH],
         [2, 3, 7, 8]
@@ -26,15 +33,21 @@ fn values_of_enumerations() {
 /// `{uint8_t[16], size_t}`, then `size_t`, an enumeration, `float` and `int[4]`.
 #[test]
 fn sizes_of_structures() {
-    assert_eq!((ALGORITHM_WORDS * 8, size_of::<hipblasLtMatmulHeuristicResult_t>()), (24, 24 + 8 + 4 + 4 + 16));
+    assert_eq!(
+        (ALGORITHM_WORDS * 8, size_of::<hipblasLtMatmulHeuristicResult_t>()),
+        (24, 24 + 8 + 4 + 4 + 16)
+    );
 }
 
 #[test]
 fn numbers_of_arguments() {
-    for (name, expected) in
-        [("hipblasLtMatmul", 16), ("hipblasLtMatmulAlgoGetHeuristic", 10), ("hipblasLtMatrixLayoutCreate", 5)]
-    {
-        let found = HipblasLt::FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, count)| *count);
+    for (name, expected) in [
+        ("hipblasLtMatmul", 16),
+        ("hipblasLtMatmulAlgoGetHeuristic", 10),
+        ("hipblasLtMatrixLayoutCreate", 5),
+    ] {
+        let found =
+            HipblasLt::FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, count)| *count);
         assert_eq!(found, Some(expected), "{name}");
     }
 }

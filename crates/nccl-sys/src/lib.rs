@@ -1,6 +1,6 @@
-//! What is used of NCCL and RCCL, which have the same functions under the same names. Names and numbers are those of
-//! their headers `nccl.h` and `rccl.h`, the same since version 2.7. Where the libraries lie is said by `cuda-sys` and
-//! `hip-runtime-sys`.
+//! What is used of NCCL and RCCL, which have the same functions under the same names. Names and
+//! numbers are those of their headers `nccl.h` and `rccl.h`, the same since version 2.7. Where the
+//! libraries lie is said by `cuda-sys` and `hip-runtime-sys`.
 // The names are those of the C interface, so that its documentation can be searched for them.
 #![allow(unsafe_code, non_snake_case, non_camel_case_types)]
 

@@ -1,11 +1,13 @@
-//! The binary interface against `nccl.h` of NCCL 2.32.3 (package nvidia-nccl-cu12 for Python, whose library also exports every
-//! function of the table) and `nccl.h.in` of ROCm/rccl 0023b9b: what is listed here is the same in both.
+//! The binary interface against `nccl.h` of NCCL 2.32.3 (package nvidia-nccl-cu12 for Python, whose
+//! library also exports every function of the table) and `nccl.h.in` of ROCm/rccl 0023b9b: what is
+//! listed here is the same in both.
 
 use nccl_sys::{NCCL_SUM, Nccl, nccl_type};
 
 #[test]
 fn numbers_are_those_of_the_headers() {
-    let numbers = [nccl_type::FLOAT16, nccl_type::FLOAT32, nccl_type::FLOAT64, nccl_type::BFLOAT16, NCCL_SUM];
+    let numbers =
+        [nccl_type::FLOAT16, nccl_type::FLOAT32, nccl_type::FLOAT64, nccl_type::BFLOAT16, NCCL_SUM];
     assert_eq!(numbers, [6, 7, 8, 9, 0]);
 }
 

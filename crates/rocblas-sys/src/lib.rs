@@ -1,5 +1,5 @@
-//! rocBLAS, loaded at run time. Nothing is linked: a library or a function that is missing is a value with what, why
-//! and cure. Works with rocBLAS of ROCm 5.5 to 7.2.
+//! rocBLAS, loaded at run time. Nothing is linked: a library or a function that is missing is a
+//! value with what, why and cure. Works with rocBLAS of ROCm 5.5 to 7.2.
 //!
 //! `RSB_ROCBLAS_LIBRARY` names the library file explicitly, for tests and odd installations.
 // The names are those of the C interface, so that its documentation can be searched for them.
@@ -10,7 +10,8 @@ use std::ffi::{c_char, c_int, c_void};
 use hip_runtime_sys::search::{RocmLibrary, RocmPaths};
 use hip_runtime_sys::{KernelFiles, Unavailable, function_table, hipStream_t};
 
-/// Where it keeps its kernels. Look there before a handle is made: without those for the GPU it ends the process.
+/// Where it keeps its kernels. Look there before a handle is made: without those for the GPU it
+/// ends the process.
 pub const KERNELS: KernelFiles =
     KernelFiles { name: "rocBLAS", directory: "rocblas", variable: "ROCBLAS_TENSILE_LIBPATH" };
 
@@ -105,7 +106,8 @@ pub const GEMM_ALGO_STANDARD: c_int = 0;
 function_table! {
     /// What is used of rocBLAS.
     pub struct RocBlas {
-        /// A handle. It needs a device and may end the process where kernels are missing: see [`KERNELS`].
+        /// A handle. It needs a device and may end the process where kernels are missing: see
+        /// [`KERNELS`].
         fn rocblas_create_handle(handle: *mut rocblas_handle) -> rocblas_status;
         /// Gives it back.
         fn rocblas_destroy_handle(handle: rocblas_handle) -> rocblas_status;
@@ -186,9 +188,16 @@ function_table! {
 /// The library, by its names of ROCm 7, 6, 5.5 to 5.7, Debian and those without a version.
 const LIBRARY: RocmLibrary = RocmLibrary {
     name: "rocBLAS (librocblas)",
-    files: &["librocblas.so.5", "librocblas.so.4", "librocblas.so.3", "librocblas.so.0", "librocblas.so"],
+    files: &[
+        "librocblas.so.5",
+        "librocblas.so.4",
+        "librocblas.so.3",
+        "librocblas.so.0",
+        "librocblas.so",
+    ],
     variable: "RSB_ROCBLAS_LIBRARY",
-    cure: "install rocBLAS (Debian: librocblas; ROCm's packages: rocblas), or set ROCM_PATH or RSB_ROCBLAS_LIBRARY",
+    cure: "install rocBLAS (Debian: librocblas; ROCm's packages: rocblas), or set ROCM_PATH or \
+           RSB_ROCBLAS_LIBRARY",
 };
 
 impl RocBlas {

@@ -1,4 +1,5 @@
-//! BLAS libraries found at run time, and where such libraries lie. Nothing is linked: a library or a symbol that is missing is a value with a cure.
+//! BLAS libraries found at run time, and where such libraries lie. Nothing is linked: a library or
+//! a symbol that is missing is a value with a cure.
 #![allow(unsafe_code)]
 
 use std::env;
@@ -10,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use libloading::Library;
 use rsb_model::Reason;
 
-/// `cblas_?gemm`: layout, transposes, sizes, alpha, A, B, beta, C, with elements of `E` in A and B and of `C` in C.
+/// `cblas_?gemm`: layout, transposes, sizes, alpha, A, B, beta, C, with elements of `E` in A and B
+/// and of `C` in C.
 type GemmFn<E, C> = unsafe extern "C" fn(
     c_int,
     c_int,
@@ -66,7 +68,8 @@ const MKL: Kind = Kind {
 };
 
 impl Blas {
-    /// OpenBLAS, loaded on first use and then kept: it has threads of its own that cannot be unloaded.
+    /// OpenBLAS, loaded on first use and then kept: it has threads of its own that cannot be
+    /// unloaded.
     pub(super) fn openblas() -> Result<&'static Self, Reason> {
         static LIBRARY: OnceLock<Result<Blas, Reason>> = OnceLock::new();
         LIBRARY.get_or_init(|| load(&OPENBLAS)).as_ref().map_err(Clone::clone)
@@ -78,7 +81,8 @@ impl Blas {
         LIBRARY.get_or_init(|| load(&MKL)).as_ref().map_err(Clone::clone)
     }
 
-    /// Sets how many threads the next products use. Said again only when it changes: the call takes a lock.
+    /// Sets how many threads the next products use. Said again only when it changes: the call takes
+    /// a lock.
     pub(super) fn set_threads(&self, threads: usize) {
         if self.threads.swap(threads, Ordering::Relaxed) == threads {
             return;
@@ -90,12 +94,15 @@ impl Blas {
     }
 }
 
-/// The first of `files` that is there. Never unloaded: its threads and its pointers live as long as the process.
+/// The first of `files` that is there. Never unloaded: its threads and its pointers live as long as
+/// the process.
 pub(super) fn open(files: &[&str]) -> Option<&'static Library> {
-    let mut candidates = files
-        .iter()
-        .flat_map(|file| std::iter::once(PathBuf::from(file)).chain(dirs().into_iter().map(move |dir| dir.join(file))));
-    // SAFETY: loading runs the initializers of a library that the user installed under its well-known name.
+    let mut candidates = files.iter().flat_map(|file| {
+        std::iter::once(PathBuf::from(file))
+            .chain(dirs().into_iter().map(move |dir| dir.join(file)))
+    });
+    // SAFETY: loading runs the initializers of a library that the user installed under its
+    // well-known name.
     let library = candidates.find_map(|path| unsafe { Library::new(path) }.ok())?;
     Some(Box::leak(Box::new(library)))
 }
@@ -128,31 +135,38 @@ fn load(kind: &Kind) -> Result<Blas, Reason> {
 
 /// A function of the library, if it has it.
 pub(super) fn symbol<F: Copy>(library: &Library, name: &str) -> Option<F> {
-    // SAFETY: every caller names a documented function of these libraries, and `F` is its signature.
+    // SAFETY: every caller names a documented function of these libraries, and `F` is its
+    // signature.
     unsafe { library.get::<F>(name.as_bytes()).ok().map(|found| *found) }
 }
 
-/// oneMKL ends the process when its threading runtime is missing: pick one that is there before it looks.
+/// oneMKL ends the process when its threading runtime is missing: pick one that is there before it
+/// looks.
 fn choose_threading(library: &'static Library) {
     const SEQUENTIAL: c_int = 1;
     const GNU: c_int = 3;
-    // SAFETY: OpenMP runtimes have no initializers with requirements, and they stay loaded for oneMKL.
+    // SAFETY: OpenMP runtimes have no initializers with requirements, and they stay loaded for
+    // oneMKL.
     let there = |file: &str| unsafe { Library::new(file) }.map(std::mem::forget).is_ok();
-    let layer = if dirs().iter().any(|dir| there(&dir.join("libiomp5.so").to_string_lossy())) || there("libiomp5.so") {
+    let layer = if dirs().iter().any(|dir| there(&dir.join("libiomp5.so").to_string_lossy()))
+        || there("libiomp5.so")
+    {
         return;
     } else if there("libgomp.so.1") {
         GNU
     } else {
         SEQUENTIAL
     };
-    if let Some(set) = symbol::<unsafe extern "C" fn(c_int) -> c_int>(library, "MKL_Set_Threading_Layer") {
+    if let Some(set) =
+        symbol::<unsafe extern "C" fn(c_int) -> c_int>(library, "MKL_Set_Threading_Layer")
+    {
         // SAFETY: a documented value, before any other call.
         unsafe { set(layer) };
     }
 }
 
-/// Directories beside the library path in which a library may lie: where the environment says, where pip puts it for
-/// one user, and where Intel's own packages do.
+/// Directories beside the library path in which a library may lie: where the environment says,
+/// where pip puts it for one user, and where Intel's own packages do.
 fn dirs() -> Vec<PathBuf> {
     dirs_by(|variable| env::var_os(variable).filter(|root| !root.is_empty()).map(PathBuf::from))
 }
@@ -178,13 +192,18 @@ mod tests {
     fn a_library_that_is_missing_is_a_reason_with_a_cure() {
         let nowhere = Kind { files: &["libno-such-blas.so.7"], ..OPENBLAS };
         let reason = load(&nowhere).err().unwrap();
-        assert!(reason.why.contains("libno-such-blas.so.7") && reason.cure.contains("install"), "{reason}");
+        assert!(
+            reason.why.contains("libno-such-blas.so.7") && reason.cure.contains("install"),
+            "{reason}"
+        );
     }
 
     #[test]
     fn a_library_is_looked_for_where_its_packages_put_it() {
         let of = |set: &[(&str, &str)]| {
-            let root = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, root)| PathBuf::from(root));
+            let root = |name: &str| {
+                set.iter().find(|(known, _)| *known == name).map(|(_, root)| PathBuf::from(root))
+            };
             dirs_by(root).iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>()
         };
         assert_eq!(of(&[]), ["/opt/intel/oneapi/mkl/latest/lib"]);

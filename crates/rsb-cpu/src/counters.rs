@@ -9,7 +9,11 @@ pub(super) fn open() -> Result<Box<dyn CacheCounters>, Reason> {
     #[cfg(target_os = "linux")]
     return linux::open();
     #[cfg(not(target_os = "linux"))]
-    Err(Reason::new("cache counters", "only Linux offers them to programs", "run cache-hit-rate on Linux"))
+    Err(Reason::new(
+        "cache counters",
+        "only Linux offers them to programs",
+        "run cache-hit-rate on Linux",
+    ))
 }
 
 #[cfg(target_os = "linux")]
@@ -49,16 +53,19 @@ mod linux {
         refusal_reason(("cache counters", "L1-dcache-loads"), error)
     }
 
-    /// What each refusal of the kernel means and what lifts it, for `what`, which `perf` calls `event`.
+    /// What each refusal of the kernel means and what lifts it, for `what`, which `perf` calls
+    /// `event`.
     pub(crate) fn refusal_reason((what, event): (&str, &str), error: &io::Error) -> Reason {
         let (why, cure) = match error.kind() {
             io::ErrorKind::PermissionDenied => (
                 "the kernel does not let this user read them (perf_event_paranoid)",
-                "run `sysctl kernel.perf_event_paranoid=2` as root, or give the program CAP_PERFMON",
+                "run `sysctl kernel.perf_event_paranoid=2` as root, or give the program \
+                 CAP_PERFMON",
             ),
             io::ErrorKind::NotFound => (
                 "the CPU, or the hypervisor around it, does not show these counters",
-                "run on bare metal, or let the virtual machine have the performance counters (vPMU)",
+                "run on bare metal, or let the virtual machine have the performance counters \
+                 (vPMU)",
             ),
             io::ErrorKind::Unsupported => {
                 ("the kernel was built without perf events", "use a kernel with CONFIG_PERF_EVENTS")
@@ -73,7 +80,10 @@ mod linux {
 
     impl CacheCounters for Pair {
         fn start(&mut self) -> Result<(), DeviceError> {
-            self.group.reset().and_then(|()| self.group.enable()).map_err(|error| counter_error(&error))
+            self.group
+                .reset()
+                .and_then(|()| self.group.enable())
+                .map_err(|error| counter_error(&error))
         }
 
         fn stop(&mut self) -> Result<CacheCounts, DeviceError> {

@@ -1,4 +1,5 @@
-//! Matrix products: the crate `gemm`, kernels of our own, and OpenBLAS, oneMKL and oneDNN where they are found.
+//! Matrix products: the crate `gemm`, kernels of our own, and OpenBLAS, oneMKL and oneDNN where
+//! they are found.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -67,22 +68,31 @@ pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKe
         }
     };
     Ok(CpuKernel::new(library.name(), move || {
-        // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the operation says, and nobody
-        // else uses them during a launch.
+        // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the operation
+        // says, and nobody else uses them during a launch.
         unsafe { library.run(&product, &bound.pool) };
         Ok(())
     }))
 }
 
 /// A product that the library keeps ready between launches.
-fn prepare_onednn(library: &'static OneDnn, product: &Product, bound: Bound) -> Result<CpuKernel, DeviceError> {
+fn prepare_onednn(
+    library: &'static OneDnn,
+    product: &Product,
+    bound: Bound,
+) -> Result<CpuKernel, DeviceError> {
     let matrices = [product.a, product.b, product.c].map(Span::start);
-    // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the operation says, as long as the kernel.
+    // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the operation
+    // says, as long as the kernel.
     let prepared = unsafe { library.prepare(&product.op, matrices) };
     let dtype = product.op.dtype;
     let failed = move |why: String| {
         let what = format!("{dtype} product by onednn");
-        DeviceError::Failed(Reason::new(what, why, "choose another provider, or report it with the version of oneDNN"))
+        DeviceError::Failed(Reason::new(
+            what,
+            why,
+            "choose another provider, or report it with the version of oneDNN",
+        ))
     };
     let mut work = prepared.map_err(failed)?;
     Ok(CpuKernel::new("onednn", move || work.run(bound.pool.threads()).map_err(failed)))
@@ -97,8 +107,8 @@ impl Library {
     }
 
     /// # Safety
-    /// The spans must be as large as the operation says and outlive the call, and C must overlap neither A nor B and be
-    /// nobody else's.
+    /// The spans must be as large as the operation says and outlive the call, and C must overlap
+    /// neither A nor B and be nobody else's.
     unsafe fn run(self, product: &Product, pool: &ThreadPool) {
         for batch in 0..product.op.batch as usize {
             // SAFETY: by the promise of the caller.
@@ -125,7 +135,9 @@ impl Provider {
 /// The library of that name, if it can do `op`.
 fn find(name: &str, op: &Gemm) -> Result<Provider, DeviceError> {
     check_type(op)?;
-    let blas = |found: Result<&'static Blas, Reason>| found.map(|blas| Provider::Library(Library::Blas(blas)));
+    let blas = |found: Result<&'static Blas, Reason>| {
+        found.map(|blas| Provider::Library(Library::Blas(blas)))
+    };
     let provider = match name {
         "gemm" => Ok(Provider::Library(Library::Crate)),
         "openblas" => blas(Blas::openblas()),
@@ -142,8 +154,16 @@ fn find(name: &str, op: &Gemm) -> Result<Provider, DeviceError> {
 }
 
 fn unknown(name: &str) -> DeviceError {
-    let why = format!("the CPU has the providers {}, and {}", PROVIDERS.join(", "), matrix::NAMES[1..].join(", "));
-    unsupported_error(format!("provider {name}"), why, "choose one of these, or leave it to the device")
+    let why = format!(
+        "the CPU has the providers {}, and {}",
+        PROVIDERS.join(", "),
+        matrix::NAMES[1..].join(", ")
+    );
+    unsupported_error(
+        format!("provider {name}"),
+        why,
+        "choose one of these, or leave it to the device",
+    )
 }
 
 /// Refuses the types that no library of products has.
@@ -172,10 +192,12 @@ fn check(provider: Provider, op: &Gemm) -> Result<(), DeviceError> {
         return lacks(format!("its products of {} are wider than their inputs", op.dtype));
     }
     match (library, op.dtype) {
-        (Library::Crate, Dtype::F16) if !CRATE_HAS_F16 => {
-            lacks("the crate is built without f16 on x86_64, where provider=native has it".to_owned())
+        (Library::Crate, Dtype::F16) if !CRATE_HAS_F16 => lacks(
+            "the crate is built without f16 on x86_64, where provider=native has it".to_owned(),
+        ),
+        (Library::Crate, Dtype::Bf16 | Dtype::I8) => {
+            lacks(format!("the crate has no {}", op.dtype))
         }
-        (Library::Crate, Dtype::Bf16 | Dtype::I8) => lacks(format!("the crate has no {}", op.dtype)),
         (Library::Crate, _) => Ok(()),
         (Library::Blas(blas), dtype) => {
             let has = match dtype {
@@ -196,21 +218,27 @@ fn check(provider: Provider, op: &Gemm) -> Result<(), DeviceError> {
     }
 }
 
-/// The first that can do it. Choosing by a trial run would be a choice by noise: the same case would have one library in
-/// one run and another in the next. On server CPUs with AVX2 and with AVX-512 the crate was within 4 % of the best of all for f32,
-/// on every shape tried; on others `provider=gemm,native,openblas,mkl,onednn` tells. Of few rows, where
-/// B is transposed, as in decode of several sequences, the crate packs B and our own kernels do not, which makes them 1.6 to 20
-/// times as fast.
+/// The first that can do it. Choosing by a trial run would be a choice by noise: the same case
+/// would have one library in one run and another in the next. On server CPUs with AVX2 and with
+/// AVX-512 the crate was within 4 % of the best of all for f32, on every shape tried; on others
+/// `provider=gemm,native,openblas,mkl,onednn` tells. Of few rows, where B is transposed, as in
+/// decode of several sequences, the crate packs B and our own kernels do not, which makes them 1.6
+/// to 20 times as fast.
 fn choose_provider(op: &Gemm) -> Result<Provider, DeviceError> {
     check_type(op)?;
     let first = if matrix::reads_once(op) { "native" } else { PROVIDERS[0] };
-    std::iter::once(first).chain(PROVIDERS).find_map(|name| find(name, op).ok()).ok_or_else(|| no_provider_error(op))
+    std::iter::once(first)
+        .chain(PROVIDERS)
+        .find_map(|name| find(name, op).ok())
+        .ok_or_else(|| no_provider_error(op))
 }
 
 /// No library can: why each cannot, once.
 fn no_provider_error(op: &Gemm) -> DeviceError {
     let why = |name: &&str| match find(name, op).err()? {
-        DeviceError::Unsupported(reason) | DeviceError::Failed(reason) => Some(format!("{name}: {}", reason.why)),
+        DeviceError::Unsupported(reason) | DeviceError::Failed(reason) => {
+            Some(format!("{name}: {}", reason.why))
+        }
     };
     let reasons: Vec<String> = PROVIDERS.iter().filter_map(why).collect();
     unsupported_error(
@@ -366,7 +394,9 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_once_and_why_once() {
-        let Err(refused) = choose_provider(&product(Dtype::I4)) else { panic!("i4 is a type of no library") };
+        let Err(refused) = choose_provider(&product(Dtype::I4)) else {
+            panic!("i4 is a type of no library")
+        };
         let refused = refused.to_string();
         assert_eq!(refused.matches("product").count(), 1, "{refused}");
         assert_eq!(refused.matches("the CPU has kernels for").count(), 1, "{refused}");

@@ -81,13 +81,15 @@ fn resident_bytes() -> Option<u64> {
     None
 }
 
-/// Asks the C library for its free pages back, where it is one that can: what was held before is then not counted.
+/// Asks the C library for its free pages back, where it is one that can: what was held before is
+/// then not counted.
 fn give_back_what_is_free() {
     #[cfg(target_os = "linux")]
     {
         type Trim = unsafe extern "C" fn(usize) -> std::ffi::c_int;
         let program = libloading::os::unix::Library::this();
-        // SAFETY: `malloc_trim` has this signature in every C library that has it, and any argument is valid.
+        // SAFETY: `malloc_trim` has this signature in every C library that has it, and any argument
+        // is valid.
         unsafe {
             if let Ok(trim) = program.get::<Trim>(b"malloc_trim\0") {
                 trim(0);

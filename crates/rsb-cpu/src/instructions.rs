@@ -1,4 +1,5 @@
-//! How many instructions this program executes: by the counters of the CPU, or by Valgrind where that runs this program.
+//! How many instructions this program executes: by the counters of the CPU, or by Valgrind where
+//! that runs this program.
 
 use rsb_model::Reason;
 
@@ -50,7 +51,8 @@ mod counters {
     use crate::counters::refusal_reason;
 
     pub(super) fn count_with_perf<T>(work: impl FnOnce() -> T) -> Result<(T, u64), Reason> {
-        let said = |error: io::Error| refusal_reason(("instruction counters", "instructions"), &error);
+        let said =
+            |error: io::Error| refusal_reason(("instruction counters", "instructions"), &error);
         let mut counters = of_every_thread(&Hardware::INSTRUCTIONS).map_err(said)?;
         counters.iter_mut().try_for_each(Counter::enable).map_err(said)?;
         let worked = work();
@@ -62,7 +64,10 @@ mod counters {
     pub(super) fn of_every_thread<E: Event + Clone>(event: &E) -> io::Result<Vec<Counter>> {
         let mut counters = Vec::new();
         for entry in std::fs::read_dir("/proc/self/task")? {
-            let Some(thread) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            let Some(thread) = entry?.file_name().to_str().and_then(|name| name.parse().ok())
+            else {
+                continue;
+            };
             counters.push(Builder::new(event.clone()).observe_pid(thread).inherit(true).build()?);
         }
         Ok(counters)
@@ -87,11 +92,16 @@ mod counters {
     use rsb_model::Reason;
 
     pub(super) fn count_with_perf<T>(_: impl FnOnce() -> T) -> Result<(T, u64), Reason> {
-        Err(Reason::new("instruction counters", "only Linux offers them to programs", "count instructions on Linux"))
+        Err(Reason::new(
+            "instruction counters",
+            "only Linux offers them to programs",
+            "count instructions on Linux",
+        ))
     }
 }
 
-/// What a program says to the Valgrind around it, by instructions that do nothing elsewhere (`valgrind.h`, `callgrind.h`).
+/// What a program says to the Valgrind around it, by instructions that do nothing elsewhere
+/// (`valgrind.h`, `callgrind.h`).
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod valgrind {
@@ -117,8 +127,9 @@ mod valgrind {
     fn request(code: u64) -> u64 {
         let words: [u64; 6] = [code, 0, 0, 0, 0, 0];
         let mut answer = 0_u64;
-        // SAFETY: on a CPU these turn rdi by 128 bits in all, which leaves it as it was, and exchange rbx with itself.
-        // Valgrind knows the sequence, reads the six words at rax, which live until after it, and sets rdx.
+        // SAFETY: on a CPU these turn rdi by 128 bits in all, which leaves it as it was, and
+        // exchange rbx with itself. Valgrind knows the sequence, reads the six words at rax, which
+        // live until after it, and sets rdx.
         unsafe {
             std::arch::asm!(
                 "rol rdi, 3", "rol rdi, 13", "rol rdi, 61", "rol rdi, 51", "xchg rbx, rbx",
@@ -183,10 +194,11 @@ mod tests {
                 answer.send(()).unwrap();
             }
         });
-        let mut counters = match counters::of_every_thread(&perf_event::events::Software::TASK_CLOCK) {
-            Ok(counters) => counters,
-            Err(error) => return test_needs::missing("perf", &error.to_string()),
-        };
+        let mut counters =
+            match counters::of_every_thread(&perf_event::events::Software::TASK_CLOCK) {
+                Ok(counters) => counters,
+                Err(error) => return test_needs::missing("perf", &error.to_string()),
+            };
         assert!(counters.len() >= 2);
         for counter in &mut counters {
             counter.enable().unwrap();

@@ -50,7 +50,10 @@ pub(super) struct CpuKernel {
 }
 
 impl CpuKernel {
-    pub(super) fn new(provider: impl Into<String>, work: impl FnMut() -> Result<(), DeviceError> + 'static) -> Self {
+    pub(super) fn new(
+        provider: impl Into<String>,
+        work: impl FnMut() -> Result<(), DeviceError> + 'static,
+    ) -> Self {
         Self { work: Box::new(work), provider: provider.into() }
     }
 
@@ -122,17 +125,24 @@ pub(super) fn prepare(
 fn native_name() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     {
-        if std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512bw") {
+        if std::arch::is_x86_feature_detected!("avx512f")
+            && std::arch::is_x86_feature_detected!("avx512bw")
+        {
             return "native-avx512";
         }
-        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
+        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
+        {
             return "native-avx2";
         }
     }
     "native"
 }
 
-pub(super) fn unsupported_error(what: impl Into<String>, why: impl Into<String>, cure: &str) -> DeviceError {
+pub(super) fn unsupported_error(
+    what: impl Into<String>,
+    why: impl Into<String>,
+    cure: &str,
+) -> DeviceError {
     DeviceError::Unsupported(Reason::new(what, why, cure))
 }
 

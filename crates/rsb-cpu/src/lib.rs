@@ -25,8 +25,8 @@ pub use numa::bind_near;
 
 use memory::Memory;
 use rsb_device::device::{
-    Backend, Buffer, CacheCounters, Device, DeviceError, DeviceInfo, Kernel, NumaMemory, Options, Stream, StreamEvent,
-    too_much_memory,
+    Backend, Buffer, CacheCounters, Device, DeviceError, DeviceInfo, Kernel, NumaMemory, Options,
+    Stream, StreamEvent, too_much_memory,
 };
 use rsb_device::host_cpu;
 use rsb_device::operation::Operation;
@@ -48,7 +48,11 @@ impl Backend for CpuBackend {
     fn open(&self, index: u32) -> Result<Box<dyn Device>, Reason> {
         match index {
             0 => Ok(Box::new(CpuDevice::new())),
-            _ => Err(Reason::new(format!("device cpu:{index}"), "all CPUs together are cpu:0", "name cpu:0")),
+            _ => Err(Reason::new(
+                format!("device cpu:{index}"),
+                "all CPUs together are cpu:0",
+                "name cpu:0",
+            )),
         }
     }
 }
@@ -67,7 +71,12 @@ pub struct CpuDevice {
 impl CpuDevice {
     /// As this process sees the machine now.
     pub fn new() -> Self {
-        Self { info: host_cpu::read(), pools: RefCell::default(), flush: RefCell::default(), place: RefCell::default() }
+        Self {
+            info: host_cpu::read(),
+            pools: RefCell::default(),
+            flush: RefCell::default(),
+            place: RefCell::default(),
+        }
     }
 
     /// A pool of as many threads as the options ask for.
@@ -114,7 +123,9 @@ impl Device for CpuDevice {
     }
 
     fn write(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        memory_of(buffer)?.write(offset, bytes).ok_or_else(|| out_of_range(buffer, offset, bytes.len()))
+        memory_of(buffer)?
+            .write(offset, bytes)
+            .ok_or_else(|| out_of_range(buffer, offset, bytes.len()))
     }
 
     fn read(&self, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
@@ -147,7 +158,8 @@ impl Device for CpuDevice {
     }
 
     fn flush_caches(&self) -> Result<(), DeviceError> {
-        /// About twice 480 MiB, the largest third cache that was seen; flushing more takes longer than it is worth.
+        /// About twice 480 MiB, the largest third cache that was seen; flushing more takes longer
+        /// than it is worth.
         const MAX_FLUSH_BYTES: u64 = 1 << 30;
         const MIN_FLUSH_BYTES: u64 = 16 << 20;
         let bytes = self

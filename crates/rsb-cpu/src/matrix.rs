@@ -1,9 +1,12 @@
-//! Products of matrices by kernels of our own: f32, f16, bf16 and i8, by the widest units that the CPU has.
+//! Products of matrices by kernels of our own: f32, f16, bf16 and i8, by the widest units that the
+//! CPU has.
 //!
-//! The way of Goto and of BLIS: blocks of B and of A are packed into panels that lie in the second cache, a panel of B stays in
-//! the first, and tiles of C in registers. Threads divide C, and each packs what it needs itself.
+//! The way of Goto and of BLIS: blocks of B and of A are packed into panels that lie in the second
+//! cache, a panel of B stays in the first, and tiles of C in registers. Threads divide C, and each
+//! packs what it needs itself.
 #![allow(unsafe_code)]
-// A function without a CPU's instructions takes part in one that is compiled for them only by becoming a part of it.
+// A function without a CPU's instructions takes part in one that is compiled for them only by
+// becoming a part of it.
 #![allow(clippy::inline_always)]
 
 #[cfg(target_arch = "x86_64")]
@@ -54,13 +57,18 @@ impl PreparedGemm {
     fn by(way: GemmKernel, product: Product, threads: usize) -> Result<Self, DeviceError> {
         let op = &product.op;
         let with_room = |parts: Vec<Part>| {
-            let most = parts
-                .iter()
-                .fold((0, 0), |(rows, columns), part| (part.rows.len().max(rows), part.columns.len().max(columns)));
+            let most = parts.iter().fold((0, 0), |(rows, columns), part| {
+                (part.rows.len().max(rows), part.columns.len().max(columns))
+            });
             Some((parts, Mutex::new(Scratch::new(&way, op, most)?)))
         };
-        let work = share::parts(op, threads, way.tile).into_iter().map(with_room).collect::<Option<Vec<_>>>();
-        let work = work.ok_or_else(|| super::refused_memory(product.op.k.saturating_mul(4 * op.m.max(op.n))))?;
+        let work = share::parts(op, threads, way.tile)
+            .into_iter()
+            .map(with_room)
+            .collect::<Option<Vec<_>>>();
+        let work = work.ok_or_else(|| {
+            super::refused_memory(product.op.k.saturating_mul(4 * op.m.max(op.n)))
+        })?;
         Ok(Self { product, way, work })
     }
 
@@ -72,17 +80,21 @@ impl PreparedGemm {
     /// Does it on the threads of `pool`, which are as many as it was made ready for.
     ///
     /// # Safety
-    /// The matrices must be as large as the operation says and outlive the call, and C must overlap neither A nor B and be
-    /// nobody else's.
+    /// The matrices must be as large as the operation says and outlive the call, and C must overlap
+    /// neither A nor B and be nobody else's.
     pub(super) unsafe fn run(&self, pool: &ThreadPool) {
         pool.each(|index| {
             let Some((parts, room)) = self.work.get(index) else { return };
             let Ok(mut room) = room.lock() else { return };
             for part in parts {
-                // SAFETY: parts lie within the matrices and those of C are disjoint; the way was found on this CPU; the
-                // rest is the promise of the caller.
+                // SAFETY: parts lie within the matrices and those of C are disjoint; the way was
+                // found on this CPU; the rest is the promise of the caller.
                 unsafe {
-                    let sums = self.way.few.filter(|_| room.are_few).map_or(self.way.block, |few| few.sums);
+                    let sums = self
+                        .way
+                        .few
+                        .filter(|_| room.are_few)
+                        .map_or(self.way.block, |few| few.sums);
                     sums(&Task::new(&self.product, part), &mut room);
                     finish(&self.product, part, &room);
                 }
@@ -97,7 +109,8 @@ struct Scratch {
     are_few: bool,
     a: Vec<Line>,
     b: Vec<Line>,
-    /// Sums that are not C yet, row by row, where C holds something else than plain sums of 32 bits.
+    /// Sums that are not C yet, row by row, where C holds something else than plain sums of 32
+    /// bits.
     sums: Vec<Line>,
     /// A tile that C has not all rows or columns of.
     tile: Vec<Line>,
@@ -120,12 +133,15 @@ fn lines(words: usize) -> Option<Vec<Line>> {
     Some(lines)
 }
 
-/// Whether the widest units here do a product of several rows without packing B, whose columns lie along the depth, and it is not
-/// so small that starting takes longest.
+/// Whether the widest units here do a product of several rows without packing B, whose columns lie
+/// along the depth, and it is not so small that starting takes longest.
 pub(super) fn reads_once(op: &Gemm) -> bool {
     let rows = op.m as usize;
     let has_few = |way: GemmKernel| way.few.is_some_and(|few| few.is_for(rows, op));
-    op.transpose_b && rows > 1 && op.n * op.k >= 1 << 16 && way::find(NAMES[0], op).is_ok_and(has_few)
+    op.transpose_b
+        && rows > 1
+        && op.n * op.k >= 1 << 16
+        && way::find(NAMES[0], op).is_ok_and(has_few)
 }
 
 impl Scratch {
@@ -140,7 +156,9 @@ impl Scratch {
         Some(Self {
             are_few: few.is_some(),
             a: match few {
-                Some(few) => lines(rows.next_multiple_of(tile_rows) * few::padded_words(depth.div_ceil(few.group))),
+                Some(few) => lines(
+                    rows.next_multiple_of(tile_rows) * few::padded_words(depth.div_ceil(few.group)),
+                ),
                 None => room(way.rows, rows, tile_rows),
             }?,
             b: if few.is_some() { lines(0) } else { room(block::COLUMNS, columns, tile_columns) }?,
@@ -182,7 +200,10 @@ impl<'p> Task<'p> {
                 op,
                 a: product.a.start::<u8>().add(part.batch * m * k * width),
                 b: product.b.start::<u8>().add(part.batch * op.stride_b() as usize * width),
-                c: product.c.start::<u32>().wrapping_add(part.batch * m * n + part.rows.start * n + part.columns.start),
+                c: product
+                    .c
+                    .start::<u32>()
+                    .wrapping_add(part.batch * m * n + part.rows.start * n + part.columns.start),
                 stride: n,
             }
         }
@@ -217,7 +238,8 @@ unsafe fn finish(product: &Product, part: &Part, room: &Scratch) {
     for (index, row) in part.rows.clone().enumerate() {
         let first = part.batch * m * n + row * n + part.columns.start;
         let elements = first..first + columns;
-        // SAFETY: the room holds as many sums, as any bits are numbers; this row of C is within it and nobody else's.
+        // SAFETY: the room holds as many sums, as any bits are numbers; this row of C is within it
+        // and nobody else's.
         unsafe {
             let sums = room.sums.as_ptr().cast::<u32>().add(index * columns);
             let (as_floats, as_integers) = (
@@ -226,10 +248,22 @@ unsafe fn finish(product: &Product, part: &Part, room: &Scratch) {
             );
             match op.output_dtype() {
                 Dtype::F32 => combine(&op, product.c.slice_mut::<f32>(&elements), as_floats),
-                Dtype::F16 => combine_wide(&op, HalfFormat::F16, product.c.slice_mut::<u16>(&elements), as_floats),
-                Dtype::Bf16 => combine_wide(&op, HalfFormat::Bf16, product.c.slice_mut::<u16>(&elements), as_floats),
+                Dtype::F16 => combine_wide(
+                    &op,
+                    HalfFormat::F16,
+                    product.c.slice_mut::<u16>(&elements),
+                    as_floats,
+                ),
+                Dtype::Bf16 => combine_wide(
+                    &op,
+                    HalfFormat::Bf16,
+                    product.c.slice_mut::<u16>(&elements),
+                    as_floats,
+                ),
                 _ => {
-                    for (c, sum) in product.c.slice_mut::<i32>(&elements).iter_mut().zip(as_integers) {
+                    for (c, sum) in
+                        product.c.slice_mut::<i32>(&elements).iter_mut().zip(as_integers)
+                    {
                         let old = if op.reads_c() { op.beta * f64::from(*c) } else { 0.0 };
                         *c = (op.alpha * f64::from(*sum) + old) as i32;
                     }
@@ -272,15 +306,24 @@ mod tests {
     /// A·B of small whole numbers, which every type holds and sums exactly.
     fn check(way: GemmKernel, op: Gemm) {
         let number = |index: u64, from: u64| ((index * from + index / 7) % 7) as f64 - 3.0;
-        let made = |count: u64, from: u64| (0..count).map(|index| number(index, from)).collect::<Vec<f64>>();
+        let made = |count: u64, from: u64| {
+            (0..count).map(|index| number(index, from)).collect::<Vec<f64>>()
+        };
         let (mut a, mut b) = (made(op.m * op.k, 5), made(op.k * op.n, 3));
         let pool = ThreadPool::new(2).unwrap();
         let mut c = vec![0_u32; (op.m * op.n) as usize];
         macro_rules! run {
             ($make:expr) => {{
-                let (mut a, mut b) = (a.iter().map($make).collect::<Vec<_>>(), b.iter().map($make).collect::<Vec<_>>());
-                let product =
-                    Product { op, a: Span::of_slice(&mut a), b: Span::of_slice(&mut b), c: Span::of_slice(&mut c) };
+                let (mut a, mut b) = (
+                    a.iter().map($make).collect::<Vec<_>>(),
+                    b.iter().map($make).collect::<Vec<_>>(),
+                );
+                let product = Product {
+                    op,
+                    a: Span::of_slice(&mut a),
+                    b: Span::of_slice(&mut b),
+                    c: Span::of_slice(&mut c),
+                };
                 let ready = PreparedGemm::by(way, product, 2).unwrap();
                 // SAFETY: matrices of these sizes, which outlive the call, and C is nobody else's.
                 unsafe { ready.run(&pool) };
@@ -324,8 +367,12 @@ mod tests {
     fn every_way_that_this_cpu_has_makes_the_same_products() {
         let mut names = Vec::new();
         for (way, dtype) in way::here() {
-            for (m, n, k) in [(1, 40, 70), (7, 133, 37), (61, 80, 65), (20, 70, 256), (160, 100, 2300)] {
-                for (transpose_a, transpose_b) in [(false, false), (false, true), (true, false), (true, true)] {
+            for (m, n, k) in
+                [(1, 40, 70), (7, 133, 37), (61, 80, 65), (20, 70, 256), (160, 100, 2300)]
+            {
+                for (transpose_a, transpose_b) in
+                    [(false, false), (false, true), (true, false), (true, true)]
+                {
                     check(way, Gemm { transpose_a, transpose_b, ..Gemm::new(dtype, m, n, k) });
                 }
             }

@@ -1,4 +1,5 @@
-//! Memory of the CPU: page-aligned, in huge pages where the system gives them, zeroed and touched before use.
+//! Memory of the CPU: page-aligned, in huge pages where the system gives them, zeroed and touched
+//! before use.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc, dealloc};
@@ -7,11 +8,12 @@ use std::ptr::NonNull;
 /// A page, and more than any vector needs.
 const PAGE: usize = 4096;
 
-/// A huge page. Large buffers start on one, or the first part of them would miss the translation cache more often.
+/// A huge page. Large buffers start on one, or the first part of them would miss the translation
+/// cache more often.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// A block of memory. It is neither `Send` nor `Sync`: its bytes change through shared references, and only the pool
-/// of threads that a kernel starts and joins may see it beside its owner.
+/// A block of memory. It is neither `Send` nor `Sync`: its bytes change through shared references,
+/// and only the pool of threads that a kernel starts and joins may see it beside its owner.
 pub(super) struct Memory {
     start: NonNull<u8>,
     block: Block,
@@ -38,7 +40,8 @@ pub(super) fn in_huge_pages<T>(room: &mut [std::mem::MaybeUninit<T>]) {
         let skipped = start.align_offset(PAGE);
         let bytes = (size_of_val(room) - skipped) / PAGE * PAGE;
         // SAFETY: whole pages within the room, whose size is all that the advice changes.
-        let _ = unsafe { madvise(start.wrapping_add(skipped).cast(), bytes, Advice::LinuxHugepage) };
+        let _ =
+            unsafe { madvise(start.wrapping_add(skipped).cast(), bytes, Advice::LinuxHugepage) };
     }
     #[cfg(not(target_os = "linux"))]
     let _ = room;
@@ -52,16 +55,18 @@ impl Memory {
             return Self::map_huge_pages(bytes);
         }
         let align = if bytes >= HUGE_PAGE { HUGE_PAGE } else { PAGE };
-        let layout = Layout::from_size_align(bytes.max(1).checked_next_multiple_of(PAGE)?, align).ok()?;
+        let layout =
+            Layout::from_size_align(bytes.max(1).checked_next_multiple_of(PAGE)?, align).ok()?;
         // SAFETY: the layout's size is at least one page.
         let start = NonNull::new(unsafe { alloc(layout) })?;
-        // SAFETY: the block is `layout.size()` long and nobody else knows it yet. Writing zeros is also the first
-        // touch: the pages come into being here and not inside a measurement.
+        // SAFETY: the block is `layout.size()` long and nobody else knows it yet. Writing zeros is
+        // also the first touch: the pages come into being here and not inside a measurement.
         unsafe { start.as_ptr().write_bytes(0, layout.size()) };
         Some(Self { start, block: Block::Allocated(layout), bytes })
     }
 
-    /// As [`Memory::zeroed`], of pages that the system has just made, which are zeros: writing them again would take as long.
+    /// As [`Memory::zeroed`], of pages that the system has just made, which are zeros: writing them
+    /// again would take as long.
     #[cfg(target_os = "linux")]
     fn map_huge_pages(bytes: usize) -> Option<Self> {
         use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
@@ -69,21 +74,25 @@ impl Memory {
         let whole = used.checked_add(HUGE_PAGE)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at a place that the system chooses touches nobody else's memory.
-        let mapping = unsafe { mmap_anonymous(std::ptr::null_mut(), whole, access, MapFlags::PRIVATE) }.ok()?;
+        let mapping =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), whole, access, MapFlags::PRIVATE) }
+                .ok()?;
         let mapping = NonNull::new(mapping.cast::<u8>())?;
         let block = Block::Mapped { start: mapping, bytes: whole };
         // SAFETY: the mapping is longer than what is used by what is skipped at most.
         let start = unsafe { mapping.add(mapping.as_ptr().align_offset(HUGE_PAGE)) };
         let memory = Self { start, block, bytes };
-        // SAFETY: the range is a block of ours. The first advice changes nothing but the size of its pages, and a system that
-        // refuses leaves small ones, which is no error; the second brings them into being.
+        // SAFETY: the range is a block of ours. The first advice changes nothing but the size of
+        // its pages, and a system that refuses leaves small ones, which is no error; the second
+        // brings them into being.
         let in_place = unsafe {
             let _ = madvise(start.as_ptr().cast(), used, Advice::LinuxHugepage);
             madvise(start.as_ptr().cast(), used, Advice::LinuxPopulateWrite)
         };
         match in_place {
             Ok(()) => {}
-            // Every page is there once it was written to; where there is no room for one, the process would be killed.
+            // Every page is there once it was written to; where there is no room for one, the
+            // process would be killed.
             Err(rustix::io::Errno::NOMEM) => return None,
             Err(_) => {
                 for page in (0..used).step_by(PAGE) {
@@ -107,8 +116,8 @@ impl Memory {
 
     pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Option<()> {
         let at = self.range(offset, bytes.len())?;
-        // SAFETY: `range` checked that the block holds this many bytes from there on; `bytes` cannot overlap a block
-        // that is only reachable through raw pointers.
+        // SAFETY: `range` checked that the block holds this many bytes from there on; `bytes`
+        // cannot overlap a block that is only reachable through raw pointers.
         unsafe { at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Some(())
     }
@@ -133,9 +142,12 @@ impl Drop for Memory {
         match self.block {
             // SAFETY: the block came from `alloc` with this layout.
             Block::Allocated(layout) => unsafe { dealloc(self.start.as_ptr(), layout) },
-            // SAFETY: the mapping is this block's own, and whole. It can only fail where it is none.
             #[cfg(target_os = "linux")]
-            Block::Mapped { start, bytes } => drop(unsafe { rustix::mm::munmap(start.as_ptr().cast(), bytes) }),
+            Block::Mapped { start, bytes } => {
+                // SAFETY: the mapping is this block's own, and whole. It can only fail if it is
+                // none.
+                let _ = unsafe { rustix::mm::munmap(start.as_ptr().cast(), bytes) };
+            }
         }
     }
 }
@@ -149,7 +161,10 @@ mod tests {
         for bytes in [1, 100, 5000, HUGE_PAGE + 1] {
             let memory = Memory::new_zeroed(bytes).unwrap();
             assert_eq!(memory.bytes(), bytes);
-            assert_eq!(memory.start().align_offset(if bytes >= HUGE_PAGE { HUGE_PAGE } else { PAGE }), 0);
+            assert_eq!(
+                memory.start().align_offset(if bytes >= HUGE_PAGE { HUGE_PAGE } else { PAGE }),
+                0
+            );
             let mut found = vec![1; bytes];
             memory.read(0, &mut found).unwrap();
             assert!(found.iter().all(|&byte| byte == 0));

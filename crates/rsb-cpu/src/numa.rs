@@ -1,4 +1,5 @@
-//! Where threads run and where memory lies, on hosts whose memory is nearer to some CPUs than to others.
+//! Where threads run and where memory lies, on hosts whose memory is nearer to some CPUs than to
+//! others.
 #![cfg_attr(target_os = "linux", allow(unsafe_code))]
 
 use std::fs;
@@ -31,14 +32,16 @@ pub(super) struct Place {
     pub(super) distance: u32,
 }
 
-/// Ties this process to the CPUs of the first node that it may use, and what it allocates from here on to `memory`.
+/// Ties this process to the CPUs of the first node that it may use, and what it allocates from here
+/// on to `memory`.
 pub(super) fn place(memory: NumaMemory) -> Result<Place, DeviceError> {
     let found = choose(&nodes(Path::new(NODES)), &allowed_cpus(), memory)?;
     bind(&found).map_err(|error| {
         DeviceError::Unsupported(Reason::new(
             format!("memory of NUMA node {}", found.node),
             error.to_string(),
-            "let the process choose it (a container: --cap-add SYS_NICE, or its seccomp profile), or choose numa=any",
+            "let the process choose it (a container: --cap-add SYS_NICE, or its seccomp profile), \
+             or choose numa=any",
         ))
     })?;
     Ok(found)
@@ -47,17 +50,19 @@ pub(super) fn place(memory: NumaMemory) -> Result<Place, DeviceError> {
 /// What the kernel reports of the CPUs near a PCI device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Vicinity {
-    /// The nearest CPUs among those that the process may use, by number; empty if it may use none of them.
+    /// The nearest CPUs among those that the process may use, by number; empty if it may use none
+    /// of them.
     cpus: Vec<usize>,
     /// The NUMA node of the device.
     node: Option<u32>,
 }
 
-/// Ties this thread, and those that it starts later, to the CPUs nearest to the PCI device whose directory in sysfs is
-/// `device`, so that memory pinned for the device lies on its NUMA node. Only takes CPUs away: what the process may not
-/// use stays so.
+/// Ties this thread, and those that it starts later, to the CPUs nearest to the PCI device whose
+/// directory in sysfs is `device`, so that memory pinned for the device lies on its NUMA node. Only
+/// takes CPUs away: what the process may not use stays so.
 ///
-/// Returns the node of the device, or `None` if the kernel reports none or the thread may not use its CPUs.
+/// Returns the node of the device, or `None` if the kernel reports none or the thread may not use
+/// its CPUs.
 pub fn bind_near(device: &Path) -> Option<u32> {
     let allowed = allowed_cpus();
     let found = vicinity(device, &allowed);
@@ -82,7 +87,8 @@ impl Place {
     /// # Errors
     /// When the node has not so much free: the kernel would end a process for it.
     pub(super) fn has_room(&self, bytes: u64) -> Result<(), DeviceError> {
-        let told = fs::read_to_string(Path::new(NODES).join(format!("node{}/meminfo", self.node))).unwrap_or_default();
+        let told = fs::read_to_string(Path::new(NODES).join(format!("node{}/meminfo", self.node)))
+            .unwrap_or_default();
         match free(&told).filter(|&free| bytes > free) {
             None => Ok(()),
             Some(free) => Err(DeviceError::Failed(Reason::new(
@@ -99,11 +105,15 @@ fn choose(nodes: &[Node], allowed: &[usize], memory: NumaMemory) -> Result<Place
         DeviceError::Unsupported(Reason::new(
             format!("numa={memory}"),
             why,
-            "measure on a host of which `numactl --hardware` lists several nodes with memory, or choose numa=any",
+            "measure on a host of which `numactl --hardware` lists several nodes with memory, or \
+             choose numa=any",
         ))
     };
     let may_run = |node: &&Node| node.cpus.iter().any(|cpu| allowed.contains(cpu));
-    let home = nodes.iter().find(may_run).ok_or_else(|| none("the kernel tells no NUMA nodes here".to_owned()))?;
+    let home = nodes
+        .iter()
+        .find(may_run)
+        .ok_or_else(|| none("the kernel tells no NUMA nodes here".to_owned()))?;
     let distance = |to: &Node| {
         let column = nodes.iter().position(|node| node.number == to.number);
         column.and_then(|column| home.distances.get(column)).copied()
@@ -116,7 +126,8 @@ fn choose(nodes: &[Node], allowed: &[usize], memory: NumaMemory) -> Result<Place
             .max_by_key(|node| (distance(node), std::cmp::Reverse(node.number))),
     };
     let node = found.ok_or_else(|| none("only one NUMA node has memory here".to_owned()))?;
-    let distance = distance(node).ok_or_else(|| none("the firmware tells no distances".to_owned()))?;
+    let distance =
+        distance(node).ok_or_else(|| none("the firmware tells no distances".to_owned()))?;
     let cpus = home.cpus.iter().filter(|cpu| allowed.contains(cpu)).copied().collect();
     Ok(Place { cpus, node: node.number, distance })
 }
@@ -126,7 +137,10 @@ fn nodes(root: &Path) -> Vec<Node> {
     let text = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     let read = |number: usize| {
         let dir = root.join(format!("node{number}"));
-        let distances = text(&dir.join("distance")).split_whitespace().filter_map(|one| one.parse().ok()).collect();
+        let distances = text(&dir.join("distance"))
+            .split_whitespace()
+            .filter_map(|one| one.parse().ok())
+            .collect();
         let has_memory = list(&text(&root.join("has_memory"))).contains(&number);
         Some(Node {
             number: u32::try_from(number).ok()?,
@@ -160,7 +174,9 @@ fn free(meminfo: &str) -> Option<u64> {
         let line = meminfo.lines().find_map(|line| line.split_once(name))?.1;
         line.split_whitespace().next()?.parse::<u64>().ok()
     };
-    let files = kilobytes("Active(file):").unwrap_or(0).saturating_add(kilobytes("Inactive(file):").unwrap_or(0));
+    let files = kilobytes("Active(file):")
+        .unwrap_or(0)
+        .saturating_add(kilobytes("Inactive(file):").unwrap_or(0));
     kilobytes("MemFree:")?.saturating_add(files).checked_mul(1024)
 }
 
@@ -200,7 +216,8 @@ fn bind(place: &Place) -> std::io::Result<()> {
     // The kernel takes one bit fewer than it is told.
     let bits = mask.len() * 64 + 1;
     // SAFETY: the mask is as long as is said, and the kernel only reads it.
-    let failed = unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_BIND, mask.as_ptr(), bits) };
+    let failed =
+        unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::MPOL_BIND, mask.as_ptr(), bits) };
     if failed == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
@@ -213,13 +230,22 @@ fn bind(_: &Place) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    fn node(number: u32, cpus: std::ops::Range<usize>, distances: &[u32], has_memory: bool) -> Node {
+    fn node(
+        number: u32,
+        cpus: std::ops::Range<usize>,
+        distances: &[u32],
+        has_memory: bool,
+    ) -> Node {
         Node { number, cpus: cpus.collect(), distances: distances.to_vec(), has_memory }
     }
 
     /// Two sockets, and memory without CPUs that is farther than either.
     fn three() -> Vec<Node> {
-        vec![node(0, 0..4, &[10, 21, 30], true), node(1, 4..8, &[21, 10, 40], true), node(3, 0..0, &[30, 40, 10], true)]
+        vec![
+            node(0, 0..4, &[10, 21, 30], true),
+            node(1, 4..8, &[21, 10, 40], true),
+            node(3, 0..0, &[30, 40, 10], true),
+        ]
     }
 
     #[test]
@@ -232,7 +258,10 @@ mod tests {
             (&all[5..], NumaMemory::Far, (3, 40, 5..8)),
         ] {
             let place = choose(&three(), allowed, memory).unwrap();
-            assert_eq!((place.node, place.distance, place.cpus), (expected.0, expected.1, expected.2.collect()));
+            assert_eq!(
+                (place.node, place.distance, place.cpus),
+                (expected.0, expected.1, expected.2.collect())
+            );
         }
         // A node whose memory modules are missing takes that of the nearest.
         let mut without = three();
@@ -245,7 +274,10 @@ mod tests {
         let one = [node(0, 0..2, &[10], true)];
         assert_eq!(choose(&one, &[0, 1], NumaMemory::Near).unwrap().distance, 10);
         for (nodes, why) in [(&one[..], "only one NUMA node"), (&[], "no NUMA nodes")] {
-            let Err(DeviceError::Unsupported(reason)) = choose(nodes, &[0, 1], NumaMemory::Far) else { panic!() };
+            let Err(DeviceError::Unsupported(reason)) = choose(nodes, &[0, 1], NumaMemory::Far)
+            else {
+                panic!()
+            };
             assert!(reason.why.contains(why) && reason.cure.contains("numactl"), "{reason}");
         }
     }
@@ -269,7 +301,10 @@ mod tests {
         assert_eq!((&found[0].cpus[..], found[0].has_memory), (&[0, 1, 4][..], false));
         assert_eq!((found[1].number, found[1].has_memory, found[1].cpus.len()), (2, true, 0));
         assert_eq!(nodes(Path::new("/nonexistent")), []);
-        assert_eq!(free("Node 0 MemTotal: 9 kB\nNode 0 MemFree: 4 kB\nNode 0 Active(file): 2 kB\n"), Some(6 * 1024));
+        assert_eq!(
+            free("Node 0 MemTotal: 9 kB\nNode 0 MemFree: 4 kB\nNode 0 Active(file): 2 kB\n"),
+            Some(6 * 1024)
+        );
         assert_eq!(free(""), None);
     }
 
@@ -291,12 +326,27 @@ mod tests {
             expected: (&'static [usize], Option<u32>),
         }
         for row in [
-            Row { cpulist: "4-7\n", node: "1\n", allowed: &[0, 1, 4, 5, 6, 7], expected: (&[4, 5, 6, 7], Some(1)) },
-            Row { cpulist: "4-5,8\n", node: "1\n", allowed: &[5, 6, 8], expected: (&[5, 8], Some(1)) },
+            Row {
+                cpulist: "4-7\n",
+                node: "1\n",
+                allowed: &[0, 1, 4, 5, 6, 7],
+                expected: (&[4, 5, 6, 7], Some(1)),
+            },
+            Row {
+                cpulist: "4-5,8\n",
+                node: "1\n",
+                allowed: &[5, 6, 8],
+                expected: (&[5, 8], Some(1)),
+            },
             // A container that has none of them: nothing is widened.
             Row { cpulist: "4-7\n", node: "1\n", allowed: &[0, 1], expected: (&[], Some(1)) },
             // One socket, or firmware that does not report the node.
-            Row { cpulist: "0-3\n", node: "-1\n", allowed: &[0, 1, 2, 3], expected: (&[0, 1, 2, 3], None) },
+            Row {
+                cpulist: "0-3\n",
+                node: "-1\n",
+                allowed: &[0, 1, 2, 3],
+                expected: (&[0, 1, 2, 3], None),
+            },
             Row { cpulist: "nonsense\n", node: "x\n", allowed: &[0, 1], expected: (&[], None) },
         ] {
             let directory = gpu(&[("local_cpulist", row.cpulist), ("numa_node", row.node)]);
@@ -318,7 +368,11 @@ mod tests {
             assert_eq!(bind_near(near.path()), Some(2));
             assert_eq!(allowed_cpus(), [last]);
             let all = gpu(&[("local_cpulist", "0-1023\n"), ("numa_node", "0\n")]);
-            assert_eq!((bind_near(all.path()), allowed_cpus()), (Some(0), vec![last]), "taken away stays so");
+            assert_eq!(
+                (bind_near(all.path()), allowed_cpus()),
+                (Some(0), vec![last]),
+                "taken away stays so"
+            );
             let elsewhere = gpu(&[("local_cpulist", "65000\n"), ("numa_node", "3\n")]);
             assert_eq!((bind_near(elsewhere.path()), allowed_cpus()), (None, vec![last]));
         })
@@ -339,9 +393,17 @@ mod tests {
             };
             let memory = crate::memory::Memory::new_zeroed(1 << 22).unwrap();
             let mut node: libc::c_int = -1;
-            // SAFETY: both flags ask for the node of an address, which is one of a block that is alive.
+            // SAFETY: both flags ask for the node of an address, which is one of a block that is
+            // alive.
             let failed = unsafe {
-                libc::syscall(libc::SYS_get_mempolicy, &raw mut node, 0, 0, memory.start(), MPOL_F_NODE | MPOL_F_ADDR)
+                libc::syscall(
+                    libc::SYS_get_mempolicy,
+                    &raw mut node,
+                    0,
+                    0,
+                    memory.start(),
+                    MPOL_F_NODE | MPOL_F_ADDR,
+                )
             };
             assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
             assert_eq!(u32::try_from(node), Ok(place.node));

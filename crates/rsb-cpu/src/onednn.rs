@@ -1,5 +1,6 @@
-//! oneDNN found at run time: products of f32, bf16, f16 and i8 by whatever vector and matrix units (AMX among them) the CPU has.
-//! Types, values and functions are those of `dnnl.h`, `dnnl_types.h` and `dnnl_common_types.h` of version 3.2, which 3.x keeps.
+//! oneDNN found at run time: products of f32, bf16, f16 and i8 by whatever vector and matrix units
+//! (AMX among them) the CPU has. Types, values and functions are those of `dnnl.h`, `dnnl_types.h`
+//! and `dnnl_common_types.h` of version 3.2, which 3.x keeps.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -52,7 +53,8 @@ pub(super) struct OneDnn {
     description_destroy: Destroy,
     memory_create: unsafe extern "C" fn(*mut Object, Object, Object, *mut c_void) -> c_int,
     memory_destroy: Destroy,
-    matmul: unsafe extern "C" fn(*mut Object, Object, Object, Object, Object, Object, Object) -> c_int,
+    matmul:
+        unsafe extern "C" fn(*mut Object, Object, Object, Object, Object, Object, Object) -> c_int,
     plan_destroy: Destroy,
     query: unsafe extern "C" fn(Object, c_int, c_int, *mut c_void) -> c_int,
     primitive_create: unsafe extern "C" fn(*mut Object, Object) -> c_int,
@@ -70,8 +72,8 @@ struct Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: the object was made by the function that belongs to `destroy`, and nobody else gives it back. What it
-        // returns says nothing that could be acted on.
+        // SAFETY: the object was made by the function that belongs to `destroy`, and nobody else
+        // gives it back. What it returns says nothing that could be acted on.
         unsafe { (self.destroy)(self.object) };
     }
 }
@@ -104,13 +106,17 @@ struct Plan {
     engine: Owned,
 }
 
-const CURE: &str = "install oneDNN 3 built with OpenMP (`pip install onednn-cpu-gomp`; Debian and Ubuntu: libdnnl3)";
+const CURE: &str = "install oneDNN 3 built with OpenMP (`pip install onednn-cpu-gomp`; Debian and \
+                    Ubuntu: libdnnl3)";
 
 impl OneDnn {
     /// The library, loaded on first use and then kept: its threads cannot be unloaded.
     pub(super) fn get() -> Result<&'static Self, Reason> {
         static LIBRARY: OnceLock<Result<OneDnn, Reason>> = OnceLock::new();
-        LIBRARY.get_or_init(|| load(&["libdnnl.so.3", "libdnnl.3.dylib"])).as_ref().map_err(Clone::clone)
+        LIBRARY
+            .get_or_init(|| load(&["libdnnl.so.3", "libdnnl.3.dylib"]))
+            .as_ref()
+            .map_err(Clone::clone)
     }
 
     /// Whether it can do `op` here.
@@ -126,12 +132,16 @@ impl OneDnn {
             return Err(format!("it has no products of {}", op.dtype));
         };
         if op.dtype == Dtype::I8 && !adds_in_32_bits() {
-            return Err("without VNNI it adds products of i8 in 16 bits, where they saturate".to_owned());
+            return Err(
+                "without VNNI it adds products of i8 in 16 bits, where they saturate".to_owned()
+            );
         }
-        let failed = |what: &'static str| move |status: c_int| format!("{what} gives status {status}");
+        let failed =
+            |what: &'static str| move |status: c_int| format!("{what} gives status {status}");
         // SAFETY: the place is one for an object; the first engine of the CPU is always there.
-        let engine = Owned::new(self.engine_destroy, |place| unsafe { (self.engine_create)(place, CPU, 0) })
-            .map_err(failed("dnnl_engine_create"))?;
+        let engine =
+            Owned::new(self.engine_destroy, |place| unsafe { (self.engine_create)(place, CPU, 0) })
+                .map_err(failed("dnnl_engine_create"))?;
         let describe = |(rows, columns): (u64, u64), each: u64, transposed: bool, dtype: c_int| {
             let (sizes, strides, count) = layout((op.batch, each), (rows, columns), transposed)?;
             // SAFETY: both arrays have as many numbers as the library ever reads.
@@ -148,7 +158,8 @@ impl OneDnn {
         let plan = Owned::new(self.plan_destroy, |place| unsafe {
             (self.matmul)(place, engine.object, a.object, b.object, none, c.object, none)
         });
-        let nothing = || format!("it has none of {} for this CPU, or not for this layout", op.dtype);
+        let nothing =
+            || format!("it has none of {} for this CPU, or not for this layout", op.dtype);
         let plan = plan.map_err(|status| match status {
             UNIMPLEMENTED => nothing(),
             status => failed("dnnl_matmul_primitive_desc_create")(status),
@@ -163,18 +174,26 @@ impl OneDnn {
     fn implementation(&self, plan: &Owned) -> Option<String> {
         let mut name: *const c_char = std::ptr::null();
         // SAFETY: this query writes a pointer to a text that lives as long as the plan.
-        let status = unsafe { (self.query)(plan.object, IMPLEMENTATION_NAME, 0, (&raw mut name).cast()) };
+        let status =
+            unsafe { (self.query)(plan.object, IMPLEMENTATION_NAME, 0, (&raw mut name).cast()) };
         // SAFETY: as above.
-        (status == 0 && !name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+        (status == 0 && !name.is_null())
+            .then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
     }
 
     /// The product `op` of the matrices that begin at A, B and C.
     ///
     /// # Safety
-    /// The matrices must be as large as `op` says and outlive what is returned, and C must overlap neither A nor B.
-    pub(super) unsafe fn prepare(&'static self, op: &Gemm, matrices: [*mut c_void; 3]) -> Result<Product, String> {
+    /// The matrices must be as large as `op` says and outlive what is returned, and C must overlap
+    /// neither A nor B.
+    pub(super) unsafe fn prepare(
+        &'static self,
+        op: &Gemm,
+        matrices: [*mut c_void; 3],
+    ) -> Result<Product, String> {
         let plan = self.plan(op)?;
-        let failed = |what: &'static str| move |status: c_int| format!("{what} gives status {status}");
+        let failed =
+            |what: &'static str| move |status: c_int| format!("{what} gives status {status}");
         let memory = |description: &Owned, matrix| {
             // SAFETY: the matrix is as large as its description says, by the promise of the caller.
             Owned::new(self.memory_destroy, |place| unsafe {
@@ -185,17 +204,26 @@ impl OneDnn {
         let ([of_a, of_b, of_c], [a, b, c]) = (&plan.descriptions, matrices);
         let memories = [memory(of_a, a)?, memory(of_b, b)?, memory(of_c, c)?];
         // SAFETY: the plan is alive.
-        let primitive =
-            Owned::new(self.primitive_destroy, |place| unsafe { (self.primitive_create)(place, plan.chosen.object) })
-                .map_err(failed("dnnl_primitive_create"))?;
+        let primitive = Owned::new(self.primitive_destroy, |place| unsafe {
+            (self.primitive_create)(place, plan.chosen.object)
+        })
+        .map_err(failed("dnnl_primitive_create"))?;
         // SAFETY: the engine is alive; 1 is a stream that keeps the order.
-        let stream =
-            Owned::new(self.stream_destroy, |place| unsafe { (self.stream_create)(place, plan.engine.object, 1) })
-                .map_err(failed("dnnl_stream_create"))?;
+        let stream = Owned::new(self.stream_destroy, |place| unsafe {
+            (self.stream_create)(place, plan.engine.object, 1)
+        })
+        .map_err(failed("dnnl_stream_create"))?;
         let [a, b, c] = memories.each_ref().map(|memory| memory.object);
         let argument = |index, memory| Argument { index, memory };
         let arguments = [argument(SRC, a), argument(WEIGHTS, b), argument(DST, c)];
-        Ok(Product { library: self, primitive, stream, arguments, _memories: memories, _plan: plan })
+        Ok(Product {
+            library: self,
+            primitive,
+            stream,
+            arguments,
+            _memories: memories,
+            _plan: plan,
+        })
     }
 }
 
@@ -204,11 +232,17 @@ impl Product {
     pub(super) fn run(&mut self, threads: usize) -> Result<(), String> {
         let library = self.library;
         let count = c_int::try_from(threads).unwrap_or(1);
-        // SAFETY: every object is alive, the arguments are those of a product, and the matrices outlive this value by the
-        // promise of the caller of `prepare`. The number of threads is positive.
+        // SAFETY: every object is alive, the arguments are those of a product, and the matrices
+        // outlive this value by the promise of the caller of `prepare`. The number of threads is
+        // positive.
         let statuses = unsafe {
             (library.set_threads)(count);
-            let done = (library.execute)(self.primitive.object, self.stream.object, 3, self.arguments.as_ptr());
+            let done = (library.execute)(
+                self.primitive.object,
+                self.stream.object,
+                3,
+                self.arguments.as_ptr(),
+            );
             [done, (library.stream_wait)(self.stream.object)]
         };
         match statuses.iter().find(|&&status| status != 0) {
@@ -234,7 +268,8 @@ const fn code(dtype: Dtype) -> Option<c_int> {
 fn adds_in_32_bits() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        std::arch::is_x86_feature_detected!("avx512vnni") || std::arch::is_x86_feature_detected!("avxvnni")
+        std::arch::is_x86_feature_detected!("avx512vnni")
+            || std::arch::is_x86_feature_detected!("avxvnni")
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -242,8 +277,8 @@ fn adds_in_32_bits() -> bool {
     }
 }
 
-/// Sizes, strides and the number of dimensions of `batch` matrices, `each` elements from one to the next, row by row, or
-/// column by column where transposed.
+/// Sizes, strides and the number of dimensions of `batch` matrices, `each` elements from one to the
+/// next, row by row, or column by column where transposed.
 fn layout(
     (batch, each): (u64, u64),
     (rows, columns): (u64, u64),
@@ -266,7 +301,10 @@ fn layout(
 fn load(files: &[&str]) -> Result<OneDnn, Reason> {
     let missing = |why: String| Reason::new("onednn", why, CURE);
     let library = super::blas::open(files).ok_or_else(|| {
-        missing(format!("{} is neither on the library path nor in the active environment", files.join(" or ")))
+        missing(format!(
+            "{} is neither on the library path nor in the active environment",
+            files.join(" or ")
+        ))
     })?;
     functions(library).map_err(missing)
 }
@@ -274,17 +312,25 @@ fn load(files: &[&str]) -> Result<OneDnn, Reason> {
 fn functions(library: &'static Library) -> Result<OneDnn, String> {
     macro_rules! symbol {
         ($name:literal) => {
-            super::blas::symbol(library, $name).ok_or_else(|| format!("the library has no `{}`", $name))?
+            super::blas::symbol(library, $name)
+                .ok_or_else(|| format!("the library has no `{}`", $name))?
         };
     }
     let version: unsafe extern "C" fn() -> *const Version = symbol!("dnnl_version");
     // SAFETY: it takes nothing and gives a constant of the library, or a null pointer at worst.
-    let Some(version) = (unsafe { version().as_ref() }) else { return Err("it tells no version".to_owned()) };
+    let Some(version) = (unsafe { version().as_ref() }) else {
+        return Err("it tells no version".to_owned());
+    };
     if version.major != 3 {
-        return Err(format!("it is version {}.{}, and only 3 is known", version.major, version.minor));
+        return Err(format!(
+            "it is version {}.{}, and only 3 is known",
+            version.major, version.minor
+        ));
     }
     if version.cpu_runtime != OPENMP {
-        return Err("it was built without OpenMP, so that its number of threads cannot be set".to_owned());
+        return Err(
+            "it was built without OpenMP, so that its number of threads cannot be set".to_owned()
+        );
     }
     Ok(OneDnn {
         engine_create: symbol!("dnnl_engine_create"),
@@ -312,7 +358,9 @@ mod tests {
 
     #[test]
     fn a_library_that_is_missing_or_another_is_a_reason_with_a_cure() {
-        for (file, why) in [("libno-such-dnn.so.7", "libno-such-dnn.so.7"), ("libc.so.6", "dnnl_version")] {
+        for (file, why) in
+            [("libno-such-dnn.so.7", "libno-such-dnn.so.7"), ("libc.so.6", "dnnl_version")]
+        {
             let reason = load(&[file]).err().unwrap();
             assert!(reason.why.contains(why) && reason.cure.contains("install"), "{reason}");
         }

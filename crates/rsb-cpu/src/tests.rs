@@ -6,20 +6,22 @@ use rsb_model::Dtype;
 use super::*;
 use rsb_device::convert::{decode, word};
 use rsb_device::operation::{
-    Allocate, Attention, Churn, Convolution, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp,
-    OutputWidth, PeakArithmetic, PointerChase, QuantizedProduct, Rearrange, Reduce, ReduceOp, Stores, StreamPattern,
-    Touch,
+    Allocate, Attention, Churn, Convolution, Elementwise, ElementwiseOp, Gather, Gemm, Normalize,
+    NormalizeOp, OutputWidth, PeakArithmetic, PointerChase, QuantizedProduct, Rearrange, Reduce,
+    ReduceOp, Stores, StreamPattern, Touch,
 };
 use rsb_device::reference::mutation::{check_device, list_survivors, seeds_of_slow_test, table};
 use rsb_device::reference::{execute, fill, tolerance, verify};
 
 const SEED: u64 = 42;
 
-/// Runs `operation` once and compares every element with the reference, which is given the same bytes.
+/// Runs `operation` once and compares every element with the reference, which is given the same
+/// bytes.
 fn check(operation: &Operation, options: &Options) -> Result<(), DeviceError> {
     let device = CpuDevice::new();
     let specs = operation.buffers();
-    let buffers = specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<Vec<_>, _>>()?;
+    let buffers =
+        specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<Vec<_>, _>>()?;
     fill(&device, operation, &buffers, SEED)?;
     let bytes_of = |buffer: &Buffer| {
         let mut bytes = vec![0; buffer.bytes() as usize];
@@ -63,7 +65,8 @@ fn check_where_it_is(gemm: &Gemm, provider: &str, count: u32) {
     match check(&Operation::Gemm(*gemm), &options) {
         Ok(()) => {}
         Err(DeviceError::Unsupported(reason)) => {
-            let (lacks, never) = (reason.why.contains("this CPU"), reason.why.contains("there are no products"));
+            let (lacks, never) =
+                (reason.why.contains("this CPU"), reason.why.contains("there are no products"));
             assert!(provider != "native" && (lacks || never), "{reason}");
         }
         Err(failed) => panic!("{failed}"),
@@ -73,7 +76,9 @@ fn check_where_it_is(gemm: &Gemm, provider: &str, count: u32) {
 #[test]
 fn products_of_our_own_of_more_than_a_block() {
     for name in crate::matrix::NAMES {
-        for (dtype, k) in [(Dtype::F32, 1030), (Dtype::F16, 1030), (Dtype::Bf16, 2053), (Dtype::I8, 4105)] {
+        for (dtype, k) in
+            [(Dtype::F32, 1030), (Dtype::F16, 1030), (Dtype::Bf16, 2053), (Dtype::I8, 4105)]
+        {
             check_where_it_is(&Gemm::new(dtype, 490, 7, k), name, 1);
             check_where_it_is(&Gemm { transpose_b: true, ..Gemm::new(dtype, 3, 2050, k) }, name, 2);
         }
@@ -261,14 +266,22 @@ fn every_library_that_is_here_gives_the_same_products() {
     let mut tried = Vec::new();
     for provider in ["gemm", "native", "openblas", "mkl", "onednn"] {
         for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8] {
-            for (transpose_a, transpose_b) in [(false, false), (true, false), (false, true), (true, true)] {
+            for (transpose_a, transpose_b) in
+                [(false, false), (true, false), (false, true), (true, true)]
+            {
                 // Half of a whole number may be none.
                 let beta = match provider {
                     "onednn" => 0.0,
                     _ if dtype == Dtype::I8 => 2.0,
                     _ => 0.5,
                 };
-                let gemm = Gemm { batch: 2, transpose_a, transpose_b, beta, ..Gemm::new(dtype, 33, 17, 65) };
+                let gemm = Gemm {
+                    batch: 2,
+                    transpose_a,
+                    transpose_b,
+                    beta,
+                    ..Gemm::new(dtype, 33, 17, 65)
+                };
                 let options = Options { provider: Some(provider.to_owned()), ..Options::default() };
                 for gemm in [gemm, Gemm { stride_b: Some(1200), ..gemm }] {
                     match check(&Operation::Gemm(gemm), &options) {
@@ -284,7 +297,10 @@ fn every_library_that_is_here_gives_the_same_products() {
     assert!(count("gemm") >= 16, "the crate does f64 and f32 in eight ways");
     assert_eq!(count("native"), 32, "our own kernels do f32, f16, bf16 and i8 in eight ways");
     match count("onednn") {
-        0 => test_needs::missing("onednn", "`pip install onednn-cpu-gomp`, and set DNNLROOT to where its lib is"),
+        0 => test_needs::missing(
+            "onednn",
+            "`pip install onednn-cpu-gomp`, and set DNNLROOT to where its lib is",
+        ),
         several => assert!(several >= 8, "f32 in eight ways"),
     }
 }
@@ -301,7 +317,13 @@ fn peaks_reach_their_fixed_point_on_any_number_of_threads() {
 
 #[test]
 fn the_heap_is_measured() {
-    let churn = Churn { min_bytes: 16, max_bytes: 64 << 10, live_bytes: 4 << 20, replacements: 500, seed: 3 };
+    let churn = Churn {
+        min_bytes: 16,
+        max_bytes: 64 << 10,
+        live_bytes: 4 << 20,
+        replacements: 500,
+        seed: 3,
+    };
     let device = CpuDevice::new();
     let operation = Operation::Churn(churn);
     let buffers = vec![device.allocate(16).unwrap()];
@@ -322,10 +344,20 @@ fn the_heap_is_measured() {
 fn what_the_cpu_cannot_do_is_unsupported_with_a_cure() {
     let device = CpuDevice::new();
     let too_many = device.info().units + 1;
-    let add = |dtype| Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype, elements: 10 });
-    let elsewhere = |provider: &str| Options { provider: Some(provider.to_owned()), ..Options::default() };
-    let quantized =
-        |dtype, k| Operation::Quantized(QuantizedProduct { dtype, weights: Dtype::I4, m: 2, n: 3, k, group: 64 });
+    let add =
+        |dtype| Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype, elements: 10 });
+    let elsewhere =
+        |provider: &str| Options { provider: Some(provider.to_owned()), ..Options::default() };
+    let quantized = |dtype, k| {
+        Operation::Quantized(QuantizedProduct {
+            dtype,
+            weights: Dtype::I4,
+            m: 2,
+            n: 3,
+            k,
+            group: 64,
+        })
+    };
     for (operation, options) in [
         (add(Dtype::F64), Options::default()),
         (add(Dtype::F32), threads(too_many)),
@@ -333,16 +365,24 @@ fn what_the_cpu_cannot_do_is_unsupported_with_a_cure() {
         (Operation::Gemm(Gemm::new(Dtype::F32, 2, 2, 2)), elsewhere("rocblas")),
         (Operation::Gemm(Gemm::new(Dtype::Bf16, 2, 2, 2)), elsewhere("gemm")),
         (Operation::Gemm(Gemm::new(Dtype::I8, 2, 2, 2)), elsewhere("gemm")),
-        (Operation::Gemm(Gemm { alpha: 0.5, ..Gemm::new(Dtype::I8, 2, 2, 2) }), elsewhere("native")),
+        (
+            Operation::Gemm(Gemm { alpha: 0.5, ..Gemm::new(Dtype::I8, 2, 2, 2) }),
+            elsewhere("native"),
+        ),
         (Operation::Gemm(Gemm::new(Dtype::Bf16, 2, 2, 2)), elsewhere("native-avx512fp16")),
-        (Operation::PeakArithmetic(PeakArithmetic { dtype: Dtype::Fp8, operations: 0 }), Options::default()),
+        (
+            Operation::PeakArithmetic(PeakArithmetic { dtype: Dtype::Fp8, operations: 0 }),
+            Options::default(),
+        ),
         (quantized(Dtype::F64, 64), Options::default()),
         (quantized(Dtype::F32, 48), Options::default()),
     ] {
         let buffers: Vec<Buffer> =
             operation.buffers().iter().map(|spec| device.allocate(spec.bytes()).unwrap()).collect();
         match device.prepare(&operation, &options, &buffers).err() {
-            Some(DeviceError::Unsupported(reason)) => assert!(!reason.cure.is_empty(), "{operation:?}"),
+            Some(DeviceError::Unsupported(reason)) => {
+                assert!(!reason.cure.is_empty(), "{operation:?}");
+            }
             other => panic!("{operation:?}: {other:?}"),
         }
     }
@@ -351,7 +391,11 @@ fn what_the_cpu_cannot_do_is_unsupported_with_a_cure() {
 #[test]
 fn buffers_that_do_not_fit_are_refused() {
     let device = CpuDevice::new();
-    let operation = Operation::Elementwise(Elementwise { op: ElementwiseOp::Relu, dtype: Dtype::F32, elements: 100 });
+    let operation = Operation::Elementwise(Elementwise {
+        op: ElementwiseOp::Relu,
+        dtype: Dtype::F32,
+        elements: 100,
+    });
     let small = vec![device.allocate(400).unwrap(), device.allocate(399).unwrap()];
     assert!(device.prepare(&operation, &Options::default(), &small).is_err());
     assert!(device.prepare(&operation, &Options::default(), &small[..1]).is_err());
@@ -367,7 +411,10 @@ fn memory_that_is_not_there_is_told_from_memory_that_is_refused() {
     assert!(beyond.contains("a benchmark may take") && beyond.contains(" on cpu:0"), "{beyond}");
     device.info.usable_memory_bytes = u64::MAX;
     let refused = device.allocate(1 << 60).unwrap_err().to_string();
-    assert!(refused.contains("1152921504.6 GB of memory") && refused.contains("refused"), "{refused}");
+    assert!(
+        refused.contains("1152921504.6 GB of memory") && refused.contains("refused"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -383,7 +430,8 @@ fn time_goes_on_and_caches_can_be_flushed() {
     assert!(stream.elapsed_ns(to, from).is_err());
 }
 
-/// The device's own choice, then every provider that may be here, except those that take other types alone.
+/// The device's own choice, then every provider that may be here, except those that take other
+/// types alone.
 const PROVIDERS: [Option<&str>; 9] = [
     None,
     Some("gemm"),

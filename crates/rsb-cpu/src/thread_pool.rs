@@ -1,4 +1,5 @@
-//! Threads that work together: as many as a case asks for, each pinned to a CPU of its own, with static shares.
+//! Threads that work together: as many as a case asks for, each pinned to a CPU of its own, with
+//! static shares.
 
 use std::ops::Range;
 
@@ -6,7 +7,8 @@ use rsb_model::Reason;
 
 use rsb_device::device::DeviceError;
 
-/// One thread is the caller itself; more are a pool of their own, so that nothing else runs on them.
+/// One thread is the caller itself; more are a pool of their own, so that nothing else runs on
+/// them.
 pub(super) struct ThreadPool {
     pool: Option<rayon::ThreadPool>,
     threads: usize,
@@ -54,8 +56,9 @@ impl ThreadPool {
         }
     }
 
-    /// The share of thread `index` in `total` items: contiguous, the same in every launch so that each thread finds
-    /// its data in its own caches, and cut at multiples of `grain` (a cache line, a row).
+    /// The share of thread `index` in `total` items: contiguous, the same in every launch so that
+    /// each thread finds its data in its own caches, and cut at multiples of `grain` (a cache line,
+    /// a row).
     pub(super) fn share(&self, index: usize, total: usize, grain: usize) -> Range<usize> {
         let grains = total.div_ceil(grain);
         let at = |index: usize| (grains * index / self.threads * grain).min(total);
@@ -63,13 +66,15 @@ impl ThreadPool {
     }
 }
 
-/// Ties thread `index` to the CPU at that position among those that the process may use. A refusal is no error:
-/// the thread then runs where the system puts it.
+/// Ties thread `index` to the CPU at that position among those that the process may use. A refusal
+/// is no error: the thread then runs where the system puts it.
 #[cfg(target_os = "linux")]
 fn pin(index: usize) {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     let Ok(allowed) = sched_getaffinity(None) else { return };
-    let Some(cpu) = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).nth(index) else { return };
+    let Some(cpu) = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).nth(index) else {
+        return;
+    };
     let mut only = CpuSet::new();
     only.set(cpu);
     let _ = sched_setaffinity(None, &only);

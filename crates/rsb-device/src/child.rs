@@ -1,8 +1,9 @@
-//! Questions asked in a child process with a time limit: loading and initializing a vendor's library may crash or hang,
-//! and so may its compiler; who asks must survive it.
+//! Questions asked in a child process with a time limit: loading and initializing a vendor's
+//! library may crash or hang, and so may its compiler; who asks must survive it.
 //!
-//! The program starts itself with [`ARGUMENT`] and the backend's name; there it calls [`answer`], which prints one line.
-//! With an architecture behind them the question is whether the backend's compiler knows it: [`answer_compiles`].
+//! The program starts itself with [`ARGUMENT`] and the backend's name; there it calls [`answer`],
+//! which prints one line. With an architecture behind them the question is whether the backend's
+//! compiler knows it: [`answer_compiles`].
 
 use std::io::Write as _;
 use std::path::Path;
@@ -20,11 +21,12 @@ use crate::registry::Registry;
 /// The first argument that makes a program tell devices; the second is the backend's name.
 pub const ARGUMENT: &str = "__devices";
 
-/// The first argument that makes a program tell what a compiler knows; the second is the backend's name, the third an
-/// architecture. Without one the question is whether there is a compiler.
+/// The first argument that makes a program tell what a compiler knows; the second is the backend's
+/// name, the third an architecture. Without one the question is whether there is a compiler.
 pub const COMPILES_ARGUMENT: &str = "__compiles";
 
-/// How long a runtime may take to start. The first start after a boot loads some hundred megabytes from disk.
+/// How long a runtime may take to start. The first start after a boot loads some hundred megabytes
+/// from disk.
 pub const LIMIT: Duration = Duration::from_secs(20);
 
 /// Libraries may print to standard output too; the answer is the line that starts so.
@@ -38,23 +40,39 @@ pub fn answer(backends: &Registry, backend: &str) -> std::io::Result<()> {
     let known = backends.iter().find(|known| known.id().as_str() == backend);
     let devices = match known {
         Some(known) => devices_here(known),
-        None => Err(Reason::new(format!("backend {backend}"), "this build lacks it", "choose another backend").into()),
+        None => Err(Reason::new(
+            format!("backend {backend}"),
+            "this build lacks it",
+            "choose another backend",
+        )
+        .into()),
     };
     say(&devices)
 }
 
 fn devices_here(backend: &dyn Backend) -> Result<Vec<DeviceInfo>, Absence> {
-    backend.devices().map_err(|reason| backend.defect().map_or(Absence::Missing(reason), Absence::Broken))
+    backend
+        .devices()
+        .map_err(|reason| backend.defect().map_or(Absence::Missing(reason), Absence::Broken))
 }
 
-/// Whether there is a compiler of `backend`, and it knows `arch`, found out in this process; for the child alone.
+/// Whether there is a compiler of `backend`, and it knows `arch`, found out in this process; for
+/// the child alone.
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn answer_compiles(backends: &Registry, backend: &str, arch: Option<&str>) -> std::io::Result<()> {
+pub fn answer_compiles(
+    backends: &Registry,
+    backend: &str,
+    arch: Option<&str>,
+) -> std::io::Result<()> {
     let opened = match backend.parse() {
         Ok(backend) => backends.compiler(backend),
-        Err(_) => Err(Reason::new(format!("backend {backend}"), "there is none of this name", "choose another")),
+        Err(_) => Err(Reason::new(
+            format!("backend {backend}"),
+            "there is none of this name",
+            "choose another",
+        )),
     };
     let known = opened.and_then(|compiler| {
         let Some(arch) = arch else { return Ok(()) };
@@ -73,16 +91,23 @@ fn say(answer: &impl serde::Serialize) -> std::io::Result<()> {
     out.flush()
 }
 
-/// The devices of `backend` here, asked in a child: `program` with [`ARGUMENT`] and the backend's name.
+/// The devices of `backend` here, asked in a child: `program` with [`ARGUMENT`] and the backend's
+/// name.
 ///
 /// # Errors
-/// What the backend says; or how the child ended, when it crashed or took longer than `limit`: it is broken then.
-pub fn devices(program: &Path, backend: BackendId, limit: Duration) -> Result<Vec<DeviceInfo>, Absence> {
+/// What the backend says; or how the child ended, when it crashed or took longer than `limit`: it
+/// is broken then.
+pub fn devices(
+    program: &Path,
+    backend: BackendId,
+    limit: Duration,
+) -> Result<Vec<DeviceInfo>, Absence> {
     let broken = |why: String| {
         Absence::Broken(Reason::new(
             format!("devices of {backend}"),
             why,
-            "look whether the vendor's own tool (rocminfo, nvidia-smi, vulkaninfo, clinfo) works; reinstall the driver \
+            "look whether the vendor's own tool (rocminfo, nvidia-smi, vulkaninfo, clinfo) works; \
+             reinstall the driver \
              or its runtime if not",
         ))
     };
@@ -95,13 +120,19 @@ pub fn devices(program: &Path, backend: BackendId, limit: Duration) -> Result<Ve
     }
 }
 
-/// Whether there is a compiler of `backend`, asked in a child: `program` with [`COMPILES`] and the backend's name.
+/// Whether there is a compiler of `backend`, asked in a child: `program` with [`COMPILES`] and the
+/// backend's name.
 ///
 /// # Errors
 /// When there is none, or it does not load.
 pub fn compiler(program: &Path, backend: BackendId, limit: Duration) -> Result<(), Reason> {
-    let failed =
-        |why: String| Reason::new(format!("compiler of {backend}"), why, "reinstall the package that it came with");
+    let failed = |why: String| {
+        Reason::new(
+            format!("compiler of {backend}"),
+            why,
+            "reinstall the package that it came with",
+        )
+    };
     parse_answer(
         run(program, &[COMPILES_ARGUMENT, backend.as_str()], limit),
         failed,
@@ -124,20 +155,30 @@ impl CompilerQuery {
     }
 }
 
-/// Whether the compiler of a backend knows `arch`, asked in a child: `program` with [`COMPILES`], the backend's name and
-/// the architecture.
+/// Whether the compiler of a backend knows `arch`, asked in a child: `program` with [`COMPILES`],
+/// the backend's name and the architecture.
 ///
 /// # Errors
-/// When there is no compiler, or it does not know the architecture, be it that it ends the process over it: which release
-/// does, where that is known.
-pub fn compiles(program: &Path, asked: CompilerQuery, arch: &str, limit: Duration) -> Result<(), Reason> {
+/// When there is no compiler, or it does not know the architecture, be it that it ends the process
+/// over it: which release does, where that is known.
+pub fn compiles(
+    program: &Path,
+    asked: CompilerQuery,
+    arch: &str,
+    limit: Duration,
+) -> Result<(), Reason> {
     let CompilerQuery { backend, name, release } = asked;
     let unknown = |why: String| {
-        let cure = "install a newer version of the compiler, or choose an architecture that it knows";
+        let cure =
+            "install a newer version of the compiler, or choose an architecture that it knows";
         Reason::new(format!("compilation for {arch}"), why, cure)
     };
     let ended = format!("the compiler of {backend} does not know {arch}: it ended its process");
-    let answered = parse_answer(run(program, &[COMPILES_ARGUMENT, backend.as_str(), arch], limit), unknown, &ended);
+    let answered = parse_answer(
+        run(program, &[COMPILES_ARGUMENT, backend.as_str(), arch], limit),
+        unknown,
+        &ended,
+    );
     // Asked all the same: a vendor may know a GPU before it says so.
     let named = || release.and_then(|release| architecture::unknown(name, release, arch));
     answered.map_err(|reason| named().unwrap_or(reason))
@@ -159,7 +200,11 @@ fn parse_answer(
 }
 
 /// What the child wrote and how it ended.
-fn run(program: &Path, arguments: &[&str], limit: Duration) -> Result<(String, ExitStatus), String> {
+fn run(
+    program: &Path,
+    arguments: &[&str],
+    limit: Duration,
+) -> Result<(String, ExitStatus), String> {
     let answer = timed_child::run(Command::new(program).args(arguments), Stderr::Discard, limit)
         .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
     match answer.status {
@@ -189,7 +234,8 @@ mod tests {
     }
 
     fn asked_to_compile(script: &str) -> Result<(), Reason> {
-        let asked = CompilerQuery { backend: BackendId::Rocm, name: "hiprtc", release: Some((5, 2)) };
+        let asked =
+            CompilerQuery { backend: BackendId::Rocm, name: "hiprtc", release: Some((5, 2)) };
         with_program(script, |program| compiles(program, asked, "gfx9000", LONG))
     }
 
@@ -203,25 +249,35 @@ mod tests {
             ("Missing", Absence::Missing(Reason::new("a", "b", "c"))),
             ("Broken", Absence::Broken(Reason::new("a", "b", "c"))),
         ] {
-            let line = format!(r#"echo 'rsb-answer:{{"Err":{{"{said}":{{"what":"a","why":"b","cure":"c"}}}}}}'"#);
+            let line = format!(
+                r#"echo 'rsb-answer:{{"Err":{{"{said}":{{"what":"a","why":"b","cure":"c"}}}}}}'"#
+            );
             assert_eq!(query_devices(&line, LONG), Err(meant));
         }
     }
 
     #[test]
     fn an_answer_stands_though_the_child_then_hangs() {
-        let answer = query_devices(r#"echo 'rsb-answer:{"Ok":[]}'; exec sleep 600"#, Duration::from_secs(1));
+        let answer =
+            query_devices(r#"echo 'rsb-answer:{"Ok":[]}'; exec sleep 600"#, Duration::from_secs(1));
         assert_eq!(answer, Ok(Vec::new()));
     }
 
     #[test]
     fn a_compiler_that_ends_its_process_does_not_know_the_architecture() {
-        for (script, word) in [("kill -ABRT $$", "does not know gfx9000"), ("echo no", "does not know gfx9000")] {
+        for (script, word) in
+            [("kill -ABRT $$", "does not know gfx9000"), ("echo no", "does not know gfx9000")]
+        {
             let reason = asked_to_compile(script).unwrap_err();
-            assert!(reason.what.contains("gfx9000") && reason.why.contains(word), "{script}: {reason}");
+            assert!(
+                reason.what.contains("gfx9000") && reason.why.contains(word),
+                "{script}: {reason}"
+            );
         }
         assert_eq!(
-            asked_to_compile(r#"echo "$@" | grep -q '__compiles rocm gfx9000' && echo 'rsb-answer:{"Ok":null}'"#),
+            asked_to_compile(
+                r#"echo "$@" | grep -q '__compiles rocm gfx9000' && echo 'rsb-answer:{"Ok":null}'"#
+            ),
             Ok(())
         );
     }
@@ -234,12 +290,19 @@ mod tests {
             (None, "the compiler of rocm does not know gfx950: it ended its process"),
         ] {
             let asked = CompilerQuery { backend: BackendId::Rocm, name: "hiprtc", release };
-            let reason = with_program("kill -ABRT $$", |program| compiles(program, asked, "gfx950", LONG)).unwrap_err();
+            let reason =
+                with_program("kill -ABRT $$", |program| compiles(program, asked, "gfx950", LONG))
+                    .unwrap_err();
             assert!(reason.why.starts_with(said), "{reason}");
         }
-        let early = CompilerQuery { backend: BackendId::Rocm, name: "hiprtc", release: Some((6, 4)) };
+        let early =
+            CompilerQuery { backend: BackendId::Rocm, name: "hiprtc", release: Some((6, 4)) };
         let ok = |program: &Path| compiles(program, early, "gfx950", LONG);
-        assert_eq!(with_program(r#"echo 'rsb-answer:{"Ok":null}'"#, ok), Ok(()), "it knows it early");
+        assert_eq!(
+            with_program(r#"echo 'rsb-answer:{"Ok":null}'"#, ok),
+            Ok(()),
+            "it knows it early"
+        );
     }
 
     #[test]
@@ -253,7 +316,10 @@ mod tests {
         ] {
             match query_devices(script, limit).unwrap_err() {
                 Absence::Broken(reason) => {
-                    assert!(reason.why.contains(word) && reason.what.contains("rocm"), "{script}: {reason}");
+                    assert!(
+                        reason.why.contains(word) && reason.what.contains("rocm"),
+                        "{script}: {reason}"
+                    );
                 }
                 missing @ Absence::Missing(_) => panic!("{script}: {missing}"),
             }

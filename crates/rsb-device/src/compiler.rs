@@ -1,7 +1,7 @@
 //! Runtime compilers: kernels made into code for GPUs that need not be here.
 //!
-//! A compiler may end the process over an architecture that it does not know. Who compiles does so in a worker, and
-//! asks [`crate::child::compiles`] before.
+//! A compiler may end the process over an architecture that it does not know. Who compiles does so
+//! in a worker, and asks [`crate::child::compiles`] before.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use rsb_model::{BackendId, DeviceType, Reason};
 use crate::device::{DeviceError, Options};
 use crate::operation::{Operation, named};
 
-/// The smallest source, which no operation needs: it shows what a compiler takes before it has anything to do.
+/// The smallest source, which no operation needs: it shows what a compiler takes before it has
+/// anything to do.
 pub const VECTOR_ADD: &str = "vector_add";
 
 /// The sources of this program's kernels that every compiler here takes.
@@ -47,10 +48,11 @@ const COMPILING: ([BackendId; BackendId::ALL.len()], usize) = {
     (backends, count)
 };
 
-/// The backend whose compiler makes code for `arch`: `sm_90` is NVIDIA's, `gfx90a` AMD's. AMD's is asked about what no
-/// backend claims, and says that it does not know it.
+/// The backend whose compiler makes code for `arch`: `sm_90` is NVIDIA's, `gfx90a` AMD's. AMD's is
+/// asked about what no backend claims, and says that it does not know it.
 pub fn backend_of(arch: &str) -> BackendId {
-    let claims = |backend: &BackendId| backend.compiles().is_some_and(|prefix| arch.starts_with(prefix));
+    let claims =
+        |backend: &BackendId| backend.compiles().is_some_and(|prefix| arch.starts_with(prefix));
     BackendId::ALL.into_iter().find(claims).unwrap_or(BackendId::Rocm)
 }
 
@@ -156,7 +158,12 @@ pub trait KernelCompiler {
     ///
     /// # Errors
     /// When there is none, or not with these options.
-    fn choose(&self, operation: &Operation, options: &Options, arch: &str) -> Result<KernelChoice, DeviceError>;
+    fn choose(
+        &self,
+        operation: &Operation,
+        options: &Options,
+        arch: &str,
+    ) -> Result<KernelChoice, DeviceError>;
 
     /// What the kernels in `code` need; nothing where the compiler noted nothing.
     fn needs(&self, code: &CodeObject) -> Vec<KernelNeeds>;
@@ -168,8 +175,13 @@ mod tests {
 
     #[test]
     fn those_that_compile_are_listed() {
-        let compiling: Vec<_> = BackendId::ALL.into_iter().filter(|backend| backend.compiles().is_some()).collect();
-        assert!(compiling == BACKENDS && compiling.contains(&BackendId::Rocm) && !compiling.contains(&BackendId::Cpu));
+        let compiling: Vec<_> =
+            BackendId::ALL.into_iter().filter(|backend| backend.compiles().is_some()).collect();
+        assert!(
+            compiling == BACKENDS
+                && compiling.contains(&BackendId::Rocm)
+                && !compiling.contains(&BackendId::Cpu)
+        );
     }
 
     #[test]

@@ -36,7 +36,8 @@ pub const fn smallest_normal(dtype: Dtype) -> f64 {
     }
 }
 
-/// Whether [`encode`] and [`decode`] know the type; the others live in registers alone. In memory tf32 is f32: the units that multiply it round it.
+/// Whether [`encode`] and [`decode`] know the type; the others live in registers alone. In memory
+/// tf32 is f32: the units that multiply it round it.
 pub const fn is_known(dtype: Dtype) -> bool {
     !matches!(dtype, Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4)
 }
@@ -50,7 +51,8 @@ const fn sixteen(dtype: Dtype) -> Option<HalfFormat> {
     }
 }
 
-/// `value` as a buffer of `dtype` keeps it. To 16 bits it goes through f32, which inputs are made in.
+/// `value` as a buffer of `dtype` keeps it. To 16 bits it goes through f32, which inputs are made
+/// in.
 pub fn round(dtype: Dtype, value: f64) -> f64 {
     match dtype {
         Dtype::F32 | Dtype::Tf32 => f64::from(value as f32),
@@ -64,8 +66,8 @@ pub fn round(dtype: Dtype, value: f64) -> f64 {
     }
 }
 
-/// An input between -1 and 1 as a buffer of `dtype` keeps it: whole numbers are spread over the range of `i8`,
-/// those of 4 bits over their own.
+/// An input between -1 and 1 as a buffer of `dtype` keeps it: whole numbers are spread over the
+/// range of `i8`, those of 4 bits over their own.
 pub fn input(dtype: Dtype, value: f64) -> f64 {
     match dtype {
         Dtype::I8 | Dtype::I32 => (value * 127.0).round(),
@@ -74,7 +76,8 @@ pub fn input(dtype: Dtype, value: f64) -> f64 {
     }
 }
 
-/// Bytes of `values` in `dtype`, of 4 bits two in a byte, the first in its lower half; nothing for a type that is not known.
+/// Bytes of `values` in `dtype`, of 4 bits two in a byte, the first in its lower half; nothing for
+/// a type that is not known.
 pub fn encode(dtype: Dtype, values: &[f64]) -> Vec<u8> {
     let mut out = Vec::new();
     match dtype {
@@ -86,7 +89,9 @@ pub fn encode(dtype: Dtype, values: &[f64]) -> Vec<u8> {
         Dtype::I32 => put(values, |value| (round(dtype, value) as i32).to_le_bytes(), &mut out),
         Dtype::Fp8 => put(values, |value| [to_e4m3(value as f32)], &mut out),
         Dtype::I4 => out.extend(values.chunks(2).map(|pair| {
-            let half = |at| pair.get(at).map_or(0, |&value| round(dtype, value) as i8 & 15).cast_unsigned();
+            let half = |at| {
+                pair.get(at).map_or(0, |&value| round(dtype, value) as i8 & 15).cast_unsigned()
+            };
             half(0) | half(1) << 4
         })),
         Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 => {}
@@ -94,7 +99,8 @@ pub fn encode(dtype: Dtype, values: &[f64]) -> Vec<u8> {
     out
 }
 
-/// The bytes of all `values` in place of what `out` held: whole words at a time, ten times as fast as byte by byte.
+/// The bytes of all `values` in place of what `out` held: whole words at a time, ten times as fast
+/// as byte by byte.
 fn put<T: Copy, const N: usize>(values: &[T], bytes: impl Fn(T) -> [u8; N], out: &mut Vec<u8>) {
     out.resize(values.len() * N, 0);
     for (to, &value) in out.as_chunks_mut::<N>().0.iter_mut().zip(values) {
@@ -102,12 +108,15 @@ fn put<T: Copy, const N: usize>(values: &[T], bytes: impl Fn(T) -> [u8; N], out:
     }
 }
 
-/// The numbers in `bytes` of `dtype`, put into `out` in place of what it held. Of 4 bits they are an even count.
+/// The numbers in `bytes` of `dtype`, put into `out` in place of what it held. Of 4 bits they are
+/// an even count.
 pub fn decode_into(dtype: Dtype, bytes: &[u8], out: &mut Vec<f64>) {
     out.clear();
     match dtype {
         Dtype::F64 => out.extend(words(bytes).map(f64::from_le_bytes)),
-        Dtype::F32 | Dtype::Tf32 => out.extend(words(bytes).map(|word| f64::from(f32::from_le_bytes(word)))),
+        Dtype::F32 | Dtype::Tf32 => {
+            out.extend(words(bytes).map(|word| f64::from(f32::from_le_bytes(word))));
+        }
         Dtype::F16 | Dtype::Bf16 => {
             let bits: Vec<u16> = words(bytes).map(u16::from_le_bytes).collect();
             let mut wide = vec![0.0; bits.len()];
@@ -119,8 +128,12 @@ pub fn decode_into(dtype: Dtype, bytes: &[u8], out: &mut Vec<f64>) {
         Dtype::I8 => out.extend(bytes.iter().map(|&byte| f64::from(byte.cast_signed()))),
         Dtype::I32 => out.extend(words(bytes).map(|word| f64::from(i32::from_le_bytes(word)))),
         Dtype::Fp8 => out.extend(bytes.iter().map(|&byte| from_e4m3(byte))),
-        Dtype::I4 => out
-            .extend(bytes.iter().flat_map(|&byte| [byte << 4, byte]).map(|above| f64::from(above.cast_signed() >> 4))),
+        Dtype::I4 => out.extend(
+            bytes
+                .iter()
+                .flat_map(|&byte| [byte << 4, byte])
+                .map(|above| f64::from(above.cast_signed() >> 4)),
+        ),
         Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 => {}
     }
 }
@@ -154,7 +167,8 @@ pub fn encode_values(dtype: Dtype, values: &Values, start: u64, count: usize, ou
         }
         None if dtype == Dtype::F32 => put(&narrow, f32::to_le_bytes, out),
         None => {
-            let whole: Vec<f64> = narrow.iter().map(|&value| input(dtype, f64::from(value))).collect();
+            let whole: Vec<f64> =
+                narrow.iter().map(|&value| input(dtype, f64::from(value))).collect();
             *out = encode(dtype, &whole);
         }
     }
@@ -180,7 +194,10 @@ pub fn rounded_values(dtype: Dtype, values: &Values, start: u64, out: &mut [f64]
             }
             // Made in it, they are what they are.
             (None, Dtype::F32 | Dtype::Tf32) => to_wide(narrow, wide),
-            _ => wide.iter_mut().zip(narrow).for_each(|(to, value)| *to = input(dtype, f64::from(*value))),
+            _ => wide
+                .iter_mut()
+                .zip(narrow)
+                .for_each(|(to, value)| *to = input(dtype, f64::from(*value))),
         }
     }
 }
@@ -188,7 +205,10 @@ pub fn rounded_values(dtype: Dtype, values: &Values, start: u64, out: &mut [f64]
 /// Numbers that are made at once, in the first cache.
 const BLOCK: usize = 1 << 10;
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn to_wide(narrow: &[f32], wide: &mut [f64]) {
     wide.iter_mut().zip(narrow).for_each(|(to, &value)| *to = f64::from(value));
 }
@@ -215,8 +235,18 @@ mod tests {
 
     #[test]
     fn numbers_survive_their_own_rounding() {
-        for dtype in [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8, Dtype::I32] {
-            let rounded: Vec<f64> = [0.1, -0.7, 3.0, 100.25].iter().map(|&value| round(dtype, value)).collect();
+        for dtype in [
+            Dtype::F64,
+            Dtype::F32,
+            Dtype::Tf32,
+            Dtype::F16,
+            Dtype::Bf16,
+            Dtype::Fp8,
+            Dtype::I8,
+            Dtype::I32,
+        ] {
+            let rounded: Vec<f64> =
+                [0.1, -0.7, 3.0, 100.25].iter().map(|&value| round(dtype, value)).collect();
             assert_eq!(decode(dtype, &encode(dtype, &rounded)), rounded, "{dtype}");
             assert!(is_known(dtype));
         }
@@ -225,19 +255,29 @@ mod tests {
     #[test]
     fn what_is_written_is_what_the_reference_expects() {
         let values = Values::new(5, 2, Distribution::Signed);
-        for dtype in [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8, Dtype::I32] {
+        for dtype in [
+            Dtype::F64,
+            Dtype::F32,
+            Dtype::Tf32,
+            Dtype::F16,
+            Dtype::Bf16,
+            Dtype::Fp8,
+            Dtype::I8,
+            Dtype::I32,
+        ] {
             let mut bytes = Vec::new();
             encode_values(dtype, &values, 77, 50, &mut bytes);
             let mut expected = vec![0.0; 50];
             rounded_values(dtype, &values, 77, &mut expected);
             assert_eq!(decode(dtype, &bytes), expected, "{dtype}");
-            let one_by_one: Vec<f64> = (77..127).map(|position| value(dtype, &values, position)).collect();
+            let one_by_one: Vec<f64> =
+                (77..127).map(|position| value(dtype, &values, position)).collect();
             assert_eq!(expected, one_by_one, "{dtype}");
         }
     }
 
-    /// A little above the middle between two neighbors goes up. (`bf16::from_f64` of the crate `half` 2.7 looks at the
-    /// upper bits alone and takes it for the middle.)
+    /// A little above the middle between two neighbors goes up. (`bf16::from_f64` of the crate
+    /// `half` 2.7 looks at the upper bits alone and takes it for the middle.)
     #[test]
     fn just_above_the_middle_goes_up() {
         let above = 1.0 + 2.0_f64.powi(-8) + 2.0_f64.powi(-23);
@@ -255,7 +295,11 @@ mod tests {
             let mut expected = vec![0.0; 200_000];
             rounded_values(dtype, &values, 0, &mut expected);
             assert_eq!(decode(dtype, &bytes), expected);
-            assert!((0..200_000).all(|at| value(dtype, &values, at).to_bits() == expected[at as usize].to_bits()));
+            assert!(
+                (0..200_000).all(
+                    |at| value(dtype, &values, at).to_bits() == expected[at as usize].to_bits()
+                )
+            );
         }
     }
 }

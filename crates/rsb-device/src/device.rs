@@ -1,4 +1,5 @@
-//! The traits that every backend implements: a device allocates, moves and prepares; a stream launches; an event marks a time.
+//! The traits that every backend implements: a device allocates, moves and prepares; a stream
+//! launches; an event marks a time.
 
 use std::any::Any;
 use std::rc::Rc;
@@ -23,8 +24,8 @@ pub trait Backend {
     /// When a library, driver, permission or device is missing: what, why, cure.
     fn devices(&self) -> Result<Vec<DeviceInfo>, Reason>;
 
-    /// What is wrong with its own library, where that is here and broken: no device can be had through it then, and
-    /// that is a failure. Asked in a child, like [`Backend::devices`].
+    /// What is wrong with its own library, where that is here and broken: no device can be had
+    /// through it then, and that is a failure. Asked in a child, like [`Backend::devices`].
     fn defect(&self) -> Option<Reason> {
         None
     }
@@ -53,8 +54,8 @@ pub struct DeviceInfo {
     pub name: String,
     /// What kind of hardware it is.
     pub device_type: DeviceType,
-    /// Its address on the bus as sysfs writes it, such as `0000:03:00.0`: what tells two GPUs of one vendor apart, and
-    /// one GPU seen through two runtimes from two.
+    /// Its address on the bus as sysfs writes it, such as `0000:03:00.0`: what tells two GPUs of
+    /// one vendor apart, and one GPU seen through two runtimes from two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pci_address: Option<String>,
     /// The driver that shows it, where a backend may have several for one GPU: `radv`, `rusticl`.
@@ -65,10 +66,12 @@ pub struct DeviceInfo {
     pub arch: Option<String>,
     /// Compute units, multiprocessors, or usable threads of a CPU.
     pub units: u32,
-    /// Highest clock of the compute units in MHz, as the driver lists it. Of a CPU it says nothing about peaks.
+    /// Highest clock of the compute units in MHz, as the driver lists it. Of a CPU it says nothing
+    /// about peaks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_clock_mhz: Option<f64>,
-    /// Highest level of `pp_dpm_sclk` in MHz, of AMD's GPUs. RDNA boards list less than this as their highest clock.
+    /// Highest level of `pp_dpm_sclk` in MHz, of AMD's GPUs. RDNA boards list less than this as
+    /// their highest clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power_level_mhz: Option<f64>,
     /// Memory that a benchmark may take at most, in bytes.
@@ -103,8 +106,8 @@ pub enum Absence {
     /// Its library, driver or GPU is not here: what would run on it is skipped.
     #[error("{0}")]
     Missing(Reason),
-    /// Its library is here and broken: it lacks a function, ends the process that asks, or never answers. What would
-    /// run on it fails.
+    /// Its library is here and broken: it lacks a function, ends the process that asks, or never
+    /// answers. What would run on it fails.
     #[error("{0}")]
     Broken(Reason),
 }
@@ -115,8 +118,9 @@ impl From<Reason> for Absence {
     }
 }
 
-/// Memory of a device. Only the backend that made it can look inside. Clones share it, and it is freed with the last
-/// one, so that a kernel can keep what it works on. It stays on its thread: nothing else orders reads and writes.
+/// Memory of a device. Only the backend that made it can look inside. Clones share it, and it is
+/// freed with the last one, so that a kernel can keep what it works on. It stays on its thread:
+/// nothing else orders reads and writes.
 #[derive(Clone)]
 pub struct Buffer {
     bytes: u64,
@@ -161,12 +165,17 @@ pub enum DeviceError {
 pub fn too_much_memory(bytes: u64, info: &DeviceInfo) -> DeviceError {
     DeviceError::Failed(Reason::new(
         format!("{} of memory", rounded_bytes(bytes)),
-        format!("a benchmark may take {} on {}", rounded_bytes(info.usable_memory_bytes), info.device),
+        format!(
+            "a benchmark may take {} on {}",
+            rounded_bytes(info.usable_memory_bytes),
+            info.device
+        ),
         "choose a smaller size, or end what else uses the memory",
     ))
 }
 
-/// Which memory a case works in, on a host whose memory is nearer to some CPUs than to others (NUMA).
+/// Which memory a case works in, on a host whose memory is nearer to some CPUs than to others
+/// (NUMA).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NumaMemory {
     /// Of the node that its threads run on.
@@ -189,9 +198,11 @@ impl std::fmt::Display for NumaMemory {
 pub struct Options {
     /// CPU threads; `None` for one. Ignored by GPUs.
     pub threads: Option<u32>,
-    /// The library that shall do it (`gemm`, `openblas`, `mkl`, `onednn`, `rocblas`); `None` for the device's own choice.
+    /// The library that shall do it (`gemm`, `openblas`, `mkl`, `onednn`, `rocblas`); `None` for
+    /// the device's own choice.
     pub provider: Option<String>,
-    /// How many algorithms of the library are tried, for the fastest to be taken; `None` for the library's first choice.
+    /// How many algorithms of the library are tried, for the fastest to be taken; `None` for the
+    /// library's first choice.
     pub algorithms: Option<u32>,
     /// Threads in a block of a GPU's kernel; `None` for the kernel's own choice.
     pub block_size: Option<u32>,
@@ -208,8 +219,9 @@ pub trait Device {
     /// When there is not that much.
     fn allocate(&self, bytes: u64) -> Result<Buffer, DeviceError>;
 
-    /// Ties the threads that work from here on to the CPUs of one NUMA node, and what is allocated from here on to `memory`.
-    /// Gives the distance between the two as the firmware tells it: 10 is the node itself.
+    /// Ties the threads that work from here on to the CPUs of one NUMA node, and what is allocated
+    /// from here on to `memory`. Gives the distance between the two as the firmware tells it: 10 is
+    /// the node itself.
     ///
     /// # Errors
     /// When there is no such node, or the system refuses.
@@ -233,8 +245,8 @@ pub trait Device {
     /// When there are not that many or the copy fails.
     fn read(&self, buffer: &Buffer, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
 
-    /// Compiles or chooses the kernel for `operation`, bound to `buffers`, which are in the order and of the sizes
-    /// that [`Operation::buffers`] says. The kernel keeps clones of them.
+    /// Compiles or chooses the kernel for `operation`, bound to `buffers`, which are in the order
+    /// and of the sizes that [`Operation::buffers`] says. The kernel keeps clones of them.
     ///
     /// # Errors
     /// When this device cannot do it.
@@ -245,12 +257,16 @@ pub trait Device {
         buffers: &[Buffer],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError>;
 
-    /// Records one launch of each of `kernels` in their order, as a graph that starts them all by one call and keeps them.
-    /// What a library makes at its first call cannot be recorded: each must have been launched before.
+    /// Records one launch of each of `kernels` in their order, as a graph that starts them all by
+    /// one call and keeps them. What a library makes at its first call cannot be recorded: each
+    /// must have been launched before.
     ///
     /// # Errors
     /// When the device has no graphs, or something was launched that cannot be recorded.
-    fn record<'d>(&'d self, kernels: Vec<Box<dyn Kernel + 'd>>) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+    fn record<'d>(
+        &'d self,
+        kernels: Vec<Box<dyn Kernel + 'd>>,
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         Err(DeviceError::Unsupported(Reason::new(
             format!("a graph of {} kernels", kernels.len()),
             format!("{} is handed its work call by call", self.info().device),
@@ -264,20 +280,25 @@ pub trait Device {
     /// When the device is gone.
     fn stream(&self) -> Result<Box<dyn Stream + '_>, DeviceError>;
 
-    /// Evicts what was touched before from every cache, and leaves no line there that must be written back. A device
-    /// that runs on its own queues this before what is launched next and does not wait: while it works, the host hands
-    /// over the marks and the kernel behind it, whose time then holds no launch.
+    /// Evicts what was touched before from every cache, and leaves no line there that must be
+    /// written back. A device that runs on its own queues this before what is launched next and
+    /// does not wait: while it works, the host hands over the marks and the kernel behind it, whose
+    /// time then holds no launch.
     ///
     /// # Errors
     /// When there is no memory for it.
     fn flush_caches(&self) -> Result<(), DeviceError>;
 
-    /// Compiles or chooses what copies all of `from` to the start of `to`, either of which may belong to another device
-    /// of the same backend. It runs in the stream of this device.
+    /// Compiles or chooses what copies all of `from` to the start of `to`, either of which may
+    /// belong to another device of the same backend. It runs in the stream of this device.
     ///
     /// # Errors
     /// When this backend cannot copy between devices, or a buffer is not of this backend.
-    fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+    fn prepare_copy<'d>(
+        &'d self,
+        from: &Buffer,
+        to: &Buffer,
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         let _ = (from, to);
         Err(DeviceError::Unsupported(Reason::new(
             "copies between devices",
@@ -286,9 +307,9 @@ pub trait Device {
         )))
     }
 
-    /// Binds a library's collective over several devices of this backend: of the first buffer of each pair, which both lie
-    /// on one device, into the second of each; in place both are one and the same. One launch runs in the streams of all
-    /// of them.
+    /// Binds a library's collective over several devices of this backend: of the first buffer of
+    /// each pair, which both lie on one device, into the second of each; in place both are one and
+    /// the same. One launch runs in the streams of all of them.
     ///
     /// # Errors
     /// When there is no such library for this backend, or it cannot do it.
@@ -301,16 +322,19 @@ pub trait Device {
         Err(DeviceError::Unsupported(Reason::new(
             format!("{} by a library", call.kind),
             format!("no library for {} is called here", self.info().device),
-            "measure on ROCm or CUDA; our own all-reduce needs no library (communication_backend=ring)",
+            "measure on ROCm or CUDA; our own all-reduce needs no library \
+             (communication_backend=ring)",
         )))
     }
 
-    /// Bytes of its memory that nobody holds, by its driver, where that tells. Other processes count, too.
+    /// Bytes of its memory that nobody holds, by its driver, where that tells. Other processes
+    /// count, too.
     fn free_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// What the link between the host and the device can carry one way, in GB/s, where the system tells.
+    /// What the link between the host and the device can carry one way, in GB/s, where the system
+    /// tells.
     fn link_gb_s(&self) -> Option<f64> {
         None
     }
@@ -320,8 +344,8 @@ pub trait Device {
         Vec::new()
     }
 
-    /// The device at `index` of the same backend, opened at the first call and kept, so that one process can have several
-    /// work together.
+    /// The device at `index` of the same backend, opened at the first call and kept, so that one
+    /// process can have several work together.
     ///
     /// # Errors
     /// When there is none, or it cannot be opened.
@@ -338,7 +362,11 @@ pub trait Device {
     ///
     /// # Errors
     /// When the device cannot tell.
-    fn occupancy(&self, operation: &Operation, options: &Options) -> Result<Occupancy, DeviceError> {
+    fn occupancy(
+        &self,
+        operation: &Operation,
+        options: &Options,
+    ) -> Result<Occupancy, DeviceError> {
         let _ = options;
         Err(DeviceError::Unsupported(Reason::new(
             format!("occupancy of {}", operation.name()),
@@ -377,7 +405,8 @@ pub fn no_peer(device: &DeviceInfo, index: u32, there_are: &[u32]) -> DeviceErro
     DeviceError::Unsupported(Reason::new(
         format!("device {index} beside {}", device.device),
         why,
-        "measure on a machine with several GPUs, and check that none is hidden (HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES)",
+        "measure on a machine with several GPUs, and check that none is hidden \
+         (HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES)",
     ))
 }
 
@@ -435,7 +464,8 @@ pub type Launcher<'a> = Box<dyn FnMut() -> Result<(), DeviceError> + Send + 'a>;
 
 /// An operation ready to run.
 pub trait Kernel {
-    /// Starts it once. On devices that run on their own it has not ended on return; only the stream knows.
+    /// Starts it once. On devices that run on their own it has not ended on return; only the stream
+    /// knows.
     ///
     /// # Errors
     /// When the launch fails.
@@ -454,7 +484,8 @@ pub trait Kernel {
         None
     }
 
-    /// Lets what is launched next wait for what this does beside it; nothing, where it does nothing beside.
+    /// Lets what is launched next wait for what this does beside it; nothing, where it does nothing
+    /// beside.
     ///
     /// # Errors
     /// When the device is gone.
@@ -462,10 +493,12 @@ pub trait Kernel {
         Ok(())
     }
 
-    /// The library or kernel family that does the work, for the record: `gemm`, `openblas`, `native-avx2`.
+    /// The library or kernel family that does the work, for the record: `gemm`, `openblas`,
+    /// `native-avx2`.
     fn provider(&self) -> String;
 
-    /// The type in which products are summed before their sums are added in f32, if that is narrower than f32.
+    /// The type in which products are summed before their sums are added in f32, if that is
+    /// narrower than f32.
     fn sums_in(&self) -> Option<Dtype> {
         None
     }

@@ -1,5 +1,6 @@
-//! What every backend with memory of its own does alike: it finds its storage in a buffer, copies to and from the host,
-//! keeps what it made once, and hands the sizes of an operation to its kernel.
+//! What every backend with memory of its own does alike: it finds its storage in a buffer, copies
+//! to and from the host, keeps what it made once, and hands the sizes of an operation to its
+//! kernel.
 
 use std::cell::RefCell;
 
@@ -65,9 +66,11 @@ const LARGEST: u64 = 1 << 24;
 /// # Errors
 /// When the sizes make no convolution, or are too large for such kernels.
 pub fn convolution_sizes(op: &Convolution) -> Result<[u64; 13], DeviceError> {
-    let unsupported = |why: String, cure: &str| DeviceError::Unsupported(Reason::new("convolution", why, cure));
+    let unsupported =
+        |why: String, cure: &str| DeviceError::Unsupported(Reason::new("convolution", why, cure));
     let (rows, columns) = op.output_size().ok_or_else(|| {
-        let why = "the kernel does not fit into the input, or the groups do not divide the channels";
+        let why =
+            "the kernel does not fit into the input, or the groups do not divide the channels";
         unsupported(why.to_owned(), "choose other sizes")
     })?;
     let sizes = [

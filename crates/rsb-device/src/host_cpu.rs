@@ -1,4 +1,5 @@
-//! The CPU of this machine, as a device: what it is and how much of it this process may use, from the standard library and `/sys`, `/proc`.
+//! The CPU of this machine, as a device: what it is and how much of it this process may use, from
+//! the standard library and `/sys`, `/proc`.
 
 use std::fs;
 use std::path::Path;
@@ -9,11 +10,13 @@ use rsb_model::{DeviceRef, DeviceType, Dtype};
 
 use crate::device::DeviceInfo;
 
-/// As it is now. A driver that runs on the CPU has the same caches and units, so that not only the CPU backend asks.
+/// As it is now. A driver that runs on the CPU has the same caches and units, so that not only the
+/// CPU backend asks.
 pub fn read() -> DeviceInfo {
     DeviceInfo {
         device: DeviceRef::CPU,
-        name: model_name(&text("/proc/cpuinfo")).unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+        name: model_name(&text("/proc/cpuinfo"))
+            .unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
         device_type: DeviceType::Cpu,
         pci_address: None,
         driver: None,
@@ -63,7 +66,8 @@ fn model_name(cpuinfo: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// Half of what is free or of what the control group leaves, whichever is less: the rest is for everything else.
+/// Half of what is free or of what the control group leaves, whichever is less: the rest is for
+/// everything else.
 fn usable_memory() -> u64 {
     /// Assumed where nothing tells: small enough for any machine that runs benchmarks.
     const ASSUMED: u64 = 2 << 30;
@@ -79,7 +83,8 @@ fn available(meminfo: &str) -> Option<u64> {
 /// What the control group of this process has left, in either version of them.
 fn group_limit() -> Option<u64> {
     let group = text("/proc/self/cgroup");
-    let path = group.lines().find_map(|line| line.strip_prefix("0::"))?.trim().trim_start_matches('/');
+    let path =
+        group.lines().find_map(|line| line.strip_prefix("0::"))?.trim().trim_start_matches('/');
     let root = Path::new("/sys/fs/cgroup");
     let number = |file: &Path| text(file).trim().parse::<u64>().ok();
     // Limits of every group above hold too.
@@ -118,14 +123,20 @@ fn cache(dir: &Path) -> Option<Cache> {
         Some(kilobytes) => kilobytes.parse::<u64>().ok()?.checked_mul(1024)?,
         None => parse_bytes(&size).ok()?,
     };
-    Some(Cache { level: field("level").parse().ok()?, size_bytes, shared_by: count_list(&field("shared_cpu_list")) })
+    Some(Cache {
+        level: field("level").parse().ok()?,
+        size_bytes,
+        shared_by: count_list(&field("shared_cpu_list")),
+    })
 }
 
 /// How many are in a list such as `0-3,8`.
 fn count_list(list: &str) -> Option<u32> {
     list.split(',')
         .map(|part| match part.split_once('-') {
-            Some((first, last)) => last.parse::<u32>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1),
+            Some((first, last)) => {
+                last.parse::<u32>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)
+            }
             None => part.parse::<u32>().ok().map(|_| 1),
         })
         .sum()

@@ -1,8 +1,8 @@
 //! The contract between what is measured and what it runs on.
 //!
-//! A workload describes an [`Operation`] and its buffers; a [`Device`] does it; the module [`mod@reference`] says what is
-//! right. A backend implements [`Backend`], [`Device`], [`Kernel`] and [`Stream`] in a crate of its own; those of a build
-//! come together in a [`Registry`].
+//! A workload describes an [`Operation`] and its buffers; a [`Device`] does it; the module
+//! [`mod@reference`] says what is right. A backend implements [`Backend`], [`Device`], [`Kernel`]
+//! and [`Stream`] in a crate of its own; those of a build come together in a [`Registry`].
 
 pub mod child;
 pub mod compiler;
@@ -18,8 +18,8 @@ pub mod registry;
 pub mod scripted;
 
 pub use device::{
-    Absence, Backend, Buffer, CacheCounters, CacheCounts, Device, DeviceError, DeviceInfo, Kernel, Launcher, Occupancy,
-    Options, Stream, StreamClock, StreamEvent,
+    Absence, Backend, Buffer, CacheCounters, CacheCounts, Device, DeviceError, DeviceInfo, Kernel,
+    Launcher, Occupancy, Options, Stream, StreamClock, StreamEvent,
 };
 pub use operation::{BufferSpec, Operation, Role};
 pub use registry::Registry;

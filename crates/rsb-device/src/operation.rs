@@ -1,6 +1,7 @@
 //! What a device can be asked to do, as data: one point of one operation with its sizes and types.
 //!
-//! Every backend turns an [`Operation`] into a kernel of its own; the f64 reference turns it into the truth.
+//! Every backend turns an [`Operation`] into a kernel of its own; the f64 reference turns it into
+//! the truth.
 
 mod attention;
 mod collective;
@@ -11,20 +12,23 @@ mod tensor;
 mod traffic;
 
 pub use attention::Attention;
-pub use collective::{Collective, CollectiveKind, CollectiveLane, CollectiveLauncher, CollectivePart, Placement};
+pub use collective::{
+    Collective, CollectiveKind, CollectiveLane, CollectiveLauncher, CollectivePart, Placement,
+};
 pub use host::{HostMemory, Launch, LaunchMode, Transfer, TransferDirection};
 pub use quantized::{QuantizedProduct, pack_weights};
 pub use rows::{Gather, Rearrange};
 pub use tensor::{
-    Accumulation, Convolution, Elementwise, ElementwiseOp, Epilogue, Gemm, Init, Normalize, NormalizeOp, OutputWidth,
-    PeakArithmetic, Reduce, ReduceOp,
+    Accumulation, Convolution, Elementwise, ElementwiseOp, Epilogue, Gemm, Init, Normalize,
+    NormalizeOp, OutputWidth, PeakArithmetic, Reduce, ReduceOp,
 };
 pub use traffic::{Allocate, Churn, MemoryStream, PointerChase, Stores, StreamPattern, Touch};
 
 use rsb_model::Dtype;
 use serde::{Deserialize, Serialize};
 
-/// The factor s of [`StreamPattern::Write`] and [`StreamPattern::Triad`], as in the STREAM benchmark.
+/// The factor s of [`StreamPattern::Write`] and [`StreamPattern::Triad`], as in the STREAM
+/// benchmark.
 pub const STREAM_SCALAR: f64 = 3.0;
 
 /// What layer norm adds to the variance before the root.
@@ -96,12 +100,14 @@ impl BufferSpec {
         Self { role, dtype, elements }
     }
 
-    /// One unsigned 64-bit word in little-endian order, carried as eight `i8`: a checksum, an index, a position.
+    /// One unsigned 64-bit word in little-endian order, carried as eight `i8`: a checksum, an
+    /// index, a position.
     pub const fn word(role: Role) -> Self {
         Self::new(role, Dtype::I8, 8)
     }
 
-    /// Size in bytes; saturated for an absurd number of elements, which no device has the memory for.
+    /// Size in bytes; saturated for an absurd number of elements, which no device has the memory
+    /// for.
     pub const fn bytes(&self) -> u64 {
         if self.elements > u64::MAX / 64 { u64::MAX } else { self.dtype.bytes(self.elements) }
     }
@@ -113,14 +119,20 @@ impl Operation {
         match self {
             Self::Stream(stream) => stream.buffers(),
             Self::PointerChase(chase) => {
-                vec![BufferSpec::new(Role::Input, Dtype::I8, chase.bytes()), BufferSpec::word(Role::InOut)]
+                vec![
+                    BufferSpec::new(Role::Input, Dtype::I8, chase.bytes()),
+                    BufferSpec::word(Role::InOut),
+                ]
             }
             Self::Elementwise(op) => {
-                let mut all = vec![BufferSpec::new(Role::Input, op.dtype, op.elements); op.op.inputs()];
+                let mut all =
+                    vec![BufferSpec::new(Role::Input, op.dtype, op.elements); op.op.inputs()];
                 all.push(BufferSpec::new(Role::Output, op.dtype, op.elements));
                 all
             }
-            Self::Reduce(op) => vec![BufferSpec::new(Role::Input, op.dtype, op.elements), op.output()],
+            Self::Reduce(op) => {
+                vec![BufferSpec::new(Role::Input, op.dtype, op.elements), op.output()]
+            }
             Self::Normalize(op) => op.buffers(),
             Self::Attention(op) => op.buffers(),
             Self::Rearrange(op) => op.buffers(),
@@ -137,7 +149,9 @@ impl Operation {
 
     /// Bytes of all its buffers together.
     pub fn footprint_bytes(&self) -> u64 {
-        self.buffers().iter().fold(self.hidden_bytes(), |sum, buffer| sum.saturating_add(buffer.bytes()))
+        self.buffers()
+            .iter()
+            .fold(self.hidden_bytes(), |sum, buffer| sum.saturating_add(buffer.bytes()))
     }
 
     /// Memory that it takes beside its buffers.
@@ -149,7 +163,8 @@ impl Operation {
         }
     }
 
-    /// Arithmetic operations of one launch: a multiply-add counts as two, a transcendental function as one.
+    /// Arithmetic operations of one launch: a multiply-add counts as two, a transcendental function
+    /// as one.
     pub fn flops(&self) -> f64 {
         match self {
             Self::Stream(stream) => match stream.pattern {
@@ -177,22 +192,28 @@ impl Operation {
         }
     }
 
-    /// Bytes that one launch asks for, counted as STREAM does: each input read once, each output written once,
-    /// whatever the caches make of it.
+    /// Bytes that one launch asks for, counted as STREAM does: each input read once, each output
+    /// written once, whatever the caches make of it.
     pub fn bytes_moved(&self) -> f64 {
         match self {
             Self::PointerChase(chase) => chase.accesses as f64 * 8.0,
             Self::Attention(op) => op.bytes_moved(),
-            Self::Rearrange(op) => 2.0 * op.dtype.bytes(op.elements()) as f64 + op.dtype.bytes(op.angles()) as f64,
+            Self::Rearrange(op) => {
+                2.0 * op.dtype.bytes(op.elements()) as f64 + op.dtype.bytes(op.angles()) as f64
+            }
             Self::Gather(op) => 2.0 * op.dtype.bytes(op.elements()) as f64 + 8.0 * op.rows as f64,
             Self::Transfer(op) => op.bytes_moved(),
             Self::PeakArithmetic(_) | Self::Allocate(_) | Self::Churn(_) | Self::Launch(_) => 0.0,
             // What lies between the matrices is not read.
-            Self::Gemm(op @ Gemm { stride_b: Some(_), .. }) => Self::Gemm(Gemm { stride_b: None, ..*op }).bytes_moved(),
+            Self::Gemm(op @ Gemm { stride_b: Some(_), .. }) => {
+                Self::Gemm(Gemm { stride_b: None, ..*op }).bytes_moved()
+            }
             _ => self
                 .buffers()
                 .iter()
-                .map(|buffer| buffer.bytes() as f64 * if buffer.role == Role::InOut { 2.0 } else { 1.0 })
+                .map(|buffer| {
+                    buffer.bytes() as f64 * if buffer.role == Role::InOut { 2.0 } else { 1.0 }
+                })
                 .sum(),
         }
     }
@@ -217,7 +238,11 @@ impl Operation {
             Self::Gemm(op) => Some(op.dtype),
             Self::Quantized(op) => Some(op.dtype),
             Self::PeakArithmetic(op) => Some(op.dtype),
-            Self::PointerChase(_) | Self::Allocate(_) | Self::Churn(_) | Self::Transfer(_) | Self::Launch(_) => None,
+            Self::PointerChase(_)
+            | Self::Allocate(_)
+            | Self::Churn(_)
+            | Self::Transfer(_)
+            | Self::Launch(_) => None,
         }
     }
 

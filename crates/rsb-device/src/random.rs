@@ -1,6 +1,7 @@
 //! Random numbers from a seed: the same on every machine, in any order.
 //!
-//! Inputs come from a hash of their position, so that any element can be made again without keeping the rest.
+//! Inputs come from a hash of their position, so that any element can be made again without keeping
+//! the rest.
 
 use rsb_model::random::{Generator, mix64};
 
@@ -55,11 +56,13 @@ impl Values {
             return;
         }
         let mut done = 0;
-        // The high half of a position goes into the key, so that the inner loop works on 32-bit words and vectorizes.
+        // The high half of a position goes into the key, so that the inner loop works on 32-bit
+        // words and vectorizes.
         while done < out.len() {
             let position = start + done as u64;
             let low = position as u32;
-            let room = (u64::from(u32::MAX) - u64::from(low) + 1).min((out.len() - done) as u64) as usize;
+            let room =
+                (u64::from(u32::MAX) - u64::from(low) + 1).min((out.len() - done) as u64) as usize;
             let Some(part) = out.get_mut(done..done + room) else { return };
             fill_block(self.key_for(position), low, self.scale(), part);
             done += room;
@@ -77,7 +80,9 @@ impl Values {
     fn plain(&self) -> Option<fn(u64) -> f64> {
         match self.distribution {
             Distribution::Signed | Distribution::Unit => None,
-            Distribution::Trigonometric if self.buffer.is_multiple_of(2) => Some(|position| (position as f64).sin()),
+            Distribution::Trigonometric if self.buffer.is_multiple_of(2) => {
+                Some(|position| (position as f64).sin())
+            }
             Distribution::Trigonometric => Some(|position| (position as f64).cos()),
             Distribution::Constant => Some(|_| CONSTANT),
         }
@@ -108,7 +113,10 @@ impl Values {
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn fill_block(key: u32, first: u32, (offset, factor): (f32, f32), out: &mut [f32]) {
     let mut position = first;
     for value in out {
@@ -153,15 +161,22 @@ mod tests {
 
     #[test]
     fn values_are_spread_over_their_range_and_buffers_differ() {
-        for (distribution, low, mean) in [(Distribution::Signed, -1.0, 0.0), (Distribution::Unit, 0.0, 0.5)] {
+        for (distribution, low, mean) in
+            [(Distribution::Signed, -1.0, 0.0), (Distribution::Unit, 0.0, 0.5)]
+        {
             let mut values = vec![0.0; 100_000];
             Values::new(1, 0, distribution).fill_f32(0, &mut values);
             assert!(values.iter().all(|&value| (low..1.0).contains(&value)));
-            let average = values.iter().map(|&value| f64::from(value)).sum::<f64>() / values.len() as f64;
+            let average =
+                values.iter().map(|&value| f64::from(value)).sum::<f64>() / values.len() as f64;
             assert!((average - mean).abs() < 0.01, "{average}");
             let mut other = vec![0.0; 100_000];
             Values::new(1, 1, distribution).fill_f32(0, &mut other);
-            let equal = values.iter().zip(&other).filter(|(left, right)| left.to_bits() == right.to_bits()).count();
+            let equal = values
+                .iter()
+                .zip(&other)
+                .filter(|(left, right)| left.to_bits() == right.to_bits())
+                .count();
             assert!(equal < 10, "{equal}");
         }
     }
@@ -174,9 +189,16 @@ mod tests {
             even.fill_f32(7, &mut narrow);
             even.fill_f64(7, &mut wide);
             for (position, (&narrow, &wide)) in (7..).zip(narrow.iter().zip(&wide)) {
-                assert_eq!(crate::convert::value(Dtype::F32, &even, position).to_bits(), f64::from(narrow).to_bits());
-                assert_eq!(crate::convert::value(Dtype::F64, &even, position).to_bits(), wide.to_bits());
-                let square = crate::convert::value(Dtype::F64, &odd, position).powi(2) + wide.powi(2);
+                assert_eq!(
+                    crate::convert::value(Dtype::F32, &even, position).to_bits(),
+                    f64::from(narrow).to_bits()
+                );
+                assert_eq!(
+                    crate::convert::value(Dtype::F64, &even, position).to_bits(),
+                    wide.to_bits()
+                );
+                let square =
+                    crate::convert::value(Dtype::F64, &odd, position).powi(2) + wide.powi(2);
                 let expected = if distribution == Distribution::Constant { 0.5 } else { 1.0 };
                 assert!((square - expected).abs() < 1e-12, "{square}");
             }
@@ -190,7 +212,10 @@ mod tests {
         let mut across = vec![0.0; 8];
         values.fill_f32(start, &mut across);
         for (position, &value) in (start..).zip(&across) {
-            assert_eq!(crate::convert::value(Dtype::F32, &values, position).to_bits(), f64::from(value).to_bits());
+            assert_eq!(
+                crate::convert::value(Dtype::F32, &values, position).to_bits(),
+                f64::from(value).to_bits()
+            );
         }
         assert_ne!(across[..4], across[4..]);
     }

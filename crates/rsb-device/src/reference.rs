@@ -1,7 +1,7 @@
 //! The truth: every operation in f64, as plainly as it can be written.
 //!
-//! [`execute()`] does a whole operation on buffers in memory. The functions for single elements and rows also serve to
-//! check samples of results that are too large to compute twice.
+//! [`execute()`] does a whole operation on buffers in memory. The functions for single elements and
+//! rows also serve to check samples of results that are too large to compute twice.
 
 mod execute;
 mod maths;
@@ -12,10 +12,12 @@ mod verify;
 
 pub use execute::execute;
 pub use maths::{
-    ConvolutionPoint, attended_row, convolution_element, elementwise, gemm_element, normalized_row, rearranged_element,
-    softmax_row,
+    ConvolutionPoint, attended_row, convolution_element, elementwise, gemm_element, normalized_row,
+    rearranged_element, softmax_row,
 };
-pub use verify::{chain_tolerance, distribution, fill, init, mark_unwritten, projection_limit, tolerance, verify};
+pub use verify::{
+    chain_tolerance, distribution, fill, init, mark_unwritten, projection_limit, tolerance, verify,
+};
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! The backends of a build, and what is asked of one by its name.
 //!
-//! Which they are is for the program to say: this crate knows none, and whoever measures is handed a [`Registry`].
+//! Which they are is for the program to say: this crate knows none, and whoever measures is handed
+//! a [`Registry`].
 
 use rsb_model::{BackendId, DeviceRef, Reason};
 
@@ -32,10 +33,15 @@ impl Registry {
     /// Opens a device by its name, such as `cpu:0`.
     ///
     /// # Errors
-    /// When the name is not of that form, this build lacks the backend, or the device cannot be opened.
+    /// When the name is not of that form, this build lacks the backend, or the device cannot be
+    /// opened.
     pub fn open(&self, device: &str) -> Result<Box<dyn Device>, Reason> {
         let wanted: DeviceRef = device.parse().map_err(|error: rsb_model::ids::ParseIdError| {
-            Reason::new(format!("device `{device}`"), error.to_string(), "name a backend and a position, such as cpu:0")
+            Reason::new(
+                format!("device `{device}`"),
+                error.to_string(),
+                "name a backend and a position, such as cpu:0",
+            )
         })?;
         match self.find(wanted.backend) {
             Some(backend) => backend.open(wanted.index),

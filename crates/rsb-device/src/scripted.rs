@@ -1,6 +1,8 @@
-//! A device for tests: right results from the reference, a clock that follows a script, and faults on demand.
+//! A device for tests: right results from the reference, a clock that follows a script, and faults
+//! on demand.
 //!
-//! It lives in the process, needs no hardware and its figures mean nothing: everything it runs is simulated.
+//! It lives in the process, needs no hardware and its figures mean nothing: everything it runs is
+//! simulated.
 
 mod kernels;
 
@@ -11,8 +13,8 @@ use rsb_model::environment::Cache;
 use rsb_model::{DeviceRef, DeviceType, Reason};
 
 use crate::device::{
-    Buffer, CacheCounters, CacheCounts, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options, Stream,
-    StreamEvent, no_peer,
+    Buffer, CacheCounters, CacheCounts, Device, DeviceError, DeviceInfo, Kernel, Occupancy,
+    Options, Stream, StreamEvent, no_peer,
 };
 use crate::operation::Operation;
 use kernels::{ScriptedCopy, ScriptedGraph, ScriptedKernel};
@@ -21,7 +23,8 @@ use kernels::{ScriptedCopy, ScriptedGraph, ScriptedKernel};
 pub enum Clock {
     /// The same for all, in nanoseconds.
     Constant(f64),
-    /// One after another, in nanoseconds, from the first launch on; over again when they are used up.
+    /// One after another, in nanoseconds, from the first launch on; over again when they are used
+    /// up.
     List(Vec<f64>),
     /// From the number of the launch (from 0) and its operation, in nanoseconds.
     Function(ClockFunction),
@@ -31,7 +34,8 @@ pub enum Clock {
 pub type ClockFunction = Box<dyn Fn(u64, &Operation) -> f64>;
 
 impl Clock {
-    /// A machine of 10 GFLOP/s and 10 GB/s that needs a microsecond for anything: every figure is plausible.
+    /// A machine of 10 GFLOP/s and 10 GB/s that needs a microsecond for anything: every figure is
+    /// plausible.
     pub fn plausible() -> Self {
         Self::Function(Box::new(|_, operation| {
             let waiting = match operation {
@@ -93,7 +97,8 @@ pub struct Script {
     pub link_gb_s: Option<f64>,
     /// What it says it is. Its kind is always `Simulated`.
     pub info: DeviceInfo,
-    /// How many devices of its kind there are beside it; they follow the same script, each on its own.
+    /// How many devices of its kind there are beside it; they follow the same script, each on its
+    /// own.
     pub peers: u32,
 }
 
@@ -237,7 +242,9 @@ impl ScriptedDevice {
     fn duration(&self, launch: u64, operation: &Operation) -> f64 {
         match &self.script.clock {
             Clock::Constant(ns) => *ns,
-            Clock::List(list) => list.get((launch % list.len().max(1) as u64) as usize).copied().unwrap_or_default(),
+            Clock::List(list) => {
+                list.get((launch % list.len().max(1) as u64) as usize).copied().unwrap_or_default()
+            }
             Clock::Function(function) => function(launch, operation),
         }
     }
@@ -248,9 +255,9 @@ fn broken(what: &str, why: &str, cure: &str) -> DeviceError {
 }
 
 fn memory(buffer: &Buffer) -> Result<&Rc<Memory>, DeviceError> {
-    buffer
-        .storage()
-        .ok_or_else(|| broken("buffer", "it belongs to another device", "use each buffer where it was made"))
+    buffer.storage().ok_or_else(|| {
+        broken("buffer", "it belongs to another device", "use each buffer where it was made")
+    })
 }
 
 /// The bytes of `buffer` from `offset` on, as many as asked for.
@@ -310,11 +317,20 @@ impl Device for ScriptedDevice {
         buffers: &[Buffer],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         self.check_present()?;
-        let memories = buffers.iter().map(|buffer| memory(buffer).cloned()).collect::<Result<Vec<_>, _>>()?;
-        Ok(Box::new(ScriptedKernel { device: self, operation: operation.clone(), memories, computed: None }))
+        let memories =
+            buffers.iter().map(|buffer| memory(buffer).cloned()).collect::<Result<Vec<_>, _>>()?;
+        Ok(Box::new(ScriptedKernel {
+            device: self,
+            operation: operation.clone(),
+            memories,
+            computed: None,
+        }))
     }
 
-    fn record<'d>(&'d self, kernels: Vec<Box<dyn Kernel + 'd>>) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+    fn record<'d>(
+        &'d self,
+        kernels: Vec<Box<dyn Kernel + 'd>>,
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         self.check_present()?;
         let lost = self.has(|fault| *fault == Fault::EmptyGraph);
         Ok(Box::new(ScriptedGraph(if lost { Vec::new() } else { kernels })))
@@ -331,7 +347,11 @@ impl Device for ScriptedDevice {
         Ok(())
     }
 
-    fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+    fn prepare_copy<'d>(
+        &'d self,
+        from: &Buffer,
+        to: &Buffer,
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         self.check_present()?;
         let (from, to) = (Rc::clone(memory(from)?), Rc::clone(memory(to)?));
         Ok(Box::new(ScriptedCopy { device: self, from, to }))
@@ -347,10 +367,14 @@ impl Device for ScriptedDevice {
 
     fn peer(&self, index: u32) -> Result<&dyn Device, DeviceError> {
         let unknown = || no_peer(&self.info, index, &self.peers());
-        let slot = self.peers.get(index as usize).filter(|_| index != self.index()).ok_or_else(unknown)?;
+        let slot =
+            self.peers.get(index as usize).filter(|_| index != self.index()).ok_or_else(unknown)?;
         Ok(&**slot.get_or_init(|| {
             let device = DeviceRef { index, ..self.info.device };
-            Box::new(Self::following(Rc::clone(&self.script), DeviceInfo { device, ..self.info.clone() }))
+            Box::new(Self::following(
+                Rc::clone(&self.script),
+                DeviceInfo { device, ..self.info.clone() },
+            ))
         }))
     }
 
@@ -409,7 +433,11 @@ impl Stream for ScriptedStream<'_> {
         let at = |event: StreamEvent| state.marks.get(event.0 as usize).copied();
         match (at(from), at(to)) {
             (Some(from), Some(to)) => Ok(to - from),
-            _ => Err(broken("time between two marks", "a mark is not of this stream", "record both on it")),
+            _ => Err(broken(
+                "time between two marks",
+                "a mark is not of this stream",
+                "record both on it",
+            )),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What to do about what stored runs show, each piece with the figures it rests on. Pure, and it looks at no machine: a run of
-//! another machine or of last year gets the advice that fits it.
+//! What to do about what stored runs show, each piece with the figures it rests on. Pure, and it
+//! looks at no machine: a run of another machine or of last year gets the advice that fits it.
 
 mod roofline;
 
@@ -10,7 +10,8 @@ use rsb_model::gpu::Gpu;
 use rsb_model::record::Recommendation;
 use rsb_model::telemetry::{self, GpuTelemetry};
 use rsb_model::{
-    BackendId, BenchmarkResult, BenchmarkType, CaseDevice, DeviceRef, Fields, Fingerprint, Outcome, Reason, Run,
+    BackendId, BenchmarkResult, BenchmarkType, CaseDevice, DeviceRef, Fields, Fingerprint, Outcome,
+    Reason, Run,
 };
 use rsb_probe::doctor;
 
@@ -35,7 +36,8 @@ fn advise(action: impl Into<String>, evidence: impl Into<String>) -> Recommendat
 pub fn of_machine(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
     let at_start = |said: &str| format!("at the start of {}: {said}", run.run_id);
     let warnings = run.environment.state.iter().flat_map(|state| &state.warnings).map(|warning| {
-        let (evidence, action) = split_warning(warning).unwrap_or((warning, "look into it before the next run"));
+        let (evidence, action) =
+            split_warning(warning).unwrap_or((warning, "look into it before the next run"));
         advise(action, at_start(evidence))
     });
     let gpus: &[Gpu] = &run.environment.gpus;
@@ -97,7 +99,8 @@ fn older_software(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
     for run in earlier {
         for (field, text) in factors(run) {
             let Some(version) = Version::of(&text) else { continue };
-            let is_newer = newest.get(&field).is_none_or(|(known, ..)| version.is_newer_than(known));
+            let is_newer =
+                newest.get(&field).is_none_or(|(known, ..)| version.is_newer_than(known));
             if is_newer {
                 newest.insert(field, (version, text, run));
             }
@@ -137,21 +140,34 @@ impl Version {
 /// What held GPUs back while cases were measured on them.
 fn held_back(run: &Run) -> Option<Recommendation> {
     let throttled = |result: &&BenchmarkResult| {
-        let replicates = result.metadata.get("throttled_replicates").and_then(|value| value.as_array());
+        let replicates =
+            result.metadata.get("throttled_replicates").and_then(|value| value.as_array());
         replicates.is_some_and(|replicates| !replicates.is_empty())
     };
     let all: Vec<&BenchmarkResult> = run.benchmarks.iter().filter(throttled).collect();
     let first = all.first()?;
     let telemetry = |result: &&BenchmarkResult| telemetry::of_replicates(&result.metadata);
     let known: Vec<GpuTelemetry> = all.iter().flat_map(telemetry).flatten().collect();
-    let reasons =
-        known.iter().flat_map(|one| &one.throttle_reasons).map(String::as_str).sorted_unstable().dedup().collect_vec();
+    let reasons = known
+        .iter()
+        .flat_map(|one| &one.throttle_reasons)
+        .map(String::as_str)
+        .sorted_unstable()
+        .dedup()
+        .collect_vec();
     let by = if reasons.is_empty() { String::new() } else { format!(" by {}", reasons.join(", ")) };
-    let hottest = known.iter().filter_map(|one| one.temperature_c).map(|spread| spread.max).reduce(f64::max);
-    let hottest = hottest.map_or_else(String::new, |celsius| format!("; the hottest reading was {celsius:.0} °C"));
+    let hottest =
+        known.iter().filter_map(|one| one.temperature_c).map(|spread| spread.max).reduce(f64::max);
+    let hottest = hottest
+        .map_or_else(String::new, |celsius| format!("; the hottest reading was {celsius:.0} °C"));
     Some(advise(
-        "improve the cooling or raise the limit of power, and measure again: these figures are below what the GPU can do",
-        format!("the GPU was held back{by} in {}, {} the first{hottest}", cases(all.len()), name(first)),
+        "improve the cooling or raise the limit of power, and measure again: these figures are \
+         below what the GPU can do",
+        format!(
+            "the GPU was held back{by} in {}, {} the first{hottest}",
+            cases(all.len()),
+            name(first)
+        ),
     ))
 }
 
@@ -174,7 +190,10 @@ fn slow_link(run: &Run) -> Option<Recommendation> {
     let mut best: BTreeMap<String, (f64, &BenchmarkResult, &Fields)> = BTreeMap::new();
     for (result, fields) in measured_cases(run).filter(|(_, fields)| is_large(fields)) {
         let Some(percent) = fields.number("link_percent") else { continue };
-        let route = [fields.text("operation"), fields.text("memory_tier")].into_iter().flatten().collect::<String>();
+        let route = [fields.text("operation"), fields.text("memory_tier")]
+            .into_iter()
+            .flatten()
+            .collect::<String>();
         let key = format!("{:?} {route}", result.benchmark_id.device());
         if best.get(&key).is_none_or(|(known, ..)| percent > *known) {
             best.insert(key, (percent, result, fields));
@@ -191,7 +210,8 @@ fn slow_link(run: &Run) -> Option<Recommendation> {
         })
         .collect();
     (!told.is_empty()).then(|| {
-        let action = "look at the link under load with `rusty-stack-bench doctor`, use the slot next to the CPU, and check risers";
+        let action = "look at the link under load with `rusty-stack-bench doctor`, use the slot \
+                      next to the CPU, and check risers";
         advise(action, evidence(&told))
     })
 }
@@ -199,26 +219,44 @@ fn slow_link(run: &Run) -> Option<Recommendation> {
 /// Kernels whose memory unit hardly rests, as a profiler counted it.
 fn memory_busy(run: &Run) -> Option<Recommendation> {
     let each = |(result, fields): (&BenchmarkResult, &Fields)| {
-        let busy = fields.number("memory_busy_percent").filter(|busy| *busy >= MEMORY_BUSY_PERCENT)?;
+        let busy =
+            fields.number("memory_busy_percent").filter(|busy| *busy >= MEMORY_BUSY_PERCENT)?;
         Some(format!("{}: the memory unit worked {busy:.0} % of the time", name(result)))
     };
     let told: Vec<String> = measured_cases(run).filter_map(each).collect();
-    (!told.is_empty())
-        .then(|| advise("move fewer bytes in these kernels: faster arithmetic gains nothing there", evidence(&told)))
+    (!told.is_empty()).then(|| {
+        advise(
+            "move fewer bytes in these kernels: faster arithmetic gains nothing there",
+            evidence(&told),
+        )
+    })
 }
 
 /// Kernels of which few waves are resident. The benchmark `occupancy` makes some so on purpose.
 fn low_occupancy(run: &Run) -> Option<Recommendation> {
     let each = |(result, fields): (&BenchmarkResult, &Fields)| {
         let counted = fields.number("measured_occupancy_percent");
-        let calculated =
-            || fields.number("occupancy_percent").filter(|_| result.category.as_deref() != Some("occupancy"));
-        let percent = counted.or_else(calculated).filter(|percent| *percent < LOW_OCCUPANCY_PERCENT)?;
-        let needs = [("registers", "registers of a thread"), ("shared_bytes", "bytes of shared memory of a block")];
-        let needs = needs.iter().filter_map(|(field, what)| Some(format!(", {:.0} {what}", fields.number(field)?)));
+        let calculated = || {
+            fields
+                .number("occupancy_percent")
+                .filter(|_| result.category.as_deref() != Some("occupancy"))
+        };
+        let percent =
+            counted.or_else(calculated).filter(|percent| *percent < LOW_OCCUPANCY_PERCENT)?;
+        let needs = [
+            ("registers", "registers of a thread"),
+            ("shared_bytes", "bytes of shared memory of a block"),
+        ];
+        let needs = needs
+            .iter()
+            .filter_map(|(field, what)| Some(format!(", {:.0} {what}", fields.number(field)?)));
         Some((
             percent,
-            format!("{}: {percent:.0} % of the waves that fit are resident{}", name(result), needs.collect::<String>()),
+            format!(
+                "{}: {percent:.0} % of the waves that fit are resident{}",
+                name(result),
+                needs.collect::<String>()
+            ),
         ))
     };
     let mut found: Vec<(f64, String)> = measured_cases(run).filter_map(each).collect();
@@ -226,7 +264,8 @@ fn low_occupancy(run: &Run) -> Option<Recommendation> {
     let told: Vec<String> = found.into_iter().map(|(_, text)| text).collect();
     (!told.is_empty()).then(|| {
         let action =
-            "try blocks of another size, fewer registers or less shared memory, so that more waves hide the latency";
+            "try blocks of another size, fewer registers or less shared memory, so that more waves \
+             hide the latency";
         advise(action, evidence(&told))
     })
 }
@@ -235,7 +274,9 @@ fn low_occupancy(run: &Run) -> Option<Recommendation> {
 fn missing(run: &Run) -> Vec<Recommendation> {
     let mut reasons: Vec<(&Reason, usize)> = Vec::new();
     let is_skipped = |result: &&BenchmarkResult| result.outcome == Outcome::Skipped;
-    for result in run.benchmarks.iter().filter(is_skipped).filter(|result| is_called_for(result, run)) {
+    for result in
+        run.benchmarks.iter().filter(is_skipped).filter(|result| is_called_for(result, run))
+    {
         let Some(reason) = &result.reason else { continue };
         match reasons.iter_mut().find(|(known, _)| known.cure == reason.cure) {
             Some((_, count)) => *count += 1,
@@ -243,14 +284,18 @@ fn missing(run: &Run) -> Vec<Recommendation> {
         }
     }
     let advice = reasons.into_iter().map(|(reason, count)| {
-        advise(reason.cure.clone(), format!("{} skipped: {}: {}", cases(count), reason.what, reason.why))
+        advise(
+            reason.cure.clone(),
+            format!("{} skipped: {}: {}", cases(count), reason.what, reason.why),
+        )
     });
     advice.collect()
 }
 
 /// A driver for a GPU that is not here is nothing to install.
 fn is_called_for(result: &BenchmarkResult, run: &Run) -> bool {
-    let is_of = |gpu: &Gpu, vendor: &str| gpu.pci_id.as_deref().is_some_and(|id| id.starts_with(vendor));
+    let is_of =
+        |gpu: &Gpu, vendor: &str| gpu.pci_id.as_deref().is_some_and(|id| id.starts_with(vendor));
     let any = |fits: &dyn Fn(&Gpu) -> bool| run.environment.gpus.iter().any(fits);
     match result.benchmark_id.device() {
         _ if result.benchmark_type == BenchmarkType::ComponentSpecific => true,
@@ -271,7 +316,13 @@ mod tests {
     use serde_json::json;
 
     fn run(benchmarks: Vec<BenchmarkResult>) -> Run {
-        let run = Run::begin(RunId("now".into()), Timestamp::UNIX_EPOCH, "quick", "quick", Environment::default());
+        let run = Run::begin(
+            RunId("now".into()),
+            Timestamp::UNIX_EPOCH,
+            "quick",
+            "quick",
+            Environment::default(),
+        );
         Run { benchmarks, ..run }
     }
 
@@ -292,11 +343,18 @@ mod tests {
 
     #[test]
     fn a_figure_within_its_limits_is_no_advice_and_one_beyond_them_is_told() {
-        let kernel = |name: &str, fields: Fields| case(&format!("{name}/rocm:0/add"), &fields.with("registers", 128));
+        let kernel = |name: &str, fields: Fields| {
+            case(&format!("{name}/rocm:0/add"), &fields.with("registers", 128))
+        };
         let copy = |percent: f64, memory: &str| {
-            let fields =
-                Fields::new().with("link_percent", percent).with("link_gb_s", 31.5).with("bandwidth_gb_s", 8.0);
-            case("memory-transfer/rocm:0/h2d/64MiB", &fields.with("size_bytes", 64 << 20).with("host_memory", memory))
+            let fields = Fields::new()
+                .with("link_percent", percent)
+                .with("link_gb_s", 31.5)
+                .with("bandwidth_gb_s", 8.0);
+            case(
+                "memory-transfer/rocm:0/h2d/64MiB",
+                &fields.with("size_bytes", 64 << 20).with("host_memory", memory),
+            )
         };
         let occupancy = |percent: f64| Fields::new().with("occupancy_percent", percent);
         for (good, bad, told) in [
@@ -321,7 +379,8 @@ mod tests {
             let advice = of_run(&run(vec![bad]), &[]);
             assert!(only(&advice).contains(told), "{advice:?}");
         }
-        // Copies from memory that the driver must copy first say nothing of the link; the best of several counts.
+        // Copies from memory that the driver must copy first say nothing of the link; the best of
+        // several counts.
         assert_eq!(of_run(&run(vec![copy(10.0, "pageable")]), &[]), []);
         assert_eq!(of_run(&run(vec![copy(25.0, "pinned"), copy(90.0, "pinned")]), &[]), []);
         let simulated = BenchmarkResult { outcome: Outcome::Simulated, ..copy(25.0, "pinned") };
@@ -339,12 +398,14 @@ mod tests {
         };
         hot.metadata.insert("throttled_replicates".into(), json!([0]));
         hot.metadata.insert("telemetry".into(), json!([telemetry, null]));
-        let loud = "the load average reached 9 on 2 threads: other work ran; stop it and measure again";
+        let loud =
+            "the load average reached 9 on 2 threads: other work ran; stop it and measure again";
         hot.metadata.insert("notes".into(), json!([loud, "something without advice"]));
         let advice = of_run(&run(vec![hot.clone(), hot]), &[]);
         assert_eq!(
             advice[0].evidence,
-            "the GPU was held back by power limit in 2 cases, gemm rocm:0/f16 the first; the hottest reading was 97 °C"
+            "the GPU was held back by power limit in 2 cases, gemm rocm:0/f16 the first; the \
+             hottest reading was 97 °C"
         );
         assert_eq!((advice[1].action.as_str(), advice.len()), ("stop it and measure again", 2));
         assert!(advice[1].evidence.ends_with("other work ran (in 2 cases)"), "{advice:?}");
@@ -371,16 +432,21 @@ mod tests {
         let advice = of_machine(&now, std::slice::from_ref(&before));
         let told: Vec<&str> = advice.iter().map(|one| one.evidence.as_str()).collect();
         assert!(
-            told[0].contains("its link runs at 16 GT/s x4") && told[1].contains("capped at 200 W of 339 W"),
+            told[0].contains("its link runs at 16 GT/s x4")
+                && told[1].contains("capped at 200 W of 339 W"),
             "{told:?}"
         );
         // A factor keeps the driver's name: `amdgpu 6.8`.
-        assert!(told[2].contains("driver is amdgpu 6.8 in now and was amdgpu 6.10 in now"), "{told:?}");
+        assert!(
+            told[2].contains("driver is amdgpu 6.8 in now and was amdgpu 6.10 in now"),
+            "{told:?}"
+        );
         assert_eq!(told.len(), 3);
         let idle = rsb_model::gpu::Pcie { saves_power: Some(true), ..gpu.pcie.clone() };
         now.environment.gpus = vec![Gpu { pcie: idle, power_cap_w: Some(339.0), ..gpu }];
         assert_eq!(of_machine(&now, &[]), []);
-        let warnings = vec!["the machine runs on its battery, which lowers its clocks; plug it in".to_owned()];
+        let warnings =
+            vec!["the machine runs on its battery, which lowers its clocks; plug it in".to_owned()];
         now.environment.state = Some(MachineState { warnings, ..MachineState::default() });
         assert_eq!(of_machine(&now, &[])[0].action, "plug it in");
     }

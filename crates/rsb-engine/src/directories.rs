@@ -66,9 +66,14 @@ impl PolicyPath {
 
 impl Directories {
     /// The usual ones; what is given replaces them.
-    pub fn new(results: Option<PathBuf>, baselines: Option<PathBuf>, policy: Option<PathBuf>) -> Self {
+    pub fn new(
+        results: Option<PathBuf>,
+        baselines: Option<PathBuf>,
+        policy: Option<PathBuf>,
+    ) -> Self {
         let baselines = baselines.unwrap_or_else(|| "baselines".into());
-        let policy = policy.map_or_else(|| PolicyPath::Default(baselines.join("policy.toml")), PolicyPath::Named);
+        let policy = policy
+            .map_or_else(|| PolicyPath::Default(baselines.join("policy.toml")), PolicyPath::Named);
         Self { results: results.unwrap_or_else(|| "benchmark_results".into()), baselines, policy }
     }
 }

@@ -1,4 +1,5 @@
-//! What went wrong, and whose turn it is: the surface turns the kind into an exit code, a status or an exception.
+//! What went wrong, and whose turn it is: the surface turns the kind into an exit code, a status or
+//! an exception.
 
 /// What kind of error it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

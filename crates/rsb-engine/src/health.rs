@@ -1,13 +1,14 @@
-//! One page about a machine's benchmarks: what became worse or better, what is too noisy, missing or long unmeasured, and what
-//! to do about it. Pure: the store and the trends are read by whoever asks.
+//! One page about a machine's benchmarks: what became worse or better, what is too noisy, missing
+//! or long unmeasured, and what to do about it. Pure: the store and the trends are read by whoever
+//! asks.
 
 use std::collections::BTreeMap;
 
 use itertools::Itertools as _;
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{
-    Alert, AlertBasis, AlertState, HealthDocument, HealthItem, OverallStatus, Recommendation, RunPoint, SeriesMove,
-    SeriesTrend, Severity, TrackedAlert,
+    Alert, AlertBasis, AlertState, HealthDocument, HealthItem, OverallStatus, Recommendation,
+    RunPoint, SeriesMove, SeriesTrend, Severity, TrackedAlert,
 };
 use rsb_model::{CaseId, Fingerprint, Outcome, Run, Timestamp};
 use rsb_stats::estimate::{MAD_TO_SIGMA, median};
@@ -57,7 +58,10 @@ impl Default for HealthLimits {
 /// The page of `input`.
 pub fn health(input: &HealthInput<'_>) -> HealthDocument {
     let of_direction = |direction: &str| {
-        let open = input.alerts.iter().filter(|alert| alert.direction == direction && !alert.state.is_closed());
+        let open = input
+            .alerts
+            .iter()
+            .filter(|alert| alert.direction == direction && !alert.state.is_closed());
         let drifts = drifts(input.trends).filter(|(_, alert)| alert.direction == direction);
         let drifts = drifts.map(|(trend, alert)| drift_item(trend, alert));
         open.flat_map(alert_items).chain(drifts).collect::<Vec<_>>()
@@ -67,9 +71,13 @@ pub fn health(input: &HealthInput<'_>) -> HealthDocument {
     let missing = missing(input.latest, input.earlier);
     let unmeasured = unmeasured_items(input);
     let recommendations = recommendations(input, &noisy);
-    let worse = input.alerts.iter().filter(|alert| alert.direction == "worse" && alert.state == AlertState::New);
+    let worse = input
+        .alerts
+        .iter()
+        .filter(|alert| alert.direction == "worse" && alert.state == AlertState::New);
     let drifts = drifts(input.trends).filter(|(_, alert)| alert.direction == "worse");
-    let worst = worse.map(|alert| alert.severity).chain(drifts.map(|(_, alert)| alert.severity)).max();
+    let worst =
+        worse.map(|alert| alert.severity).chain(drifts.map(|(_, alert)| alert.severity)).max();
     let asks = [&noisy, &missing, &unmeasured].into_iter().any(|items| !items.is_empty());
     let status = match worst {
         Some(Severity::Critical) => OverallStatus::Critical,
@@ -106,10 +114,9 @@ fn alert_items(alert: &TrackedAlert) -> Vec<HealthItem> {
     let item = |one: &SeriesMove| {
         let run = &alert.range_of(one).first_after;
         let at = run.run_id.as_ref().map_or_else(|| run.timestamp.to_string(), ToString::to_string);
-        let commit = run
-            .commit
-            .as_deref()
-            .map_or_else(String::new, |hash| format!(" (commit {})", hash.get(..10).unwrap_or(hash)));
+        let commit = run.commit.as_deref().map_or_else(String::new, |hash| {
+            format!(" (commit {})", hash.get(..10).unwrap_or(hash))
+        });
         let suspected = if one.confirmed { "" } else { ", suspected: too few runs to be sure" };
         HealthItem {
             id: one.id.clone(),
@@ -122,15 +129,18 @@ fn alert_items(alert: &TrackedAlert) -> Vec<HealthItem> {
     alert.moves.iter().map(item).collect()
 }
 
-/// Returns the drifts that need attention. No alert follows them: they have no run in which they began.
+/// Returns the drifts that need attention. No alert follows them: they have no run in which they
+/// began.
 fn drifts(trends: &[SeriesTrend]) -> impl Iterator<Item = (&SeriesTrend, &Alert)> {
-    let alerts = trends.iter().flat_map(|trend| trend.alerts.iter().map(move |alert| (trend, alert)));
+    let alerts =
+        trends.iter().flat_map(|trend| trend.alerts.iter().map(move |alert| (trend, alert)));
     alerts.filter(|(_, alert)| alert.basis == AlertBasis::Drift)
 }
 
 fn drift_item(trend: &SeriesTrend, alert: &Alert) -> HealthItem {
     // The item names the metric already.
-    let evidence = alert.description.strip_prefix(&trend.metric).unwrap_or(&alert.description).trim_start();
+    let evidence =
+        alert.description.strip_prefix(&trend.metric).unwrap_or(&alert.description).trim_start();
     HealthItem {
         id: trend.id.clone(),
         metric: Some(trend.metric.clone()),
@@ -140,7 +150,8 @@ fn drift_item(trend: &SeriesTrend, alert: &Alert) -> HealthItem {
     }
 }
 
-/// The noise from one run to the next, as a share of the level: differences of neighbors, which no step or drift moves.
+/// The noise from one run to the next, as a share of the level: differences of neighbors, which no
+/// step or drift moves.
 fn noise(values: &[f64]) -> Option<f64> {
     let steps: Vec<f64> = values.iter().zip(values.get(1..)?).map(|(a, b)| (b - a).abs()).collect();
     let level = median(values)?.abs();
@@ -157,7 +168,10 @@ fn noisy(series: &[Series], limit: f64) -> Vec<HealthItem> {
             metric: Some(series.metric.clone()),
             percent: Some(percent),
             alert: None,
-            evidence: format!("standard deviation from run to run over {} runs, robustly", values.len()),
+            evidence: format!(
+                "standard deviation from run to run over {} runs, robustly",
+                values.len()
+            ),
         })
     };
     let mut found: Vec<HealthItem> = series.iter().filter_map(item).collect();
@@ -165,11 +179,16 @@ fn noisy(series: &[Series], limit: f64) -> Vec<HealthItem> {
     found
 }
 
-/// Cases that the run before the last measured and the last one did not, with its own words where it has some.
+/// Cases that the run before the last measured and the last one did not, with its own words where
+/// it has some.
 fn missing(latest: Option<&Run>, earlier: &[Run]) -> Vec<HealthItem> {
     let (Some(latest), Some(before)) = (latest, earlier.last()) else { return Vec::new() };
     let is_measured = |outcome: Outcome| matches!(outcome, Outcome::Measured | Outcome::Simulated);
-    let now = latest.benchmarks.iter().map(|result| (&result.benchmark_id, result)).collect::<BTreeMap<_, _>>();
+    let now = latest
+        .benchmarks
+        .iter()
+        .map(|result| (&result.benchmark_id, result))
+        .collect::<BTreeMap<_, _>>();
     let measured = before.benchmarks.iter().filter(|result| is_measured(result.outcome));
     let ids = measured.map(|result| &result.benchmark_id).sorted_unstable().dedup().collect_vec();
     let item = |id: &CaseId| {
@@ -177,8 +196,9 @@ fn missing(latest: Option<&Run>, earlier: &[Run]) -> Vec<HealthItem> {
             Some(result) if is_measured(result.outcome) => return None,
             Some(result) => {
                 let reason = result.reason.as_ref();
-                let words = reason
-                    .map_or_else(String::new, |reason| format!(": {}: {}; {}", reason.what, reason.why, reason.cure));
+                let words = reason.map_or_else(String::new, |reason| {
+                    format!(": {}: {}; {}", reason.what, reason.why, reason.cure)
+                });
                 format!("{} in {}{words}", result.outcome.as_str(), latest.run_id)
             }
             None => format!("measured in {}, absent from {}", before.run_id, latest.run_id),
@@ -197,7 +217,10 @@ fn unmeasured_items(input: &HealthInput<'_>) -> Vec<HealthItem> {
             metric: Some(series.metric.clone()),
             percent: None,
             alert: None,
-            evidence: format!("last measured {days:.0} days ago, on {}", last.timestamp.strftime("%Y-%m-%d")),
+            evidence: format!(
+                "last measured {days:.0} days ago, on {}",
+                last.timestamp.strftime("%Y-%m-%d")
+            ),
         })
     };
     input.series.iter().filter_map(item).collect()
@@ -211,7 +234,9 @@ fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recomme
     if let Some(worst) = noisy.first() {
         let count = noisy.len();
         found.push(Recommendation {
-            action: "judge these cases by `gate --against`, whose pairs take the machine's noise out".to_owned(),
+            action:
+                "judge these cases by `gate --against`, whose pairs take the machine's noise out"
+                    .to_owned(),
             evidence: format!(
                 "{count} noisy; the worst is {} with {:.0} % from run to run",
                 worst.id,
@@ -219,14 +244,24 @@ fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recomme
             ),
         });
     }
-    let drifting: Vec<_> = drifts(input.trends).filter(|(_, alert)| alert.direction == "worse").collect();
+    let drifting: Vec<_> =
+        drifts(input.trends).filter(|(_, alert)| alert.direction == "worse").collect();
     let size = |alert: &Alert| alert.change_percent.abs();
     let worst = drifting.iter().max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
     if let Some((trend, alert)) = worst {
-        let evidence = format!("{} drifting; the worst is {}: {}", drifting.len(), trend.id, alert.description);
+        let evidence = format!(
+            "{} drifting; the worst is {}: {}",
+            drifting.len(),
+            trend.id,
+            alert.description
+        );
         found.push(Recommendation { action: alert.recommendation.clone(), evidence });
     }
-    for alert in input.alerts.iter().filter(|alert| alert.direction == "worse" && alert.state == AlertState::New) {
+    for alert in input
+        .alerts
+        .iter()
+        .filter(|alert| alert.direction == "worse" && alert.state == AlertState::New)
+    {
         let changed: Vec<String> = alert
             .environment_changes
             .iter()
@@ -254,7 +289,11 @@ mod tests {
             warnings: warnings.iter().map(|&text| text.to_owned()).collect(),
             ..MachineState::default()
         };
-        let environment = Environment { rocm: Some(rocm.to_owned()), state: Some(state), ..Environment::default() };
+        let environment = Environment {
+            rocm: Some(rocm.to_owned()),
+            state: Some(state),
+            ..Environment::default()
+        };
         Run::begin(RunId(name.to_owned()), Timestamp::UNIX_EPOCH, "quick", "quick", environment)
     }
 
@@ -291,14 +330,23 @@ mod tests {
     #[test]
     fn of_nothing_stored_nobody_can_say_that_it_is_healthy() {
         let page = page(None, &[], &[], 0);
-        assert_eq!((page.status, page.machine, page.recommendations.len()), (OverallStatus::Warning, None, 0));
+        assert_eq!(
+            (page.status, page.machine, page.recommendations.len()),
+            (OverallStatus::Warning, None, 0)
+        );
     }
 
     #[test]
     fn a_step_is_no_noise_and_noise_is_told_with_its_size() {
-        let step: Vec<f64> = (0..20).map(|at| if at < 10 { 100.0 } else { 200.0 } + f64::from(at % 3)).collect();
+        let step: Vec<f64> =
+            (0..20).map(|at| if at < 10 { 100.0 } else { 200.0 } + f64::from(at % 3)).collect();
         let noise: Vec<f64> = (0..20).map(|at| 100.0 + 30.0 * f64::from(at * 7 % 5)).collect();
-        let page = page(Some(&run("r", "6.2.0", &[])), &[], &[series("step", &step), series("noise", &noise)], 20);
+        let page = page(
+            Some(&run("r", "6.2.0", &[])),
+            &[],
+            &[series("step", &step), series("noise", &noise)],
+            20,
+        );
         assert_eq!(page.noisy.iter().map(|item| item.id.as_str()).collect::<Vec<_>>(), ["noise"]);
         assert!(page.noisy[0].percent.unwrap() > 20.0);
         assert_eq!(page.status, OverallStatus::Warning);
@@ -310,7 +358,11 @@ mod tests {
         let line = |slope: f64| -> Vec<f64> {
             (0..60).map(|at| 100.0 + slope * f64::from(at) + f64::from(at * 7 % 5) / 10.0).collect()
         };
-        let mut all = [series("slower", &line(0.3)), series("faster", &line(-0.3)), series("steady", &line(0.0))];
+        let mut all = [
+            series("slower", &line(0.3)),
+            series("faster", &line(-0.3)),
+            series("steady", &line(0.0)),
+        ];
         for series in &mut all {
             series.better = Some(rsb_model::Better::Lower);
         }
@@ -321,7 +373,8 @@ mod tests {
             better: series.better,
             points: series.points.iter().map(|point| (point.timestamp, point.value)).collect(),
         });
-        let trends = rsb_stats::trend_with(&inputs.collect::<Vec<_>>(), &rsb_stats::TrendSettings::DEFAULT);
+        let trends =
+            rsb_stats::trend_with(&inputs.collect::<Vec<_>>(), &rsb_stats::TrendSettings::DEFAULT);
         let latest = run("r", "6.2.0", &[]);
         let page = health(&HealthInput {
             latest: Some(&latest),
@@ -333,8 +386,12 @@ mod tests {
             limits: HealthLimits::default(),
             now: Timestamp::from_second(86_400 * 60).unwrap(),
         });
-        let ids = |items: &[HealthItem]| items.iter().map(|item| item.id.clone()).collect::<Vec<_>>();
-        assert_eq!((ids(&page.degraded), ids(&page.improving)), (vec!["slower".to_owned()], vec!["faster".to_owned()]));
+        let ids =
+            |items: &[HealthItem]| items.iter().map(|item| item.id.clone()).collect::<Vec<_>>();
+        assert_eq!(
+            (ids(&page.degraded), ids(&page.improving)),
+            (vec!["slower".to_owned()], vec!["faster".to_owned()])
+        );
         assert_eq!(page.status, OverallStatus::Warning);
         assert!(page.degraded[0].evidence.starts_with("drifts by +0.300"), "{:?}", page.degraded);
         assert!(page.recommendations[0].evidence.starts_with("1 drifting; the worst is slower: "));
@@ -350,7 +407,11 @@ mod tests {
 
     #[test]
     fn advice_rests_on_what_was_seen() {
-        let latest = run("now", "6.2.1", &["the machine runs on its battery, which lowers its clocks; plug it in"]);
+        let latest = run(
+            "now",
+            "6.2.1",
+            &["the machine runs on its battery, which lowers its clocks; plug it in"],
+        );
         let earlier = [run("first", "6.1.0", &[]), run("then", "6.10.0", &[])];
         let advice = page(Some(&latest), &earlier, &[], 0).recommendations;
         assert_eq!(advice[0].action, "plug it in");

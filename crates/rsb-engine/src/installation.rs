@@ -1,4 +1,5 @@
-//! What an installation reaches: a few cases that take less than a minute, and the document made of them. Pure.
+//! What an installation reaches: a few cases that take less than a minute, and the document made of
+//! them. Pure.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,8 @@ pub const NAME: &str = "installation";
 /// An axis and its points.
 type AxisPoints = (&'static str, &'static [&'static str]);
 
-/// Benchmark and axes: bandwidth, peaks, one product. [`narrow`] leaves of them what a device needs.
+/// Benchmark and axes: bandwidth, peaks, one product. [`narrow`] leaves of them what a device
+/// needs.
 const CASES: &[(&str, &[AxisPoints])] = &[
     ("memory-bandwidth", &[("operation", &["copy", "triad"])]),
     ("compute-peak", &[("dtype", &["f32", "f16"])]),
@@ -31,8 +33,9 @@ const PRODUCT_OF_GPU: &str = "4096x4096x4096";
 /// `selection` with these cases in place of its own.
 #[must_use]
 pub fn selection(selection: Selection) -> Selection {
-    let axis =
-        |(name, values): &AxisPoints| ((*name).to_owned(), values.iter().map(|value| (*value).to_owned()).collect());
+    let axis = |(name, values): &AxisPoints| {
+        ((*name).to_owned(), values.iter().map(|value| (*value).to_owned()).collect())
+    };
     let entry = |(benchmark, axes): &(&str, &[AxisPoints])| CustomEntry {
         benchmark: (*benchmark).to_owned(),
         axes: axes.iter().map(axis).collect(),
@@ -41,8 +44,9 @@ pub fn selection(selection: Selection) -> Selection {
     Selection { names: Vec::new(), suite: Suite::Custom, custom, ..selection }
 }
 
-/// Leaves the buffers that no cache holds, of the products the one that keeps the device busy, and of arrays that can be
-/// stored around the caches two of four cases: the copy that every device has, and the fastest triad.
+/// Leaves the buffers that no cache holds, of the products the one that keeps the device busy, and
+/// of arrays that can be stored around the caches two of four cases: the copy that every device
+/// has, and the fastest triad.
 pub fn narrow(plan: &mut Plan) {
     let size = |case: &Case| case.params.get_with("size", parse_bytes).ok();
     let mut largest: BTreeMap<String, u64> = BTreeMap::new();
@@ -50,8 +54,11 @@ pub fn narrow(plan: &mut Plan) {
         let known = largest.entry(case.device.to_string()).or_default();
         *known = (*known).max(size(case).unwrap_or(0));
     }
-    let kinds =
-        plan.devices.iter().map(|device| (device.device.to_string(), device.device_type)).collect::<BTreeMap<_, _>>();
+    let kinds = plan
+        .devices
+        .iter()
+        .map(|device| (device.device.to_string(), device.device_type))
+        .collect::<BTreeMap<_, _>>();
     let is_around = |case: &Case| case.params.text("stores") == Some("non-temporal");
     let has_choice = plan
         .cases
@@ -71,7 +78,11 @@ pub fn narrow(plan: &mut Plan) {
         if is_spare {
             return false;
         }
-        let product = if kinds.get(&device) == Some(&DeviceType::Gpu) { PRODUCT_OF_GPU } else { PRODUCT_OF_CPU };
+        let product = if kinds.get(&device) == Some(&DeviceType::Gpu) {
+            PRODUCT_OF_GPU
+        } else {
+            PRODUCT_OF_CPU
+        };
         size(case).is_none_or(|size| largest.get(&device) == Some(&size))
             && case.params.text("shape").is_none_or(|shape| shape == product)
     });
@@ -79,7 +90,8 @@ pub fn narrow(plan: &mut Plan) {
 
 /// Factors of the software that differ between `before` and `now`.
 pub fn changed_software(before: &Fingerprint, now: &Fingerprint) -> Vec<String> {
-    let names = before.factors.keys().chain(now.factors.keys()).sorted_unstable().dedup().collect_vec();
+    let names =
+        before.factors.keys().chain(now.factors.keys()).sorted_unstable().dedup().collect_vec();
     let is_changed = |name: &&String| before.factors.get(*name) != now.factors.get(*name);
     names.into_iter().filter(is_changed).cloned().collect()
 }
@@ -88,7 +100,10 @@ pub fn changed_software(before: &Fingerprint, now: &Fingerprint) -> Vec<String> 
 pub fn document(run: &Run) -> PerformanceBaseline {
     let measured = || run.benchmarks.iter().filter(|case| case.outcome == Outcome::Measured);
     let is_gpu = |case: &&BenchmarkResult| case.device_type == Some(DeviceType::Gpu);
-    let device = measured().find(is_gpu).or_else(|| measured().next()).map(|case| case.benchmark_id.device());
+    let device = measured()
+        .find(is_gpu)
+        .or_else(|| measured().next())
+        .map(|case| case.benchmark_id.device());
     let gpu = device.and_then(|device| gpu_of(run, device));
     let is_cpu = device.is_some() && !measured().any(|case| is_gpu(&case));
     let cpu = run.environment.cpu.as_ref().filter(|_| is_cpu);
@@ -115,7 +130,8 @@ pub fn document(run: &Run) -> PerformanceBaseline {
         cache_size_l2: cache(2),
         cache_size_hbm: gpu.and_then(|gpu| gpu.vram_gb).map(|gb| (gb * 1e9) as u64),
         clock_rate_mhz: gpu.map_or_else(|| cpu?.max_mhz, |gpu| gpu.max_mhz),
-        num_compute_units: gpu.map_or_else(|| cpu.map(|cpu| cpu.usable_cores), |gpu| gpu.compute_units),
+        num_compute_units: gpu
+            .map_or_else(|| cpu.map(|cpu| cpu.usable_cores), |gpu| gpu.compute_units),
         unknown: BTreeMap::new(),
         comparison: None,
         baseline_file: None,
@@ -162,8 +178,10 @@ fn unknown(document: &PerformanceBaseline, run: &Run, is_cpu: bool) -> BTreeMap<
         Some(_) => format!("{file} is not in it"),
     };
     let of_case = |metric: &str, part: &str| {
-        let told =
-            run.benchmarks.iter().find(|case| case.reason.is_some() && case.benchmark_id.as_str().contains(part));
+        let told = run
+            .benchmarks
+            .iter()
+            .find(|case| case.reason.is_some() && case.benchmark_id.as_str().contains(part));
         let why = told.and_then(|case| case.reason.as_ref()).map(ToString::to_string);
         why.unwrap_or_else(|| format!("no case gave {metric}"))
     };
@@ -178,23 +196,55 @@ fn unknown(document: &PerformanceBaseline, run: &Run, is_cpu: bool) -> BTreeMap<
         of_device("the memory")
     };
     [
-        ("device_info.version", info.version.is_none(), of_rocm("the file .info/version or a versioned library")),
+        (
+            "device_info.version",
+            info.version.is_none(),
+            of_rocm("the file .info/version or a versioned library"),
+        ),
         ("device_info.installed_path", info.installed_path.is_none(), of_rocm("")),
-        ("device_info.build_date", info.build_date.is_none(), of_rocm("a file with the date of the build")),
-        ("device_info.commit_hash", info.commit_hash.is_none(), of_rocm("a file with the commit of the build")),
+        (
+            "device_info.build_date",
+            info.build_date.is_none(),
+            of_rocm("a file with the date of the build"),
+        ),
+        (
+            "device_info.commit_hash",
+            info.commit_hash.is_none(),
+            of_rocm("a file with the commit of the build"),
+        ),
         ("device_info.platforms", info.platforms.is_none(), of_rocm("the file .hipInfo")),
         ("device_info.components", info.components.is_none(), of_rocm("")),
-        ("device_info.supported_gpus", info.supported_gpus.is_none(), of_rocm("a rocBLAS with kernels")),
-        ("device_info.compiler_version", info.compiler_version.is_none(), of_rocm("a compiler that tells its version")),
+        (
+            "device_info.supported_gpus",
+            info.supported_gpus.is_none(),
+            of_rocm("a rocBLAS with kernels"),
+        ),
+        (
+            "device_info.compiler_version",
+            info.compiler_version.is_none(),
+            of_rocm("a compiler that tells its version"),
+        ),
         ("device_info.hsa_version", info.hsa_version.is_none(), of_rocm("libhsa-runtime64")),
-        ("device_info.rocm_smi_version", info.rocm_smi_version.is_none(), of_rocm("librocm_smi64 or libamd_smi")),
+        (
+            "device_info.rocm_smi_version",
+            info.rocm_smi_version.is_none(),
+            of_rocm("librocm_smi64 or libamd_smi"),
+        ),
         (
             "peak_memory_bandwidth_gb_s",
             document.peak_memory_bandwidth_gb_s.is_none(),
             of_case("a bandwidth", "/memory-bandwidth/"),
         ),
-        ("peak_compute_tflops_fp32", document.peak_compute_tflops_fp32.is_none(), of_case("a rate in f32", "/f32")),
-        ("peak_compute_tflops_fp16", document.peak_compute_tflops_fp16.is_none(), of_case("a rate in f16", "/f16")),
+        (
+            "peak_compute_tflops_fp32",
+            document.peak_compute_tflops_fp32.is_none(),
+            of_case("a rate in f32", "/f32"),
+        ),
+        (
+            "peak_compute_tflops_fp16",
+            document.peak_compute_tflops_fp16.is_none(),
+            of_case("a rate in f16", "/f16"),
+        ),
         ("cache_size_l1", document.cache_size_l1.is_none(), of_device("the first cache")),
         ("cache_size_l2", document.cache_size_l2.is_none(), of_device("the second cache")),
         ("cache_size_hbm", document.cache_size_hbm.is_none(), memory),

@@ -1,8 +1,10 @@
-//! Processes of the code that is judged: they get no channel to the CI system, and none outlives the judgment.
+//! Processes of the code that is judged: they get no channel to the CI system, and none outlives
+//! the judgment.
 
 use std::process::Command;
 
-/// Variables that let a process change a later step of GitHub Actions or the start of a shell, and tokens.
+/// Variables that let a process change a later step of GitHub Actions or the start of a shell, and
+/// tokens.
 const CHANNELS: [&str; 9] = [
     "GITHUB_OUTPUT",
     "GITHUB_ENV",
@@ -20,7 +22,9 @@ pub(crate) fn isolate(command: &mut Command) {
     for name in CHANNELS {
         command.env_remove(name);
     }
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ACTIONS_")) {
+    for (name, _) in
+        std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ACTIONS_"))
+    {
         command.env_remove(name);
     }
 }
@@ -32,7 +36,8 @@ impl Descendants {
     /// Makes this process the parent of what its children leave behind.
     pub(crate) fn adopt() -> Self {
         #[cfg(target_os = "linux")]
-        // Without it, what is left behind belongs to another process, and the judgment is as before.
+        // Without it, what is left behind belongs to another process, and the judgment is as
+        // before.
         let _ = rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1));
         Self(())
     }
@@ -69,7 +74,9 @@ fn children() -> Vec<i32> {
     let is_child = |pid: &i32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         // The name, in parentheses, may hold anything.
-        let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse::<u32>().ok());
+        let parent = stat
+            .rsplit_once(')')
+            .and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse::<u32>().ok());
         parent == Some(own)
     };
     numbers.filter(is_child).collect()

@@ -1,7 +1,7 @@
 //! The engine: what is here, what to measure, measuring it, judging it.
 //!
-//! Every surface drives it (the command line, the bench targets, Python): values and errors come out, and while it works
-//! it tells what happens as [`Event`]s.
+//! Every surface drives it (the command line, the bench targets, Python): values and errors come
+//! out, and while it works it tells what happens as [`Event`]s.
 //!
 //! **Invariant:** no command line, no terminal. It prints nothing and asks nobody.
 
@@ -39,5 +39,6 @@ pub use error::{EngineError, ErrorKind};
 pub use rsb_model::Event;
 pub use worker_command::WorkerCommand;
 
-/// Whoever follows what happens: a progress bar, a journal, a page. It is called between samples, never during one.
+/// Whoever follows what happens: a progress bar, a journal, a page. It is called between samples,
+/// never during one.
 pub type Listener<'a> = dyn FnMut(&Event) + 'a;

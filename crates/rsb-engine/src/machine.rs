@@ -26,8 +26,13 @@ pub fn host() -> Machine {
 
 fn with(is_wanted: impl Fn(BackendId) -> bool) -> Machine {
     let readiness = crate::frameworks::readiness;
-    let mut machine =
-        Machine { devices: Vec::new(), missing: Vec::new(), broken: Vec::new(), sensors: Vec::new(), readiness };
+    let mut machine = Machine {
+        devices: Vec::new(),
+        missing: Vec::new(),
+        broken: Vec::new(),
+        sensors: Vec::new(),
+        readiness,
+    };
     for (backend, answer) in every_backend(is_wanted) {
         match answer {
             Ok(devices) => machine.devices.extend(devices),
@@ -41,8 +46,11 @@ fn with(is_wanted: impl Fn(BackendId) -> bool) -> Machine {
     machine
 }
 
-/// What each wanted backend of this build has here. Each is asked in a child, all at once: loading drivers takes a while.
-fn every_backend(is_wanted: impl Fn(BackendId) -> bool) -> Vec<(BackendId, Result<Vec<DeviceInfo>, Absence>)> {
+/// What each wanted backend of this build has here. Each is asked in a child, all at once: loading
+/// drivers takes a while.
+fn every_backend(
+    is_wanted: impl Fn(BackendId) -> bool,
+) -> Vec<(BackendId, Result<Vec<DeviceInfo>, Absence>)> {
     let known = crate::backends::backends().into_iter().map(|backend| backend.id());
     let known: Vec<BackendId> = known.filter(|id| is_wanted(*id)).collect();
     let ask = |id: BackendId| {
@@ -50,9 +58,16 @@ fn every_backend(is_wanted: impl Fn(BackendId) -> bool) -> Vec<(BackendId, Resul
         found.map_or(Ok(Vec::new()), |backend| measure::devices_of(&*backend))
     };
     std::thread::scope(|scope| {
-        let asked: Vec<_> = known.into_iter().map(|id| (id, scope.spawn(move || ask(id)))).collect();
+        let asked: Vec<_> =
+            known.into_iter().map(|id| (id, scope.spawn(move || ask(id)))).collect();
         let answer = |(id, thread): (BackendId, std::thread::ScopedJoinHandle<'_, _>)| {
-            let died = || Reason::new(format!("devices of {id}"), "asking for them failed", "report this as a bug");
+            let died = || {
+                Reason::new(
+                    format!("devices of {id}"),
+                    "asking for them failed",
+                    "report this as a bug",
+                )
+            };
             (id, thread.join().unwrap_or_else(|_| Err(died().into())))
         };
         asked.into_iter().map(answer).collect()

@@ -1,9 +1,10 @@
-//! Nothing else may run while a case is timed, and least of all another run of this program: every verb that measures
-//! claims the machine first, whichever user calls it.
+//! Nothing else may run while a case is timed, and least of all another run of this program: every
+//! verb that measures claims the machine first, whichever user calls it.
 //!
-//! Whoever measures holds a shared lock on one file of the machine. Who cannot have it alone at the beginning is not alone,
-//! and adds a byte to the file, if it may: whoever was there before sees at its end that the file has grown, or that the
-//! other is still there. What was added before a run began says nothing about it.
+//! Whoever measures holds a shared lock on one file of the machine. Who cannot have it alone at the
+//! beginning is not alone, and adds a byte to the file, if it may: whoever was there before sees at
+//! its end that the file has grown, or that the other is still there. What was added before a run
+//! began says nothing about it.
 
 use std::fs::{File, Permissions, TryLockError};
 use std::io::{Error, ErrorKind, Write};
@@ -32,8 +33,8 @@ pub struct Claim {
     length: u64,
 }
 
-/// Says that a dashboard is served on this machine, for as long as what comes back is kept. Where the file cannot be locked,
-/// runs do not say so.
+/// Says that a dashboard is served on this machine, for as long as what comes back is kept. Where
+/// the file cannot be locked, runs do not say so.
 pub fn serving() -> Option<File> {
     let file = open(&dashboard_lock_path()).ok()?;
     hold(&file);
@@ -45,7 +46,10 @@ pub(crate) fn note_of_dashboard() -> Option<Note> {
     let file = File::options().read(true).custom_flags(FLAGS).open(dashboard_lock_path()).ok()?;
     let is_held = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
     is_held.then(|| {
-        Note::Text("a dashboard (`serve`) ran on this machine: it sent nothing while a case was timed".to_owned())
+        Note::Text(
+            "a dashboard (`serve`) ran on this machine: it sent nothing while a case was timed"
+                .to_owned(),
+        )
     })
 }
 
@@ -54,7 +58,10 @@ fn dashboard_lock_path() -> PathBuf {
 }
 
 /// Claims the machine. Where another run is measuring, that is told, and noted in each of `runs`.
-pub fn claim<'r>(runs: impl IntoIterator<Item = &'r mut Run>, listener: &mut Listener<'_>) -> Claim {
+pub fn claim<'r>(
+    runs: impl IntoIterator<Item = &'r mut Run>,
+    listener: &mut Listener<'_>,
+) -> Claim {
     match try_claim(&std::env::temp_dir().join("rusty-stack-bench.lock")) {
         Ok(claim) => {
             if claim.is_shared {
@@ -63,16 +70,22 @@ pub fn claim<'r>(runs: impl IntoIterator<Item = &'r mut Run>, listener: &mut Lis
             claim
         }
         Err(error) => {
-            listener(&Event::note(format!("nobody can tell whether another run is measuring: {error}")));
+            listener(&Event::note(format!(
+                "nobody can tell whether another run is measuring: {error}"
+            )));
             Claim { file: None, is_shared: false, length: 0 }
         }
     }
 }
 
 impl Claim {
-    /// Gives the machine back. Where another run began meanwhile, that is told, and noted in each of `runs`; the answer is
-    /// whether it was.
-    pub fn end<'r>(self, runs: impl IntoIterator<Item = &'r mut Run>, listener: &mut Listener<'_>) -> bool {
+    /// Gives the machine back. Where another run began meanwhile, that is told, and noted in each
+    /// of `runs`; the answer is whether it was.
+    pub fn end<'r>(
+        self,
+        runs: impl IntoIterator<Item = &'r mut Run>,
+        listener: &mut Listener<'_>,
+    ) -> bool {
         let was_joined = !self.is_shared && self.ends_joined();
         if was_joined {
             tell(runs, listener);
@@ -80,7 +93,8 @@ impl Claim {
         was_joined
     }
 
-    /// Whether another run has begun since. This may leave the lock to this run alone, and gives it back.
+    /// Whether another run has begun since. This may leave the lock to this run alone, and gives it
+    /// back.
     fn ends_joined(self) -> bool {
         let Some(file) = self.file else { return false };
         let has_grown = file.metadata().is_ok_and(|data| data.len() != self.length);
@@ -128,8 +142,8 @@ fn try_claim(path: &Path) -> Result<Claim, Error> {
     Ok(Claim { file: Some(file), is_shared, length })
 }
 
-/// Shares the lock with all who measure. One who has it alone, for a moment or because an earlier version never shared it,
-/// is not waited for longer than that moment.
+/// Shares the lock with all who measure. One who has it alone, for a moment or because an earlier
+/// version never shared it, is not waited for longer than that moment.
 fn hold(file: &File) {
     for _ in 0..10 {
         match file.try_lock_shared() {
@@ -145,8 +159,8 @@ fn mark(path: &Path) {
     let _ = opened.and_then(|mut file| file.write_all(b"+"));
 }
 
-/// The file, which may be another user's: it is only read, as a lock needs no more, and everybody may read it and add to
-/// it, whatever the first one's mask is.
+/// The file, which may be another user's: it is only read, as a lock needs no more, and everybody
+/// may read it and add to it, whatever the first one's mask is.
 fn open(path: &Path) -> Result<File, Error> {
     let as_it_is = || File::options().read(true).custom_flags(FLAGS).open(path);
     match as_it_is() {
@@ -167,7 +181,8 @@ mod tests {
 
     use super::*;
 
-    /// Whether a claim found another run at its beginning, and then whether it finds one at its end.
+    /// Whether a claim found another run at its beginning, and then whether it finds one at its
+    /// end.
     fn begins(path: &Path) -> (bool, Claim) {
         let claim = try_claim(path).unwrap();
         (claim.is_shared, claim)
@@ -240,7 +255,13 @@ mod tests {
 
     #[test]
     fn a_run_is_marked_once() {
-        let mut run = Run::begin(RunId("x".into()), Timestamp::UNIX_EPOCH, "x", "quick", Environment::default());
+        let mut run = Run::begin(
+            RunId("x".into()),
+            Timestamp::UNIX_EPOCH,
+            "x",
+            "quick",
+            Environment::default(),
+        );
         assert!(!was_shared(&run));
         note(&mut run);
         note(&mut run);

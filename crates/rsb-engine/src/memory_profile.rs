@@ -1,5 +1,5 @@
-//! Counts the heap allocations of a workload, and what it leaves behind on the heap, in libraries and on the device, with
-//! the feature `memory-profiling`; without it, nothing is counted.
+//! Counts the heap allocations of a workload, and what it leaves behind on the heap, in libraries
+//! and on the device, with the feature `memory-profiling`; without it, nothing is counted.
 #![cfg_attr(feature = "memory-profiling", allow(unsafe_code))]
 
 use rsb_device::Device;
@@ -52,7 +52,8 @@ mod counted {
         [Some(counting::live_bytes()), native_bytes(), device_bytes]
     }
 
-    /// What the C library has handed out, from its own arenas and from the system, Rust's heap included.
+    /// What the C library has handed out, from its own arenas and from the system, Rust's heap
+    /// included.
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     #[allow(clippy::unnecessary_wraps)] // Other C libraries do not tell.
     fn native_bytes() -> Option<i64> {
@@ -72,14 +73,17 @@ mod counted {
             Self { device, samples: 0, iterations: 0, allocations: 0, left: [Some(0); 3] }
         }
 
-        /// Runs `work` and counts what it allocates and keeps. The first sample is left out: it fills caches that stay.
+        /// Runs `work` and counts what it allocates and keeps. The first sample is left out: it
+        /// fills caches that stay.
         pub fn around<T>(&mut self, iters: u64, work: impl FnOnce() -> T) -> T {
             let (before, allocations) = (bytes_in_use(self.device), counting::allocations());
             let result = work();
             if self.samples > 0 {
                 self.iterations += iters;
                 self.allocations += counting::allocations() - allocations;
-                for ((left, before), after) in self.left.iter_mut().zip(before).zip(bytes_in_use(self.device)) {
+                for ((left, before), after) in
+                    self.left.iter_mut().zip(before).zip(bytes_in_use(self.device))
+                {
                     *left = (|| Some(left.as_ref()? + after? - before?))();
                 }
             }
@@ -87,7 +91,8 @@ mod counted {
             result
         }
 
-        /// `allocations_per_iteration` and what was left behind by whom, once there were two samples.
+        /// `allocations_per_iteration` and what was left behind by whom, once there were two
+        /// samples.
         pub fn fields(&self) -> Fields {
             if self.iterations == 0 {
                 return Fields::new();
@@ -102,9 +107,10 @@ mod counted {
             ];
             let known = leaks.into_iter().filter_map(|(name, bytes)| Some((name, bytes?)));
             let per_iteration = self.allocations as f64 / self.iterations as f64;
-            known.fold(Fields::new().with("allocations_per_iteration", per_iteration), |fields, (name, bytes)| {
-                fields.with(name, bytes.max(0))
-            })
+            known.fold(
+                Fields::new().with("allocations_per_iteration", per_iteration),
+                |fields, (name, bytes)| fields.with(name, bytes.max(0)),
+            )
         }
     }
 }
@@ -183,7 +189,8 @@ mod tests {
 
     #[test]
     fn a_leak_is_counted_where_it_is_and_a_clean_workload_is_clean() {
-        let names = ["memory_leaked_bytes", "native_memory_leaked_bytes", "device_memory_leaked_bytes"];
+        let names =
+            ["memory_leaked_bytes", "native_memory_leaked_bytes", "device_memory_leaked_bytes"];
         let told = |fields: &Fields| names.map(|name| fields.number(name));
         let (mut boxes, mut buffers) = (Vec::new(), Vec::new());
         let clean = left_by(|device| {

@@ -1,4 +1,5 @@
-//! Selectors × axes × devices → the cases to run, and those that cannot run here with the reason. Pure.
+//! Selectors × axes × devices → the cases to run, and those that cannot run here with the reason.
+//! Pure.
 
 mod auto;
 mod components;
@@ -7,7 +8,8 @@ use std::collections::HashMap;
 
 use rsb_device::DeviceInfo;
 use rsb_model::{
-    BackendId, BenchmarkType, Case, CaseDevice, CaseId, DeviceType, Note, Outcome, Params, Reason, RunDevice, Suite,
+    BackendId, BenchmarkType, Case, CaseDevice, CaseId, DeviceType, Note, Outcome, Params, Reason,
+    RunDevice, Suite,
 };
 use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
@@ -97,7 +99,10 @@ pub enum PlanError {
         why: String,
     },
     /// The suite `custom` has no entries.
-    #[error("the suite `custom` is empty; add [[custom]] entries with a `benchmark` to rusty-stack-bench.toml")]
+    #[error(
+        "the suite `custom` is empty; add [[custom]] entries with a `benchmark` to \
+         rusty-stack-bench.toml"
+    )]
     EmptyCustom,
 }
 
@@ -145,7 +150,8 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
         for device in places(wanted.benchmark, selection, machine, &devices) {
             let axes = with_sensors(wanted, device, machine);
             let entry = (index, wanted.benchmark);
-            let on_device = if compares { compared::axes_on(entry, device, axes) } else { Some(axes) };
+            let on_device =
+                if compares { compared::axes_on(entry, device, axes) } else { Some(axes) };
             let Some(axes) = on_device else { continue };
             for case in rsb_workloads::cases(wanted.benchmark, device, breadth, &axes)? {
                 match case {
@@ -159,9 +165,14 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
             plan.skipped.extend(unsupported_entry(wanted.benchmark, selection.backend, machine));
         }
     }
-    plan.notes = devices.iter().filter_map(|device| rsb_workloads::sized_down(device, &plan.cases)).collect();
+    plan.notes = devices
+        .iter()
+        .filter_map(|device| rsb_workloads::sized_down(device, &plan.cases))
+        .collect();
     plan.skipped.extend(missing_devices(selection, machine, &wanted));
-    let is_broken = |case: &Case| machine.broken.iter().any(|backend| case.device == CaseDevice::Backend(*backend));
+    let is_broken = |case: &Case| {
+        machine.broken.iter().any(|backend| case.device == CaseDevice::Backend(*backend))
+    };
     (plan.failed, plan.skipped) = plan.skipped.into_iter().partition(|(case, _)| is_broken(case));
     for (component, axes) in components::select(selection)? {
         components::add(&mut plan, (component, &axes), (selection, machine), (&devices, breadth))?;
@@ -171,24 +182,35 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
 }
 
 fn select_benchmarks(selection: &Selection) -> Result<Vec<SelectedBenchmark>, PlanError> {
-    let find =
-        |name: &str| rsb_workloads::find(name).ok_or_else(|| PlanError::UnknownBenchmark { name: name.to_owned() });
-    if selection.names.is_empty() && matches!(selection.suite, Suite::Custom | Suite::HardwareAcceleration) {
+    let find = |name: &str| {
+        rsb_workloads::find(name)
+            .ok_or_else(|| PlanError::UnknownBenchmark { name: name.to_owned() })
+    };
+    if selection.names.is_empty()
+        && matches!(selection.suite, Suite::Custom | Suite::HardwareAcceleration)
+    {
         let compared = selection.compares_backends().then(compared::entries);
         let entries = compared.as_ref().unwrap_or(&selection.custom);
         if entries.is_empty() {
             return Err(PlanError::EmptyCustom);
         }
         if let Some(entries) = &compared {
-            let named: Vec<_> = entries.iter().map(|entry| find(&entry.benchmark)).collect::<Result<_, _>>()?;
+            let named: Vec<_> =
+                entries.iter().map(|entry| find(&entry.benchmark)).collect::<Result<_, _>>()?;
             check_axes(&named, selection)?;
         }
         let entry = |entry: &CustomEntry| {
             let benchmark = find(&entry.benchmark)?;
-            // Of the suite's own entries an axis asked for replaces the values of those that have it.
-            let asked = if compared.is_some() { own_axes(benchmark, &selection.axes) } else { selection.axes.clone() };
-            let is_kept =
-                |axis: &&(String, Vec<String>)| compared.is_none() || asked.iter().all(|(name, _)| *name != axis.0);
+            // Of the suite's own entries an axis asked for replaces the values of those that have
+            // it.
+            let asked = if compared.is_some() {
+                own_axes(benchmark, &selection.axes)
+            } else {
+                selection.axes.clone()
+            };
+            let is_kept = |axis: &&(String, Vec<String>)| {
+                compared.is_none() || asked.iter().all(|(name, _)| *name != axis.0)
+            };
             let axes = entry.axes.iter().filter(is_kept).chain(&asked).cloned().collect();
             Ok(SelectedBenchmark { benchmark, axes })
         };
@@ -197,22 +219,38 @@ fn select_benchmarks(selection: &Selection) -> Result<Vec<SelectedBenchmark>, Pl
     }
     let names: Vec<&str> = match selection.names.as_slice() {
         [] => suites::benchmarks(selection.suite),
-        names => names.iter().map(String::as_str).filter(|name| frameworks::find(name).is_none()).collect(),
+        names => names
+            .iter()
+            .map(String::as_str)
+            .filter(|name| frameworks::find(name).is_none())
+            .collect(),
     };
     let benchmarks: Vec<&dyn Benchmark> = names.into_iter().map(find).collect::<Result<_, _>>()?;
     check_axes(&benchmarks, selection)?;
     Ok(benchmarks
         .into_iter()
-        .map(|benchmark| SelectedBenchmark { benchmark, axes: own_axes(benchmark, &selection.axes) })
+        .map(|benchmark| SelectedBenchmark {
+            benchmark,
+            axes: own_axes(benchmark, &selection.axes),
+        })
         .collect())
 }
 
 /// With several benchmarks an axis concerns those that have it; one that none has is a mistake.
-fn own_axes(benchmark: &dyn Benchmark, axes: &[(String, Vec<String>)]) -> Vec<(String, Vec<String>)> {
-    axes.iter().filter(|(name, _)| benchmark.axes().iter().any(|axis| axis.name == name)).cloned().collect()
+fn own_axes(
+    benchmark: &dyn Benchmark,
+    axes: &[(String, Vec<String>)],
+) -> Vec<(String, Vec<String>)> {
+    axes.iter()
+        .filter(|(name, _)| benchmark.axes().iter().any(|axis| axis.name == name))
+        .cloned()
+        .collect()
 }
 
-fn check_axes(benchmarks: &[&'static dyn Benchmark], selection: &Selection) -> Result<(), PlanError> {
+fn check_axes(
+    benchmarks: &[&'static dyn Benchmark],
+    selection: &Selection,
+) -> Result<(), PlanError> {
     let components = components::select(selection)?;
     let known = |name: &str| {
         benchmarks.iter().any(|benchmark| benchmark.axes().iter().any(|axis| axis.name == name))
@@ -221,8 +259,11 @@ fn check_axes(benchmarks: &[&'static dyn Benchmark], selection: &Selection) -> R
     match selection.axes.iter().find(|(name, _)| !known(name)) {
         None => Ok(()),
         Some((axis, _)) => {
-            let mut names: Vec<&str> =
-                benchmarks.iter().flat_map(|benchmark| benchmark.axes()).map(|axis| axis.name).collect();
+            let mut names: Vec<&str> = benchmarks
+                .iter()
+                .flat_map(|benchmark| benchmark.axes())
+                .map(|axis| axis.name)
+                .collect();
             names.extend(components.iter().flat_map(|(component, _)| frameworks::axes(component)));
             names.sort_unstable();
             names.dedup();
@@ -231,32 +272,41 @@ fn check_axes(benchmarks: &[&'static dyn Benchmark], selection: &Selection) -> R
     }
 }
 
-fn devices<'m>(selection: &Selection, machine: &'m Machine) -> Result<Vec<&'m DeviceInfo>, PlanError> {
+fn devices<'m>(
+    selection: &Selection,
+    machine: &'m Machine,
+) -> Result<Vec<&'m DeviceInfo>, PlanError> {
     let asked = |device: &&DeviceInfo| {
         let backend = device.device.backend;
         let by_backend = match selection.backend {
             Some(wanted) => backend == wanted,
             None => selection.compares_backends() || auto::takes(device, &machine.devices),
         };
-        let by_suite = !selection.names.is_empty() || selection.suite.wants(backend, device.device_type);
+        let by_suite =
+            !selection.names.is_empty() || selection.suite.wants(backend, device.device_type);
         by_backend && by_suite
     };
     let found: Vec<&DeviceInfo> = machine.devices.iter().filter(asked).collect();
-    if let Some(&wrong) = selection
-        .devices
-        .iter()
-        .find(|&&wanted| !found.is_empty() && found.iter().all(|device| device.device.index != wanted))
-    {
-        let known = found.iter().map(|device| device.device.to_string()).collect::<Vec<_>>().join(", ");
+    if let Some(&wrong) = selection.devices.iter().find(|&&wanted| {
+        !found.is_empty() && found.iter().all(|device| device.device.index != wanted)
+    }) {
+        let known =
+            found.iter().map(|device| device.device.to_string()).collect::<Vec<_>>().join(", ");
         return Err(PlanError::UnknownDevice { index: wrong, known });
     }
-    let chosen =
-        |device: &&DeviceInfo| selection.devices.is_empty() || selection.devices.contains(&device.device.index);
+    let chosen = |device: &&DeviceInfo| {
+        selection.devices.is_empty() || selection.devices.contains(&device.device.index)
+    };
     Ok(found.into_iter().filter(chosen).collect())
 }
 
-/// The axes of `wanted` on `device`. What reads sensors watches on the host those GPUs that no runtime reaches.
-fn with_sensors(wanted: &SelectedBenchmark, device: &DeviceInfo, machine: &Machine) -> Vec<(String, Vec<String>)> {
+/// The axes of `wanted` on `device`. What reads sensors watches on the host those GPUs that no
+/// runtime reaches.
+fn with_sensors(
+    wanted: &SelectedBenchmark,
+    device: &DeviceInfo,
+    machine: &Machine,
+) -> Vec<(String, Vec<String>)> {
     let mut axes = wanted.axes.clone();
     let is_asked = axes.iter().any(|(name, _)| name == GPU_AXIS);
     if wanted.benchmark.runs_on() == RunsOn::GpusAndSensors && is_host(device) && !is_asked {
@@ -278,7 +328,8 @@ fn is_host(device: &DeviceInfo) -> bool {
     device.device.is_cpu()
 }
 
-/// Where `benchmark` runs: on the chosen devices, or on the host when it needs none of the backend asked for.
+/// Where `benchmark` runs: on the chosen devices, or on the host when it needs none of the backend
+/// asked for.
 fn places<'m>(
     benchmark: &dyn Benchmark,
     selection: &Selection,
@@ -287,7 +338,9 @@ fn places<'m>(
 ) -> Vec<&'m DeviceInfo> {
     let wanted = !selection.names.is_empty() || selection.suite.uses_host_tools();
     let host = |tools: &'static [BackendId]| {
-        let asked = selection.backend.is_none_or(|backend| backend == BackendId::Cpu || tools.contains(&backend));
+        let asked = selection
+            .backend
+            .is_none_or(|backend| backend == BackendId::Cpu || tools.contains(&backend));
         machine.devices.iter().filter(move |device| wanted && asked && is_host(device))
     };
     let gpus = devices.iter().copied().filter(|device| !is_host(device));
@@ -303,13 +356,22 @@ fn places<'m>(
     }
 }
 
-/// The entry for a benchmark asked for by name that no device here can run: that it is not for the backend asked for, else
-/// what the first backend of GPUs lacks. A backend that is missing has its own entry ([`missing_devices`]).
-fn unsupported_entry(benchmark: &dyn Benchmark, asked: Option<BackendId>, machine: &Machine) -> Option<(Case, Reason)> {
+/// The entry for a benchmark asked for by name that no device here can run: that it is not for the
+/// backend asked for, else what the first backend of GPUs lacks. A backend that is missing has its
+/// own entry ([`missing_devices`]).
+fn unsupported_entry(
+    benchmark: &dyn Benchmark,
+    asked: Option<BackendId>,
+    machine: &Machine,
+) -> Option<(Case, Reason)> {
     let backend = match (asked, machine.missing.first()) {
-        (Some(asked), _) if machine.missing.iter().any(|(backend, _)| *backend == asked) => return None,
+        (Some(asked), _) if machine.missing.iter().any(|(backend, _)| *backend == asked) => {
+            return None;
+        }
         (Some(asked), _) => asked,
-        (None, Some((backend, reason))) => return Some(absent_here(benchmark, *backend, reason, machine)),
+        (None, Some((backend, reason))) => {
+            return Some(absent_here(benchmark, *backend, reason, machine));
+        }
         (None, None) => BackendId::Cpu,
     };
     Some(absent(benchmark.name(), backend, &unfit(benchmark, backend)))
@@ -320,25 +382,38 @@ pub fn unfit(benchmark: &dyn Benchmark, backend: BackendId) -> Reason {
     let (place, cure) = match benchmark.runs_on() {
         RunsOn::Host(_) => ("the host", "leave --backend out, or choose cpu"),
         RunsOn::Any | RunsOn::Gpus => ("GPUs", "choose a GPU backend, such as --backend rocm"),
-        RunsOn::GpusAndHost(_) => ("GPUs and the host", "choose a GPU backend, such as --backend rocm"),
+        RunsOn::GpusAndHost(_) => {
+            ("GPUs and the host", "choose a GPU backend, such as --backend rocm")
+        }
         RunsOn::GpusAndSensors => return no_sensors(benchmark),
     };
-    Reason::new(format!("{} on {backend}", benchmark.name()), format!("it only runs on {place}"), cure)
+    Reason::new(
+        format!("{} on {backend}", benchmark.name()),
+        format!("it only runs on {place}"),
+        cure,
+    )
 }
 
 fn no_sensors(benchmark: &dyn Benchmark) -> Reason {
     let why = format!(
-        "{} reads them from an AMD, NVIDIA or Intel GPU through its kernel driver (amdgpu, nvidia, i915 or xe)",
+        "{} reads them from an AMD, NVIDIA or Intel GPU through its kernel driver (amdgpu, nvidia, \
+         i915 or xe)",
         benchmark.name()
     );
-    let cure = "run it on a machine with such a GPU, without --backend cpu; `rusty-stack-bench doctor` shows the GPUs and \
+    let cure = "run it on a machine with such a GPU, without --backend cpu; `rusty-stack-bench \
+                doctor` shows the GPUs and \
                 drivers found here";
     Reason::new("GPU sensors", why, cure)
 }
 
-/// The entry for `benchmark` on a backend that is missing for `reason`. Sensors need no library of a backend, so for them a GPU
-/// is missing.
-fn absent_here(benchmark: &dyn Benchmark, backend: BackendId, reason: &Reason, machine: &Machine) -> (Case, Reason) {
+/// The entry for `benchmark` on a backend that is missing for `reason`. Sensors need no library of
+/// a backend, so for them a GPU is missing.
+fn absent_here(
+    benchmark: &dyn Benchmark,
+    backend: BackendId,
+    reason: &Reason,
+    machine: &Machine,
+) -> (Case, Reason) {
     let is_broken = machine.broken.contains(&backend);
     if benchmark.runs_on() == RunsOn::GpusAndSensors && machine.sensors.is_empty() && !is_broken {
         return absent(benchmark.name(), backend, &no_sensors(benchmark));
@@ -346,8 +421,13 @@ fn absent_here(benchmark: &dyn Benchmark, backend: BackendId, reason: &Reason, m
     absent(benchmark.name(), backend, reason)
 }
 
-/// One skipped entry for each benchmark and backend asked for that is not here: named ones by benchmark, `auto` by backend.
-fn missing_devices(selection: &Selection, machine: &Machine, wanted: &[SelectedBenchmark]) -> Vec<(Case, Reason)> {
+/// One skipped entry for each benchmark and backend asked for that is not here: named ones by
+/// benchmark, `auto` by backend.
+fn missing_devices(
+    selection: &Selection,
+    machine: &Machine,
+    wanted: &[SelectedBenchmark],
+) -> Vec<(Case, Reason)> {
     let concerned = |backend: BackendId| match selection.backend {
         Some(asked) => asked == backend,
         None => {
@@ -362,7 +442,8 @@ fn missing_devices(selection: &Selection, machine: &Machine, wanted: &[SelectedB
     } else {
         Vec::new()
     };
-    let missing = machine.missing.iter().chain(&left_out).filter(|(backend, _)| concerned(*backend));
+    let missing =
+        machine.missing.iter().chain(&left_out).filter(|(backend, _)| concerned(*backend));
     missing
         .flat_map(|(backend, reason)| match selection.backend {
             Some(_) => wanted
@@ -377,8 +458,11 @@ fn missing_devices(selection: &Selection, machine: &Machine, wanted: &[SelectedB
 
 /// The entry of `list` and of a run for `benchmark` on a backend that is not here.
 pub fn absent(benchmark: &str, backend: BackendId, reason: &Reason) -> (Case, Reason) {
-    let benchmark_type =
-        if backend == BackendId::Cpu { BenchmarkType::CpuPerformance } else { BenchmarkType::GpuPerformance };
+    let benchmark_type = if backend == BackendId::Cpu {
+        BenchmarkType::CpuPerformance
+    } else {
+        BenchmarkType::GpuPerformance
+    };
     let case = Case {
         id: CaseId::from_segments(&[benchmark_type.as_str(), benchmark, backend.as_str()]),
         benchmark: benchmark.to_owned(),

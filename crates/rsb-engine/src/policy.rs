@@ -1,4 +1,5 @@
-//! The policy that counts: the file of the project under the thresholds of its configuration, under what is asked for.
+//! The policy that counts: the file of the project under the thresholds of its configuration, under
+//! what is asked for.
 
 mod patterns;
 
@@ -15,7 +16,8 @@ use crate::{Directories, EngineError, Listener, custom};
 /// Thresholds in percent by benchmark name.
 pub type Thresholds = BTreeMap<String, f64>;
 
-/// The policy of `directories`, with `thresholds` under its own rules and `percent` in place of its threshold.
+/// The policy of `directories`, with `thresholds` under its own rules and `percent` in place of its
+/// threshold.
 ///
 /// # Errors
 /// When the file is named and missing, cannot be read, or is not valid.
@@ -35,7 +37,8 @@ pub fn load(
     if file.ignore.metrics.iter().any(|metric| metric == "time_ms") {
         // A case would pass by its accuracy alone.
         return Err(EngineError::usage(anyhow!(
-            "{}: `time_ms` cannot be ignored, it is what a case is judged by; ignore the case instead",
+            "{}: `time_ms` cannot be ignored, it is what a case is judged by; ignore the case \
+             instead",
             path.display()
         )));
     }
@@ -61,22 +64,26 @@ fn with_own_targets(mut file: PolicyFile) -> PolicyFile {
     file
 }
 
-/// Looks at `policy` beside the cases called `ids` that it is for. `heard` says whether a control set is.
+/// Looks at `policy` beside the cases called `ids` that it is for. `heard` says whether a control
+/// set is.
 ///
 /// # Errors
-/// When a pattern fits nothing that is here or that this version can name, or every case belongs to the control set.
+/// When a pattern fits nothing that is here or that this version can name, or every case belongs to
+/// the control set.
 pub fn check(
     policy: &Policy,
     (ids, heard): (&[&str], ControlSet),
     directories: &Directories,
 ) -> Result<(), EngineError> {
     let path = directories.policy.path().display();
-    patterns::check(&policy.patterns(), ids).map_err(|error| EngineError::usage(anyhow!("{path}: {error}")))?;
+    patterns::check(&policy.patterns(), ids)
+        .map_err(|error| EngineError::usage(anyhow!("{path}: {error}")))?;
     let mut judged = ids.iter().filter(|id| !policy.ignores_case(id)).peekable();
     let all_control = judged.peek().is_some() && judged.all(|id| policy.is_control(id));
     if heard == ControlSet::Heard && all_control {
         return Err(EngineError::usage(anyhow!(
-            "{path}: every case that is judged belongs to the control set (`control.cases`), so nothing is left to judge: \
+            "{path}: every case that is judged belongs to the control set (`control.cases`), so \
+             nothing is left to judge: \
              measure other cases too, or name fewer"
         )));
     }
@@ -92,7 +99,8 @@ pub enum ControlSet {
     Unheard,
 }
 
-/// Every target that concerns `run`: by the policy's file, else by the text `own`, which comes with the program.
+/// Every target that concerns `run`: by the policy's file, else by the text `own`, which comes with
+/// the program.
 ///
 /// # Errors
 /// As [`load`].
@@ -110,8 +118,8 @@ pub fn targets(
     Ok(rsb_stats::threshold_checks(std::slice::from_ref(run), &policy))
 }
 
-/// Returns the targets of the policy's file and of user-defined benchmarks that concern `run`, except those that
-/// `built_in_text`, the policy that comes with the program, has too.
+/// Returns the targets of the policy's file and of user-defined benchmarks that concern `run`,
+/// except those that `built_in_text`, the policy that comes with the program, has too.
 ///
 /// # Errors
 /// As [`load`].
@@ -123,15 +131,21 @@ pub fn own_targets(
 ) -> Result<Vec<ThresholdCheck>, EngineError> {
     let policy = load(directories, thresholds, None, listener)?;
     let known = built_in(built_in_text, |file| file)?;
-    let own: Vec<&Target> = policy.targets().iter().filter(|target| !known.targets().contains(target)).collect();
+    let own: Vec<&Target> =
+        policy.targets().iter().filter(|target| !known.targets().contains(target)).collect();
     let mut checks = rsb_stats::threshold_checks(std::slice::from_ref(run), &policy);
     checks.retain(|check| own.iter().any(|target| target.is_checked_by(check)));
     Ok(checks)
 }
 
 /// The policy that comes with the program, changed by `change`.
-fn built_in(text: &str, change: impl FnOnce(PolicyFile) -> PolicyFile) -> Result<Policy, EngineError> {
-    let broken = |error: String| EngineError::usage(anyhow!("the policy that comes with the program: {error}"));
+fn built_in(
+    text: &str,
+    change: impl FnOnce(PolicyFile) -> PolicyFile,
+) -> Result<Policy, EngineError> {
+    let broken = |error: String| {
+        EngineError::usage(anyhow!("the policy that comes with the program: {error}"))
+    };
     let file: PolicyFile = toml::from_str(text).map_err(|error| broken(error.to_string()))?;
     Policy::try_from(change(file)).map_err(|error| broken(error.to_string()))
 }

@@ -68,8 +68,8 @@ impl Recorder {
         }
     }
 
-    /// Writes the run's file. Where that fails, the run is written to the system's temporary directory, and the error
-    /// says so.
+    /// Writes the run's file. Where that fails, the run is written to the system's temporary
+    /// directory, and the error says so.
     ///
     /// # Errors
     /// When it is not where it belongs.
@@ -82,10 +82,13 @@ impl Recorder {
         let rescued = self.journal.rescue(&std::env::temp_dir());
         Err(match rescued {
             Ok(path) => anyhow::Error::new(first).context(format!(
-                "the run could not be stored where it belongs; nothing is lost, it was written to {}. Make room, then move that file into the directory `runs` of your results",
+                "the run could not be stored where it belongs; nothing is lost, it was written to \
+                 {}. Make room, then move that file into the directory `runs` of your results",
                 path.display()
             )),
-            Err(second) => anyhow::Error::new(first).context(format!("the run could not be stored, nor rescued ({second}); its figures are printed only")),
+            Err(second) => anyhow::Error::new(first).context(format!(
+                "the run could not be stored, nor rescued ({second}); its figures are printed only"
+            )),
         })
     }
 }

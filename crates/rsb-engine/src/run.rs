@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use itertools::Itertools as _;
-use rsb_model::{BenchmarkResult, Environment, Event, Note, Outcome, Run, RunId, RunStatus, Timestamp};
+use rsb_model::{
+    BenchmarkResult, Environment, Event, Note, Outcome, Run, RunId, RunStatus, Timestamp,
+};
 use rsb_store::Store;
 
 use crate::measure::{self, Settings, assemble};
@@ -37,8 +39,8 @@ pub fn measure(
 ) -> Result<FinishedRun, EngineError> {
     // Before anything is reserved: without a temporary directory nothing can be measured.
     tempfile::tempdir().context(measure::NO_SCRATCH).map_err(EngineError::usage)?;
-    let mut recorder =
-        Recorder::begin(store, suite, settings.profile.as_str(), environment, plan).map_err(EngineError::usage)?;
+    let mut recorder = Recorder::begin(store, suite, settings.profile.as_str(), environment, plan)
+        .map_err(EngineError::usage)?;
     recorder.run.notes.extend(plan.notes.iter().cloned());
     let claim = machine_lock::claim([&mut recorder.run], listener);
     recorder.run.notes.extend(machine_lock::note_of_dashboard());
@@ -73,7 +75,8 @@ const fn note_of(status: RunStatus) -> Option<Note> {
     }
 }
 
-/// Keeps `results`, which somebody else measured on this machine, as a run of `suite` under `profile`.
+/// Keeps `results`, which somebody else measured on this machine, as a run of `suite` under
+/// `profile`.
 ///
 /// # Errors
 /// When they cannot be written.
@@ -83,20 +86,24 @@ pub fn keep(
     store: &Store,
     environment: &Environment,
 ) -> Result<PathBuf, EngineError> {
-    let mut recorder = Recorder::begin(store, suite, profile, environment.clone(), &Plan::default())?;
+    let mut recorder =
+        Recorder::begin(store, suite, profile, environment.clone(), &Plan::default())?;
     recorder.run.program = None; // It did not measure them.
-    recorder.run.started = results.iter().map(|result| result.timestamp).min().unwrap_or(recorder.run.started);
+    recorder.run.started =
+        results.iter().map(|result| result.timestamp).min().unwrap_or(recorder.run.started);
     for result in results {
         recorder.on_event(&Event::CaseUpdated(Box::new(assemble::complete(result, environment))));
     }
     Ok(recorder.finish()?)
 }
 
-/// Measures what `run`, which was stopped, still lacks, and keeps it in the run's own file in `store`. What was measured
-/// before stays as it is, also when this is stopped again. What is added is written at the end: a crash costs the addition.
+/// Measures what `run`, which was stopped, still lacks, and keeps it in the run's own file in
+/// `store`. What was measured before stays as it is, also when this is stopped again. What is added
+/// is written at the end: a crash costs the addition.
 ///
 /// # Errors
-/// When it lacks nothing that could be measured here, or was measured elsewhere or by another program.
+/// When it lacks nothing that could be measured here, or was measured elsewhere or by another
+/// program.
 pub fn resume(
     mut run: Run,
     settings: &Settings,
@@ -104,7 +111,8 @@ pub fn resume(
     listener: &mut Listener<'_>,
 ) -> Result<FinishedRun, EngineError> {
     let plan = lacking(&run, settings).map_err(EngineError::usage)?;
-    let workers = workers.clone().with_slowdown(run.slowdown().map(str::to_owned)).planned_on(&run.devices);
+    let workers =
+        workers.clone().with_slowdown(run.slowdown().map(str::to_owned)).planned_on(&run.devices);
     let claim = machine_lock::claim([&mut run], listener);
     let dashboard = machine_lock::note_of_dashboard().filter(|note| !run.notes.contains(note));
     run.notes.extend(dashboard);
@@ -112,27 +120,33 @@ pub fn resume(
     let environment = run.environment.clone();
     let before = run.benchmarks.clone();
     let settings = &with_profiles(settings, store, &run.run_id);
-    let status = measure::measure(&plan, settings, &workers, &environment, &mut |event| match event {
-        Event::CaseUpdated(new) => {
-            let known = before.iter().find(|known| known.benchmark_id == new.benchmark_id);
-            let result = match known.filter(|known| !known.samples.is_empty()) {
-                // It had no turn this time either, which is nothing to say of what it has.
-                Some(known) if new.samples.is_empty() && new.outcome == Outcome::Skipped => known.clone(),
-                Some(known) => assemble::extend(known, new),
-                None => (**new).clone(),
-            };
-            run.keep(result.clone());
-            listener(&Event::CaseUpdated(Box::new(result)));
-        }
-        other => listener(other),
-    })
-    .context(measure::NO_SCRATCH)?;
+    let status =
+        measure::measure(&plan, settings, &workers, &environment, &mut |event| match event {
+            Event::CaseUpdated(new) => {
+                let known = before.iter().find(|known| known.benchmark_id == new.benchmark_id);
+                let result = match known.filter(|known| !known.samples.is_empty()) {
+                    // It had no turn this time either, which is nothing to say of what it has.
+                    Some(known) if new.samples.is_empty() && new.outcome == Outcome::Skipped => {
+                        known.clone()
+                    }
+                    Some(known) => assemble::extend(known, new),
+                    None => (**new).clone(),
+                };
+                run.keep(result.clone());
+                listener(&Event::CaseUpdated(Box::new(result)));
+            }
+            other => listener(other),
+        })
+        .context(measure::NO_SCRATCH)?;
     claim.end([&mut run], listener);
     listener(&Event::RunEnded(status));
     run.notes.retain(|note| !matches!(note, Note::Interrupted | Note::OutOfTime));
     run.notes.extend(note_of(status));
     let now = Timestamp::now();
-    let again = Note::Text(format!("it was stopped, and measured on at {}", now.strftime("%Y-%m-%d %H:%M UTC")));
+    let again = Note::Text(format!(
+        "it was stopped, and measured on at {}",
+        now.strftime("%Y-%m-%d %H:%M UTC")
+    ));
     run.notes.push(again);
     run.finished = Some(now);
     let stored = store.rewrite(&run).map_err(anyhow::Error::new);
@@ -147,25 +161,38 @@ fn lacking(run: &Run, settings: &Settings) -> anyhow::Result<Plan> {
         bail!("run {id} cannot be measured on: {why}; {again}");
     }
     if run.notes.iter().any(|note| matches!(note, Note::CutOff { .. })) {
-        bail!("run {id} cannot be measured on: it was cut off, so nothing tells which cases it lacks; {again}");
+        bail!(
+            "run {id} cannot be measured on: it was cut off, so nothing tells which cases it \
+             lacks; {again}"
+        );
     }
     let mut plan = Plan::default();
     // A skip without a cause of its own is a case that the run never came to.
     let waits = |result: &&BenchmarkResult| {
-        result.outcome != Outcome::Failed && (!result.samples.is_empty() || measure::was_not_reached(result))
+        result.outcome != Outcome::Failed
+            && (!result.samples.is_empty() || measure::was_not_reached(result))
     };
-    for case in run.benchmarks.iter().filter(waits).filter_map(|result| Some((result.case()?, result.samples.len()))) {
+    for case in run
+        .benchmarks
+        .iter()
+        .filter(waits)
+        .filter_map(|result| Some((result.case()?, result.samples.len())))
+    {
         let (case, taken) = (case.0, u32::try_from(case.1).unwrap_or(u32::MAX));
         if taken < settings.replicates_of(&case) {
             plan.taken.insert(case.id.clone(), taken);
             plan.cases.push(case);
         }
     }
-    ensure!(!plan.cases.is_empty(), "run {id} lacks nothing: every case that can run here has its replicates");
+    ensure!(
+        !plan.cases.is_empty(),
+        "run {id} lacks nothing: every case that can run here has its replicates"
+    );
     Ok(plan)
 }
 
-/// The suite, or for benchmarks named one by one a name that does not depend on their order and can be a file's.
+/// The suite, or for benchmarks named one by one a name that does not depend on their order and can
+/// be a file's.
 pub fn suite_name(selection: &Selection) -> String {
     if selection.names.is_empty() {
         return selection.suite.as_str().to_owned();

@@ -14,7 +14,8 @@ pub struct Machine {
     pub missing: Vec<(BackendId, Reason)>,
     /// Those of them whose library is here and broken.
     pub broken: Vec<BackendId>,
-    /// Addresses on the bus of GPUs whose sensors the driver shows, whether a runtime reaches them or not.
+    /// Addresses on the bus of GPUs whose sensors the driver shows, whether a runtime reaches them
+    /// or not.
     pub sensors: Vec<String>,
     /// What a component lacks, asked for those alone that are wanted: it takes a while.
     pub readiness: fn(&str) -> Result<(), Reason>,

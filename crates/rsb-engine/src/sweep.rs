@@ -1,5 +1,5 @@
-//! Scenarios from a file: every combination of batch sizes, sequence lengths, precisions and any other axis. Strict, as
-//! every file that a person writes: a mistake is named with its line.
+//! Scenarios from a file: every combination of batch sizes, sequence lengths, precisions and any
+//! other axis. Strict, as every file that a person writes: a mistake is named with its line.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -117,7 +117,8 @@ pub(crate) fn parse_file<T>(
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> Result<T, EntryFileError> {
     let text = rsb_store::read_text(path);
-    let text = text.map_err(|source| EntryFileError::Read { path: path.to_owned(), entry, source })?;
+    let text =
+        text.map_err(|source| EntryFileError::Read { path: path.to_owned(), entry, source })?;
     parse(&text).map_err(|message| EntryFileError::Invalid { path: path.to_owned(), message })
 }
 
@@ -125,7 +126,8 @@ fn parse(text: &str) -> Result<Vec<CustomEntry>, String> {
     let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
     if file.scenario.is_empty() {
         return Err(
-            "it has no scenario; write [[scenario]] with a `benchmark` and values such as `batch_size = [1, 8]`"
+            "it has no scenario; write [[scenario]] with a `benchmark` and values such as \
+             `batch_size = [1, 8]`"
                 .to_owned(),
         );
     }
@@ -142,8 +144,11 @@ fn entries_of(scenario: &Scenario) -> Result<Vec<CustomEntry>, EntryError> {
         return of_component(scenario, component);
     }
     let benchmark = rsb_workloads::find(name).ok_or_else(|| {
-        let near = plan::nearest(name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
-        let what = format!("there is no benchmark `{name}`{near}; `rusty-stack-bench list` shows them all");
+        let near =
+            plan::nearest(name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+        let what = format!(
+            "there is no benchmark `{name}`{near}; `rusty-stack-bench list` shows them all"
+        );
         EntryError { at: scenario.benchmark.span(), what }
     })?;
     if let Some(workload) = &scenario.workload {
@@ -152,20 +157,30 @@ fn entries_of(scenario: &Scenario) -> Result<Vec<CustomEntry>, EntryError> {
             what: format!("`{name}` has no workloads; leave `workload` out"),
         });
     }
-    Ok(vec![CustomEntry { benchmark: name.clone(), axes: axes_of(scenario, name, benchmark.axes())? }])
+    Ok(vec![CustomEntry {
+        benchmark: name.clone(),
+        axes: axes_of(scenario, name, benchmark.axes())?,
+    }])
 }
 
 /// An entry for each workload that has every axis of the scenario.
-fn of_component(scenario: &Scenario, component: &Component) -> Result<Vec<CustomEntry>, EntryError> {
+fn of_component(
+    scenario: &Scenario,
+    component: &Component,
+) -> Result<Vec<CustomEntry>, EntryError> {
     let chosen = scenario.workload.as_ref().map(|values| (values.get_ref().texts(), values.span()));
-    let known = || component.workloads.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ");
+    let known =
+        || component.workloads.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ");
     if let Some((names, at)) = &chosen
-        && let Some(wrong) = names.iter().find(|name| component.workloads.iter().all(|known| known.name != **name))
+        && let Some(wrong) =
+            names.iter().find(|name| component.workloads.iter().all(|known| known.name != **name))
     {
         let what = format!("`{}` has no workload `{wrong}`; it has {}", component.name, known());
         return Err(EntryError { at: at.clone(), what });
     }
-    let is_chosen = |name: &str| chosen.as_ref().is_none_or(|(names, _)| names.iter().any(|chosen| chosen == name));
+    let is_chosen = |name: &str| {
+        chosen.as_ref().is_none_or(|(names, _)| names.iter().any(|chosen| chosen == name))
+    };
     let (mut found, mut mistake) = (Vec::new(), None);
     for workload in component.workloads.iter().filter(|workload| is_chosen(workload.name)) {
         let whose = format!("{} {}", component.name, workload.name);
@@ -181,7 +196,10 @@ fn of_component(scenario: &Scenario, component: &Component) -> Result<Vec<Custom
     }
     match mistake {
         Some(mut wrong) if found.is_empty() => {
-            wrong.what = format!("no workload of `{}` has all of this; such as {}", component.name, wrong.what);
+            wrong.what = format!(
+                "no workload of `{}` has all of this; such as {}",
+                component.name, wrong.what
+            );
             Err(wrong)
         }
         _ => Ok(found),
@@ -189,7 +207,11 @@ fn of_component(scenario: &Scenario, component: &Component) -> Result<Vec<Custom
 }
 
 /// The axes of the scenario under the names that they have in `known`, which are those of `whose`.
-fn axes_of(scenario: &Scenario, whose: &str, known: &[AxisInfo]) -> Result<Vec<(String, Vec<String>)>, EntryError> {
+fn axes_of(
+    scenario: &Scenario,
+    whose: &str,
+    known: &[AxisInfo],
+) -> Result<Vec<(String, Vec<String>)>, EntryError> {
     axis_overrides(scenario).into_iter().map(|axis| resolve_axis(axis, whose, known)).collect()
 }
 
@@ -202,7 +224,10 @@ fn axis_overrides(scenario: &Scenario) -> Vec<AxisOverride> {
     ];
     let general = general.into_iter().filter_map(|(name, values)| Some((name, values.as_ref()?)));
     let own = scenario.axes.iter().map(|(name, values)| (name.as_str(), values));
-    general.chain(own).map(|(name, values)| (name.to_owned(), values.get_ref().texts(), values.span())).collect()
+    general
+        .chain(own)
+        .map(|(name, values)| (name.to_owned(), values.get_ref().texts(), values.span()))
+        .collect()
 }
 
 /// What a benchmark may call the same.
@@ -221,19 +246,27 @@ fn resolve_axis(
     known: &[AxisInfo],
 ) -> Result<(String, Vec<String>), EntryError> {
     let names = std::iter::once(name.as_str()).chain(other_names(&name).iter().copied());
-    let axis = names.into_iter().find_map(|name| known.iter().find(|axis| axis.name == name)).ok_or_else(|| {
-        let there = known.iter().map(|axis| axis.name).collect::<Vec<_>>().join(", ");
-        EntryError { at: at.clone(), what: format!("`{whose}` has no axis `{name}`; it has {there}") }
-    })?;
+    let axis = names
+        .into_iter()
+        .find_map(|name| known.iter().find(|axis| axis.name == name))
+        .ok_or_else(|| {
+            let there = known.iter().map(|axis| axis.name).collect::<Vec<_>>().join(", ");
+            EntryError {
+                at: at.clone(),
+                what: format!("`{whose}` has no axis `{name}`; it has {there}"),
+            }
+        })?;
     let wrong = values.iter().find(|value| axis.canonical(value).is_none());
     match wrong {
         Some(value) => {
-            let what = format!("`{value}` is not a value of `{name}`; write {}", axis.form_of_values());
+            let what =
+                format!("`{value}` is not a value of `{name}`; write {}", axis.form_of_values());
             Err(EntryError { at, what })
         }
-        None if values.is_empty() => {
-            Err(EntryError { at, what: format!("`{name}` has no values; write one or more, or leave it out") })
-        }
+        None if values.is_empty() => Err(EntryError {
+            at,
+            what: format!("`{name}` has no values; write one or more, or leave it out"),
+        }),
         None => Ok((axis.name.to_owned(), values)),
     }
 }
@@ -278,8 +311,10 @@ axes = { shape = [\"64x64x64\"] }
 
     #[test]
     fn without_a_workload_every_one_that_has_the_axes_is_meant() {
-        let entries =
-            parse("[[scenario]]\nbenchmark = \"pytorch\"\nsequence_length = 128\nprecision = \"f32\"\n").unwrap();
+        let entries = parse(
+            "[[scenario]]\nbenchmark = \"pytorch\"\nsequence_length = 128\nprecision = \"f32\"\n",
+        )
+        .unwrap();
         let names: Vec<&str> = entries.iter().map(|entry| entry.axes[0].1[0].as_str()).collect();
         assert_eq!(names, ["execution", "training", "transformer", "attention"]);
     }
@@ -292,9 +327,21 @@ axes = { shape = [\"64x64x64\"] }
             ("[[scenario]]\nbatch_size = 1\n", "line 1", "benchmark"),
             ("[[scenario]]\nbenchmark = \"gemm\"\nbatch = 1\n", "line 3", "unknown field"),
             ("[[scenario]\n", "line 1", "expected"),
-            ("[[scenario]]\nbenchmark = \"pytorch\"\n\nworkload = \"matmull\"\n", "line 4", "attention"),
-            ("[[scenario]]\nbenchmark = \"pytorch\"\nworkload = \"matmul\"\nbatch_size = 4\n", "line 4", "shape"),
-            ("[[scenario]]\nbenchmark = \"pytorch\"\nprecision = [\"f32\", \"f33\"]\n", "line 3", "f33"),
+            (
+                "[[scenario]]\nbenchmark = \"pytorch\"\n\nworkload = \"matmull\"\n",
+                "line 4",
+                "attention",
+            ),
+            (
+                "[[scenario]]\nbenchmark = \"pytorch\"\nworkload = \"matmul\"\nbatch_size = 4\n",
+                "line 4",
+                "shape",
+            ),
+            (
+                "[[scenario]]\nbenchmark = \"pytorch\"\nprecision = [\"f32\", \"f33\"]\n",
+                "line 3",
+                "f33",
+            ),
             ("[[scenario]]\nbenchmark = \"gemm\"\nworkload = \"x\"\n", "line 3", "no workloads"),
             ("[[scenario]]\nbenchmark = \"gemm\"\nprecision = []\n", "line 3", "no values"),
             ("[[scenario]]\nbenchmark = \"gemm\"\naxes = { color = \"red\" }\n", "line 3", "shape"),

@@ -7,7 +7,8 @@ use rsb_model::{DeviceRef, RunDevice};
 
 use crate::custom;
 
-/// The program called `name` beside `program`, or one directory up where `program` is a bench or a test of cargo.
+/// The program called `name` beside `program`, or one directory up where `program` is a bench or a
+/// test of cargo.
 pub fn beside(program: &Path, name: &str) -> Option<PathBuf> {
     let dirs = program.ancestors().skip(1).take(2);
     dirs.map(|dir| dir.join(name)).find(|path| path.is_file())
@@ -24,14 +25,16 @@ pub struct WorkerCommand {
     pub environment: Vec<(&'static str, Option<String>)>,
     /// Where it starts, if not where this process works.
     pub directory: Option<PathBuf>,
-    /// The addresses on the bus of the devices that cases were planned on: a worker refuses to measure another GPU.
+    /// The addresses on the bus of the devices that cases were planned on: a worker refuses to
+    /// measure another GPU.
     pub pci_addresses: Vec<(DeviceRef, String)>,
 }
 
 impl WorkerCommand {
     /// A build of this program, as a worker.
     pub fn of(program: PathBuf) -> Self {
-        // ROCm's compiler has a cache of its own since version 6, which would answer in its place when it is measured.
+        // ROCm's compiler has a cache of its own since version 6, which would answer in its place
+        // when it is measured.
         let mut environment = vec![("AMD_COMGR_CACHE", Some("0".to_owned()))];
         let own = custom::file().and_then(|file| file.into_os_string().into_string().ok());
         environment.extend(own.map(|file| (custom::VARIABLE, Some(file))));
@@ -56,7 +59,8 @@ impl WorkerCommand {
     /// For cases that were planned on `devices`.
     #[must_use]
     pub fn planned_on(mut self, devices: &[RunDevice]) -> Self {
-        let known = devices.iter().filter_map(|device| Some((device.device, device.pci_address.clone()?)));
+        let known =
+            devices.iter().filter_map(|device| Some((device.device, device.pci_address.clone()?)));
         self.pci_addresses = known.collect();
         self
     }

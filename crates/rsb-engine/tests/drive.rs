@@ -1,6 +1,8 @@
-//! The engine driven without a terminal: plan, measure with a scripted device, follow the events, judge, all as values.
+//! The engine driven without a terminal: plan, measure with a scripted device, follow the events,
+//! judge, all as values.
 //!
-//! This test is a program of its own, because the engine starts its workers as children of the program that it is in.
+//! This test is a program of its own, because the engine starts its workers as children of the
+//! program that it is in.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +19,8 @@ use rsb_engine::selection::Selection;
 use rsb_engine::{Directories, Event, WorkerCommand, gate};
 use rsb_model::record::Comparison;
 use rsb_model::{
-    BackendId, DeviceType, Environment, Outcome, Profile, Reason, ReasonCode, Run, RunStatus, Suite, Verdict,
+    BackendId, DeviceType, Environment, Outcome, Profile, Reason, ReasonCode, Run, RunStatus,
+    Suite, Verdict,
 };
 use rsb_store::Store;
 
@@ -29,9 +32,11 @@ struct Scripted;
 
 impl Scripted {
     fn device() -> ScriptedDevice {
-        let slower: f64 = std::env::var(SLOWER).ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
+        let slower: f64 =
+            std::env::var(SLOWER).ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
         let time = move |launch: u64, operation: &Operation| {
-            // A little noise that repeats: an interval of no width would say nothing about the judging.
+            // A little noise that repeats: an interval of no width would say nothing about the
+            // judging.
             (operation.flops() / 10.0).max(1000.0) * slower * (1.0 + (launch % 5) as f64 / 1000.0)
         };
         ScriptedDevice::new(Script::with_clock(Clock::Function(Box::new(time))))
@@ -58,7 +63,9 @@ fn machine() -> Machine {
         missing: Vec::new(),
         broken: Vec::new(),
         sensors: Vec::new(),
-        readiness: |name| Err(Reason::new(name, "frameworks are not part of this test", "none is needed")),
+        readiness: |name| {
+            Err(Reason::new(name, "frameworks are not part of this test", "none is needed"))
+        },
     }
 }
 
@@ -119,34 +126,51 @@ fn drive() {
     let file = before.stored.as_ref().unwrap();
     assert!(file.starts_with(&results) && file.is_file());
     assert!(
-        before.run.benchmarks.iter().all(|result| result.outcome == Outcome::Simulated && result.samples.len() == 5)
+        before
+            .run
+            .benchmarks
+            .iter()
+            .all(|result| result.outcome == Outcome::Simulated && result.samples.len() == 5)
     );
 
-    // What was told is the whole story: a beginning with the id, each replicate, each result, an end.
+    // What was told is the whole story: a beginning with the id, each replicate, each result, an
+    // end.
     assert!(
         events
             .iter()
             .any(|event| matches!(event, Event::RunStarted { run_id, cases: 2 } if *run_id == before.run.run_id))
     );
-    let replicates = events.iter().filter(|event| matches!(event, Event::ReplicateStarted { steps: 10, .. })).count();
+    let replicates = events
+        .iter()
+        .filter(|event| matches!(event, Event::ReplicateStarted { steps: 10, .. }))
+        .count();
     let results_told = events.iter().filter(|event| matches!(event, Event::CaseUpdated(_))).count();
     assert_eq!((replicates, results_told), (10, 10));
     assert_eq!(events.last(), Some(&Event::RunEnded(RunStatus::Complete)));
 
     let directories = Directories::new(Some(results), Some(scratch.path().join("baselines")), None);
-    let judge = Judge::load(directories.clone(), (&Thresholds::new(), None), Vec::new(), &mut |_| {});
+    let judge =
+        Judge::load(directories.clone(), (&Thresholds::new(), None), Vec::new(), &mut |_| {});
     let judge = judge.unwrap_or_else(|error| panic!("{:#}", error.error));
     assert!(
-        !judge.judge(std::slice::from_ref(&before.run), std::slice::from_ref(&after.run)).verdict.is_decided(),
+        !judge
+            .judge(std::slice::from_ref(&before.run), std::slice::from_ref(&after.run))
+            .verdict
+            .is_decided(),
         "simulated figures are never judged"
     );
     let [fast, slow] = [&before.run, &after.run].map(as_measured);
     let result = judge.judge(std::slice::from_ref(&fast), std::slice::from_ref(&slow));
     assert_eq!(result.verdict, Verdict::Regressed, "{result:?}");
     let times = result.comparisons.iter().filter(|row| row.metric == "time_ms");
-    assert_eq!(times.map(|row| row.verdict).collect::<Vec<_>>(), [Verdict::Regressed; 2], "{result:?}");
+    assert_eq!(
+        times.map(|row| row.verdict).collect::<Vec<_>>(),
+        [Verdict::Regressed; 2],
+        "{result:?}"
+    );
     let copy = judge.judge(std::slice::from_ref(&fast), &[as_measured(&fast)]);
-    let is_copy = |row: &Comparison| row.metric != "time_ms" || row.reason_code == ReasonCode::SameSamples;
+    let is_copy =
+        |row: &Comparison| row.metric != "time_ms" || row.reason_code == ReasonCode::SameSamples;
     assert!(copy.comparisons.iter().all(is_copy), "{copy:?}");
     let mut again = as_measured(&fast);
     let samples = again.benchmarks.iter_mut().flat_map(|case| &mut case.samples);
@@ -156,7 +180,8 @@ fn drive() {
     // The policy of the project counts.
     std::fs::create_dir_all(&directories.baselines).unwrap();
     std::fs::write(directories.policy.path(), "threshold_percent = 80.0\n").unwrap();
-    let lenient = Judge::load(directories.clone(), (&Thresholds::new(), None), Vec::new(), &mut |_| {});
+    let lenient =
+        Judge::load(directories.clone(), (&Thresholds::new(), None), Vec::new(), &mut |_| {});
     let lenient = lenient.unwrap_or_else(|error| panic!("{:#}", error.error));
     assert_eq!(lenient.judge(&[fast], &[slow]).verdict, Verdict::Unchanged);
 

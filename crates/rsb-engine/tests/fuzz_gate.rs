@@ -1,17 +1,20 @@
-//! Whatever becomes of the files that a gate reads, a case that is 50 % slower, missing or unreadable never ends green.
+//! Whatever becomes of the files that a gate reads, a case that is 50 % slower, missing or
+//! unreadable never ends green.
 //!
-//! Each try takes a baseline of twelve cases, a run in which one of them has become bad, and a policy or none; changes one
-//! of the files at a few random places, as an editor, a merge, a disk or another program may; and judges. `RSB_FUZZ_TRIES`
-//! sets how many tries there are, `RSB_FUZZ_SEED` where they begin:
+//! Each try takes a baseline of twelve cases, a run in which one of them has become bad, and a
+//! policy or none; changes one of the files at a few random places, as an editor, a merge, a disk
+//! or another program may; and judges. `RSB_FUZZ_TRIES` sets how many tries there are,
+//! `RSB_FUZZ_SEED` where they begin:
 //!
 //! ```text
 //! RSB_FUZZ_TRIES=200000 cargo test --release -p rsb-engine --no-default-features --test fuzz_gate -- --nocapture
 //! ```
 //!
-//! A file with a checksum that fits is as good as its writer: for changes behind which the checksum was made anew, the bad
-//! case itself is left alone, since without it nothing tells that it was bad. What the baseline keeps of earlier runs, which
-//! half of the baselines do, may become anything, that of the bad case too. Policies count while they still judge the
-//! case at a threshold below 50 %.
+//! A file with a checksum that fits is as good as its writer: for changes behind which the checksum
+//! was made anew, the bad case itself is left alone, since without it nothing tells that it was
+//! bad. What the baseline keeps of earlier runs, which half of the baselines do, may become
+//! anything, that of the bad case too. Policies count while they still judge the case at a
+//! threshold below 50 %.
 
 #![allow(clippy::unwrap_used)] // In a test a failed step is a failed test.
 
@@ -25,7 +28,9 @@ use rsb_engine::{Directories, ErrorKind};
 use rsb_model::environment::Cpu;
 use rsb_model::random::Generator;
 use rsb_model::record::{EnvironmentSummary, PAST_PROCESSES};
-use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp};
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp,
+};
 use rsb_stats::{Policy, PolicyFile};
 use rsb_store::{Baseline, page, sealed_text};
 use serde_json::{Value, json};
@@ -97,7 +102,12 @@ const TARGETS: [Target; 10] = [
 ];
 
 fn id(case: u64) -> CaseId {
-    CaseId::from_segments(&["cpu_performance".to_owned(), format!("case-{case}"), "cpu:0".to_owned(), "f32".to_owned()])
+    CaseId::from_segments(&[
+        "cpu_performance".to_owned(),
+        format!("case-{case}"),
+        "cpu:0".to_owned(),
+        "f32".to_owned(),
+    ])
 }
 
 /// A run of every case, its processes about 1 % apart.
@@ -106,14 +116,19 @@ fn run(name: &str, random: &mut Generator) -> Run {
         cpu: Some(Cpu { model: Some("CPU".into()), usable_cores: 2, ..Cpu::default() }),
         ..Environment::default()
     };
-    let mut run = Run::begin(RunId(name.to_owned()), Timestamp::UNIX_EPOCH, "quick", "quick", environment);
+    let mut run =
+        Run::begin(RunId(name.to_owned()), Timestamp::UNIX_EPOCH, "quick", "quick", environment);
     run.finished = Some(Timestamp::UNIX_EPOCH);
     for case in 0..CASES {
         let mut samples = Vec::new();
         for replicate in 0..PROCESSES {
             let level = 1e4 * (case + 1) as f64 * (1.0 + 0.01 * random.unit());
             let times = (0..SAMPLES).map(|_| level * (1.0 + 0.01 * random.unit()));
-            samples.push(Samples { replicate, iters: vec![1; SAMPLES as usize], times_ns: times.collect() });
+            samples.push(Samples {
+                replicate,
+                iters: vec![1; SAMPLES as usize],
+                times_ns: times.collect(),
+            });
         }
         run.benchmarks.push(BenchmarkResult {
             benchmark_id: id(case),
@@ -146,8 +161,13 @@ fn write_criterion(dir: &Path, run: &Run) {
         fs::create_dir_all(&dir).unwrap();
         let samples = &case.samples[0];
         let iters: Vec<f64> = samples.iters.iter().map(|&count| count as f64).collect();
-        fs::write(dir.join("sample.json"), json!({ "iters": iters, "times": samples.times_ns }).to_string()).unwrap();
-        fs::write(dir.join("benchmark.json"), json!({ "full_id": case.benchmark_id }).to_string()).unwrap();
+        fs::write(
+            dir.join("sample.json"),
+            json!({ "iters": iters, "times": samples.times_ns }).to_string(),
+        )
+        .unwrap();
+        fs::write(dir.join("benchmark.json"), json!({ "full_id": case.benchmark_id }).to_string())
+            .unwrap();
     }
 }
 
@@ -180,7 +200,9 @@ fn junk(random: &mut Generator) -> Value {
 
 /// Changes a random place of `value`; whatever is named in `spared` is left as it is.
 fn mutate(value: &mut Value, spared: Option<&str>, random: &mut Generator) {
-    let is_spared = |value: &Value| spared.is_some_and(|id| value.get("benchmark_id").is_some_and(|own| own == id));
+    let is_spared = |value: &Value| {
+        spared.is_some_and(|id| value.get("benchmark_id").is_some_and(|own| own == id))
+    };
     let holds = |value: &Value| spared.is_some_and(|id| value.to_string().contains(id));
     let mut place = value;
     for _ in 0..8 {
@@ -237,12 +259,14 @@ fn keep_past(saved: &mut Value, random: &mut Generator) {
     let runs = 1 + random.below(5);
     for (case, level) in cases_of(saved).iter_mut().zip(1..) {
         let mut process = |_| json!(0.01 * f64::from(level) * (1.0 + 0.01 * random.unit()));
-        let past: Vec<Value> = (0..runs).map(|_| (0..PROCESSES).map(&mut process).collect()).collect();
+        let past: Vec<Value> =
+            (0..runs).map(|_| (0..PROCESSES).map(&mut process).collect()).collect();
         case["metadata"][PAST_PROCESSES] = Value::from(past);
     }
 }
 
-/// Changes what a baseline keeps of earlier runs, of the bad case and of a few others: junk, or processes of any noise.
+/// Changes what a baseline keeps of earlier runs, of the bad case and of a few others: junk, or
+/// processes of any noise.
 fn mutate_past(saved: &mut Value, random: &mut Generator) {
     for (at, case) in cases_of(saved).iter_mut().enumerate() {
         if at != BAD && random.below(4) != 0 {
@@ -254,9 +278,14 @@ fn mutate_past(saved: &mut Value, random: &mut Generator) {
             1 => mutate(past, None, random),
             _ => {
                 let spread = 10_f64.powi(random.below(5) as i32 - 3);
-                let processes = past.as_array_mut().unwrap().iter_mut().flat_map(|run| run.as_array_mut().unwrap());
+                let processes = past
+                    .as_array_mut()
+                    .unwrap()
+                    .iter_mut()
+                    .flat_map(|run| run.as_array_mut().unwrap());
                 for process in processes {
-                    *process = json!(process.as_f64().unwrap() * (spread * (random.unit() - 0.5)).exp());
+                    *process =
+                        json!(process.as_f64().unwrap() * (spread * (random.unit() - 0.5)).exp());
                 }
             }
         }
@@ -270,7 +299,10 @@ fn cases_of(saved: &mut Value) -> &mut Vec<Value> {
 /// `document` in a page, as a report has it.
 fn page(document: &str) -> String {
     let data = page::data_element(document);
-    format!("<!doctype html>\n<html lang=\"en\"><head><title>run</title></head>\n<body>\n{data}</body></html>\n")
+    format!(
+        "<!doctype html>\n<html \
+         lang=\"en\"><head><title>run</title></head>\n<body>\n{data}</body></html>\n"
+    )
 }
 
 /// Changes a few bytes of `text`: flips, cuts, doubles or moves a piece.
@@ -320,7 +352,9 @@ impl Files {
     fn write(&self, target: Target, badness: Badness, random: &mut Generator) -> [String; 2] {
         let bad = id(BAD as u64);
         let [baseline, current] = ["baseline.json", "current.json"].map(|name| self.path(name));
-        let saved = Baseline::new("quick", Timestamp::UNIX_EPOCH, std::slice::from_ref(&self.baseline)).unwrap();
+        let saved =
+            Baseline::new("quick", Timestamp::UNIX_EPOCH, std::slice::from_ref(&self.baseline))
+                .unwrap();
         let mut saved = serde_json::to_value(&saved).unwrap();
         if matches!(target, Target::PastSealed) || random.below(2) == 0 {
             keep_past(&mut saved, random);
@@ -338,14 +372,18 @@ impl Files {
             Target::PastSealed => mutate_past(&mut saved, random),
             _ => {}
         }
-        let mut texts = [&saved, &judged].map(|document| sealed_text(document).unwrap().into_bytes());
+        let mut texts =
+            [&saved, &judged].map(|document| sealed_text(document).unwrap().into_bytes());
         match target {
-            Target::BaselineText => texts[0] = scramble(&String::from_utf8_lossy(&texts[0]), random),
+            Target::BaselineText => {
+                texts[0] = scramble(&String::from_utf8_lossy(&texts[0]), random);
+            }
             Target::CurrentText => texts[1] = scramble(&String::from_utf8_lossy(&texts[1]), random),
             _ => {}
         }
         if matches!(target, Target::PageBaseline | Target::PageCurrent) {
-            let mut pages = [&self.baseline, &run].map(|run| page(&sealed_text(run).unwrap()).into_bytes());
+            let mut pages =
+                [&self.baseline, &run].map(|run| page(&sealed_text(run).unwrap()).into_bytes());
             let side = usize::from(matches!(target, Target::PageCurrent));
             pages[side] = scramble(&String::from_utf8_lossy(&pages[side]), random);
             texts = pages;
@@ -372,11 +410,15 @@ impl Files {
         }
         let own = dirs[side].join(id(case).as_str().replace('/', "_")).join("new");
         if own.exists() {
-            let file = own.join(if random.below(2) == 0 { "sample.json" } else { "benchmark.json" });
+            let file =
+                own.join(if random.below(2) == 0 { "sample.json" } else { "benchmark.json" });
             match random.below(3) {
                 0 => fs::remove_file(&file).unwrap(),
                 1 => drop(fs::remove_dir_all(&own)),
-                _ => fs::write(&file, scramble(&fs::read_to_string(&file).unwrap(), random)).unwrap(),
+                _ => {
+                    fs::write(&file, scramble(&fs::read_to_string(&file).unwrap(), random))
+                        .unwrap();
+                }
             }
         }
         dirs.map(|path| path.display().to_string())
@@ -385,25 +427,36 @@ impl Files {
     /// Whether a policy that can be read still judges the case at a threshold below 50 %.
     fn is_judged(&self) -> bool {
         let Ok(text) = fs::read_to_string(self.path("policy.toml")) else { return true };
-        let Some(policy) = toml::from_str::<PolicyFile>(&text).ok().and_then(|file| Policy::try_from(file).ok()) else {
+        let Some(policy) =
+            toml::from_str::<PolicyFile>(&text).ok().and_then(|file| Policy::try_from(file).ok())
+        else {
             return true;
         };
         let bad = id(BAD as u64);
-        !policy.ignores_case(bad.as_str()) && policy.threshold_percent_for(bad.as_str(), "time_ms") < 50.0
+        !policy.ignores_case(bad.as_str())
+            && policy.threshold_percent_for(bad.as_str(), "time_ms") < 50.0
     }
 
     /// The exit code of the gate.
     fn gate(&self, [baseline, current]: [String; 2]) -> u8 {
         let policy = Some(self.path("policy.toml")).filter(|path| path.exists());
-        let directories = Directories::new(Some(self.path("results")), Some(self.path("baselines")), policy);
+        let directories =
+            Directories::new(Some(self.path("results")), Some(self.path("baselines")), policy);
         let of_error = |kind: ErrorKind| if kind == ErrorKind::NoVerdict { 4 } else { 2 };
-        let judge = match Judge::load(directories, (&Thresholds::new(), None), Vec::new(), &mut |_| {}) {
-            Ok(judge) => judge,
-            Err(error) => return of_error(error.kind),
+        let judge =
+            match Judge::load(directories, (&Thresholds::new(), None), Vec::new(), &mut |_| {}) {
+                Ok(judge) => judge,
+                Err(error) => return of_error(error.kind),
+            };
+        let request = StoredRequest {
+            baseline: vec![baseline],
+            current: vec![current],
+            ..StoredRequest::default()
         };
-        let request = StoredRequest { baseline: vec![baseline], current: vec![current], ..StoredRequest::default() };
         match gate::judge_stored(&judge, &request, &mut |_| {}) {
-            Ok(judgment) if matches!(judgment.basis, Basis::Figures { .. }) => rsb_stats::exit_code(&judgment.result),
+            Ok(judgment) if matches!(judgment.basis, Basis::Figures { .. }) => {
+                rsb_stats::exit_code(&judgment.result)
+            }
             Ok(_) => 4,
             Err(error) => of_error(error.kind),
         }
@@ -428,7 +481,8 @@ fn a_case_that_became_bad_never_ends_green_whatever_became_of_the_files() {
     for at in 0..tries {
         let mut random = Generator::new(seed.wrapping_add(at));
         let target = TARGETS[random.below(TARGETS.len() as u64) as usize];
-        let badness = [Badness::Slower, Badness::Missing, Badness::Unreadable][random.below(3) as usize];
+        let badness =
+            [Badness::Slower, Badness::Missing, Badness::Unreadable][random.below(3) as usize];
         let sides = files.write(target, badness, &mut random);
         if !files.is_judged() {
             continue;
@@ -445,7 +499,8 @@ fn a_case_that_became_bad_never_ends_green_whatever_became_of_the_files() {
         );
     }
     println!(
-        "{judged} of {tries} tries judged (the others by a policy that lets it pass), seed {seed}, {:.0} s: exit 2 {}, 3 {}, 4 {}",
+        "{judged} of {tries} tries judged (the others by a policy that lets it pass), seed {seed}, \
+         {:.0} s: exit 2 {}, 3 {}, 4 {}",
         began.elapsed().as_secs_f64(),
         ends[2],
         ends[3],
@@ -463,7 +518,9 @@ fn the_files_themselves_end_green() {
         baseline: run("before", &mut data),
         current: run("after", &mut data),
     };
-    let saved = Baseline::new("quick", Timestamp::UNIX_EPOCH, std::slice::from_ref(&files.baseline)).unwrap();
+    let saved =
+        Baseline::new("quick", Timestamp::UNIX_EPOCH, std::slice::from_ref(&files.baseline))
+            .unwrap();
     saved.write(&files.path("baseline.json")).unwrap();
     fs::write(files.path("current.json"), sealed_text(&files.current).unwrap()).unwrap();
     fs::write(
@@ -471,6 +528,7 @@ fn the_files_themselves_end_green() {
         POLICY.replace("\n[[target]]\nid = \"*/case-2/*\"\nmetric = \"gflops\"\nabove = 1.0\n", ""),
     )
     .unwrap();
-    let sides = ["baseline.json", "current.json"].map(|name| files.path(name).display().to_string());
+    let sides =
+        ["baseline.json", "current.json"].map(|name| files.path(name).display().to_string());
     assert_eq!(files.gate(sides), 0);
 }

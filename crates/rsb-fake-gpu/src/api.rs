@@ -1,5 +1,5 @@
-//! The functions that programs call, by the names and with the prototypes of the real libraries. They translate; what
-//! is done is in `ops`.
+//! The functions that programs call, by the names and with the prototypes of the real libraries.
+//! They translate; what is done is in `ops`.
 
 mod compiler;
 mod cuda;
@@ -68,8 +68,8 @@ mod tests {
 
     use super::{cuda, hip};
 
-    /// Puts functions of ours into the table that programs call through: it compiles when their prototypes agree. How
-    /// many of them there are, and which the library does not export.
+    /// Puts functions of ours into the table that programs call through: it compiles when their
+    /// prototypes agree. How many of them there are, and which the library does not export.
     macro_rules! same {
         ($table:ident, $api:ident: $($file:ident: $($name:ident)*;)*) => {{
             $($( $table.$name = Some($api::$file::$name); )*)*

@@ -1,5 +1,5 @@
-//! Virtual time. Every stream has its own, and the host has one that goes on when it waits: what is launched after a
-//! wait begins no earlier than what was waited for ended, on whichever GPU.
+//! Virtual time. Every stream has its own, and the host has one that goes on when it waits: what is
+//! launched after a wait begins no earlier than what was waited for ended, on whichever GPU.
 
 use rsb_model::random::Generator;
 
@@ -30,7 +30,8 @@ impl Clock {
         self.host_ns = self.host_ns.max(until);
     }
 
-    /// `ns` with a scatter of up to half a percent, as if it had been measured; the same in every process.
+    /// `ns` with a scatter of up to half a percent, as if it had been measured; the same in every
+    /// process.
     pub(crate) fn add_jitter(&mut self, ns: f64) -> f64 {
         ns * (1.0 + 0.005 * self.random.unit())
     }

@@ -1,4 +1,5 @@
-//! Elements of memory as numbers. All arithmetic is done in f64 and rounded once, unlike that of the kernels imitated.
+//! Elements of memory as numbers. All arithmetic is done in f64 and rounded once, unlike that of
+//! the kernels imitated.
 
 use half::{bf16, f16};
 
@@ -27,7 +28,8 @@ macro_rules! elements {
 elements! {
     f64: |x| x, |x| x;
     f32: |x| f64::from(x), |x| x as f32;
-    // By way of f32: `bf16::from_f64` takes what lies just above the middle of two neighbors for the middle.
+    // By way of f32: `bf16::from_f64` takes what lies just above the middle of two neighbors for
+    // the middle.
     f16: |x| f64::from(f32::from(x)), |x| f16::from_f32(x as f32);
     bf16: |x| f64::from(f32::from(x)), |x| bf16::from_f32(x as f32);
     u8: |x| f64::from(x), |x| x as u8;

@@ -1,5 +1,5 @@
-//! The library as a file: where cargo has put it for the tests of whoever depends on this crate, and copies of it that
-//! lack a function.
+//! The library as a file: where cargo has put it for the tests of whoever depends on this crate,
+//! and copies of it that lack a function.
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +8,20 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When it is not there: what was looked for.
 pub fn library() -> Result<PathBuf, String> {
-    let own = std::env::current_exe().map_err(|error| format!("this program's own file is not known: {error}"))?;
+    let own = std::env::current_exe()
+        .map_err(|error| format!("this program's own file is not known: {error}"))?;
     // Tests lie in `deps`, where cargo puts the libraries too; programs one directory above.
     let dirs = own.ancestors().skip(1).take(2).flat_map(|dir| [dir.to_owned(), dir.join("deps")]);
-    let name = format!("{}rsb_fake_gpu{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    let name =
+        format!("{}rsb_fake_gpu{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let mut candidates = dirs.map(|dir| dir.join(&name));
-    candidates.find(|path| path.exists()).ok_or_else(|| format!("{name} does not lie beside {}", own.display()))
+    candidates
+        .find(|path| path.exists())
+        .ok_or_else(|| format!("{name} does not lie beside {}", own.display()))
 }
 
-/// Copies the library to `to`, without the functions `names`: their names are struck out, so that nobody finds them.
+/// Copies the library to `to`, without the functions `names`: their names are struck out, so that
+/// nobody finds them.
 ///
 /// # Errors
 /// When the library cannot be read or written, or exports no such function.
@@ -31,7 +36,8 @@ pub fn copy_without(names: &[&str], to: &Path) -> Result<(), String> {
     std::fs::write(to, bytes).map_err(|error| format!("{}: {error}", to.display()))
 }
 
-/// Makes another name of `name` wherever it stands alone between zeros, as in a table of names. How often.
+/// Makes another name of `name` wherever it stands alone between zeros, as in a table of names. How
+/// often.
 fn strike_out(bytes: &mut [u8], name: &str) -> usize {
     let pattern = [&[0], name.as_bytes(), &[0]].concat();
     let found = |bytes: &[u8]| bytes.windows(pattern.len()).position(|window| window == pattern);

@@ -1,5 +1,5 @@
-//! The GPUs that can be imitated, with the figures of their data sheets, and what work costs on one: a roofline with
-//! fixed shares of its peaks. The same work always costs the same.
+//! The GPUs that can be imitated, with the figures of their data sheets, and what work costs on
+//! one: a roofline with fixed shares of its peaks. The same work always costs the same.
 
 use rsb_model::Dtype;
 use rsb_model::architecture::{Architecture, Engine};
@@ -107,7 +107,8 @@ const fn nvidia(
     Model { vendor: Vendor::Nvidia, wavefront: 32, unit, ..like }
 }
 
-/// After MI50, MI100, MI210, MI300X, MI355X, RX 6900 XT, RX 7900 XTX and RX 9070 XT; then T4, A100, RTX 4090 and H100.
+/// After MI50, MI100, MI210, MI300X, MI355X, RX 6900 XT, RX 7900 XTX and RX 9070 XT; then T4, A100,
+/// RTX 4090 and H100.
 pub(crate) const MODELS: &[Model] = &[
     cdna("gfx906", ":sramecc+:xnack-", [60, 1725], [1000, 2, 4096], [4, 0x2f]),
     cdna("gfx908", ":sramecc+:xnack-", [120, 1502], [1200, 2, 4096], [8, 0x30]),
@@ -129,7 +130,11 @@ pub(crate) fn find(arch: &str) -> Option<&'static Model> {
 }
 
 /// The model that `variable` orders of a vendor.
-pub(crate) fn select_model(variable: &str, arch: &str, vendor: Vendor) -> Result<&'static Model, String> {
+pub(crate) fn select_model(
+    variable: &str,
+    arch: &str,
+    vendor: Vendor,
+) -> Result<&'static Model, String> {
     find(arch).filter(|model| model.vendor == vendor).ok_or_else(|| {
         let known = MODELS.iter().filter(|model| model.vendor == vendor).map(|model| model.arch);
         format!("{variable}={arch} is none of {}", known.collect::<Vec<_>>().join(", "))
@@ -176,16 +181,21 @@ pub(crate) enum Route {
 impl Model {
     /// Highest bandwidth of the memory, in GB/s, which is bytes in a nanosecond.
     pub(crate) fn peak_bandwidth(&self) -> f64 {
-        f64::from(self.bus_bits) / 8.0 * f64::from(self.memory_mhz) * f64::from(self.transfers) / 1e3
+        f64::from(self.bus_bits) / 8.0 * f64::from(self.memory_mhz) * f64::from(self.transfers)
+            / 1e3
     }
 
-    /// Highest rate of `dtype`, in operations in a nanosecond. What the engine has no instruction for is done in f32.
+    /// Highest rate of `dtype`, in operations in a nanosecond. What the engine has no instruction
+    /// for is done in f32.
     fn peak_rate(&self, engine: Engine, dtype: Dtype) -> f64 {
         let rate = Architecture::find(self.arch).ok().and_then(|known| {
             let vector = || known.per_clock_per_cu(Dtype::F32, Engine::Vector);
             known.per_clock_per_cu(dtype, engine).or_else(vector)
         });
-        f64::from(rate.unwrap_or(128)) * f64::from(self.units * self.cus_per_unit) * f64::from(self.mhz) / 1e3
+        f64::from(rate.unwrap_or(128))
+            * f64::from(self.units * self.cus_per_unit)
+            * f64::from(self.mhz)
+            / 1e3
     }
 
     /// The faster engine for a product of `dtype`.
@@ -195,10 +205,14 @@ impl Model {
         matrix.map_or(Engine::Vector, |_| Engine::Matrix)
     }
 
-    /// Nanoseconds of a kernel that moves so many bytes from and to its memory and its second-level cache.
+    /// Nanoseconds of a kernel that moves so many bytes from and to its memory and its second-level
+    /// cache.
     pub(crate) fn kernel_ns(&self, work: &Work, traffic: Traffic, way: LaunchPath) -> f64 {
-        let cache = L2_BYTES_PER_CLOCK * f64::from(self.units * self.cus_per_unit) * f64::from(self.mhz) / 1e3;
-        let memory_ns = traffic.memory as f64 / (self.peak_bandwidth() * MEMORY_SHARE) + traffic.cache as f64 / cache;
+        let cache =
+            L2_BYTES_PER_CLOCK * f64::from(self.units * self.cus_per_unit) * f64::from(self.mhz)
+                / 1e3;
+        let memory_ns = traffic.memory as f64 / (self.peak_bandwidth() * MEMORY_SHARE)
+            + traffic.cache as f64 / cache;
         let compute_ns = work.flops / (self.peak_rate(work.engine, work.dtype) * COMPUTE_SHARE);
         let [near, far] = LATENCY_NS;
         let each = if work.reach <= self.l2_bytes { near } else { far };
@@ -239,8 +253,15 @@ mod tests {
             let traffic = Traffic { memory: 1 << 30, cache: 0 };
             let ns = model.kernel_ns(&Work::NONE, traffic, LaunchPath::Stream);
             let rate = (1_u64 << 30) as f64 / ns;
-            assert!(rate < model.peak_bandwidth() && rate > 0.8 * model.peak_bandwidth(), "{}: {rate}", model.arch);
-            let work = Work { engine: model.engine_of_products(Dtype::F16), ..Work::vector(Dtype::F16, 1e13) };
+            assert!(
+                rate < model.peak_bandwidth() && rate > 0.8 * model.peak_bandwidth(),
+                "{}: {rate}",
+                model.arch
+            );
+            let work = Work {
+                engine: model.engine_of_products(Dtype::F16),
+                ..Work::vector(Dtype::F16, 1e13)
+            };
             let rate = 1e13 / model.kernel_ns(&work, Traffic::default(), LaunchPath::Stream);
             let peak = model.peak_rate(work.engine, Dtype::F16);
             assert!(rate < peak && rate > 0.5 * peak, "{}: {rate} of {peak}", model.arch);

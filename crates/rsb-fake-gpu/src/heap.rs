@@ -1,4 +1,5 @@
-//! Memory: every block that was given out, so that what is not one of them is an error and not a crash.
+//! Memory: every block that was given out, so that what is not one of them is an error and not a
+//! crash.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
@@ -43,7 +44,8 @@ pub(crate) struct Heap {
     given: u64,
 }
 
-/// What any block is aligned to. `calloc` gives so much, and gives fresh pages without touching them.
+/// What any block is aligned to. `calloc` gives so much, and gives fresh pages without touching
+/// them.
 const ALIGNMENT: usize = 16;
 
 impl Heap {
@@ -56,7 +58,10 @@ impl Heap {
             return None;
         }
         self.given += 1;
-        self.blocks.insert(address, Block { address, bytes: bytes.max(1), home, id: self.given, version: 0 });
+        self.blocks.insert(
+            address,
+            Block { address, bytes: bytes.max(1), home, id: self.given, version: 0 },
+        );
         Some(address)
     }
 

@@ -1,5 +1,5 @@
-//! What the fake GPU's compiler gives: the header of a code object for the right CPU, and behind it the source.
-//! Nothing is compiled; a kernel is found by its name, when the source holds it.
+//! What the fake GPU's compiler gives: the header of a code object for the right CPU, and behind it
+//! the source. Nothing is compiled; a kernel is found by its name, when the source holds it.
 
 use crate::gpu::{self, Vendor};
 
@@ -19,8 +19,8 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// Whether the source holds the kernel `symbol`, of which `stem` is the part before the data type. Most kernels
-    /// are made by macros that put the type behind the stem.
+    /// Whether the source holds the kernel `symbol`, of which `stem` is the part before the data
+    /// type. Most kernels are made by macros that put the type behind the stem.
     pub(crate) fn holds(&self, symbol: &str, stem: &str) -> bool {
         [format!("{symbol}("), format!("{stem}_##")].iter().any(|text| self.source.contains(text))
     }
@@ -29,14 +29,19 @@ impl Image {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let model = gpu::find(&self.arch);
         let machine = model.map_or(0, |model| model.machine);
-        // 64 bits, little-endian, version 1. Then for amdgpu on HSA, a shared object, machine AMDGPU; or of CUDA, a
-        // program, machine CUDA. Last the CPU.
+        // 64 bits, little-endian, version 1. Then for amdgpu on HSA, a shared object, machine
+        // AMDGPU; or of CUDA, a program, machine CUDA. Last the CPU.
         let (system, kind) = match model.map_or(Vendor::Amd, |model| model.vendor) {
             Vendor::Amd => ([0x40, 2], [3, 0, 224, 0, 1]),
             Vendor::Nvidia => ([0x33, 7], [2, 0, 190, 0, 1]),
         };
         let mut bytes = vec![0; HEADER];
-        for (at, field) in [(0, &b"\x7fELF\x02\x01\x01"[..]), (7, &system), (16, &kind), (48, &machine.to_le_bytes())] {
+        for (at, field) in [
+            (0, &b"\x7fELF\x02\x01\x01"[..]),
+            (7, &system),
+            (16, &kind),
+            (48, &machine.to_le_bytes()),
+        ] {
             bytes.iter_mut().skip(at).zip(field).for_each(|(to, &from)| *to = from);
         }
         let text = format!("{}\n{}", self.arch, self.source);
@@ -49,8 +54,8 @@ impl Image {
     /// Reads the code object at `address`.
     ///
     /// # Safety
-    /// There must be as many readable bytes as the fake GPU's compiler gave, when they begin as its code objects do,
-    /// and at least as many as its headers have otherwise.
+    /// There must be as many readable bytes as the fake GPU's compiler gave, when they begin as its
+    /// code objects do, and at least as many as its headers have otherwise.
     pub(crate) unsafe fn read(address: *const u8) -> Option<Self> {
         if address.is_null() {
             return None;

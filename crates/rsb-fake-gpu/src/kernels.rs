@@ -1,7 +1,9 @@
-//! What each kernel does, written a second time in plain Rust: one row for each stem, found by the symbol's name.
+//! What each kernel does, written a second time in plain Rust: one row for each stem, found by the
+//! symbol's name.
 //!
-//! To add one: a function that takes its parameters from the launch in the order of rsb-gpu's catalog of kernels,
-//! computes, and says how much work it was; and a row in the `TWINS` of its file.
+//! To add one: a function that takes its parameters from the launch in the order of rsb-gpu's
+//! catalog of kernels, computes, and says how much work it was; and a row in the `TWINS` of its
+//! file.
 
 mod attention;
 mod convolution;
@@ -53,7 +55,8 @@ pub(crate) fn all() -> impl Iterator<Item = &'static FakeKernel> {
     files.into_iter().flatten()
 }
 
-/// The twin behind a symbol such as `rsb_triad_f32`, and its data type; f32 where the symbol has none.
+/// The twin behind a symbol such as `rsb_triad_f32`, and its data type; f32 where the symbol has
+/// none.
 pub(crate) fn find(symbol: &str) -> Option<(&'static FakeKernel, Dtype)> {
     all().find_map(|twin| {
         let rest = symbol.strip_prefix(twin.stem)?;

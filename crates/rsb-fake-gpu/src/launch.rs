@@ -1,5 +1,5 @@
-//! One launch of a kernel: its arguments, checked when they are asked for. What lies outside the memory of the GPU is
-//! an error, as it would be there.
+//! One launch of a kernel: its arguments, checked when they are asked for. What lies outside the
+//! memory of the GPU is an error, as it would be there.
 
 use rsb_model::Dtype;
 use rsb_model::architecture::Engine;
@@ -24,8 +24,13 @@ pub(crate) struct Work {
 
 impl Work {
     /// Nothing but the traffic.
-    pub(crate) const NONE: Self =
-        Self { flops: 0.0, engine: Engine::Vector, dtype: Dtype::F32, dependent_reads: 0, reach: 0 };
+    pub(crate) const NONE: Self = Self {
+        flops: 0.0,
+        engine: Engine::Vector,
+        dtype: Dtype::F32,
+        dependent_reads: 0,
+        reach: 0,
+    };
 
     /// So many operations of the vector unit.
     pub(crate) fn vector(dtype: Dtype, flops: f64) -> Self {
@@ -73,7 +78,8 @@ pub(crate) struct Launch<'m> {
     dtype: Dtype,
     arguments: &'m [u64],
     pub(crate) touched: Vec<Touched>,
-    /// Whether something is read that this launch also writes: then a second one gives something else.
+    /// Whether something is read that this launch also writes: then a second one gives something
+    /// else.
     pub(crate) repeatable: bool,
 }
 
@@ -104,20 +110,33 @@ impl<'m> Launch<'m> {
     }
 
     /// `count` elements at parameter `index`, to be read.
-    pub(crate) fn input<T: Element>(&mut self, index: usize, count: usize) -> Result<&'m [T], KernelError> {
+    pub(crate) fn input<T: Element>(
+        &mut self,
+        index: usize,
+        count: usize,
+    ) -> Result<&'m [T], KernelError> {
         let address = self.stretch::<T>(index, count, Use::Read)?;
-        // SAFETY: `stretch` has checked that the elements lie in a block of the GPU, are aligned, and overlap nothing
-        // that this launch writes; any bytes are a value of an `Element`; the heap keeps the block for 'm.
+        // SAFETY: `stretch` has checked that the elements lie in a block of the GPU, are aligned,
+        // and overlap nothing that this launch writes; any bytes are a value of an `Element`; the
+        // heap keeps the block for 'm.
         Ok(unsafe { std::slice::from_raw_parts(address as *const T, count) })
     }
 
     /// `count` elements at parameter `index`, to be written without being read.
-    pub(crate) fn output<T: Element>(&mut self, index: usize, count: usize) -> Result<&'m mut [T], KernelError> {
+    pub(crate) fn output<T: Element>(
+        &mut self,
+        index: usize,
+        count: usize,
+    ) -> Result<&'m mut [T], KernelError> {
         self.writable(index, count, Use::Write)
     }
 
     /// `count` elements at parameter `index`, to be read and written.
-    pub(crate) fn in_out<T: Element>(&mut self, index: usize, count: usize) -> Result<&'m mut [T], KernelError> {
+    pub(crate) fn in_out<T: Element>(
+        &mut self,
+        index: usize,
+        count: usize,
+    ) -> Result<&'m mut [T], KernelError> {
         self.repeatable = false;
         self.writable(index, count, Use::Both)
     }
@@ -125,7 +144,8 @@ impl<'m> Launch<'m> {
     /// All of the block from parameter `index` on, to be read here and there.
     pub(crate) fn rest_of_block(&mut self, index: usize) -> Result<&'m [u8], KernelError> {
         let address = self.size(index);
-        let left = self.heap.around(address).map_or(1, |block| block.address + block.bytes - address);
+        let left =
+            self.heap.around(address).map_or(1, |block| block.address + block.bytes - address);
         let bytes = self.input(index, left)?;
         if let Some(last) = self.touched.last_mut() {
             last.traffic = 0;
@@ -133,16 +153,23 @@ impl<'m> Launch<'m> {
         Ok(bytes)
     }
 
-    fn writable<T: Element>(&mut self, index: usize, count: usize, how: Use) -> Result<&'m mut [T], KernelError> {
+    fn writable<T: Element>(
+        &mut self,
+        index: usize,
+        count: usize,
+        how: Use,
+    ) -> Result<&'m mut [T], KernelError> {
         let address = self.stretch::<T>(index, count, how)?;
-        // SAFETY: as in `input`; and nobody else uses these elements: they overlap nothing else of this launch, and the
-        // state of the fake GPU is locked while a kernel runs.
+        // SAFETY: as in `input`; and nobody else uses these elements: they overlap nothing else of
+        // this launch, and the state of the fake GPU is locked while a kernel runs.
         Ok(unsafe { std::slice::from_raw_parts_mut(address as *mut T, count) })
     }
 
     fn stretch<T>(&mut self, index: usize, count: usize, how: Use) -> Result<usize, KernelError> {
         let address = self.size(index);
-        let bytes = count.checked_mul(size_of::<T>()).ok_or_else(|| KernelError(format!("{count} elements")))?;
+        let bytes = count
+            .checked_mul(size_of::<T>())
+            .ok_or_else(|| KernelError(format!("{count} elements")))?;
         if bytes == 0 {
             return Ok(align_of::<T>());
         }
@@ -160,10 +187,18 @@ impl<'m> Launch<'m> {
         let range = (address, address + bytes);
         let meets = |other: &Touched| range.0 < other.range.1 && other.range.0 < range.1;
         if self.touched.iter().any(|other| meets(other) && (other.written || how != Use::Read)) {
-            return Err(KernelError(format!("parameter {index} overlaps another, and one of them is written")));
+            return Err(KernelError(format!(
+                "parameter {index} overlaps another, and one of them is written"
+            )));
         }
         let traffic = bytes as u64 * if how == Use::Both { 2 } else { 1 };
-        self.touched.push(Touched { block: block.address, id: block.id, traffic, range, written: how != Use::Read });
+        self.touched.push(Touched {
+            block: block.address,
+            id: block.id,
+            traffic,
+            range,
+            written: how != Use::Read,
+        });
         Ok(address)
     }
 }

@@ -1,9 +1,10 @@
-//! A fake of `libamdhip64`, hiprtc, rocBLAS and hipBLASLt, and of `libcuda`, NVRTC, cuBLAS and cuBLASLt, in one library:
-//! for tests on machines without a GPU.
+//! A fake of `libamdhip64`, hiprtc, rocBLAS and hipBLASLt, and of `libcuda`, NVRTC, cuBLAS and
+//! cuBLASLt, in one library: for tests on machines without a GPU.
 //!
-//! Results are right, computed by the host; times come from a virtual clock (see `gpu`) and mean nothing. It exports
-//! `rsb_fake_gpu`, by which a program can tell it from the real thing. What is asked of it is checked: a wild pointer,
-//! a handle that is none or a copy beyond an allocation is a status. Faults are ordered by variables, see `orders`.
+//! Results are right, computed by the host; times come from a virtual clock (see `gpu`) and mean
+//! nothing. It exports `rsb_fake_gpu`, by which a program can tell it from the real thing. What is
+//! asked of it is checked: a wild pointer, a handle that is none or a copy beyond an allocation is
+//! a status. Faults are ordered by variables, see `orders`.
 // The names are those of the C interface that is imitated.
 #![allow(unsafe_code, non_snake_case, clippy::print_stderr)]
 

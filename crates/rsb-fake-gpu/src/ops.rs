@@ -1,5 +1,5 @@
-//! What the calls of the interfaces do: once, for HIP and for CUDA. The functions in `api` translate their arguments
-//! and their statuses, and nothing else.
+//! What the calls of the interfaces do: once, for HIP and for CUDA. The functions in `api`
+//! translate their arguments and their statuses, and nothing else.
 
 mod compiler;
 mod context;

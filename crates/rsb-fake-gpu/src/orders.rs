@@ -1,17 +1,19 @@
-//! What the fake GPU is told to be, by variables of the environment, and the faults that are ordered of it.
+//! What the fake GPU is told to be, by variables of the environment, and the faults that are
+//! ordered of it.
 //!
-//! A mistyped order is no order to be well: initialization fails and says what was not understood. The variables do not
-//! begin with `RSB_`: those are the program's own, and it knows each.
+//! A mistyped order is no order to be well: initialization fails and says what was not understood.
+//! The variables do not begin with `RSB_`: those are the program's own, and it knows each.
 
 use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// A fault. Kernels are named by the beginning of their symbol; products of libraries are `rocblas_gemm`,
-/// `cublas_gemm`, `hipblaslt_gemm` and `cublaslt_gemm`.
+/// A fault. Kernels are named by the beginning of their symbol; products of libraries are
+/// `rocblas_gemm`, `cublas_gemm`, `hipblaslt_gemm` and `cublaslt_gemm`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// `oom:N`: the N-th allocation of device memory in a process, from 1, and all after it find no memory.
+    /// `oom:N`: the N-th allocation of device memory in a process, from 1, and all after it find no
+    /// memory.
     OutOfMemory(u64),
     /// `launch:KERNEL`: the kernel breaks; the next wait says so, and so does everything after it.
     Launch(String),
@@ -35,8 +37,8 @@ pub(crate) enum Fault {
     NoAlgorithm,
     /// `clock:fast`, `clock:backwards`, `clock:nan` or `clock:stopped`.
     Clock(ClockFault),
-    /// `abort:init`, `abort:hiprtc` (or `nvrtc`), `abort:rocblas` (or `cublas`) or `abort:hipblaslt` (or `cublaslt`): that
-    /// call ends the process.
+    /// `abort:init`, `abort:hiprtc` (or `nvrtc`), `abort:rocblas` (or `cublas`) or
+    /// `abort:hipblaslt` (or `cublaslt`): that call ends the process.
     Abort(Place),
 }
 
@@ -77,8 +79,9 @@ pub(crate) struct FakeConfig {
     pub(crate) sm: String,
     /// `FAKE_GPU_FREE_MB`: free memory of each GPU, in 10⁶ bytes; all of it where it is not set.
     pub(crate) free_bytes: Option<u64>,
-    /// `FAKE_GPU_CALLS`: a file to which each call on a stream adds a line, in their order: `launch rsb_copy`,
-    /// `copy`, `fill`, `graph`, `record`, `synchronize`, and of collectives `group start` and `group end`.
+    /// `FAKE_GPU_CALLS`: a file to which each call on a stream adds a line, in their order: `launch
+    /// rsb_copy`, `copy`, `fill`, `graph`, `record`, `synchronize`, and of collectives `group
+    /// start` and `group end`.
     pub(crate) calls: Option<PathBuf>,
     /// `FAKE_GPU_FAULT`: faults with commas between them.
     pub(crate) faults: Vec<Fault>,
@@ -93,7 +96,8 @@ impl FakeConfig {
     fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let number = |name: &str| {
             let text = variable(name);
-            text.map(|text| text.parse::<u64>().map_err(|_| format!("{name}={text} is no number"))).transpose()
+            text.map(|text| text.parse::<u64>().map_err(|_| format!("{name}={text} is no number")))
+                .transpose()
         };
         let gpus = number("FAKE_GPU_DEVICES")?.unwrap_or(1);
         if gpus > MOST_GPUS {
@@ -105,7 +109,8 @@ impl FakeConfig {
             gpus: gpus as usize,
             arch: variable("FAKE_GPU_ARCH").unwrap_or_else(|| "gfx90a".to_owned()),
             sm: variable("FAKE_GPU_SM").unwrap_or_else(|| "sm_90".to_owned()),
-            free_bytes: number("FAKE_GPU_FREE_MB")?.map(|megabytes| megabytes.saturating_mul(1_000_000)),
+            free_bytes: number("FAKE_GPU_FREE_MB")?
+                .map(|megabytes| megabytes.saturating_mul(1_000_000)),
             calls: variable("FAKE_GPU_CALLS").map(PathBuf::from),
             faults: faults.map(fault).collect::<Result<_, _>>()?,
         })
@@ -137,7 +142,9 @@ impl FakeConfig {
 
     /// How the clock lies.
     pub(crate) fn lie(&self) -> Option<ClockFault> {
-        self.faults.iter().find_map(|fault| if let Fault::Clock(lie) = fault { Some(*lie) } else { None })
+        self.faults
+            .iter()
+            .find_map(|fault| if let Fault::Clock(lie) = fault { Some(*lie) } else { None })
     }
 
     /// Whether the file is there that says that the GPUs have vanished.
@@ -154,7 +161,9 @@ fn fault(text: &str) -> Result<Fault, String> {
     let (kind, rest) = text.split_once(':').ok_or_else(wrong)?;
     let kernel = || rest.to_owned();
     Ok(match (kind, rest) {
-        ("oom", _) => Fault::OutOfMemory(rest.parse().ok().filter(|&which| which > 0).ok_or_else(wrong)?),
+        ("oom", _) => {
+            Fault::OutOfMemory(rest.parse().ok().filter(|&which| which > 0).ok_or_else(wrong)?)
+        }
         ("launch", _) => Fault::Launch(kernel()),
         ("lost", _) => Fault::Lost(kernel()),
         ("vanish", _) => {
@@ -166,7 +175,9 @@ fn fault(text: &str) -> Result<Fault, String> {
         ("compile", _) => Fault::Compile(kernel()),
         ("wrong", _) => Fault::Wrong(kernel()),
         ("nan", _) => Fault::Nan(kernel()),
-        ("nccl", _) => Fault::Collective(rest.parse().ok().filter(|&which| which > 0).ok_or_else(wrong)?),
+        ("nccl", _) => {
+            Fault::Collective(rest.parse().ok().filter(|&which| which > 0).ok_or_else(wrong)?)
+        }
         ("heuristic", "none") => Fault::NoAlgorithm,
         ("clock", "fast") => Fault::Clock(ClockFault::Fast),
         ("clock", "backwards") => Fault::Clock(ClockFault::Backwards),
@@ -185,7 +196,9 @@ mod tests {
     use super::*;
 
     fn read(set: &[(&str, &str)]) -> Result<FakeConfig, String> {
-        FakeConfig::read(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+        FakeConfig::read(|name| {
+            set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        })
     }
 
     #[test]
@@ -197,10 +210,15 @@ mod tests {
 
     #[test]
     fn faults_are_understood_or_refused() {
-        let orders = read(&[("FAKE_GPU_FAULT", "oom:3, clock:fast,vanish:rsb_gelu@/tmp/x")]).unwrap();
+        let orders =
+            read(&[("FAKE_GPU_FAULT", "oom:3, clock:fast,vanish:rsb_gelu@/tmp/x")]).unwrap();
         assert_eq!(
             orders.faults,
-            [Fault::OutOfMemory(3), Fault::Clock(ClockFault::Fast), Fault::Vanish("rsb_gelu".into(), "/tmp/x".into())]
+            [
+                Fault::OutOfMemory(3),
+                Fault::Clock(ClockFault::Fast),
+                Fault::Vanish("rsb_gelu".into(), "/tmp/x".into())
+            ]
         );
         for wrong in ["oom", "oom:0", "clock:slow", "abort:me", "vanish:x", "nonsense:1"] {
             assert!(read(&[("FAKE_GPU_FAULT", wrong)]).unwrap_err().contains(wrong));

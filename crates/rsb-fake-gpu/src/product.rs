@@ -1,5 +1,5 @@
-//! Matrix products, for our own kernels and for rocBLAS. Those of whole numbers are exact; of the others f64 is
-//! computed in f64, all else in f32, by the crate `gemm`.
+//! Matrix products, for our own kernels and for rocBLAS. Those of whole numbers are exact; of the
+//! others f64 is computed in f64, all else in f32, by the crate `gemm`.
 
 use crate::element::Element;
 
@@ -36,7 +36,13 @@ impl<'a, T: Element> Matrix<'a, T> {
     }
 
     /// The same, with `leading` elements from one line in memory to the next.
-    pub(crate) fn with_leading(data: &'a [T], rows: usize, columns: usize, leading: usize, transposed: bool) -> Self {
+    pub(crate) fn with_leading(
+        data: &'a [T],
+        rows: usize,
+        columns: usize,
+        leading: usize,
+        transposed: bool,
+    ) -> Self {
         let (down, across) = if transposed { (1, leading) } else { (leading, 1) };
         Self { data, rows, columns, down, across }
     }
@@ -48,7 +54,9 @@ impl<'a, T: Element> Matrix<'a, T> {
     /// Row by row, as `W`.
     fn to_row_major<W>(self, as_w: impl Fn(f64) -> W) -> Vec<W> {
         let rows = 0..self.rows;
-        rows.flat_map(|i| (0..self.columns).map(move |j| (i, j))).map(|(i, j)| as_w(self.at(i, j))).collect()
+        rows.flat_map(|i| (0..self.columns).map(move |j| (i, j)))
+            .map(|(i, j)| as_w(self.at(i, j)))
+            .collect()
     }
 }
 
@@ -63,7 +71,10 @@ pub(crate) fn multiply<A: Element, C: Element>(
     let sums = if size_of::<A>() == 8 {
         dense(shape, &a.to_row_major(|x| x), &b.to_row_major(|x| x))
     } else {
-        dense(shape, &a.to_row_major(|x| x as f32), &b.to_row_major(|x| x as f32)).into_iter().map(f64::from).collect()
+        dense(shape, &a.to_row_major(|x| x as f32), &b.to_row_major(|x| x as f32))
+            .into_iter()
+            .map(f64::from)
+            .collect()
     };
     store(c, &sums, scale);
 }
@@ -105,7 +116,8 @@ fn dense<W: Default + Copy + From<u8> + 'static>(shape: Shape, a: &[W], b: &[W])
     }
     // No matrix in memory has more elements than this.
     let stride = |size: usize| isize::try_from(size).unwrap_or(isize::MAX);
-    // SAFETY: A is m by k, B is k by n and C m by n, each row by row, as checked and allocated above. C is not read.
+    // SAFETY: A is m by k, B is k by n and C m by n, each row by row, as checked and allocated
+    // above. C is not read.
     unsafe {
         gemm::gemm(
             m,
@@ -136,12 +148,16 @@ fn dense<W: Default + Copy + From<u8> + 'static>(shape: Shape, a: &[W], b: &[W])
 mod tests {
     use super::*;
 
-    fn check<A: Element, C: Element>(multiply: fn(Shape, Matrix<'_, A>, Matrix<'_, A>, &mut [C], Scale)) {
+    fn check<A: Element, C: Element>(
+        multiply: fn(Shape, Matrix<'_, A>, Matrix<'_, A>, &mut [C], Scale),
+    ) {
         let shape = Shape { m: 3, n: 5, k: 4 };
         let number = |at: usize| (at * 7 % 11) as f64 - 5.0;
         let a: Vec<A> = (0..12).map(|at| A::put(number(at))).collect();
         let b: Vec<A> = (0..20).map(|at| A::put(number(at + 3))).collect();
-        for (transpose_a, transpose_b) in [(false, false), (true, false), (false, true), (true, true)] {
+        for (transpose_a, transpose_b) in
+            [(false, false), (true, false), (false, true), (true, true)]
+        {
             let mut c = vec![C::put(2.0); 15];
             let left = Matrix::row_major(&a, 3, 4, transpose_a);
             let right = Matrix::row_major(&b, 4, 5, transpose_b);

@@ -1,5 +1,5 @@
-//! Everything that a process knows of its GPUs, behind one lock: the calls of the interface are short, and a kernel
-//! runs while its launch is called.
+//! Everything that a process knows of its GPUs, behind one lock: the calls of the interface are
+//! short, and a kernel runs while its launch is called.
 
 use std::collections::BTreeSet;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -157,7 +157,8 @@ pub(crate) struct State {
 
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| Mutex::new(State::new(FakeConfig::here())));
 
-/// By whose interface this process reaches the GPUs: that of CUDA where it was started, else HIP, which need not be.
+/// By whose interface this process reaches the GPUs: that of CUDA where it was started, else HIP,
+/// which need not be.
 pub(crate) fn here() -> Vendor {
     let is_cuda = STATE.lock().unwrap_or_else(PoisonError::into_inner).cuda_is_ready;
     if is_cuda { Vendor::Nvidia } else { Vendor::Amd }
@@ -246,7 +247,10 @@ impl State {
     /// Bytes that are free on `gpu`.
     pub(crate) fn free_bytes(&self, gpu: usize) -> u64 {
         let ordered = self.orders.as_ref().ok().and_then(|orders| orders.free_bytes);
-        ordered.unwrap_or(gpu::MEMORY_BYTES).min(gpu::MEMORY_BYTES).saturating_sub(self.heap.used_bytes(gpu))
+        ordered
+            .unwrap_or(gpu::MEMORY_BYTES)
+            .min(gpu::MEMORY_BYTES)
+            .saturating_sub(self.heap.used_bytes(gpu))
     }
 
     /// Waits for a stream. When its GPU hangs, that takes for ever.

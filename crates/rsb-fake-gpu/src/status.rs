@@ -1,5 +1,5 @@
-//! Statuses as the state has them. HIP took its numbers from the CUDA driver: the same number means the same thing in
-//! both, and tests compare each with the tables of either interface.
+//! Statuses as the state has them. HIP took its numbers from the CUDA driver: the same number means
+//! the same thing in both, and tests compare each with the tables of either interface.
 
 pub(crate) use hip_runtime_sys::error::*;
 pub(crate) use hip_runtime_sys::hipError_t as Status;

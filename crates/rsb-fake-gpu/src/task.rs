@@ -1,7 +1,7 @@
 //! Pieces of work, done at once or recorded for a graph, and what they cost.
 //!
-//! A kernel that gave its result already is not computed again while nobody has written to what it reads and writes: a
-//! benchmark launches the same kernel thousands of times, and the host is slow.
+//! A kernel that gave its result already is not computed again while nobody has written to what it
+//! reads and writes: a benchmark launches the same kernel thousands of times, and the host is slow.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -49,7 +49,9 @@ impl Memos {
     fn find(&self, task: &Task, heap: &Heap) -> Option<(Work, Vec<Touched>)> {
         let memo = self.known.get(task)?;
         let versions = memo.touched.iter().zip(&memo.versions);
-        let fresh = |(touched, version): (&Touched, &u64)| heap.version(touched.block, touched.id) == Some(*version);
+        let fresh = |(touched, version): (&Touched, &u64)| {
+            heap.version(touched.block, touched.id) == Some(*version)
+        };
         versions.into_iter().all(fresh).then(|| (memo.work, memo.touched.clone()))
     }
 
@@ -57,7 +59,8 @@ impl Memos {
         if self.known.len() >= MOST_MEMOS {
             self.known.clear();
         }
-        let versions = touched.iter().map(|one| heap.version(one.block, one.id).unwrap_or(u64::MAX)).collect();
+        let versions =
+            touched.iter().map(|one| heap.version(one.block, one.id).unwrap_or(u64::MAX)).collect();
         self.known.insert(task.clone(), Memo { work, touched, versions });
     }
 }
@@ -84,7 +87,8 @@ impl Task {
     fn compute(&self, launch: &mut Launch<'_>) -> Result<Work, KernelError> {
         match self {
             Self::Kernel { symbol, .. } => {
-                let (twin, _) = kernels::find(symbol).ok_or_else(|| KernelError(format!("{symbol} has no twin")))?;
+                let (twin, _) = kernels::find(symbol)
+                    .ok_or_else(|| KernelError(format!("{symbol} has no twin")))?;
                 (twin.run)(launch)
             }
             Self::Product(product) => product.compute(launch),
@@ -109,7 +113,12 @@ impl State {
     }
 
     /// Does a piece of work now, and lets the stream's time pass.
-    pub(crate) fn run(&mut self, handle: usize, task: &Task, way: LaunchPath) -> Result<(), Status> {
+    pub(crate) fn run(
+        &mut self,
+        handle: usize,
+        task: &Task,
+        way: LaunchPath,
+    ) -> Result<(), Status> {
         let stream = self.stream(handle)?;
         let (gpu, busy_until) = (stream.gpu, stream.busy_until);
         let cost = self.cost_of(gpu, task, way)?;
@@ -149,7 +158,11 @@ impl State {
     }
 
     /// The result of a kernel, computed or still there.
-    fn compute_or_recall(&mut self, gpu: usize, task: &Task) -> Result<(Work, Vec<Touched>), KernelError> {
+    fn compute_or_recall(
+        &mut self,
+        gpu: usize,
+        task: &Task,
+    ) -> Result<(Work, Vec<Touched>), KernelError> {
         if let Some(found) = self.memos.find(task, &self.heap) {
             return Ok(found);
         }
@@ -174,10 +187,14 @@ impl State {
         for one in touched.iter().filter(|one| one.written) {
             self.heap.mark_written(one.block);
         }
-        if self.is_ordered(|fault| matches!(fault, Fault::Wrong(kernel) if task.name().starts_with(kernel))) {
+        if self.is_ordered(
+            |fault| matches!(fault, Fault::Wrong(kernel) if task.name().starts_with(kernel)),
+        ) {
             change(&touched, 8, |byte| byte ^ 0x15);
         }
-        if self.is_ordered(|fault| matches!(fault, Fault::Nan(kernel) if task.name().starts_with(kernel))) {
+        if self.is_ordered(
+            |fault| matches!(fault, Fault::Nan(kernel) if task.name().starts_with(kernel)),
+        ) {
             change(&touched, usize::MAX, |_| 0xff);
         }
         if repeatable {
@@ -195,7 +212,10 @@ impl State {
         let Ok(orders) = &self.orders else { return Err(status::NOT_INITIALIZED) };
         let mut happened: Option<fn(&mut Gpu)> = None;
         for fault in &orders.faults {
-            let (Fault::Launch(kernel) | Fault::Lost(kernel) | Fault::Vanish(kernel, _) | Fault::Hang(kernel)) = fault
+            let (Fault::Launch(kernel)
+            | Fault::Lost(kernel)
+            | Fault::Vanish(kernel, _)
+            | Fault::Hang(kernel)) = fault
             else {
                 continue;
             };
@@ -220,12 +240,14 @@ impl State {
     }
 
     fn copy(&mut self, to: usize, from: usize, bytes: usize) -> Result<(), Status> {
-        let inside = |address| self.heap.around(address).is_none() || self.heap.find(address, bytes).is_some();
+        let inside = |address| {
+            self.heap.around(address).is_none() || self.heap.find(address, bytes).is_some()
+        };
         if !inside(to) || !inside(from) || to == 0 || from == 0 {
             return Err(status::INVALID_VALUE);
         }
-        // SAFETY: what lies in one of our blocks lies there with all its bytes, as checked; of other memory, which is
-        // the caller's own, the caller promises it. The ranges may overlap.
+        // SAFETY: what lies in one of our blocks lies there with all its bytes, as checked; of
+        // other memory, which is the caller's own, the caller promises it. The ranges may overlap.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
         self.heap.mark_written(to);
         Ok(())
@@ -237,7 +259,8 @@ impl State {
         if value == 0 && block.version == 0 {
             return Ok(());
         }
-        // SAFETY: the range lies in a block of ours, as checked, which nobody else uses while the state is locked.
+        // SAFETY: the range lies in a block of ours, as checked, which nobody else uses while the
+        // state is locked.
         unsafe { std::ptr::write_bytes(to as *mut u8, value, bytes) };
         self.heap.mark_written(to);
         Ok(())
@@ -251,15 +274,15 @@ impl State {
                 Ok(if a == b { Route::Gpu } else { Route::Peer })
             }
             (Some(_), Some(_)) => Ok(Route::Pinned),
-            (Some(Home::Gpu(_) | Home::Managed(_)), None) | (None, Some(Home::Gpu(_) | Home::Managed(_))) => {
-                Ok(Route::Pageable)
-            }
+            (Some(Home::Gpu(_) | Home::Managed(_)), None)
+            | (None, Some(Home::Gpu(_) | Home::Managed(_))) => Ok(Route::Pageable),
             _ => Err(status::INVALID_VALUE),
         }
     }
 }
 
-/// What of the traffic the second-level cache serves: blocks that fit into it and were used not long ago.
+/// What of the traffic the second-level cache serves: blocks that fit into it and were used not
+/// long ago.
 fn through_cache(cached: &mut Vec<(u64, u64)>, touched: &[Touched], l2_bytes: u64) -> Traffic {
     let mut traffic = Traffic::default();
     for one in touched {
@@ -283,7 +306,8 @@ fn change(touched: &[Touched], count: usize, to: impl Fn(u8) -> u8) {
     let Some(result) = touched.iter().rfind(|one| one.written) else { return };
     let (from, end) = result.range();
     for address in (from..end).take(count) {
-        // SAFETY: the range was checked to be written by the kernel that has just ended, and the state is locked.
+        // SAFETY: the range was checked to be written by the kernel that has just ended, and the
+        // state is locked.
         let byte = unsafe { &mut *(address as *mut u8) };
         *byte = to(*byte);
     }
@@ -296,15 +320,25 @@ mod tests {
     #[test]
     fn what_fits_into_the_cache_is_served_from_it() {
         let mut heap = Heap::default();
-        let arguments: Vec<u64> = (0..2).map(|_| heap.give(1000, Home::Gpu(0)).unwrap() as u64).collect();
+        let arguments: Vec<u64> =
+            (0..2).map(|_| heap.give(1000, Home::Gpu(0)).unwrap() as u64).collect();
         let mut launch = Launch::new(&heap, 0, rsb_model::Dtype::F32, &arguments);
         launch.input::<u8>(0, 600).unwrap();
         launch.input::<u8>(1, 600).unwrap();
         let mut cached = Vec::new();
-        assert_eq!(through_cache(&mut cached, &launch.touched, 4096), Traffic { memory: 1200, cache: 0 });
-        assert_eq!(through_cache(&mut cached, &launch.touched, 4096), Traffic { memory: 0, cache: 1200 });
+        assert_eq!(
+            through_cache(&mut cached, &launch.touched, 4096),
+            Traffic { memory: 1200, cache: 0 }
+        );
+        assert_eq!(
+            through_cache(&mut cached, &launch.touched, 4096),
+            Traffic { memory: 0, cache: 1200 }
+        );
         let mut small = Vec::new();
         through_cache(&mut small, &launch.touched, 1000);
-        assert_eq!(through_cache(&mut small, &launch.touched, 1000), Traffic { memory: 600, cache: 600 });
+        assert_eq!(
+            through_cache(&mut small, &launch.touched, 1000),
+            Traffic { memory: 600, cache: 600 }
+        );
     }
 }

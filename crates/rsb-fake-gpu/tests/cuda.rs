@@ -1,14 +1,18 @@
-//! CUDA's side of the fake GPU, through the tables of functions that the program loads the real libraries with: what
-//! is right works, and what the real driver refuses is refused.
+//! CUDA's side of the fake GPU, through the tables of functions that the program loads the real
+//! libraries with: what is right works, and what the real driver refuses is refused.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::unwrap_used, missing_docs)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
 use cuda_sys::search::CudaPaths;
-use cuda_sys::{Cublas, Cuda, Nvrtc, attribute, compute, datatype, error, func_attribute, operation, result, status};
+use cuda_sys::{
+    Cublas, Cuda, Nvrtc, attribute, compute, datatype, error, func_attribute, operation, result,
+    status,
+};
 
-/// `CUDA_ERROR_INVALID_CONTEXT`, `_INVALID_HANDLE` and `_CONTEXT_IS_DESTROYED`, which the program never asks about.
+/// `CUDA_ERROR_INVALID_CONTEXT`, `_INVALID_HANDLE` and `_CONTEXT_IS_DESTROYED`, which the program
+/// never asks about.
 const INVALID_CONTEXT: c_int = 201;
 const INVALID_HANDLE: c_int = 400;
 const CONTEXT_IS_DESTROYED: c_int = 709;
@@ -45,11 +49,16 @@ fn started() -> Cuda {
     cuda
 }
 
-/// A code object for `arch` with kernels that the fake GPU knows; a real compiler would take the source too.
+/// A code object for `arch` with kernels that the fake GPU knows; a real compiler would take the
+/// source too.
 fn compiled(arch: &str) -> Result<Vec<u8>, String> {
     let nvrtc = Nvrtc::load_from(&places()).unwrap();
-    let source = c"extern \"C\" __global__ void rsb_copy(const char* a, char* b, unsigned long long n) {}";
-    let mut program = get!(nvrtc, nvrtcCreateProgram(null_mut(), source.as_ptr(), c"a.cu".as_ptr(), 0, null(), null()));
+    let source =
+        c"extern \"C\" __global__ void rsb_copy(const char* a, char* b, unsigned long long n) {}";
+    let mut program = get!(
+        nvrtc,
+        nvrtcCreateProgram(null_mut(), source.as_ptr(), c"a.cu".as_ptr(), 0, null(), null())
+    );
     let option = CString::new(format!("--gpu-architecture={arch}")).unwrap();
     let status = call!(nvrtc, nvrtcCompileProgram(program, 1, [option.as_ptr()].as_ptr()));
     let mut bytes = 0;
@@ -76,7 +85,8 @@ fn every_function_that_the_program_uses_is_there() {
 
 #[test]
 fn nothing_goes_before_cu_init_nor_without_a_context() {
-    // A copy of the library has a driver of its own, which no other test in this process has started.
+    // A copy of the library has a driver of its own, which no other test in this process has
+    // started.
     let dir = tempfile::tempdir().unwrap();
     let copy = dir.path().join("libcuda.so.1");
     std::fs::copy(rsb_fake_gpu::file::library().unwrap(), &copy).unwrap();
@@ -88,7 +98,11 @@ fn nothing_goes_before_cu_init_nor_without_a_context() {
     let mut address = 0;
     assert_eq!(call!(cuda, cuMemAlloc_v2(&raw mut address, 64)), INVALID_CONTEXT);
     let context = get!(cuda, cuDevicePrimaryCtxRetain(null_mut(), 0));
-    assert_eq!(call!(cuda, cuMemAlloc_v2(&raw mut address, 64)), INVALID_CONTEXT, "held is not current");
+    assert_eq!(
+        call!(cuda, cuMemAlloc_v2(&raw mut address, 64)),
+        INVALID_CONTEXT,
+        "held is not current"
+    );
     assert_eq!(call!(cuda, cuCtxSetCurrent(context)), 0);
     assert_eq!(call!(cuda, cuMemAlloc_v2(&raw mut address, 64)), 0);
     let elsewhere = std::thread::scope(|scope| {
@@ -108,12 +122,18 @@ fn a_gpu_says_what_it_is() {
     let cuda = started();
     let mut name = [0_u8; 100];
     assert_eq!(call!(cuda, cuDeviceGetName(name.as_mut_ptr().cast(), 100, 0)), 0);
-    assert!(CStr::from_bytes_until_nul(&name).unwrap().to_string_lossy().contains("fake GPU of sm_90"));
+    assert!(
+        CStr::from_bytes_until_nul(&name).unwrap().to_string_lossy().contains("fake GPU of sm_90")
+    );
     let mut place = [0_u8; 32];
     assert_eq!(call!(cuda, cuDeviceGetPCIBusId(place.as_mut_ptr().cast(), 32, 0)), 0);
     assert_eq!(CStr::from_bytes_until_nul(&place).unwrap(), c"0000:01:00.0");
     let number = |which| get!(cuda, cuDeviceGetAttribute(0, which, 0));
-    let numbers = [attribute::COMPUTE_CAPABILITY_MAJOR, attribute::COMPUTE_CAPABILITY_MINOR, attribute::WARP_SIZE];
+    let numbers = [
+        attribute::COMPUTE_CAPABILITY_MAJOR,
+        attribute::COMPUTE_CAPABILITY_MINOR,
+        attribute::WARP_SIZE,
+    ];
     assert_eq!(numbers.map(number), [9, 0, 32]);
     assert_eq!(get!(cuda, cuDriverGetVersion(0)), 12_080);
     let mut value = 0;
@@ -134,7 +154,8 @@ fn what_is_no_memory_and_no_handle_is_a_status() {
     let mut host = [7_u8; 100];
     let stream = get!(cuda, cuStreamCreate(null_mut(), 1));
     for (from, bytes) in [(block, 65), (block + 60, 5), (0x1000, 1), (0, 1)] {
-        let status = call!(cuda, cuMemcpyDtoHAsync_v2(host.as_mut_ptr().cast(), from, bytes, stream));
+        let status =
+            call!(cuda, cuMemcpyDtoHAsync_v2(host.as_mut_ptr().cast(), from, bytes, stream));
         assert_eq!(status, error::INVALID_VALUE, "{bytes} bytes at {from:#x}");
     }
     assert_eq!(host, [7; 100], "nothing was copied");
@@ -142,7 +163,11 @@ fn what_is_no_memory_and_no_handle_is_a_status() {
     let mut address = 0;
     assert_eq!(call!(cuda, cuMemAlloc_v2(&raw mut address, 0)), error::INVALID_VALUE, "nothing");
     assert_eq!(call!(cuda, cuMemAlloc_v2(&raw mut address, usize::MAX)), error::OUT_OF_MEMORY);
-    assert_eq!(call!(cuda, cuMemAllocManaged(&raw mut address, 64, 0)), error::INVALID_VALUE, "no flag");
+    assert_eq!(
+        call!(cuda, cuMemAllocManaged(&raw mut address, 64, 0)),
+        error::INVALID_VALUE,
+        "no flag"
+    );
     assert_eq!(call!(cuda, cuMemFree_v2(pinned as u64)), error::INVALID_VALUE, "the host's");
     assert_eq!(call!(cuda, cuMemFreeHost(block as *mut c_void)), error::INVALID_VALUE, "the GPU's");
     assert_eq!(call!(cuda, cuMemFreeHost(pinned)), 0);
@@ -161,23 +186,46 @@ fn a_kernel_runs_by_itself_and_in_a_graph_and_takes_time() {
     let module = get!(cuda, cuModuleLoadData(null_mut(), code.as_ptr().cast()));
     let function = get!(cuda, cuModuleGetFunction(null_mut(), module, c"rsb_copy".as_ptr()));
     let mut other = null_mut();
-    assert_eq!(call!(cuda, cuModuleGetFunction(&raw mut other, module, c"rsb_flush".as_ptr())), error::NOT_FOUND);
+    assert_eq!(
+        call!(cuda, cuModuleGetFunction(&raw mut other, module, c"rsb_flush".as_ptr())),
+        error::NOT_FOUND
+    );
     assert_eq!(get!(cuda, cuFuncGetAttribute(0, func_attribute::NUM_REGS, function)), 40);
     assert_eq!(get!(cuda, cuOccupancyMaxActiveBlocksPerMultiprocessor(0, function, 1024, 0)), 2);
     let stream = get!(cuda, cuStreamCreate(null_mut(), 1));
     let [from, to] = [(); 2].map(|()| get!(cuda, cuMemAlloc_v2(0, 64)));
     assert_eq!(call!(cuda, cuMemsetD8Async(from, 5, 64, stream)), 0);
     let (mut first, mut second, mut bytes) = (from, to, 64_u64);
-    let mut parameters = [(&raw mut first).cast(), (&raw mut second).cast(), (&raw mut bytes).cast::<c_void>()];
+    let mut parameters =
+        [(&raw mut first).cast(), (&raw mut second).cast(), (&raw mut bytes).cast::<c_void>()];
     let mut launch = |threads, shared| {
         let parameters = parameters.as_mut_ptr();
-        call!(cuda, cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, shared, stream, parameters, null_mut()))
+        call!(
+            cuda,
+            cuLaunchKernel(
+                function,
+                1,
+                1,
+                1,
+                threads,
+                1,
+                1,
+                shared,
+                stream,
+                parameters,
+                null_mut()
+            )
+        )
     };
     assert_eq!(launch(1025, 0), error::INVALID_VALUE, "too many threads");
     assert_eq!(launch(64, 49_153), error::INVALID_VALUE, "too much shared memory");
     let [before, after] = [(); 2].map(|()| get!(cuda, cuEventCreate(null_mut(), 0)));
     let mut ms = 0.0;
-    assert_eq!(call!(cuda, cuEventElapsedTime(&raw mut ms, before, after)), INVALID_HANDLE, "never recorded");
+    assert_eq!(
+        call!(cuda, cuEventElapsedTime(&raw mut ms, before, after)),
+        INVALID_HANDLE,
+        "never recorded"
+    );
     assert_eq!(call!(cuda, cuEventRecord(before, stream)), 0);
     assert_eq!(launch(64, 0), 0);
     assert_eq!(call!(cuda, cuEventRecord(after, stream)), 0);
@@ -211,8 +259,14 @@ fn code_is_for_one_architecture_and_the_compiler_knows_several() {
     assert_eq!(code.get(..4), Some(&b"\x7fELF"[..]));
     assert_eq!((code[18], code[19], code[48]), (190, 0, 80), "EM_CUDA, and the architecture");
     let mut module = null_mut();
-    assert_eq!(call!(cuda, cuModuleLoadData(&raw mut module, code.as_ptr().cast())), error::NO_BINARY_FOR_GPU);
-    assert_eq!(call!(cuda, cuModuleLoadData(&raw mut module, [0_u8; 200].as_ptr().cast())), error::INVALID_IMAGE);
+    assert_eq!(
+        call!(cuda, cuModuleLoadData(&raw mut module, code.as_ptr().cast())),
+        error::NO_BINARY_FOR_GPU
+    );
+    assert_eq!(
+        call!(cuda, cuModuleLoadData(&raw mut module, [0_u8; 200].as_ptr().cast())),
+        error::INVALID_IMAGE
+    );
     assert!(compiled("sm_999").unwrap_err().contains("sm_999"));
     let nvrtc = Nvrtc::load_from(&places()).unwrap();
     let mut archs = vec![0; get!(nvrtc, nvrtcGetNumSupportedArchs(0)) as usize];
@@ -224,7 +278,11 @@ fn code_is_for_one_architecture_and_the_compiler_knows_several() {
 fn a_product_is_right_and_an_impossible_one_is_refused() {
     let cublas = Cublas::load_from(&places()).unwrap();
     let mut handle = null_mut();
-    assert_eq!(call!(cublas, cublasCreate_v2(&raw mut handle)), status::NOT_INITIALIZED, "no context");
+    assert_eq!(
+        call!(cublas, cublasCreate_v2(&raw mut handle)),
+        status::NOT_INITIALIZED,
+        "no context"
+    );
     let cuda = started();
     assert_eq!(call!(cublas, cublasCreate_v2(&raw mut handle)), 0);
     let stream = get!(cuda, cuStreamCreate(null_mut(), 1));
@@ -242,8 +300,8 @@ fn a_product_is_right_and_an_impossible_one_is_refused() {
         call!(
             cublas,
             cublasGemmStridedBatchedEx(
-                handle, plain, turned, 2, 2, 2, alpha, a, dtype, 2, 4, b, dtype, 2, 4, beta, c, dtype, 2, 4, 1, sums,
-                -1
+                handle, plain, turned, 2, 2, 2, alpha, a, dtype, 2, 4, b, dtype, 2, 4, beta, c,
+                dtype, 2, 4, 1, sums, -1
             )
         )
     };

@@ -1,4 +1,5 @@
-//! The fake GPU through the same tables of functions that the program loads the real libraries with.
+//! The fake GPU through the same tables of functions that the program loads the real libraries
+//! with.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::unwrap_used, missing_docs)]
 
 use std::ffi::c_void;
@@ -6,7 +7,9 @@ use std::path::Path;
 use std::ptr::null_mut;
 
 use hip_runtime_sys::search::RocmPaths;
-use hip_runtime_sys::{Hip, Hiprtc, PropertiesR0000, PropertiesR0600, attribute, error, memcpy, text};
+use hip_runtime_sys::{
+    Hip, Hiprtc, PropertiesR0000, PropertiesR0600, attribute, error, memcpy, text,
+};
 use rocblas_sys::RocBlas;
 use rsb_gpu::hip::catalog::KERNELS;
 
@@ -45,7 +48,11 @@ fn a_copy_without_a_function_lacks_that_one_alone() {
 fn every_kernel_of_the_catalog_has_a_twin_with_as_many_parameters() {
     for kernel in KERNELS {
         let twin = rsb_fake_gpu::kernels().find(|(stem, _)| *stem == kernel.stem);
-        assert_eq!(twin, Some((kernel.stem, kernel.parameters.len())), "add it to crates/rsb-fake-gpu/src/kernels");
+        assert_eq!(
+            twin,
+            Some((kernel.stem, kernel.parameters.len())),
+            "add it to crates/rsb-fake-gpu/src/kernels"
+        );
     }
 }
 
@@ -56,10 +63,19 @@ fn both_layouts_of_properties_agree() {
     assert_eq!(call!(hip, hipGetDevicePropertiesR0600(&raw mut new, 0)), 0);
     assert_eq!(call!(hip, hipGetDeviceProperties(&raw mut old, 0)), 0);
     assert!(text(&new.name).contains("fake GPU") && text(&new.gcnArchName).starts_with("gfx90a:"));
-    assert_eq!((text(&new.name), text(&new.gcnArchName)), (text(&old.name), text(&old.gcnArchName)));
-    assert_eq!((new.multiProcessorCount, new.totalGlobalMem), (old.multiProcessorCount, old.totalGlobalMem));
+    assert_eq!(
+        (text(&new.name), text(&new.gcnArchName)),
+        (text(&old.name), text(&old.gcnArchName))
+    );
+    assert_eq!(
+        (new.multiProcessorCount, new.totalGlobalMem),
+        (old.multiProcessorCount, old.totalGlobalMem)
+    );
     let mut units = 0;
-    assert_eq!(call!(hip, hipDeviceGetAttribute(&raw mut units, attribute::MULTIPROCESSOR_COUNT, 0)), 0);
+    assert_eq!(
+        call!(hip, hipDeviceGetAttribute(&raw mut units, attribute::MULTIPROCESSOR_COUNT, 0)),
+        0
+    );
     assert_eq!(units, new.multiProcessorCount);
     assert_eq!(call!(hip, hipGetDeviceProperties(&raw mut old, 1)), error::INVALID_DEVICE);
 }

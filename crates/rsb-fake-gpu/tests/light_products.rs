@@ -1,5 +1,5 @@
-//! The products of hipBLASLt and cuBLASLt, through the program's own devices and against its reference: every type, epilogue
-//! and layout, without a process for each.
+//! The products of hipBLASLt and cuBLASLt, through the program's own devices and against its
+//! reference: every type, epilogue and layout, without a process for each.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::unwrap_used, missing_docs)]
 
 use rsb_device::device::{AlgorithmChoice, Backend};
@@ -10,9 +10,14 @@ use rsb_gpu::hip::HipBackend;
 use rsb_model::Dtype;
 
 /// Does `gemm` once and compares it; the error and the algorithm.
-fn product(device: &dyn Device, gemm: Gemm, options: &Options) -> Result<(f64, Option<AlgorithmChoice>), DeviceError> {
+fn product(
+    device: &dyn Device,
+    gemm: Gemm,
+    options: &Options,
+) -> Result<(f64, Option<AlgorithmChoice>), DeviceError> {
     let operation = Operation::Gemm(gemm);
-    let buffers: Vec<Buffer> = operation.buffers().iter().map(|spec| device.allocate(spec.bytes()).unwrap()).collect();
+    let buffers: Vec<Buffer> =
+        operation.buffers().iter().map(|spec| device.allocate(spec.bytes()).unwrap()).collect();
     reference::fill(device, &operation, &buffers, 5)?;
     let mut kernel = device.prepare(&operation, options, &buffers)?;
     kernel.launch()?;
@@ -29,7 +34,9 @@ fn check(device: &dyn Device, provider: &str, dtypes: &[Dtype]) {
     let first = Some(AlgorithmChoice { index: 0, tried: 1 });
     for &dtype in dtypes {
         let gemm = Gemm { batch: 2, transpose_b: true, alpha: 2.0, ..Gemm::new(dtype, 40, 24, 56) };
-        let found = product(device, gemm, &by(provider)).map_err(|error| format!("{dtype}: {error}")).unwrap();
+        let found = product(device, gemm, &by(provider))
+            .map_err(|error| format!("{dtype}: {error}"))
+            .unwrap();
         assert_eq!(found.1, first, "{dtype}");
         let beta = product(device, Gemm { beta: 1.0, ..gemm }, &by(provider));
         assert!(beta.is_ok(), "{dtype}: {beta:?}");
@@ -37,20 +44,26 @@ fn check(device: &dyn Device, provider: &str, dtypes: &[Dtype]) {
     for (transpose_a, transpose_b) in [(false, false), (true, false), (true, true)] {
         let gemm = Gemm { batch: 3, transpose_a, transpose_b, ..Gemm::new(Dtype::F32, 40, 24, 56) };
         for stride_b in [None, Some(1400)] {
-            assert!(product(device, Gemm { stride_b, ..gemm }, &by(provider)).is_ok(), "{transpose_a} {transpose_b}");
+            assert!(
+                product(device, Gemm { stride_b, ..gemm }, &by(provider)).is_ok(),
+                "{transpose_a} {transpose_b}"
+            );
         }
     }
     let best = Options { algorithms: Some(8), ..by(provider) };
     for &epilogue in Epilogue::ALL {
-        let narrow = Gemm { epilogue, stored: OutputWidth::AsInputs, ..Gemm::new(Dtype::Bf16, 40, 24, 56) };
+        let narrow =
+            Gemm { epilogue, stored: OutputWidth::AsInputs, ..Gemm::new(Dtype::Bf16, 40, 24, 56) };
         let found = product(device, narrow, &best).unwrap();
         assert_eq!(found.1, Some(AlgorithmChoice { index: 1, tried: 3 }), "{epilogue}");
         let read = product(device, Gemm { epilogue, batch: 2, beta: 0.5, ..narrow }, &by(provider));
         assert!(read.is_ok(), "{epilogue}: {read:?}");
     }
-    let beta = product(device, Gemm { beta: 1.0, ..Gemm::new(Dtype::F32, 8, 8, 8) }, &best).unwrap_err();
+    let beta =
+        product(device, Gemm { beta: 1.0, ..Gemm::new(Dtype::F32, 8, 8, 8) }, &best).unwrap_err();
     assert!(beta.to_string().contains("every trial changes C"), "{beta}");
-    let whole = Gemm { epilogue: Epilogue::Bias, transpose_b: true, ..Gemm::new(Dtype::I8, 16, 16, 16) };
+    let whole =
+        Gemm { epilogue: Epilogue::Bias, transpose_b: true, ..Gemm::new(Dtype::I8, 16, 16, 16) };
     assert!(matches!(product(device, whole, &by(provider)), Err(DeviceError::Unsupported(_))));
 }
 
@@ -58,7 +71,9 @@ fn check(device: &dyn Device, provider: &str, dtypes: &[Dtype]) {
 #[test]
 fn products_with_what_follows_them_are_right() {
     let library = rsb_fake_gpu::file::library().unwrap();
-    for name in ["RSB_HIP_LIBRARY", "RSB_ROCBLAS_LIBRARY", "RSB_HIPBLASLT_LIBRARY", "RSB_CUDA_LIBRARY"] {
+    for name in
+        ["RSB_HIP_LIBRARY", "RSB_ROCBLAS_LIBRARY", "RSB_HIPBLASLT_LIBRARY", "RSB_CUDA_LIBRARY"]
+    {
         unsafe { std::env::set_var(name, &library) };
     }
     unsafe { std::env::set_var("FAKE_GPU_ARCH", "gfx942") };
@@ -81,6 +96,7 @@ fn products_with_what_follows_them_are_right() {
     drop(amd);
     let nvidia = CudaBackend.open(0).unwrap();
     check(&*nvidia, "cublaslt", &[&types[..], &[Dtype::F64]].concat());
-    let plain = product(&*nvidia, Gemm::new(Dtype::Fp8, 16, 16, 16), &Options::default()).unwrap_err();
+    let plain =
+        product(&*nvidia, Gemm::new(Dtype::Fp8, 16, 16, 16), &Options::default()).unwrap_err();
     assert!(plain.to_string().contains("there is no such product"), "{plain}");
 }

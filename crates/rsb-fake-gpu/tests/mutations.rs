@@ -1,4 +1,5 @@
-//! Wrong results on the fake GPUs: no mutation of any operation is accepted, by our kernels or by the vendors' libraries.
+//! Wrong results on the fake GPUs: no mutation of any operation is accepted, by our kernels or by
+//! the vendors' libraries.
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::unwrap_used, missing_docs)]
 
 use rsb_device::Device;
@@ -12,7 +13,10 @@ fn check(device: &dyn Device, providers: &[Option<&str>]) {
     assert!(reports.len() > 100, "{}: {}", device.info().name, reports.len());
     assert_eq!(mutation::list_survivors(&reports), Vec::<String>::new());
     for provider in providers {
-        assert!(reports.iter().any(|report| report.provider.as_deref() == *provider), "{provider:?} did nothing");
+        assert!(
+            reports.iter().any(|report| report.provider.as_deref() == *provider),
+            "{provider:?} did nothing"
+        );
     }
 }
 
@@ -20,10 +24,18 @@ fn check(device: &dyn Device, providers: &[Option<&str>]) {
 #[test]
 fn no_mutation_survives_on_a_fake_gpu() {
     let library = rsb_fake_gpu::file::library().unwrap();
-    for name in ["RSB_HIP_LIBRARY", "RSB_ROCBLAS_LIBRARY", "RSB_HIPBLASLT_LIBRARY", "RSB_CUDA_LIBRARY"] {
+    for name in
+        ["RSB_HIP_LIBRARY", "RSB_ROCBLAS_LIBRARY", "RSB_HIPBLASLT_LIBRARY", "RSB_CUDA_LIBRARY"]
+    {
         unsafe { std::env::set_var(name, &library) };
     }
     unsafe { std::env::set_var("FAKE_GPU_ARCH", "gfx942") };
-    check(&*HipBackend.open(0).unwrap(), &[None, Some("native"), Some("rocblas"), Some("hipblaslt")]);
-    check(&*CudaBackend.open(0).unwrap(), &[None, Some("native"), Some("cublas"), Some("cublaslt")]);
+    check(
+        &*HipBackend.open(0).unwrap(),
+        &[None, Some("native"), Some("rocblas"), Some("hipblaslt")],
+    );
+    check(
+        &*CudaBackend.open(0).unwrap(),
+        &[None, Some("native"), Some("cublas"), Some("cublaslt")],
+    );
 }

@@ -1,6 +1,6 @@
-//! What the GPUs of AMD and NVIDIA have in common: one set of kernels, compiled at run time, planned, launched and
-//! timed in one way. A backend of theirs is a [`driver::Driver`]: the calls of its runtime, its compiler and its
-//! library of matrix products.
+//! What the GPUs of AMD and NVIDIA have in common: one set of kernels, compiled at run time,
+//! planned, launched and timed in one way. A backend of theirs is a [`driver::Driver`]: the calls
+//! of its runtime, its compiler and its library of matrix products.
 //!
 //! Kernels are chosen by `plan`, which touches no device, from the table in [`catalog`].
 #![allow(unsafe_code)]
@@ -35,7 +35,8 @@ pub(crate) use compile::{Rtc, Toolchain, choose, file_identity, job as compile_j
 pub(crate) use core::Core;
 pub use device::GpuDevice;
 pub(crate) use driver::{
-    Activation, Copy, CopyDirection, DeviceProperties, Driver, FunctionNeed, Handle, KernelLaunch, ThreadLaunch,
+    Activation, Copy, CopyDirection, DeviceProperties, Driver, FunctionNeed, Handle, KernelLaunch,
+    ThreadLaunch,
 };
 pub(crate) use image::Image;
 pub use matrix::{matrix_dtypes, sparse_dtypes};
@@ -49,8 +50,9 @@ use rsb_device::device::{Device, DeviceError, DeviceInfo};
 /// The symbol by which a fake runtime says what it is.
 pub(crate) const FAKE_GPU: &str = "rsb_fake_gpu";
 
-/// The devices of a backend of GPUs, from its runtime as it started. A GPU that does not answer, since it is lost or
-/// another program has it for itself, does not hide the others; where none answers, the first one's reason stands.
+/// The devices of a backend of GPUs, from its runtime as it started. A GPU that does not answer,
+/// since it is lost or another program has it for itself, does not hide the others; where none
+/// answers, the first one's reason stands.
 pub(crate) fn devices(driver: &dyn Driver) -> Result<Vec<DeviceInfo>, Reason> {
     let (mut found, mut mute) = (Vec::new(), Vec::new());
     for index in 0..driver.device_count()? {
@@ -58,7 +60,11 @@ pub(crate) fn devices(driver: &dyn Driver) -> Result<Vec<DeviceInfo>, Reason> {
             Ok(facts) => found.push(facts.info),
             Err(reason) => {
                 // Nobody may be listening.
-                let _ = writeln!(std::io::stderr(), "device {}:{index} is left out: {reason}", driver.backend());
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "device {}:{index} is left out: {reason}",
+                    driver.backend()
+                );
                 mute.push(reason);
             }
         }
@@ -84,7 +90,11 @@ pub(crate) fn open(driver: std::rc::Rc<dyn Driver>, index: u32) -> Result<Box<dy
 
 fn ordinal(backend: BackendId, index: u32) -> Result<i32, Reason> {
     i32::try_from(index).map_err(|_| {
-        Reason::new(format!("device {backend}:{index}"), "there is no such device", "name a smaller position")
+        Reason::new(
+            format!("device {backend}:{index}"),
+            "there is no such device",
+            "name a smaller position",
+        )
     })
 }
 

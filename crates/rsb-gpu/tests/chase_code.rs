@@ -1,9 +1,11 @@
-//! How compilers for AMD's GPUs read in the pointer chase: by vector loads, which is the path of nearly all memory that
-//! kernels read, or by `s_load` through the scalar data cache. Its address is the same for all threads, so that the
-//! compiler takes the scalar one unless something hides that.
+//! How compilers for AMD's GPUs read in the pointer chase: by vector loads, which is the path of
+//! nearly all memory that kernels read, or by `s_load` through the scalar data cache. Its address
+//! is the same for all threads, so that the compiler takes the scalar one unless something hides
+//! that.
 //!
-//! The real source by hiprtc, the OpenCL source by clang, and the method by itself, as LLVM's code, by llc. Each is
-//! disassembled by llvm-objdump. What is not installed is skipped; none of it needs a GPU.
+//! The real source by hiprtc, the OpenCL source by clang, and the method by itself, as LLVM's code,
+//! by llc. Each is disassembled by llvm-objdump. What is not installed is skipped; none of it needs
+//! a GPU.
 #![cfg(feature = "rocm")]
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
@@ -21,7 +23,8 @@ fn tool(name: &str) -> Option<PathBuf> {
     let versions = (14..=21).rev().map(|version| format!("{name}-{version}"));
     let names: Vec<String> = std::iter::once(name.to_owned()).chain(versions).collect();
     let path = std::env::var_os("PATH")?;
-    let mut files = names.iter().flat_map(|name| std::env::split_paths(&path).map(move |dir| dir.join(name)));
+    let mut files =
+        names.iter().flat_map(|name| std::env::split_paths(&path).map(move |dir| dir.join(name)));
     files.find(|file| file.is_file())
 }
 
@@ -54,17 +57,31 @@ struct Instruction {
 /// The instructions of function `symbol` in `object`.
 fn instructions(objdump: &Path, object: &Path, target: &str, symbol: &str) -> Vec<Instruction> {
     let mut command = Command::new(objdump);
-    command.args(["--disassemble", &format!("--mcpu={target}"), &format!("--disassemble-symbols={symbol}")]);
+    command.args([
+        "--disassemble",
+        &format!("--mcpu={target}"),
+        &format!("--disassemble-symbols={symbol}"),
+    ]);
     let text = run(command.arg(object));
     let start = text.lines().find_map(|line| line.strip_suffix(&format!(" <{symbol}>:")));
-    let start = u64::from_str_radix(start.unwrap_or_else(|| panic!("no {symbol} for {target}:\n{text}")), 16).unwrap();
+    let start = u64::from_str_radix(
+        start.unwrap_or_else(|| panic!("no {symbol} for {target}:\n{text}")),
+        16,
+    )
+    .unwrap();
     // `	s_cbranch_scc1 65528    // 000000001D54: BF85FFF8 <symbol+0x34>`
     let parse = |line: &str| {
         let (text, comment) = line.split_once("//")?;
         let address = u64::from_str_radix(comment.split(':').next()?.trim(), 16).ok()?;
-        let offset = comment.split_once(&format!("<{symbol}")).map(|(_, rest)| rest.trim_end_matches('>'));
-        let offset = offset.map(|rest| u64::from_str_radix(rest.trim_start_matches("+0x"), 16).unwrap_or(0));
-        Some(Instruction { address, text: text.trim().to_owned(), target: offset.map(|offset| start + offset) })
+        let offset =
+            comment.split_once(&format!("<{symbol}")).map(|(_, rest)| rest.trim_end_matches('>'));
+        let offset =
+            offset.map(|rest| u64::from_str_radix(rest.trim_start_matches("+0x"), 16).unwrap_or(0));
+        Some(Instruction {
+            address,
+            text: text.trim().to_owned(),
+            target: offset.map(|offset| start + offset),
+        })
     };
     text.lines().filter_map(parse).collect()
 }
@@ -73,11 +90,15 @@ fn instructions(objdump: &Path, object: &Path, target: &str, symbol: &str) -> Ve
 fn loads_in_loops(instructions: &[Instruction]) -> Vec<&str> {
     let loops: Vec<(u64, u64)> = instructions
         .iter()
-        .filter_map(|jump| Some((jump.target.filter(|&target| target <= jump.address)?, jump.address)))
+        .filter_map(|jump| {
+            Some((jump.target.filter(|&target| target <= jump.address)?, jump.address))
+        })
         .collect();
     assert!(!loops.is_empty(), "no loop: {instructions:#?}");
-    let is_looped = |one: &&Instruction| loops.iter().any(|(from, to)| (*from..=*to).contains(&one.address));
-    let names = instructions.iter().filter(is_looped).filter_map(|one| one.text.split_whitespace().next());
+    let is_looped =
+        |one: &&Instruction| loops.iter().any(|(from, to)| (*from..=*to).contains(&one.address));
+    let names =
+        instructions.iter().filter(is_looped).filter_map(|one| one.text.split_whitespace().next());
     names.filter(|name| name.contains("load")).collect()
 }
 
@@ -87,7 +108,10 @@ fn assert_vector(loads: &[&str], what: &str) {
 }
 
 fn assert_scalar(loads: &[&str], what: &str) {
-    assert!(!loads.is_empty() && loads.iter().all(|name| name.starts_with("s_load")), "{what}: {loads:?}");
+    assert!(
+        !loads.is_empty() && loads.iter().all(|name| name.starts_with("s_load")),
+        "{what}: {loads:?}"
+    );
 }
 
 /// What users run: both kernels as hiprtc makes them for each target that it knows.
@@ -101,7 +125,8 @@ fn hiprtc_reads_by_the_vector_path_and_on_request_by_the_scalar_one() {
     let dir = tempfile::tempdir().unwrap();
     for target in TARGETS {
         let source = Source { text: Module::Memory.source(), name: Module::Memory.file() };
-        let compiled = compiler.compile(source, target, &[]).unwrap_or_else(|reason| panic!("{reason}"));
+        let compiled =
+            compiler.compile(source, target, &[]).unwrap_or_else(|reason| panic!("{reason}"));
         let object = dir.path().join(target);
         std::fs::write(&object, compiled.code).unwrap();
         let vector = instructions(&objdump, &object, target, "rsb_pointer_chase");
@@ -151,7 +176,8 @@ const HIDDEN: &str = "  %lower = trunc i64 %at to i32
   %placed = shl i64 %high64, 32
   %offset = or i64 %placed, %low64";
 
-/// The method of `in_vector_registers` works, and is needed: without it the same loop is read by `s_load`.
+/// The method of `in_vector_registers` works, and is needed: without it the same loop is read by
+/// `s_load`.
 #[test]
 fn llvm_reads_a_uniform_chase_by_the_scalar_path_unless_its_offset_is_hidden() {
     let Some([llc, objdump]) = tools(["llc", "llvm-objdump"]) else { return };
@@ -159,7 +185,10 @@ fn llvm_reads_a_uniform_chase_by_the_scalar_path_unless_its_offset_is_hidden() {
     if !version.contains("amdgcn") {
         return test_needs::missing("llc", "it makes no code for AMD's GPUs");
     }
-    let number = version.split("version ").nth(1).and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
+    let number = version
+        .split("version ")
+        .nth(1)
+        .and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
     // From LLVM 15 on a pointer does not say to what.
     let pointers = if number.is_some_and(|number| number < 15) {
         ["i8 addrspace(1)*", "i64 addrspace(1)*"]
@@ -171,7 +200,11 @@ fn llvm_reads_a_uniform_chase_by_the_scalar_path_unless_its_offset_is_hidden() {
         let (source, object) = (dir.path().join("chase.ll"), dir.path().join("chase.o"));
         std::fs::write(&source, chase(pointers, hidden)).unwrap();
         let mut command = Command::new(&llc);
-        command.args(["-O3", "-filetype=obj", &format!("-mcpu={target}")]).arg(&source).arg("-o").arg(&object);
+        command
+            .args(["-O3", "-filetype=obj", &format!("-mcpu={target}")])
+            .arg(&source)
+            .arg("-o")
+            .arg(&object);
         run(&mut command);
         instructions(&objdump, &object, target, "chase")
     };
@@ -181,8 +214,9 @@ fn llvm_reads_a_uniform_chase_by_the_scalar_path_unless_its_offset_is_hidden() {
     }
 }
 
-/// The kernel of the OpenCL backend, as the compilers of AMD's and Mesa's drivers, which are clang, see it. Were a work-item
-/// known to be the first of its group, the same source would be read by the scalar path.
+/// The kernel of the OpenCL backend, as the compilers of AMD's and Mesa's drivers, which are clang,
+/// see it. Were a work-item known to be the first of its group, the same source would be read by
+/// the scalar path.
 #[test]
 fn clang_reads_the_chase_of_opencl_by_the_vector_path() {
     const PRELUDE: &str = include_str!("../../rsb-portable/kernels/opencl/prelude.cl");
@@ -200,7 +234,15 @@ fn clang_reads_the_chase_of_opencl_by_the_vector_path() {
         let made = |local_id: &str| {
             std::fs::write(&source, [local_id, PRELUDE, MEMORY].concat()).unwrap();
             let mut command = Command::new(&clang);
-            command.args(["-x", "cl", "-cl-std=CL1.2", "-Xclang", "-finclude-default-header", "-nogpulib", "-O3"]);
+            command.args([
+                "-x",
+                "cl",
+                "-cl-std=CL1.2",
+                "-Xclang",
+                "-finclude-default-header",
+                "-nogpulib",
+                "-O3",
+            ]);
             command.args([
                 "-target",
                 "amdgcn-amd-amdhsa",

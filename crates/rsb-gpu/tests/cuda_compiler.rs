@@ -1,7 +1,8 @@
-//! NVIDIA's real runtime compilers, where they are installed: they need no GPU. Every kernel is compiled by each of them
-//! for one of two generations of GPUs, and the cubins are what they should be; with `RSB_EVERY_ARCHITECTURE` in the
-//! environment for both, which takes seconds more. `RSB_CUDA_PATH` names the installations, as `PATH` has them:
-//! environments of Python with `nvidia-cuda-nvrtc`, or toolkits.
+//! NVIDIA's real runtime compilers, where they are installed: they need no GPU. Every kernel is
+//! compiled by each of them for one of two generations of GPUs, and the cubins are what they should
+//! be; with `RSB_EVERY_ARCHITECTURE` in the environment for both, which takes seconds more.
+//! `RSB_CUDA_PATH` names the installations, as `PATH` has them: environments of Python with
+//! `nvidia-cuda-nvrtc`, or toolkits.
 #![cfg(feature = "cuda")]
 
 use rsb_device::compiler::{Job, KernelCompiler, Level};
@@ -35,10 +36,13 @@ fn contains(code: &[u8], text: &str) -> bool {
 
 /// The targets of the table that `compiler` knows.
 fn targets(compiler: &CudaCompiler) -> Vec<&'static str> {
-    let release = compiler.release().unwrap_or_else(|| panic!("no release: {}", compiler.identity()));
+    let release =
+        compiler.release().unwrap_or_else(|| panic!("no release: {}", compiler.identity()));
     let mut known: Vec<&str> =
         known_targets().filter(|(_, has)| has.contain(release)).map(|(target, _)| target).collect();
-    known.retain(|target| ARCHITECTURES.iter().any(|row| row.target == *target && target.starts_with("sm_")));
+    known.retain(|target| {
+        ARCHITECTURES.iter().any(|row| row.target == *target && target.starts_with("sm_"))
+    });
     known
 }
 
@@ -50,7 +54,12 @@ fn the_table_knows_which_release_knows_which_architecture() {
         let (release, listed) = (compiler.release().unwrap(), compiler.architectures());
         for (target, has) in known_targets().filter(|(target, _)| target.starts_with("sm_")) {
             let number: i32 = target.trim_start_matches("sm_").parse().unwrap();
-            assert_eq!(listed.contains(&number), has.contain(release), "{target} of {}", compiler.identity());
+            assert_eq!(
+                listed.contains(&number),
+                has.contain(release),
+                "{target} of {}",
+                compiler.identity()
+            );
             let source = Source { text: "", name: "empty.cu" };
             if !has.contain(release) {
                 let reason = compiler.compile(source, target, &[]).unwrap_err();
@@ -68,22 +77,42 @@ fn every_kernel_compiles_for_every_generation() {
     // The newest makes one, those after it, which are older, the one that asks more of them.
     let work: Vec<(&CudaCompiler, &str)> = match &compilers[..] {
         [newest, older @ ..] if !older.is_empty() && !every_architecture() => {
-            std::iter::once((newest, "sm_80")).chain(older.iter().map(|compiler| (compiler, "sm_90"))).collect()
+            std::iter::once((newest, "sm_80"))
+                .chain(older.iter().map(|compiler| (compiler, "sm_90")))
+                .collect()
         }
-        each => each.iter().flat_map(|each| targets(each).into_iter().map(move |arch| (each, arch))).collect(),
+        each => each
+            .iter()
+            .flat_map(|each| targets(each).into_iter().map(move |arch| (each, arch)))
+            .collect(),
     };
     for (compiler, arch) in work {
         eprintln!("{arch} by {}", compiler.identity());
         for module in Module::ALL {
             let source = Source { text: module.source(), name: module.file() };
-            let compiled = compiler.compile(source, arch, &[]).unwrap_or_else(|reason| panic!("{reason}"));
+            let compiled =
+                compiler.compile(source, arch, &[]).unwrap_or_else(|reason| panic!("{reason}"));
             let code = &compiled.code;
             assert_eq!(code.get(..4), Some(b"\x7fELF".as_slice()), "{arch} {}", module.file());
-            assert_eq!(code.get(18..20), Some(CUDA.as_slice()), "{arch} {}: machine", module.file());
-            assert_eq!(target(code).as_deref(), Some(arch), "{} by {}", module.file(), compiler.identity());
+            assert_eq!(
+                code.get(18..20),
+                Some(CUDA.as_slice()),
+                "{arch} {}: machine",
+                module.file()
+            );
+            assert_eq!(
+                target(code).as_deref(),
+                Some(arch),
+                "{} by {}",
+                module.file(),
+                compiler.identity()
+            );
             for kernel in KERNELS.iter().filter(|kernel| kernel.module == module) {
                 for symbol in kernel.symbols(arch) {
-                    assert!(contains(code, &format!(".text.{symbol}\0")), "{symbol} is missing for {arch}");
+                    assert!(
+                        contains(code, &format!(".text.{symbol}\0")),
+                        "{symbol} is missing for {arch}"
+                    );
                 }
             }
         }
@@ -95,17 +124,25 @@ fn every_type_of_the_matrix_units_has_its_kernel() {
     for (place, compiler) in compilers().into_iter().enumerate() {
         // Turing's units have no kernel; all that sm_86 has, sm_80 has.
         let mut work = targets(&compiler);
-        work.retain(|arch| !matrix_dtypes(arch).is_empty() && (every_architecture() || *arch != "sm_86"));
+        work.retain(|arch| {
+            !matrix_dtypes(arch).is_empty() && (every_architecture() || *arch != "sm_86")
+        });
         // The older ones make what asks least of them and what asks most.
         let step = if place == 0 || every_architecture() { 1 } else { work.len() - 1 };
         for arch in work.into_iter().step_by(step) {
             let job = Job::cold("peak", arch, Level::O3);
-            let made = KernelCompiler::compile(&compiler, &job).unwrap_or_else(|reason| panic!("{reason}"));
-            for (unit, types) in [("matrix", matrix_dtypes(arch)), ("sparse", sparse_dtypes(arch))] {
+            let made = KernelCompiler::compile(&compiler, &job)
+                .unwrap_or_else(|reason| panic!("{reason}"));
+            for (unit, types) in [("matrix", matrix_dtypes(arch)), ("sparse", sparse_dtypes(arch))]
+            {
                 assert!(!types.is_empty());
                 for dtype in types {
                     let symbol = format!(".text.rsb_peak_{unit}_{dtype}\0");
-                    assert!(contains(&made.bytes, &symbol), "{unit} {dtype} on {arch} by {}", compiler.identity());
+                    assert!(
+                        contains(&made.bytes, &symbol),
+                        "{unit} {dtype} on {arch} by {}",
+                        compiler.identity()
+                    );
                 }
             }
         }
@@ -117,7 +154,8 @@ fn what_a_kernel_needs_is_read_from_its_cubin() {
     for compiler in compilers() {
         let needs = |source: &str, symbol: &str| {
             let job = Job::cold(source, "sm_90", Level::O3);
-            let made = KernelCompiler::compile(&compiler, &job).unwrap_or_else(|reason| panic!("{reason}"));
+            let made = KernelCompiler::compile(&compiler, &job)
+                .unwrap_or_else(|reason| panic!("{reason}"));
             compiler.needs(&made).into_iter().find(|kernel| kernel.symbol == symbol).unwrap()
         };
         // The threads of a block pass 256 numbers of 4 bytes on.
@@ -131,7 +169,8 @@ fn what_a_kernel_needs_is_read_from_its_cubin() {
 #[test]
 fn a_mistake_and_an_unknown_architecture_are_reasons() {
     for compiler in compilers() {
-        let wrong = Source { text: "extern \"C\" __global__ void f() { wrong_name(); }", name: "wrong.cu" };
+        let wrong =
+            Source { text: "extern \"C\" __global__ void f() { wrong_name(); }", name: "wrong.cu" };
         let reason = compiler.compile(wrong, "sm_90", &[]).unwrap_err();
         assert!(reason.why.contains("wrong_name") && reason.what.contains("sm_90"), "{reason}");
         let right = Source { text: "", name: "empty.cu" };
@@ -147,20 +186,25 @@ fn optimization_levels_are_passed_on() {
     if let Some(compiler) = compilers().into_iter().next() {
         let size = |level| {
             let job = Job::cold("convolution", "sm_90", level);
-            KernelCompiler::compile(&compiler, &job).unwrap_or_else(|reason| panic!("{reason}")).bytes.len()
+            KernelCompiler::compile(&compiler, &job)
+                .unwrap_or_else(|reason| panic!("{reason}"))
+                .bytes
+                .len()
         };
         assert_ne!(size(Level::O0), size(Level::O3));
     }
 }
 
-/// On a machine without a GPU the backend says which step is missing; with one it names its architecture.
+/// On a machine without a GPU the backend says which step is missing; with one it names its
+/// architecture.
 #[test]
 fn the_backend_finds_gpus_or_says_why_not() {
     use rsb_device::Backend as _;
     match rsb_gpu::cuda::CudaBackend.devices() {
         Ok(devices) => {
-            let named =
-                |info: &rsb_device::DeviceInfo| info.arch.as_deref().is_some_and(|arch| arch.starts_with("sm_"));
+            let named = |info: &rsb_device::DeviceInfo| {
+                info.arch.as_deref().is_some_and(|arch| arch.starts_with("sm_"))
+            };
             assert!(devices.iter().all(named));
         }
         Err(reason) => assert!(!reason.why.is_empty() && !reason.cure.is_empty(), "{reason}"),

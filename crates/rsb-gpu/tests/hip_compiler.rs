@@ -1,7 +1,8 @@
-//! The real runtime compiler of ROCm, where it is installed: it needs no GPU. Every kernel is compiled for an architecture
-//! of each family that the installed version knows, and the code objects are what they should be; with
-//! `RSB_EVERY_ARCHITECTURE` in the environment for every one, which takes seconds each. Of an architecture that it does not
-//! know the skip names the first version that does.
+//! The real runtime compiler of ROCm, where it is installed: it needs no GPU. Every kernel is
+//! compiled for an architecture of each family that the installed version knows, and the code
+//! objects are what they should be; with `RSB_EVERY_ARCHITECTURE` in the environment for every one,
+//! which takes seconds each. Of an architecture that it does not know the skip names the first
+//! version that does.
 #![cfg(feature = "rocm")]
 
 use rsb_gpu::hip::catalog::{KERNELS, Module};
@@ -15,7 +16,9 @@ const FAMILIES: [&str; 6] = ["gfx90a", "gfx1030", "gfx942", "gfx1100", "gfx950",
 fn compiler() -> Option<(HipCompiler, ToolkitRelease)> {
     match HipCompiler::load() {
         Ok(compiler) => {
-            let release = compiler.release().unwrap_or_else(|| panic!("no release in {}", compiler.identity()));
+            let release = compiler
+                .release()
+                .unwrap_or_else(|| panic!("no release in {}", compiler.identity()));
             Some((compiler, release))
         }
         Err(reason) => {
@@ -33,7 +36,9 @@ fn contains(code: &[u8], text: &str) -> bool {
 fn every_kernel_compiles_for_every_family() {
     let Some((compiler, release)) = compiler() else { return };
     let every = std::env::var_os("RSB_EVERY_ARCHITECTURE").is_some();
-    let wanted = |row: &&Architecture| row.target.starts_with("gfx") && (every || FAMILIES.contains(&row.target));
+    let wanted = |row: &&Architecture| {
+        row.target.starts_with("gfx") && (every || FAMILIES.contains(&row.target))
+    };
     let mut rows = Vec::new();
     for row in ARCHITECTURES.iter().filter(wanted) {
         // It is not asked for one: compilers of ROCm 5 and 6 would end this process.
@@ -50,12 +55,16 @@ fn every_kernel_compiles_for_every_family() {
     for arch in rows {
         for module in Module::ALL {
             let source = Source { text: module.source(), name: module.file() };
-            let compiled = compiler.compile(source, arch, &[]).unwrap_or_else(|reason| panic!("{reason}"));
+            let compiled =
+                compiler.compile(source, arch, &[]).unwrap_or_else(|reason| panic!("{reason}"));
             let code = &compiled.code;
             assert_eq!(target(code), Some(arch), "{}", module.file());
             for kernel in KERNELS.iter().filter(|kernel| kernel.module == module) {
                 for symbol in kernel.symbols(arch) {
-                    assert!(contains(code, &format!("{symbol}.kd")), "{symbol} is missing for {arch}");
+                    assert!(
+                        contains(code, &format!("{symbol}.kd")),
+                        "{symbol} is missing for {arch}"
+                    );
                 }
             }
         }
@@ -65,7 +74,8 @@ fn every_kernel_compiles_for_every_family() {
 #[test]
 fn a_mistake_in_a_source_is_a_reason_with_the_compilers_words() {
     let Some((compiler, _)) = compiler() else { return };
-    let source = Source { text: "extern \"C\" __global__ void f() { wrong_name(); }", name: "wrong.cu" };
+    let source =
+        Source { text: "extern \"C\" __global__ void f() { wrong_name(); }", name: "wrong.cu" };
     let reason = compiler.compile(source, "gfx906", &[]).unwrap_err();
     assert!(reason.why.contains("wrong_name") && reason.what.contains("gfx906"), "{reason}");
 }
@@ -75,19 +85,26 @@ fn optimization_levels_are_passed_on() {
     let Some((compiler, _)) = compiler() else { return };
     let module = Module::Gemm;
     let source = Source { text: module.source(), name: module.file() };
-    let size =
-        |level| compiler.compile(source, "gfx90a", &[level]).unwrap_or_else(|reason| panic!("{reason}")).code.len();
+    let size = |level| {
+        compiler
+            .compile(source, "gfx90a", &[level])
+            .unwrap_or_else(|reason| panic!("{reason}"))
+            .code
+            .len()
+    };
     assert_ne!(size("-O0"), size("-O3"));
 }
 
-/// On a machine without a GPU the backend says which step is missing; with one it names its architecture.
+/// On a machine without a GPU the backend says which step is missing; with one it names its
+/// architecture.
 #[test]
 fn the_backend_finds_gpus_or_says_why_not() {
     use rsb_device::Backend as _;
     match rsb_gpu::hip::HipBackend.devices() {
         Ok(devices) => {
-            let named =
-                |info: &rsb_device::DeviceInfo| info.arch.as_deref().is_some_and(|arch| arch.starts_with("gfx"));
+            let named = |info: &rsb_device::DeviceInfo| {
+                info.arch.as_deref().is_some_and(|arch| arch.starts_with("gfx"))
+            };
             assert!(devices.iter().all(named));
         }
         Err(reason) => assert!(!reason.why.is_empty() && !reason.cure.is_empty(), "{reason}"),

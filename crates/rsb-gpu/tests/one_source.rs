@@ -1,5 +1,5 @@
-//! Kernels live once: HIP and CUDA compile from the same files. That both make every kernel of the table of them is proven
-//! by the tests of either compiler.
+//! Kernels live once: HIP and CUDA compile from the same files. That both make every kernel of the
+//! table of them is proven by the tests of either compiler.
 #![cfg(any(feature = "rocm", feature = "cuda"))]
 
 use std::collections::BTreeSet;
@@ -23,7 +23,10 @@ fn the_directory_holds_what_the_table_lists_and_nothing_else() {
         .map(str::to_owned)
         .collect();
     assert_eq!(files, listed);
-    assert!(Module::ALL.iter().all(|module| !module.source().contains("#include")), "no source pulls in another");
+    assert!(
+        Module::ALL.iter().all(|module| !module.source().contains("#include")),
+        "no source pulls in another"
+    );
 }
 
 #[test]

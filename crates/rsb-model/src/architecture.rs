@@ -1,8 +1,9 @@
-//! Operations per clock of each instruction set of AMD's, NVIDIA's and Intel's GPUs: the one table behind peaks, kernels
-//! and docs.
+//! Operations per clock of each instruction set of AMD's, NVIDIA's and Intel's GPUs: the one table
+//! behind peaks, kernels and docs.
 //!
-//! A peak is the rate of the data sheet at the clock given. Power and heat keep real clocks below it. GPUs of the RDNA
-//! family run above the clock that their driver lists, so their peaks are at the highest clock known ([`RatedGpu::clock`]).
+//! A peak is the rate of the data sheet at the clock given. Power and heat keep real clocks below
+//! it. GPUs of the RDNA family run above the clock that their driver lists, so their peaks are at
+//! the highest clock known ([`RatedGpu::clock`]).
 
 use std::fmt;
 
@@ -36,9 +37,11 @@ pub struct Architecture {
     pub matrix: Option<MatrixUnit>,
     /// What it can do by data type and engine.
     pub rates: &'static [Rate],
-    /// Boards whose driver may list less than the clock that they reach; empty where the listed clock is the highest.
+    /// Boards whose driver may list less than the clock that they reach; empty where the listed
+    /// clock is the highest.
     pub boards: &'static [Board],
-    /// The first ROCm or CUDA whose runtime compiler knows it; (0, 0) for Intel's, which neither compiles for.
+    /// The first ROCm or CUDA whose runtime compiler knows it; (0, 0) for Intel's, which neither
+    /// compiles for.
     pub since: ToolkitRelease,
     /// Where the figures come from.
     pub source: &'static str,
@@ -102,7 +105,8 @@ pub enum Engine {
     Matrix,
     /// The vector unit, packed or dual-issued where that is possible; dot products for integers.
     Vector,
-    /// The matrix unit, where two of every four elements of A are zero and not there. Counted as if they were.
+    /// The matrix unit, where two of every four elements of A are zero and not there. Counted as if
+    /// they were.
     Sparse,
 }
 
@@ -155,9 +159,13 @@ impl Architecture {
         let bare = target.split(':').next().unwrap_or_default();
         Self::all().find(|known| known.target == bare).ok_or_else(|| {
             Reason::new(
-                format!("no peaks for {}", if bare.is_empty() { "an unknown architecture" } else { bare }),
+                format!(
+                    "no peaks for {}",
+                    if bare.is_empty() { "an unknown architecture" } else { bare }
+                ),
                 "the table of architectures does not hold it",
-                "measure without a peak, or add a row with its source to crates/rsb-model/src/architecture/table.rs",
+                "measure without a peak, or add a row with its source to \
+                 crates/rsb-model/src/architecture/table.rs",
             )
         })
     }
@@ -182,20 +190,29 @@ impl Architecture {
     }
 
     /// The peak of `compute_units` at `clock_mhz`, where the engine has the type.
-    pub fn peak_tflops(&self, dtype: Dtype, engine: Engine, compute_units: u32, clock_mhz: f64) -> Option<f64> {
+    pub fn peak_tflops(
+        &self,
+        dtype: Dtype,
+        engine: Engine,
+        compute_units: u32,
+        clock_mhz: f64,
+    ) -> Option<f64> {
         let each = self.per_clock_per_cu(dtype, engine)?;
         Some(f64::from(each) * f64::from(compute_units) * clock_mhz / 1e6)
     }
 }
 
-/// Why no kernel here reaches the matrix unit's full rate for `dtype`, on data-center Blackwell. `mma`, by which one warp
-/// multiplies, reaches a part of it; `tcgen05`, by which a whole block does, is not used here. f64 runs at its full rate
-/// (NVIDIA PTX ISA, tcgen05: no kind for f64).
+/// Why no kernel here reaches the matrix unit's full rate for `dtype`, on data-center Blackwell.
+/// `mma`, by which one warp multiplies, reaches a part of it; `tcgen05`, by which a whole block
+/// does, is not used here. f64 runs at its full rate (NVIDIA PTX ISA, tcgen05: no kind for f64).
 pub fn unreached_by_mma(target: &str, dtype: Dtype) -> Option<String> {
     let bare = target.split(':').next().unwrap_or_default();
     let is_out_of_reach = matches!(bare, "sm_100" | "sm_103") && dtype != Dtype::F64;
     is_out_of_reach.then(|| {
-        format!("measured by mma, which reaches a part of the {dtype} rate of {bare}; the full rate needs tcgen05")
+        format!(
+            "measured by mma, which reaches a part of the {dtype} rate of {bare}; the full \
+                 rate needs tcgen05"
+        )
     })
 }
 
@@ -210,7 +227,10 @@ pub fn matrix_fields(gpu: &RatedGpu<'_>) -> Fields {
         .with("available", known.map(|known| known.matrix.is_some()))
         .with("architecture", gpu.target.and_then(|target| target.split(':').next()))
         .with("matrix_size", tiles.map(tiles_text))
-        .with("wmma_version", unit.filter(|unit| unit.kind == MatrixKind::Wmma).map(|unit| unit.generation))
+        .with(
+            "wmma_version",
+            unit.filter(|unit| unit.kind == MatrixKind::Wmma).map(|unit| unit.generation),
+        )
         .with("peak_tflops_fp16", peak(Dtype::F16))
         .with("peak_tflops_bf16", peak(Dtype::Bf16))
         .with("peak_tflops_tf32", peak(Dtype::Tf32))
@@ -226,7 +246,8 @@ pub fn tiles_text(tiles: &[[u32; 3]]) -> String {
 /// Every dense peak of `gpu` at its highest known clock, matrix unit first, widest type first.
 ///
 /// # Errors
-/// When the architecture, the number of compute units or the clock is not known: what, why and cure.
+/// When the architecture, the number of compute units or the clock is not known: what, why and
+/// cure.
 pub fn peaks(gpu: &Gpu) -> Result<Vec<Peak>, Reason> {
     let unknown = |what: &str| {
         Reason::new(
@@ -235,7 +256,8 @@ pub fn peaks(gpu: &Gpu) -> Result<Vec<Peak>, Reason> {
             if gpu.is_amd() {
                 "load AMD's compute driver (amdgpu with KFD), which tells it, and probe again"
             } else {
-                "measure it: `compute-peak` and `gemm` show what the GPU reaches through its own driver"
+                "measure it: `compute-peak` and `gemm` show what the GPU reaches through its own \
+                 driver"
             },
         )
     };
@@ -246,7 +268,11 @@ pub fn peaks(gpu: &Gpu) -> Result<Vec<Peak>, Reason> {
     let mut found = Vec::new();
     for engine in [Engine::Matrix, Engine::Vector] {
         for dtype in Dtype::ALL {
-            found.extend(rated.peak_tflops(dtype, engine).map(|tflops| Peak { dtype, engine, tflops }));
+            found.extend(rated.peak_tflops(dtype, engine).map(|tflops| Peak {
+                dtype,
+                engine,
+                tflops,
+            }));
         }
     }
     Ok(found)

@@ -2,18 +2,21 @@
 
 use crate::Timestamp;
 
-/// Returns the time that `text` gives in RFC 3339, or `None` if it is none, such as February 30 or the year 10000.
+/// Returns the time that `text` gives in RFC 3339, or `None` if it is none, such as February 30 or
+/// the year 10000.
 pub fn parse_time(text: &str) -> Option<Timestamp> {
     let time: Timestamp = text.parse().ok()?;
     second_exists(text, time).then_some(time)
 }
 
-/// Returns whether the second that `text` names exists, where `time` is how it was read. A parser takes second 60 for 59,
-/// and only the last minutes of June and December have one.
+/// Returns whether the second that `text` names exists, where `time` is how it was read. A parser
+/// takes second 60 for 59, and only the last minutes of June and December have one.
 pub fn second_exists(text: &str, time: Timestamp) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit);
     let is_leap = digits.skip("YYYYMMDDHHMM".len()).take(2).eq(*b"60");
-    !is_leap || ["06-30T23:59:59", "12-31T23:59:59"].contains(&&*time.strftime("%m-%dT%H:%M:%S").to_string())
+    !is_leap
+        || ["06-30T23:59:59", "12-31T23:59:59"]
+            .contains(&&*time.strftime("%m-%dT%H:%M:%S").to_string())
 }
 
 #[cfg(test)]
@@ -41,7 +44,11 @@ mod tests {
             ("2024-02-29T00:00:00Z", "2024-02-29T00:00:00Z"),
             ("2026-01-02T03:04:05.607Z", "2026-01-02T03:04:05.607Z"),
         ] {
-            assert_eq!(parse_time(text).map(|time| time.to_string()).as_deref(), Some(time), "{text}");
+            assert_eq!(
+                parse_time(text).map(|time| time.to_string()).as_deref(),
+                Some(time),
+                "{text}"
+            );
         }
     }
 }

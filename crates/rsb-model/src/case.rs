@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{BenchmarkType, CaseDevice, CaseId, ParseIdError};
 use crate::record::BenchmarkResult;
 
-/// The parameters of a case in a fixed order, each as a person would write it: `dtype=f32`, `shape=1024x1024x1024`.
+/// The parameters of a case in a fixed order, each as a person would write it: `dtype=f32`,
+/// `shape=1024x1024x1024`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Params(Vec<(String, String)>);
@@ -44,16 +45,22 @@ impl Params {
     /// When there is none, or it is not a `T`.
     pub fn get<T: std::str::FromStr>(&self, name: &str) -> Result<T, ParamError> {
         let text = self.text(name).ok_or_else(|| ParamError::Missing { name: name.to_owned() })?;
-        text.parse().map_err(|_| ParamError::Invalid { name: name.to_owned(), value: text.to_owned() })
+        text.parse()
+            .map_err(|_| ParamError::Invalid { name: name.to_owned(), value: text.to_owned() })
     }
 
     /// The value of `name`, read with `parse` (sizes, shapes).
     ///
     /// # Errors
     /// When there is none, or `parse` refuses it.
-    pub fn get_with<T>(&self, name: &str, parse: impl Fn(&str) -> Result<T, ParseIdError>) -> Result<T, ParamError> {
+    pub fn get_with<T>(
+        &self,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, ParseIdError>,
+    ) -> Result<T, ParamError> {
         let text = self.text(name).ok_or_else(|| ParamError::Missing { name: name.to_owned() })?;
-        parse(text).map_err(|_| ParamError::Invalid { name: name.to_owned(), value: text.to_owned() })
+        parse(text)
+            .map_err(|_| ParamError::Invalid { name: name.to_owned(), value: text.to_owned() })
     }
 
     /// Every name and value.
@@ -90,7 +97,8 @@ pub struct Case {
     pub benchmark: String,
     /// The kind it is counted under.
     pub benchmark_type: BenchmarkType,
-    /// The device, such as `cpu:0`; the backend alone, or `none`, of a case that has no device here.
+    /// The device, such as `cpu:0`; the backend alone, or `none`, of a case that has no device
+    /// here.
     #[schemars(with = "String")]
     pub device: CaseDevice,
     /// Its parameters.
@@ -98,12 +106,13 @@ pub struct Case {
 }
 
 impl BenchmarkResult {
-    /// The case that this is a result of, so that it can be remeasured; `None` where a foreign tool made it.
+    /// The case that this is a result of, so that it can be remeasured; `None` where a foreign tool
+    /// made it.
     pub fn case(&self) -> Option<Case> {
         let parameters = self.metadata.get("parameters")?.as_object()?;
-        let params = parameters
-            .iter()
-            .fold(Params::new(), |params, (name, value)| params.with(name, value.as_str().unwrap_or_default()));
+        let params = parameters.iter().fold(Params::new(), |params, (name, value)| {
+            params.with(name, value.as_str().unwrap_or_default())
+        });
         let benchmark = self.category.clone()?;
         Some(Case {
             id: self.benchmark_id.clone(),

@@ -1,4 +1,5 @@
-//! The machine that made a result: hardware, software, source and momentary state. Unknown is `None`, never zero.
+//! The machine that made a result: hardware, software, source and momentary state. Unknown is
+//! `None`, never zero.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::gpu::{
-    Ecc, EccCount, Gpu, GpuCache, GpuCacheKind, GpuKind, GpuLink, GpuMemory, Pcie, PcieLink, SensorName, UnreadGpu,
+    Ecc, EccCount, Gpu, GpuCache, GpuCacheKind, GpuKind, GpuLink, GpuMemory, Pcie, PcieLink,
+    SensorName, UnreadGpu,
 };
 pub use crate::rocm::{Compiler, RocmInstallation, RocmSource};
 
@@ -48,10 +50,12 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The commit whose source was measured, by its whole hash; `None` where the tree was changed, or is none.
+    /// The commit whose source was measured, by its whole hash; `None` where the tree was changed,
+    /// or is none.
     pub fn revision(&self) -> Option<&str> {
         let git = self.git.as_ref().filter(|git| !git.dirty)?;
-        let is_whole = matches!(git.commit.len(), 40 | 64) && git.commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_whole = matches!(git.commit.len(), 40 | 64)
+            && git.commit.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_whole.then_some(git.commit.as_str())
     }
 }
@@ -109,8 +113,8 @@ pub struct Git {
     pub branch: Option<String>,
     /// Whether the tree differs from the commit.
     pub dirty: bool,
-    /// SHA-256 of the changes to tracked files that are not committed, those below `baselines` and `benchmark_results` left out;
-    /// `unknown` if git did not tell. Absent if there are none.
+    /// SHA-256 of the changes to tracked files that are not committed, those below `baselines` and
+    /// `benchmark_results` left out; `unknown` if git did not tell. Absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<String>,
 }
@@ -125,7 +129,8 @@ pub struct MachineState {
     pub governor: Option<String>,
     /// Clock of the first usable thread in MHz.
     pub mhz: Option<f64>,
-    /// Share of CPU time taken by the hypervisor since boot, or over the interval measured, in percent.
+    /// Share of CPU time taken by the hypervisor since boot, or over the interval measured, in
+    /// percent.
     pub steal_percent: Option<f64>,
     /// Times that a thread was throttled by heat.
     pub throttle_events: Option<u64>,

@@ -1,4 +1,5 @@
-//! What happens while something is measured, judged or built: values that a terminal, a journal or a page listens to.
+//! What happens while something is measured, judged or built: values that a terminal, a journal or
+//! a page listens to.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,7 +28,8 @@ pub enum Event {
         /// How many there are.
         steps: usize,
     },
-    /// This is known of a case now. It comes again, with more samples, after each replicate; the last one counts.
+    /// This is known of a case now. It comes again, with more samples, after each replicate; the
+    /// last one counts.
     CaseUpdated(Box<BenchmarkResult>),
     /// The run is over; its file is not written yet.
     RunEnded(RunStatus),

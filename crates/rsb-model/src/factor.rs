@@ -1,8 +1,8 @@
 //! Factors: the software that a case depends on.
 //!
-//! Each benchmark declares the names of its factors, and a result stores them with their versions. Two results of a case are
-//! comparable if the factors that both sides have agree: a ROCm release that only one side has cannot have changed a case that
-//! ran without it.
+//! Each benchmark declares the names of its factors, and a result stores them with their versions.
+//! Two results of a case are comparable if the factors that both sides have agree: a ROCm release
+//! that only one side has cannot have changed a case that ran without it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +13,8 @@ use crate::ids::{BackendId, BenchmarkType, CaseDevice};
 use crate::record::BenchmarkResult;
 use crate::run_device::Vendor;
 
-/// Versions at major.minor by factor name: `rocm` is `7.2`, `driver` is `amdgpu 6.10`, `torch` is `2.9`.
+/// Versions at major.minor by factor name: `rocm` is `7.2`, `driver` is `amdgpu 6.10`, `torch` is
+/// `2.9`.
 pub type Factors = BTreeMap<String, String>;
 
 /// Version of the GPU's kernel driver.
@@ -27,7 +28,8 @@ pub const PYTHON: &str = "python";
 /// Stands for every ML framework that is installed, in a declaration.
 pub const ALL_FRAMEWORKS: &str = "frameworks";
 
-/// Returns the factors that any case on `device` depends on. A native case on a CPU depends on none.
+/// Returns the factors that any case on `device` depends on. A native case on a CPU depends on
+/// none.
 pub const fn of_device(device: CaseDevice) -> &'static [&'static str] {
     match device.backend() {
         Some(BackendId::Rocm) => &[DRIVER, ROCM],
@@ -37,8 +39,9 @@ pub const fn of_device(device: CaseDevice) -> &'static [&'static str] {
     }
 }
 
-/// Returns the versions in `environment` of the factors `names`, for a case on `device`. A factor that is not installed is left
-/// out. The driver is that of the device's vendor if the machine has GPUs of several.
+/// Returns the versions in `environment` of the factors `names`, for a case on `device`. A factor
+/// that is not installed is left out. The driver is that of the device's vendor if the machine has
+/// GPUs of several.
 pub fn versions<'a>(
     environment: &Environment,
     device: CaseDevice,
@@ -53,7 +56,9 @@ pub fn versions<'a>(
             PYTHON => environment.python.as_deref(),
             ALL_FRAMEWORKS => {
                 let all = environment.frameworks.iter();
-                found.extend(all.map(|(name, version)| (name.clone(), fingerprint::major_minor(version))));
+                found.extend(
+                    all.map(|(name, version)| (name.clone(), fingerprint::major_minor(version))),
+                );
                 continue;
             }
             framework => environment.frameworks.get(framework).map(String::as_str),
@@ -75,8 +80,8 @@ fn driver(environment: &Environment, device: CaseDevice) -> Option<&str> {
     drivers().find(|driver| driver.starts_with(kernel_module)).or_else(|| drivers().next())
 }
 
-/// Returns every factor in which two results of a case differ, except those named in `across`. A factor that only one side has
-/// is no difference.
+/// Returns every factor in which two results of a case differ, except those named in `across`. A
+/// factor that only one side has is no difference.
 pub fn differences(baseline: &Factors, current: &Factors, across: &[String]) -> Vec<Difference> {
     let mut found = Vec::new();
     for (name, before) in baseline {
@@ -84,23 +89,35 @@ pub fn differences(baseline: &Factors, current: &Factors, across: &[String]) -> 
             && before != now
             && !across.contains(name)
         {
-            found.push(Difference { field: name.clone(), baseline: before.clone(), current: now.clone() });
+            found.push(Difference {
+                field: name.clone(),
+                baseline: before.clone(),
+                current: now.clone(),
+            });
         }
     }
     found
 }
 
 impl BenchmarkResult {
-    /// Returns the factors of this case. A result that stores none, as earlier versions wrote, gets those of its device and,
-    /// for a framework's case, Python and every framework in `environment`, the machine of its run.
+    /// Returns the factors of this case. A result that stores none, as earlier versions wrote, gets
+    /// those of its device and, for a framework's case, Python and every framework in
+    /// `environment`, the machine of its run.
     pub fn factors_in(&self, environment: &Environment) -> Cow<'_, Factors> {
         if let Some(factors) = &self.factors {
             return Cow::Borrowed(factors);
         }
         let device = self.benchmark_id.device();
-        let of_frameworks: &[&str] =
-            if self.benchmark_type == BenchmarkType::ComponentSpecific { &[PYTHON, ALL_FRAMEWORKS] } else { &[] };
-        Cow::Owned(versions(environment, device, of_device(device).iter().chain(of_frameworks).copied()))
+        let of_frameworks: &[&str] = if self.benchmark_type == BenchmarkType::ComponentSpecific {
+            &[PYTHON, ALL_FRAMEWORKS]
+        } else {
+            &[]
+        };
+        Cow::Owned(versions(
+            environment,
+            device,
+            of_device(device).iter().chain(of_frameworks).copied(),
+        ))
     }
 }
 
@@ -121,7 +138,11 @@ mod tests {
             rocm: Some("7.2.4".into()),
             cuda: Some("12.8.1".into()),
             python: Some("3.11.7".into()),
-            frameworks: [("torch".into(), "2.9.1+rocm7.2".into()), ("numpy".into(), "2.3.4".into())].into(),
+            frameworks: [
+                ("torch".into(), "2.9.1+rocm7.2".into()),
+                ("numpy".into(), "2.3.4".into()),
+            ]
+            .into(),
             ..Environment::default()
         }
     }
@@ -165,14 +186,26 @@ mod tests {
     #[test]
     fn only_factors_of_both_sides_differ() {
         let of = |pairs: &[(&str, &str)]| -> Factors {
-            pairs.iter().map(|(name, version)| ((*name).to_owned(), (*version).to_owned())).collect()
+            pairs
+                .iter()
+                .map(|(name, version)| ((*name).to_owned(), (*version).to_owned()))
+                .collect()
         };
         let before = of(&[("rocm", "7.1"), ("driver", "amdgpu 6.10")]);
         let names = |now: &Factors, across: &[String]| -> Vec<String> {
-            differences(&before, now, across).into_iter().map(|difference| difference.field).collect()
+            differences(&before, now, across)
+                .into_iter()
+                .map(|difference| difference.field)
+                .collect()
         };
-        assert_eq!(names(&of(&[("rocm", "7.2"), ("driver", "amdgpu 6.12")]), &[]), ["driver", "rocm"]);
-        assert_eq!(names(&of(&[("rocm", "7.2"), ("driver", "amdgpu 6.12")]), &["driver".into()]), ["rocm"]);
+        assert_eq!(
+            names(&of(&[("rocm", "7.2"), ("driver", "amdgpu 6.12")]), &[]),
+            ["driver", "rocm"]
+        );
+        assert_eq!(
+            names(&of(&[("rocm", "7.2"), ("driver", "amdgpu 6.12")]), &["driver".into()]),
+            ["rocm"]
+        );
         assert_eq!(names(&of(&[("driver", "amdgpu 6.10")]), &[]), Vec::<String>::new());
         assert_eq!(names(&Factors::new(), &[]), Vec::<String>::new());
     }

@@ -1,7 +1,8 @@
-//! The machine of a run: its hardware, which two runs must share to be comparable, and the versions of its software.
+//! The machine of a run: its hardware, which two runs must share to be comparable, and the versions
+//! of its software.
 //!
-//! Neither too coarse (two models of GPU differ) nor too fine (a kernel's patch level does not). Whether a software version
-//! matters depends on the case: see [`crate::factor`].
+//! Neither too coarse (two models of GPU differ) nor too fine (a kernel's patch level does not).
+//! Whether a software version matters depends on the case: see [`crate::factor`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +18,8 @@ use crate::environment::{Cpu, Environment, Gpu};
 pub struct Fingerprint {
     /// Field and value, hardware only; decides the directory of a baseline.
     pub hardware: BTreeMap<String, String>,
-    /// Field and value, software at major.minor. Says what changed on a machine; comparability is decided case by case.
+    /// Field and value, software at major.minor. Says what changed on a machine; comparability is
+    /// decided case by case.
     pub factors: BTreeMap<String, String>,
 }
 
@@ -51,7 +53,8 @@ impl Fingerprint {
         }
         let mut factors = BTreeMap::new();
         let mut factor = |name: &str, version: Option<&str>| {
-            factors.insert(name.to_owned(), version.map_or_else(|| UNKNOWN.to_owned(), major_minor));
+            factors
+                .insert(name.to_owned(), version.map_or_else(|| UNKNOWN.to_owned(), major_minor));
         };
         factor("driver", environment.gpus.iter().find_map(|gpu| gpu.driver.as_deref()));
         factor("rocm", environment.rocm.as_deref());
@@ -65,21 +68,24 @@ impl Fingerprint {
         Self { hardware, factors }
     }
 
-    /// Returns every difference in hardware, each of which makes two runs incomparable. A detail that one side does not know, as
-    /// in a file of an earlier version, is no difference.
+    /// Returns every difference in hardware, each of which makes two runs incomparable. A detail
+    /// that one side does not know, as in a file of an earlier version, is no difference.
     pub fn differences(&self, current: &Self) -> Vec<Difference> {
         let mut found = differing(&self.hardware, &current.hardware);
-        let is_known = |field: &str| [self, current].iter().all(|side| side.hardware.contains_key(field));
+        let is_known =
+            |field: &str| [self, current].iter().all(|side| side.hardware.contains_key(field));
         found.retain(|difference| !is_detail(&difference.field) || is_known(&difference.field));
         found
     }
 
-    /// A directory name for this hardware: readable, and unique by a hash over every hardware field.
+    /// A directory name for this hardware: readable, and unique by a hash over every hardware
+    /// field.
     pub fn slug(&self) -> String {
         self.named_by(self.hardware.iter())
     }
 
-    /// The directory name that versions before format 3 gave it: of the model, the cores and the GPUs alone.
+    /// The directory name that versions before format 3 gave it: of the model, the cores and the
+    /// GPUs alone.
     pub fn former_slug(&self) -> String {
         self.named_by(self.hardware.iter().filter(|(field, _)| !is_detail(field)))
     }
@@ -92,7 +98,8 @@ impl Fingerprint {
             Some(count) => format!("-{count}gpu"),
         };
         let mut hash = 0xcbf2_9ce4_8422_2325_u64; // FNV-1a: stable across versions of Rust, as a directory name must be.
-        for byte in fields.flat_map(|(name, value)| [name, "=", value, "\n"].concat().into_bytes()) {
+        for byte in fields.flat_map(|(name, value)| [name, "=", value, "\n"].concat().into_bytes())
+        {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
         let mut slug = slugify(model);
@@ -130,19 +137,22 @@ fn identity(cpu: &Cpu) -> Option<String> {
 
 /// `L1 32 KiB, L2 1024 KiB`: of one thread.
 fn caches(cpu: &Cpu) -> Option<String> {
-    let each = cpu.caches.iter().map(|cache| format!("L{} {} KiB", cache.level, cache.size_bytes >> 10));
+    let each =
+        cpu.caches.iter().map(|cache| format!("L{} {} KiB", cache.level, cache.size_bytes >> 10));
     Some(each.collect::<Vec<_>>().join(", ")).filter(|all| !all.is_empty())
 }
 
 /// The level of the vector extensions: programs choose their kernels by it.
 fn instruction_set(cpu: &Cpu) -> Option<String> {
     let has = |part: &str| cpu.features.iter().any(|feature| feature.starts_with(part));
-    let level =
-        ["amx", "avx512", "avx2", "avx", "sse4", "sve", "neon", "asimd", "rvv"].into_iter().find(|part| has(part));
+    let level = ["amx", "avx512", "avx2", "avx", "sse4", "sve", "neon", "asimd", "rvv"]
+        .into_iter()
+        .find(|part| has(part));
     level.map(str::to_owned)
 }
 
-/// `23 GB` for whatever lies near it: half a power of two, as what firmware and kernel keep back differs a little.
+/// `23 GB` for whatever lies near it: half a power of two, as what firmware and kernel keep back
+/// differs a little.
 fn memory_class(gb: f64) -> String {
     let halves = (gb.log2() * 2.0).round();
     format!("{:.1} GB", (halves / 2.0).exp2())
@@ -159,10 +169,14 @@ fn describe(gpu: &Gpu) -> String {
     )
 }
 
-fn differing(baseline: &BTreeMap<String, String>, current: &BTreeMap<String, String>) -> Vec<Difference> {
+fn differing(
+    baseline: &BTreeMap<String, String>,
+    current: &BTreeMap<String, String>,
+) -> Vec<Difference> {
     let fields = baseline.keys().chain(current.keys()).sorted_unstable().dedup().collect_vec();
-    let value =
-        |map: &BTreeMap<String, String>, field: &str| map.get(field).cloned().unwrap_or_else(|| UNKNOWN.to_owned());
+    let value = |map: &BTreeMap<String, String>, field: &str| {
+        map.get(field).cloned().unwrap_or_else(|| UNKNOWN.to_owned())
+    };
     fields
         .into_iter()
         .map(|field| Difference {
@@ -176,14 +190,19 @@ fn differing(baseline: &BTreeMap<String, String>, current: &BTreeMap<String, Str
 
 /// `3.11` of `3.11.7`; any leading name (a driver's) is kept.
 pub(crate) fn major_minor(version: &str) -> String {
-    let (name, number) = version.rsplit_once(' ').map_or(("", version), |(name, number)| (name, number));
+    let (name, number) =
+        version.rsplit_once(' ').map_or(("", version), |(name, number)| (name, number));
     let short = number.split('.').take(2).collect::<Vec<_>>().join(".");
     if name.is_empty() { short } else { format!("{name} {short}") }
 }
 
 fn slugify(text: &str) -> String {
     let mut slug = String::new();
-    for part in text.to_ascii_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()) {
+    for part in text
+        .to_ascii_lowercase()
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|part| !part.is_empty())
+    {
         if matches!(part, "r" | "tm" | "cpu" | "processor") {
             continue;
         }
@@ -206,7 +225,11 @@ mod tests {
     fn machine() -> Environment {
         Environment {
             kernel: Some("6.1.0-18".into()),
-            cpu: Some(Cpu { model: Some("AMD EPYC 7763 64-Core Processor".into()), usable_cores: 2, ..Cpu::default() }),
+            cpu: Some(Cpu {
+                model: Some("AMD EPYC 7763 64-Core Processor".into()),
+                usable_cores: 2,
+                ..Cpu::default()
+            }),
             gpus: vec![Gpu {
                 pci_id: Some("1002:74a1".into()),
                 compute_units: Some(304),
@@ -235,7 +258,10 @@ mod tests {
         assert_eq!(fields(|_| {}), Vec::<String>::new());
         assert_eq!(fields(|e| e.kernel = Some("6.1.0-19".into())), Vec::<String>::new());
         assert_eq!(fields(|e| e.rocm = Some("7.3.0".into())), Vec::<String>::new());
-        assert_eq!(fields(|e| e.gpus[0].driver = Some("amdgpu 6.12.1".into())), Vec::<String>::new());
+        assert_eq!(
+            fields(|e| e.gpus[0].driver = Some("amdgpu 6.12.1".into())),
+            Vec::<String>::new()
+        );
         assert_eq!(fields(|e| e.gpus[0].pci_id = Some("1002:744c".into())), ["gpu0"]);
         assert_eq!(fields(|e| e.gpus.clear()), ["gpu0", "gpu_count"]);
         assert_eq!(fields(|e| e.cpu.as_mut().unwrap().usable_cores = 4), ["usable_cores"]);
@@ -277,7 +303,10 @@ mod tests {
         for (change, expected) in cases {
             let other = detailed(change);
             for differences in [one.differences(&other), other.differences(&one)] {
-                assert_eq!(differences.iter().map(|each| each.field.as_str()).collect::<Vec<_>>(), expected);
+                assert_eq!(
+                    differences.iter().map(|each| each.field.as_str()).collect::<Vec<_>>(),
+                    expected
+                );
             }
             assert_eq!(one.former_slug(), other.former_slug());
         }

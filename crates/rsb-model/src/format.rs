@@ -1,8 +1,10 @@
-//! The version that every document carries. An old program refuses a newer document instead of misreading it.
+//! The version that every document carries. An old program refuses a newer document instead of
+//! misreading it.
 
 use serde_json::Value;
 
-/// The version of every document that this program writes, and the only one that it reads: no release wrote an earlier one.
+/// The version of every document that this program writes, and the only one that it reads: no
+/// release wrote an earlier one.
 pub const FORMAT_VERSION: u32 = 3;
 
 /// Why a document was refused.
@@ -10,7 +12,8 @@ pub const FORMAT_VERSION: u32 = 3;
 pub enum FormatError {
     /// Written by a later program.
     #[error(
-        "format version {found} is newer than {FORMAT_VERSION}, the newest that this program reads; update rusty-stack-bench"
+        "format version {found} is newer than {FORMAT_VERSION}, the newest that this program \
+         reads; update rusty-stack-bench"
     )]
     Newer {
         /// What the document says.
@@ -48,7 +51,10 @@ mod tests {
     #[test]
     fn only_the_current_version_is_read() {
         for found in 0..3 {
-            assert_eq!(check(&json!({ "format_version": found })), Err(FormatError::Older { found }));
+            assert_eq!(
+                check(&json!({ "format_version": found })),
+                Err(FormatError::Older { found })
+            );
         }
         assert_eq!(check(&json!({"format_version": 3})), Ok(()));
         assert_eq!(check(&json!({"format_version": 4})), Err(FormatError::Newer { found: 4 }));

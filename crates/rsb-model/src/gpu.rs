@@ -1,4 +1,5 @@
-//! A GPU or accelerator as its machine describes it. What no file tells is `None` or empty, never zero.
+//! A GPU or accelerator as its machine describes it. What no file tells is `None` or empty, never
+//! zero.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,8 @@ pub struct Gpu {
     pub gfx_target: Option<String>,
     /// Compute units or streaming multiprocessors.
     pub compute_units: Option<u32>,
-    /// Highest clock of the compute units that the driver lists, in MHz. GPUs of the RDNA family may go beyond it.
+    /// Highest clock of the compute units that the driver lists, in MHz. GPUs of the RDNA family
+    /// may go beyond it.
     pub max_mhz: Option<f64>,
     /// The clock that the driver would let the GPU reach, in MHz, where it tells.
     pub limit_mhz: Option<f64>,
@@ -47,18 +49,20 @@ pub struct Gpu {
     pub vbios: Option<String>,
     /// The device file of the DRM through which it is reached: `renderD128`.
     pub render_node: Option<String>,
-    /// Its node in the topology of AMD's compute driver, which orders devices by it; none when that lists it not.
+    /// Its node in the topology of AMD's compute driver, which orders devices by it; none when that
+    /// lists it not.
     pub kfd_node: Option<u32>,
     /// Partition mode: `SPX/NPS1`.
     pub partition: Option<String>,
     /// Which partition of its GPU this is, from 0; none where the GPU is whole.
     pub partition_index: Option<u32>,
-    /// How many partitions the GPU is split into. Each is a device of its own, with its memory and its share of the
-    /// bandwidth; link, power, driver and sensors are those of the whole.
+    /// How many partitions the GPU is split into. Each is a device of its own, with its memory and
+    /// its share of the bandwidth; link, power, driver and sensors are those of the whole.
     pub partitions: Option<u32>,
     /// How the kernel hands memory to the GPU: `identity`, or `DMA` behind an IOMMU.
     pub iommu: Option<String>,
-    /// Errors of memory and other blocks counted since the driver was loaded; none when it does not count.
+    /// Errors of memory and other blocks counted since the driver was loaded; none when it does not
+    /// count.
     pub ecc: Option<Ecc>,
     /// Power that the GPU may draw, in W.
     pub power_cap_w: Option<f64>,
@@ -127,7 +131,9 @@ pub struct GpuCache {
 }
 
 /// What a cache of a GPU holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum GpuCacheKind {
     /// Data, or data and instructions.
@@ -169,7 +175,8 @@ impl PcieLink {
     /// assert!((gen4.gb_s - 31.5).abs() < 0.01);
     /// ```
     pub fn new(gt_s: f64, width: u32) -> Self {
-        // PCI Express base specification: 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, 242 of 256 bytes of a flit then.
+        // PCI Express base specification: 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, 242 of 256
+        // bytes of a flit then.
         let encoding = if gt_s <= 5.0 {
             8.0 / 10.0
         } else if gt_s <= 32.0 {
@@ -240,7 +247,8 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// What is to be said of a GPU (or, with `gpus`, of several) with this answer: `does not answer`.
+    /// What is to be said of a GPU (or, with `gpus`, of several) with this answer: `does not
+    /// answer`.
     pub const fn describe(self, gpus: usize) -> &'static str {
         match (self, gpus) {
             (Self::Late, 0 | 1) => "does not answer",
@@ -275,7 +283,11 @@ impl Gpu {
         let data = || self.caches.iter().filter(|cache| cache.kind == GpuCacheKind::Data);
         let last = data().map(|cache| cache.level).max()?;
         let sizes = data().filter(|cache| cache.level == last);
-        Some(sizes.map(|cache| cache.size_bytes.saturating_mul(u64::from(cache.count))).fold(0, u64::saturating_add))
+        Some(
+            sizes
+                .map(|cache| cache.size_bytes.saturating_mul(u64::from(cache.count)))
+                .fold(0, u64::saturating_add),
+        )
     }
 }
 

@@ -34,8 +34,9 @@ macro_rules! display_as_str {
     )*};
 }
 
-/// The table of backends, native runtimes first: that is the order in which `auto` prefers them. Of each its name, the
-/// vendor whose own runtime it is, and what the names of architectures begin with that its compiler makes kernels for.
+/// The table of backends, native runtimes first: that is the order in which `auto` prefers them. Of
+/// each its name, the vendor whose own runtime it is, and what the names of architectures begin
+/// with that its compiler makes kernels for.
 macro_rules! backends {
     ($($(#[$doc:meta])* $backend:ident = $name:literal, native: $native:expr, compiles: $compiles:expr;)*) => {
         /// A runtime through which a device is reached.
@@ -59,7 +60,8 @@ macro_rules! backends {
                 match self { $(Self::$backend => $native),* }
             }
 
-            /// What the names of architectures begin with that its runtime compiler makes kernels for.
+            /// What the names of architectures begin with that its runtime compiler makes kernels
+            /// for.
             pub const fn compiles(self) -> Option<&'static str> {
                 match self { $(Self::$backend => $compiles),* }
             }
@@ -183,7 +185,9 @@ impl FromStr for CaseDevice {
         }
         let backend = || text.parse().map(Self::Backend);
         let device = text.parse().map(Self::Device).or_else(|_| backend());
-        device.map_err(|_: ParseIdError| ParseIdError::new(text, "a device such as `rocm:0`, a backend or `none`"))
+        device.map_err(|_: ParseIdError| {
+            ParseIdError::new(text, "a device such as `rocm:0`, a backend or `none`")
+        })
     }
 }
 
@@ -240,7 +244,9 @@ impl FromStr for DeviceType {
 }
 
 /// The kind of benchmark a result belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum BenchmarkType {
     /// What can be measured before a ML stack is installed.
@@ -255,8 +261,12 @@ pub enum BenchmarkType {
 
 impl BenchmarkType {
     /// Every type.
-    pub const ALL: [Self; 4] =
-        [Self::PreInstallation, Self::ComponentSpecific, Self::GpuPerformance, Self::CpuPerformance];
+    pub const ALL: [Self; 4] = [
+        Self::PreInstallation,
+        Self::ComponentSpecific,
+        Self::GpuPerformance,
+        Self::CpuPerformance,
+    ];
 
     /// The name used in ids and documents.
     pub const fn as_str(self) -> &'static str {
@@ -278,7 +288,9 @@ impl FromStr for BenchmarkType {
 }
 
 /// The type of one element.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Dtype {
     /// IEEE 754 binary64.
@@ -376,7 +388,12 @@ impl FromStr for Dtype {
             "fp4" | "f4e2m1" | "e2m1" => Self::Fp4,
             "i8" | "int8" => Self::I8,
             "i4" | "int4" => Self::I4,
-            _ => return Err(ParseIdError::new(text, "a data type (f64 f32 tf32 f16 bf16 fp8 bf8 i8 fp6 fp4 i4)")),
+            _ => {
+                return Err(ParseIdError::new(
+                    text,
+                    "a data type (f64 f32 tf32 f16 bf16 fp8 bf8 i8 fp6 fp4 i4)",
+                ));
+            }
         })
     }
 }
@@ -384,7 +401,9 @@ impl FromStr for Dtype {
 display_as_str!(BackendId, DeviceType, BenchmarkType, Dtype);
 
 /// Identifies a case across runs and machines: `cpu_performance/gemm/cpu:0/f32/1024x1024x1024`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct CaseId(String);
 
@@ -410,14 +429,19 @@ impl CaseId {
         self.0.split('/').nth(1)
     }
 
-    /// Its parts, where it has this project's own form: a kind of benchmark first. Ids are taken apart here alone.
+    /// Its parts, where it has this project's own form: a kind of benchmark first. Ids are taken
+    /// apart here alone.
     pub fn parts(&self) -> Option<CaseParts<'_>> {
         let (kind, rest) = self.0.split_once('/')?;
         let benchmark_type = kind.parse().ok()?;
         let (benchmark, case) = rest.split_once('/').unwrap_or((rest, ""));
         let first = case.split('/').next().unwrap_or_default();
         let device: CaseDevice = first.parse().unwrap_or(CaseDevice::None);
-        let point = if device == CaseDevice::None { case } else { case.get(first.len() + 1..).unwrap_or_default() };
+        let point = if device == CaseDevice::None {
+            case
+        } else {
+            case.get(first.len() + 1..).unwrap_or_default()
+        };
         Some(CaseParts { benchmark_type, benchmark, case, device, point })
     }
 
@@ -438,7 +462,8 @@ pub struct CaseParts<'a> {
     pub case: &'a str,
     /// Where it runs.
     pub device: CaseDevice,
-    /// All after the device: `f32/1024x1024x1024`. As `case` where no device is named, as by a foreign tool.
+    /// All after the device: `f32/1024x1024x1024`. As `case` where no device is named, as by a
+    /// foreign tool.
     pub point: &'a str,
 }
 
@@ -459,7 +484,9 @@ impl FromStr for CaseId {
 }
 
 /// Identifies a run: `20261121T090312Z_1a2b3c4`, also the name of its file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct RunId(pub String);
 

@@ -1,4 +1,5 @@
-//! The words everything else is said in: ids, units, metrics, samples, outcomes, runs, environments.
+//! The words everything else is said in: ids, units, metrics, samples, outcomes, runs,
+//! environments.
 //!
 //! **Invariant:** no input or output and no clock. Whatever time it is, somebody else says so.
 
@@ -39,7 +40,9 @@ pub use factor::Factors;
 pub use field::{Field, FieldRole, Fields};
 pub use finding::Finding;
 pub use fingerprint::Fingerprint;
-pub use ids::{BackendId, BenchmarkType, CaseDevice, CaseId, CaseParts, DeviceRef, DeviceType, Dtype, RunId};
+pub use ids::{
+    BackendId, BenchmarkType, CaseDevice, CaseId, CaseParts, DeviceRef, DeviceType, Dtype, RunId,
+};
 pub use jiff::Timestamp;
 pub use note::Note;
 pub use outcome::{Obstacle, Outcome, Reason};

@@ -1,4 +1,5 @@
-//! What a reader of a run should know, as a type: stored as a code, its sentence and the data that the code needs.
+//! What a reader of a run should know, as a type: stored as a code, its sentence and the data that
+//! the code needs.
 
 use std::fmt;
 
@@ -100,10 +101,11 @@ impl JsonSchema for Note {
 }
 
 const INTERRUPTED: &str = "interrupted: the cases before were measured, the rest were not";
-const OUT_OF_TIME: &str = "the time limit of the whole run was over before every replicate was taken";
+const OUT_OF_TIME: &str =
+    "the time limit of the whole run was over before every replicate was taken";
 const SLOWED: &str = "slowed on purpose: ";
-const SHARED: &str =
-    "another run of this program was measuring at the same time: its figures and these disturb each other";
+const SHARED: &str = "another run of this program was measuring at the same time: its figures and \
+                      these disturb each other";
 
 impl Note {
     /// Whether cases are missing from the run.
@@ -129,7 +131,8 @@ impl fmt::Display for Note {
         match self {
             Self::Interrupted => f.write_str(INTERRUPTED),
             Self::CutOff { ended, planned, torn_lines } => {
-                let of = planned.map_or_else(String::new, |planned| format!(" of the {planned} planned"));
+                let of = planned
+                    .map_or_else(String::new, |planned| format!(" of the {planned} planned"));
                 write!(f, "interrupted: {ended}{of} cases had ended when the run was cut off")?;
                 match torn_lines {
                     0 => Ok(()),
@@ -188,7 +191,9 @@ impl TryFrom<Record> for Note {
                 torn_lines: record.torn_lines.unwrap_or_default(),
             },
             Code::OutOfTime => Self::OutOfTime,
-            Code::Slowed => Self::Slowed { slowdown: record.slowdown.ok_or_else(|| lacks("slowed", "slowdown"))? },
+            Code::Slowed => Self::Slowed {
+                slowdown: record.slowdown.ok_or_else(|| lacks("slowed", "slowdown"))?,
+            },
             Code::Shared => Self::Shared,
             Code::SizedDown => Self::SizedDown {
                 device: record.device.ok_or_else(|| lacks("sized_down", "device"))?,
@@ -212,7 +217,10 @@ mod tests {
             Note::OutOfTime,
             Note::Slowed { slowdown: "gelu=1.15".to_owned() },
             Note::Shared,
-            Note::SizedDown { device: DeviceRef::CPU, text: "cpu:0 lets a benchmark take 1 GiB alone".to_owned() },
+            Note::SizedDown {
+                device: DeviceRef::CPU,
+                text: "cpu:0 lets a benchmark take 1 GiB alone".to_owned(),
+            },
             Note::Text("vllm: 2 requests failed".to_owned()),
         ]
     }
@@ -229,10 +237,16 @@ mod tests {
     #[test]
     fn a_note_carries_its_code_and_what_that_needs() {
         let slowed = serde_json::to_value(&every()[4]).unwrap();
-        assert_eq!(slowed, json!({"code": "slowed", "text": "slowed on purpose: gelu=1.15", "slowdown": "gelu=1.15"}));
-        for lacking in
-            [json!({"code": "slowed"}), json!({"code": "cut_off", "text": "interrupted"}), json!({}), json!(1)]
-        {
+        assert_eq!(
+            slowed,
+            json!({"code": "slowed", "text": "slowed on purpose: gelu=1.15", "slowdown": "gelu=1.15"})
+        );
+        for lacking in [
+            json!({"code": "slowed"}),
+            json!({"code": "cut_off", "text": "interrupted"}),
+            json!({}),
+            json!(1),
+        ] {
             assert!(serde_json::from_value::<Note>(lacking.clone()).is_err(), "{lacking}");
         }
         let later = json!({"code": "of_a_later_program", "text": "x"});

@@ -36,7 +36,9 @@ impl std::str::FromStr for Outcome {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let all = [Self::Measured, Self::Skipped, Self::Failed, Self::Simulated];
         let found = all.into_iter().find(|outcome| outcome.as_str() == text);
-        found.ok_or_else(|| ParseIdError::new(text, "an outcome (measured, skipped, failed or simulated)"))
+        found.ok_or_else(|| {
+            ParseIdError::new(text, "an outcome (measured, skipped, failed or simulated)")
+        })
     }
 }
 
@@ -61,7 +63,9 @@ pub enum Obstacle {
 }
 
 /// Why something is not there: a missing library, device or permission, a failure, a refusal.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, thiserror::Error,
+)]
 #[error("{what}: {why} ({cure})")]
 pub struct Reason {
     /// What is missing or broke.

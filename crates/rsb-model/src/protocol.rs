@@ -1,7 +1,8 @@
 //! What the measuring process and a worker say to each other, one JSON document a line.
 //!
-//! The worker prepares a case and then runs exactly as many iterations as it is asked for. It is a process of its
-//! own, so that what crashes or hangs costs one case. Native and Python workers speak the same words.
+//! The worker prepares a case and then runs exactly as many iterations as it is asked for. It is a
+//! process of its own, so that what crashes or hangs costs one case. Native and Python workers
+//! speak the same words.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,8 @@ pub const WORKER_ARGUMENT: &str = "__worker";
 /// The variable that names the directory in which the processes of a run keep what references give.
 pub const REFERENCES: &str = "RSB_REFERENCES";
 
-/// The variable that names the address on the bus of the GPU that a framework's case was planned on.
+/// The variable that names the address on the bus of the GPU that a framework's case was planned
+/// on.
 pub const PCI_ADDRESS: &str = "RSB_PCI_ADDRESS";
 
 /// The variable that makes cases slower on purpose, to prove the gate: `<part of an id>=<factor>`.
@@ -73,7 +75,8 @@ pub enum Response {
     },
     /// The iterations executed this many instructions.
     Counted {
-        /// Instructions of all iterations together; none where Valgrind counts them, which tells when the worker has left.
+        /// Instructions of all iterations together; none where Valgrind counts them, which tells
+        /// when the worker has left.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instructions: Option<u64>,
     },
@@ -108,6 +111,10 @@ mod tests {
         let id = CaseId::from_segments(&["component_specific", "pytorch", "cpu:0", "matmul"]);
         let of = |said: &str| apply_slowdown(&id, 2.0, said);
         assert_eq!((of("pytorch=1.5"), of("/matmul=2"), of("triton=9")), (3.0, 4.0, 2.0));
-        assert_eq!((of("pytorch"), of("pytorch=soon")), (2.0, 2.0), "what is no factor changes nothing");
+        assert_eq!(
+            (of("pytorch"), of("pytorch=soon")),
+            (2.0, 2.0),
+            "what is no factor changes nothing"
+        );
     }
 }

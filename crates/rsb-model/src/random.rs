@@ -1,7 +1,9 @@
-//! Pseudorandom numbers from a seed: the same on every machine. Inputs of benchmarks, orders of cases and scatter of
-//! simulated clocks come from here, and recorded results rely on every bit of them.
+//! Pseudorandom numbers from a seed: the same on every machine. Inputs of benchmarks, orders of
+//! cases and scatter of simulated clocks come from here, and recorded results rely on every bit of
+//! them.
 //!
-//! `rsb-stats` has a generator of its own (PCG), whose streams stand behind recorded p-values and intervals.
+//! `rsb-stats` has a generator of its own (PCG), whose streams stand behind recorded p-values and
+//! intervals.
 
 /// A sequence of random numbers, for orders and sizes.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +54,10 @@ mod tests {
         // SplitMix64 with the seed 1234567, as in the reference implementation.
         let mut random = Generator::new(1_234_567);
         let words = [random.word(), random.word(), random.word()];
-        assert_eq!(words, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+        assert_eq!(
+            words,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The record types that scripts read: one benchmark result, one component's result, one comparison, one trend.
+//! The record types that scripts read: one benchmark result, one component's result, one
+//! comparison, one trend.
 
 mod compared;
 mod comparison;
@@ -21,28 +22,31 @@ use crate::ids::{BenchmarkType, CaseId, DeviceType};
 use crate::outcome::{Obstacle, Outcome, Reason};
 use crate::samples::{Samples, quantile_of_sorted};
 use crate::unit::Unit;
-pub use compared::{BothSides, ComparisonStatistics, OutlierCounts, PercentileChanges, TTest, UTest};
+pub use compared::{
+    BothSides, ComparisonStatistics, OutlierCounts, PercentileChanges, TTest, UTest,
+};
 pub use comparison::{
-    ChangeStatus, Comparison, ComparisonNote, ComparisonNoteCode, ComparisonResult, ComparisonSummary, OverallStatus,
-    Severity, SignificantChange, comparison_id,
+    ChangeStatus, Comparison, ComparisonNote, ComparisonNoteCode, ComparisonResult,
+    ComparisonSummary, OverallStatus, Severity, SignificantChange, comparison_id,
 };
 pub use device_metrics::{DeviceMetrics, GpuModelMetrics, LayerTime};
 pub use first_day::{
-    CheckCounts, CheckResult, CheckStatus, CheckValue, CheckedDevice, ExpectedRange, FirstDayDocument,
+    CheckCounts, CheckResult, CheckStatus, CheckValue, CheckedDevice, ExpectedRange,
+    FirstDayDocument,
 };
 pub use health::{HealthDocument, HealthItem, Recommendation};
 pub use installation::{InstallationInfo, PerformanceBaseline};
 pub use models::{
-    Compatibility, CompatibilityDocument, HardwareDetails, ModelAdvice, ModelBasis, ModelCandidate, ModelChoice,
-    ModelCompatibility, ModelEvidence, ModelFigures, ModelPlace, ModelRecord, ModelSummary, ModelsDocument,
-    RecommendDocument, SkippedModel, UnknownPlace,
+    Compatibility, CompatibilityDocument, HardwareDetails, ModelAdvice, ModelBasis, ModelCandidate,
+    ModelChoice, ModelCompatibility, ModelEvidence, ModelFigures, ModelPlace, ModelRecord,
+    ModelSummary, ModelsDocument, RecommendDocument, SkippedModel, UnknownPlace,
 };
 pub use threshold::ThresholdCheck;
 pub use tracked::{AlertState, ChangeRange, RunPoint, SeriesMove, TrackedAlert};
 pub use trend::{
-    Alert, AlertBasis, Anomaly, ChangePoint, CommonChange, CommonMember, Direction, Forecast, LevelPart,
-    LevelSeparation, MonotoneTest, PredictedValue, Ramp, RecentTrend, SeriesTrend, TrendDocument, TrendShape,
-    TwoLevels,
+    Alert, AlertBasis, Anomaly, ChangePoint, CommonChange, CommonMember, Direction, Forecast,
+    LevelPart, LevelSeparation, MonotoneTest, PredictedValue, Ramp, RecentTrend, SeriesTrend,
+    TrendDocument, TrendShape, TwoLevels,
 };
 
 /// The result of one case.
@@ -68,7 +72,8 @@ pub struct BenchmarkResult {
     /// What kind of hardware ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_type: Option<DeviceType>,
-    /// Versions of the software that the case depends on; absent in files of earlier versions and of other tools.
+    /// Versions of the software that the case depends on; absent in files of earlier versions and
+    /// of other tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factors: Option<Factors>,
     /// The machine in short.
@@ -93,11 +98,13 @@ pub const TIME: &str = "time_ms";
 /// What the metadata of an accepted case in a baseline call the run that its samples are from.
 pub const ACCEPTED_FROM: &str = "accepted_from";
 
-/// What the metadata of a case in a baseline call the processes of earlier runs, which tell how noisy the case is: for each run,
-/// oldest first, the milliseconds of an iteration in the least disturbed sample of each process.
+/// What the metadata of a case in a baseline call the processes of earlier runs, which tell how
+/// noisy the case is: for each run, oldest first, the milliseconds of an iteration in the least
+/// disturbed sample of each process.
 pub const PAST_PROCESSES: &str = "past_processes_ms";
 
-/// What the metadata of a case call the reason why its instructions, which were asked for, were not counted.
+/// What the metadata of a case call the reason why its instructions, which were asked for, were not
+/// counted.
 pub const INSTRUCTIONS_NOT_COUNTED: &str = "instructions_not_counted";
 
 const fn default_outcome() -> Outcome {
@@ -129,9 +136,10 @@ impl BenchmarkResult {
         self.results.first()
     }
 
-    /// One figure for a run, which its history is judged by and trends follow: of the [`TIME`] the median over its processes
-    /// of [`Samples::location`] where samples were kept, of other metrics what the record says. `None` where it says
-    /// nothing, or a sample is none that a clock can give.
+    /// One figure for a run, which its history is judged by and trends follow: of the [`TIME`] the
+    /// median over its processes of [`Samples::location`] where samples were kept, of other metrics
+    /// what the record says. `None` where it says nothing, or a sample is none that a clock can
+    /// give.
     pub fn figure(&self, metric: &str) -> Option<f64> {
         if metric == TIME && !self.samples.is_empty() {
             let times: Result<Vec<f64>, _> = self.samples.iter().map(Samples::location).collect();
@@ -142,7 +150,8 @@ impl BenchmarkResult {
         self.fields()?.number(metric)
     }
 
-    /// The processes of earlier runs that a baseline keeps beside the case: see [`PAST_PROCESSES`]. Empty where it keeps none.
+    /// The processes of earlier runs that a baseline keeps beside the case: see [`PAST_PROCESSES`].
+    /// Empty where it keeps none.
     pub fn past_processes(&self) -> Vec<Vec<f64>> {
         let known = self.metadata.get(PAST_PROCESSES);
         known.and_then(|value| serde::Deserialize::deserialize(value).ok()).unwrap_or_default()

@@ -19,11 +19,12 @@ pub struct Run {
     pub format_version: u32,
     /// Unique; also the name of the file.
     pub run_id: RunId,
-    /// Its place among the runs measured into one results directory, from 1: the highest is the latest one, whatever the
-    /// clock said. None of what was imported, nor before format 3.
+    /// Its place among the runs measured into one results directory, from 1: the highest is the
+    /// latest one, whatever the clock said. None of what was imported, nor before format 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
-    /// The id under which it was measured, where another run had that id already in the store that took it in.
+    /// The id under which it was measured, where another run had that id already in the store that
+    /// took it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin_id: Option<RunId>,
     /// Whether another tool measured it.
@@ -42,7 +43,8 @@ pub struct Run {
     pub profile: String,
     /// The machine.
     pub environment: Environment,
-    /// The devices that cases were planned on: which of them are one GPU, and through which driver each was reached.
+    /// The devices that cases were planned on: which of them are one GPU, and through which driver
+    /// each was reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<RunDevice>,
     /// One for each case, in the order in which they ended.
@@ -55,7 +57,8 @@ pub struct Run {
     pub notes: Vec<Note>,
 }
 
-/// What a note on a case is about: its words before the first figure. Notes of one kind differ in their figures.
+/// What a note on a case is about: its words before the first figure. Notes of one kind differ in
+/// their figures.
 pub fn kind_of_note(note: &str) -> &str {
     note.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default()
 }
@@ -136,12 +139,18 @@ impl Run {
         })
     }
 
-    /// What its cases say under `key` of their metadata, each thing once, with the number of cases that say it.
+    /// What its cases say under `key` of their metadata, each thing once, with the number of cases
+    /// that say it.
     pub fn said_of_cases(&self, key: &str) -> Vec<(String, usize)> {
         let texts = |result: &BenchmarkResult| -> Vec<String> {
             let Some(value) = result.metadata.get(key) else { return Vec::new() };
             let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-            items.iter().filter_map(|item| item.as_str().map(str::to_owned)).sorted_unstable().dedup().collect_vec()
+            items
+                .iter()
+                .filter_map(|item| item.as_str().map(str::to_owned))
+                .sorted_unstable()
+                .dedup()
+                .collect_vec()
         };
         let mut counts: Vec<(String, usize)> = Vec::new();
         for text in self.benchmarks.iter().flat_map(texts) {
@@ -153,7 +162,8 @@ impl Run {
         counts
     }
 
-    /// What disturbed its cases, each kind once: that with the highest figure stands for the others.
+    /// What disturbed its cases, each kind once: that with the highest figure stands for the
+    /// others.
     pub fn case_notes(&self) -> Vec<CaseNote> {
         let mut kinds: Vec<CaseNote> = Vec::new();
         for (text, cases) in self.said_of_cases("notes") {

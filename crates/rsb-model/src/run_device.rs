@@ -1,5 +1,5 @@
-//! Devices as a run records them, and which of them are one piece of hardware: a GPU shows itself through each runtime,
-//! and every one of them names it differently.
+//! Devices as a run records them, and which of them are one piece of hardware: a GPU shows itself
+//! through each runtime, and every one of them names it differently.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,9 @@ impl RunDevice {
         }
         let name = self.name.to_lowercase();
         let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).collect();
-        let is_of = |known: &[&str]| known.iter().any(|known| words.iter().any(|word| word.starts_with(known)));
+        let is_of = |known: &[&str]| {
+            known.iter().any(|known| words.iter().any(|word| word.starts_with(known)))
+        };
         WORDS.iter().find(|(_, known)| is_of(known)).map_or(Vendor::Other, |(vendor, _)| *vendor)
     }
 
@@ -114,14 +116,42 @@ mod tests {
         let (one, two) = (Some("0000:c1:00.0"), Some("0000:C1:00.0"));
         let other = Some("0000:03:00.0");
         for (left, right, expected) in [
-            (run_device("rocm:0", "x", one), run_device("vulkan:0", "AMD Radeon", two), HardwareMatch::SameGpu),
-            (run_device("rocm:0", "x", one), run_device("vulkan:0", "AMD Radeon", other), HardwareMatch::Different),
-            (run_device("rocm:0", "x", one), run_device("opencl:0", "gfx1100", None), HardwareMatch::SameVendor),
-            (run_device("cuda:0", "x", one), run_device("opencl:0", "gfx1100", None), HardwareMatch::Different),
-            (run_device("cpu:0", "x", None), run_device("vulkan:0", "llvmpipe", None), HardwareMatch::SameGpu),
-            (run_device("cpu:0", "AMD EPYC", None), run_device("rocm:0", "x", None), HardwareMatch::Different),
+            (
+                run_device("rocm:0", "x", one),
+                run_device("vulkan:0", "AMD Radeon", two),
+                HardwareMatch::SameGpu,
+            ),
+            (
+                run_device("rocm:0", "x", one),
+                run_device("vulkan:0", "AMD Radeon", other),
+                HardwareMatch::Different,
+            ),
+            (
+                run_device("rocm:0", "x", one),
+                run_device("opencl:0", "gfx1100", None),
+                HardwareMatch::SameVendor,
+            ),
+            (
+                run_device("cuda:0", "x", one),
+                run_device("opencl:0", "gfx1100", None),
+                HardwareMatch::Different,
+            ),
+            (
+                run_device("cpu:0", "x", None),
+                run_device("vulkan:0", "llvmpipe", None),
+                HardwareMatch::SameGpu,
+            ),
+            (
+                run_device("cpu:0", "AMD EPYC", None),
+                run_device("rocm:0", "x", None),
+                HardwareMatch::Different,
+            ),
         ] {
-            assert_eq!((left.alike(&right), right.alike(&left)), (expected, expected), "{left:?} {right:?}");
+            assert_eq!(
+                (left.alike(&right), right.alike(&left)),
+                (expected, expected),
+                "{left:?} {right:?}"
+            );
         }
     }
 

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The samples of one replicate: each a number of iterations and the nanoseconds that they took together.
+/// The samples of one replicate: each a number of iterations and the nanoseconds that they took
+/// together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Samples {
     /// Which fresh process took them, from 0.
@@ -14,7 +15,8 @@ pub struct Samples {
     pub times_ns: Vec<f64>,
 }
 
-/// Iterations of a sample at most, 2^53: more are no exact number to whoever writes them as a floating-point one.
+/// Iterations of a sample at most, 2^53: more are no exact number to whoever writes them as a
+/// floating-point one.
 pub const MOST_ITERATIONS: u64 = 1 << 53;
 
 /// Why samples cannot be used.
@@ -29,7 +31,10 @@ pub enum SamplesError {
         times: usize,
     },
     /// A sample that no clock can give.
-    #[error("sample {index} is {time_ns} ns over {iters} iterations; a time must be finite and above zero")]
+    #[error(
+        "sample {index} is {time_ns} ns over {iters} iterations; a time must be finite and above \
+         zero"
+    )]
     Impossible {
         /// Position in the list.
         index: usize,
@@ -39,7 +44,9 @@ pub enum SamplesError {
         time_ns: f64,
     },
     /// A number of iterations that nobody can have counted.
-    #[error("sample {index} is of {iters} iterations; a count must be a whole number from 1 to 2^53")]
+    #[error(
+        "sample {index} is of {iters} iterations; a count must be a whole number from 1 to 2^53"
+    )]
     Uncounted {
         /// Position in the list.
         index: usize,
@@ -76,11 +83,14 @@ impl Samples {
     /// Nanoseconds of one iteration, for each sample.
     ///
     /// # Errors
-    /// When there is none, the lists differ in length, a time is NaN, infinite, zero or negative, or there are more
-    /// iterations than [`MOST_ITERATIONS`].
+    /// When there is none, the lists differ in length, a time is NaN, infinite, zero or negative,
+    /// or there are more iterations than [`MOST_ITERATIONS`].
     pub fn per_iteration(&self) -> Result<Vec<f64>, SamplesError> {
         if self.iters.len() != self.times_ns.len() {
-            return Err(SamplesError::Lengths { iters: self.iters.len(), times: self.times_ns.len() });
+            return Err(SamplesError::Lengths {
+                iters: self.iters.len(),
+                times: self.times_ns.len(),
+            });
         }
         if self.is_empty() {
             return Err(SamplesError::Empty);
@@ -99,8 +109,9 @@ impl Samples {
         self.iters.iter().zip(&self.times_ns).enumerate().map(each).collect()
     }
 
-    /// Nanoseconds of one iteration in the least disturbed sample: the minimum of up to 100, and of more the one that
-    /// [`FLOOR_SHARE`] of them lie below, so that it means the same at every number of samples.
+    /// Nanoseconds of one iteration in the least disturbed sample: the minimum of up to 100, and of
+    /// more the one that [`FLOOR_SHARE`] of them lie below, so that it means the same at every
+    /// number of samples.
     ///
     /// # Errors
     /// As [`Samples::per_iteration`].
@@ -110,13 +121,16 @@ impl Samples {
         share_of_sorted(&times, FLOOR_SHARE).ok_or(SamplesError::Empty)
     }
 
-    /// The time of one iteration in nanoseconds, as one replicate saw it: the 10 % quantile of its samples.
+    /// The time of one iteration in nanoseconds, as one replicate saw it: the 10 % quantile of its
+    /// samples.
     ///
-    /// Whatever disturbs a measurement makes it longer, never shorter, so the low end of the samples is what the code
-    /// costs and the rest is what the machine did meanwhile. The mean follows every disturbance and the median follows
-    /// once half of the samples are disturbed, as they are beside a busy neighbor. The minimum is steadier still under
-    /// load, but it falls as samples are added, so two sides with unlike numbers of samples would differ by that alone.
-    /// A low quantile keeps most of the minimum's steadiness and means the same thing at every number of samples.
+    /// Whatever disturbs a measurement makes it longer, never shorter, so the low end of the
+    /// samples is what the code costs and the rest is what the machine did meanwhile. The mean
+    /// follows every disturbance and the median follows once half of the samples are disturbed, as
+    /// they are beside a busy neighbor. The minimum is steadier still under load, but it falls as
+    /// samples are added, so two sides with unlike numbers of samples would differ by that alone. A
+    /// low quantile keeps most of the minimum's steadiness and means the same thing at every number
+    /// of samples.
     ///
     /// # Errors
     /// As [`Samples::per_iteration`].
@@ -128,10 +142,10 @@ impl Samples {
 }
 
 impl Samples {
-    /// At most [`SAMPLES_KEPT`] samples that have the same center and spread: where there were more, their times of one
-    /// iteration are replaced by as many evenly spaced quantiles (0.5/30, 1.5/30 …), the lowest of them by the floor.
-    /// Times keep six significant digits. Samples that no clock can give stay as they are: what judges them says what is
-    /// wrong with them.
+    /// At most [`SAMPLES_KEPT`] samples that have the same center and spread: where there were
+    /// more, their times of one iteration are replaced by as many evenly spaced quantiles (0.5/30,
+    /// 1.5/30 …), the lowest of them by the floor. Times keep six significant digits. Samples that
+    /// no clock can give stay as they are: what judges them says what is wrong with them.
     #[must_use]
     pub fn thinned(&self) -> Self {
         let Ok(mut each) = self.per_iteration() else { return self.clone() };
@@ -144,7 +158,8 @@ impl Samples {
         iters.sort_unstable();
         let typical = iters.get(iters.len() / 2).copied().unwrap_or(1);
         let time = |index: usize| {
-            let share = if index == 0 { FLOOR_SHARE } else { (index as f64 + 0.5) / SAMPLES_KEPT as f64 };
+            let share =
+                if index == 0 { FLOOR_SHARE } else { (index as f64 + 0.5) / SAMPLES_KEPT as f64 };
             six_digits(share_of_sorted(&each, share).unwrap_or(f64::NAN) * typical as f64) // Never empty.
         };
         Self {
@@ -168,8 +183,8 @@ pub const FLOOR_SHARE: f64 = 1.0 / 200.0;
 /// The share of samples that [`Samples::location`] lies above.
 pub const LOCATION_SHARE: f64 = 0.10;
 
-/// The value that a share `p` of the `sorted` values stays below, by linear interpolation between order statistics (type 7
-/// of Hyndman and Fan, the default of R and NumPy). `p` is held to 0..=1.
+/// The value that a share `p` of the `sorted` values stays below, by linear interpolation between
+/// order statistics (type 7 of Hyndman and Fan, the default of R and NumPy). `p` is held to 0..=1.
 pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let position = p.clamp(0.0, 1.0) * last as f64;
@@ -180,12 +195,13 @@ pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     Some(if share > 0.0 { low + share * (high - low) } else { low })
 }
 
-/// The value that `share` of the `sorted` values lie below, where each stands for the middle of its own part (type 5 of
-/// Hyndman and Fan); `None` of nothing.
+/// The value that `share` of the `sorted` values lie below, where each stands for the middle of its
+/// own part (type 5 of Hyndman and Fan); `None` of nothing.
 pub fn share_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let position = (share * sorted.len() as f64 - 0.5).clamp(0.0, last as f64);
-    let (low, high) = (*sorted.get(position.floor() as usize)?, *sorted.get(position.ceil() as usize)?);
+    let (low, high) =
+        (*sorted.get(position.floor() as usize)?, *sorted.get(position.ceil() as usize)?);
     Some(low + (high - low) * position.fract())
 }
 
@@ -215,15 +231,24 @@ mod tests {
 
     #[test]
     fn impossible_samples_are_errors() {
-        for (iters, times) in
-            [(vec![1], vec![f64::NAN]), (vec![1], vec![-1.0]), (vec![0], vec![1.0]), (vec![1], vec![0.0])]
-        {
-            assert!(matches!(samples(&iters, &times).per_iteration(), Err(SamplesError::Impossible { .. })));
+        for (iters, times) in [
+            (vec![1], vec![f64::NAN]),
+            (vec![1], vec![-1.0]),
+            (vec![0], vec![1.0]),
+            (vec![1], vec![0.0]),
+        ] {
+            assert!(matches!(
+                samples(&iters, &times).per_iteration(),
+                Err(SamplesError::Impossible { .. })
+            ));
         }
         for (iters, possible) in [(1 << 53, true), ((1 << 53) + 1, false), (u64::MAX, false)] {
             assert_eq!(samples(&[iters], &[5e18]).per_iteration().is_ok(), possible, "{iters}");
         }
-        assert!(matches!(samples(&[1, 2], &[1.0]).per_iteration(), Err(SamplesError::Lengths { .. })));
+        assert!(matches!(
+            samples(&[1, 2], &[1.0]).per_iteration(),
+            Err(SamplesError::Lengths { .. })
+        ));
         assert_eq!(samples(&[], &[]).per_iteration(), Err(SamplesError::Empty));
     }
 }

@@ -3,8 +3,14 @@
 use crate::ids::ParseIdError;
 
 const BINARY: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-const DECIMAL: [(&str, u64); 6] =
-    [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("KB", 1_000), ("k", 1_000), ("B", 1)];
+const DECIMAL: [(&str, u64); 6] = [
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("k", 1_000),
+    ("B", 1),
+];
 
 /// Bytes in `text`: a number with an optional suffix KiB, MiB, GiB, kB, MB, GB or B.
 ///
@@ -24,10 +30,10 @@ pub fn parse_bytes(text: &str) -> Result<u64, ParseIdError> {
 
 /// `bytes` with the largest binary suffix that divides it: `64MiB`.
 pub fn format_bytes(bytes: u64) -> String {
-    BINARY
-        .iter()
-        .find(|&&(_, factor)| bytes.is_multiple_of(factor))
-        .map_or_else(|| format!("{bytes}B"), |(suffix, factor)| format!("{}{suffix}", bytes / factor))
+    BINARY.iter().find(|&&(_, factor)| bytes.is_multiple_of(factor)).map_or_else(
+        || format!("{bytes}B"),
+        |(suffix, factor)| format!("{}{suffix}", bytes / factor),
+    )
 }
 
 /// `bytes` to be read rather than compared, in decimal units: `11.8 GB`.
@@ -68,8 +74,13 @@ mod tests {
 
     #[test]
     fn sizes_are_read_as_people_write_them() {
-        for (text, bytes) in [("65536", 65536), ("64KiB", 65536), ("1 MiB", 1 << 20), ("2GB", 2_000_000_000), ("7B", 7)]
-        {
+        for (text, bytes) in [
+            ("65536", 65536),
+            ("64KiB", 65536),
+            ("1 MiB", 1 << 20),
+            ("2GB", 2_000_000_000),
+            ("7B", 7),
+        ] {
             assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
         }
         for text in ["", "0", "-1", "1.5MiB", "MiB", "18446744073709551615GiB", "1TiBx"] {

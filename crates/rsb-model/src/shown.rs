@@ -1,28 +1,31 @@
-//! Text that comes from elsewhere, from a file, a driver or another program, made harmless for who is shown it: a terminal,
-//! and a spreadsheet.
+//! Text that comes from elsewhere, from a file, a driver or another program, made harmless for who
+//! is shown it: a terminal, and a spreadsheet.
 
-/// `text` without what moves the cursor, breaks the line or turns the direction of what follows: it must look like what
-/// it is.
+/// `text` without what moves the cursor, breaks the line or turns the direction of what follows: it
+/// must look like what it is.
 pub fn clean(text: &str) -> String {
     text.chars().map(|c| if is_disguise(c) { ' ' } else { c }).collect()
 }
 
-/// Whether a terminal obeys `c` rather than shows it: control characters, separators of lines, marks of direction.
+/// Whether a terminal obeys `c` rather than shows it: control characters, separators of lines,
+/// marks of direction.
 pub fn is_disguise(c: char) -> bool {
     let separates = matches!(c, '\u{2028}' | '\u{2029}');
     let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || separates || turns
 }
 
-/// `text` in at most `most` characters. Where it is cut, a hash of the whole stands in the place of its middle: what was
-/// different stays different.
+/// `text` in at most `most` characters. Where it is cut, a hash of the whole stands in the place of
+/// its middle: what was different stays different.
 pub fn shorten(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {
         return text.to_owned();
     }
     let hash = short_hash(text);
-    let Some(room) = most.checked_sub(hash.len() + 2) else { return hash.chars().take(most).collect() };
+    let Some(room) = most.checked_sub(hash.len() + 2) else {
+        return hash.chars().take(most).collect();
+    };
     let head = room * 2 / 5;
     let (start, end): (String, String) =
         (text.chars().take(head).collect(), text.chars().skip(count - (room - head)).collect());
@@ -35,8 +38,8 @@ pub fn short_hash(text: &str) -> String {
     format!("{:08x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step) >> 32)
 }
 
-/// `text` as a cell of a CSV file: cleaned, and what a spreadsheet would take for a formula behind an apostrophe. A number
-/// is one and stays it.
+/// `text` as a cell of a CSV file: cleaned, and what a spreadsheet would take for a formula behind
+/// an apostrophe. A number is one and stays it.
 pub fn to_cell(text: &str) -> String {
     let text = clean(text);
     let is_number = text.parse::<f64>().is_ok_and(f64::is_finite);
@@ -45,7 +48,8 @@ pub fn to_cell(text: &str) -> String {
 
 /// What [`to_cell`] made `cell` of.
 pub fn from_cell(cell: &str) -> &str {
-    let inside = cell.strip_prefix('\'').filter(|inside| is_formula(inside.trim_start_matches('\'')));
+    let inside =
+        cell.strip_prefix('\'').filter(|inside| is_formula(inside.trim_start_matches('\'')));
     inside.unwrap_or(cell)
 }
 
@@ -60,7 +64,10 @@ mod tests {
 
     #[test]
     fn what_a_terminal_would_obey_is_a_space() {
-        assert_eq!(clean("a\x1b]0;t\x07b\u{9b}c\u{202e}d\u{2066}e\u{2028}f\u{7f}g\nh"), "a ]0;t b c d e f g h");
+        assert_eq!(
+            clean("a\x1b]0;t\x07b\u{9b}c\u{202e}d\u{2066}e\u{2028}f\u{7f}g\nh"),
+            "a ]0;t b c d e f g h"
+        );
         assert_eq!(clean("Größe – 25 °C ⚠ 机"), "Größe – 25 °C ⚠ 机");
     }
 
@@ -71,7 +78,10 @@ mod tests {
             let [one, other] = ["b", "c"].map(|middle| shorten(&long(middle), most));
             assert!(one != other && one.chars().count() <= most, "{one} {other}");
         }
-        assert!(shorten(&long("b"), 30).starts_with("aaaaaaaa…") && shorten(&long("b"), 30).ends_with("zzzz"));
+        assert!(
+            shorten(&long("b"), 30).starts_with("aaaaaaaa…")
+                && shorten(&long("b"), 30).ends_with("zzzz")
+        );
         assert_eq!(shorten("äöü", 3), "äöü");
     }
 

@@ -45,8 +45,14 @@ impl FromStr for Profile {
     type Err = ParseIdError;
 
     fn from_str(text: &str) -> Result<Self, ParseIdError> {
-        let found = Self::ALL.into_iter().find(|profile| profile.as_str().eq_ignore_ascii_case(text));
-        found.ok_or_else(|| ParseIdError::new(text, format!("a profile ({})", Self::ALL.map(Self::as_str).join(", "))))
+        let found =
+            Self::ALL.into_iter().find(|profile| profile.as_str().eq_ignore_ascii_case(text));
+        found.ok_or_else(|| {
+            ParseIdError::new(
+                text,
+                format!("a profile ({})", Self::ALL.map(Self::as_str).join(", ")),
+            )
+        })
     }
 }
 
@@ -102,18 +108,23 @@ impl Suite {
     /// What is in it, in a few words for `--help`.
     pub const fn about(self) -> &'static str {
         match self {
-            Self::PreInstallation => "What tells about the hardware before any ML stack is installed",
+            Self::PreInstallation => {
+                "What tells about the hardware before any ML stack is installed"
+            }
             Self::Component => "ML frameworks and other installed components",
             Self::GpuPerformance => "Native kernels on GPUs",
             Self::CpuPerformance => "Native kernels on the CPU",
             Self::Quick => "A few points of every native benchmark on whatever is here",
             Self::Full => "Every point of every benchmark on whatever is here",
-            Self::HardwareAcceleration => "The same points on every backend of each GPU, and of the CPU",
+            Self::HardwareAcceleration => {
+                "The same points on every backend of each GPU, and of the CPU"
+            }
             Self::Custom => "The `[[custom]]` entries of the configuration file",
         }
     }
 
-    /// Whether it runs what uses the host's tools for GPUs that need not be here; whoever lists benchmarks names what is meant.
+    /// Whether it runs what uses the host's tools for GPUs that need not be here; whoever lists
+    /// benchmarks names what is meant.
     pub const fn uses_host_tools(self) -> bool {
         matches!(self, Self::PreInstallation | Self::Full | Self::Custom)
     }
@@ -136,9 +147,11 @@ impl Suite {
     pub const fn profile(self) -> Profile {
         match self {
             // Every point thoroughly would take a day.
-            Self::Quick | Self::PreInstallation | Self::Component | Self::Full | Self::HardwareAcceleration => {
-                Profile::Quick
-            }
+            Self::Quick
+            | Self::PreInstallation
+            | Self::Component
+            | Self::Full
+            | Self::HardwareAcceleration => Profile::Quick,
             _ => Profile::Standard,
         }
     }
@@ -149,7 +162,9 @@ impl FromStr for Suite {
 
     fn from_str(text: &str) -> Result<Self, ParseIdError> {
         let found = Self::ALL.into_iter().find(|suite| suite.as_str() == text);
-        found.ok_or_else(|| ParseIdError::new(text, format!("a suite ({})", Self::ALL.map(Self::as_str).join(", "))))
+        found.ok_or_else(|| {
+            ParseIdError::new(text, format!("a suite ({})", Self::ALL.map(Self::as_str).join(", ")))
+        })
     }
 }
 

@@ -57,7 +57,8 @@ pub struct GpuSample {
     pub vram_total_mb: Option<f64>,
     /// What holds the GPU back right now; empty when nothing does, none when the GPU does not tell.
     pub throttle_reasons: Option<Vec<String>>,
-    /// Counters that grow while a reason holds the GPU back. Two samples of them tell what happened between.
+    /// Counters that grow while a reason holds the GPU back. Two samples of them tell what happened
+    /// between.
     pub throttle_counters: BTreeMap<String, u64>,
     /// Why figures that could be there are not.
     pub absent: Vec<String>,
@@ -115,9 +116,10 @@ pub struct GpuTelemetry {
     pub throttle_reasons: Vec<String>,
     /// What a reader should know, such as sensors that did not answer in time.
     pub notes: Vec<String>,
-    /// The course, by column, one value for each snapshot: `timestamp_ms`, `compute_utilization_percent`, `gpu_power_w` …
-    /// A snapshot is the mean over its share of the samples; a column without any figure is left out, but for that of the
-    /// load, whose reason is in the column `absent`.
+    /// The course, by column, one value for each snapshot: `timestamp_ms`,
+    /// `compute_utilization_percent`, `gpu_power_w` … A snapshot is the mean over its share of the
+    /// samples; a column without any figure is left out, but for that of the load, whose reason is
+    /// in the column `absent`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub series: BTreeMap<String, Vec<Json>>,
 }
@@ -136,12 +138,20 @@ const COLUMNS: [Column; 11] = [
     ("gpu_memory_clock_mhz", "clock of the GPU's memory, in MHz", |sample| sample.mclk_mhz),
     ("gpu_memory_used_mb", "memory of the GPU in use by all, in MB", |sample| sample.vram_used_mb),
     ("gpu_power_w", "power drawn by the GPU, in W", |sample| sample.power_w),
-    ("gpu_temperature_c", "the hottest of its temperatures, in °C", |sample| sample.temperature_c.hottest()),
-    ("gpu_temperature_edge_c", "temperature at the chip's edge, in °C", |sample| sample.temperature_c.edge),
-    ("gpu_temperature_junction_c", "temperature at the hottest place of the chip, in °C", |sample| {
-        sample.temperature_c.junction
+    ("gpu_temperature_c", "the hottest of its temperatures, in °C", |sample| {
+        sample.temperature_c.hottest()
     }),
-    ("gpu_temperature_memory_c", "temperature of the memory, in °C", |sample| sample.temperature_c.memory),
+    ("gpu_temperature_edge_c", "temperature at the chip's edge, in °C", |sample| {
+        sample.temperature_c.edge
+    }),
+    (
+        "gpu_temperature_junction_c",
+        "temperature at the hottest place of the chip, in °C",
+        |sample| sample.temperature_c.junction,
+    ),
+    ("gpu_temperature_memory_c", "temperature of the memory, in °C", |sample| {
+        sample.temperature_c.memory
+    }),
     ("gpu_voltage_mv", "voltage of the compute units, in mV", |sample| sample.voltage_mv),
 ];
 
@@ -153,11 +163,13 @@ const NO_LOAD: &str = "compute_utilization_percent: no sensor tells the load of 
 
 /// What the samples of a snapshot say of figures that they lack.
 fn absent(share: &[GpuSample]) -> Option<String> {
-    let mut reasons: Vec<&str> = share.iter().flat_map(|sample| &sample.absent).map(String::as_str).collect();
+    let mut reasons: Vec<&str> =
+        share.iter().flat_map(|sample| &sample.absent).map(String::as_str).collect();
     if share.iter().all(|sample| sample.utilization_percent.is_none()) {
         reasons.push(NO_LOAD);
     }
-    (!reasons.is_empty()).then(|| reasons.into_iter().sorted_unstable().dedup().collect_vec().join("; "))
+    (!reasons.is_empty())
+        .then(|| reasons.into_iter().sorted_unstable().dedup().collect_vec().join("; "))
 }
 
 /// The course of `samples`; nothing of a single one, or where nobody looked at a clock.
@@ -172,11 +184,24 @@ fn course(samples: &[GpuSample]) -> BTreeMap<String, Vec<Json>> {
             series.insert(name.to_owned(), column);
         }
     };
-    add("timestamp_ms", shares.iter().map(|share| share.first().and_then(|first| first.timestamp_ms).into()).collect());
+    add(
+        "timestamp_ms",
+        shares
+            .iter()
+            .map(|share| share.first().and_then(|first| first.timestamp_ms).into())
+            .collect(),
+    );
     for (name, _, figure) in COLUMNS {
-        let mean = |share: &&[GpuSample]| Spread::of(share.iter().map(figure)).map(|spread| spread.mean);
+        let mean =
+            |share: &&[GpuSample]| Spread::of(share.iter().map(figure)).map(|spread| spread.mean);
         // A tenth is finer than any sensor here.
-        add(name, shares.iter().map(|share| mean(share).map(|mean| (mean * 10.0).round() / 10.0).into()).collect());
+        add(
+            name,
+            shares
+                .iter()
+                .map(|share| mean(share).map(|mean| (mean * 10.0).round() / 10.0).into())
+                .collect(),
+        );
     }
     add("absent", shares.iter().map(|share| absent(share).into()).collect());
     let mut begins = 0;
@@ -212,9 +237,12 @@ impl GpuTelemetry {
         }
     }
 
-    /// The course as a list of snapshots, each with its `timestamp`, its load and what else is known of it.
+    /// The course as a list of snapshots, each with its `timestamp`, its load and what else is
+    /// known of it.
     pub fn snapshots(&self) -> Vec<Json> {
-        let moment = |ms: &Json| Timestamp::from_millisecond(ms.as_i64()?).ok().map(|moment| moment.to_string());
+        let moment = |ms: &Json| {
+            Timestamp::from_millisecond(ms.as_i64()?).ok().map(|moment| moment.to_string())
+        };
         let snapshot = |(index, ms): (usize, &Json)| {
             let known = self.series.iter().filter(|(name, _)| *name != "timestamp_ms");
             let mut fields = serde_json::Map::new();
@@ -224,7 +252,9 @@ impl GpuTelemetry {
                 fields.insert(LOAD.to_owned(), Json::Null);
                 fields.insert("absent".to_owned(), NO_LOAD.into());
             }
-            fields.extend(known.filter_map(|(name, column)| Some((name.clone(), column.get(index)?.clone()))));
+            fields.extend(
+                known.filter_map(|(name, column)| Some((name.clone(), column.get(index)?.clone()))),
+            );
             Json::Object(fields)
         };
         self.series.get("timestamp_ms").into_iter().flatten().enumerate().map(snapshot).collect()
@@ -252,13 +282,19 @@ impl GpuTelemetry {
 
 /// What a list of [`GpuTelemetry::snapshots`] looks like, as JSON Schema says it.
 pub(crate) fn snapshots_schema() -> serde_json::Map<String, Json> {
-    let figure = |about: &str| serde_json::json!({ "description": about, "type": ["number", "null"] });
-    let text = |about: &str| serde_json::json!({ "description": about, "type": ["string", "null"] });
+    let figure =
+        |about: &str| serde_json::json!({ "description": about, "type": ["number", "null"] });
+    let text =
+        |about: &str| serde_json::json!({ "description": about, "type": ["string", "null"] });
     let mut properties: serde_json::Map<String, Json> =
         COLUMNS.iter().map(|(name, about, _)| ((*name).to_owned(), figure(about))).collect();
-    properties.insert("timestamp".to_owned(), text("when the first of its samples was taken, in UTC"));
+    properties
+        .insert("timestamp".to_owned(), text("when the first of its samples was taken, in UTC"));
     properties.insert("absent".to_owned(), text("why a figure is null"));
-    properties.insert("throttle_reasons".to_owned(), text("what held the GPU back since the snapshot before"));
+    properties.insert(
+        "throttle_reasons".to_owned(),
+        text("what held the GPU back since the snapshot before"),
+    );
     let snapshot = serde_json::json!({
         "type": "object",
         "properties": properties,
@@ -271,7 +307,8 @@ pub(crate) fn snapshots_schema() -> serde_json::Map<String, Json> {
     schema
 }
 
-/// Whether anything held the GPU back, and what: states at the moments, and counters that grew between them.
+/// Whether anything held the GPU back, and what: states at the moments, and counters that grew
+/// between them.
 fn throttling(samples: &[GpuSample]) -> (Option<bool>, Vec<String>) {
     let states = samples.iter().filter_map(|sample| sample.throttle_reasons.as_ref());
     let mut told = states.clone().next().is_some();
@@ -298,11 +335,14 @@ pub const TELEMETRY: &str = "telemetry";
 /// What the metadata of a case knows of each replicate; empty where it knows nothing.
 #[inline(never)] // The code that reads the document is large.
 pub fn of_replicates(metadata: &serde_json::Map<String, Json>) -> Vec<Option<GpuTelemetry>> {
-    metadata.get(TELEMETRY).and_then(|kept| serde::Deserialize::deserialize(kept).ok()).unwrap_or_default()
+    metadata
+        .get(TELEMETRY)
+        .and_then(|kept| serde::Deserialize::deserialize(kept).ok())
+        .unwrap_or_default()
 }
 
-/// The snapshots of the GPU that `result` was measured on, each with its moment: those beside its replicates, then those that
-/// the case itself watched.
+/// The snapshots of the GPU that `result` was measured on, each with its moment: those beside its
+/// replicates, then those that the case itself watched.
 pub fn course_of(result: &BenchmarkResult) -> Vec<(Timestamp, Json)> {
     let mut all = Vec::new();
     for telemetry in of_replicates(&result.metadata).iter().flatten() {
@@ -311,7 +351,8 @@ pub fn course_of(result: &BenchmarkResult) -> Vec<(Timestamp, Json)> {
     if let Some(own) = result.fields().and_then(|fields| fields.get("snapshots")?.as_array()) {
         all.extend_from_slice(own);
     }
-    let dated = |snapshot: Json| Some((snapshot.get("timestamp")?.as_str()?.parse().ok()?, snapshot));
+    let dated =
+        |snapshot: Json| Some((snapshot.get("timestamp")?.as_str()?.parse().ok()?, snapshot));
     all.into_iter().filter_map(dated).collect()
 }
 
@@ -322,8 +363,12 @@ mod tests {
     fn sample(power: f64, reasons: Option<&[&str]>, counter: Option<u64>) -> GpuSample {
         GpuSample {
             power_w: Some(power),
-            throttle_reasons: reasons.map(|reasons| reasons.iter().map(|&reason| reason.to_owned()).collect()),
-            throttle_counters: counter.map(|count| ("power".to_owned(), count)).into_iter().collect(),
+            throttle_reasons: reasons
+                .map(|reasons| reasons.iter().map(|&reason| reason.to_owned()).collect()),
+            throttle_counters: counter
+                .map(|count| ("power".to_owned(), count))
+                .into_iter()
+                .collect(),
             ..GpuSample::default()
         }
     }
@@ -341,9 +386,17 @@ mod tests {
     fn throttling_is_told_by_states_and_by_counters_that_grow() {
         for (samples, throttled, reasons) in [
             (vec![sample(1.0, Some(&[]), None); 2], Some(false), vec![]),
-            (vec![sample(1.0, Some(&[]), None), sample(1.0, Some(&["heat"]), None)], Some(true), vec!["heat"]),
+            (
+                vec![sample(1.0, Some(&[]), None), sample(1.0, Some(&["heat"]), None)],
+                Some(true),
+                vec!["heat"],
+            ),
             (vec![sample(1.0, None, Some(5)); 2], Some(false), vec![]),
-            (vec![sample(1.0, None, Some(5)), sample(1.0, None, Some(6))], Some(true), vec!["power"]),
+            (
+                vec![sample(1.0, None, Some(5)), sample(1.0, None, Some(6))],
+                Some(true),
+                vec!["power"],
+            ),
             // A counter read once says nothing; one that went back was reset.
             (vec![sample(1.0, None, Some(5))], None, vec![]),
             (vec![sample(1.0, None, Some(5)), sample(1.0, None, Some(2))], Some(false), vec![]),
@@ -371,7 +424,8 @@ mod tests {
             (&snapshots[1]["compute_utilization_percent"], &snapshots[1]["gpu_power_w"]),
             (&2.5.into(), &100.0.into())
         );
-        let held_back: Vec<usize> = (0..60).filter(|&index| snapshots[index]["throttle_reasons"] == "power").collect();
+        let held_back: Vec<usize> =
+            (0..60).filter(|&index| snapshots[index]["throttle_reasons"] == "power").collect();
         assert_eq!(held_back, [35], "the counter grew at 70 s");
         assert!(snapshots[1].get("gpu_clock_mhz").is_none(), "no sample tells it");
         assert!(GpuTelemetry::of(&samples[..1]).series.is_empty());
@@ -380,17 +434,29 @@ mod tests {
     #[test]
     fn every_snapshot_has_a_load_or_the_reason_and_temperatures_stand_apart() {
         let taken = |second: i64| {
-            let temperature_c = Temperatures { edge: Some(50.0), junction: Some(60.0), memory: Some(70.0) };
-            GpuSample { timestamp_ms: Some(second * 1000), temperature_c, ..sample(0.0, None, None) }
+            let temperature_c =
+                Temperatures { edge: Some(50.0), junction: Some(60.0), memory: Some(70.0) };
+            GpuSample {
+                timestamp_ms: Some(second * 1000),
+                temperature_c,
+                ..sample(0.0, None, None)
+            }
         };
         let mut samples = vec![taken(0), taken(1)];
         samples[0].absent.push("throttle reasons: gpu_metrics has version 9.9".to_owned());
         let mut course = GpuTelemetry::of(&samples);
         for snapshot in course.snapshots() {
-            assert_eq!((&snapshot[LOAD], &snapshot["gpu_power_w"]), (&Json::Null, &0.0.into()), "idle is no power");
-            assert!(snapshot["timestamp"].is_string() && snapshot["absent"].as_str().unwrap().contains(NO_LOAD));
-            let apart =
-                ["edge", "junction", "memory"].map(|place| snapshot[format!("gpu_temperature_{place}_c")].as_f64());
+            assert_eq!(
+                (&snapshot[LOAD], &snapshot["gpu_power_w"]),
+                (&Json::Null, &0.0.into()),
+                "idle is no power"
+            );
+            assert!(
+                snapshot["timestamp"].is_string()
+                    && snapshot["absent"].as_str().unwrap().contains(NO_LOAD)
+            );
+            let apart = ["edge", "junction", "memory"]
+                .map(|place| snapshot[format!("gpu_temperature_{place}_c")].as_f64());
             assert_eq!(apart, [Some(50.0), Some(60.0), Some(70.0)]);
         }
         assert!(course.snapshots()[0]["absent"].as_str().unwrap().contains("version 9.9"));
@@ -407,7 +473,10 @@ mod tests {
         one.temperature_c.junction = Some(81.0);
         one.temperature_c.edge = Some(70.0);
         let fields = GpuTelemetry::of(&[one]).fields();
-        assert_eq!((fields.number("gpu_power_w"), fields.number("gpu_temperature_c")), (Some(250.0), Some(81.0)));
+        assert_eq!(
+            (fields.number("gpu_power_w"), fields.number("gpu_temperature_c")),
+            (Some(250.0), Some(81.0))
+        );
         assert_eq!(fields.get("gpu_utilization_percent"), None);
     }
 }

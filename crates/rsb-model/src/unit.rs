@@ -119,12 +119,36 @@ impl Unit {
         if self == Self::One { figure(value) } else { format!("{} {self}", figure(value)) }
     }
 
-    /// The direction a foreign series has by its unit text, such as `ns/iter` or `ops/sec`; `None` when it does not say.
+    /// The direction a foreign series has by its unit text, such as `ns/iter` or `ops/sec`; `None`
+    /// when it does not say.
     pub fn direction_of(text: &str) -> Option<Better> {
         let text = text.trim().to_ascii_lowercase();
-        let rate = ["/s", "/sec", "/second", "per second", "ops", "flops", "flop/s", "hz", "fps", "iter/s", "bps"];
-        let time =
-            ["ns", "us", "µs", "ms", "s", "sec", "secs", "seconds", "milliseconds", "nanoseconds", "microseconds"];
+        let rate = [
+            "/s",
+            "/sec",
+            "/second",
+            "per second",
+            "ops",
+            "flops",
+            "flop/s",
+            "hz",
+            "fps",
+            "iter/s",
+            "bps",
+        ];
+        let time = [
+            "ns",
+            "us",
+            "µs",
+            "ms",
+            "s",
+            "sec",
+            "secs",
+            "seconds",
+            "milliseconds",
+            "nanoseconds",
+            "microseconds",
+        ];
         let size = ["b", "kb", "mb", "gb", "kib", "mib", "gib", "bytes", "allocs"];
         if rate.iter().any(|end| text.ends_with(end)) {
             return Some(Better::Higher);
@@ -147,14 +171,19 @@ pub fn figure(value: f64) -> String {
         return "0".to_owned();
     }
     let trimmed = |text: String| {
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text
+        }
     };
     if (1e-3..1e7).contains(&size) {
         let decimals = (3 - size.log10().floor() as i32).max(0) as usize;
         return trimmed(format!("{value:.decimals$}"));
     }
     let text = format!("{value:.3e}");
-    text.split_once('e').map_or(text.clone(), |(digits, power)| format!("{}e{power}", trimmed(digits.to_owned())))
+    text.split_once('e')
+        .map_or(text.clone(), |(digits, power)| format!("{}e{power}", trimmed(digits.to_owned())))
 }
 
 /// 10⁹: nanoseconds in a second, bytes in a GB.

@@ -41,7 +41,13 @@ impl Verdict {
 impl std::str::FromStr for Verdict {
     type Err = ParseIdError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let all = [Self::Improved, Self::Regressed, Self::Unchanged, Self::Inconclusive, Self::NotComparable];
+        let all = [
+            Self::Improved,
+            Self::Regressed,
+            Self::Unchanged,
+            Self::Inconclusive,
+            Self::NotComparable,
+        ];
         let found = all.into_iter().find(|verdict| verdict.as_str() == text);
         found.ok_or_else(|| ParseIdError::new(text, "a verdict"))
     }
@@ -93,7 +99,8 @@ pub enum ReasonCode {
     NotMeasured,
     /// The fastest samples are as before, and the median is worse by the threshold or more.
     MedianWorse,
-    /// Slower, and the baseline's own processes, or those of earlier runs, are as slow often enough for that to be luck.
+    /// Slower, and the baseline's own processes, or those of earlier runs, are as slow often enough
+    /// for that to be luck.
     BaselineAsSlow,
     /// Both sides, or two runs of one side, hold the same samples.
     SameSamples,

@@ -1,5 +1,6 @@
-//! How long a report takes to typeset, how large it becomes and how much memory that takes, by the rows of its longest table:
-//! `figures REPORT.json 30 1000 6000`. The document is what a worker is given: `RSB_PDF_WORKER` may name a script that is `cat`.
+//! How long a report takes to typeset, how large it becomes and how much memory that takes, by the
+//! rows of its longest table: `figures REPORT.json 30 1000 6000`. The document is what a worker is
+//! given: `RSB_PDF_WORKER` may name a script that is `cat`.
 #![allow(clippy::unwrap_used)] // A tool for whoever works on this: its messages may end it.
 
 use std::time::Instant;
@@ -26,7 +27,9 @@ fn longest(value: &mut Value) -> Option<&mut Vec<Value>> {
     match value {
         Value::Array(items) => items.iter_mut().filter_map(longest).max_by_key(|rows| rows.len()),
         Value::Object(entries) => {
-            let rows = |(name, entry)| if name == "rows" { Value::as_array_mut(entry) } else { longest(entry) };
+            let rows = |(name, entry)| {
+                if name == "rows" { Value::as_array_mut(entry) } else { longest(entry) }
+            };
             entries.iter_mut().filter_map(rows).max_by_key(|rows| rows.len())
         }
         _ => None,
@@ -42,6 +45,10 @@ fn stretch(rows: &mut Vec<Value>, count: usize) {
 fn most_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
-    kilobytes.map_or_else(|| "unknown".to_owned(), |kilobytes| format!("{:.0} MB", kilobytes * 1.024 / 1e3))
+    let kilobytes =
+        line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok());
+    kilobytes.map_or_else(
+        || "unknown".to_owned(),
+        |kilobytes| format!("{:.0} MB", kilobytes * 1.024 / 1e3),
+    )
 }

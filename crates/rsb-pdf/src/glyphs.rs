@@ -1,7 +1,7 @@
 //! What can be drawn: the fonts in this program, and texts in which everything else is named.
 //!
-//! PDF/UA-1 allows no character without a shape. One that no font has, and one that would steer the text around it instead of
-//! being seen, is written as its number: `[U+4E2D]`.
+//! PDF/UA-1 allows no character without a shape. One that no font has, and one that would steer the
+//! text around it instead of being seen, is written as its number: `[U+4E2D]`.
 
 use serde_json::Value;
 use typst::foundations::Bytes;
@@ -18,7 +18,8 @@ pub(crate) fn fonts() -> Vec<Font> {
     files.into_iter().flat_map(|file| Font::iter(Bytes::new(file))).collect()
 }
 
-/// Makes every text in `value` drawable with `fonts`; how many characters had to be named by their number.
+/// Makes every text in `value` drawable with `fonts`; how many characters had to be named by their
+/// number.
 pub(crate) fn make_drawable(value: &mut Value, fonts: &[Font]) -> usize {
     match value {
         Value::String(text) => {
@@ -29,19 +30,23 @@ pub(crate) fn make_drawable(value: &mut Value, fonts: &[Font]) -> usize {
             named
         }
         Value::Array(items) => items.iter_mut().map(|item| make_drawable(item, fonts)).sum(),
-        Value::Object(entries) => entries.iter_mut().map(|(_, entry)| make_drawable(entry, fonts)).sum(),
+        Value::Object(entries) => {
+            entries.iter_mut().map(|(_, entry)| make_drawable(entry, fonts)).sum()
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 
-/// `text` as it can be drawn, where that is another, and how many of its characters are named in it.
+/// `text` as it can be drawn, where that is another, and how many of its characters are named in
+/// it.
 fn drawable(text: &str, fonts: &[Font]) -> (Option<String>, usize) {
     let is_drawn = |c: char| matches!(c, ' '..='~' | '\n') || (!steers(c) && has_glyph(c, fonts));
     let named = text.chars().filter(|c| !is_drawn(*c)).count();
     if named == 0 {
         return (None, 0);
     }
-    let written = |c: char| if is_drawn(c) { c.to_string() } else { format!("[U+{:04X}]", u32::from(c)) };
+    let written =
+        |c: char| if is_drawn(c) { c.to_string() } else { format!("[U+{:04X}]", u32::from(c)) };
     (Some(text.chars().map(written).collect()), named)
 }
 
@@ -49,7 +54,8 @@ fn has_glyph(c: char, fonts: &[Font]) -> bool {
     fonts.iter().any(|font| font.info().coverage.contains(u32::from(c)))
 }
 
-/// Whether `c` has an effect on its neighbors and no shape: control characters, joiners, marks of direction, tags.
+/// Whether `c` has an effect on its neighbors and no shape: control characters, joiners, marks of
+/// direction, tags.
 const fn steers(c: char) -> bool {
     matches!(
         c,

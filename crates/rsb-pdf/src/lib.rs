@@ -1,8 +1,10 @@
-//! A report as PDF/UA-1: the document that `rusty-stack-bench` writes in JSON on standard input, the file on standard output.
+//! A report as PDF/UA-1: the document that `rusty-stack-bench` writes in JSON on standard input,
+//! the file on standard output.
 //!
-//! A program of its own, since typesetting brings 300 crates along. What a page looks like stands in `report.typ`; no text of the
-//! report is ever read as markup. The one who starts it bounds its time and its memory. Without the feature `pdf` there is nothing
-//! here, so that whoever builds the whole workspace need not wait.
+//! A program of its own, since typesetting brings 300 crates along. What a page looks like stands
+//! in `report.typ`; no text of the report is ever read as markup. The one who starts it bounds its
+//! time and its memory. Without the feature `pdf` there is nothing here, so that whoever builds the
+//! whole workspace need not wait.
 #![cfg(feature = "pdf")]
 
 mod glyphs;
@@ -17,7 +19,8 @@ pub use typeset::{TypesetError, pdf};
 /// More than any report: the one who writes it leaves rows out long before.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Typesets what is on standard input. Exit codes: 0 done, 1 it failed, 2 nothing to do. What failed is a line on standard error.
+/// Typesets what is on standard input. Exit codes: 0 done, 1 it failed, 2 nothing to do. What
+/// failed is a line on standard error.
 pub fn serve() -> ExitCode {
     if std::env::args_os().len() > 1 || std::io::stdin().is_terminal() {
         say("usage: rsb-pdf-worker <REPORT.json >REPORT.pdf; it is started by rusty-stack-bench");

@@ -1,4 +1,5 @@
-//! The worker that typesets a report, as a program of its own: `rusty-stack-bench report --format pdf` starts it.
+//! The worker that typesets a report, as a program of its own: `rusty-stack-bench report --format
+//! pdf` starts it.
 
 use std::process::ExitCode;
 

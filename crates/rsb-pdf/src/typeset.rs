@@ -26,13 +26,15 @@ pub enum TypesetError {
     Document(#[from] serde_json::Error),
     /// The two programs are of different versions.
     #[error(
-        "the document has version {found}, and this worker reads version {FORMAT_VERSION}; build both programs from one source"
+        "the document has version {found}, and this worker reads version {FORMAT_VERSION}; build \
+         both programs from one source"
     )]
     Version {
         /// The version that it has.
         found: String,
     },
-    /// The typesetter refuses the template, or what it makes is not accessible as PDF/UA-1 wants it.
+    /// The typesetter refuses the template, or what it makes is not accessible as PDF/UA-1 wants
+    /// it.
     #[error("it cannot be typeset: {0}")]
     Typeset(String),
     /// The system refused.
@@ -40,7 +42,8 @@ pub enum TypesetError {
     Io(#[from] std::io::Error),
 }
 
-/// The PDF of `document`, which is JSON as `rsb_report::paged` writes it. The same document gives the same bytes.
+/// The PDF of `document`, which is JSON as `rsb_report::paged` writes it. The same document gives
+/// the same bytes.
 ///
 /// # Errors
 /// When it is no such document, or the result would not conform to PDF/UA-1.
@@ -80,7 +83,8 @@ fn typeset(world: &ReportWorld, ident: Option<String>) -> Result<Vec<u8>, Typese
 fn error_from_diagnostics(diagnostics: &[SourceDiagnostic]) -> TypesetError {
     let said = |one: &SourceDiagnostic| {
         let kind = if one.severity == Severity::Error { "error" } else { "warning" };
-        let hints: String = one.hints.iter().map(|hint| [" (", hint.v.as_str(), ")"].concat()).collect();
+        let hints: String =
+            one.hints.iter().map(|hint| [" (", hint.v.as_str(), ")"].concat()).collect();
         format!("{kind}: {}{hints}", one.message)
     };
     TypesetError::Typeset(diagnostics.iter().map(said).collect::<Vec<_>>().join("; "))

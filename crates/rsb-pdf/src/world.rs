@@ -1,5 +1,5 @@
-//! All that the typesetter may see: its template, the report as values, the fonts. There is no file, no package, no network and no
-//! clock to be asked.
+//! All that the typesetter may see: its template, the report as values, the fonts. There is no
+//! file, no package, no network and no clock to be asked.
 
 use typst::diag::{FileError, FileResult};
 use typst::foundations::{Bytes, Datetime, Dict, Duration};
@@ -24,7 +24,9 @@ impl ReportWorld {
         // Cells that head their row are a feature to come.
         let features = [Feature::A11yExtras].into_iter().collect();
         Self {
-            library: LazyHash::new(Library::builder().with_inputs(report).with_features(features).build()),
+            library: LazyHash::new(
+                Library::builder().with_inputs(report).with_features(features).build(),
+            ),
             book: LazyHash::new(FontBook::from_fonts(&fonts)),
             fonts,
             template: Source::detached(TEMPLATE),
@@ -46,7 +48,11 @@ impl World for ReportWorld {
     }
 
     fn source(&self, id: FileId) -> FileResult<Source> {
-        if id == self.template.id() { Ok(self.template.clone()) } else { Err(FileError::AccessDenied) }
+        if id == self.template.id() {
+            Ok(self.template.clone())
+        } else {
+            Err(FileError::AccessDenied)
+        }
     }
 
     fn file(&self, _: FileId) -> FileResult<Bytes> {

@@ -1,6 +1,7 @@
-//! The caches of a GPU. OpenCL reports one size, of a first-level cache on AMD (`globalMemCacheSize_` in clr's
-//! `rocdevice.cpp`) and 72 KiB on some NVIDIA GPUs (<https://github.com/pocl/pocl/issues/1359>); Vulkan reports none. Sizes
-//! that decide what lies in memory and what a flush must touch come from elsewhere, or are unknown.
+//! The caches of a GPU. OpenCL reports one size, of a first-level cache on AMD
+//! (`globalMemCacheSize_` in clr's `rocdevice.cpp`) and 72 KiB on some NVIDIA GPUs
+//! (<https://github.com/pocl/pocl/issues/1359>); Vulkan reports none. Sizes that decide what lies
+//! in memory and what a flush must touch come from elsewhere, or are unknown.
 #![allow(unsafe_code)]
 
 use rsb_model::environment::Cache;
@@ -20,11 +21,15 @@ pub(crate) struct GpuIdentity<'a> {
     pub(crate) reported: Option<u64>,
 }
 
-/// The caches that all of a GPU shares, nearest first: from its vendor's driver at the same place on the bus, from the
-/// table by PCI id, from what the backend reports where that is the last cache. None where nothing tells.
+/// The caches that all of a GPU shares, nearest first: from its vendor's driver at the same place
+/// on the bus, from the table by PCI id, from what the backend reports where that is the last
+/// cache. None where nothing tells.
 pub(crate) fn of_gpu(gpu: GpuIdentity<'_>) -> Vec<Cache> {
     let by_cuda = gpu.address.filter(|_| gpu.vendor == Some(NVIDIA)).and_then(second_level_by_cuda);
-    let probed = gpu.address.map(|address| rsb_probe::gpu_caches(&ProbeOptions::here(), address)).unwrap_or_default();
+    let probed = gpu
+        .address
+        .map(|address| rsb_probe::gpu_caches(&ProbeOptions::here(), address))
+        .unwrap_or_default();
     choose(gpu, by_cuda, probed)
 }
 
@@ -65,8 +70,11 @@ fn second_level_by_cuda(address: &str) -> Option<u64> {
         if unsafe { device_at(&raw mut device, ordinal) } != error::SUCCESS {
             return None;
         }
-        // SAFETY: the function writes at most as many bytes as is said, zero included, into the array.
-        if unsafe { address_of(text.as_mut_ptr().cast(), 32, device) } != error::SUCCESS || !is_at(&text, address) {
+        // SAFETY: the function writes at most as many bytes as is said, zero included, into the
+        // array.
+        if unsafe { address_of(text.as_mut_ptr().cast(), 32, device) } != error::SUCCESS
+            || !is_at(&text, address)
+        {
             return None;
         }
         // SAFETY: as above.
@@ -75,10 +83,14 @@ fn second_level_by_cuda(address: &str) -> Option<u64> {
     })
 }
 
-/// Whether CUDA's text, which may have eight digits of domain, is the place that sysfs calls `address`.
+/// Whether CUDA's text, which may have eight digits of domain, is the place that sysfs calls
+/// `address`.
 #[cfg(feature = "cuda")]
 fn is_at(text: &[u8], address: &str) -> bool {
-    let text = std::ffi::CStr::from_bytes_until_nul(text).ok().and_then(|text| text.to_str().ok()).unwrap_or_default();
+    let text = std::ffi::CStr::from_bytes_until_nul(text)
+        .ok()
+        .and_then(|text| text.to_str().ok())
+        .unwrap_or_default();
     let without_zeros = |text: &str| text.trim_start_matches('0').to_ascii_lowercase();
     !text.is_empty() && without_zeros(text) == without_zeros(address)
 }
@@ -95,7 +107,10 @@ mod tests {
     #[cfg(feature = "cuda")]
     #[test]
     fn a_place_on_the_bus_is_the_same_with_any_number_of_zeros() {
-        assert!(is_at(b"00000000:C1:00.0\0", "0000:c1:00.0") && is_at(b"0000:03:00.0\0", "0000:03:00.0"));
+        assert!(
+            is_at(b"00000000:C1:00.0\0", "0000:c1:00.0")
+                && is_at(b"0000:03:00.0\0", "0000:03:00.0")
+        );
         assert!(!is_at(b"00000000:C1:00.0\0", "0001:c1:00.0") && !is_at(b"\0", "0000:c1:00.0"));
     }
 
@@ -111,11 +126,23 @@ mod tests {
             probed: &'static [(u32, u64)],
             expected: &'static [(u32, u64)],
         }
-        let row = |name, vendor, reported| Row { name, vendor, reported, by_cuda: None, probed: &[], expected: &[] };
+        let row = |name, vendor, reported| Row {
+            name,
+            vendor,
+            reported,
+            by_cuda: None,
+            probed: &[],
+            expected: &[],
+        };
         let small = Some(72 << 10);
-        let cache = |&(level, size_bytes): &(u32, u64)| Cache { level, size_bytes, shared_by: None };
+        let cache =
+            |&(level, size_bytes): &(u32, u64)| Cache { level, size_bytes, shared_by: None };
         for row in [
-            Row { by_cuda: Some(72 * MIB), expected: &[(2, 72 * MIB)], ..row("RTX 4090, CUDA", Some(NVIDIA), small) },
+            Row {
+                by_cuda: Some(72 * MIB),
+                expected: &[(2, 72 * MIB)],
+                ..row("RTX 4090, CUDA", Some(NVIDIA), small)
+            },
             Row {
                 probed: &[(2, 96 * MIB)],
                 expected: &[(2, 96 * MIB)],
@@ -132,7 +159,11 @@ mod tests {
             row("Arc A770 by Vulkan", Some(INTEL), None),
             row("nothing known", None, None),
         ] {
-            let gpu = GpuIdentity { address: Some("0000:03:00.0"), vendor: row.vendor, reported: row.reported };
+            let gpu = GpuIdentity {
+                address: Some("0000:03:00.0"),
+                vendor: row.vendor,
+                reported: row.reported,
+            };
             let found = choose(gpu, row.by_cuda, row.probed.iter().map(cache).collect());
             assert_eq!(found, row.expected.iter().map(cache).collect::<Vec<_>>(), "{}", row.name);
         }

@@ -1,8 +1,8 @@
-//! Any OpenCL platform, loaded at run time: PoCL, rusticl, AMD's, NVIDIA's, Intel's. The backend `oneapi` is Intel's
-//! alone.
+//! Any OpenCL platform, loaded at run time: PoCL, rusticl, AMD's, NVIDIA's, Intel's. The backend
+//! `oneapi` is Intel's alone.
 //!
-//! Layers: `api` (raw), `runtime` (statuses as values), then what owns and gives back. Kernels are planned by
-//! `crate::portable` and stand in kernels/opencl.
+//! Layers: `api` (raw), `runtime` (statuses as values), then what owns and gives back. Kernels are
+//! planned by `crate::portable` and stand in kernels/opencl.
 #![allow(unsafe_code)]
 
 mod api;
@@ -25,8 +25,8 @@ use platform::DeviceCandidate;
 use rsb_device::device::{Backend, Device, DeviceInfo};
 use runtime::Runtime;
 
-/// OpenCL. Asking it for devices loads every installed driver into this process: planning does it in a child, see
-/// [`rsb_device::child::devices`].
+/// OpenCL. Asking it for devices loads every installed driver into this process: planning does it
+/// in a child, see [`rsb_device::child::devices`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenclBackend {
     /// Every platform.
@@ -52,7 +52,8 @@ impl OpenclBackend {
 }
 
 /// How to get a platform of Intel.
-const INTEL_CURE: &str = "install Intel's OpenCL runtime: intel-opencl-icd of the distribution for GPUs, \
+const INTEL_CURE: &str = "install Intel's OpenCL runtime: intel-opencl-icd of the distribution for \
+                          GPUs, \
                           intel-oneapi-runtime-opencl of Intel's own packages for CPUs";
 
 impl Backend for OpenclBackend {

@@ -1,15 +1,17 @@
-//! What OpenCL and Vulkan share: which of the portable kernels do an operation, in which order, with which arguments.
-//! Pure: no device is asked.
+//! What OpenCL and Vulkan share: which of the portable kernels do an operation, in which order,
+//! with which arguments. Pure: no device is asked.
 //!
-//! Portable kernels rely on nothing that a driver may lack: no number in f64 among the parameters unless the data are,
-//! no order between the groups of one launch. What needs the results of all groups is a launch of its own. Every buffer
-//! is padded with room to whole packs of 16 bytes, so that kernels that go element by element need no special end.
+//! Portable kernels rely on nothing that a driver may lack: no number in f64 among the parameters
+//! unless the data are, no order between the groups of one launch. What needs the results of all
+//! groups is a launch of its own. Every buffer is padded with room to whole packs of 16 bytes, so
+//! that kernels that go element by element need no special end.
 
 mod checks;
 mod tensor;
 
 pub(crate) use checks::{
-    Storage, check_buffers, check_patience, check_size, copy, defect, flush_bytes, on_cpu, unsupported_error,
+    Storage, check_buffers, check_patience, check_size, copy, defect, flush_bytes, on_cpu,
+    unsupported_error,
 };
 
 use rsb_model::{DeviceType, Dtype};
@@ -25,11 +27,12 @@ pub(crate) const PACK: u64 = 16;
 /// Work-items of a group.
 pub(crate) const GROUP: u32 = 256;
 
-/// Packs that each work-item of a reduction takes: its group's share fits in a second-level cache, as a CPU goes
-/// through the share once for each work-item.
+/// Packs that each work-item of a reduction takes: its group's share fits in a second-level cache,
+/// as a CPU goes through the share once for each work-item.
 const PACKS_PER_ITEM: u64 = 8;
 
-/// Operations in a piece of work of the matrix units: 24 products of 16 x 16 x 16, or as many more of a smaller shape.
+/// Operations in a piece of work of the matrix units: 24 products of 16 x 16 x 16, or as many more
+/// of a smaller shape.
 const MATRIX_PIECE: u64 = 24 * 2 * 16 * 16 * 16;
 
 /// A file of sources, compiled once for each data type.
@@ -162,12 +165,17 @@ pub(crate) fn both_ways_at_once() -> DeviceError {
     unsupported_error(
         "transfers both ways at once",
         "a device has one queue on this backend here",
-        "measure each direction alone, or the GPU through its vendor's runtime (--backend rocm or cuda)",
+        "measure each direction alone, or the GPU through its vendor's runtime (--backend rocm or \
+         cuda)",
     )
 }
 
 /// Plans `operation` by portable kernels.
-pub(crate) fn plan(operation: &Operation, options: &Options, target: Target) -> Result<Plan, DeviceError> {
+pub(crate) fn plan(
+    operation: &Operation,
+    options: &Options,
+    target: Target,
+) -> Result<Plan, DeviceError> {
     let planner = Planner { options, target };
     let plan = match operation {
         Operation::Stream(op) => planner.stream(op)?,
@@ -206,7 +214,8 @@ pub(crate) fn plan(operation: &Operation, options: &Options, target: Target) -> 
     if plan.module.dtypes().contains(&plan.dtype) {
         return Ok(plan);
     }
-    let known = plan.module.dtypes().iter().map(|dtype| dtype.as_str()).collect::<Vec<_>>().join(", ");
+    let known =
+        plan.module.dtypes().iter().map(|dtype| dtype.as_str()).collect::<Vec<_>>().join(", ");
     Err(unsupported_error(
         &format!("{} of {}", operation.name(), plan.dtype),
         format!("there are portable kernels for {known}"),
@@ -214,8 +223,9 @@ pub(crate) fn plan(operation: &Operation, options: &Options, target: Target) -> 
     ))
 }
 
-/// Writes over `packs` packs of buffer 0, so that nothing else stays in a cache; then reads as many of buffer 1 into
-/// the word of buffer 2, so that what stays is clean and its eviction costs the kernel that follows nothing.
+/// Writes over `packs` packs of buffer 0, so that nothing else stays in a cache; then reads as many
+/// of buffer 1 into the word of buffer 2, so that what stays is clean and its eviction costs the
+/// kernel that follows nothing.
 pub(crate) fn flush(packs: u64, target: Target) -> Plan {
     let write = Step {
         kernel: "rsb_flush",
@@ -233,11 +243,21 @@ pub(crate) fn empty() -> Plan {
     Plan::of(Module::Memory, Dtype::F32, vec![step])
 }
 
-/// One after the other, `accesses` times, by one lane. How many lanes walk is an argument, so that no compiler knows that
-/// the offset is the same for all of them: AMD's would read it through the scalar data cache.
+/// One after the other, `accesses` times, by one lane. How many lanes walk is an argument, so that
+/// no compiler knows that the offset is the same for all of them: AMD's would read it through the
+/// scalar data cache.
 pub(crate) fn chase(op: &PointerChase) -> Plan {
-    let arguments = vec![Argument::Buffer(0), Argument::Buffer(1), Argument::Count(op.accesses), Argument::Count(1)];
-    Plan::of(Module::Memory, Dtype::F32, vec![Step { kernel: "rsb_pointer_chase", arguments, work: Work::One }])
+    let arguments = vec![
+        Argument::Buffer(0),
+        Argument::Buffer(1),
+        Argument::Count(op.accesses),
+        Argument::Count(1),
+    ];
+    Plan::of(
+        Module::Memory,
+        Dtype::F32,
+        vec![Step { kernel: "rsb_pointer_chase", arguments, work: Work::One }],
+    )
 }
 
 impl Plan {
@@ -259,9 +279,14 @@ impl Planner<'_> {
             Operation::PeakArithmetic(_) => &["native", "vector", "matrix"],
             _ => &["native"],
         };
-        let Some(name) = self.options.provider.as_deref().filter(|name| !chooses.contains(name)) else { return Ok(()) };
+        let Some(name) = self.options.provider.as_deref().filter(|name| !chooses.contains(name))
+        else {
+            return Ok(());
+        };
         let cure = match name {
-            "mkl" | "onednn" | "openblas" | "gemm" => "it works on the host's memory: measure it with --backend cpu",
+            "mkl" | "onednn" | "openblas" | "gemm" => {
+                "it works on the host's memory: measure it with --backend cpu"
+            }
             _ => "choose one of these, or auto",
         };
         let why = format!("on this backend there are {}", chooses.join(" and "));
@@ -275,7 +300,10 @@ impl Planner<'_> {
         }
         Err(unsupported_error(
             &format!("{what} of {dtype} in rows of {columns}"),
-            format!("this backend writes {} bytes at once, and rows end between", self.target.store_bytes),
+            format!(
+                "this backend writes {} bytes at once, and rows end between",
+                self.target.store_bytes
+            ),
             "choose rows of even length",
         ))
     }
@@ -302,7 +330,11 @@ impl Planner<'_> {
             }
         };
         let dtype = if op.pattern == StreamPattern::Copy { Dtype::F32 } else { op.dtype };
-        Ok(Plan::of(Module::Memory, dtype, vec![Step { kernel, arguments, work: Work::Items(packs) }]))
+        Ok(Plan::of(
+            Module::Memory,
+            dtype,
+            vec![Step { kernel, arguments, work: Work::Items(packs) }],
+        ))
     }
 
     /// From one buffer to the word of another.
@@ -326,7 +358,8 @@ impl Planner<'_> {
 
     /// Packs for each group, and groups.
     fn shares(&self, packs: u64) -> (u64, u32) {
-        let share = (u64::from(GROUP) * PACKS_PER_ITEM).max(packs.div_ceil(u64::from(self.target.most_groups.max(1))));
+        let share = (u64::from(GROUP) * PACKS_PER_ITEM)
+            .max(packs.div_ceil(u64::from(self.target.most_groups.max(1))));
         (share, u32::try_from(packs.div_ceil(share).max(1)).unwrap_or(u32::MAX))
     }
 
@@ -338,8 +371,10 @@ impl Planner<'_> {
             Some("matrix") => {
                 return Err(unsupported_error(
                     &format!("matrix units for {}", op.dtype),
-                    "this backend shows none of the device's (on vulkan: VK_KHR_cooperative_matrix for f16)",
-                    "measure the engine `vector`, or use the GPU's native runtime or a newer driver",
+                    "this backend shows none of the device's (on vulkan: VK_KHR_cooperative_matrix \
+                     for f16)",
+                    "measure the engine `vector`, or use the GPU's native runtime or a newer \
+                     driver",
                 ));
             }
             _ => ("rsb_peak_vector", PeakArithmetic::UNIT, "native-vector"),

@@ -1,9 +1,9 @@
-//! Any GPU with a Vulkan driver, loaded at run time: what a stock distribution has before any vendor's stack is there.
-//! Compute alone: storage buffers, one queue, times by timestamp queries.
+//! Any GPU with a Vulkan driver, loaded at run time: what a stock distribution has before any
+//! vendor's stack is there. Compute alone: storage buffers, one queue, times by timestamp queries.
 //!
-//! Layers: the crate `ash` (raw), `instance` and `core` (what owns and gives back), then kernels. Kernels are planned
-//! by `crate::portable`; their sources stand in kernels/vulkan as WGSL, beside the SPIR-V that `cargo xtask codegen`
-//! makes of them.
+//! Layers: the crate `ash` (raw), `instance` and `core` (what owns and gives back), then kernels.
+//! Kernels are planned by `crate::portable`; their sources stand in kernels/vulkan as WGSL, beside
+//! the SPIR-V that `cargo xtask codegen` makes of them.
 #![allow(unsafe_code)]
 
 mod core;
@@ -29,8 +29,8 @@ use info::PhysicalCandidate;
 use instance::Instance;
 use rsb_device::device::{Backend, Device, DeviceInfo};
 
-/// Vulkan. Asking it for devices loads every installed driver into this process: planning does it in a child, see
-/// [`rsb_device::child::devices`].
+/// Vulkan. Asking it for devices loads every installed driver into this process: planning does it
+/// in a child, see [`rsb_device::child::devices`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct VulkanBackend;
 

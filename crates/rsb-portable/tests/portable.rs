@@ -1,12 +1,13 @@
-//! Every operation on every device that OpenCL and Vulkan have here: Debian's PoCL and lavapipe are enough. Each result is
-//! compared with the reference; what a device cannot do is a reason, and is only allowed where it is expected.
+//! Every operation on every device that OpenCL and Vulkan have here: Debian's PoCL and lavapipe are
+//! enough. Each result is compared with the reference; what a device cannot do is a reason, and is
+//! only allowed where it is expected.
 #![cfg(any(feature = "opencl", feature = "vulkan"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use rsb_device::operation::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchMode, MemoryStream, Normalize,
-    NormalizeOp, PeakArithmetic, PointerChase, QuantizedProduct, Rearrange, Reduce, ReduceOp, Stores, StreamPattern,
-    Transfer, TransferDirection,
+    Convolution, Elementwise, ElementwiseOp, Gemm, HostMemory, Launch, LaunchMode, MemoryStream,
+    Normalize, NormalizeOp, PeakArithmetic, PointerChase, QuantizedProduct, Rearrange, Reduce,
+    ReduceOp, Stores, StreamPattern, Transfer, TransferDirection,
 };
 use rsb_device::reference::mutation;
 use rsb_device::scripted::{Script, ScriptedDevice};
@@ -28,10 +29,15 @@ fn devices(backend: &dyn Backend) -> Vec<Box<dyn Device>> {
 }
 
 /// Runs `operation` twice, as timing does, and gives who did it.
-fn run(device: &dyn Device, operation: &Operation, provider: Option<&str>) -> Result<String, DeviceError> {
+fn run(
+    device: &dyn Device,
+    operation: &Operation,
+    provider: Option<&str>,
+) -> Result<String, DeviceError> {
     let options = Options { provider: provider.map(str::to_owned), ..Options::default() };
     let specs = operation.buffers();
-    let buffers: Vec<Buffer> = specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
+    let buffers: Vec<Buffer> =
+        specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
     reference::fill(device, operation, &buffers, SEED)?;
     let mut kernel = device.prepare(operation, &options, &buffers)?;
     let mut stream = device.stream()?;
@@ -51,7 +57,11 @@ fn run(device: &dyn Device, operation: &Operation, provider: Option<&str>) -> Re
 }
 
 /// Runs all of `operations` on every device; what is unsupported must be expected by `may_lack`.
-fn check(backend: &dyn Backend, operations: &[Operation], may_lack: impl Fn(&Operation, &dyn Device) -> bool) {
+fn check(
+    backend: &dyn Backend,
+    operations: &[Operation],
+    may_lack: impl Fn(&Operation, &dyn Device) -> bool,
+) {
     for device in devices(backend) {
         for operation in operations {
             match run(&*device, operation, None) {
@@ -59,7 +69,9 @@ fn check(backend: &dyn Backend, operations: &[Operation], may_lack: impl Fn(&Ope
                 Err(DeviceError::Unsupported(reason)) => {
                     assert!(may_lack(operation, &*device), "{operation:?}: {reason}");
                 }
-                Err(DeviceError::Failed(reason)) => panic!("{}: {operation:?}: {reason}", device.info().name),
+                Err(DeviceError::Failed(reason)) => {
+                    panic!("{}: {operation:?}: {reason}", device.info().name)
+                }
             }
         }
     }
@@ -88,7 +100,12 @@ fn kernels() -> Vec<Operation> {
         for &pattern in StreamPattern::ALL {
             // A size that ends within a pack, and one that needs several groups of a reduction.
             for elements in [5003, 70_001] {
-                all.push(Operation::Stream(MemoryStream { pattern, dtype, elements, stores: Stores::Temporal }));
+                all.push(Operation::Stream(MemoryStream {
+                    pattern,
+                    dtype,
+                    elements,
+                    stores: Stores::Temporal,
+                }));
             }
         }
         for &op in ElementwiseOp::ALL {
@@ -105,25 +122,54 @@ fn kernels() -> Vec<Operation> {
             }
         }
         for rotary in [false, true] {
-            let order = Rearrange { dtype, batch: 2, rows: 5, columns: 3, width: 8, capacity: 11, position: 4, rotary };
+            let order = Rearrange {
+                dtype,
+                batch: 2,
+                rows: 5,
+                columns: 3,
+                width: 8,
+                capacity: 11,
+                position: 4,
+                rotary,
+            };
             all.push(Operation::Rearrange(order));
         }
         all.push(convolution(dtype));
         // Of a token and of several, by whole groups and by shorter ones.
-        for (m, n, k, weights) in
-            [(1, 20, 4096, Dtype::I4), (7, 18, 160, Dtype::I4), (1, 10, 160, Dtype::I8), (6, 24, 2048, Dtype::I8)]
-        {
-            all.push(Operation::Quantized(QuantizedProduct { dtype, weights, m, n, k, group: 128 }));
+        for (m, n, k, weights) in [
+            (1, 20, 4096, Dtype::I4),
+            (7, 18, 160, Dtype::I4),
+            (1, 10, 160, Dtype::I8),
+            (6, 24, 2048, Dtype::I8),
+        ] {
+            all.push(Operation::Quantized(QuantizedProduct {
+                dtype,
+                weights,
+                m,
+                n,
+                k,
+                group: 128,
+            }));
         }
-        all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: 7 * PeakArithmetic::UNIT }));
+        all.push(Operation::PeakArithmetic(PeakArithmetic {
+            dtype,
+            operations: 7 * PeakArithmetic::UNIT,
+        }));
     }
-    all.push(Operation::PointerChase(PointerChase { nodes: 500, line_bytes: 128, accesses: 700, seed: SEED }));
-    all.extend(TransferDirection::ALL.iter().flat_map(|&direction| {
-        HostMemory::ALL
-            .iter()
-            .map(move |&host_memory| Operation::Transfer(Transfer { direction, host_memory, bytes: 40_000 }))
+    all.push(Operation::PointerChase(PointerChase {
+        nodes: 500,
+        line_bytes: 128,
+        accesses: 700,
+        seed: SEED,
     }));
-    all.extend(LaunchMode::ALL.iter().map(|&way| Operation::Launch(Launch { kernels: 100, mode: way })));
+    all.extend(TransferDirection::ALL.iter().flat_map(|&direction| {
+        HostMemory::ALL.iter().map(move |&host_memory| {
+            Operation::Transfer(Transfer { direction, host_memory, bytes: 40_000 })
+        })
+    }));
+    all.extend(
+        LaunchMode::ALL.iter().map(|&way| Operation::Launch(Launch { kernels: 100, mode: way })),
+    );
     all
 }
 
@@ -133,8 +179,16 @@ fn check_products(backend: &dyn Backend) {
         for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8] {
             let alpha = if dtype == Dtype::I8 { 2.0 } else { 0.5 };
             let mut shapes = vec![Gemm { beta: 2.0 * alpha, ..Gemm::new(dtype, 64, 64, 16) }];
-            for (transpose_a, transpose_b) in [(false, false), (true, false), (false, true), (true, true)] {
-                let batched = Gemm { batch: 2, transpose_a, transpose_b, alpha, ..Gemm::new(dtype, 70, 45, 33) };
+            for (transpose_a, transpose_b) in
+                [(false, false), (true, false), (false, true), (true, true)]
+            {
+                let batched = Gemm {
+                    batch: 2,
+                    transpose_a,
+                    transpose_b,
+                    alpha,
+                    ..Gemm::new(dtype, 70, 45, 33)
+                };
                 shapes.extend([None, Some(1501)].map(|stride_b| Gemm { stride_b, ..batched }));
                 shapes.push(Gemm { transpose_a, transpose_b, ..Gemm::new(dtype, 130, 94, 70) });
             }
@@ -143,7 +197,9 @@ fn check_products(backend: &dyn Backend) {
                 for provider in [None, Some("native"), Some("native-tiled"), Some("native-naive")] {
                     match run(&*device, &Operation::Gemm(gemm), provider) {
                         Ok(_) => {}
-                        Err(DeviceError::Unsupported(reason)) => assert_eq!(dtype, Dtype::F64, "{gemm:?}: {reason}"),
+                        Err(DeviceError::Unsupported(reason)) => {
+                            assert_eq!(dtype, Dtype::F64, "{gemm:?}: {reason}");
+                        }
                         Err(DeviceError::Failed(reason)) => {
                             panic!("{}: {gemm:?} by {provider:?}: {reason}", device.info().name)
                         }
@@ -164,13 +220,26 @@ fn check_rest(backend: &dyn Backend) {
         let mut found = [0; 999];
         device.read(&b, 1, &mut found).unwrap();
         assert_eq!(found, [42; 999]);
-        assert!(device.write(&a, 1, &[0; 1000]).is_err() && device.read(&a, u64::MAX, &mut [0]).is_err());
+        assert!(
+            device.write(&a, 1, &[0; 1000]).is_err()
+                && device.read(&a, u64::MAX, &mut [0]).is_err()
+        );
         assert!(device.allocate(u64::MAX / 2).is_err());
-        let small = Operation::Elementwise(Elementwise { op: ElementwiseOp::Relu, dtype: Dtype::F32, elements: 1000 });
-        assert!(device.prepare(&small, &Options::default(), &[a, b]).is_err(), "buffers that are too small");
+        let small = Operation::Elementwise(Elementwise {
+            op: ElementwiseOp::Relu,
+            dtype: Dtype::F32,
+            elements: 1000,
+        });
+        assert!(
+            device.prepare(&small, &Options::default(), &[a, b]).is_err(),
+            "buffers that are too small"
+        );
         let host = ScriptedDevice::new(Script::default());
         let foreign = vec![host.allocate(4000).unwrap(), host.allocate(4000).unwrap()];
-        assert!(device.prepare(&small, &Options::default(), &foreign).is_err(), "buffers of another device");
+        assert!(
+            device.prepare(&small, &Options::default(), &foreign).is_err(),
+            "buffers of another device"
+        );
         assert!(backend.open(1000).is_err());
     }
 }
@@ -182,7 +251,8 @@ mod opencl {
     use rsb_portable::opencl::OpenclBackend;
     use std::time::Instant;
 
-    /// What lies between marks is a part of the time that the host waits; where nothing does, there is none.
+    /// What lies between marks is a part of the time that the host waits; where nothing does, there
+    /// is none.
     #[test]
     fn times_are_those_of_the_commands_between_two_marks() {
         for device in devices(&OpenclBackend::Every) {
@@ -206,8 +276,10 @@ mod opencl {
             });
             stream.synchronize().unwrap();
             let host_ns = begin.elapsed().as_nanos() as f64;
-            let mut between = |from: usize, to: usize| stream.elapsed_ns(marks[from], marks[to]).unwrap();
-            let [three, one, all, none] = [between(0, 1), between(1, 2), between(0, 2), between(2, 3)];
+            let mut between =
+                |from: usize, to: usize| stream.elapsed_ns(marks[from], marks[to]).unwrap();
+            let [three, one, all, none] =
+                [between(0, 1), between(1, 2), between(0, 2), between(2, 3)];
             if stream.clock() == StreamClock::Device {
                 assert!(three > 0.0 && one > 0.0 && three + one <= all, "{three} + {one} of {all}");
                 assert!(all <= 1.2 * host_ns, "{all} ns of {host_ns}");
@@ -252,7 +324,8 @@ mod vulkan {
             Operation::PeakArithmetic(op) => op.dtype != Dtype::F32,
             Operation::Normalize(op) if narrow(op.dtype) => op.columns % 2 == 1,
             Operation::Transfer(op) => {
-                op.host_memory == HostMemory::Pageable || op.direction == TransferDirection::Bidirectional
+                op.host_memory == HostMemory::Pageable
+                    || op.direction == TransferDirection::Bidirectional
             }
             other => other.dtype() == Some(Dtype::F64),
         });
@@ -295,6 +368,10 @@ fn no_mutation_survives_by_vulkan() {
 #[test]
 #[ignore = "a thousand seeds take an hour; cargo xtask test --slow"]
 fn slow_no_mutation_survives_on_a_thousand_seeds() {
-    check_mutations(&rsb_portable::opencl::OpenclBackend::Every, mutation::seeds_of_slow_test(), 20);
+    check_mutations(
+        &rsb_portable::opencl::OpenclBackend::Every,
+        mutation::seeds_of_slow_test(),
+        20,
+    );
     check_mutations(&rsb_portable::vulkan::VulkanBackend, mutation::seeds_of_slow_test(), 20);
 }

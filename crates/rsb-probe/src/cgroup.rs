@@ -1,7 +1,8 @@
 //! Limits of the control group that this process runs in, versions 1 and 2.
 //!
-//! The limit that counts is the least from the group up to the root that is visible here. (The share of CPUs is
-//! counted by `std::thread::available_parallelism`; here is what it does not tell.)
+//! The limit that counts is the least from the group up to the root that is visible here. (The
+//! share of CPUs is counted by `std::thread::available_parallelism`; here is what it does not
+//! tell.)
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,8 @@ pub(crate) fn memory_limit(host: &Host) -> Option<u64> {
     limits.filter(|bytes| (1..NO_LIMIT).contains(bytes)).min()
 }
 
-/// How often the group was held back since it was made because it had used up its share of the CPUs.
+/// How often the group was held back since it was made because it had used up its share of the
+/// CPUs.
 pub(crate) fn held_back(host: &Host) -> Option<u64> {
     let counts = dirs(host, "cpu").into_iter().filter_map(|(_, dir)| {
         let text = read_text(&dir.join("cpu.stat"))?;
@@ -36,15 +38,21 @@ pub(crate) fn held_back(host: &Host) -> Option<u64> {
 
 /// The directories of this process's group for `controller`, from the group up to the mount.
 fn dirs(host: &Host, controller: &str) -> Vec<(Version, PathBuf)> {
-    let (Some(groups), Some(mounts)) = (host.text("/proc/self/cgroup"), host.text("/proc/self/mountinfo")) else {
+    let (Some(groups), Some(mounts)) =
+        (host.text("/proc/self/cgroup"), host.text("/proc/self/mountinfo"))
+    else {
         return Vec::new();
     };
     let mut found = Vec::new();
     for mount in mounts.lines().filter_map(|line| Mount::parse(line, controller)) {
         let Some(group) = group_of(&groups, mount.version, controller) else { continue };
         let Some(top) = host.path(mount.point) else { continue };
-        // In a container the group's path may start above what is mounted: then the mount itself is the group.
-        let below = group.strip_prefix(mount.root.trim_end_matches('/')).unwrap_or("").trim_start_matches('/');
+        // In a container the group's path may start above what is mounted: then the mount itself is
+        // the group.
+        let below = group
+            .strip_prefix(mount.root.trim_end_matches('/'))
+            .unwrap_or("")
+            .trim_start_matches('/');
         let stays_inside = !below.split('/').any(|part| part == "..");
         let group = if stays_inside { top.join(below) } else { top.clone() };
         found.extend(up_to(&group, &top).map(|dir| (mount.version, dir.to_owned())));
@@ -69,7 +77,9 @@ impl<'a> Mount<'a> {
         let mut kind = kind.split(' ');
         let version = match (kind.next()?, kind.nth(1).unwrap_or("")) {
             ("cgroup2", _) => Version::Two,
-            ("cgroup", options) if options.split(',').any(|option| option == controller) => Version::One,
+            ("cgroup", options) if options.split(',').any(|option| option == controller) => {
+                Version::One
+            }
             _ => return None,
         };
         let mut place = place.split(' ').skip(3);
@@ -125,8 +135,11 @@ mod tests {
     fn in_a_container_the_mount_is_the_group() {
         let mount = "31 23 0:28 /docker/x /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
         for group in ["0::/docker/x\n", "0::/../../elsewhere\n", "0::/\n"] {
-            let files =
-                [("proc/self/cgroup", group), ("proc/self/mountinfo", mount), ("sys/fs/cgroup/memory.max", "5000\n")];
+            let files = [
+                ("proc/self/cgroup", group),
+                ("proc/self/mountinfo", mount),
+                ("sys/fs/cgroup/memory.max", "5000\n"),
+            ];
             assert_eq!(limit(&files), Some(5000), "{group}");
         }
     }
@@ -134,11 +147,17 @@ mod tests {
     #[test]
     fn no_limit_and_nonsense_are_none() {
         for content in ["max\n", "0\n", "-1\n", "", "many"] {
-            let files =
-                [("proc/self/cgroup", "0::/\n"), ("proc/self/mountinfo", V2), ("sys/fs/cgroup/memory.max", content)];
+            let files = [
+                ("proc/self/cgroup", "0::/\n"),
+                ("proc/self/mountinfo", V2),
+                ("sys/fs/cgroup/memory.max", content),
+            ];
             assert_eq!(limit(&files), None, "{content:?}");
         }
-        assert_eq!(limit(&[("proc/self/cgroup", "0::/\n"), ("proc/self/mountinfo", "x - cgroup2")]), None);
+        assert_eq!(
+            limit(&[("proc/self/cgroup", "0::/\n"), ("proc/self/mountinfo", "x - cgroup2")]),
+            None
+        );
         assert_eq!(limit(&[]), None);
     }
 
@@ -147,7 +166,10 @@ mod tests {
         let files = [
             ("proc/self/cgroup", "0::/a\n"),
             ("proc/self/mountinfo", V2),
-            ("sys/fs/cgroup/a/cpu.stat", "usage_usec 5\nnr_periods 9\nnr_throttled 3\nthrottled_usec 1\n"),
+            (
+                "sys/fs/cgroup/a/cpu.stat",
+                "usage_usec 5\nnr_periods 9\nnr_throttled 3\nthrottled_usec 1\n",
+            ),
         ];
         assert_eq!(held_back(&Tree::new(&files).host()), Some(3));
     }

@@ -20,7 +20,9 @@ pub(crate) enum ChildEnd {
 
 /// Runs `command` to its end or the limit.
 pub(crate) fn run(mut command: Command, limit: Duration) -> ChildEnd {
-    let Ok(answer) = timed_child::run(&mut command, Stderr::Discard, limit) else { return ChildEnd::Missing };
+    let Ok(answer) = timed_child::run(&mut command, Stderr::Discard, limit) else {
+        return ChildEnd::Missing;
+    };
     match answer.status {
         Some(status) if status.success() => ChildEnd::Well(answer.stdout),
         Some(_) => ChildEnd::Badly,

@@ -37,7 +37,8 @@ pub(crate) fn first_usable(host: &Host) -> u32 {
 #[cfg(target_os = "linux")]
 fn first_in_affinity() -> u32 {
     let set = rustix::thread::sched_getaffinity(None).ok();
-    let first = set.and_then(|set| (0..rustix::thread::CpuSet::MAX_CPU).find(|thread| set.is_set(*thread)));
+    let first =
+        set.and_then(|set| (0..rustix::thread::CpuSet::MAX_CPU).find(|thread| set.is_set(*thread)));
     first.and_then(|thread| u32::try_from(thread).ok()).unwrap_or(0)
 }
 
@@ -55,11 +56,14 @@ pub(crate) fn mhz_in_cpuinfo(host: &Host) -> Option<f64> {
 struct FirstThread(String);
 
 impl FirstThread {
-    /// The kernel writes this file as it is read, thread by thread, and asks each for its clock: only the beginning is
-    /// read, since the whole takes tens of milliseconds on a large machine.
+    /// The kernel writes this file as it is read, thread by thread, and asks each for its clock:
+    /// only the beginning is read, since the whole takes tens of milliseconds on a large machine.
     fn read(host: &Host) -> Self {
         const BEGINNING: u64 = 16 << 10;
-        let text = host.path("/proc/cpuinfo").and_then(|path| read_start(&path, BEGINNING)).unwrap_or_default();
+        let text = host
+            .path("/proc/cpuinfo")
+            .and_then(|path| read_start(&path, BEGINNING))
+            .unwrap_or_default();
         Self(text.split("\n\n").next().unwrap_or_default().to_owned())
     }
 
@@ -73,7 +77,10 @@ impl FirstThread {
 
     /// x86 says `model name`, POWER `cpu`, s390 `cpu 0`; ARM gives numbers that a table names.
     fn model(&self) -> Option<String> {
-        let named = self.field("model name").or_else(|| self.field("cpu")).or_else(|| self.field("Processor"));
+        let named = self
+            .field("model name")
+            .or_else(|| self.field("cpu"))
+            .or_else(|| self.field("Processor"));
         match named {
             Some(name) => Some(name.split_whitespace().collect::<Vec<_>>().join(" ")),
             None => parts::name(self.field("CPU implementer")?, self.field("CPU part")?),
@@ -98,25 +105,30 @@ fn physical_cores(host: &Host) -> Option<u32> {
     let dir = host.path("/sys/devices/system/cpu")?;
     let threads = entries(&dir).into_iter().filter(|name| is_thread(name));
     // A core is the set of threads that share it. Threads that are offline have no topology.
-    let cores: std::collections::BTreeSet<String> =
-        threads.filter_map(|name| read_line(&dir.join(name).join("topology/thread_siblings_list"))).collect();
+    let cores: std::collections::BTreeSet<String> = threads
+        .filter_map(|name| read_line(&dir.join(name).join("topology/thread_siblings_list")))
+        .collect();
     u32::try_from(cores.len()).ok().filter(|count| *count > 0)
 }
 
 /// Whether a name in `/sys/devices/system/cpu` is that of a thread: `cpu0`, not `cpufreq`.
 pub(crate) fn is_thread(name: &str) -> bool {
-    name.strip_prefix("cpu").is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+    name.strip_prefix("cpu")
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn max_mhz(host: &Host) -> Option<f64> {
     let first = first_usable(host);
-    let khz: f64 = host.number(&format!("/sys/devices/system/cpu/cpu{first}/cpufreq/cpuinfo_max_freq"))?;
+    let khz: f64 =
+        host.number(&format!("/sys/devices/system/cpu/cpu{first}/cpufreq/cpuinfo_max_freq"))?;
     plausible::megahertz(khz / 1e3)
 }
 
 fn caches(host: &Host) -> Vec<Cache> {
     let first = first_usable(host);
-    let Some(dir) = host.path(&format!("/sys/devices/system/cpu/cpu{first}/cache")) else { return Vec::new() };
+    let Some(dir) = host.path(&format!("/sys/devices/system/cpu/cpu{first}/cache")) else {
+        return Vec::new();
+    };
     let mut found: Vec<Cache> = entries(&dir)
         .into_iter()
         .filter(|name| name.starts_with("index"))
@@ -126,7 +138,9 @@ fn caches(host: &Host) -> Vec<Cache> {
             Some(Cache {
                 level: read_number(&cache.join("level"))?,
                 size_bytes: size(&read_line(&cache.join("size"))?)?,
-                shared_by: read_line(&cache.join("shared_cpu_list")).as_deref().and_then(count_list),
+                shared_by: read_line(&cache.join("shared_cpu_list"))
+                    .as_deref()
+                    .and_then(count_list),
             })
         })
         .collect();
@@ -136,7 +150,8 @@ fn caches(host: &Host) -> Vec<Cache> {
 
 /// `512K` as bytes.
 fn size(text: &str) -> Option<u64> {
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let (number, unit) =
+        text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let factor: u64 = match unit.trim() {
         "" => 1,
         "K" => 1 << 10,

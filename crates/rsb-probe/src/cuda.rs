@@ -1,10 +1,13 @@
-//! The CUDA toolkit that programs here would use, by the files that NVIDIA's installers leave. No process is started.
+//! The CUDA toolkit that programs here would use, by the files that NVIDIA's installers leave. No
+//! process is started.
 
 use crate::host::Host;
 
-/// Returns the version of the first toolkit in `$CUDA_PATH`, `$CUDA_HOME` and the usual directories, such as `12.8.1`.
+/// Returns the version of the first toolkit in `$CUDA_PATH`, `$CUDA_HOME` and the usual
+/// directories, such as `12.8.1`.
 pub(crate) fn version(host: &Host) -> Option<String> {
-    let named = ["CUDA_PATH", "CUDA_HOME"].into_iter().filter_map(|name| host.variable(name)?.to_str());
+    let named =
+        ["CUDA_PATH", "CUDA_HOME"].into_iter().filter_map(|name| host.variable(name)?.to_str());
     let mut roots = named.chain(["/usr/local/cuda", "/opt/cuda"]);
     roots.find_map(|root| version_in(host, root.trim_end_matches('/')))
 }
@@ -28,7 +31,10 @@ mod tests {
     #[test]
     fn the_version_is_that_of_the_toolkit_named_first() {
         let json = r#"{"cuda": {"name": "CUDA SDK", "version": "12.8.1"}, "nvcc": {"version": "12.8.93"}}"#;
-        let files = [("usr/local/cuda/version.txt", "CUDA Version 10.2.89\n"), ("opt/cuda-12/version.json", json)];
+        let files = [
+            ("usr/local/cuda/version.txt", "CUDA Version 10.2.89\n"),
+            ("opt/cuda-12/version.json", json),
+        ];
         let found = |home: &str| version(&Tree::new(&files).variable("CUDA_HOME", home).host());
         assert_eq!(found("/opt/cuda-12/").as_deref(), Some("12.8.1"));
         assert_eq!(found("/nowhere").as_deref(), Some("10.2.89"));
@@ -38,7 +44,11 @@ mod tests {
     fn a_missing_or_broken_file_is_unknown() {
         assert_eq!(version(&Tree::new(&[]).host()), None);
         for json in ["{", "[]", "{\"cuda\": {}}"] {
-            assert_eq!(version(&Tree::new(&[("usr/local/cuda/version.json", json)]).host()), None, "{json}");
+            assert_eq!(
+                version(&Tree::new(&[("usr/local/cuda/version.json", json)]).host()),
+                None,
+                "{json}"
+            );
         }
     }
 }

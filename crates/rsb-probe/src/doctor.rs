@@ -25,8 +25,13 @@ pub use facts::{Access, DeviceFile, DoctorInput, HostFacts, Library, Remnant, St
 pub use rules::{findings, limits};
 
 /// Variables that decide what programs see of the GPUs and of ROCm.
-const VARIABLES: [&str; 5] =
-    ["ROCM_PATH", "HSA_OVERRIDE_GFX_VERSION", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"];
+const VARIABLES: [&str; 5] = [
+    "ROCM_PATH",
+    "HSA_OVERRIDE_GFX_VERSION",
+    "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "CUDA_VISIBLE_DEVICES",
+];
 
 /// Examines this machine, or the tree given; the worst findings first.
 pub fn examine(options: &ProbeOptions) -> Vec<Finding> {
@@ -50,19 +55,30 @@ fn facts_of(host: &Arc<Host>) -> DoctorInput {
     });
     let trees = Pending::start(move |report| {
         let has = |dir: &str| !tree.entries(dir).is_empty();
-        report((has("/sys/class/kfd/kfd/topology/nodes"), has("/sys/class/drm") || has("/sys/bus/pci/devices")));
+        report((
+            has("/sys/class/kfd/kfd/topology/nodes"),
+            has("/sys/class/drm") || has("/sys/bus/pci/devices"),
+        ));
     });
     let environment = environment_of(host, HANG_LIMIT);
     let (has_kfd, has_drm) = trees.latest(deadline).unwrap_or_default();
     let installations = environment.rocm_installations;
     let host = software.latest(deadline).map(|found| HostFacts { installations, ..found });
     let intel_sensors = sensors.latest(deadline).unwrap_or_default();
-    DoctorInput { gpus: environment.gpus, unread_gpus: environment.unread_gpus, has_kfd, has_drm, host, intel_sensors }
+    DoctorInput {
+        gpus: environment.gpus,
+        unread_gpus: environment.unread_gpus,
+        has_kfd,
+        has_drm,
+        host,
+        intel_sensors,
+    }
 }
 
 /// What i915 and xe tell. A GPU that sleeps is not asked, nor one that another driver has taken.
 fn intel_sensors(host: &Host) -> Vec<IntelSensors> {
-    let is_driven = |dir: &PathBuf| matches!(sysfs_gpu::driver(dir).as_deref(), Some("i915" | "xe"));
+    let is_driven =
+        |dir: &PathBuf| matches!(sysfs_gpu::driver(dir).as_deref(), Some("i915" | "xe"));
     let awake = |dir: &PathBuf| details::asleep(dir) != Some(true);
     let dirs = sysfs_gpu::dirs(host).into_iter().filter(|dir| is_driven(dir) && awake(dir));
     let look = |dir: PathBuf| {

@@ -1,5 +1,5 @@
-//! What CPUs and their memory draw, by the counters of energy that the kernel shows for RAPL (Intel, and AMD since Zen).
-//! They count everything on the machine, not one process.
+//! What CPUs and their memory draw, by the counters of energy that the kernel shows for RAPL
+//! (Intel, and AMD since Zen). They count everything on the machine, not one process.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -11,7 +11,8 @@ use crate::host::{Host, read_line, read_number};
 
 const POWERCAP: &str = "/sys/class/powercap";
 
-/// More than any package draws: a counter that may have gone round more than once since it was read tells nothing.
+/// More than any package draws: a counter that may have gone round more than once since it was read
+/// tells nothing.
 const MOST_WATTS: f64 = 1000.0;
 
 /// Counters are refreshed each millisecond: over this time that is an error of 5 %.
@@ -46,15 +47,25 @@ impl CpuPowerWatch {
     /// Why nothing can be read.
     pub fn begin(options: &ProbeOptions) -> Result<Self, Reason> {
         let host = Host::of(options);
-        let dirs = host.entries(POWERCAP).into_iter().filter(|name| name.starts_with("intel-rapl:"));
-        let dirs: Vec<PathBuf> = dirs.filter_map(|name| host.path(&format!("{POWERCAP}/{name}"))).collect();
+        let dirs =
+            host.entries(POWERCAP).into_iter().filter(|name| name.starts_with("intel-rapl:"));
+        let dirs: Vec<PathBuf> =
+            dirs.filter_map(|name| host.path(&format!("{POWERCAP}/{name}"))).collect();
         // The whole platform, and the parts of a package but for its memory, are counted in others.
         let is_wanted = |name: String| name.starts_with("package-") || name == "dram";
-        let wanted: Vec<PathBuf> =
-            dirs.into_iter().filter(|dir| read_line(&dir.join("name")).is_some_and(is_wanted)).collect();
+        let wanted: Vec<PathBuf> = dirs
+            .into_iter()
+            .filter(|dir| read_line(&dir.join("name")).is_some_and(is_wanted))
+            .collect();
         if wanted.is_empty() {
-            let why = format!("the kernel shows no counter of RAPL in {POWERCAP}: most virtual machines have none");
-            return Err(Reason::new(WHAT, why, "measure on the machine itself, with the module intel_rapl_msr loaded"));
+            let why = format!(
+                "the kernel shows no counter of RAPL in {POWERCAP}: most virtual machines have none"
+            );
+            return Err(Reason::new(
+                WHAT,
+                why,
+                "measure on the machine itself, with the module intel_rapl_msr loaded",
+            ));
         }
         let counter = |dir: PathBuf| {
             let (file, range) = (dir.join("energy_uj"), dir.join("max_energy_range_uj"));
@@ -62,21 +73,29 @@ impl CpuPowerWatch {
         };
         let counters: Option<Vec<Counter>> = wanted.into_iter().map(counter).collect();
         let counters = counters.ok_or_else(|| {
-            let why = format!("{POWERCAP}/intel-rapl:*/energy_uj cannot be read: by default only root may");
-            Reason::new(WHAT, why, format!("let your user read it: sudo chmod a+r {POWERCAP}/intel-rapl:*/energy_uj"))
+            let why = format!(
+                "{POWERCAP}/intel-rapl:*/energy_uj cannot be read: by default only root may"
+            );
+            Reason::new(
+                WHAT,
+                why,
+                format!("let your user read it: sudo chmod a+r {POWERCAP}/intel-rapl:*/energy_uj"),
+            )
         })?;
         let now = Instant::now();
         Ok(Self { counters, begun: now, looked: now, energy_uj: Some(0) })
     }
 
-    /// Called now and then, so that no counter goes round unseen. It costs nothing unless it is time to look.
+    /// Called now and then, so that no counter goes round unseen. It costs nothing unless it is
+    /// time to look.
     pub fn glance(&mut self) {
         if self.looked.elapsed() >= LOOK {
             self.look(self.looked.elapsed());
         }
     }
 
-    /// The mean power since it began, in W; none where a counter could not be followed, stood still, or had too little time.
+    /// The mean power since it began, in W; none where a counter could not be followed, stood
+    /// still, or had too little time.
     pub fn end(mut self) -> Option<f64> {
         self.look(self.looked.elapsed());
         let lasted = self.begun.elapsed();
@@ -93,7 +112,9 @@ impl CpuPowerWatch {
                 return;
             };
             let spent = now.checked_sub(counter.last_uj);
-            let spent = spent.unwrap_or_else(|| counter.range_uj.saturating_sub(counter.last_uj).saturating_add(now));
+            let spent = spent.unwrap_or_else(|| {
+                counter.range_uj.saturating_sub(counter.last_uj).saturating_add(now)
+            });
             self.energy_uj = self.energy_uj.map(|energy| energy.saturating_add(spent));
             counter.last_uj = now;
         }

@@ -1,4 +1,5 @@
-//! The source tree that is measured: commit and branch from the files of `.git`, whether it is changed from `git`.
+//! The source tree that is measured: commit and branch from the files of `.git`, whether it is
+//! changed from `git`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ use crate::host::{read_line, read_text};
 /// A large tree on a slow disk; one that takes longer counts as changed.
 const STATUS_LIMIT: Duration = Duration::from_secs(5);
 
-/// The directory of results under the tree: what a run writes there does not make the source another.
+/// The directory of results under the tree: what a run writes there does not make the source
+/// another.
 const RESULTS: &str = "benchmark_results";
 /// That of the baselines, whose files are measured and no source either.
 const BASELINES: &str = "baselines";
@@ -23,10 +25,10 @@ const UNKNOWN: &str = "unknown";
 
 /// The commit that `dir` is a checkout of.
 ///
-/// `None` where there is no repository, no commit yet, or where git refuses (a tree of another owner: see
-/// `safe.directory`). Where git is not installed or does not answer in time the tree counts as dirty: it is not known
-/// to be clean. Files that git does not know count, those under `benchmark_results` and `baselines` do not, nor baselines that
-/// were measured anew.
+/// `None` where there is no repository, no commit yet, or where git refuses (a tree of another
+/// owner: see `safe.directory`). Where git is not installed or does not answer in time the tree
+/// counts as dirty: it is not known to be clean. Files that git does not know count, those under
+/// `benchmark_results` and `baselines` do not, nor baselines that were measured anew.
 pub fn git(dir: &Path) -> Option<Git> {
     git_with(dir, "git", STATUS_LIMIT)
 }
@@ -37,24 +39,37 @@ fn git_with(dir: &Path, program: &str, limit: Duration) -> Option<Git> {
     let (read, branch) = files.head();
     let status = status(top, program, limit);
     let (told, dirty, changes) = match &status {
-        ChildEnd::Well(text) => (Some(text.as_str()), is_dirty(text), changes(top, program, limit, text)),
+        ChildEnd::Well(text) => {
+            (Some(text.as_str()), is_dirty(text), changes(top, program, limit, text))
+        }
         ChildEnd::Badly => return None,
         ChildEnd::Late | ChildEnd::Missing => (None, true, Some(UNKNOWN.to_owned())),
     };
     let commit = read.or_else(|| hash(header(told?, "branch.oid")?))?;
-    let branch =
-        branch.or_else(|| header(told?, "branch.head").filter(|name| *name != "(detached)").map(str::to_owned));
+    let branch = branch.or_else(|| {
+        header(told?, "branch.head").filter(|name| *name != "(detached)").map(str::to_owned)
+    });
     Some(Git { commit, branch, dirty, changes })
 }
 
-/// The SHA-256 of what differs from the commit in tracked files that are no measurements, by `status` and a `git diff`.
+/// The SHA-256 of what differs from the commit in tracked files that are no measurements, by
+/// `status` and a `git diff`.
 fn changes(top: &Path, program: &str, limit: Duration, status: &str) -> Option<String> {
     if status.lines().all(|line| line.is_empty() || line.starts_with(['#', '?'])) {
         return None;
     }
     // With the whole hashes of the contents, also of those that are no text.
-    let diff =
-        ["diff", "--full-index", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "HEAD", "--", "."];
+    let diff = [
+        "diff",
+        "--full-index",
+        "--unified=0",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "HEAD",
+        "--",
+        ".",
+    ];
     let left_out = [RESULTS, BASELINES].map(|dir| format!(":(exclude,glob)**/{dir}/**"));
     let words: Vec<&str> = diff.into_iter().chain(left_out.iter().map(String::as_str)).collect();
     match child::run(ask_git(top, program, &words), limit) {
@@ -70,7 +85,8 @@ fn changes(top: &Path, program: &str, limit: Duration, status: &str) -> Option<S
     }
 }
 
-/// Whether the repository around `dir` has `commit`: a tree whose history lacks it is another project.
+/// Whether the repository around `dir` has `commit`: a tree whose history lacks it is another
+/// project.
 pub fn knows_commit(dir: &Path, commit: &str) -> bool {
     let found = child::run(ask_git(dir, "git", &["cat-file", "-t", commit]), STATUS_LIMIT);
     matches!(found, ChildEnd::Well(kind) if kind.trim() == "commit")
@@ -94,7 +110,8 @@ impl Files {
             // A worktree or a submodule: a file that names the directory.
             top.join(read_line(&entry)?.strip_prefix("gitdir:")?.trim())
         };
-        let common = read_line(&own.join("commondir")).map_or_else(|| own.clone(), |common| own.join(common));
+        let common = read_line(&own.join("commondir"))
+            .map_or_else(|| own.clone(), |common| own.join(common));
         own.join("HEAD").is_file().then_some(Self { own, common })
     }
 
@@ -104,13 +121,18 @@ impl Files {
         match head.strip_prefix("ref:").map(str::trim) {
             // What a repository with reftables writes here, for old programs to fail.
             Some("refs/heads/.invalid") => (None, None),
-            Some(name) => (self.resolve(name), Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_owned())),
+            Some(name) => (
+                self.resolve(name),
+                Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()),
+            ),
             None => (hash(&head), None),
         }
     }
 
     fn resolve(&self, name: &str) -> Option<String> {
-        let loose = [&self.own, &self.common].into_iter().find_map(|dir| hash(&read_line(&dir.join(name))?));
+        let loose = [&self.own, &self.common]
+            .into_iter()
+            .find_map(|dir| hash(&read_line(&dir.join(name))?));
         loose.or_else(|| {
             let packed = read_text(&self.common.join("packed-refs"))?;
             packed
@@ -124,7 +146,8 @@ impl Files {
 /// A whole hash, SHA-1 or SHA-256.
 fn hash(text: &str) -> Option<String> {
     let text = text.trim();
-    (matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| text.to_owned())
+    (matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        .then(|| text.to_owned())
 }
 
 fn status(top: &Path, program: &str, limit: Duration) -> ChildEnd {
@@ -154,7 +177,9 @@ fn is_dirty(status: &str) -> bool {
         Some(unknown) => !is_in(unknown, RESULTS) && !is_in(unknown, BASELINES),
         // `1 XY sub mH mI mW hH hI path`: a baseline that was measured anew.
         None if line.starts_with("1 ")
-            && Path::new(line.trim_end_matches('"')).extension().is_some_and(|end| end == "json") =>
+            && Path::new(line.trim_end_matches('"'))
+                .extension()
+                .is_some_and(|end| end == "json") =>
         {
             !line.splitn(9, ' ').nth(8).is_some_and(|path| is_in(path, BASELINES))
         }

@@ -1,7 +1,9 @@
-//! Graphics GPUs and accelerators, from the trees of the DRM, the KFD and the PCI bus. No tool of a vendor is needed.
+//! Graphics GPUs and accelerators, from the trees of the DRM, the KFD and the PCI bus. No tool of a
+//! vendor is needed.
 //!
-//! A GPU that sleeps is asked only what the kernel keeps in memory: its sensors and clocks would wake it. Each GPU is
-//! read in a thread of its own, and first tells who it is: one whose details hang is still listed.
+//! A GPU that sleeps is asked only what the kernel keeps in memory: its sensors and clocks would
+//! wake it. Each GPU is read in a thread of its own, and first tells who it is: one whose details
+//! hang is still listed.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -63,7 +65,10 @@ pub(crate) fn start(host: &Arc<Host>, deadline: Instant) -> PendingGpuScan {
     let mut unread = Vec::new();
     let read = |dir: PathBuf| {
         let (host, place) = (Arc::clone(host), sysfs_gpu::place(&dir));
-        GpuQuery { place, reading: Pending::start(move |report| sysfs_gpu::read(&host, &dir, report)) }
+        GpuQuery {
+            place,
+            reading: Pending::start(move |report| sysfs_gpu::read(&host, &dir, report)),
+        }
     };
     let dirs = list(dirs, "the list of GPUs", listed, &mut unread);
     let gpus = dirs.into_iter().map(read).collect();
@@ -71,7 +76,10 @@ pub(crate) fn start(host: &Arc<Host>, deadline: Instant) -> PendingGpuScan {
         let place = format!("node {number} of the compute driver");
         GpuQuery { place, reading: Pending::start(move |report| kfd::read(&dir, number, report)) }
     };
-    let nodes = list(nodes, "the compute driver's list of GPUs", listed, &mut unread).into_iter().map(read).collect();
+    let nodes = list(nodes, "the compute driver's list of GPUs", listed, &mut unread)
+        .into_iter()
+        .map(read)
+        .collect();
     PendingGpuScan { gpus, nodes, runtimes, unread }
 }
 
@@ -84,7 +92,11 @@ fn list<T: Default + Send + 'static>(
 ) -> T {
     let (dirs, ended) = listing.outcome(deadline);
     if ended == Completion::Late {
-        unread.push(UnreadGpu { place: name.to_owned(), asked: "what there is".to_owned(), answer: Answer::Late });
+        unread.push(UnreadGpu {
+            place: name.to_owned(),
+            asked: "what there is".to_owned(),
+            answer: Answer::Late,
+        });
     }
     dirs.unwrap_or_default()
 }
@@ -104,13 +116,20 @@ impl PendingGpuScan {
             (0..).zip(&found).filter_map(|(index, entry)| Some((number(entry)?, index))).collect();
         let numbered = (0..).zip(found).map(|(index, entry)| {
             let backends = runtimes.reaching(&entry.gpu, entry.node.is_some());
-            Gpu { index, backends, links: entry.links(&places), kfd_node: number(&entry), ..entry.gpu() }
+            Gpu {
+                index,
+                backends,
+                links: entry.links(&places),
+                kfd_node: number(&entry),
+                ..entry.gpu()
+            }
         });
         GpuInventory { gpus: numbered.collect(), unread }
     }
 }
 
-/// One compute device: a GPU, one of the partitions of a GPU, or a node whose GPU is not shown here.
+/// One compute device: a GPU, one of the partitions of a GPU, or a node whose GPU is not shown
+/// here.
 struct Entry {
     gpu: SysfsGpu,
     node: Option<Node>,
@@ -121,7 +140,8 @@ fn merge(gpus: Vec<SysfsGpu>, nodes: Vec<Node>) -> Vec<Entry> {
     let mut found = Vec::new();
     let mut nodes: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
     for gpu in gpus {
-        let own: Vec<Node> = nodes.iter_mut().filter_map(|node| node.take_if(|node| node.is_of(&gpu))).collect();
+        let own: Vec<Node> =
+            nodes.iter_mut().filter_map(|node| node.take_if(|node| node.is_of(&gpu))).collect();
         if own.is_empty() {
             found.push(Entry { gpu, node: None });
             continue;
@@ -135,7 +155,11 @@ fn merge(gpus: Vec<SysfsGpu>, nodes: Vec<Node>) -> Vec<Entry> {
 
 impl Entry {
     fn order(&self) -> (bool, Option<String>, u32) {
-        (self.gpu.address.is_none(), self.gpu.address.clone(), self.node.as_ref().map_or(0, Node::number))
+        (
+            self.gpu.address.is_none(),
+            self.gpu.address.clone(),
+            self.node.as_ref().map_or(0, Node::number),
+        )
     }
 
     /// Links to other devices of the list, by their places in it, and to CPUs.
@@ -159,7 +183,8 @@ impl Entry {
         let known = gpu.id.and_then(|id| names::find(id, gpu.revision, gpu.board));
         let target = node.target.clone().or_else(|| known.as_ref()?.target.map(str::to_owned));
         // The DRM tells memory and device file of the whole GPU, a node those of its partition.
-        let vram = if node.part.is_some() { node.vram_bytes } else { gpu.vram_bytes.or(node.vram_bytes) };
+        let vram =
+            if node.part.is_some() { node.vram_bytes } else { gpu.vram_bytes.or(node.vram_bytes) };
         let width_bits = node.memory.map(|memory| memory.width_bits);
         let kind = target.as_deref().and_then(|target| memory::kind(target, gpu.id, width_bits));
         let memory_mhz = node.memory.map(|memory| memory.clock_mhz).or(gpu.details.memory_max_mhz);
@@ -181,8 +206,9 @@ impl Entry {
             max_mhz: node.max_mhz.into_iter().chain(details.max_mhz).reduce(f64::max),
             limit_mhz: details.limit_mhz,
             vram_gb: vram.map(|bytes| bytes as f64 / 1e9),
-            memory_bandwidth_gb_s: bandwidth
-                .map(|((kind, width), mhz)| memory::bandwidth_gb_s(kind, width, mhz) / f64::from(sharers)),
+            memory_bandwidth_gb_s: bandwidth.map(|((kind, width), mhz)| {
+                memory::bandwidth_gb_s(kind, width, mhz) / f64::from(sharers)
+            }),
             memory: GpuMemory {
                 kind: kind.map(|kind| kind.name.to_owned()),
                 vendor: gpu.memory_vendor,

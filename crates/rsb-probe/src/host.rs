@@ -1,6 +1,8 @@
-//! Where files are read from: this machine, a tree made by a test, or a tree that stands for `/sys` alone.
+//! Where files are read from: this machine, a tree made by a test, or a tree that stands for `/sys`
+//! alone.
 //!
-//! Reads are bounded in size and never fail loudly: a file that is missing, unreadable or malformed is unknown.
+//! Reads are bounded in size and never fail loudly: a file that is missing, unreadable or malformed
+//! is unknown.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -64,12 +66,14 @@ impl Host {
         self.root.is_some()
     }
 
-    /// Whether it is the machine that this process runs on, so that the standard library speaks of it too.
+    /// Whether it is the machine that this process runs on, so that the standard library speaks of
+    /// it too.
     pub(crate) fn is_here(&self) -> bool {
         self.root.as_deref() == Some(Path::new("/"))
     }
 
-    /// Where the file or directory `absolute` is, or nothing when it lies outside of what may be read.
+    /// Where the file or directory `absolute` is, or nothing when it lies outside of what may be
+    /// read.
     pub(crate) fn path(&self, absolute: &str) -> Option<PathBuf> {
         match absolute.strip_prefix("/sys/") {
             Some(below) => Some(self.sys.join(below)),
@@ -95,7 +99,10 @@ impl Host {
 
     /// An environment variable, unless it is unset or empty.
     pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
-        self.variables.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+        self.variables
+            .get(OsStr::new(name))
+            .map(OsString::as_os_str)
+            .filter(|value| !value.is_empty())
     }
 
     /// The directory that the process was started in.
@@ -124,7 +131,9 @@ pub(crate) fn read_bytes(path: &Path, bytes: u64) -> Option<Vec<u8>> {
 /// Why a file that is there cannot be read; nothing where it can, or is missing.
 pub(crate) fn refusal(path: &Path) -> Option<ErrorKind> {
     let read = File::open(path).and_then(|file| file.take(1).read_to_end(&mut Vec::new()));
-    read.err().map(|error| error.kind()).filter(|kind| !matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory))
+    read.err()
+        .map(|error| error.kind())
+        .filter(|kind| !matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory))
 }
 
 /// A file that holds one value: trimmed, also of the zero bytes that some captures are padded with.
@@ -217,16 +226,22 @@ mod tests {
 
     #[test]
     fn lists_are_counted_and_malformed_ones_are_unknown() {
-        for (list, count) in
-            [("0", Some(1)), ("0-3,8\n", Some(5)), ("", None), ("3-0", None), ("a", None), ("0-4294967295", None)]
-        {
+        for (list, count) in [
+            ("0", Some(1)),
+            ("0-3,8\n", Some(5)),
+            ("", None),
+            ("3-0", None),
+            ("a", None),
+            ("0-4294967295", None),
+        ] {
             assert_eq!(count_list(list), count, "{list:?}");
         }
     }
 
     #[test]
     fn values_are_trimmed_and_what_is_unreadable_is_unknown() {
-        let tree = fake::Tree::new(&[("sys/a", " 12 \n\0\0\0"), ("sys/empty", "\n"), ("etc/b", "x")]);
+        let tree =
+            fake::Tree::new(&[("sys/a", " 12 \n\0\0\0"), ("sys/empty", "\n"), ("etc/b", "x")]);
         assert_eq!(tree.host().number::<u32>("/sys/a"), Some(12));
         assert_eq!(tree.host().line("/sys/empty"), None);
         assert_eq!(tree.host().line("/sys/none"), None);
@@ -242,14 +257,20 @@ mod tests {
     fn what_is_there_and_cannot_be_read_has_a_reason() {
         let tree = fake::Tree::new(&[("sys/a", "1"), ("sys/dir/b", "1")]);
         assert_eq!(refusal(&tree.path("sys/a")), None);
-        assert_eq!((refusal(&tree.path("sys/none")), refusal(&tree.path("sys/a/none"))), (None, None));
+        assert_eq!(
+            (refusal(&tree.path("sys/none")), refusal(&tree.path("sys/a/none"))),
+            (None, None)
+        );
         assert!(refusal(&tree.path("sys/dir")).is_some(), "a directory is there and is no file");
     }
 
     #[test]
     fn a_file_without_an_end_is_cut_off() {
         if cfg!(target_os = "linux") {
-            assert_eq!(read_text(Path::new("/dev/zero")).map(|text| text.len() as u64), Some(WHOLE));
+            assert_eq!(
+                read_text(Path::new("/dev/zero")).map(|text| text.len() as u64),
+                Some(WHOLE)
+            );
         }
     }
 }

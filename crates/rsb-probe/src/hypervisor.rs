@@ -1,4 +1,5 @@
-//! The hypervisor, by what it says of itself: the CPU's own answer first, then the firmware and Xen.
+//! The hypervisor, by what it says of itself: the CPU's own answer first, then the firmware and
+//! Xen.
 
 use crate::host::Host;
 
@@ -16,7 +17,8 @@ pub(crate) fn name(host: &Host, flagged: Option<bool>) -> Option<String> {
 #[cfg(target_arch = "x86_64")]
 fn by_cpu() -> Option<&'static str> {
     let leaf = std::arch::x86_64::__cpuid(0x4000_0000);
-    let signature: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx].into_iter().flat_map(u32::to_le_bytes).collect();
+    let signature: Vec<u8> =
+        [leaf.ebx, leaf.ecx, leaf.edx].into_iter().flat_map(u32::to_le_bytes).collect();
     by_signature(&signature)
 }
 
@@ -74,7 +76,10 @@ mod tests {
     #[test]
     fn the_firmware_and_xen_tell_where_the_cpu_does_not() {
         let machine = |vendor, product| {
-            Tree::new(&[("sys/class/dmi/id/sys_vendor", vendor), ("sys/class/dmi/id/product_name", product)])
+            Tree::new(&[
+                ("sys/class/dmi/id/sys_vendor", vendor),
+                ("sys/class/dmi/id/product_name", product),
+            ])
         };
         for (vendor, product, expected) in [
             ("QEMU", "Standard PC (Q35 + ICH9, 2009)", Some("KVM")),
@@ -84,14 +89,24 @@ mod tests {
             ("Amazon EC2", "c7g.metal", None),
             ("Dell Inc.", "PowerEdge R7525", None),
         ] {
-            assert_eq!(name(&machine(vendor, product).host(), None).as_deref(), expected, "{vendor} {product}");
+            assert_eq!(
+                name(&machine(vendor, product).host(), None).as_deref(),
+                expected,
+                "{vendor} {product}"
+            );
         }
-        assert_eq!(name(&Tree::new(&[("sys/hypervisor/type", "xen\n")]).host(), None).as_deref(), Some("Xen"));
+        assert_eq!(
+            name(&Tree::new(&[("sys/hypervisor/type", "xen\n")]).host(), None).as_deref(),
+            Some("Xen")
+        );
     }
 
     #[test]
     fn the_flag_of_the_cpu_decides_whether_there_is_one() {
-        let cloud = Tree::new(&[("sys/class/dmi/id/sys_vendor", "Google"), ("sys/class/dmi/id/product_name", "KVM")]);
+        let cloud = Tree::new(&[
+            ("sys/class/dmi/id/sys_vendor", "Google"),
+            ("sys/class/dmi/id/product_name", "KVM"),
+        ]);
         assert_eq!(name(&cloud.host(), Some(false)), None);
         assert_eq!(name(&cloud.host(), Some(true)).as_deref(), Some("KVM"));
         assert_eq!(name(&Tree::new(&[]).host(), Some(true)).as_deref(), Some("unnamed"));

@@ -1,8 +1,9 @@
 //! What is here: CPUs, memory, GPUs, drivers, Python and frameworks, and how busy the machine is.
 //!
-//! Everything is read from files; a process is started only for `git status`, and for Python where no file tells its
-//! version. What cannot be read is unknown (`None`), never zero. Every part runs in a thread of its own and is left
-//! behind when it hangs, so that a sick GPU or a lost network directory costs one field and not the run.
+//! Everything is read from files; a process is started only for `git status`, and for Python where
+//! no file tells its version. What cannot be read is unknown (`None`), never zero. Every part runs
+//! in a thread of its own and is left behind when it hangs, so that a sick GPU or a lost network
+//! directory costs one field and not the run.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,8 +36,9 @@ pub use state::{StateSample, sample, state, state_between};
 use host::Host;
 use limit::Pending;
 
-/// How long a part may hang before it is left out. A healthy machine needs a hundredth of it; it is this long because
-/// a GPU that wakes from sleep answers late, and a field that comes and goes would make runs not comparable.
+/// How long a part may hang before it is left out. A healthy machine needs a hundredth of it; it is
+/// this long because a GPU that wakes from sleep answers late, and a field that comes and goes
+/// would make runs not comparable.
 const HANG_LIMIT: Duration = Duration::from_secs(3);
 
 /// What to probe.
@@ -65,7 +67,8 @@ impl ProbeOptions {
 pub enum ProbeError {
     /// The directory given for `/sys` is no such tree.
     #[error(
-        "{} holds neither class/drm nor class/kfd nor bus/pci; give the directory that stands for /sys, not one below it",
+        "{} holds neither class/drm nor class/kfd nor bus/pci; give the directory that stands for \
+         /sys, not one below it",
         .0.display()
     )]
     NotSysfs(PathBuf),
@@ -78,7 +81,11 @@ impl ProbeOptions {
     /// When it does not exist or holds nothing that would be read.
     pub fn check(&self) -> Result<(), ProbeError> {
         match &self.sysfs_root {
-            Some(root) if !["class/drm", "class/kfd", "bus/pci"].iter().any(|dir| root.join(dir).is_dir()) => {
+            Some(root)
+                if !["class/drm", "class/kfd", "bus/pci"]
+                    .iter()
+                    .any(|dir| root.join(dir).is_dir()) =>
+            {
                 Err(ProbeError::NotSysfs(root.clone()))
             }
             _ => Ok(()),
@@ -91,14 +98,14 @@ pub fn environment(options: &ProbeOptions) -> Environment {
     environment_of(&Arc::new(Host::of(options)), HANG_LIMIT)
 }
 
-/// The caches that the compute units of the GPU at `address` share (`0000:03:00.0`), nearest first, from AMD's compute
-/// driver and a table by PCI id; none where neither knows.
+/// The caches that the compute units of the GPU at `address` share (`0000:03:00.0`), nearest first,
+/// from AMD's compute driver and a table by PCI id; none where neither knows.
 pub fn gpu_caches(options: &ProbeOptions, address: &str) -> Vec<rsb_model::environment::Cache> {
     gpu::caches::shared_caches(&Host::of(options), address)
 }
 
-/// The interpreter that framework workloads start: by variable, active environment, the environment that this project
-/// made, or `PATH`.
+/// The interpreter that framework workloads start: by variable, active environment, the environment
+/// that this project made, or `PATH`.
 pub fn python_program() -> Option<std::path::PathBuf> {
     python::program(&Host::here())
 }
@@ -108,7 +115,8 @@ pub fn named_python() -> Option<std::path::PathBuf> {
     python::configured_program(&Host::here())
 }
 
-/// Names the interpreter for the rest of this process, before every variable: a flag did. The first choice stays.
+/// Names the interpreter for the rest of this process, before every variable: a flag did. The first
+/// choice stays.
 pub fn choose_python(program: std::path::PathBuf) {
     host::choose_python(program);
 }
@@ -180,9 +188,11 @@ mod tests {
     fn a_directory_that_is_no_sysfs_is_refused_with_the_cure() {
         let dir = tempfile::tempdir().unwrap();
         for root in [dir.path().to_owned(), dir.path().join("missing")] {
-            let refused = ProbeOptions { sysfs_root: Some(root.clone()) }.check().unwrap_err().to_string();
+            let refused =
+                ProbeOptions { sysfs_root: Some(root.clone()) }.check().unwrap_err().to_string();
             assert!(
-                refused.starts_with(&root.display().to_string()) && refused.contains("stands for /sys"),
+                refused.starts_with(&root.display().to_string())
+                    && refused.contains("stands for /sys"),
                 "{refused}"
             );
         }

@@ -1,7 +1,9 @@
-//! Work with a time limit: it runs in a thread of its own, reports as it goes, and is left behind when it is late.
+//! Work with a time limit: it runs in a thread of its own, reports as it goes, and is left behind
+//! when it is late.
 //!
-//! A read of `/sys` can hang in the kernel (a GPU that fell off the bus, a driver that waits), and no call of the
-//! operating system takes it back. The thread stays behind then, asleep; the program goes on.
+//! A read of `/sys` can hang in the kernel (a GPU that fell off the bus, a driver that waits), and
+//! no call of the operating system takes it back. The thread stays behind then, asleep; the program
+//! goes on.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +23,8 @@ impl<T: Send + 'static> Pending<T> {
     pub(crate) fn start(job: impl FnOnce(&dyn Fn(T)) + Send + 'static) -> Self {
         let last = Arc::new(Mutex::new(None));
         let kept = Arc::clone(&last);
-        let keep = move |report| *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
+        let keep =
+            move |report| *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
         Self { last, end: spawn(Box::new(move || job(&keep))) }
     }
 

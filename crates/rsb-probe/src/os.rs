@@ -8,7 +8,8 @@ pub(crate) fn name(host: &Host) -> Option<String> {
     let release = host.text("/etc/os-release").or_else(|| host.text("/usr/lib/os-release"));
     let pretty = release.as_deref().and_then(|text| {
         value(text, "PRETTY_NAME").or_else(|| {
-            let version = value(text, "VERSION_ID").map_or_else(String::new, |version| format!(" {version}"));
+            let version =
+                value(text, "VERSION_ID").map_or_else(String::new, |version| format!(" {version}"));
             value(text, "NAME").map(|name| name + &version)
         })
     });
@@ -17,15 +18,20 @@ pub(crate) fn name(host: &Host) -> Option<String> {
 
 /// A value of a file made for the shell: `NAME="value"`.
 fn value(text: &str, name: &str) -> Option<String> {
-    let raw = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='))?.trim();
-    let bare = ['"', '\''].iter().find_map(|quote| raw.strip_prefix(*quote)?.strip_suffix(*quote)).unwrap_or(raw);
+    let raw =
+        text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix('='))?.trim();
+    let bare = ['"', '\'']
+        .iter()
+        .find_map(|quote| raw.strip_prefix(*quote)?.strip_suffix(*quote))
+        .unwrap_or(raw);
     let bare = bare.replace("\\\"", "\"");
     (!bare.is_empty()).then_some(bare)
 }
 
 /// Release of the kernel.
 pub(crate) fn kernel(host: &Host) -> Option<String> {
-    host.line("/proc/sys/kernel/osrelease").or_else(|| host.is_here().then(kernel_by_call).flatten())
+    host.line("/proc/sys/kernel/osrelease")
+        .or_else(|| host.is_here().then(kernel_by_call).flatten())
 }
 
 #[cfg(unix)]
@@ -70,7 +76,11 @@ mod tests {
             ("PRETTY_NAME=\"\"\nNAME=Void", Some("Void")),
             ("nonsense", None),
         ] {
-            assert_eq!(name(&Tree::new(&[("etc/os-release", release)]).host()).as_deref(), expected, "{release}");
+            assert_eq!(
+                name(&Tree::new(&[("etc/os-release", release)]).host()).as_deref(),
+                expected,
+                "{release}"
+            );
         }
         let elsewhere = Tree::new(&[("usr/lib/os-release", "PRETTY_NAME=NixOS")]);
         assert_eq!(name(&elsewhere.host()).as_deref(), Some("NixOS"));
@@ -92,7 +102,11 @@ mod tests {
             ("MemTotal: lots\n", None),
             ("", None),
         ] {
-            assert_eq!(memory_gb(&Tree::new(&[("proc/meminfo", meminfo)]).host()), expected, "{meminfo}");
+            assert_eq!(
+                memory_gb(&Tree::new(&[("proc/meminfo", meminfo)]).host()),
+                expected,
+                "{meminfo}"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The version of Python and of the ML frameworks that it would import, from files: nothing is imported.
+//! The version of Python and of the ML frameworks that it would import, from files: nothing is
+//! imported.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -35,10 +35,14 @@ pub(crate) fn installations(host: &Host) -> Vec<RocmInstallation> {
     let mut seen: Vec<PathBuf> = Vec::new();
     let mut found = Vec::new();
     for root in roots(host) {
-        // `/opt/rocm` is mostly a link to one of the others. From 7.9 on its `lib` is one into `core-7.14` within it.
+        // `/opt/rocm` is mostly a link to one of the others. From 7.9 on its `lib` is one into
+        // `core-7.14` within it.
         let Ok(real) = std::fs::canonicalize(&root) else { continue };
         let lib = std::fs::canonicalize(root.join("lib")).unwrap_or_default();
-        let inner = lib.parent().filter(|home| home.starts_with(&real) && **home != real).map(Path::to_owned);
+        let inner = lib
+            .parent()
+            .filter(|home| home.starts_with(&real) && **home != real)
+            .map(Path::to_owned);
         let (root, real) = inner.map_or((root, real), |home| (home.clone(), home));
         if !seen.contains(&real) {
             found.extend(installation::in_dir(host, &root));
@@ -57,10 +61,11 @@ pub(crate) fn installations(host: &Host) -> Vec<RocmInstallation> {
     found
 }
 
-/// Directories of installations, the one that counts first: `$ROCM_PATH`, `/opt/rocm`, then the newest of
-/// `/opt/rocm/core-*` (ROCm 7.9 and later) and of `/opt/rocm-*`.
+/// Directories of installations, the one that counts first: `$ROCM_PATH`, `/opt/rocm`, then the
+/// newest of `/opt/rocm/core-*` (ROCm 7.9 and later) and of `/opt/rocm-*`.
 pub(crate) fn roots(host: &Host) -> Vec<PathBuf> {
-    let named = ["ROCM_PATH", "ROCM_HOME", "HIP_PATH"].into_iter().filter_map(|name| host.variable(name));
+    let named =
+        ["ROCM_PATH", "ROCM_HOME", "HIP_PATH"].into_iter().filter_map(|name| host.variable(name));
     let mut roots: Vec<PathBuf> = named.map(PathBuf::from).collect();
     let Some(opt) = host.path("/opt") else { return roots };
     roots.extend([opt.join("rocm"), opt.join("rocm/core")]);
@@ -71,7 +76,8 @@ pub(crate) fn roots(host: &Host) -> Vec<PathBuf> {
 
 /// Directories `rocm-6.4.3` below `/opt`, or `core-7.14` below one installation, newest first.
 pub(crate) fn versioned_dirs(dir: &Path, prefix: &str) -> Vec<PathBuf> {
-    let mut versioned: Vec<String> = entries(dir).into_iter().filter(|name| name.starts_with(prefix)).collect();
+    let mut versioned: Vec<String> =
+        entries(dir).into_iter().filter(|name| name.starts_with(prefix)).collect();
     versioned.sort_by_key(|name| std::cmp::Reverse(numbers(name.trim_start_matches(prefix))));
     versioned.into_iter().map(|name| dir.join(name)).collect()
 }
@@ -100,10 +106,17 @@ mod tests {
 
     #[test]
     fn the_selected_installation_counts_then_the_newest() {
-        assert_eq!(version_of(&[("opt/rocm/.info/version", "6.4.3-127\n")]).as_deref(), Some("6.4.3"));
-        let two = [("opt/rocm-6.4.3/.info/version", "6.4.3\n"), ("opt/rocm-10.0.0/.info/version", "10.0.0\n")];
+        assert_eq!(
+            version_of(&[("opt/rocm/.info/version", "6.4.3-127\n")]).as_deref(),
+            Some("6.4.3")
+        );
+        let two = [
+            ("opt/rocm-6.4.3/.info/version", "6.4.3\n"),
+            ("opt/rocm-10.0.0/.info/version", "10.0.0\n"),
+        ];
         assert_eq!(version_of(&two).as_deref(), Some("10.0.0"));
-        let selected = [("opt/rocm-6.4.3/.info/version", "6.4.3"), ("opt/rocm/.info/version", "5.7.1-98")];
+        let selected =
+            [("opt/rocm-6.4.3/.info/version", "6.4.3"), ("opt/rocm/.info/version", "5.7.1-98")];
         assert_eq!(version_of(&selected).as_deref(), Some("5.7.1"));
     }
 
@@ -117,8 +130,9 @@ mod tests {
             ("opt/rocm/core-10.0/lib/libamdhip64.so.7", ""),
         ];
         let tree = Tree::new(&files);
-        let versions =
-            |tree: &Tree| -> Vec<_> { installations(&tree.host()).into_iter().filter_map(|one| one.version).collect() };
+        let versions = |tree: &Tree| -> Vec<_> {
+            installations(&tree.host()).into_iter().filter_map(|one| one.version).collect()
+        };
         assert_eq!(versions(&tree), ["10.0.0", "7.14.0"], "a tarball has no links");
         // As the packages link them: the version in use is 7.14.
         std::os::unix::fs::symlink("core-7.14", tree.path("opt/rocm/core")).unwrap();
@@ -128,7 +142,8 @@ mod tests {
 
     #[test]
     fn the_variable_goes_first_and_a_half_removed_one_is_passed_over() {
-        let tree = Tree::new(&[("opt/rocm/.info/version", "6.4.3"), ("home/rocm/.info/version", "7.2.4")]);
+        let tree =
+            Tree::new(&[("opt/rocm/.info/version", "6.4.3"), ("home/rocm/.info/version", "7.2.4")]);
         let (mine, gone) = (tree.path("home/rocm"), tree.path("home/gone"));
         let tree = tree.variable("ROCM_PATH", mine);
         assert_eq!(at(&tree.host()).as_deref(), Some("7.2.4"));
@@ -139,7 +154,8 @@ mod tests {
     fn a_distributions_library_tells_major_and_minor() {
         let library = "usr/lib/x86_64-linux-gnu/libamdhip64.so.5.7.31921";
         assert_eq!(
-            version_of(&[(library, ""), ("usr/lib/x86_64-linux-gnu/libamdhip64.so.5", "")]).as_deref(),
+            version_of(&[(library, ""), ("usr/lib/x86_64-linux-gnu/libamdhip64.so.5", "")])
+                .as_deref(),
             Some("5.7")
         );
         assert_eq!(version_of(&[("usr/lib/x86_64-linux-gnu/libamdhip64.so.5", "")]), None);

@@ -53,7 +53,8 @@ pub fn state() -> MachineState {
     MachineState { warnings: warnings::now(&sample.moment, &sample.seen), ..sample.moment }
 }
 
-/// How the machine was between two samples: clocks, load and heat at the end, steal and throttling of the interval.
+/// How the machine was between two samples: clocks, load and heat at the end, steal and throttling
+/// of the interval.
 pub fn state_between(before: &StateSample, after: &StateSample) -> MachineState {
     let passed = after.counters.since(&before.counters);
     let moment = MachineState {
@@ -79,7 +80,9 @@ fn sample_of(host: &Arc<Host>, limit: Duration) -> StateSample {
     let moment = MachineState {
         load_average: load_average(host),
         governor: host.line(&clock("scaling_governor")),
-        mhz: khz.and_then(|khz| plausible::megahertz(khz / 1e3)).or_else(|| cpu::mhz_in_cpuinfo(host)),
+        mhz: khz
+            .and_then(|khz| plausible::megahertz(khz / 1e3))
+            .or_else(|| cpu::mhz_in_cpuinfo(host)),
         steal_percent: counters.steal_percent(),
         throttle_events: counters.throttled,
         temperature_c: heat.latest(Instant::now() + limit),

@@ -1,7 +1,8 @@
-//! How a GPU is right now, from its files: temperature, power, clocks, load, memory, and what holds it back.
+//! How a GPU is right now, from its files: temperature, power, clocks, load, memory, and what holds
+//! it back.
 //!
-//! A sensor that is missing, not a number, or out of what can be true is absent. A GPU that sleeps is not asked: that
-//! would wake it, and what it then says is about waking up.
+//! A sensor that is missing, not a number, or out of what can be true is absent. A GPU that sleeps
+//! is not asked: that would wake it, and what it then says is about waking up.
 //!
 //! What stands beside a measurement is chosen by the engine (`measure::telemetry`).
 
@@ -55,7 +56,8 @@ impl GpuDirectory {
         }
     }
 
-    /// Whether runtimes may know it by several addresses: partitions differ from it in the PCI function.
+    /// Whether runtimes may know it by several addresses: partitions differ from it in the PCI
+    /// function.
     fn is_split(&self) -> bool {
         match &self.source {
             Source::Directory(dir) => {
@@ -82,10 +84,13 @@ pub fn gpus(options: &ProbeOptions) -> Vec<GpuDirectory> {
     let host = Arc::new(Host::of(options));
     let listing = Pending::start(move |report| {
         let with_sensors = |dir: &PathBuf| {
-            dir.join("hwmon").is_dir() || dir.join("gpu_busy_percent").is_file() || gpu::intel::is_here(dir)
+            dir.join("hwmon").is_dir()
+                || dir.join("gpu_busy_percent").is_file()
+                || gpu::intel::is_here(dir)
         };
         let found = sysfs_gpu::dirs(&host).into_iter().filter(with_sensors);
-        let told = found.map(|dir| GpuDirectory::new(sysfs_gpu::address(&dir), Source::Directory(dir)));
+        let told =
+            found.map(|dir| GpuDirectory::new(sysfs_gpu::address(&dir), Source::Directory(dir)));
         report(told.collect::<Vec<_>>());
     });
     listing.latest(Instant::now() + SAMPLE_LIMIT).unwrap_or_default()
@@ -96,20 +101,26 @@ pub fn gpu_at(options: &ProbeOptions, pci_address: &str) -> Option<GpuDirectory>
     gpus_at(options, &[Some(pci_address)]).pop().flatten()
 }
 
-/// The GPUs at `pci_addresses`, in their order: the machine is searched once, however many there are.
-pub fn gpus_at(options: &ProbeOptions, pci_addresses: &[Option<&str>]) -> Vec<Option<GpuDirectory>> {
+/// The GPUs at `pci_addresses`, in their order: the machine is searched once, however many there
+/// are.
+pub fn gpus_at(
+    options: &ProbeOptions,
+    pci_addresses: &[Option<&str>],
+) -> Vec<Option<GpuDirectory>> {
     let lower = |address: &str| address.to_ascii_lowercase();
     let found = gpus(options).into_iter();
     let known: HashMap<String, GpuDirectory> =
         found.filter_map(|gpu| Some((lower(gpu.pci_address.as_deref()?), gpu))).collect();
-    let whole =
-        |address: &str| known.get(&format!("{}.0", lower(address).rsplit_once('.')?.0)).filter(|gpu| gpu.is_split());
+    let whole = |address: &str| {
+        known.get(&format!("{}.0", lower(address).rsplit_once('.')?.0)).filter(|gpu| gpu.is_split())
+    };
     let in_files = |address: &str| known.get(&lower(address)).or_else(|| whole(address)).cloned();
     let find = |address: &str| in_files(address).or_else(|| by_library(options, address));
     pci_addresses.iter().map(|address| find((*address)?)).collect()
 }
 
-/// A GPU of NVIDIA's, where its library knows it. The library is asked on this machine alone, and about such GPUs.
+/// A GPU of NVIDIA's, where its library knows it. The library is asked on this machine alone, and
+/// about such GPUs.
 #[cfg(feature = "cuda")]
 fn by_library(options: &ProbeOptions, pci_address: &str) -> Option<GpuDirectory> {
     let gpu = GpuDirectory::new(Some(pci_address.to_owned()), Source::Nvml(pci_address.to_owned()));
@@ -152,10 +163,11 @@ fn read(dir: &Path, energy: &intel::Energy, report: &dyn Fn((GpuSample, bool))) 
     }
     let bytes = |name: &str| read_number::<u64>(&dir.join(name)).filter(|bytes| *bytes != u64::MAX);
     sample.vram_used_mb = bytes("mem_info_vram_used").map(|bytes| bytes as f64 / 1e6);
-    sample.vram_total_mb = bytes("mem_info_vram_total").filter(|bytes| *bytes > 0).map(|bytes| bytes as f64 / 1e6);
+    sample.vram_total_mb =
+        bytes("mem_info_vram_total").filter(|bytes| *bytes > 0).map(|bytes| bytes as f64 / 1e6);
     report((sample.clone(), false));
-    sample.utilization_percent =
-        read_number::<f64>(&dir.join("gpu_busy_percent")).filter(|share| (0.0..=100.0).contains(share));
+    sample.utilization_percent = read_number::<f64>(&dir.join("gpu_busy_percent"))
+        .filter(|share| (0.0..=100.0).contains(share));
     let monitor = details::monitor(dir);
     if let Some(monitor) = &monitor {
         read_monitor(monitor, &mut sample);
@@ -178,16 +190,21 @@ fn read(dir: &Path, energy: &intel::Energy, report: &dyn Fn((GpuSample, bool))) 
 
 /// The sensors in a directory of hwmon.
 fn read_monitor(monitor: &Path, sample: &mut GpuSample) {
-    let figure = |file: &str, unit: f64| read_number::<f64>(&monitor.join(file)).map(|value| value / unit);
+    let figure =
+        |file: &str, unit: f64| read_number::<f64>(&monitor.join(file)).map(|value| value / unit);
     let clock = |mhz: f64| plausible::now(mhz, plausible::megahertz);
-    let voltage = |file: &str| figure(file, 1.0).and_then(|value| plausible::now(value, plausible::millivolts));
+    let voltage = |file: &str| {
+        figure(file, 1.0).and_then(|value| plausible::now(value, plausible::millivolts))
+    };
     for file in entries(monitor) {
         let Some(stem) = file.strip_suffix("_label") else { continue };
         let Some(label) = read_line(&monitor.join(&file)) else { continue };
         let (input, is_temperature) = (format!("{stem}_input"), stem.starts_with("temp"));
         match label.as_str() {
             "edge" => sample.temperature_c.edge = figure(&input, 1e3).and_then(metrics::celsius),
-            "junction" => sample.temperature_c.junction = figure(&input, 1e3).and_then(metrics::celsius),
+            "junction" => {
+                sample.temperature_c.junction = figure(&input, 1e3).and_then(metrics::celsius);
+            }
             "mem" => sample.temperature_c.memory = figure(&input, 1e3).and_then(metrics::celsius),
             // Intel's xe, which calls voltage and energy of the chip by the same name.
             "pkg" if is_temperature => {
@@ -207,13 +224,15 @@ fn read_monitor(monitor: &Path, sample: &mut GpuSample) {
     if sample.voltage_mv.is_none() && !monitor.join("in0_label").exists() {
         sample.voltage_mv = voltage("in0_input");
     }
-    sample.fan_rpm = figure("fan1_input", 1.0).and_then(|turns| plausible::now(turns, plausible::turns));
+    sample.fan_rpm =
+        figure("fan1_input", 1.0).and_then(|turns| plausible::now(turns, plausible::turns));
     // Intel's i915 has one temperature, of the package, without a label.
     if sample.temperature_c == Temperatures::default() && !monitor.join("temp1_label").exists() {
         sample.temperature_c.junction = figure("temp1_input", 1e3).and_then(metrics::celsius);
     }
     // What the GPU draws now, where it tells; else its own short average.
-    let power = |file: &str| figure(file, 1e6).and_then(|watts| plausible::now(watts, plausible::watts));
+    let power =
+        |file: &str| figure(file, 1e6).and_then(|watts| plausible::now(watts, plausible::watts));
     sample.power_w = power("power1_input").or_else(|| power("power1_average"));
 }
 
@@ -230,8 +249,9 @@ fn complete(sample: &mut GpuSample, metrics: Metrics) {
     sample.sclk_mhz = sample.sclk_mhz.or(metrics.sclk_mhz);
     sample.mclk_mhz = sample.mclk_mhz.or(metrics.mclk_mhz);
     sample.throttle_counters = metrics.throttle_counters;
-    sample.throttle_reasons =
-        metrics.throttle_status.map(|status| throttle::reasons(status, sample.temperature_c.junction));
+    sample.throttle_reasons = metrics
+        .throttle_status
+        .map(|status| throttle::reasons(status, sample.temperature_c.junction));
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The probe against trees captured from real machines. They lie outside of the repository: without them (`RSB_SHARED`,
-//! or `../shared` beside it) these tests print that they were skipped.
+//! The probe against trees captured from real machines. They lie outside of the repository: without
+//! them (`RSB_SHARED`, or `../shared` beside it) these tests print that they were skipped.
 
 #![allow(clippy::unwrap_used)] // In a test a failed step is a failed test.
 
@@ -14,8 +14,10 @@ use rsb_probe::{ProbeOptions, environment, telemetry};
 use tempfile::TempDir;
 
 fn capture(name: &str) -> Option<PathBuf> {
-    let shared = std::env::var_os("RSB_SHARED")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+    let shared = std::env::var_os("RSB_SHARED").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+        PathBuf::from,
+    );
     let file = shared.join("captures").join(name);
     if file.is_file() {
         return Some(file);
@@ -47,7 +49,12 @@ fn probe(tree: &TempDir) -> Vec<Gpu> {
     let options = ProbeOptions { sysfs_root: Some(tree.path().to_owned()) };
     assert_eq!(options.check(), Ok(()));
     let found = environment(&options);
-    assert!(found.os.is_none() && found.cpu.is_none() && found.memory_gb.is_none() && found.python.is_none());
+    assert!(
+        found.os.is_none()
+            && found.cpu.is_none()
+            && found.memory_gb.is_none()
+            && found.python.is_none()
+    );
     found.gpus
 }
 
@@ -67,12 +74,13 @@ struct Expected {
     cap_w: f64,
 }
 
-/// By hand from AMD's product pages, and from what the owners of the GPUs had set:
-/// RX 580 with 4 GB: GDDR5 of 7 Gbit/s (4 × 1750 MHz), PCI Express 3.0 x16; the vendor's clock is 1366 MHz at 155 W.
-/// RX Vega 56: 8 GB of HBM2, PCI Express 3.0 x16; memory set 15 % above 800 MHz, which is 920.
-/// RX 6900 XT: 16 GB of GDDR6 of 16 Gbit/s (16 × 1000 MHz), PCI Express 4.0 x16.
-/// RX 7900 XTX (told by its board): GDDR6 of 20 Gbit/s (16 × 1250 MHz, which the driver cuts to 1249), PCI Express 4.0 x16.
-/// RX 9070: GDDR6 of 20 Gbit/s, PCI Express 5.0 x16, here in a slot of PCI Express 4.0; power set from 220 to 200 W.
+/// By hand from AMD's product pages, and from what the owners of the GPUs had set: RX 580 with 4
+/// GB: GDDR5 of 7 Gbit/s (4 × 1750 MHz), PCI Express 3.0 x16; the vendor's clock is 1366 MHz at 155
+/// W. RX Vega 56: 8 GB of HBM2, PCI Express 3.0 x16; memory set 15 % above 800 MHz, which is 920.
+/// RX 6900 XT: 16 GB of GDDR6 of 16 Gbit/s (16 × 1000 MHz), PCI Express 4.0 x16. RX 7900 XTX (told
+/// by its board): GDDR6 of 20 Gbit/s (16 × 1250 MHz, which the driver cuts to 1249), PCI Express
+/// 4.0 x16. RX 9070: GDDR6 of 20 Gbit/s, PCI Express 5.0 x16, here in a slot of PCI Express 4.0;
+/// power set from 220 to 200 W.
 const GPUS: [Expected; 5] = [
     Expected {
         capture: "rx580",
@@ -162,8 +170,16 @@ fn gpus_of_the_drm_alone() {
         assert_eq!(gpu.pci_id.as_deref(), Some(expected.pci_id), "{name}");
         assert_eq!(gpu.pci_address.as_deref(), Some(expected.address), "{name}");
         assert_eq!(gpu.gfx_target.as_deref(), Some(expected.target), "{name}");
-        assert_eq!((gpu.kind, gpu.virtual_function), (Some(GpuKind::Discrete), Some(false)), "{name}");
-        assert_eq!((gpu.vram_gb, gpu.driver.as_deref()), (expected.vram_gb, Some("amdgpu")), "{name}");
+        assert_eq!(
+            (gpu.kind, gpu.virtual_function),
+            (Some(GpuKind::Discrete), Some(false)),
+            "{name}"
+        );
+        assert_eq!(
+            (gpu.vram_gb, gpu.driver.as_deref()),
+            (expected.vram_gb, Some("amdgpu")),
+            "{name}"
+        );
         assert_eq!(gpu.memory.kind.as_deref(), Some(expected.memory), "{name}");
         assert_eq!(gpu.memory.max_mhz, Some(expected.memory_mhz), "{name}");
         assert_eq!(gpu.max_mhz, Some(expected.core_mhz), "{name}");
@@ -171,10 +187,18 @@ fn gpus_of_the_drm_alone() {
         assert_eq!(gpu.pcie.now, Some(PcieLink::new(gt_s, width)), "{name}");
         assert_eq!(gpu.pcie.max, Some(PcieLink::new(gt_s, width)), "{name}");
         assert_eq!(gpu.power_cap_w, Some(expected.cap_w), "{name}");
-        assert!(gpu.sensors.iter().any(|sensor| sensor == "temperature edge"), "{name}: {:?}", gpu.sensors);
+        assert!(
+            gpu.sensors.iter().any(|sensor| sensor == "temperature edge"),
+            "{name}: {:?}",
+            gpu.sensors
+        );
         // The DRM does not tell these: unknown, and no guess from the name.
         assert_eq!((gpu.compute_units, gpu.memory.width_bits), (None, None), "{name}");
-        assert_eq!((gpu.memory_bandwidth_gb_s, gpu.ecc, gpu.partition), (None, None, None), "{name}");
+        assert_eq!(
+            (gpu.memory_bandwidth_gb_s, gpu.ecc, gpu.partition),
+            (None, None, None),
+            "{name}"
+        );
         assert!(gpu.caches.is_empty() && gpu.links.is_empty(), "{name}");
     }
 }
@@ -193,8 +217,16 @@ fn gpus_tell_how_they_were() {
         let Some(tree) = drm_tree(expected) else { return };
         let options = ProbeOptions { sysfs_root: Some(tree.path().to_owned()) };
         let found = telemetry::sample(&telemetry::gpu_at(&options, expected.address).unwrap());
-        assert_eq!(found.temperature_c, Temperatures { edge: Some(edge), junction, memory }, "{capture}");
-        assert_eq!((found.power_w, found.utilization_percent), (Some(power), Some(busy)), "{capture}");
+        assert_eq!(
+            found.temperature_c,
+            Temperatures { edge: Some(edge), junction, memory },
+            "{capture}"
+        );
+        assert_eq!(
+            (found.power_w, found.utilization_percent),
+            (Some(power), Some(busy)),
+            "{capture}"
+        );
         assert_eq!((found.sclk_mhz, found.mclk_mhz), (Some(clocks.0), Some(clocks.1)), "{capture}");
         assert_eq!((found.throttle_reasons, found.absent), (reasons, vec![]), "{capture}");
     }
@@ -213,7 +245,8 @@ fn a_part_with_both_trees_is_one_device() {
     assert_eq!((gpu.vram_gb, gpu.memory.shared_gb), (Some(0.536_870_912), Some(16.441_004_032)));
     assert_eq!((gpu.memory.kind, gpu.memory.width_bits), (None, Some(128)));
     assert_eq!(gpu.memory_bandwidth_gb_s, None, "the kind of the CPU's memory is not told");
-    let cache = |level, kind, kib: u64, count| GpuCache { level, kind, size_bytes: kib << 10, count };
+    let cache =
+        |level, kind, kib: u64, count| GpuCache { level, kind, size_bytes: kib << 10, count };
     let expected = [
         cache(1, GpuCacheKind::Data, 16, 6),
         cache(1, GpuCacheKind::Data, 32, 12),
@@ -224,9 +257,15 @@ fn a_part_with_both_trees_is_one_device() {
     assert_eq!(gpu.caches, expected);
     let options = ProbeOptions { sysfs_root: Some(tree.path().to_owned()) };
     let found = telemetry::sample(&telemetry::gpu_at(&options, "0000:c1:00.0").unwrap());
-    assert_eq!((found.temperature_c.edge, found.power_w, found.sclk_mhz), (Some(38.0), Some(9.087), Some(848.0)));
+    assert_eq!(
+        (found.temperature_c.edge, found.power_w, found.sclk_mhz),
+        (Some(38.0), Some(9.087), Some(848.0))
+    );
     assert_eq!(found.mclk_mhz, Some(836.0), "only gpu_metrics tells");
-    assert_eq!((found.throttle_reasons, found.throttle_counters.get("fast power limit")), (None, Some(&92_382)));
+    assert_eq!(
+        (found.throttle_reasons, found.throttle_counters.get("fast power limit")),
+        (None, Some(&92_382))
+    );
 }
 
 /// MI210: 104 compute units at up to 1700 MHz; four of them joined by links of 50 GB/s each way.
@@ -237,7 +276,10 @@ fn nodes_of_the_kfd_alone() {
     let found = probe(&tree);
     assert_eq!(found.len(), 8, "the two nodes of CPUs are no devices");
     for gpu in &found {
-        assert_eq!((gpu.name.as_deref(), gpu.pci_id.as_deref()), (Some("AMD Instinct MI210"), Some("1002:740f")));
+        assert_eq!(
+            (gpu.name.as_deref(), gpu.pci_id.as_deref()),
+            (Some("AMD Instinct MI210"), Some("1002:740f"))
+        );
         assert_eq!((gpu.gfx_target.as_deref(), gpu.compute_units), (Some("gfx90a"), Some(104)));
         assert_eq!((gpu.kind, gpu.max_mhz), (Some(GpuKind::Discrete), Some(1700.0)));
         assert_eq!((gpu.vram_gb, gpu.memory_bandwidth_gb_s, &gpu.driver), (None, None, &None));
@@ -247,20 +289,33 @@ fn nodes_of_the_kfd_alone() {
             links.map(|link| (link.peer.unwrap(), link.weight, link.gb_s)).collect::<Vec<_>>()
         };
         let (near, far) = (peers("xgmi"), peers("pcie"));
-        assert!(near.len() == 3 && near.iter().all(|link| (link.1, link.2) == (Some(15), Some(50.0))), "{near:?}");
-        assert!(far.len() == 4 && far.iter().all(|link| (link.1, link.2) == (Some(72), None)), "{far:?}");
-        let mut met: Vec<u32> = near.iter().chain(&far).map(|link| link.0).chain([gpu.index]).collect();
+        assert!(
+            near.len() == 3 && near.iter().all(|link| (link.1, link.2) == (Some(15), Some(50.0))),
+            "{near:?}"
+        );
+        assert!(
+            far.len() == 4 && far.iter().all(|link| (link.1, link.2) == (Some(72), None)),
+            "{far:?}"
+        );
+        let mut met: Vec<u32> =
+            near.iter().chain(&far).map(|link| link.0).chain([gpu.index]).collect();
         met.sort_unstable();
         assert_eq!(met, (0..8).collect::<Vec<_>>(), "every GPU is reached once");
-        assert!(gpu.links.iter().any(|link| link.peer.is_none() && link.gb_s == Some(32.0)), "and the CPU");
+        assert!(
+            gpu.links.iter().any(|link| link.peer.is_none() && link.gb_s == Some(32.0)),
+            "and the CPU"
+        );
     }
     let addresses: Vec<_> = found.iter().filter_map(|gpu| gpu.pci_address.as_deref()).collect();
     assert!(addresses.len() == 8 && addresses.is_sorted(), "{addresses:?}");
     assert!(addresses.contains(&"0000:63:00.0"), "{addresses:?}");
-    // AMD's data sheet: 22.6 TFLOP/s of f64 on the vector unit, 45.3 on the matrix unit, 181 of f16.
-    for (dtype, engine, printed) in
-        [(Dtype::F64, Engine::Vector, 22.6), (Dtype::F64, Engine::Matrix, 45.3), (Dtype::F16, Engine::Matrix, 181.0)]
-    {
+    // AMD's data sheet: 22.6 TFLOP/s of f64 on the vector unit, 45.3 on the matrix unit, 181 of
+    // f16.
+    for (dtype, engine, printed) in [
+        (Dtype::F64, Engine::Vector, 22.6),
+        (Dtype::F64, Engine::Matrix, 45.3),
+        (Dtype::F16, Engine::Matrix, 181.0),
+    ] {
         let peaks = architecture::peaks(&found[0]).unwrap();
         let peak = peaks.iter().find(|peak| (peak.dtype, peak.engine) == (dtype, engine)).unwrap();
         assert!((peak.tflops / printed - 1.0).abs() < 5e-3, "{peak:?}");
@@ -273,11 +328,14 @@ fn the_table_agrees_with_rocminfo() {
     let Some(file) = capture("rocminfo/MI300X_x4_rocminfo.txt") else { return };
     let text = std::fs::read_to_string(file).unwrap();
     let value = |agent: &str, name: &str| {
-        let line = agent.lines().find_map(|line| line.trim().strip_prefix(name)).unwrap_or_default();
+        let line =
+            agent.lines().find_map(|line| line.trim().strip_prefix(name)).unwrap_or_default();
         line.trim_start_matches(':').trim().to_owned()
     };
     let mut seen = 0;
-    for agent in text.split("*******").filter(|agent| agent.contains("Device Type:             GPU")) {
+    for agent in
+        text.split("*******").filter(|agent| agent.contains("Device Type:             GPU"))
+    {
         let (chip, units) = (value(agent, "Chip ID"), value(agent, "Compute Unit"));
         let device: u32 = chip.split('(').next().unwrap().parse().unwrap();
         let units: u32 = units.parse().unwrap();
@@ -285,7 +343,8 @@ fn the_table_agrees_with_rocminfo() {
         let node = dir.path().join("class/kfd/kfd/topology/nodes/1");
         std::fs::create_dir_all(&node).unwrap();
         let simds = units * 4;
-        let properties = format!("simd_count {simds}\nsimd_per_cu 4\nvendor_id 4098\ndevice_id {device}\n");
+        let properties =
+            format!("simd_count {simds}\nsimd_per_cu 4\nvendor_id 4098\ndevice_id {device}\n");
         std::fs::write(node.join("properties"), properties).unwrap();
         let gpu = probe(&dir).remove(0);
         assert_eq!(gpu.gfx_target, Some(value(agent, "Name")));

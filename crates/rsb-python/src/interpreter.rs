@@ -8,23 +8,27 @@ use std::path::Path;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Starts Python as `program` (`venv/bin/python`) is, with its packages, and `sources` in front of its search path.
+/// Starts Python as `program` (`venv/bin/python`) is, with its packages, and `sources` in front of
+/// its search path.
 ///
 /// # Errors
 /// What Python says of a configuration that it cannot start with.
 pub(crate) fn start(program: &Path, sources: &Path) -> Result<(), String> {
-    let program = CString::new(program.as_os_str().as_bytes()).map_err(|_| "its path holds a zero byte".to_owned())?;
+    let program = CString::new(program.as_os_str().as_bytes())
+        .map_err(|_| "its path holds a zero byte".to_owned())?;
     let mut config = std::mem::MaybeUninit::<ffi::PyConfig>::zeroed();
-    // SAFETY: Python is not running in this process, and this is its only thread that knows of it. The configuration is
-    // initialized by the first call, before anything reads it, and cleared once, after its last use. The strings are
-    // alive and end with a zero. The GIL that the initialization leaves with this thread stays with it.
+    // SAFETY: Python is not running in this process, and this is its only thread that knows of it.
+    // The configuration is initialized by the first call, before anything reads it, and cleared
+    // once, after its last use. The strings are alive and end with a zero. The GIL that the
+    // initialization leaves with this thread stays with it.
     let status = unsafe {
         let config = config.as_mut_ptr();
         ffi::PyConfig_InitPythonConfig(config);
         (*config).parse_argv = 0;
         (*config).install_signal_handlers = 0; // Ctrl-C is for the measuring process.
         (*config).buffered_stdio = 0; // What a framework said before it died must have left.
-        let mut status = ffi::PyConfig_SetBytesString(config, &raw mut (*config).executable, program.as_ptr());
+        let mut status =
+            ffi::PyConfig_SetBytesString(config, &raw mut (*config).executable, program.as_ptr());
         if ffi::PyStatus_Exception(status) == 0 {
             status = ffi::Py_InitializeFromConfig(config);
         }

@@ -1,4 +1,5 @@
-//! How full a kernel that was compiled leaves its GPU: counted from what the compiler says, with no GPU asked.
+//! How full a kernel that was compiled leaves its GPU: counted from what the compiler says, with no
+//! GPU asked.
 
 use rsb_model::Fields;
 use rsb_model::architecture::{Needs, residency};
@@ -6,7 +7,8 @@ use rsb_model::architecture::{Needs, residency};
 /// Sizes of a wave or warp; the table of the target knows which of them it is about.
 const WAVES: [u32; 2] = [64, 32];
 
-/// Adds `occupancy_percent` where the fields tell target, registers, shared memory and warps of a kernel.
+/// Adds `occupancy_percent` where the fields tell target, registers, shared memory and warps of a
+/// kernel.
 pub(crate) fn add(fields: &mut Fields) {
     if let Some(percent) = percent(fields) {
         fields.set("occupancy_percent", percent);
@@ -16,10 +18,18 @@ pub(crate) fn add(fields: &mut Fields) {
 fn percent(fields: &Fields) -> Option<f64> {
     let target = fields.text("gfx_target")?;
     let count = |name: &str| fields.number(name).map(|number| number as u32);
-    let (registers, shared_bytes, warps) = (count("registers")?, count("shared_mem_bytes")?, count("num_warps")?);
-    let of_waves =
-        |wavefront| residency(target, Needs { registers, shared_bytes, wavefront, block_size: warps * wavefront });
-    WAVES.into_iter().find_map(|wavefront| of_waves(wavefront).ok()).map(rsb_model::architecture::Residency::percent)
+    let (registers, shared_bytes, warps) =
+        (count("registers")?, count("shared_mem_bytes")?, count("num_warps")?);
+    let of_waves = |wavefront| {
+        residency(
+            target,
+            Needs { registers, shared_bytes, wavefront, block_size: warps * wavefront },
+        )
+    };
+    WAVES
+        .into_iter()
+        .find_map(|wavefront| of_waves(wavefront).ok())
+        .map(rsb_model::architecture::Residency::percent)
 }
 
 #[cfg(test)]

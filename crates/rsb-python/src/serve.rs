@@ -1,5 +1,5 @@
-//! The conversation: a line in, its answer out. Python is given the line as it came, but for samples: they are asked for
-//! most often, and what they take beside the work must be little.
+//! The conversation: a line in, its answer out. Python is given the line as it came, but for
+//! samples: they are asked for most often, and what they take beside the work must be little.
 
 use std::io::{BufRead, Write};
 use std::os::fd::AsFd;
@@ -12,7 +12,8 @@ use rsb_model::{CaseId, Reason};
 
 use crate::{interpreter, occupancy, sources};
 
-/// What becomes of the time of a sample: as it was, unless a test of the gate makes a case slower on purpose.
+/// What becomes of the time of a sample: as it was, unless a test of the gate makes a case slower
+/// on purpose.
 pub type Adjust = fn(&CaseId, f64) -> f64;
 
 /// Serves one case on standard input and output, in the Python that the first argument names.
@@ -21,7 +22,10 @@ pub fn serve(adjust: Adjust) -> ExitCode {
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let Ok(mut answers) = private_stdout() else { return ExitCode::FAILURE };
     let Some(program) = std::env::args_os().nth(1) else {
-        let _ = writeln!(std::io::stderr(), "usage: rsb-python-worker PYTHON; it is started by rusty-stack-bench");
+        let _ = writeln!(
+            std::io::stderr(),
+            "usage: rsb-python-worker PYTHON; it is started by rusty-stack-bench"
+        );
         return ExitCode::from(2);
     };
     if let Err(reason) = start(Path::new(&program)) {
@@ -68,7 +72,8 @@ fn converse(py: Python<'_>, answers: &mut impl Write, adjust: Adjust) -> PyResul
         say(answers, &answer)?;
         match (request, answer) {
             (Ok(Request::Prepare { case }), _) => prepared = Some(case.id),
-            // While the other side reads the answer: it is no part of what a sample takes beside the work.
+            // While the other side reads the answer: it is no part of what a sample takes beside
+            // the work.
             (_, Response::Sampled { .. }) => worker.look()?,
             _ => {}
         }
@@ -95,7 +100,9 @@ impl<'py> Worker<'py> {
             Ok(time_ns) => Ok(Response::Sampled { time_ns }),
             Err(error) => {
                 let error = error.into_value(self.object.py());
-                Ok(understood(&self.object.call_method1("explained", (error,))?.extract::<String>()?))
+                Ok(understood(
+                    &self.object.call_method1("explained", (error,))?.extract::<String>()?,
+                ))
             }
         }
     }
@@ -107,14 +114,18 @@ impl<'py> Worker<'py> {
 
     /// Any other request, as it came.
     fn answer(&self, line: &str) -> PyResult<Response> {
-        Ok(understood(&self.object.call_method1("answer", (line.trim_end(),))?.extract::<String>()?))
+        Ok(understood(
+            &self.object.call_method1("answer", (line.trim_end(),))?.extract::<String>()?,
+        ))
     }
 }
 
 /// The answer with what this side knows of it.
 fn adjust_response(response: Response, case: Option<&CaseId>, adjust: Adjust) -> Response {
     match (response, case) {
-        (Response::Sampled { time_ns }, Some(case)) => Response::Sampled { time_ns: adjust(case, time_ns) },
+        (Response::Sampled { time_ns }, Some(case)) => {
+            Response::Sampled { time_ns: adjust(case, time_ns) }
+        }
         (Response::Finished { mut fields }, _) => {
             occupancy::add(&mut fields);
             Response::Finished { fields }
@@ -150,7 +161,10 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_none_is_a_failure_that_quotes_it() {
-        assert_eq!(understood(r#"{"answer":"sampled","time_ns":1.5}"#), Response::Sampled { time_ns: 1.5 });
+        assert_eq!(
+            understood(r#"{"answer":"sampled","time_ns":1.5}"#),
+            Response::Sampled { time_ns: 1.5 }
+        );
         let Response::Failed { reason } = understood("hello") else { panic!() };
         assert!(reason.why.contains("hello"));
     }

@@ -1,12 +1,14 @@
 //! The Python sources that this program carries, and the directory where Python finds them.
 //!
-//! They must be files: compilers such as that of Triton read the source of the functions that they are given.
+//! They must be files: compilers such as that of Triton read the source of the functions that they
+//! are given.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
-// `rsb_workloads` beside `src` is a link to `python/rsb_workloads`: a package holds only what lies within it.
+// `rsb_workloads` beside `src` is a link to `python/rsb_workloads`: a package holds only what lies
+// within it.
 macro_rules! sources {
     ($($name:literal),*) => {
         const SOURCES: &[(&str, &str)] =
@@ -54,7 +56,8 @@ sources![
     "worker.py"
 ];
 
-/// The directory to put in front of Python's search path. It is written once for each version of the sources.
+/// The directory to put in front of Python's search path. It is written once for each version of
+/// the sources.
 ///
 /// # Errors
 /// When no directory can be written.
@@ -65,7 +68,8 @@ pub(crate) fn dir() -> io::Result<PathBuf> {
     if is_whole(&kept) {
         return Ok(kept);
     }
-    // Several workers may do this at once: each writes a directory of its own, and the first to rename it wins.
+    // Several workers may do this at once: each writes a directory of its own, and the first to
+    // rename it wins.
     let own = cache().join(format!("{}.part", std::process::id()));
     write(&own)?;
     let renamed = std::fs::rename(&own, &kept);
@@ -79,7 +83,8 @@ pub(crate) fn dir() -> io::Result<PathBuf> {
 
 fn is_whole(dir: &Path) -> bool {
     SOURCES.iter().all(|(name, text)| {
-        std::fs::read(dir.join("rsb_workloads").join(name)).is_ok_and(|found| found == text.as_bytes())
+        std::fs::read(dir.join("rsb_workloads").join(name))
+            .is_ok_and(|found| found == text.as_bytes())
     })
 }
 
@@ -90,7 +95,8 @@ fn write(dir: &Path) -> io::Result<()> {
 }
 
 fn cache() -> PathBuf {
-    let dir = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let dir =
+        |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = dir("XDG_CACHE_HOME").or_else(|| dir("HOME").map(|home| home.join(".cache")));
     base.unwrap_or_else(std::env::temp_dir).join("rusty-stack-bench").join("python")
 }
@@ -103,7 +109,8 @@ mod tests {
     fn every_python_file_is_carried() {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/rsb_workloads");
         let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
-        let mut files: Vec<String> = files.map(|name| name.to_string_lossy().into_owned()).collect();
+        let mut files: Vec<String> =
+            files.map(|name| name.to_string_lossy().into_owned()).collect();
         files.retain(|name| name != "__pycache__");
         files.sort();
         let carried: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).collect();

@@ -38,13 +38,20 @@ What the figures do not say:
 pub fn markdown() -> String {
     let mut out = format!("{HEAD}\n## Units\n\n{}", units().markdown());
     out.push_str(&format!("\n## Boost clocks\n\n{}", boards().markdown()));
-    out.push_str(&format!("\n## Operations of one compute unit in a clock\n\n{}", rates().markdown()));
-    out.push_str(&format!("\n## Tiles of the matrix instructions (m × n × k, one block)\n\n{}", tiles().markdown()));
+    out.push_str(&format!(
+        "\n## Operations of one compute unit in a clock\n\n{}",
+        rates().markdown()
+    ));
+    out.push_str(&format!(
+        "\n## Tiles of the matrix instructions (m × n × k, one block)\n\n{}",
+        tiles().markdown()
+    ));
     out
 }
 
 fn units() -> Table {
-    let columns = ["target", "family", "GPUs", "matrix unit", "wavefront", "compiler since", "source"];
+    let columns =
+        ["target", "family", "GPUs", "matrix unit", "wavefront", "compiler since", "source"];
     let mut table = Table::new(columns.map(Column::left));
     for row in Architecture::all() {
         let matrix = row.matrix.map_or_else(|| "none".to_owned(), |unit| unit.to_string());
@@ -52,7 +59,15 @@ fn units() -> Table {
             (0, 0) => "-".to_owned(),
             (major, minor) => format!("{} {major}.{minor}", toolkit(row.target)),
         };
-        let cells = [row.target, row.family, row.gpus, &matrix, &row.wavefront.to_string(), &since, row.source];
+        let cells = [
+            row.target,
+            row.family,
+            row.gpus,
+            &matrix,
+            &row.wavefront.to_string(),
+            &since,
+            row.source,
+        ];
         table.push(cells.map(Cell::from));
     }
     table
@@ -60,9 +75,17 @@ fn units() -> Table {
 
 fn boards() -> Table {
     let names = ["target", "board"].map(Column::left).into_iter();
-    let mut table = Table::new(names.chain(["compute units", "boost clock, MHz"].map(Column::right)));
-    for (row, board) in Architecture::all().flat_map(|row| row.boards.iter().map(move |board| (row, board))) {
-        let cells = [row.target, board.name, &board.compute_units.to_string(), &board.boost_mhz.to_string()];
+    let mut table =
+        Table::new(names.chain(["compute units", "boost clock, MHz"].map(Column::right)));
+    for (row, board) in
+        Architecture::all().flat_map(|row| row.boards.iter().map(move |board| (row, board)))
+    {
+        let cells = [
+            row.target,
+            board.name,
+            &board.compute_units.to_string(),
+            &board.boost_mhz.to_string(),
+        ];
         table.push(cells.map(Cell::from));
     }
     table
@@ -72,7 +95,10 @@ fn boards() -> Table {
 fn alike() -> Vec<(String, &'static Architecture)> {
     let mut groups: Vec<(String, &'static Architecture)> = Vec::new();
     for row in Architecture::all() {
-        match groups.iter_mut().find(|(_, first)| first.rates == row.rates && first.matrix == row.matrix) {
+        match groups
+            .iter_mut()
+            .find(|(_, first)| first.rates == row.rates && first.matrix == row.matrix)
+        {
             Some((targets, _)) => targets.push_str(&format!(", {}", row.target)),
             None => groups.push((row.target.to_owned(), row)),
         }
@@ -85,7 +111,10 @@ fn rates() -> Table {
     let mut table = Table::new(names.chain(Dtype::ALL.map(|dtype| Column::right(dtype.as_str()))));
     for (targets, row) in alike() {
         for engine in [Engine::Matrix, Engine::Sparse, Engine::Vector] {
-            let rate = |dtype| row.per_clock_per_cu(dtype, engine).map_or_else(String::new, |rate| rate.to_string());
+            let rate = |dtype| {
+                row.per_clock_per_cu(dtype, engine)
+                    .map_or_else(String::new, |rate| rate.to_string())
+            };
             let figures: Vec<String> = Dtype::ALL.map(rate).into_iter().collect();
             if figures.iter().any(|figure| !figure.is_empty()) {
                 let names = [targets.clone(), engine.as_str().to_owned()];
@@ -99,9 +128,12 @@ fn rates() -> Table {
 fn tiles() -> Table {
     let mut table = Table::new(["targets", "type", "engine", "tiles"].map(Column::left));
     for (targets, row) in alike() {
-        for Rate { dtype, tiles, engine, .. } in row.rates.iter().filter(|rate| rate.engine != Engine::Vector) {
+        for Rate { dtype, tiles, engine, .. } in
+            row.rates.iter().filter(|rate| rate.engine != Engine::Vector)
+        {
             let shown: Vec<String> = tiles.iter().map(|[m, n, k]| format!("{m}×{n}×{k}")).collect();
-            let named = [targets.clone(), dtype.to_string(), engine.as_str().to_owned(), shown.join(", ")];
+            let named =
+                [targets.clone(), dtype.to_string(), engine.as_str().to_owned(), shown.join(", ")];
             table.push(named.map(Cell::from));
         }
     }
@@ -118,7 +150,12 @@ mod tests {
         for row in Architecture::all() {
             assert!(page.contains(row.target) && page.contains(row.source), "{}", row.target);
             for rate in row.rates {
-                assert!(page.contains(&format!("| {} ", rate.per_clock_per_cu)), "{} {}", row.target, rate.dtype);
+                assert!(
+                    page.contains(&format!("| {} ", rate.per_clock_per_cu)),
+                    "{} {}",
+                    row.target,
+                    rate.dtype
+                );
             }
         }
         assert_eq!(page.matches("| gfx950 | matrix |").count(), 1);

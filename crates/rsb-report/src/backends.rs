@@ -1,8 +1,9 @@
-//! The backends of one piece of hardware side by side: the same workload and shape through each runtime, and how they
-//! compare with the runtime that the hardware's vendor wrote for it.
+//! The backends of one piece of hardware side by side: the same workload and shape through each
+//! runtime, and how they compare with the runtime that the hardware's vendor wrote for it.
 //!
-//! A run has something to compare when two of its devices are one GPU, or both are the CPU. What was simulated is
-//! shown and never ranked; beside a GPU the CPU stands for orientation, and is not ranked with it either.
+//! A run has something to compare when two of its devices are one GPU, or both are the CPU. What
+//! was simulated is shown and never ranked; beside a GPU the CPU stands for orientation, and is not
+//! ranked with it either.
 
 mod show;
 #[cfg(test)]
@@ -13,7 +14,8 @@ pub use show::{markdown, text};
 
 use rsb_model::run_device::HardwareMatch;
 use rsb_model::{
-    BackendId, BenchmarkResult, Better, CaseId, DeviceRef, DeviceType, Field, Outcome, Reason, Run, RunDevice,
+    BackendId, BenchmarkResult, Better, CaseId, DeviceRef, DeviceType, Field, Outcome, Reason, Run,
+    RunDevice,
 };
 
 use crate::label::{benchmark_of, device_of, headline};
@@ -77,7 +79,8 @@ pub enum Entry<'a> {
         field: &'static Field,
         /// Its value.
         value: f64,
-        /// How many times as good as the native runtime, or else as the best; `None` for what is not ranked.
+        /// How many times as good as the native runtime, or else as the best; `None` for what is
+        /// not ranked.
         speed: Option<f64>,
         /// Whether it was measured, or simulated.
         outcome: Outcome,
@@ -100,17 +103,22 @@ pub fn group_by_hardware(run: &Run) -> Vec<Hardware<'_>> {
             None => groups.push(vec![device]),
         }
     }
-    groups.sort_by_key(|group| group.first().is_some_and(|device| device.device_type == DeviceType::Cpu));
+    groups.sort_by_key(|group| {
+        group.first().is_some_and(|device| device.device_type == DeviceType::Cpu)
+    });
     let several = groups.iter().filter(|group| group.len() > 1);
     several.filter_map(|group| hardware(run, group)).collect()
 }
 
-/// Whether `device` is the hardware of `group`. Of a device without an address its backend must not have shown that
-/// hardware yet: a vendor's name alone does not tell twins apart.
+/// Whether `device` is the hardware of `group`. Of a device without an address its backend must not
+/// have shown that hardware yet: a vendor's name alone does not tell twins apart.
 fn belongs(device: &RunDevice, group: &[&RunDevice]) -> bool {
     let alike = |known: &&RunDevice| device.alike(known);
-    let by_name =
-        || group.iter().all(|known| alike(known) != HardwareMatch::Different && known.backend() != device.backend());
+    let by_name = || {
+        group.iter().all(|known| {
+            alike(known) != HardwareMatch::Different && known.backend() != device.backend()
+        })
+    };
     group.iter().any(|known| alike(known) == HardwareMatch::SameGpu) || by_name()
 }
 
@@ -127,7 +135,11 @@ fn hardware<'a>(run: &'a Run, group: &[&'a RunDevice]) -> Option<Hardware<'a>> {
             backend if count(backend) == 1 => backend.as_str().to_owned(),
             _ => device.device.to_string(),
         },
-        standing: if Some(device.backend()) == native { ColumnRole::Native } else { ColumnRole::Other },
+        standing: if Some(device.backend()) == native {
+            ColumnRole::Native
+        } else {
+            ColumnRole::Other
+        },
     };
     let mut columns: Vec<Column<'a>> = devices.iter().map(column).collect();
     let beside = run.devices.iter().filter(|device| device.backend() == BackendId::Cpu);
@@ -138,13 +150,15 @@ fn hardware<'a>(run: &'a Run, group: &[&'a RunDevice]) -> Option<Hardware<'a>> {
         standing: ColumnRole::Aside,
     }));
     let rows = rows(run, &columns);
-    let with_figures =
-        |column: usize| rows.iter().any(|row| matches!(row.cells.get(column), Some(Entry::Figure { .. })));
+    let with_figures = |column: usize| {
+        rows.iter().any(|row| matches!(row.cells.get(column), Some(Entry::Figure { .. })))
+    };
     let ways = (0..devices.len()).filter(|&column| with_figures(column)).count();
     (ways > 1).then(|| Hardware { title: title(&devices, device_type), device_type, columns, rows })
 }
 
-/// The backend that others are compared with: the CPU itself, or the runtime of the GPU's vendor, where it is here.
+/// The backend that others are compared with: the CPU itself, or the runtime of the GPU's vendor,
+/// where it is here.
 fn native(devices: &[&RunDevice]) -> Option<BackendId> {
     let wanted = match devices.first()?.device_type {
         DeviceType::Cpu => Some(BackendId::Cpu),
@@ -173,16 +187,27 @@ fn rows<'a>(run: &'a Run, columns: &[Column<'a>]) -> Vec<Row<'a>> {
     let has_figures = |result: &&BenchmarkResult| !result.results.is_empty();
     let (with, without): (Vec<_>, Vec<_>) = run.benchmarks.iter().partition(has_figures);
     for result in with.into_iter().chain(without) {
-        let Some(column) = columns.iter().position(|column| device_of(&result.benchmark_id) == Some(column.device))
+        let Some(column) = columns
+            .iter()
+            .position(|column| device_of(&result.benchmark_id) == Some(column.device))
         else {
             continue;
         };
         let (benchmark, case) = (benchmark_of(result), case_of(&result.benchmark_id));
-        let index = rows.iter().position(|row| row.benchmark == benchmark && row.case == case).unwrap_or_else(|| {
-            let after = rows.iter().rposition(|row| row.benchmark == benchmark).map_or(rows.len(), |last| last + 1);
-            rows.insert(after, Row { benchmark, case, cells: vec![Entry::Nothing; columns.len()] });
-            after
-        });
+        let index = rows
+            .iter()
+            .position(|row| row.benchmark == benchmark && row.case == case)
+            .unwrap_or_else(|| {
+                let after = rows
+                    .iter()
+                    .rposition(|row| row.benchmark == benchmark)
+                    .map_or(rows.len(), |last| last + 1);
+                rows.insert(
+                    after,
+                    Row { benchmark, case, cells: vec![Entry::Nothing; columns.len()] },
+                );
+                after
+            });
         if let Some(cell) = rows.get_mut(index).and_then(|row| row.cells.get_mut(column)) {
             *cell = entry(result);
         }
@@ -216,7 +241,9 @@ fn rank(row: &mut Row<'_>, columns: &[Column<'_>]) {
         row.cells.iter().zip(columns).map(|(cell, column)| ranked(cell, column)).collect();
     let native = columns.iter().position(|column| column.standing == ColumnRole::Native);
     let of_native = native.and_then(|index| figures.get(index).copied().flatten());
-    let Some((field, reference)) = of_native.or_else(|| best(figures.iter().flatten())) else { return };
+    let Some((field, reference)) = of_native.or_else(|| best(figures.iter().flatten())) else {
+        return;
+    };
     for (cell, figure) in row.cells.iter_mut().zip(&figures) {
         let Some((_, value)) = figure.filter(|(own, _)| own.name == field.name) else { continue };
         if let Entry::Figure { speed, .. } = cell {
@@ -229,7 +256,9 @@ fn is_better_low(field: &Field) -> bool {
     field.better() == Some(Better::Lower)
 }
 
-fn best<'f>(figures: impl Iterator<Item = &'f (&'static Field, f64)>) -> Option<(&'static Field, f64)> {
+fn best<'f>(
+    figures: impl Iterator<Item = &'f (&'static Field, f64)>,
+) -> Option<(&'static Field, f64)> {
     figures.copied().reduce(|best, other| {
         let wins = if is_better_low(best.0) { other.1 < best.1 } else { other.1 > best.1 };
         if wins && other.0.name == best.0.name { other } else { best }

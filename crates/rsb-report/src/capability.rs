@@ -28,7 +28,10 @@ pub fn text(run: &Run, style: Style) -> String {
             out.push_str(&format!("\n{}", style.wrap(&format!("{}: {reason}", name(result)), 0)));
         }
         if has_host(&run.environment) {
-            out.push_str(&format!("\nROCm {}\n", run.environment.rocm.as_deref().unwrap_or("not found")));
+            out.push_str(&format!(
+                "\nROCm {}\n",
+                run.environment.rocm.as_deref().unwrap_or("not found")
+            ));
         }
     }
     out + &unmeasured::text(run, style)
@@ -96,9 +99,11 @@ fn peaks(results: &[&BenchmarkResult]) -> Table {
         for engine in ["matrix", "vector"] {
             let figure = |dtype: Dtype| {
                 let is_it = |fields: &&Fields| {
-                    fields.text("operation") == Some(engine) && fields.text("dtype") == Some(dtype.as_str())
+                    fields.text("operation") == Some(engine)
+                        && fields.text("dtype") == Some(dtype.as_str())
                 };
-                let tflops = peaks.iter().find(is_it).and_then(|fields| fields.number("peak_tflops"));
+                let tflops =
+                    peaks.iter().find(is_it).and_then(|fields| fields.number("peak_tflops"));
                 tflops.map_or_else(String::new, three_digits)
             };
             let figures = Dtype::ALL.map(figure);

@@ -1,5 +1,6 @@
-//! A chart as data: axes with their labels, and datasets of points. It is built from runs by pure functions in
-//! [`crate::charts`] and knows nothing of pixels or fonts; [`crate::svg`] draws it, and so can a terminal or a page.
+//! A chart as data: axes with their labels, and datasets of points. It is built from runs by pure
+//! functions in [`crate::charts`] and knows nothing of pixels or fonts; [`crate::svg`] draws it,
+//! and so can a terminal or a page.
 
 use serde::Serialize;
 
@@ -68,7 +69,8 @@ pub enum AxisScale {
     Linear,
     /// Equal ratios are equally far apart; every coordinate is above zero.
     Log,
-    /// Rows at 0, 1, 2 … from top to bottom, each with its label; columns from left to right, where x has it.
+    /// Rows at 0, 1, 2 … from top to bottom, each with its label; columns from left to right, where
+    /// x has it.
     Rows,
 }
 
@@ -92,9 +94,11 @@ pub struct Point {
     pub x: f64,
     /// From bottom to top, or the row.
     pub y: f64,
-    /// From where to where it reaches along x: its error interval, the edges of a column, the ends of a part of a bar.
+    /// From where to where it reaches along x: its error interval, the edges of a column, the ends
+    /// of a part of a bar.
     pub extent: Option<[f64; 2]>,
-    /// From where to where the true value may lie, along the axis that the shape measures on: x of a bar, else y.
+    /// From where to where the true value may lie, along the axis that the shape measures on: x of
+    /// a bar, else y.
     pub error: Option<[f64; 2]>,
     /// What stands beside it, for people.
     pub text: String,
@@ -166,7 +170,8 @@ pub enum DatasetKind {
     Rules,
 }
 
-/// What a dataset stands for. A [`crate::Theme`] gives it a color, and its [`Marker`] says the same by shape.
+/// What a dataset stands for. A [`crate::Theme`] gives it a color, and its [`Marker`] says the same
+/// by shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Paint {
@@ -281,7 +286,9 @@ impl Paint {
         ];
         match self {
             Self::Series(index) => SERIES[index % SERIES.len()],
-            Self::Plain | Self::Current | Self::Fp32 | Self::DeviceCopy | Self::Heat(_) => Marker::Circle,
+            Self::Plain | Self::Current | Self::Fp32 | Self::DeviceCopy | Self::Heat(_) => {
+                Marker::Circle
+            }
             Self::Baseline | Self::Faded => Marker::Ring,
             Self::Fp16 | Self::DeviceRead => Marker::Triangle,
             Self::Bf16 | Self::Host => Marker::Square,
@@ -302,7 +309,9 @@ impl Paint {
 impl Axis {
     /// The part of the axis below `value`, from 0 to 1.
     pub fn share(&self, value: f64) -> f64 {
-        let scaled = |value: f64| if self.scale == AxisScale::Log { value.max(f64::MIN_POSITIVE).ln() } else { value };
+        let scaled = |value: f64| {
+            if self.scale == AxisScale::Log { value.max(f64::MIN_POSITIVE).ln() } else { value }
+        };
         let [low, high] = self.bounds.map(scaled);
         let share = (scaled(value) - low) / (high - low);
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
@@ -332,14 +341,18 @@ impl Dataset {
 impl Chart {
     /// The datasets that the legend names: those with a name and at least one point.
     pub fn legend_datasets(&self) -> impl Iterator<Item = &Dataset> {
-        self.datasets.iter().filter(|dataset| !dataset.name.is_empty() && !dataset.points.is_empty())
+        self.datasets
+            .iter()
+            .filter(|dataset| !dataset.name.is_empty() && !dataset.points.is_empty())
     }
 
     /// Whether every coordinate and bound is finite: what is not cannot be drawn.
     pub fn is_finite(&self) -> bool {
         let finite = |values: [f64; 2]| values.iter().all(|value| value.is_finite());
-        let whole =
-            |point: &Point| finite([point.x, point.y]) && [point.extent, point.error].into_iter().flatten().all(finite);
+        let whole = |point: &Point| {
+            finite([point.x, point.y])
+                && [point.extent, point.error].into_iter().flatten().all(finite)
+        };
         let mut labels = self.x_axis.labels.iter().chain(&self.y_axis.labels);
         finite(self.x_axis.bounds)
             && finite(self.y_axis.bounds)

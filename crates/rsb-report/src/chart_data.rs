@@ -5,7 +5,8 @@ use crate::document::{ReportError, csv, csv_number};
 use crate::number::format_quantity;
 use crate::table::{Cell, Column, Table};
 
-/// Every point that stands for a figure. What helps the eye has none: the room around a bar, a level's line, its noise.
+/// Every point that stands for a figure. What helps the eye has none: the room around a bar, a
+/// level's line, its noise.
 fn points(chart: &Chart) -> impl Iterator<Item = (&Dataset, &Point)> {
     let is_help = |dataset: &&Dataset| match dataset.kind {
         DatasetKind::Tracks { .. } | DatasetKind::Band => true,
@@ -26,7 +27,9 @@ fn titles(chart: &Chart) -> [&str; 2] {
 fn coordinate(axis: &Axis, value: f64, told: impl Fn(f64) -> String) -> String {
     let is_here = |label: &&crate::chart::Label| (label.at - value).abs() < 0.5;
     match axis.scale {
-        AxisScale::Rows => axis.labels.iter().find(is_here).map(|label| label.text.clone()).unwrap_or_default(),
+        AxisScale::Rows => {
+            axis.labels.iter().find(is_here).map(|label| label.text.clone()).unwrap_or_default()
+        }
         AxisScale::Linear | AxisScale::Log => told(value),
     }
 }
@@ -67,7 +70,8 @@ pub fn chart_places(chart: &Chart, most: usize) -> Vec<f64> {
     points(chart).take(most).map(|(_, point)| point.x).collect()
 }
 
-/// Every figure of `chart` with every digit: `series,x,y,from,to,said`, with the titles of the axes in the place of x and y.
+/// Every figure of `chart` with every digit: `series,x,y,from,to,said`, with the titles of the axes
+/// in the place of x and y.
 ///
 /// # Errors
 /// Never for data that a chart can hold.

@@ -12,16 +12,22 @@ pub fn chart_page(title: &str, charts: &[Chart], theme: &Theme) -> String {
     let (sheet, ink) = (color(ground.sheet), color(ground.ink));
     let figure = |chart: &Chart| match svg_in(chart, theme) {
         Some(picture) => format!("<figure>\n{picture}</figure>\n"),
-        None => format!("<p>{}: not drawn, a figure in it is not finite</p>\n", escape_xml(&chart.title)),
+        None => format!(
+            "<p>{}: not drawn, a figure in it is not finite</p>\n",
+            escape_xml(&chart.title)
+        ),
     };
     let figures: String = charts.iter().map(figure).collect();
     let title = escape_xml(&crate::style::clean(title));
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
+         'unsafe-inline'\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
-         <style>body {{ background: {sheet}; color: {ink}; font-family: sans-serif; margin: 1em auto; max-width: 60em }} \
-         figure {{ margin: 1em 0 }} svg {{ max-width: 100%; height: auto }}</style>\n</head>\n<body>\n\
+         <style>body \
+         {{ background: {sheet}; color: {ink}; font-family: sans-serif; margin: 1em auto; max-width: 60em }} \
+         figure {{ margin: 1em 0 }} svg \
+         {{ max-width: 100%; height: auto }}</style>\n</head>\n<body>\n\
          <main>\n<h1>{title}</h1>\n{figures}</main>\n</body>\n</html>\n"
     )
 }

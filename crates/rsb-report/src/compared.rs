@@ -1,5 +1,5 @@
-//! The textbook statistics of a comparison, a block for each case. They inform; verdicts do not rest on them, and the
-//! text says so.
+//! The textbook statistics of a comparison, a block for each case. They inform; verdicts do not
+//! rest on them, and the text says so.
 
 use rsb_model::record::{Comparison, ComparisonStatistics, OutlierCounts, TTest};
 
@@ -9,9 +9,12 @@ use crate::number::{format_percent, format_quantity};
 use crate::style::{Style, Tone, clean};
 
 const HEADING: &str = "Statistics";
-const ABOUT: &str = "For information; no verdict rests on them. Tests and effect sizes compare one median for each \
-     process, the paired t test the n-th process of one side with the n-th of the other, which means something only \
-     where the two sides were measured interleaved. Outliers and percentiles are of all samples. The difference is \
+const ABOUT: &str = "For information; no verdict rests on them. Tests and effect sizes compare one \
+                     median for each \
+     process, the paired t test the n-th process of one side with the n-th of the other, which \
+     means something only \
+     where the two sides were measured interleaved. Outliers and percentiles are of all samples. \
+     The difference is \
      current less baseline.";
 
 /// What one line of a block is about, and what it says.
@@ -23,8 +26,10 @@ pub(crate) fn text(shown: &[&Comparison], style: Style) -> String {
     if blocks.is_empty() {
         return String::new();
     }
-    let widest = blocks.iter().flat_map(|(_, lines)| lines).map(|(about, _)| about.len()).max().unwrap_or(0);
-    let mut out = format!("{}\n{}\n", style.paint(Tone::Strong, HEADING), style.wrap(ABOUT, 0).trim_end());
+    let widest =
+        blocks.iter().flat_map(|(_, lines)| lines).map(|(about, _)| about.len()).max().unwrap_or(0);
+    let mut out =
+        format!("{}\n{}\n", style.paint(Tone::Strong, HEADING), style.wrap(ABOUT, 0).trim_end());
     for (case, lines) in &blocks {
         out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, &clean(case))));
         out.extend(lines.iter().map(|(about, said)| format!("  {about:widest$}  {said}\n")));
@@ -54,7 +59,10 @@ fn blocks(shown: &[&Comparison]) -> Vec<(String, Vec<Line>)> {
         let statistics = row.statistics.as_ref()?;
         let processes = statistics.replicates;
         let count = format!("processes: {} and {}", processes.baseline, processes.current);
-        Some((format!("{} {} ({count})", names.full(&row.id), row.metric), lines(statistics, &row.unit)))
+        Some((
+            format!("{} {} ({count})", names.full(&row.id), row.metric),
+            lines(statistics, &row.unit),
+        ))
     };
     shown.iter().filter_map(block).collect()
 }
@@ -64,19 +72,25 @@ fn lines(statistics: &ComparisonStatistics, unit: &str) -> Vec<Line> {
     lines.extend(statistics.welch_t.map(|test| ("Welch's t", t_test(test, unit))));
     lines.extend(statistics.paired_t.map(|test| ("paired t", t_test(test, unit))));
     lines.extend(
-        statistics.mann_whitney_u.map(|test| ("Mann-Whitney U", format!("U = {}, {}", test.u, probability(test.p)))),
+        statistics
+            .mann_whitney_u
+            .map(|test| ("Mann-Whitney U", format!("U = {}, {}", test.u, probability(test.p)))),
     );
     let effects = [("Cohen's d", statistics.cohens_d), ("Cliff's delta", statistics.cliffs_delta)];
-    let effects: Vec<String> =
-        effects.iter().filter_map(|(name, value)| Some(format!("{name} {}", figure((*value)?)))).collect();
+    let effects: Vec<String> = effects
+        .iter()
+        .filter_map(|(name, value)| Some(format!("{name} {}", figure((*value)?))))
+        .collect();
     if !effects.is_empty() {
         lines.push(("effect size", effects.join(", ")));
     }
     let changes = statistics.percentile_changes;
-    let changes = [("p50", changes.p50), ("p90", changes.p90), ("p95", changes.p95), ("p99", changes.p99)];
+    let changes =
+        [("p50", changes.p50), ("p90", changes.p90), ("p95", changes.p95), ("p99", changes.p99)];
     let changes = changes.map(|(name, change)| format!("{name} {}", format_percent(change)));
     lines.push(("percentiles", changes.join(", ")));
-    let sides = [("baseline", statistics.outliers.baseline), ("current", statistics.outliers.current)];
+    let sides =
+        [("baseline", statistics.outliers.baseline), ("current", statistics.outliers.current)];
     lines.push(("outliers", sides.map(outliers).join("; ")));
     lines
 }
@@ -84,7 +98,11 @@ fn lines(statistics: &ComparisonStatistics, unit: &str) -> Vec<Line> {
 fn t_test(test: TTest, unit: &str) -> String {
     let [low, high] = test.confidence_interval.map(|end| format_quantity(end, unit));
     let degrees_of_freedom = figure(test.degrees_of_freedom);
-    format!("t({degrees_of_freedom}) = {}, {}; difference {low} to {high} (95 %)", figure(test.t), probability(test.p))
+    format!(
+        "t({degrees_of_freedom}) = {}, {}; difference {low} to {high} (95 %)",
+        figure(test.t),
+        probability(test.p)
+    )
 }
 
 fn outliers((side, counts): (&str, OutlierCounts)) -> String {
@@ -113,7 +131,12 @@ mod tests {
     use crate::sample;
 
     fn statistics() -> ComparisonStatistics {
-        let test = TTest { t: 3.0219, degrees_of_freedom: 4.2294, p: 0.0364, confidence_interval: [4.0e-6, 7.57e-5] };
+        let test = TTest {
+            t: 3.0219,
+            degrees_of_freedom: 4.2294,
+            p: 0.0364,
+            confidence_interval: [4.0e-6, 7.57e-5],
+        };
         let counts = OutlierCounts { samples: 24, iqr: 2, mad: 3 };
         ComparisonStatistics {
             replicates: BothSides { baseline: 4, current: 4 },
@@ -122,7 +145,10 @@ mod tests {
             mann_whitney_u: Some(UTest { u: 15.0, p: 0.057_142 }),
             cohens_d: Some(2.1368),
             cliffs_delta: Some(0.875),
-            outliers: BothSides { baseline: counts, current: OutlierCounts { samples: 24, iqr: 0, mad: 0 } },
+            outliers: BothSides {
+                baseline: counts,
+                current: OutlierCounts { samples: 24, iqr: 0, mad: 0 },
+            },
             percentile_changes: PercentileChanges { p50: 4.48, p90: 4.81, p95: -16.29, p99: 32.38 },
         }
     }
@@ -137,7 +163,10 @@ mod tests {
         assert!(said.lines().all(|line| line.chars().count() <= 100), "{said}");
         insta::assert_snapshot!(said);
         let markdown = markdown(&shown);
-        assert!(markdown.contains("no verdict rests on them") && markdown.contains("  - Welch's t: t(4.23) = 3.02"));
+        assert!(
+            markdown.contains("no verdict rests on them")
+                && markdown.contains("  - Welch's t: t(4.23) = 3.02")
+        );
         assert_eq!(text(&shown[1..], Style::PLAIN), "", "nothing without statistics");
     }
 

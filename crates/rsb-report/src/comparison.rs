@@ -9,7 +9,9 @@ use crate::compared;
 use crate::document::{ReportError, csv, csv_number};
 use crate::label::Shortener;
 use crate::markdown::escape;
-use crate::number::{format_count, format_interval, format_percent, format_quantity, format_threshold};
+use crate::number::{
+    format_count, format_interval, format_percent, format_quantity, format_threshold,
+};
 use crate::run::better_word;
 use crate::style::{Style, Tone, clean};
 use crate::table::{Cell, Column, Table};
@@ -19,7 +21,8 @@ use crate::trend::short;
 /// How much to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// What is Unchanged is counted, and cases without a verdict for one common reason are counted together.
+    /// What is Unchanged is counted, and cases without a verdict for one common reason are counted
+    /// together.
     Brief,
     /// Every case.
     Full,
@@ -46,7 +49,8 @@ pub fn worsening(comparison: &Comparison) -> Option<f64> {
     })
 }
 
-/// Every comparison, the worst first: Regressed, undecided, Improved, Unchanged; the largest change first within each.
+/// Every comparison, the worst first: Regressed, undecided, Improved, Unchanged; the largest change
+/// first within each.
 pub fn by_importance(result: &ComparisonResult) -> Vec<&Comparison> {
     let rank = |verdict| match verdict {
         Verdict::Regressed => 0,
@@ -62,7 +66,8 @@ pub fn by_importance(result: &ComparisonResult) -> Vec<&Comparison> {
 
 /// How large a change is: beyond every percentage where something came of nothing.
 fn size(comparison: &Comparison) -> f64 {
-    let from_nothing = comparison.baseline_value == Some(0.0) && comparison.current_value.is_some_and(|now| now != 0.0);
+    let from_nothing = comparison.baseline_value == Some(0.0)
+        && comparison.current_value.is_some_and(|now| now != 0.0);
     comparison.difference_percent.map_or(if from_nothing { f64::INFINITY } else { 0.0 }, f64::abs)
 }
 
@@ -76,7 +81,8 @@ pub(crate) struct Listing<'a> {
 
 pub(crate) fn listing(result: &ComparisonResult, detail: Detail) -> Listing<'_> {
     let mut listing = Listing::default();
-    let key = |comparison: &&'_ Comparison| (comparison.verdict.as_str(), comparison.reason.clone());
+    let key =
+        |comparison: &&'_ Comparison| (comparison.verdict.as_str(), comparison.reason.clone());
     let sorted = by_importance(result);
     let mut alike: HashMap<(&str, String), usize> = HashMap::new();
     for comparison in &sorted {
@@ -112,7 +118,12 @@ pub fn table(shown: &[&Comparison]) -> Table {
     let names = Shortener::of(shown.iter().map(|row| &row.id));
     let has_metrics = has_metrics(shown);
     for comparison in shown {
-        table.push(cells(comparison, names.full(&comparison.id), comparison.verdict.as_str(), has_metrics));
+        table.push(cells(
+            comparison,
+            names.full(&comparison.id),
+            comparison.verdict.as_str(),
+            has_metrics,
+        ));
         if is_explained(comparison) {
             table.note(&comparison.reason);
         }
@@ -120,7 +131,8 @@ pub fn table(shown: &[&Comparison]) -> Table {
     table
 }
 
-/// Returns a row for each of `shown` for a terminal, and the reasons that their verdicts refer to by number.
+/// Returns a row for each of `shown` for a terminal, and the reasons that their verdicts refer to
+/// by number.
 fn table_with_reasons(shown: &[&Comparison], style: Style) -> (Table, Vec<String>) {
     let (mut table, mut reasons) = (empty_table(), Vec::new());
     let names = Shortener::of(shown.iter().map(|row| &row.id));
@@ -166,14 +178,22 @@ fn has_metrics(shown: &[&Comparison]) -> bool {
 
 fn cells(comparison: &Comparison, name: String, verdict: &str, has_metrics: bool) -> [Cell; 7] {
     let tone = tone(comparison.verdict);
-    let quantity = |value: Option<f64>| value.map_or_else(String::new, |v| format_quantity(v, &comparison.unit));
+    let quantity = |value: Option<f64>| {
+        value.map_or_else(String::new, |v| format_quantity(v, &comparison.unit))
+    };
     [
         Cell::from(name),
         Cell::from(if has_metrics { comparison.metric.as_str() } else { "" }),
         Cell::from(quantity(comparison.baseline_value)),
         Cell::from(quantity(comparison.current_value)),
-        Cell::with_tone(comparison.difference_percent.map_or_else(String::new, format_percent), tone),
-        Cell::with_tone(comparison.confidence_interval.map_or_else(String::new, format_interval), Tone::Dim),
+        Cell::with_tone(
+            comparison.difference_percent.map_or_else(String::new, format_percent),
+            tone,
+        ),
+        Cell::with_tone(
+            comparison.confidence_interval.map_or_else(String::new, format_interval),
+            Tone::Dim,
+        ),
         Cell::with_tone(verdict, tone),
     ]
 }
@@ -189,25 +209,30 @@ pub(crate) fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
         (tone(*verdict), format!("{verdict}, {}: {reason}", format_count(*count, "case", "cases")))
     };
     let mut lines: Vec<(Tone, String)> = listing.folded.iter().map(group).collect();
-    let is_excused =
-        |row: &&&Comparison| row.verdict == Verdict::Unchanged && row.reason_code == ReasonCode::MachineMoved;
+    let is_excused = |row: &&&Comparison| {
+        row.verdict == Verdict::Unchanged && row.reason_code == ReasonCode::MachineMoved
+    };
     let excused = listing.hidden.iter().filter(is_excused).count();
     if excused > 0 {
         let count = format_count(excused, "comparison is", "comparisons are");
-        let why = "slower than the record, and so is the program that made it: the machine changed, not the code";
+        let why = "slower than the record, and so is the program that made it: the machine \
+                   changed, not the code";
         lines.push((Tone::Caution, format!("{count} {why}")));
     }
     if !listing.hidden.is_empty() {
         lines.push((
             Tone::Dim,
-            format!("Unchanged: {}", format_count(listing.hidden.len(), "comparison", "comparisons")),
+            format!(
+                "Unchanged: {}",
+                format_count(listing.hidden.len(), "comparison", "comparisons")
+            ),
         ));
     }
     lines
 }
 
-/// Returns the mean change of time and, in full, the slowdown that the measurements could detect in half of the cases: a
-/// pass rules out no smaller one.
+/// Returns the mean change of time and, in full, the slowdown that the measurements could detect in
+/// half of the cases: a pass rules out no smaller one.
 pub fn overall_line(result: &ComparisonResult, detail: Detail) -> Option<String> {
     let mean = result.summary.weighted_change_percent;
     let mean = mean.map(|percent| format!("mean change of time {}", format_percent(percent)));
@@ -217,7 +242,8 @@ pub fn overall_line(result: &ComparisonResult, detail: Detail) -> Option<String>
 }
 
 fn detectable(result: &ComparisonResult) -> Option<String> {
-    let mut found: Vec<f64> = result.comparisons.iter().filter_map(|row| row.detectable_percent).collect();
+    let mut found: Vec<f64> =
+        result.comparisons.iter().filter_map(|row| row.detectable_percent).collect();
     found.sort_by(f64::total_cmp);
     let median = *found.get(found.len() / 2)?;
     let percent = match median {
@@ -243,7 +269,9 @@ pub fn one_sided(result: &ComparisonResult) -> Vec<(&'static str, Tone, Vec<&str
 
 /// The verdict in a sentence, and how it looks.
 pub fn verdict_sentence(result: &ComparisonResult) -> (Tone, String) {
-    let count = |wanted: &[Verdict]| result.comparisons.iter().filter(|c| wanted.contains(&c.verdict)).count();
+    let count = |wanted: &[Verdict]| {
+        result.comparisons.iter().filter(|c| wanted.contains(&c.verdict)).count()
+    };
     let all = format_count(result.comparisons.len(), "comparison", "comparisons");
     let sentence = match result.verdict {
         Verdict::Regressed => format!("REGRESSED: {}.", describe_regressions(result, &all)),
@@ -251,7 +279,9 @@ pub fn verdict_sentence(result: &ComparisonResult) -> (Tone, String) {
             let undecided = count(&[Verdict::Inconclusive, Verdict::NotComparable]);
             format!("NO VERDICT: {}.", undecided_parts(result, undecided, &all))
         }
-        Verdict::Improved => format!("PASS: none of {all} regressed, {} improved.", count(&[Verdict::Improved])),
+        Verdict::Improved => {
+            format!("PASS: none of {all} regressed, {} improved.", count(&[Verdict::Improved]))
+        }
         Verdict::Unchanged => format!("PASS: none of {all} regressed."),
     };
     (tone(result.verdict), sentence)
@@ -260,15 +290,17 @@ pub fn verdict_sentence(result: &ComparisonResult) -> (Tone, String) {
 fn describe_regressions(result: &ComparisonResult, all: &str) -> String {
     let mut parts = Vec::new();
     // A missed target is counted with the targets.
-    let is_worse =
-        |each: &&Comparison| each.verdict == Verdict::Regressed && each.reason_code != ReasonCode::TargetMissed;
+    let is_worse = |each: &&Comparison| {
+        each.verdict == Verdict::Regressed && each.reason_code != ReasonCode::TargetMissed
+    };
     let worse: Vec<&Comparison> = by_importance(result).into_iter().filter(is_worse).collect();
     if let Some(worst) = worse.first() {
         let verb = if worse.len() == 1 { "is" } else { "are" };
         let is_time = worse.iter().all(|row| row.metric == TIME);
         let how = if is_time { "slower" } else { "worse" };
         parts.push(format!("{} of {all} {verb} {how} than allowed", worse.len()));
-        let metric = if worst.metric == TIME { String::new() } else { format!(" {}", worst.metric) };
+        let metric =
+            if worst.metric == TIME { String::new() } else { format!(" {}", worst.metric) };
         let name = format!("{}{metric}", short(worst.id.as_str()));
         parts.push(format!("the worst is {}{}", clean(&name), change_told(worst)));
     }
@@ -277,10 +309,14 @@ fn describe_regressions(result: &ComparisonResult, all: &str) -> String {
         parts.push(format!("{} missed", format_count(missed, "target is", "targets are")));
     }
     parts.extend(missing(result));
-    let has_no_verdict = |row: &&Comparison| !row.verdict.is_decided() && row.reason_code != ReasonCode::Missing;
+    let has_no_verdict =
+        |row: &&Comparison| !row.verdict.is_decided() && row.reason_code != ReasonCode::Missing;
     let undecided = result.comparisons.iter().filter(has_no_verdict).count();
     if undecided > 0 {
-        parts.push(format!("{} no verdict", format_count(undecided, "comparison has", "comparisons have")));
+        parts.push(format!(
+            "{} no verdict",
+            format_count(undecided, "comparison has", "comparisons have")
+        ));
     }
     parts.join("; ")
 }
@@ -290,7 +326,9 @@ pub fn change_told(comparison: &Comparison) -> String {
     let quantity = |value: f64| format_quantity(value, &comparison.unit);
     match (comparison.difference_percent, comparison.baseline_value, comparison.current_value) {
         (Some(percent), ..) => format!(" ({})", format_percent(percent)),
-        (None, Some(before), Some(now)) => format!(" ({} after {})", quantity(now), quantity(before)),
+        (None, Some(before), Some(now)) => {
+            format!(" ({} after {})", quantity(now), quantity(before))
+        }
         (None, ..) => String::new(),
     }
 }
@@ -299,7 +337,8 @@ fn undecided_parts(result: &ComparisonResult, undecided: usize, all: &str) -> St
     let mut parts = Vec::new();
     if undecided > 0 {
         let verb = if undecided == 1 { "is" } else { "are" };
-        parts.push(format!("{undecided} of {all} {verb} undecided ({})", causes(result).join(", ")));
+        parts
+            .push(format!("{undecided} of {all} {verb} undecided ({})", causes(result).join(", ")));
     }
     parts.extend(missing(result));
     if parts.is_empty() {
@@ -310,13 +349,16 @@ fn undecided_parts(result: &ComparisonResult, undecided: usize, all: &str) -> St
 
 fn missing(result: &ComparisonResult) -> Option<String> {
     let count = result.missing.len();
-    (count > 0).then(|| format!("{} missing from the current run", format_count(count, "case is", "cases are")))
+    (count > 0).then(|| {
+        format!("{} missing from the current run", format_count(count, "case is", "cases are"))
+    })
 }
 
 /// Causes that the verdict names; the footnotes have the rest.
 const MAX_CAUSES: usize = 3;
 
-/// Returns why rows are undecided, the most common cause first: `20 too noisy`, without the count if it is the only one.
+/// Returns why rows are undecided, the most common cause first: `20 too noisy`, without the count
+/// if it is the only one.
 fn causes(result: &ComparisonResult) -> Vec<String> {
     let mut causes: Vec<(String, usize)> = Vec::new();
     for row in result.comparisons.iter().filter(|row| !row.verdict.is_decided()) {
@@ -336,7 +378,9 @@ fn causes(result: &ComparisonResult) -> Vec<String> {
 /// Returns why `row` has no verdict, in a phrase.
 fn cause(row: &Comparison) -> String {
     let phrase = match row.reason_code {
-        ReasonCode::UnlikeMachine => return without_parentheses(row.reason.split(';').next().unwrap_or_default()),
+        ReasonCode::UnlikeMachine => {
+            return without_parentheses(row.reason.split(';').next().unwrap_or_default());
+        }
         ReasonCode::TooFewSamples => "with too few samples",
         ReasonCode::UnlikeUnit => "in another unit",
         ReasonCode::Missing => "missing",
@@ -446,7 +490,8 @@ pub(crate) fn markdown_body(result: &ComparisonResult, detail: Detail) -> String
     if detail == Detail::Full {
         out.push_str(&compared::markdown(&listing.shown));
     }
-    let lines: String = folded_lines(&listing).iter().map(|(_, line)| format!("- {}\n", escape(line))).collect();
+    let lines: String =
+        folded_lines(&listing).iter().map(|(_, line)| format!("- {}\n", escape(line))).collect();
     out.push_str(&lines);
     out.extend(overall_line(result, detail).map(|line| format!("- {}\n", escape(&line))));
     for (title, _, ids) in one_sided(result) {
@@ -484,7 +529,9 @@ pub fn csv_rows(result: &ComparisonResult) -> Result<String, ReportError> {
 }
 
 fn csv_row(comparison: &Comparison) -> Vec<String> {
-    let bound = |index: usize| csv_number(comparison.confidence_interval.and_then(|i| i.get(index).copied()));
+    let bound = |index: usize| {
+        csv_number(comparison.confidence_interval.and_then(|i| i.get(index).copied()))
+    };
     vec![
         comparison.id.to_string(),
         comparison.metric.clone(),
@@ -541,18 +588,24 @@ mod tests {
         for (rows, said) in [
             (
                 vec![time(), regressed("%", (0.0, 100.0), None)],
-                "2 of 3 comparisons are worse than allowed; the worst is tensor-ops cpu:0/gelu/f32/64MiB failed_runs_percent (100 % after 0 %)",
+                "2 of 3 comparisons are worse than allowed; the worst is tensor-ops \
+                 cpu:0/gelu/f32/64MiB failed_runs_percent (100 % after 0 %)",
             ),
-            (vec![regressed("%", (5.0, 10.0), Some(100.0)), time()], "failed_runs_percent (+100 %)"),
+            (
+                vec![regressed("%", (5.0, 10.0), Some(100.0)), time()],
+                "failed_runs_percent (+100 %)",
+            ),
             (
                 vec![time(), missed.clone()],
-                "1 of 3 comparisons is slower than allowed; the worst is gemm cpu:0/f32/1024x1024x1024 (+15.9 %)",
+                "1 of 3 comparisons is slower than allowed; the worst is gemm \
+                 cpu:0/f32/1024x1024x1024 (+15.9 %)",
             ),
             (vec![missed], "REGRESSED: 1 target is missed"),
         ] {
             let mut result = sample::comparison();
             // An improvement that is larger than any of them.
-            let improved = Comparison { difference_percent: Some(-98.0), ..result.comparisons[1].clone() };
+            let improved =
+                Comparison { difference_percent: Some(-98.0), ..result.comparisons[1].clone() };
             result.comparisons = rows.into_iter().chain([improved]).collect();
             let sentence = verdict_sentence(&result).1;
             assert!(sentence.contains(said), "{sentence}");
@@ -564,11 +617,16 @@ mod tests {
         let line = |percents: &[f64]| {
             let mut result = sample::comparison();
             let row = result.comparisons[0].clone();
-            let rows = percents.iter().map(|percent| Comparison { detectable_percent: Some(*percent), ..row.clone() });
+            let rows = percents
+                .iter()
+                .map(|percent| Comparison { detectable_percent: Some(*percent), ..row.clone() });
             result.comparisons = rows.collect();
             detectable(&result)
         };
-        assert_eq!(line(&[3.0, 11.1, 47358.6]).as_deref(), Some("could detect ≥ 11 % (median case)"));
+        assert_eq!(
+            line(&[3.0, 11.1, 47358.6]).as_deref(),
+            Some("could detect ≥ 11 % (median case)")
+        );
         assert_eq!(line(&[3.04]).as_deref(), Some("could detect ≥ 3.0 % (median case)"));
         assert_eq!(line(&[500.0]).as_deref(), Some("could detect > 100 % (median case)"));
         assert_eq!(line(&[]), None);
@@ -581,7 +639,8 @@ mod tests {
         let row = |percent: u32| Comparison {
             id: format!("cpu_performance/gemm/cpu:0/f32/{percent}").parse().unwrap(),
             reason: format!(
-                "{percent} % slower (95 % interval -2 to 30 %), too noisy to exclude a change above the threshold of 10 %"
+                "{percent} % slower (95 % interval -2 to 30 %), too noisy to exclude a change \
+                 above the threshold of 10 %"
             ),
             ..noisy.clone()
         };
@@ -591,7 +650,10 @@ mod tests {
         let shown = text(&result, Style::PLAIN, Detail::Brief);
         assert_eq!(shown.matches("too noisy to exclude").count(), 1, "{shown}");
         assert_eq!(shown.matches("Inconclusive [1]").count(), 12, "{shown}");
-        assert!(shown.ends_with("\nNO VERDICT: 12 of 12 comparisons are undecided (too noisy).\n"), "{shown}");
+        assert!(
+            shown.ends_with("\nNO VERDICT: 12 of 12 comparisons are undecided (too noisy).\n"),
+            "{shown}"
+        );
     }
 
     #[test]
@@ -601,7 +663,8 @@ mod tests {
             verdict: Verdict::NotComparable,
             reason_code: ReasonCode::UnlikeMachine,
             reason:
-                "another machine: cpu (Intel(R) Xeon(R) before, AMD now), rocm (5.2 before, none now) differ; save a \
+                "another machine: cpu (Intel(R) Xeon(R) before, AMD now), rocm (5.2 before, none \
+                 now) differ; save a \
                      baseline on this machine"
                     .to_owned(),
             ..result.comparisons[5].clone()

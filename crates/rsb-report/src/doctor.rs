@@ -14,7 +14,8 @@ const INDENT: usize = 9;
 pub fn text(findings: &[Finding], style: Style) -> String {
     let mut out = String::new();
     for finding in findings {
-        let severity = style.paint(tone(finding.severity), &format!("{:<7}", finding.severity.as_str()));
+        let severity =
+            style.paint(tone(finding.severity), &format!("{:<7}", finding.severity.as_str()));
         out.push_str(&format!("{severity}  {}", style.wrap(&finding.what, INDENT).trim_start()));
         let why = style.wrap(&finding.why, INDENT);
         out.extend(why.lines().map(|line| style.paint(Tone::Dim, line) + "\n"));
@@ -33,9 +34,13 @@ pub fn text(findings: &[Finding], style: Style) -> String {
 /// # Errors
 /// As [`crate::json`].
 pub fn json(findings: &[Finding]) -> Result<String, ReportError> {
-    let counts: serde_json::Map<String, serde_json::Value> =
-        SEVERITIES.iter().map(|severity| (severity.as_str().to_owned(), count(findings, *severity).into())).collect();
-    write(&serde_json::json!({ "format_version": FORMAT_VERSION, "findings": findings, "summary": counts }))
+    let counts: serde_json::Map<String, serde_json::Value> = SEVERITIES
+        .iter()
+        .map(|severity| (severity.as_str().to_owned(), count(findings, *severity).into()))
+        .collect();
+    write(
+        &serde_json::json!({ "format_version": FORMAT_VERSION, "findings": findings, "summary": counts }),
+    )
 }
 
 const SEVERITIES: [FindingSeverity; 4] =
@@ -56,7 +61,8 @@ pub fn summary(findings: &[Finding]) -> String {
         0 => String::new(),
         good => format!(", {good} as it should be"),
     };
-    let counted = [(errors, "error", "errors"), (warnings, "warning", "warnings"), (notes, "note", "notes")];
+    let counted =
+        [(errors, "error", "errors"), (warnings, "warning", "warnings"), (notes, "note", "notes")];
     let words: Vec<String> = counted
         .into_iter()
         .filter(|(count, ..)| *count > 0)
@@ -93,7 +99,8 @@ mod tests {
             ),
             Finding::new(
                 FindingSeverity::Warning,
-                "GPU 0 (AMD Radeon RX 7900 XTX): its link runs at 16 GT/s x4 (7.9 GB/s) of 16 GT/s x16 (31.5 GB/s)",
+                "GPU 0 (AMD Radeon RX 7900 XTX): its link runs at 16 GT/s x4 (7.9 GB/s) of 16 GT/s \
+                 x16 (31.5 GB/s)",
                 "transfers between CPU and GPU are that much slower than they could be",
                 "look again under load; when it stays, seat the GPU anew",
             ),
@@ -123,17 +130,28 @@ mod tests {
 
     #[test]
     fn the_last_line_says_it_all() {
-        let last = |findings: &[Finding]| text(findings, Style::PLAIN).lines().last().map(str::to_owned);
-        assert_eq!(last(&sample_findings()[1..]).as_deref(), Some("No error: 1 warning, 1 as it should be."));
-        assert_eq!(last(&sample_findings()[2..]).as_deref(), Some("Nothing is wrong, 1 as it should be."));
+        let last =
+            |findings: &[Finding]| text(findings, Style::PLAIN).lines().last().map(str::to_owned);
+        assert_eq!(
+            last(&sample_findings()[1..]).as_deref(),
+            Some("No error: 1 warning, 1 as it should be.")
+        );
+        assert_eq!(
+            last(&sample_findings()[2..]).as_deref(),
+            Some("Nothing is wrong, 1 as it should be.")
+        );
         assert_eq!(last(&[]).as_deref(), Some("Nothing is wrong."));
     }
 
     #[test]
     fn the_document_counts_each_severity() {
-        let document: serde_json::Value = serde_json::from_str(&json(&sample_findings()).unwrap()).unwrap();
+        let document: serde_json::Value =
+            serde_json::from_str(&json(&sample_findings()).unwrap()).unwrap();
         assert_eq!(document["format_version"], 3);
-        assert_eq!(document["summary"], serde_json::json!({ "error": 1, "warning": 1, "note": 0, "ok": 1 }));
+        assert_eq!(
+            document["summary"],
+            serde_json::json!({ "error": 1, "warning": 1, "note": 0, "ok": 1 })
+        );
         assert_eq!(document["findings"][0]["severity"], "error");
         assert!(document["findings"][2]["cure"].is_null());
     }

@@ -15,18 +15,20 @@ pub enum ReportError {
     Csv(#[from] csv::Error),
 }
 
-/// `value` as indented JSON with a line end: what `--json` writes for every type that carries its own
-/// `format_version` (a run, a comparison, a trend).
+/// `value` as indented JSON with a line end: what `--json` writes for every type that carries its
+/// own `format_version` (a run, a comparison, a trend).
 ///
 /// # Errors
 /// When `value` has no form in JSON.
 pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, ReportError> {
-    let mut text = escape_control_chars(serde_json::to_string_pretty(&serde_json::to_value(value)?)?);
+    let mut text =
+        escape_control_chars(serde_json::to_string_pretty(&serde_json::to_value(value)?)?);
     text.push('\n');
     Ok(text)
 }
 
-/// JSON in which what a terminal would obey is written as its number. It stands in strings alone, and means the same.
+/// JSON in which what a terminal would obey is written as its number. It stands in strings alone,
+/// and means the same.
 fn escape_control_chars(text: String) -> String {
     let is_hidden = |c: char| c != '\n' && is_disguise(c);
     if !text.contains(is_hidden) {
@@ -77,7 +79,10 @@ impl ItemWriter {
 }
 
 /// Rows under `header` as CSV. No text in it is a formula. Every row must be as long as the header.
-pub(crate) fn csv(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Result<String, ReportError> {
+pub(crate) fn csv(
+    header: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> Result<String, ReportError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(header)?;
     for row in rows {
@@ -115,7 +120,10 @@ mod tests {
     #[test]
     fn a_list_written_item_by_item_is_the_same_document() {
         for items in [vec![], vec!["a\n\u{9b}b"], vec!["one", "two", "three"]] {
-            let items: Vec<_> = items.into_iter().map(|text| serde_json::json!({ "text": [text], "n": 1 })).collect();
+            let items: Vec<_> = items
+                .into_iter()
+                .map(|text| serde_json::json!({ "text": [text], "n": 1 }))
+                .collect();
             let (mut writer, mut text) = ItemWriter::begin("items");
             text.extend(items.iter().map(|item| writer.item(item).unwrap()));
             text.push_str(writer.end());

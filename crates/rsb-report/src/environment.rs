@@ -27,7 +27,8 @@ pub fn line(environment: &Environment) -> String {
         [one] => one.label().to_owned(),
         [first, ..] => format!("{} × {}", environment.gpus.len(), first.label()),
     });
-    let system: Vec<&str> = environment.os.iter().chain(&environment.kernel).map(String::as_str).collect();
+    let system: Vec<&str> =
+        environment.os.iter().chain(&environment.kernel).map(String::as_str).collect();
     if !system.is_empty() {
         parts.push(system.join(", "));
     }
@@ -53,18 +54,26 @@ fn sections(environment: &Environment) -> Vec<Section> {
     } else if has_no_gpu(environment) {
         sections.push(("Tree".to_owned(), vec![no_gpus()]));
     }
-    let reached = if has_host { gpus::BackendDiscovery::Looked } else { gpus::BackendDiscovery::Unknown };
+    let reached =
+        if has_host { gpus::BackendDiscovery::Looked } else { gpus::BackendDiscovery::Unknown };
     sections.extend(gpus::sections(&environment.gpus, reached));
     if !environment.unread_gpus.is_empty() {
-        sections.push(("Not read".to_owned(), environment.unread_gpus.iter().map(unread).collect()));
+        sections
+            .push(("Not read".to_owned(), environment.unread_gpus.iter().map(unread).collect()));
     }
     if has_host {
         sections.push(("Software".to_owned(), software(environment)));
     }
     if let Some(git) = &environment.git {
-        let branch = git.branch.as_deref().map_or_else(|| "detached".to_owned(), |branch| format!("branch {branch}"));
+        let branch = git
+            .branch
+            .as_deref()
+            .map_or_else(|| "detached".to_owned(), |branch| format!("branch {branch}"));
         let dirty = if git.dirty { ", with changes that are not committed" } else { "" };
-        sections.push(("Source".to_owned(), vec![entry("commit", Some(format!("{} ({branch}{dirty})", git.commit)))]));
+        sections.push((
+            "Source".to_owned(),
+            vec![entry("commit", Some(format!("{} ({branch}{dirty})", git.commit)))],
+        ));
     }
     if let Some(state) = &environment.state {
         sections.push(("State".to_owned(), state_lines(state)));
@@ -72,11 +81,12 @@ fn sections(environment: &Environment) -> Vec<Section> {
     sections
 }
 
-/// Whether more than GPUs was read. Of a tree that stands for /sys alone, the rest is not "unknown" or "not found": it
-/// was not looked at.
+/// Whether more than GPUs was read. Of a tree that stands for /sys alone, the rest is not "unknown"
+/// or "not found": it was not looked at.
 pub(crate) fn has_host(environment: &Environment) -> bool {
     let gpus = environment.clone();
-    *environment != Environment { gpus: gpus.gpus, unread_gpus: gpus.unread_gpus, ..Environment::default() }
+    *environment
+        != Environment { gpus: gpus.gpus, unread_gpus: gpus.unread_gpus, ..Environment::default() }
 }
 
 /// Whether it is known that there is no GPU. One that does not answer is one.
@@ -94,7 +104,8 @@ fn entry(name: &str, value: Option<String>) -> (String, Option<String>) {
 }
 
 fn machine(environment: &Environment) -> Vec<(String, Option<String>)> {
-    let mut lines = vec![entry("system", environment.os.clone()), entry("kernel", environment.kernel.clone())];
+    let mut lines =
+        vec![entry("system", environment.os.clone()), entry("kernel", environment.kernel.clone())];
     match &environment.cpu {
         None => lines.push(entry("CPU", None)),
         Some(cpu) => lines.extend(cpu_lines(cpu)),
@@ -138,10 +149,12 @@ fn cache_text(cache: &Cache) -> String {
 }
 
 fn software(environment: &Environment) -> Vec<(String, Option<String>)> {
-    let or_none = |version: &Option<String>| Some(version.clone().unwrap_or_else(|| "not found".to_owned()));
+    let or_none =
+        |version: &Option<String>| Some(version.clone().unwrap_or_else(|| "not found".to_owned()));
     let frameworks: Vec<String> =
         environment.frameworks.iter().map(|(name, version)| format!("{name} {version}")).collect();
-    let frameworks = if frameworks.is_empty() { "none found".to_owned() } else { frameworks.join(", ") };
+    let frameworks =
+        if frameworks.is_empty() { "none found".to_owned() } else { frameworks.join(", ") };
     let mut lines = Vec::new();
     if environment.rocm_installations.is_empty() {
         lines.push(entry("ROCm", or_none(&environment.rocm)));
@@ -150,13 +163,17 @@ fn software(environment: &Environment) -> Vec<(String, Option<String>)> {
     if environment.cuda.is_some() {
         lines.push(entry("CUDA toolkit", environment.cuda.clone()));
     }
-    lines.extend([entry("Python", or_none(&environment.python)), entry("frameworks", Some(frameworks))]);
+    lines.extend([
+        entry("Python", or_none(&environment.python)),
+        entry("frameworks", Some(frameworks)),
+    ]);
     lines
 }
 
 /// An installation of ROCm and what is in it.
 fn rocm(one: &RocmInstallation) -> Vec<(String, Option<String>)> {
-    let mut text = format!("{} in {}", one.version.as_deref().unwrap_or("of an unknown version"), one.path);
+    let mut text =
+        format!("{} in {}", one.version.as_deref().unwrap_or("of an unknown version"), one.path);
     let details = [("build", &one.build), ("built on", &one.build_date), ("commit", &one.commit)];
     for (name, value) in details {
         if let Some(value) = value {
@@ -174,7 +191,10 @@ fn rocm(one: &RocmInstallation) -> Vec<(String, Option<String>)> {
         ("compilers", list(compilers.collect())),
         ("kernels for", list(one.gpu_targets.clone())),
     ];
-    let more = more.into_iter().filter(|(_, value)| value.is_some()).map(|(name, value)| entry(name, value));
+    let more = more
+        .into_iter()
+        .filter(|(_, value)| value.is_some())
+        .map(|(name, value)| entry(name, value));
     std::iter::once(entry("ROCm", Some(text))).chain(more).collect()
 }
 
@@ -184,10 +204,17 @@ fn state_lines(state: &MachineState) -> Vec<(String, Option<String>)> {
         ("governor", state.governor.clone()),
         ("clock", state.mhz.map(|mhz| format!("{:.2} GHz", mhz / 1e3))),
         ("steal", state.steal_percent.map(|percent| format!("{percent:.1} %"))),
-        ("throttled", state.throttle_events.map(|count| format_count(count as usize, "time", "times"))),
+        (
+            "throttled",
+            state.throttle_events.map(|count| format_count(count as usize, "time", "times")),
+        ),
         ("temperature", state.temperature_c.map(|celsius| format!("{celsius:.0} °C"))),
     ];
-    known.into_iter().filter(|(_, value)| value.is_some()).map(|(name, value)| entry(name, value)).collect()
+    known
+        .into_iter()
+        .filter(|(_, value)| value.is_some())
+        .map(|(name, value)| entry(name, value))
+        .collect()
 }
 
 /// What is likely to have disturbed the figures, a sentence each.
@@ -199,11 +226,17 @@ pub fn warnings(environment: &Environment) -> &[String] {
 pub fn text(environment: &Environment, style: Style) -> String {
     let mut out = String::new();
     let sections = sections(environment);
-    let width = sections.iter().flat_map(|(_, lines)| lines).map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let width = sections
+        .iter()
+        .flat_map(|(_, lines)| lines)
+        .map(|(name, _)| name.chars().count())
+        .max()
+        .unwrap_or(0);
     for (title, lines) in sections {
         out.push_str(&format!("{}\n", style.paint(Tone::Strong, &title)));
         for (name, value) in lines {
-            // Wrapped as if the name were part of the indent, so that values stand under each other.
+            // Wrapped as if the name were part of the indent, so that values stand under each
+            // other.
             let indent = width + 4;
             let body = match value {
                 Some(value) => style.wrap(&value, indent),
@@ -214,7 +247,9 @@ pub fn text(environment: &Environment, style: Style) -> String {
         out.push('\n');
     }
     for warning in warnings(environment) {
-        out.push_str(&style.paint(Tone::Caution, style.wrap(&format!("warning: {warning}"), 0).trim_end()));
+        out.push_str(
+            &style.paint(Tone::Caution, style.wrap(&format!("warning: {warning}"), 0).trim_end()),
+        );
         out.push('\n');
     }
     out.truncate(out.trim_end().len());
@@ -227,7 +262,11 @@ pub fn markdown(environment: &Environment) -> String {
     for (title, lines) in sections(environment) {
         out.push_str(&format!("**{title}**\n\n"));
         for (name, value) in lines {
-            out.push_str(&format!("- {}: {}\n", escape(&name), escape(value.as_deref().unwrap_or(UNKNOWN))));
+            out.push_str(&format!(
+                "- {}: {}\n",
+                escape(&name),
+                escape(value.as_deref().unwrap_or(UNKNOWN))
+            ));
         }
         out.push('\n');
     }
@@ -242,8 +281,12 @@ fn lines(environment: &Environment) -> Vec<(Place, String)> {
     let mut lines: Vec<(Place, String)> = Vec::new();
     for (section, entries) in sections(environment) {
         for (name, value) in entries {
-            let before = lines.iter().filter(|((of, known, _), _)| *of == section && *known == name).count();
-            lines.push(((section.clone(), name, before), value.unwrap_or_else(|| UNKNOWN.to_owned())));
+            let before =
+                lines.iter().filter(|((of, known, _), _)| *of == section && *known == name).count();
+            lines.push((
+                (section.clone(), name, before),
+                value.unwrap_or_else(|| UNKNOWN.to_owned()),
+            ));
         }
     }
     lines
@@ -253,14 +296,19 @@ fn lines(environment: &Environment) -> Vec<(Place, String)> {
 const ABSENT: &str = "not there";
 
 fn value_at(lines: &[(Place, String)], place: &Place) -> String {
-    lines.iter().find(|(known, _)| known == place).map_or_else(|| ABSENT.to_owned(), |(_, value)| value.clone())
+    lines
+        .iter()
+        .find(|(known, _)| known == place)
+        .map_or_else(|| ABSENT.to_owned(), |(_, value)| value.clone())
 }
 
-/// What differs between two machines, or one machine at two times: a row for each line of the page. No rows when nothing does.
+/// What differs between two machines, or one machine at two times: a row for each line of the page.
+/// No rows when nothing does.
 pub fn differences(before: &Environment, now: &Environment) -> Table {
     let (before, now) = (lines(before), lines(now));
     let gone = before.iter().filter(|(place, _)| now.iter().all(|(known, _)| known != place));
-    let mut table = Table::new([Column::left("what"), Column::left("in the baseline"), Column::left("now")]);
+    let mut table =
+        Table::new([Column::left("what"), Column::left("in the baseline"), Column::left("now")]);
     for (place, _) in now.iter().chain(gone) {
         let sides = [&before, &now].map(|side| value_at(side, place));
         if sides[0] != sides[1] {
@@ -277,10 +325,12 @@ pub fn tables(now: &Environment, before: Option<&Environment>) -> Vec<(String, T
     let before = before.map(lines);
     let mut tables: Vec<(String, Table)> = Vec::new();
     for (place, value) in lines(now) {
-        let then = before.as_ref().map(|before| value_at(before, &place)).filter(|then| *then != value);
+        let then =
+            before.as_ref().map(|before| value_at(before, &place)).filter(|then| *then != value);
         let (section, name, _) = place;
         if tables.last().is_none_or(|(title, _)| *title != section) {
-            let columns = [Column::left("what"), Column::left("value"), Column::left("in the baseline")];
+            let columns =
+                [Column::left("what"), Column::left("value"), Column::left("in the baseline")];
             tables.push((section, Table::new(columns)));
         }
         if let Some((_, table)) = tables.last_mut() {
@@ -305,8 +355,11 @@ mod tests {
         now.memory_gb = None;
         now.frameworks.insert("triton".into(), "3.5".into());
         let table = differences(&before, &now);
-        let rows: Vec<Vec<&str>> =
-            table.rows().iter().map(|row| row.cells.iter().map(|cell| cell.text.as_str()).collect()).collect();
+        let rows: Vec<Vec<&str>> = table
+            .rows()
+            .iter()
+            .map(|row| row.cells.iter().map(|cell| cell.text.as_str()).collect())
+            .collect();
         assert_eq!(rows[0], ["Machine: kernel", "6.1.0-18-amd64", "6.12.0"]);
         assert_eq!(rows[1], ["Machine: memory", "8.15 GB", "unknown"]);
         assert_eq!(rows[2][0], "Software: frameworks");

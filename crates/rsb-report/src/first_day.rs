@@ -2,7 +2,9 @@
 
 use rsb_model::DeviceType;
 use rsb_model::Unit;
-use rsb_model::record::{CheckResult, CheckStatus, CheckValue, CheckedDevice, ExpectedRange, FirstDayDocument};
+use rsb_model::record::{
+    CheckResult, CheckStatus, CheckValue, CheckedDevice, ExpectedRange, FirstDayDocument,
+};
 
 use crate::number::{format_count, format_quantity};
 use crate::style::{Style, Tone};
@@ -25,7 +27,8 @@ pub fn text(document: &FirstDayDocument, style: Style) -> String {
     out.push('\n');
     out.push_str(&style.wrap(&sentence(document), 0));
     if document.summary.look > 0 {
-        let note = "look: outside the range that is expected of this card. It is no failure; find the cause before you \
+        let note = "look: outside the range that is expected of this card. It is no failure; find \
+                    the cause before you \
                     trust that value.";
         out.push_str(&style.wrap(note, 0));
     }
@@ -36,12 +39,18 @@ pub fn text(document: &FirstDayDocument, style: Style) -> String {
 fn describe(device: &CheckedDevice) -> String {
     let arch = device.arch.as_ref().map(|arch| format!(", {arch}")).unwrap_or_default();
     let ranges = match (&device.ranges_of, device.device_type) {
-        (_, DeviceType::Simulated) => "simulated: its times mean nothing, so none is expected".to_owned(),
+        (_, DeviceType::Simulated) => {
+            "simulated: its times mean nothing, so none is expected".to_owned()
+        }
         (Some(card), _) => format!("expected ranges: those of {card}"),
         (None, DeviceType::Cpu) => "runs on the CPU: no expected ranges".to_owned(),
         (None, _) => "no expected ranges: the table lacks this card".to_owned(),
     };
-    format!("{}{arch}, {}; {ranges}", device.name, format_count(device.units as usize, "unit", "units"))
+    format!(
+        "{}{arch}, {}; {ranges}",
+        device.name,
+        format_count(device.units as usize, "unit", "units")
+    )
 }
 
 fn table(checks: &[CheckResult], names_devices: bool) -> Table {
@@ -68,7 +77,8 @@ fn table(checks: &[CheckResult], names_devices: bool) -> Table {
     table
 }
 
-/// The values of `check`: those that are not as expected first lose no row; skipped ones are counted.
+/// The values of `check`: those that are not as expected first lose no row; skipped ones are
+/// counted.
 fn add_values(table: &mut Table, check: &CheckResult, names_devices: bool) {
     let mut shown = 0;
     let mut left_out = 0;
@@ -82,7 +92,10 @@ fn add_values(table: &mut Table, check: &CheckResult, names_devices: bool) {
             _ => shown += 1,
         }
         let device = value.device.as_deref().filter(|_| names_devices);
-        let what = device.map_or_else(|| format!("  {}", value.what), |device| format!("  {device} {}", value.what));
+        let what = device.map_or_else(
+            || format!("  {}", value.what),
+            |device| format!("  {device} {}", value.what),
+        );
         let expected = expected_text(value);
         table.push([
             Cell::default(),
@@ -91,8 +104,10 @@ fn add_values(table: &mut Table, check: &CheckResult, names_devices: bool) {
             found_cell(value),
             Cell::from(expected),
         ]);
-        if let Some(note) =
-            value.note.as_ref().filter(|_| value.status >= CheckStatus::Look || value.measured.is_some())
+        if let Some(note) = value
+            .note
+            .as_ref()
+            .filter(|_| value.status >= CheckStatus::Look || value.measured.is_some())
         {
             table.note(note);
         }
@@ -106,7 +121,10 @@ fn add_values(table: &mut Table, check: &CheckResult, names_devices: bool) {
         counts.push(format!("{skipped} skipped"));
     }
     if !counts.is_empty() {
-        table.push([Cell::default(), Cell::with_tone(format!("  {}", counts.join(", ")), Tone::Dim)]);
+        table.push([
+            Cell::default(),
+            Cell::with_tone(format!("  {}", counts.join(", ")), Tone::Dim),
+        ]);
     }
 }
 
@@ -141,14 +159,20 @@ fn expected_text(value: &CheckValue) -> String {
         Some(ExpectedRange { low: Some(low), high: Some(high), .. }) => {
             let (low, high) = (quantity(*low, unit), quantity(*high, unit));
             // `5 to 20 µs` where both have one unit.
-            let own = |text: &str| text.split_once(' ').map(|(number, unit)| (number.to_owned(), unit.to_owned()));
+            let own = |text: &str| {
+                text.split_once(' ').map(|(number, unit)| (number.to_owned(), unit.to_owned()))
+            };
             match (own(&low), own(&high)) {
-                (Some((number, first)), Some((_, second))) if first == second => format!("{number} to {high}"),
+                (Some((number, first)), Some((_, second))) if first == second => {
+                    format!("{number} to {high}")
+                }
                 _ => format!("{low} to {high}"),
             }
         }
         Some(ExpectedRange { low: Some(low), .. }) => format!("at least {}", quantity(*low, unit)),
-        Some(ExpectedRange { high: Some(high), .. }) => format!("at most {}", quantity(*high, unit)),
+        Some(ExpectedRange { high: Some(high), .. }) => {
+            format!("at most {}", quantity(*high, unit))
+        }
         None | Some(ExpectedRange { low: None, high: None, .. }) => String::new(),
     }
 }
@@ -170,10 +194,17 @@ pub fn summary_of(check: &CheckResult) -> String {
 /// One sentence: `11 ok, 2 to look at, 3 skipped.`
 pub fn sentence(document: &FirstDayDocument) -> String {
     let summary = document.summary;
-    let parts =
-        [(summary.failed, "failed"), (summary.look, "to look at"), (summary.ok, "ok"), (summary.skipped, "skipped")];
-    let words: Vec<String> =
-        parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    let parts = [
+        (summary.failed, "failed"),
+        (summary.look, "to look at"),
+        (summary.ok, "ok"),
+        (summary.skipped, "skipped"),
+    ];
+    let words: Vec<String> = parts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
     format!("{}: {}.", format_count(document.checks.len(), "check", "checks"), words.join(", "))
 }
 
@@ -185,7 +216,13 @@ mod tests {
     use super::*;
     use crate::style::Color;
 
-    fn value(what: &str, status: CheckStatus, measured: f64, unit: Unit, range: [f64; 2]) -> CheckValue {
+    fn value(
+        what: &str,
+        status: CheckStatus,
+        measured: f64,
+        unit: Unit,
+        range: [f64; 2],
+    ) -> CheckValue {
         CheckValue {
             device: Some("rocm:0".into()),
             what: what.into(),
@@ -193,7 +230,11 @@ mod tests {
             measured: Some(measured),
             unit: Some(unit),
             found: None,
-            expected: Some(ExpectedRange { low: Some(range[0]), high: Some(range[1]), source: "x".into() }),
+            expected: Some(ExpectedRange {
+                low: Some(range[0]),
+                high: Some(range[1]),
+                source: "x".into(),
+            }),
             note: None,
         }
     }
@@ -216,7 +257,9 @@ mod tests {
             name: name.into(),
             status,
             meaning: "clocks or power are limited".into(),
-            reason: values.is_empty().then(|| Reason::new("all-reduce", "one GPU is here", "check several")),
+            reason: values
+                .is_empty()
+                .then(|| Reason::new("all-reduce", "one GPU is here", "check several")),
             values,
             seconds: 1.0,
         }
@@ -227,8 +270,16 @@ mod tests {
         const OK: CheckStatus = CheckStatus::Ok;
         let failed = words("gemm f16", Failed, "", Some("wrong result: 0.5 off (report it)"));
         let checks = vec![
-            check(1, "inventory", vec![words("GPUs by rocminfo", OK, "1 listed, 1 reached by rocm", None)]),
-            check(4, "every quick case", vec![words("cases", OK, "61 verified, 9 skipped, 1 failed", None), failed]),
+            check(
+                1,
+                "inventory",
+                vec![words("GPUs by rocminfo", OK, "1 listed, 1 reached by rocm", None)],
+            ),
+            check(
+                4,
+                "every quick case",
+                vec![words("cases", OK, "61 verified, 9 skipped, 1 failed", None), failed],
+            ),
             check(
                 6,
                 "launch latency",
@@ -242,7 +293,10 @@ mod tests {
                 "memory bandwidth",
                 vec![
                     value("copy", OK, 4123.0, Unit::GigabytesPerSecond, [3900.0, 4500.0]),
-                    CheckValue { expected: None, ..value("read", OK, 4000.0, Unit::GigabytesPerSecond, [0.0; 2]) },
+                    CheckValue {
+                        expected: None,
+                        ..value("read", OK, 4000.0, Unit::GigabytesPerSecond, [0.0; 2])
+                    },
                     words("memory-bandwidth over BabelStream", Skipped, "", Some("not installed")),
                 ],
             ),
@@ -269,7 +323,9 @@ mod tests {
 
     #[test]
     fn the_table_fits_terminals_and_a_pipe() {
-        for (name, width) in [("first_day_80", 80), ("first_day_120", 120), ("first_day_piped", usize::MAX)] {
+        for (name, width) in
+            [("first_day_80", 80), ("first_day_120", 120), ("first_day_piped", usize::MAX)]
+        {
             let page = text(&document(), Style { color: Color::Never, width });
             assert!(page.lines().all(|line| line.chars().count() <= width), "{page}");
             insta::assert_snapshot!(name, page);
@@ -295,7 +351,13 @@ mod tests {
         let lines: Vec<String> = document().checks.iter().map(summary_of).collect();
         assert_eq!(
             lines,
-            ["ok, 1 value", "failed: 1 of 2 values", "look: 1 of 2 values", "ok, 2 values", "skipped: one GPU is here"]
+            [
+                "ok, 1 value",
+                "failed: 1 of 2 values",
+                "look: 1 of 2 values",
+                "ok, 2 values",
+                "skipped: one GPU is here"
+            ]
         );
         assert_eq!(sentence(&document()), "5 checks: 1 failed, 1 to look at, 2 ok, 1 skipped.");
     }

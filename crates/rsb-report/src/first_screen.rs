@@ -1,4 +1,5 @@
-//! What a new user sees of `run` and `list` on a machine without a GPU: on terminals of 80 and 120 columns, and piped.
+//! What a new user sees of `run` and `list` on a machine without a GPU: on terminals of 80 and 120
+//! columns, and piped.
 
 use rsb_model::{Outcome, Reason, Run};
 
@@ -15,8 +16,10 @@ fn missing() -> [(&'static str, Reason); 3] {
             "rocm",
             Reason::new(
                 "the HIP runtime (libamdhip64)",
-                "none of libamdhip64.so.7, libamdhip64.so.6, libamdhip64.so is in /opt/rocm*/lib or on the library path",
-                "install ROCm (Debian and Ubuntu: libamdhip64), or set ROCM_PATH or RSB_HIP_LIBRARY",
+                "none of libamdhip64.so.7, libamdhip64.so.6, libamdhip64.so is in /opt/rocm*/lib \
+                 or on the library path",
+                "install ROCm (Debian and Ubuntu: libamdhip64), or set ROCM_PATH or \
+                 RSB_HIP_LIBRARY",
             ),
         ),
         (
@@ -27,7 +30,14 @@ fn missing() -> [(&'static str, Reason); 3] {
                 "install NVIDIA's driver; in a container pass the GPU on (`--gpus all`)",
             ),
         ),
-        ("vulkan", Reason::new("Vulkan", "its loader cannot be loaded: libvulkan.so.1", "install libvulkan1")),
+        (
+            "vulkan",
+            Reason::new(
+                "Vulkan",
+                "its loader cannot be loaded: libvulkan.so.1",
+                "install libvulkan1",
+            ),
+        ),
     ]
 }
 
@@ -53,11 +63,16 @@ fn machine_without_gpu() -> Vec<CaseRow> {
         cases: if missing.is_some() { 0 } else { 6 },
         missing: missing.cloned(),
     };
-    let unfit =
-        |benchmark: &str| Reason::new(format!("{benchmark} on cpu"), "runs only on GPUs", "choose a GPU backend");
+    let unfit = |benchmark: &str| {
+        Reason::new(format!("{benchmark} on cpu"), "runs only on GPUs", "choose a GPU backend")
+    };
     let mut rows = Vec::new();
     for (benchmark, about, on_cpu) in [
-        ("memory-bandwidth", "Bandwidth of reads and writes, from the nearest cache to memory", None),
+        (
+            "memory-bandwidth",
+            "Bandwidth of reads and writes, from the nearest cache to memory",
+            None,
+        ),
         ("gemm", "Matrix products: squares, shapes of transformers, batches, transposes", None),
         ("all-reduce", "Collectives over several GPUs", Some(unfit("all-reduce"))),
         ("launch-latency", "Cost of starting a kernel", Some(unfit("launch-latency"))),
@@ -69,7 +84,12 @@ fn machine_without_gpu() -> Vec<CaseRow> {
     }
     let torch = Reason::new("pytorch", "Python has no module torch", "pip install torch");
     rows.push(row("pytorch", "PyTorch: products, convolutions", "any", Some(&torch)));
-    rows.push(row("all", "every benchmark", "openvino", Some(&Reason::new("openvino", "runs only models", ""))));
+    rows.push(row(
+        "all",
+        "every benchmark",
+        "openvino",
+        Some(&Reason::new("openvino", "runs only models", "")),
+    ));
     rows
 }
 
@@ -91,7 +111,10 @@ fn a_first_run_and_list_at_80_and_120_columns_and_piped() {
 fn piped_lists_have_each_reason_in_one_line() {
     let piped = Style { color: Color::Never, width: usize::MAX };
     let list = matrix::text(&machine_without_gpu(), piped, Detail::Full);
-    assert!(list.lines().any(|line| line.contains("is in /opt/rocm*/lib") && line.contains("RSB_HIP_LIBRARY")));
+    assert!(
+        list.lines()
+            .any(|line| line.contains("is in /opt/rocm*/lib") && line.contains("RSB_HIP_LIBRARY"))
+    );
 }
 
 #[test]

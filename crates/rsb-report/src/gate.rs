@@ -1,4 +1,5 @@
-//! The forms in which a verdict can be had. A new form is a variant here and one arm in [`write()`].
+//! The forms in which a verdict can be had. A new form is a variant here and one arm in
+//! [`write()`].
 
 mod comment;
 mod finding;
@@ -26,7 +27,8 @@ pub enum GateFormat {
     Text,
     /// The whole comparison, for programs.
     Json,
-    /// For a comment on a pull request; begins with [`MARKER`], so that one comment can be updated in place.
+    /// For a comment on a pull request; begins with [`MARKER`], so that one comment can be updated
+    /// in place.
     Markdown,
     /// XML as CI servers read it: a test for each comparison.
     Junit,
@@ -38,7 +40,8 @@ pub enum GateFormat {
 
 impl GateFormat {
     /// Every form.
-    pub const ALL: [Self; 6] = [Self::Text, Self::Json, Self::Markdown, Self::Junit, Self::Sarif, Self::Github];
+    pub const ALL: [Self; 6] =
+        [Self::Text, Self::Json, Self::Markdown, Self::Junit, Self::Sarif, Self::Github];
 
     /// The name used on the command line.
     pub const fn as_str(self) -> &'static str {
@@ -70,8 +73,8 @@ impl FromStr for GateFormat {
     }
 }
 
-/// `result` in `format`. `style` and `detail` are for people only, as text or Markdown: the other forms leave nothing
-/// out but what a reader of theirs could not show.
+/// `result` in `format`. `style` and `detail` are for people only, as text or Markdown: the other
+/// forms leave nothing out but what a reader of theirs could not show.
 ///
 /// # Errors
 /// When the comparison has no form in JSON.

@@ -63,8 +63,11 @@ fn entry(name: &str, value: Option<String>) -> (String, Option<String>) {
 
 /// What GPUs of one kind have in common.
 fn common(gpu: &Gpu, reach: BackendDiscovery) -> Lines {
-    let mut lines =
-        vec![entry("model", Some(model(gpu))), entry("compute", compute(gpu)), entry("memory", memory(gpu))];
+    let mut lines = vec![
+        entry("model", Some(model(gpu))),
+        entry("compute", compute(gpu)),
+        entry("memory", memory(gpu)),
+    ];
     // Inside of a CPU there is no link worth a word.
     if gpu.kind != Some(GpuKind::Integrated) {
         lines.push(entry("PCIe", pcie(&gpu.pcie)));
@@ -80,11 +83,17 @@ fn common(gpu: &Gpu, reach: BackendDiscovery) -> Lines {
         ("sensors", list(&gpu.sensors)),
         (
             "state",
-            gpu.asleep.filter(|asleep| *asleep).map(|_| "asleep; clocks, links and sensors were not asked".to_owned()),
+            gpu.asleep
+                .filter(|asleep| *asleep)
+                .map(|_| "asleep; clocks, links and sensors were not asked".to_owned()),
         ),
         ("reached by", reachable_backends(gpu, reach)),
     ];
-    lines.extend(more.into_iter().filter(|(_, value)| value.is_some()).map(|(name, value)| entry(name, value)));
+    lines.extend(
+        more.into_iter()
+            .filter(|(_, value)| value.is_some())
+            .map(|(name, value)| entry(name, value)),
+    );
     lines
 }
 
@@ -93,7 +102,8 @@ fn model(gpu: &Gpu) -> String {
     parts.extend(gpu.gfx_target.clone().filter(|target| target != gpu.label()));
     parts.extend(gpu.kind.map(|kind| kind.as_str().to_owned()));
     parts.extend(gpu.virtual_function.filter(|is| *is).map(|_| "a virtual function".to_owned()));
-    parts.extend(gpu.pci_id.clone().filter(|id| id != gpu.label()).map(|id| format!("PCI id {id}")));
+    parts
+        .extend(gpu.pci_id.clone().filter(|id| id != gpu.label()).map(|id| format!("PCI id {id}")));
     parts.join(", ")
 }
 
@@ -101,7 +111,11 @@ fn compute(gpu: &Gpu) -> Option<String> {
     let units = gpu.compute_units.map(|units| format!("{units} compute units"));
     let mut parts: Vec<String> = units.clone().into_iter().collect();
     parts.extend(gpu.max_mhz.map(|mhz| format!("up to {mhz:.0} MHz")));
-    parts.extend(gpu.limit_mhz.filter(|limit| Some(*limit) != gpu.max_mhz).map(|mhz| format!("limit {mhz:.0} MHz")));
+    parts.extend(
+        gpu.limit_mhz
+            .filter(|limit| Some(*limit) != gpu.max_mhz)
+            .map(|mhz| format!("limit {mhz:.0} MHz")),
+    );
     if units.is_none() && !parts.is_empty() {
         parts.push("number of compute units unknown".to_owned());
     }
@@ -118,7 +132,9 @@ fn memory(gpu: &Gpu) -> Option<String> {
     }
     parts.extend(memory.width_bits.map(|bits| format!("{bits} bits")));
     parts.extend(memory.max_mhz.map(|mhz| format!("up to {mhz:.0} MHz")));
-    parts.extend(gpu.memory_bandwidth_gb_s.map(|rate| format!("at most {}", format_quantity(rate, "GB/s"))));
+    parts.extend(
+        gpu.memory_bandwidth_gb_s.map(|rate| format!("at most {}", format_quantity(rate, "GB/s"))),
+    );
     // Every GPU may map memory of the machine; it is worth a word where there is hardly any other.
     let shares = gpu.kind == Some(GpuKind::Integrated);
     let shared = memory.shared_gb.filter(|_| shares);
@@ -130,7 +146,9 @@ fn memory(gpu: &Gpu) -> Option<String> {
 }
 
 fn pcie(pcie: &Pcie) -> Option<String> {
-    let shown = |link: PcieLink| format!("{} GT/s x{} ({})", link.gt_s, link.width, format_quantity(link.gb_s, "GB/s"));
+    let shown = |link: PcieLink| {
+        format!("{} GT/s x{} ({})", link.gt_s, link.width, format_quantity(link.gb_s, "GB/s"))
+    };
     match (pcie.now, pcie.max) {
         (Some(now), Some(max)) if now == max => Some(shown(now)),
         (Some(now), Some(max)) => Some(format!("now {}, at most {}", shown(now), shown(max))),
@@ -157,7 +175,10 @@ fn errors(count: EccCount) -> String {
     if count == EccCount::default() {
         return "none counted".to_owned();
     }
-    format!("{} not corrected, {} corrected, {} set aside", count.uncorrectable, count.correctable, count.deferred)
+    format!(
+        "{} not corrected, {} corrected, {} set aside",
+        count.uncorrectable, count.correctable, count.deferred
+    )
 }
 
 fn reachable_backends(gpu: &Gpu, reach: BackendDiscovery) -> Option<String> {
@@ -170,16 +191,24 @@ fn reachable_backends(gpu: &Gpu, reach: BackendDiscovery) -> Option<String> {
 
 /// What each of the GPUs has for itself: its place, and whom it is joined to.
 fn own(members: &[&Gpu]) -> Lines {
-    let mut addresses: Vec<&str> = members.iter().filter_map(|gpu| gpu.pci_address.as_deref()).collect();
+    let mut addresses: Vec<&str> =
+        members.iter().filter_map(|gpu| gpu.pci_address.as_deref()).collect();
     // The partitions of a GPU lie side by side, all at its address.
     addresses.dedup();
     let mut lines = Vec::new();
     if members.iter().all(|gpu| gpu.partitions.is_some()) {
-        let whole = if addresses.len() == 1 { "one GPU".to_owned() } else { format!("{} GPUs", addresses.len()) };
+        let whole = if addresses.len() == 1 {
+            "one GPU".to_owned()
+        } else {
+            format!("{} GPUs", addresses.len())
+        };
         lines.push(entry("parts", Some(format!("{} partitions of {whole}", members.len()))));
     }
     if !addresses.is_empty() {
-        lines.push(entry(if addresses.len() == 1 { "address" } else { "addresses" }, Some(addresses.join(", "))));
+        lines.push(entry(
+            if addresses.len() == 1 { "address" } else { "addresses" },
+            Some(addresses.join(", ")),
+        ));
     }
     for kind in ["xgmi", "pcie"] {
         lines.extend(link_lines(members, kind));
@@ -187,13 +216,17 @@ fn own(members: &[&Gpu]) -> Lines {
     lines
 }
 
-/// The GPUs that links of one kind join. Where they form closed groups, the groups are named, else each GPU's peers.
+/// The GPUs that links of one kind join. Where they form closed groups, the groups are named, else
+/// each GPU's peers.
 fn link_lines(members: &[&Gpu], kind: &str) -> Lines {
     let peers = |gpu: &Gpu| -> Vec<u32> {
         gpu.links.iter().filter(|link| link.kind == kind).filter_map(|link| link.peer).collect()
     };
-    let linked: Vec<(u32, Vec<u32>)> =
-        members.iter().map(|gpu| (gpu.index, peers(gpu))).filter(|(_, peers)| !peers.is_empty()).collect();
+    let linked: Vec<(u32, Vec<u32>)> = members
+        .iter()
+        .map(|gpu| (gpu.index, peers(gpu)))
+        .filter(|(_, peers)| !peers.is_empty())
+        .collect();
     if linked.is_empty() {
         return Vec::new();
     }
@@ -209,7 +242,8 @@ fn link_lines(members: &[&Gpu], kind: &str) -> Lines {
     }
     let closed = circles.iter().map(Vec::len).sum::<usize>() == linked.len();
     if closed {
-        let groups: Vec<String> = circles.iter().map(|circle| format!("GPUs {}", ranges(circle))).collect();
+        let groups: Vec<String> =
+            circles.iter().map(|circle| format!("GPUs {}", ranges(circle))).collect();
         return vec![entry(name, Some(format!("joins {}{rate}", groups.join(", and "))))];
     }
     let mut lines: Lines = Vec::new();
@@ -222,9 +256,13 @@ fn link_lines(members: &[&Gpu], kind: &str) -> Lines {
     }
     for (place, (from, to)) in said.iter().enumerate() {
         // What was said from the other side is not said again.
-        let is_mirrored = said.iter().take(place).any(|(earlier, peers)| earlier == to && peers == from);
+        let is_mirrored =
+            said.iter().take(place).any(|(earlier, peers)| earlier == to && peers == from);
         if !is_mirrored {
-            lines.push(entry(name, Some(format!("GPUs {} with {}{rate}", ranges(from), ranges(to)))));
+            lines.push(entry(
+                name,
+                Some(format!("GPUs {} with {}{rate}", ranges(from), ranges(to))),
+            ));
         }
     }
     lines
@@ -233,7 +271,8 @@ fn link_lines(members: &[&Gpu], kind: &str) -> Lines {
 /// `; 50.0 GB/s each way`, where every link of the kind carries the same.
 fn rate(members: &[&Gpu], kind: &str) -> String {
     let is_it = |link: &&GpuLink| link.kind == kind && link.peer.is_some();
-    let mut rates = members.iter().flat_map(|gpu| gpu.links.iter().filter(is_it)).map(|link| link.gb_s);
+    let mut rates =
+        members.iter().flat_map(|gpu| gpu.links.iter().filter(is_it)).map(|link| link.gb_s);
     match rates.next().flatten() {
         Some(first) if rates.all(|rate| rate == Some(first)) => {
             format!("; {} each way", format_quantity(first, "GB/s"))
@@ -250,7 +289,8 @@ mod tests {
     use super::*;
 
     fn with_peers(index: u32, kind: &str, peers: &[u32]) -> Gpu {
-        let link = |&peer| GpuLink { kind: kind.into(), peer: Some(peer), weight: None, gb_s: Some(50.0) };
+        let link =
+            |&peer| GpuLink { kind: kind.into(), peer: Some(peer), weight: None, gb_s: Some(50.0) };
         Gpu { index, links: peers.iter().map(link).collect(), ..Gpu::default() }
     }
 
@@ -261,16 +301,26 @@ mod tests {
 
     #[test]
     fn closed_groups_are_named_and_open_ones_listed() {
-        let pairs = [(0, 1), (1, 0), (2, 3), (3, 2)].map(|(index, peer)| with_peers(index, "xgmi", &[peer]));
-        assert_eq!(link_values(&pairs, "xgmi"), ["joins GPUs 0, 1, and GPUs 2, 3; 50.0 GB/s each way"]);
-        let chain = [with_peers(0, "xgmi", &[1]), with_peers(1, "xgmi", &[0, 2]), with_peers(2, "xgmi", &[1])];
+        let pairs = [(0, 1), (1, 0), (2, 3), (3, 2)]
+            .map(|(index, peer)| with_peers(index, "xgmi", &[peer]));
+        assert_eq!(
+            link_values(&pairs, "xgmi"),
+            ["joins GPUs 0, 1, and GPUs 2, 3; 50.0 GB/s each way"]
+        );
+        let chain = [
+            with_peers(0, "xgmi", &[1]),
+            with_peers(1, "xgmi", &[0, 2]),
+            with_peers(2, "xgmi", &[1]),
+        ];
         assert_eq!(link_values(&chain, "xgmi"), ["GPUs 0, 2 with 1; 50.0 GB/s each way"]);
         assert_eq!(link_values(&chain, "pcie"), Vec::<String>::new());
     }
 
     #[test]
     fn runs_of_numbers_are_shortened() {
-        for (indices, text) in [(&[][..], ""), (&[3], "3"), (&[0, 1], "0, 1"), (&[0, 1, 2, 3, 7], "0 to 3, 7")] {
+        for (indices, text) in
+            [(&[][..], ""), (&[3], "3"), (&[0, 1], "0, 1"), (&[0, 1, 2, 3, 7], "0 to 3, 7")]
+        {
             assert_eq!(ranges(indices), text);
         }
     }

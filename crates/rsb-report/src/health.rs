@@ -29,7 +29,9 @@ pub fn text(page: &HealthDocument, style: Style) -> String {
             out.push_str(&style.wrap(&section.line(item, &names), 2));
         }
         if items.len() > SHOWN {
-            out.push_str(&style.wrap(&format!("and {} more (--json has all)", items.len() - SHOWN), 2));
+            out.push_str(
+                &style.wrap(&format!("and {} more (--json has all)", items.len() - SHOWN), 2),
+            );
         }
     }
     if !page.recommendations.is_empty() {
@@ -109,10 +111,12 @@ pub const fn status(status: OverallStatus) -> (&'static str, Tone) {
     }
 }
 
-/// `12 runs of amd-epyc-2c, the last on 2026-11-22: 1 degraded, 2 improving, 3 noisy, nothing missing.`
+/// `12 runs of amd-epyc-2c, the last on 2026-11-22: 1 degraded, 2 improving, 3 noisy, nothing
+/// missing.`
 pub fn sentence(page: &HealthDocument) -> String {
     let (Some(latest), Some(machine)) = (&page.latest, &page.machine) else {
-        return "nothing is stored yet; each `rusty-stack-bench run` adds a point to every metric".to_owned();
+        return "nothing is stored yet; each `rusty-stack-bench run` adds a point to every metric"
+            .to_owned();
     };
     let runs = format_count(page.runs, "run", "runs");
     let counts = [
@@ -122,8 +126,12 @@ pub fn sentence(page: &HealthDocument) -> String {
         (page.missing.len(), "missing"),
         (page.unmeasured.len(), "unmeasured for long"),
     ];
-    let told: Vec<String> =
-        counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-    let told = if told.is_empty() { "nothing asks for attention".to_owned() } else { told.join(", ") };
+    let told: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let told =
+        if told.is_empty() { "nothing asks for attention".to_owned() } else { told.join(", ") };
     format!("{runs} of {machine}, the last on {}: {told}.", latest.timestamp.strftime("%Y-%m-%d"))
 }

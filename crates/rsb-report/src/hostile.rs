@@ -1,5 +1,6 @@
-//! Every text of a run, a comparison and a trend replaced, one by one, by one that wants to move the cursor, to turn the
-//! text around, to begin a line of its own, or to be a formula: in no form of any document does it succeed.
+//! Every text of a run, a comparison and a trend replaced, one by one, by one that wants to move
+//! the cursor, to turn the text around, to begin a line of its own, or to be a formula: in no form
+//! of any document does it succeed.
 
 use std::collections::HashSet;
 
@@ -10,14 +11,15 @@ use serde_json::Value;
 use crate::gate::GateFormat;
 use crate::style::{Color, Style, is_disguise};
 use crate::{
-    Detail, PageLook, Report, comparison, environment, gate, html, presentable, report, run, sample, targets, trend,
-    unmeasured,
+    Detail, PageLook, Report, comparison, environment, gate, html, presentable, report, run,
+    sample, targets, trend, unmeasured,
 };
 
 const HOSTILE: &str = "x\u{1b}]0;title\u{7}\u{202e}\u{2066}\u{9b}31m\r\nFORGED\u{2028}";
 const FORMULA: &str = "=1+cmd|' /C calc'!A0";
 
-/// `value` once for each kind of text in it, with `hostile` in the place of that text; those that can still be read.
+/// `value` once for each kind of text in it, with `hostile` in the place of that text; those that
+/// can still be read.
 pub(crate) fn hostile<T: Serialize + DeserializeOwned>(value: &T, hostile: &str) -> Vec<T> {
     let document = serde_json::to_value(value).unwrap();
     let mut paths = Vec::new();
@@ -44,7 +46,9 @@ fn collect(value: &Value, path: &mut Vec<String>, paths: &mut Vec<Vec<String>>) 
     };
     match value {
         Value::Object(map) => map.iter().for_each(|(name, value)| into(name.clone(), value)),
-        Value::Array(list) => list.iter().enumerate().for_each(|(index, value)| into(index.to_string(), value)),
+        Value::Array(list) => {
+            list.iter().enumerate().for_each(|(index, value)| into(index.to_string(), value));
+        }
         Value::String(_) => paths.push(path.clone()),
         _ => {}
     }
@@ -86,7 +90,10 @@ fn no_text_of_a_comparison_is_obeyed_by_a_terminal() {
                 check(format.as_str(), &gate::write(result, format, Style::PLAIN, detail).unwrap());
             }
         }
-        check("html", &html::page(&Report::new(&run).with_comparison(result), &PageLook::default()));
+        check(
+            "html",
+            &html::page(&Report::new(&run).with_comparison(result), &PageLook::default()),
+        );
         check("csv", &comparison::csv_rows(result).unwrap());
         check("targets", &targets::text(&result.threshold_checks, Style::PLAIN));
     }
@@ -100,13 +107,19 @@ fn no_text_of_a_comparison_is_obeyed_by_a_terminal() {
 #[test]
 fn no_cell_of_a_csv_is_a_formula() {
     let runs = hostile(&sample::run(), FORMULA).into_iter().map(|run| run::csv_rows(&run).unwrap());
-    let results =
-        hostile(&sample::comparison(), FORMULA).into_iter().map(|result| comparison::csv_rows(&result).unwrap());
-    let trends = hostile(&sample::trends(), FORMULA).into_iter().map(|trend| trend::csv_rows(&trend).unwrap());
+    let results = hostile(&sample::comparison(), FORMULA)
+        .into_iter()
+        .map(|result| comparison::csv_rows(&result).unwrap());
+    let trends = hostile(&sample::trends(), FORMULA)
+        .into_iter()
+        .map(|trend| trend::csv_rows(&trend).unwrap());
     let mut met = 0;
     for text in runs.chain(results).chain(trends) {
         let mut reader = csv::Reader::from_reader(text.as_bytes());
-        for cell in reader.records().flat_map(|record| record.unwrap().iter().map(str::to_owned).collect::<Vec<_>>()) {
+        for cell in reader
+            .records()
+            .flat_map(|record| record.unwrap().iter().map(str::to_owned).collect::<Vec<_>>())
+        {
             let is_number = cell.parse::<f64>().is_ok();
             assert!(is_number || !cell.starts_with(['=', '+', '-', '@', '\t', '\r']), "{cell}");
             met += usize::from(cell.contains(FORMULA));

@@ -1,8 +1,9 @@
-//! The report as one HTML page that needs nothing else: no network, no script, no file beside it. It reads in light and dark,
-//! on paper, on a phone and by ear: every verdict has its word and its shape beside its color.
+//! The report as one HTML page that needs nothing else: no network, no script, no file beside it.
+//! It reads in light and dark, on paper, on a phone and by ear: every verdict has its word and its
+//! shape beside its color.
 //!
-//! Every text is escaped where it is written ([`element`]), nothing of it becomes a link or an id, and the page forbids its own
-//! reader to load anything (`Content-Security-Policy`).
+//! Every text is escaped where it is written ([`element`]), nothing of it becomes a link or an id,
+//! and the page forbids its own reader to load anything (`Content-Security-Policy`).
 
 mod blocks;
 pub mod element;
@@ -57,15 +58,17 @@ impl Default for PageLook<'_> {
 }
 
 /// Nothing is loaded and nothing is run, whatever a text in the page might want.
-const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri \
+                      'none'; form-action 'none'";
 
 /// The page, with its charts.
 pub fn page(report: &Report<'_>, look: &PageLook<'_>) -> String {
     let parts = sections(report, charts(report), &|_, _| None);
     let sections: Vec<PageSection> = parts.iter().map(PageSection::of).collect();
     let title = escape(&content::title(report));
-    let link = |section: &PageSection| format!("<li><a href=\"#{}\">{}</a>", section.id, escape(section.title));
+    let link = |section: &PageSection| {
+        format!("<li><a href=\"#{}\">{}</a>", section.id, escape(section.title))
+    };
     let contents: String = sections.iter().map(link).collect();
     let body: String = sections.iter().map(PageSection::html).collect();
     format!(
@@ -98,8 +101,12 @@ fn colors(sections: &[BlockSection]) -> Colors {
 
 fn footer(report: &Report<'_>, look: &PageLook<'_>) -> String {
     let run = &report.run().run_id;
-    let inside = "The run itself is in this page, with its checksum: `rusty-stack-bench gate --current PAGE` judges it again, and \
+    let inside = "The run itself is in this page, with its checksum: `rusty-stack-bench gate \
+                  --current PAGE` judges it again, and \
                   `compare` and `report` read it, too.";
     let outside = "The run itself is not in this page.";
-    format!("Written by rusty-stack-bench from the run {run}. {}", if look.data.is_some() { inside } else { outside })
+    format!(
+        "Written by rusty-stack-bench from the run {run}. {}",
+        if look.data.is_some() { inside } else { outside }
+    )
 }

@@ -14,14 +14,34 @@ pub fn text(document: &PerformanceBaseline, style: Style) -> String {
     for (name, field, value) in [
         ("device", "", document.device.clone()),
         ("ROCm", "device_info.version", document.device_info.version.clone()),
-        ("memory bandwidth", "peak_memory_bandwidth_gb_s", quantity(document.peak_memory_bandwidth_gb_s, "GB/s")),
-        ("rate in f32", "peak_compute_tflops_fp32", quantity(document.peak_compute_tflops_fp32, "TFLOP/s")),
-        ("rate in f16", "peak_compute_tflops_fp16", quantity(document.peak_compute_tflops_fp16, "TFLOP/s")),
+        (
+            "memory bandwidth",
+            "peak_memory_bandwidth_gb_s",
+            quantity(document.peak_memory_bandwidth_gb_s, "GB/s"),
+        ),
+        (
+            "rate in f32",
+            "peak_compute_tflops_fp32",
+            quantity(document.peak_compute_tflops_fp32, "TFLOP/s"),
+        ),
+        (
+            "rate in f16",
+            "peak_compute_tflops_fp16",
+            quantity(document.peak_compute_tflops_fp16, "TFLOP/s"),
+        ),
         ("first cache", "cache_size_l1", bytes(document.cache_size_l1)),
         ("second cache", "cache_size_l2", bytes(document.cache_size_l2)),
         ("own memory", "cache_size_hbm", bytes(document.cache_size_hbm)),
-        ("highest clock", "clock_rate_mhz", document.clock_rate_mhz.map(|mhz| format!("{mhz:.0} MHz"))),
-        ("compute units", "num_compute_units", document.num_compute_units.map(|units| units.to_string())),
+        (
+            "highest clock",
+            "clock_rate_mhz",
+            document.clock_rate_mhz.map(|mhz| format!("{mhz:.0} MHz")),
+        ),
+        (
+            "compute units",
+            "num_compute_units",
+            document.num_compute_units.map(|units| units.to_string()),
+        ),
     ] {
         let is_known = value.is_some();
         table.push([Cell::from(name), Cell::from(value.unwrap_or_else(|| "unknown".to_owned()))]);

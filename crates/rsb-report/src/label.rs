@@ -44,7 +44,12 @@ impl Shortener {
 
     /// For the cases of `run` that have figures: what could not run names its device anyway.
     pub fn of_run(run: &Run) -> Self {
-        Self::of(run.benchmarks.iter().filter(|result| !result.results.is_empty()).map(|result| &result.benchmark_id))
+        Self::of(
+            run.benchmarks
+                .iter()
+                .filter(|result| !result.results.is_empty())
+                .map(|result| &result.benchmark_id),
+        )
     }
 
     /// The device that all share.
@@ -54,8 +59,13 @@ impl Shortener {
 
     /// The case alone: `f32/1024x1024x1024`.
     pub fn case<'a>(&self, id: &'a CaseId) -> &'a str {
-        let point = id.parts().filter(|parts| self.device.is_some() && parts.device.device() == self.device);
-        point.map_or_else(|| split_id(id).1, |parts| if parts.point.is_empty() { parts.case } else { parts.point })
+        let point = id
+            .parts()
+            .filter(|parts| self.device.is_some() && parts.device.device() == self.device);
+        point.map_or_else(
+            || split_id(id).1,
+            |parts| if parts.point.is_empty() { parts.case } else { parts.point },
+        )
     }
 
     /// Benchmark and case: `gemm f32/1024x1024x1024`.
@@ -94,8 +104,9 @@ pub fn headline(result: &BenchmarkResult) -> Option<(&'static Field, f64)> {
 
 /// [`headline`] for people: `118 GFLOP/s`.
 pub fn headline_text(result: &BenchmarkResult) -> String {
-    headline(result)
-        .map_or_else(String::new, |(field, value)| format_quantity(value, field.unit.symbol()) + share_of(field.name))
+    headline(result).map_or_else(String::new, |(field, value)| {
+        format_quantity(value, field.unit.symbol()) + share_of(field.name)
+    })
 }
 
 /// A percentage says nothing without what it is a share of.
@@ -170,7 +181,10 @@ mod tests {
 
     #[test]
     fn ids_of_this_project_are_taken_apart_and_others_kept() {
-        assert_eq!(split_id(&id("cpu_performance/gemm/cpu:0/f32/8x8x8")), ("gemm", "cpu:0/f32/8x8x8"));
+        assert_eq!(
+            split_id(&id("cpu_performance/gemm/cpu:0/f32/8x8x8")),
+            ("gemm", "cpu:0/f32/8x8x8")
+        );
         assert_eq!(split_id(&id("parser/large/10")), ("", "parser/large/10"));
         assert_eq!(split_id(&id("cpu_performance")), ("", "cpu_performance"));
         assert_eq!(device_of(&id("cpu_performance/gemm/cpu:0/f32")), Some(DeviceRef::CPU));
@@ -179,7 +193,8 @@ mod tests {
 
     #[test]
     fn only_a_shared_device_is_left_out() {
-        let (first, second) = (id("cpu_performance/gemm/cpu:0/f32"), id("gpu_performance/gemm/rocm:0/f32"));
+        let (first, second) =
+            (id("cpu_performance/gemm/cpu:0/f32"), id("gpu_performance/gemm/rocm:0/f32"));
         assert_eq!(Shortener::of([&first]).full(&first), "gemm f32");
         assert_eq!(Shortener::of([&first, &second]).full(&first), "gemm cpu:0/f32");
         assert_eq!(Shortener::of([]).full(&first), "gemm cpu:0/f32");

@@ -1,10 +1,13 @@
-//! Reports as Markdown, HTML, text, CSV, JSON, SVG and PNG. Returns strings and bytes, touches no files.
+//! Reports as Markdown, HTML, text, CSV, JSON, SVG and PNG. Returns strings and bytes, touches no
+//! files.
 //!
-//! Every module shows one kind of document, each with the functions `text`, `markdown` and `csv` where they make
-//! sense; [`json`] and [`document()`] write any of them for programs. [`Table`] and [`Chart`] are view models: data that
-//! pure functions build, which text, Markdown and SVG here, and a terminal interface or a page elsewhere, can draw.
+//! Every module shows one kind of document, each with the functions `text`, `markdown` and `csv`
+//! where they make sense; [`json`] and [`document()`] write any of them for programs. [`Table`] and
+//! [`Chart`] are view models: data that pure functions build, which text, Markdown and SVG here,
+//! and a terminal interface or a page elsewhere, can draw.
 //!
-//! **Invariant:** no input or output, no clock, no random numbers: the same data gives the same bytes.
+//! **Invariant:** no input or output, no clock, no random numbers: the same data gives the same
+//! bytes.
 
 #![allow(
     clippy::format_push_string,

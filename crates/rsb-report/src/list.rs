@@ -90,7 +90,10 @@ pub struct ComparisonRow {
 const SHORT_COMMIT: usize = 9;
 
 fn commit(commit: Option<&str>) -> Cell {
-    Cell::with_tone(commit.unwrap_or_default().chars().take(SHORT_COMMIT).collect::<String>(), Tone::Dim)
+    Cell::with_tone(
+        commit.unwrap_or_default().chars().take(SHORT_COMMIT).collect::<String>(),
+        Tone::Dim,
+    )
 }
 
 fn or_nothing(table: &Table, style: Style, nothing: &str) -> String {
@@ -135,7 +138,8 @@ fn history_table(rows: &[HistoryTableRow]) -> Table {
 /// # Errors
 /// Never for data that the rows can hold.
 pub fn history_csv(rows: &[HistoryTableRow]) -> Result<String, ReportError> {
-    let header = ["run_id", "timestamp", "commit", "benchmark_id", "outcome", "metric", "unit", "value"];
+    let header =
+        ["run_id", "timestamp", "commit", "benchmark_id", "outcome", "metric", "unit", "value"];
     let cells = |row: &HistoryTableRow| {
         vec![
             row.run_id.clone(),
@@ -153,7 +157,11 @@ pub fn history_csv(rows: &[HistoryTableRow]) -> Result<String, ReportError> {
 
 /// Stored runs, for a terminal.
 pub fn runs(rows: &[RunRow], style: Style) -> String {
-    or_nothing(&runs_table(rows), style, "No runs are stored yet. `rusty-stack-bench run` makes the first.")
+    or_nothing(
+        &runs_table(rows),
+        style,
+        "No runs are stored yet. `rusty-stack-bench run` makes the first.",
+    )
 }
 
 /// Stored runs: a row for each of `rows`.
@@ -168,7 +176,9 @@ pub fn runs_table(rows: &[RunRow]) -> Table {
         Column::right("failed"),
         Column::elided("machine"),
     ]);
-    let toned = |count: usize, tone| Cell::with_tone(count.to_string(), if count > 0 { tone } else { Tone::Dim });
+    let toned = |count: usize, tone| {
+        Cell::with_tone(count.to_string(), if count > 0 { tone } else { Tone::Dim })
+    };
     for row in rows {
         table.push([
             Cell::from(&row.run_id),

@@ -10,7 +10,8 @@ pub fn escape(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            // A mark in the middle of a number or a word, as in `cpu_model`, is harmless but for these.
+            // A mark in the middle of a number or a word, as in `cpu_model`, is harmless but for
+            // these.
             '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '~' | '#' | '$' => out.extend(['\\', c]),
             '@' => out.push_str("&#64;"),
             _ => out.push(c),
@@ -21,7 +22,11 @@ pub fn escape(text: &str) -> String {
 
 /// `text` inside XML.
 pub(crate) fn escape_xml(text: &str) -> String {
-    clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    clean(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 /// A picture at `path`, relative to the document.
@@ -31,7 +36,9 @@ pub fn image(title: &str, path: &str) -> String {
 
 fn escape_path(path: &str) -> String {
     let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./~".contains(&byte);
-    path.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    path.bytes()
+        .map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 #[cfg(test)]

@@ -48,8 +48,8 @@ impl Serialize for CaseRow {
 /// The backend of what needs none of its own, such as a framework.
 const ANY: &str = "any";
 
-/// For a terminal: what runs here and on what, then each backend that is missing, then what cannot run and why.
-/// [`Detail::Full`] adds the cures.
+/// For a terminal: what runs here and on what, then each backend that is missing, then what cannot
+/// run and why. [`Detail::Full`] adds the cures.
 pub fn text(rows: &[CaseRow], style: Style, detail: Detail) -> String {
     if rows.is_empty() {
         return "No benchmark matches.\n".to_owned();
@@ -66,9 +66,10 @@ pub fn text(rows: &[CaseRow], style: Style, detail: Detail) -> String {
         not_runnable(&present, &native, detail).text(style),
         models_only(&of_models, style),
         match detail {
-            Detail::Brief => {
-                style.wrap("--verbose shows how to add what is missing, and the axes of each benchmark.", 0)
-            }
+            Detail::Brief => style.wrap(
+                "--verbose shows how to add what is missing, and the axes of each benchmark.",
+                0,
+            ),
             Detail::Full => String::new(),
         },
     ];
@@ -93,14 +94,20 @@ fn distinct<'a>(rows: &[&'a CaseRow], of: fn(&'a CaseRow) -> &'a str) -> Vec<&'a
 
 /// A row for each benchmark that runs here, with the backends it runs on.
 fn runnable(rows: &[&CaseRow], detail: Detail) -> Table {
-    let mut table = Table::new([Column::left("runs here"), Column::left("on"), Column::wrapped("measures")]);
+    let mut table =
+        Table::new([Column::left("runs here"), Column::left("on"), Column::wrapped("measures")]);
     for benchmark in distinct(rows, |row| &row.benchmark) {
         let running: Vec<&CaseRow> =
             rows.iter().copied().filter(|row| row.benchmark == benchmark && runs(row)).collect();
         if let Some(first) = running.first() {
             let about = if detail == Detail::Full { &first.about } else { gist(&first.about) };
-            let backends = distinct(&running, |row| if row.backend == ANY { "python" } else { &row.backend });
-            table.push([Cell::from(benchmark), Cell::with_tone(backends.join(" "), Tone::Good), Cell::from(about)]);
+            let backends =
+                distinct(&running, |row| if row.backend == ANY { "python" } else { &row.backend });
+            table.push([
+                Cell::from(benchmark),
+                Cell::with_tone(backends.join(" "), Tone::Good),
+                Cell::from(about),
+            ]);
         }
     }
     table
@@ -115,9 +122,13 @@ fn gist(about: &str) -> &str {
 fn missing_backends(absent: &[&str], rows: &[&CaseRow], detail: Detail) -> Table {
     let mut table = Table::new([Column::left("missing backend"), Column::wrapped("needs")]);
     for backend in absent {
-        let reasons: Vec<&Reason> =
-            rows.iter().filter(|row| row.backend == *backend).filter_map(|row| row.missing.as_ref()).collect();
-        // Benchmarks that never run on the backend have reasons of their own, which fewer rows share.
+        let reasons: Vec<&Reason> = rows
+            .iter()
+            .filter(|row| row.backend == *backend)
+            .filter_map(|row| row.missing.as_ref())
+            .collect();
+        // Benchmarks that never run on the backend have reasons of their own, which fewer rows
+        // share.
         let shared = |reason: &&&Reason| reasons.iter().filter(|other| *other == *reason).count();
         let Some(reason) = reasons.iter().rev().max_by_key(shared) else { continue };
         table.push([Cell::with_tone(backend, Tone::Caution), Cell::from(&reason.what)]);
@@ -128,15 +139,18 @@ fn missing_backends(absent: &[&str], rows: &[&CaseRow], detail: Detail) -> Table
     table
 }
 
-/// A row for each reason why benchmarks run nowhere here; [`Detail::Full`] also has reasons why they do not run on a backend
-/// that is `present`.
+/// A row for each reason why benchmarks run nowhere here; [`Detail::Full`] also has reasons why
+/// they do not run on a backend that is `present`.
 fn not_runnable(present: &[&str], rows: &[&CaseRow], detail: Detail) -> Table {
     let mut groups: Vec<(String, &str, Vec<String>)> = Vec::new();
     for benchmark in distinct(rows, |row| &row.benchmark) {
-        let of_benchmark: Vec<&CaseRow> = rows.iter().copied().filter(|row| row.benchmark == benchmark).collect();
+        let of_benchmark: Vec<&CaseRow> =
+            rows.iter().copied().filter(|row| row.benchmark == benchmark).collect();
         let runs_somewhere = of_benchmark.iter().any(|row| runs(row));
-        let is_present = |row: &CaseRow| row.backend == ANY || present.contains(&row.backend.as_str());
-        let mut stopped: Vec<&CaseRow> = of_benchmark.into_iter().filter(|row| is_present(row) && !runs(row)).collect();
+        let is_present =
+            |row: &CaseRow| row.backend == ANY || present.contains(&row.backend.as_str());
+        let mut stopped: Vec<&CaseRow> =
+            of_benchmark.into_iter().filter(|row| is_present(row) && !runs(row)).collect();
         // That it never runs there is only worth saying when there is nothing else to say.
         if runs_somewhere || stopped.iter().any(|row| !is_unfit(row)) {
             stopped.retain(|row| !is_unfit(row));
@@ -145,9 +159,14 @@ fn not_runnable(present: &[&str], rows: &[&CaseRow], detail: Detail) -> Table {
             stopped.truncate(usize::from(!runs_somewhere));
         }
         for row in stopped {
-            let name = if runs_somewhere { format!("{benchmark} on {}", row.backend) } else { benchmark.to_owned() };
+            let name = if runs_somewhere {
+                format!("{benchmark} on {}", row.backend)
+            } else {
+                benchmark.to_owned()
+            };
             let (why, cure) = why_and_cure(row);
-            match groups.iter_mut().find(|(known, of_known, _)| *known == why && *of_known == cure) {
+            match groups.iter_mut().find(|(known, of_known, _)| *known == why && *of_known == cure)
+            {
                 Some((.., names)) if names.contains(&name) => {}
                 Some((.., names)) => names.push(name),
                 None => groups.push((why, cure, vec![name])),

@@ -10,9 +10,12 @@ const MAX_PARTS: usize = 10;
 
 /// Returns the short form of each of `names` that takes more than `width` columns.
 ///
-/// Whole parts of a name (between slashes and spaces) are left out, first those that most names share. No other of
-/// `names` fits what is left.
-pub fn shorten_names<'n>(names: impl IntoIterator<Item = &'n str>, width: usize) -> HashMap<String, String> {
+/// Whole parts of a name (between slashes and spaces) are left out, first those that most names
+/// share. No other of `names` fits what is left.
+pub fn shorten_names<'n>(
+    names: impl IntoIterator<Item = &'n str>,
+    width: usize,
+) -> HashMap<String, String> {
     let names: BTreeSet<&str> = names.into_iter().collect();
     let forms = without_axis_names(&names);
     let all: Vec<Name<'_>> = forms.values().map(|form| Name::parse(form)).collect();
@@ -20,20 +23,24 @@ pub fn shorten_names<'n>(names: impl IntoIterator<Item = &'n str>, width: usize)
     for (name, form) in forms.iter().filter(|(name, _)| columns(name) > width) {
         let form = Name::parse(form);
         let weights = form.weights(&all);
-        let text = form.without_parts(&all, &weights, width).unwrap_or_else(|| form.squeeze(&all, width));
+        let text =
+            form.without_parts(&all, &weights, width).unwrap_or_else(|| form.squeeze(&all, width));
         short.insert((*name).to_owned(), text);
     }
     short
 }
 
-/// Each name without the axes whose values are clear without them: `ring` for `algorithm=ring`, but `num_gpus=4`.
+/// Each name without the axes whose values are clear without them: `ring` for `algorithm=ring`, but
+/// `num_gpus=4`.
 fn without_axis_names<'n>(names: &BTreeSet<&'n str>) -> BTreeMap<&'n str, String> {
     let plain = |name: &str| clean(name).split('/').map(plain_value).collect::<Vec<_>>().join("/");
     let mut counts: HashMap<String, usize> = HashMap::new();
     for name in names {
         *counts.entry(plain(name)).or_default() += 1;
     }
-    let form = |name: &'n str| if counts.get(&plain(name)) == Some(&1) { plain(name) } else { clean(name) };
+    let form = |name: &'n str| {
+        if counts.get(&plain(name)) == Some(&1) { plain(name) } else { clean(name) }
+    };
     names.iter().map(|name| (*name, form(name))).collect()
 }
 
@@ -75,11 +82,13 @@ impl<'n> Name<'n> {
 
     /// How many of `all` lack each part: what most names share says least.
     fn weights(&self, all: &[Self]) -> Vec<usize> {
-        let lacks = |name: &Self, part: &str| name.parts.iter().all(|other| word(other) != word(part));
+        let lacks =
+            |name: &Self, part: &str| name.parts.iter().all(|other| word(other) != word(part));
         self.parts.iter().map(|part| all.iter().filter(|name| lacks(name, part)).count()).collect()
     }
 
-    /// The name without those whole parts that are missed least; none when none fits `width` unambiguously.
+    /// The name without those whole parts that are missed least; none when none fits `width`
+    /// unambiguously.
     fn without_parts(&self, all: &[Self], weights: &[usize], width: usize) -> Option<String> {
         let mut choices = self.choices();
         choices.sort_by_cached_key(|kept| self.loss(*kept, all, weights));
@@ -89,8 +98,8 @@ impl<'n> Name<'n> {
         Some(self.text(&found))
     }
 
-    /// What is missed when only the parts `kept` are shown: their lengths by weight, a bit for each gap, then their
-    /// lengths, then whether early parts are among them.
+    /// What is missed when only the parts `kept` are shown: their lengths by weight, a bit for each
+    /// gap, then their lengths, then whether early parts are among them.
     fn loss(&self, kept: u32, all: &[Self], weights: &[usize]) -> (usize, usize, Reverse<u32>) {
         let (mut weighted, mut length, mut was_kept) = (0, 0, true);
         for (index, (part, weight)) in self.parts.iter().zip(weights).enumerate() {
@@ -108,14 +117,20 @@ impl<'n> Name<'n> {
     fn squeeze(&self, all: &[Self], width: usize) -> String {
         let mut choices = self.choices();
         choices.sort_by_cached_key(|kept| columns(&self.text(&self.display_parts(*kept))));
-        let fewest =
-            choices.into_iter().map(|kept| self.display_parts(kept)).find(|shown| self.is_unambiguous(shown, all));
+        let fewest = choices
+            .into_iter()
+            .map(|kept| self.display_parts(kept))
+            .find(|shown| self.is_unambiguous(shown, all));
         let mut shown = fewest.unwrap_or_else(|| self.display_parts(u32::MAX));
-        let mut rooms: Vec<usize> = self.parts.iter().map(|part| word(part).chars().count()).collect();
+        let mut rooms: Vec<usize> =
+            self.parts.iter().map(|part| word(part).chars().count()).collect();
         while columns(&self.text(&shown)) > width {
             let visible = rooms.iter_mut().zip(&mut shown).zip(&self.parts);
-            let visible = visible.filter(|((room, shown), _)| **room > 1 && !matches!(shown, PartDisplay::Hidden));
-            let Some(((room, shown), part)) = visible.max_by_key(|((room, _), _)| **room) else { break };
+            let visible = visible
+                .filter(|((room, shown), _)| **room > 1 && !matches!(shown, PartDisplay::Hidden));
+            let Some(((room, shown), part)) = visible.max_by_key(|((room, _), _)| **room) else {
+                break;
+            };
             *room -= 1;
             *shown = ends(word(part), *room);
         }
@@ -128,7 +143,8 @@ impl<'n> Name<'n> {
     }
 
     fn display_parts(&self, kept: u32) -> Vec<PartDisplay> {
-        let shown = |index| if is_kept(kept, index) { PartDisplay::Whole } else { PartDisplay::Hidden };
+        let shown =
+            |index| if is_kept(kept, index) { PartDisplay::Whole } else { PartDisplay::Hidden };
         (0..self.parts.len()).map(shown).collect()
     }
 
@@ -154,7 +170,8 @@ impl<'n> Name<'n> {
 
     /// Whether what is shown of this name fits no other of `all`.
     fn is_unambiguous(&self, shown: &[PartDisplay], all: &[Self]) -> bool {
-        let pattern: Vec<(&str, &PartDisplay)> = self.parts.iter().map(|part| word(part)).zip(shown).collect();
+        let pattern: Vec<(&str, &PartDisplay)> =
+            self.parts.iter().map(|part| word(part)).zip(shown).collect();
         all.iter().filter(|name| fits(&pattern, &name.parts)).count() == 1
     }
 }
@@ -169,9 +186,11 @@ fn fits(pattern: &[(&str, &PartDisplay)], parts: &[&str]) -> bool {
             word(part).starts_with(head) && word(part).ends_with(tail) && fits(rest, others)
         }
         PartDisplay::Hidden => {
-            let hidden = rest.iter().take_while(|(_, shown)| matches!(shown, PartDisplay::Hidden)).count();
+            let hidden =
+                rest.iter().take_while(|(_, shown)| matches!(shown, PartDisplay::Hidden)).count();
             let rest = rest.get(hidden..).unwrap_or_default();
-            (0..=others.len()).any(|more| others.get(more..).is_some_and(|others| fits(rest, others)))
+            (0..=others.len())
+                .any(|more| others.get(more..).is_some_and(|others| fits(rest, others)))
         }
     }
 }
@@ -190,7 +209,10 @@ fn ends(word: &str, room: usize) -> PartDisplay {
     let kept = room.saturating_sub(1);
     let head = kept * 2 / 5;
     let skipped = word.chars().count().saturating_sub(kept - head);
-    PartDisplay::Ends { head: word.chars().take(head).collect(), tail: word.chars().skip(skipped).collect() }
+    PartDisplay::Ends {
+        head: word.chars().take(head).collect(),
+        tail: word.chars().skip(skipped).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -199,30 +221,44 @@ mod tests {
 
     fn shorten_all(names: &[&str], width: usize) -> Vec<String> {
         let short = shorten_names(names.iter().copied(), width);
-        names.iter().map(|name| short.get(*name).cloned().unwrap_or_else(|| (*name).to_owned())).collect()
+        names
+            .iter()
+            .map(|name| short.get(*name).cloned().unwrap_or_else(|| (*name).to_owned()))
+            .collect()
     }
 
     #[test]
     fn whole_parts_are_left_out_and_words_stay_readable() {
-        let names = ["tensor-ops gelu/f32/1048576", "tensor-ops relu/f32/1048576", "gemm f32/512x512x512"];
-        assert_eq!(shorten_all(&names, 24), ["tensor-ops gelu/f32/…", "tensor-ops relu/f32/…", "gemm f32/512x512x512"]);
+        let names =
+            ["tensor-ops gelu/f32/1048576", "tensor-ops relu/f32/1048576", "gemm f32/512x512x512"];
+        assert_eq!(
+            shorten_all(&names, 24),
+            ["tensor-ops gelu/f32/…", "tensor-ops relu/f32/…", "gemm f32/512x512x512"]
+        );
         assert_eq!(shorten_all(&names, 12)[..2], ["… gelu/f32/…", "… relu/f32/…"]);
         assert_eq!(shorten_all(&names, 10)[..2], ["… gelu/…", "… relu/…"]);
     }
 
     #[test]
     fn what_every_name_shares_goes_first() {
-        let names = ["memory-bandwidth copy/f32/64MiB", "memory-bandwidth triad/f32/64MiB/stores=non-temporal"];
+        let names = [
+            "memory-bandwidth copy/f32/64MiB",
+            "memory-bandwidth triad/f32/64MiB/stores=non-temporal",
+        ];
         assert_eq!(shorten_all(&names, 40)[1], "memory-bandwidth triad/…/non-temporal");
         assert_eq!(shorten_all(&names, 50)[1], "memory-bandwidth triad/f32/64MiB/non-temporal");
     }
 
     #[test]
     fn the_part_that_differs_stays_wherever_it_is() {
-        let names: Vec<String> =
-            ["one", "two", "three"].map(|middle| format!("benchmark/{middle}/1024x1024x1024")).into();
+        let names: Vec<String> = ["one", "two", "three"]
+            .map(|middle| format!("benchmark/{middle}/1024x1024x1024"))
+            .into();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        assert_eq!(shorten_all(&names, 20), ["…/one/1024x1024x1024", "…/two/1024x1024x1024", "benchmark/three/…"]);
+        assert_eq!(
+            shorten_all(&names, 20),
+            ["…/one/1024x1024x1024", "…/two/1024x1024x1024", "benchmark/three/…"]
+        );
         assert_eq!(shorten_all(&names, 12), ["…/one/…", "…/two/…", "…/three/…"]);
     }
 
@@ -255,7 +291,11 @@ mod tests {
     #[test]
     fn without_room_nothing_breaks() {
         for width in 0..4 {
-            assert!(shorten_all(&["abcdefgh", "abc/efgi", ""], width).iter().all(|name| columns(name) <= width.max(1)));
+            assert!(
+                shorten_all(&["abcdefgh", "abc/efgi", ""], width)
+                    .iter()
+                    .all(|name| columns(name) <= width.max(1))
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Numbers for people: three significant digits, a prefix that fits, and never `0.00` for what is not zero.
+//! Numbers for people: three significant digits, a prefix that fits, and never `0.00` for what is
+//! not zero.
 
 use std::time::Duration;
 
@@ -7,8 +8,10 @@ use rsb_model::Timestamp;
 /// What stands where a figure is unknown.
 pub const UNKNOWN: &str = "n/a";
 
-const TIMES: [(f64, &str); 6] = [(3.6e12, "h"), (6e10, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
-const PREFIXES: [(f64, &str); 6] = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
+const TIMES: [(f64, &str); 6] =
+    [(3.6e12, "h"), (6e10, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
+const PREFIXES: [(f64, &str); 6] =
+    [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
 
 /// A duration given in nanoseconds: `5.12 ms`.
 pub fn format_time(nanoseconds: f64) -> String {
@@ -25,7 +28,8 @@ pub fn format_time(nanoseconds: f64) -> String {
     format!("{} {name}", plain(nanoseconds / factor))
 }
 
-/// `value` in `unit` (a symbol of [`rsb_model::Unit`] or any text), with a prefix that fits: `26.2 GB/s`, `1.07 TFLOP/s`.
+/// `value` in `unit` (a symbol of [`rsb_model::Unit`] or any text), with a prefix that fits: `26.2
+/// GB/s`, `1.07 TFLOP/s`.
 pub fn format_quantity(value: f64, unit: &str) -> String {
     if !value.is_finite() {
         return UNKNOWN.to_owned();
@@ -76,8 +80,8 @@ pub fn format_moment(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
-/// What is left at the present pace, when step `step`, counted from 1, of `steps` begins after `elapsed`: `80 s left`.
-/// Nothing is known before the first step is done.
+/// What is left at the present pace, when step `step`, counted from 1, of `steps` begins after
+/// `elapsed`: `80 s left`. Nothing is known before the first step is done.
 pub fn format_left(elapsed: Duration, step: usize, steps: usize) -> Option<String> {
     let done = u32::try_from(step.checked_sub(1)?).ok().filter(|&done| done > 0)?;
     let left = u32::try_from(steps.saturating_sub(done as usize)).ok()?;
@@ -104,11 +108,13 @@ pub(crate) fn nanoseconds_in(unit: &str) -> f64 {
 
 fn format_prefixed(value: f64, unit: &str) -> String {
     let rounded = round_to_three_digits(value).abs();
-    let (factor, prefix) = PREFIXES.iter().find(|(factor, _)| rounded >= *factor).unwrap_or(&(1.0, ""));
+    let (factor, prefix) =
+        PREFIXES.iter().find(|(factor, _)| rounded >= *factor).unwrap_or(&(1.0, ""));
     format!("{} {prefix}{unit}", plain(value / factor))
 }
 
-/// Three significant digits without a unit; powers of ten only where plain digits would be unreadable.
+/// Three significant digits without a unit; powers of ten only where plain digits would be
+/// unreadable.
 fn plain(value: f64) -> String {
     let size = round_to_three_digits(value).abs();
     match size {
@@ -121,7 +127,8 @@ fn plain(value: f64) -> String {
     }
 }
 
-/// `value` at three significant digits. It decides the prefix, so that 999.9 µs becomes 1.00 ms and not 1000 µs.
+/// `value` at three significant digits. It decides the prefix, so that 999.9 µs becomes 1.00 ms and
+/// not 1000 µs.
 fn round_to_three_digits(value: f64) -> f64 {
     format!("{value:.2e}").parse().unwrap_or(value)
 }
@@ -133,10 +140,17 @@ mod tests {
     #[test]
     fn the_time_left_follows_the_pace() {
         let seconds = Duration::from_secs;
-        assert_eq!(format_left(seconds(0), 1, 10), None, "nothing is known before the first step is done");
+        assert_eq!(
+            format_left(seconds(0), 1, 10),
+            None,
+            "nothing is known before the first step is done"
+        );
         assert_eq!(format_left(seconds(20), 3, 10).as_deref(), Some("80 s left"));
         assert_eq!(format_left(seconds(121), 2, 2).as_deref(), Some("3 min left"));
-        assert!(format_left(Duration::MAX, 2, usize::MAX).is_none() && format_left(seconds(1), 0, 0).is_none());
+        assert!(
+            format_left(Duration::MAX, 2, usize::MAX).is_none()
+                && format_left(seconds(1), 0, 0).is_none()
+        );
     }
 
     #[test]
@@ -200,7 +214,10 @@ mod tests {
             assert_eq!(format_percent(percent), text, "{percent}");
         }
         assert_eq!(format_interval([10.06, -0.01]), "[+10.1, 0.0] %");
-        assert_eq!((format_threshold(10.0), format_threshold(2.5)), ("10 %".to_owned(), "2.5 %".to_owned()));
+        assert_eq!(
+            (format_threshold(10.0), format_threshold(2.5)),
+            ("10 %".to_owned(), "2.5 %".to_owned())
+        );
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! The report as a document that a typesetter puts on pages: the same blocks as the HTML page, as JSON for the worker that makes a
-//! PDF of it. Every text in it is a value; nothing of it is markup.
+//! The report as a document that a typesetter puts on pages: the same blocks as the HTML page, as
+//! JSON for the worker that makes a PDF of it. Every text in it is a value; nothing of it is
+//! markup.
 //!
-//! Typesetting takes time and memory by the row, so that rows are counted: what is left out is said where it would stand.
+//! Typesetting takes time and memory by the row, so that rows are counted: what is left out is said
+//! where it would stand.
 
 use rsb_model::Run;
 use serde::Serialize;
@@ -47,7 +49,8 @@ pub fn json(report: &Report<'_>) -> Result<String, ReportError> {
         section.blocks = room.fit(std::mem::take(&mut section.blocks));
     }
     let footer = format!(
-        "Written by rusty-stack-bench from the run {}. The run itself is not in this file; the page of \
+        "Written by rusty-stack-bench from the run {}. The run itself is not in this file; the \
+         page of \
          `rusty-stack-bench report --format html` holds it.",
         run.run_id
     );
@@ -78,7 +81,9 @@ impl RowBudget<'_> {
     fn fit_block(&mut self, block: Block) -> Vec<Block> {
         match block {
             Block::Table(mut table) => {
-                let said = self.take(&mut table.rows, "row is", "rows are").map(|said| Block::paragraph(&said));
+                let said = self
+                    .take(&mut table.rows, "row is", "rows are")
+                    .map(|said| Block::paragraph(&said));
                 let table = Some(table).filter(|table| !table.rows.is_empty()).map(Block::Table);
                 table.into_iter().chain(said).collect()
             }
@@ -87,7 +92,9 @@ impl RowBudget<'_> {
                 let fit = |tile: Tile| Tile { items: self.fit_items(tile.items), ..tile };
                 vec![Block::Tiles { tiles: tiles.into_iter().map(fit).collect() }]
             }
-            Block::Folded { summary, blocks } => vec![Block::Folded { summary, blocks: self.fit(blocks) }],
+            Block::Folded { summary, blocks } => {
+                vec![Block::Folded { summary, blocks: self.fit(blocks) }]
+            }
             other => vec![other],
         }
     }
@@ -107,7 +114,10 @@ impl RowBudget<'_> {
         (gone > 0).then(|| {
             let count = format_count(gone, one, many);
             let run = &self.run.run_id;
-            format!("{count} left out to keep this file short; the page of `rusty-stack-bench report {run} --format html` has them.")
+            format!(
+                "{count} left out to keep this file short; the page of `rusty-stack-bench \
+                     report {run} --format html` has them."
+            )
         })
     }
 }
@@ -131,7 +141,10 @@ mod tests {
             Value::String(text) => all.push(text),
             Value::Array(items) => items.iter().for_each(|item| texts(item, all)),
             Value::Object(entries) => {
-                entries.iter().filter(|(name, _)| *name != "svg").for_each(|(_, entry)| texts(entry, all));
+                entries
+                    .iter()
+                    .filter(|(name, _)| *name != "svg")
+                    .for_each(|(_, entry)| texts(entry, all));
             }
             _ => {}
         }
@@ -142,8 +155,12 @@ mod tests {
         let (run, comparison) = (sample::run(), sample::comparison());
         let report = Report::new(&run).with_comparison(&comparison);
         let document = document(&report);
-        let ids: Vec<&str> =
-            document["sections"].as_array().unwrap().iter().map(|section| section["id"].as_str().unwrap()).collect();
+        let ids: Vec<&str> = document["sections"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|section| section["id"].as_str().unwrap())
+            .collect();
         let page = crate::html::page(&report, &crate::PageLook::default());
         for id in &ids {
             assert!(page.contains(&format!("<section id=\"{id}\"")), "{id}");
@@ -163,7 +180,8 @@ mod tests {
             let document = document(&Report::new(&run));
             let mut all = Vec::new();
             texts(&document, &mut all);
-            let steering: Vec<&&str> = all.iter().filter(|text| text.contains(is_disguise)).collect();
+            let steering: Vec<&&str> =
+                all.iter().filter(|text| text.contains(is_disguise)).collect();
             assert!(all.len() > 100 && steering.is_empty(), "{steering:?}");
         }
     }
@@ -176,7 +194,9 @@ mod tests {
         let folded = Block::Folded { summary: "rest".to_owned(), blocks: vec![list(3_000)] };
         let said = serde_json::to_string(&room.fit(vec![list(ROWS + 1), folded, list(1)])).unwrap();
         assert_eq!((said.matches("\"one\"").count(), room.left), (2_500, 0));
-        for told in ["1 more is left out", "2500 more are left out", run.run_id.0.as_str(), "--format html"] {
+        for told in
+            ["1 more is left out", "2500 more are left out", run.run_id.0.as_str(), "--format html"]
+        {
             assert!(said.contains(told), "{told}: {}", &said[said.len() - 400..]);
         }
     }

@@ -1,4 +1,5 @@
-//! A picture as PNG. The font is in the program, so a chart has the same pixels on every machine, also where no font is installed.
+//! A picture as PNG. The font is in the program, so a chart has the same pixels on every machine,
+//! also where no font is installed.
 
 use std::sync::Arc;
 
@@ -28,7 +29,8 @@ pub enum PngError {
     Pack(String),
 }
 
-/// `picture`, an SVG of [`svg_in`](crate::svg_in), as the bytes of a PNG file, twice as wide and high as its units.
+/// `picture`, an SVG of [`svg_in`](crate::svg_in), as the bytes of a PNG file, twice as wide and
+/// high as its units.
 ///
 /// Characters that the font lacks, such as Chinese ones in a case's name, become boxes.
 ///
@@ -38,7 +40,8 @@ pub fn png(picture: &str) -> Result<Vec<u8>, PngError> {
     let tree = usvg::Tree::from_str(picture, &options())?;
     let pixels = |length: f32| (length * SCALE).ceil() as u32;
     let (width, height) = (pixels(tree.size().width()), pixels(tree.size().height()));
-    let mut sheet = tiny_skia::Pixmap::new(width, height).ok_or(PngError::Size { width, height })?;
+    let mut sheet =
+        tiny_skia::Pixmap::new(width, height).ok_or(PngError::Size { width, height })?;
     resvg::render(&tree, tiny_skia::Transform::from_scale(SCALE, SCALE), &mut sheet.as_mut());
     sheet.encode_png().map_err(|error| PngError::Pack(error.to_string()))
 }
@@ -49,7 +52,11 @@ fn options() -> usvg::Options<'static> {
         fonts.load_font_source(usvg::fontdb::Source::Binary(Arc::new(file)));
     }
     fonts.set_sans_serif_family(FAMILY);
-    usvg::Options { font_family: FAMILY.to_owned(), fontdb: Arc::new(fonts), ..usvg::Options::default() }
+    usvg::Options {
+        font_family: FAMILY.to_owned(),
+        fontdb: Arc::new(fonts),
+        ..usvg::Options::default()
+    }
 }
 
 #[cfg(test)]
@@ -59,8 +66,10 @@ mod tests {
     /// The pixels of `<text>` in black on white, and how many of them are dark.
     fn dark(text: &str, weight: &str) -> usize {
         let svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"120\" height=\"20\"><rect width=\"120\" height=\"20\" \
-             fill=\"#FFFFFF\"/><text x=\"2\" y=\"15\" font-family=\"Helvetica, sans-serif\" font-size=\"12\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"120\" height=\"20\"><rect \
+             width=\"120\" height=\"20\" \
+             fill=\"#FFFFFF\"/><text x=\"2\" y=\"15\" font-family=\"Helvetica, sans-serif\" \
+             font-size=\"12\" \
              font-weight=\"{weight}\">{text}</text></svg>"
         );
         let sheet = tiny_skia::Pixmap::decode_png(&png(&svg).unwrap()).unwrap();
@@ -73,7 +82,11 @@ mod tests {
         assert_eq!(dark("", "normal"), 0);
         for mark in ["↑", "▲", "±", "µ", "×", "…", "σ", "ж"] {
             assert!(dark(mark, "normal") > 5, "{mark}");
-            assert_ne!(dark(mark, "normal"), dark("\u{4e2d}", "normal"), "{mark} is the box of what the font lacks");
+            assert_ne!(
+                dark(mark, "normal"),
+                dark("\u{4e2d}", "normal"),
+                "{mark} is the box of what the font lacks"
+            );
         }
         assert!(dark("GB/s", "bold") > dark("GB/s", "normal"), "titles are bold");
     }
@@ -87,15 +100,23 @@ mod tests {
         assert_eq!(picture, png(&svg).unwrap());
         let sheet = tiny_skia::Pixmap::decode_png(&picture).unwrap();
         assert_eq!(sheet.width(), 1800);
-        let colors: std::collections::BTreeSet<[u8; 4]> =
-            sheet.pixels().iter().map(|pixel| [pixel.red(), pixel.green(), pixel.blue(), pixel.alpha()]).collect();
-        assert!(colors.len() > 20 && colors.iter().all(|color| color[3] == 255), "{}", colors.len());
+        let colors: std::collections::BTreeSet<[u8; 4]> = sheet
+            .pixels()
+            .iter()
+            .map(|pixel| [pixel.red(), pixel.green(), pixel.blue(), pixel.alpha()])
+            .collect();
+        assert!(
+            colors.len() > 20 && colors.iter().all(|color| color[3] == 255),
+            "{}",
+            colors.len()
+        );
     }
 
     #[test]
     fn what_is_no_picture_is_an_error() {
         assert!(matches!(png("<p>x</p>"), Err(PngError::Svg(_))));
-        let wide = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"3000000000\" height=\"3000000000\"/>";
+        let wide = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"3000000000\" \
+                    height=\"3000000000\"/>";
         assert!(matches!(png(wide), Err(PngError::Size { .. })));
     }
 }

@@ -17,7 +17,8 @@ use crate::{run, targets};
 
 pub use markdown::markdown;
 
-/// A part that a report may leave out. The verdict, the results and what was not measured are always there.
+/// A part that a report may leave out. The verdict, the results and what was not measured are
+/// always there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReportPart {
@@ -33,7 +34,8 @@ pub enum ReportPart {
 
 impl ReportPart {
     /// Every part.
-    pub const ALL: [Self; 4] = [Self::Environment, Self::Comparison, Self::Recommendations, Self::Charts];
+    pub const ALL: [Self; 4] =
+        [Self::Environment, Self::Comparison, Self::Recommendations, Self::Charts];
 }
 
 /// A run, with what it was compared with and the targets it was held to.
@@ -132,7 +134,8 @@ impl<'a> Report<'a> {
         self.comparison
     }
 
-    /// Why it was compared with nothing, where there is more to say than that no baseline was saved.
+    /// Why it was compared with nothing, where there is more to say than that no baseline was
+    /// saved.
     pub const fn not_compared(&self) -> Option<&'a str> {
         self.not_compared
     }
@@ -177,7 +180,9 @@ pub fn csv(report: &Report<'_>) -> Result<String, ReportError> {
 /// For a terminal: the run, then the comparison or the targets; the verdict is the last line.
 pub fn text(report: &Report<'_>, style: Style) -> String {
     let mut out = run::text(report.run, style);
-    let shown = report.comparison.is_some_and(|comparison| comparison.threshold_checks == report.threshold_checks);
+    let shown = report
+        .comparison
+        .is_some_and(|comparison| comparison.threshold_checks == report.threshold_checks);
     if !shown && !report.threshold_checks.is_empty() {
         out.push('\n');
         out.push_str(targets::text(report.threshold_checks, style).trim_end());

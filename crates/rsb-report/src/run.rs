@@ -4,14 +4,17 @@ use rsb_model::{BenchmarkResult, Better, DeviceRef, Fields, Outcome, Run};
 
 use crate::document::{ReportError, csv, csv_number};
 use crate::environment;
-use crate::label::{Shortener, benchmark_of, device_of, headline_text, roofline_text, spread_text, time_text};
+use crate::label::{
+    Shortener, benchmark_of, device_of, headline_text, roofline_text, spread_text, time_text,
+};
 use crate::names::shorten_names;
 use crate::number::format_time;
 use crate::style::{Style, Tone, clean, columns};
 use crate::table::{Cell, Column, Table};
 use crate::{backends, unmeasured};
 
-/// For a terminal: the run, the machine, a row for each case with a figure, what was not measured, the counts.
+/// For a terminal: the run, the machine, a row for each case with a figure, what was not measured,
+/// the counts.
 pub fn text(run: &Run, style: Style) -> String {
     with_unmeasured(run, style, &unmeasured::text(run, style))
 }
@@ -31,7 +34,9 @@ fn with_unmeasured(run: &Run, style: Style, unmeasured: &str) -> String {
     out.push_str(&backends::text(run, style));
     out.push_str(unmeasured);
     for note in &run.notes {
-        out.push_str(&style.paint(Tone::Caution, style.wrap(&format!("note: {note}"), 0).trim_end()));
+        out.push_str(
+            &style.paint(Tone::Caution, style.wrap(&format!("note: {note}"), 0).trim_end()),
+        );
         out.push('\n');
     }
     out.push_str(&counts_text(run, style));
@@ -43,7 +48,11 @@ pub fn line(result: &BenchmarkResult, style: Style) -> String {
     const VALUE: usize = 20;
     const SPREAD: usize = 9;
     let id = &result.benchmark_id;
-    let names = if device_of(id) == Some(DeviceRef::CPU) { Shortener::of([id]) } else { Shortener::default() };
+    let names = if device_of(id) == Some(DeviceRef::CPU) {
+        Shortener::of([id])
+    } else {
+        Shortener::default()
+    };
     let name = clean(&names.full(id));
     let (value, spread) = match (result.outcome, headline_text(result)) {
         (Outcome::Measured, value) if value.is_empty() => (time_text(result), spread_text(result)),
@@ -58,7 +67,10 @@ pub fn line(result: &BenchmarkResult, style: Style) -> String {
 }
 
 fn why(result: &BenchmarkResult, outcome: Outcome) -> String {
-    let reason = result.reason.as_ref().map(|reason| format!(": {}: {}", clean(&reason.what), clean(&reason.why)));
+    let reason = result
+        .reason
+        .as_ref()
+        .map(|reason| format!(": {}: {}", clean(&reason.what), clean(&reason.why)));
     format!("{outcome}{}", reason.unwrap_or_default())
 }
 
@@ -72,7 +84,8 @@ fn head(run: &Run, style: Style) -> String {
     let title = clean(&format!("Run {}", run.run_id));
     let parts = clean(&parts.join(" · "));
     let is_wide = columns(&title) + 3 + columns(&parts) > style.width;
-    let parts = if is_wide { format!("\n{}", style.wrap(&parts, 0)) } else { format!(" · {parts}\n") };
+    let parts =
+        if is_wide { format!("\n{}", style.wrap(&parts, 0)) } else { format!(" · {parts}\n") };
     let title = style.paint(Tone::Strong, &title);
     format!("{title}{parts}{}\n", style.wrap(&environment::line(&run.environment), 0))
 }
@@ -111,7 +124,8 @@ fn table(run: &Run) -> Table {
     table
 }
 
-/// The cells of a result after its name: time, figure, spread, roofline, outcome (blank when measured).
+/// The cells of a result after its name: time, figure, spread, roofline, outcome (blank when
+/// measured).
 pub(crate) fn figures(result: &BenchmarkResult) -> [Cell; 5] {
     [
         Cell::from(time_text(result)),
@@ -141,7 +155,10 @@ fn counts(run: &Run) -> Vec<(String, Tone)> {
         (counts.skipped, "skipped", Tone::Caution),
         (counts.failed, "failed", Tone::Bad),
     ];
-    all.into_iter().filter(|(count, ..)| *count > 0).map(|(n, word, tone)| (format!("{n} {word}"), tone)).collect()
+    all.into_iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(n, word, tone)| (format!("{n} {word}"), tone))
+        .collect()
 }
 
 fn counts_text(run: &Run, style: Style) -> String {
@@ -198,7 +215,12 @@ fn metric_cells(result: &BenchmarkResult) -> Vec<[String; 4]> {
     let mut cells: Vec<[String; 4]> = metrics
         .map(|(field, value)| {
             let better = field.better().map_or("", better_word);
-            [field.name.to_owned(), field.unit.to_string(), better.to_owned(), csv_number(Some(value))]
+            [
+                field.name.to_owned(),
+                field.unit.to_string(),
+                better.to_owned(),
+                csv_number(Some(value)),
+            ]
         })
         .collect();
     if cells.is_empty() {

@@ -1,15 +1,17 @@
-//! Sample data for the tests and the gallery: a machine, a run with everything in it, a comparison, trends.
+//! Sample data for the tests and the gallery: a machine, a run with everything in it, a comparison,
+//! trends.
 
 use rsb_model::environment::{Cache, Cpu, Git};
 use rsb_model::random::Generator;
 use rsb_model::record::{
-    Alert, AlertBasis, ChangePoint, ChangeStatus, Comparison, ComparisonNote, ComparisonNoteCode, ComparisonSummary,
-    Direction, EnvironmentSummary, Forecast, MonotoneTest, Percentiles, SeriesTrend, Severity, Statistics,
-    ThresholdCheck, TrendDocument, TrendShape,
+    Alert, AlertBasis, ChangePoint, ChangeStatus, Comparison, ComparisonNote, ComparisonNoteCode,
+    ComparisonSummary, Direction, EnvironmentSummary, Forecast, MonotoneTest, Percentiles,
+    SeriesTrend, Severity, Statistics, ThresholdCheck, TrendDocument, TrendShape,
 };
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, Better, CaseId, ComparisonResult, DeviceType, Environment, Fields, MachineState,
-    Note, Outcome, Reason, ReasonCode, Run, RunId, Samples, Timestamp, Unit, Verdict,
+    BenchmarkResult, BenchmarkType, Better, CaseId, ComparisonResult, DeviceType, Environment,
+    Fields, MachineState, Note, Outcome, Reason, ReasonCode, Run, RunId, Samples, Timestamp, Unit,
+    Verdict,
 };
 use serde_json::json;
 
@@ -34,13 +36,19 @@ pub(crate) fn environment() -> Environment {
             logical_cores: Some(128),
             physical_cores: Some(64),
             max_mhz: Some(3529.0),
-            caches: vec![cache(1, 32 << 10, Some(1)), cache(2, 512 << 10, Some(1)), cache(3, 32 << 20, Some(16))],
+            caches: vec![
+                cache(1, 32 << 10, Some(1)),
+                cache(2, 512 << 10, Some(1)),
+                cache(3, 32 << 20, Some(16)),
+            ],
             features: vec!["avx2".into(), "fma".into(), "f16c".into()],
             hypervisor: Some("KVM".into()),
         }),
         memory_gb: Some(8.15),
         python: Some("3.11.7".into()),
-        frameworks: [("torch", "2.9.1"), ("numpy", "2.3.0")].map(|(n, v)| (n.to_owned(), v.to_owned())).into(),
+        frameworks: [("torch", "2.9.1"), ("numpy", "2.3.0")]
+            .map(|(n, v)| (n.to_owned(), v.to_owned()))
+            .into(),
         git: Some(Git {
             commit: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d".into(),
             branch: Some("main".into()),
@@ -55,7 +63,9 @@ pub(crate) fn environment() -> Environment {
             throttle_events: Some(0),
             temperature_c: None,
             warnings: vec![
-                "the load average is 3.1 on 2 threads: other work runs and the figures will be noisy".into(),
+                "the load average is 3.1 on 2 threads: other work runs and the figures will be \
+                 noisy"
+                    .into(),
             ],
         }),
         ..Environment::default()
@@ -102,7 +112,8 @@ pub(crate) fn measured_case(id: &str, time_ns: f64, fields: &Fields) -> Benchmar
 }
 
 fn statistics(samples: &[Samples]) -> Statistics {
-    let mut times: Vec<f64> = samples.iter().flat_map(|one| one.per_iteration().unwrap()).map(|ns| ns / 1e6).collect();
+    let mut times: Vec<f64> =
+        samples.iter().flat_map(|one| one.per_iteration().unwrap()).map(|ns| ns / 1e6).collect();
     times.sort_by(f64::total_cmp);
     let n = times.len() as f64;
     let mean = times.iter().sum::<f64>() / n;
@@ -214,12 +225,26 @@ pub(crate) fn run() -> Run {
         ("f16", [256, 256, 256], 34.1, 112.8),
     ];
     run.benchmarks.extend(gemms.map(|(dtype, shape, rate, peak)| gemm(dtype, shape, rate, peak)));
-    let tensors = [("add", 14.9), ("relu", 16.2), ("gelu", 11.8), ("sum", 13.7), ("softmax", 6.4), ("layer_norm", 7.7)];
+    let tensors = [
+        ("add", 14.9),
+        ("relu", 16.2),
+        ("gelu", 11.8),
+        ("sum", 13.7),
+        ("softmax", 6.4),
+        ("layer_norm", 7.7),
+    ];
     run.benchmarks.extend(tensors.map(|(operation, rate)| tensor(operation, rate)));
-    let overhead = Fields::new().with("allocation_overhead_percent", 0.31).with("size_bytes", 16 << 20);
-    run.benchmarks.push(measured_case("cpu_performance/memory-allocation/cpu:0/touch/16MiB", 5.2e6, &overhead));
+    let overhead =
+        Fields::new().with("allocation_overhead_percent", 0.31).with("size_bytes", 16 << 20);
+    run.benchmarks.push(measured_case(
+        "cpu_performance/memory-allocation/cpu:0/touch/16MiB",
+        5.2e6,
+        &overhead,
+    ));
     run.benchmarks.extend(not_measured());
-    run.notes.push(Note::Text("measured while other work ran: the load average was 3.1 on 2 threads".into()));
+    run.notes.push(Note::Text(
+        "measured while other work ran: the load average was 3.1 on 2 threads".into(),
+    ));
     run
 }
 
@@ -236,12 +261,30 @@ fn not_measured() -> Vec<BenchmarkResult> {
         "accuracy_error is 0.31, and 0.001 is the most that f16 allows",
         "please report this with the output of `rusty-stack-bench probe --json`",
     );
-    let skipped =
-        |id: &str| unmeasured_case(&format!("cpu_performance/cache-hit-rate/cpu:0/{id}"), Outcome::Skipped, counters());
-    let mut all: Vec<BenchmarkResult> = ["32KiB", "512KiB", "8MiB", "64MiB"].into_iter().map(skipped).collect();
-    let memory = Reason::new("memory", "16 GiB are needed and 4.1 GB can be had", "use a smaller `--axis size=…`");
-    all.push(unmeasured_case("cpu_performance/memory-bandwidth/cpu:0/copy/f32/8GiB", Outcome::Skipped, memory));
-    all.push(unmeasured_case("cpu_performance/convolution/cpu:0/f16/1x64x56x56", Outcome::Failed, broken));
+    let skipped = |id: &str| {
+        unmeasured_case(
+            &format!("cpu_performance/cache-hit-rate/cpu:0/{id}"),
+            Outcome::Skipped,
+            counters(),
+        )
+    };
+    let mut all: Vec<BenchmarkResult> =
+        ["32KiB", "512KiB", "8MiB", "64MiB"].into_iter().map(skipped).collect();
+    let memory = Reason::new(
+        "memory",
+        "16 GiB are needed and 4.1 GB can be had",
+        "use a smaller `--axis size=…`",
+    );
+    all.push(unmeasured_case(
+        "cpu_performance/memory-bandwidth/cpu:0/copy/f32/8GiB",
+        Outcome::Skipped,
+        memory,
+    ));
+    all.push(unmeasured_case(
+        "cpu_performance/convolution/cpu:0/f16/1x64x56x56",
+        Outcome::Failed,
+        broken,
+    ));
     all
 }
 
@@ -306,24 +349,42 @@ fn comparison_of(change: &Change, baseline: f64) -> Comparison {
 
 /// A comparison with every verdict.
 pub(crate) fn comparison() -> ComparisonResult {
-    let change =
-        |id, metric, percent, interval, (verdict, reason)| Change { id, metric, percent, interval, verdict, reason };
+    let change = |id, metric, percent, interval, (verdict, reason)| Change {
+        id,
+        metric,
+        percent,
+        interval,
+        verdict,
+        reason,
+    };
     let unchanged = (Verdict::Unchanged, "no clear change");
     let changes = [
-        change("cpu_performance/tensor-ops/cpu:0/add/f32/64MiB", "time_ms", 0.4, [-1.1, 1.9], unchanged),
+        change(
+            "cpu_performance/tensor-ops/cpu:0/add/f32/64MiB",
+            "time_ms",
+            0.4,
+            [-1.1, 1.9],
+            unchanged,
+        ),
         change(
             "cpu_performance/tensor-ops/cpu:0/gelu/f32/64MiB",
             "time_ms",
             -21.4,
             [-23.9, -18.6],
-            (Verdict::Improved, "21.4 % faster (95 % interval 18.6 to 23.9 %), beyond the threshold of 10 %"),
+            (
+                Verdict::Improved,
+                "21.4 % faster (95 % interval 18.6 to 23.9 %), beyond the threshold of 10 %",
+            ),
         ),
         change(
             "cpu_performance/gemm/cpu:0/f32/1024x1024x1024",
             "time_ms",
             15.9,
             [12.1, 19.8],
-            (Verdict::Regressed, "15.9 % slower (95 % interval 12.1 to 19.8 %), above the threshold of 10 %"),
+            (
+                Verdict::Regressed,
+                "15.9 % slower (95 % interval 12.1 to 19.8 %), above the threshold of 10 %",
+            ),
         ),
         change(
             "cpu_performance/gemm/cpu:0/f32/512x512x512",
@@ -332,7 +393,13 @@ pub(crate) fn comparison() -> ComparisonResult {
             [4.9, 7.4],
             (Verdict::Unchanged, "6.2 % slower (95 % interval 4.9 to 7.4 %), within 10 %"),
         ),
-        change("cpu_performance/cache-hit-rate/cpu:0/32KiB", "cache_hit_percent", -2.1, [-2.6, -1.4], unchanged),
+        change(
+            "cpu_performance/cache-hit-rate/cpu:0/32KiB",
+            "cache_hit_percent",
+            -2.1,
+            [-2.6, -1.4],
+            unchanged,
+        ),
         change(
             "cpu_performance/memory-bandwidth/cpu:0/copy/f32/64MiB",
             "time_ms",
@@ -340,13 +407,17 @@ pub(crate) fn comparison() -> ComparisonResult {
             [-14.0, 61.0],
             (
                 Verdict::Inconclusive,
-                "9.8 % slower (95 % interval -14 to 61 %), too noisy to exclude a change above the threshold of 10 %: \
+                "9.8 % slower (95 % interval -14 to 61 %), too noisy to exclude a change above the \
+                 threshold of 10 %: \
                  measure more replicates",
             ),
         ),
     ];
-    let mut comparisons: Vec<Comparison> =
-        changes.iter().zip([9.01, 11.4, 20.6, 2.72, 97.3, 8.49]).map(|(c, v)| comparison_of(c, v)).collect();
+    let mut comparisons: Vec<Comparison> = changes
+        .iter()
+        .zip([9.01, 11.4, 20.6, 2.72, 97.3, 8.49])
+        .map(|(c, v)| comparison_of(c, v))
+        .collect();
     let unlike = |id: &str| Comparison {
         id: id.parse().unwrap(),
         difference_percent: None,
@@ -361,7 +432,8 @@ pub(crate) fn comparison() -> ComparisonResult {
         ..comparison_of(&change("x", "cache_hit_percent", 0.0, [0.0, 0.0], unchanged), 97.0)
     };
     comparisons.extend(
-        ["512KiB", "1MiB", "8MiB", "64MiB"].map(|size| unlike(&format!("cpu_performance/cache-hit-rate/cpu:0/{size}"))),
+        ["512KiB", "1MiB", "8MiB", "64MiB"]
+            .map(|size| unlike(&format!("cpu_performance/cache-hit-rate/cpu:0/{size}"))),
     );
     ComparisonResult {
         format_version: 1,
@@ -410,8 +482,9 @@ fn slower_alert(current_value: f64) -> Alert {
 /// A series that got slower, a stable one, and one that is too short to say anything.
 pub(crate) fn trends() -> TrendDocument {
     let mut noise = Generator::new(7);
-    let slower: Vec<f64> =
-        (0..48).map(|i| (if i < 31 { 18.1 } else { 20.4 }) * (1.0 + 0.02 * noise.unit().powi(2))).collect();
+    let slower: Vec<f64> = (0..48)
+        .map(|i| (if i < 31 { 18.1 } else { 20.4 }) * (1.0 + 0.02 * noise.unit().powi(2)))
+        .collect();
     let stable: Vec<f64> = (0..48).map(|_| 26.2 * (1.0 + 0.02 * (noise.unit() - 0.5))).collect();
     let base = SeriesTrend {
         id: "cpu_performance/gemm/cpu:0/f32/1024x1024x1024".into(),
@@ -449,7 +522,13 @@ pub(crate) fn trends() -> TrendDocument {
         ramp: None,
         predicted: Vec::new(),
         anomalies: Vec::new(),
-        forecast: Some(Forecast { days: 7.0, value: 21.0, low: Some(20.2), high: Some(21.8), confidence: Some(0.95) }),
+        forecast: Some(Forecast {
+            days: 7.0,
+            value: 21.0,
+            low: Some(20.2),
+            high: Some(21.8),
+            confidence: Some(0.95),
+        }),
         alerts: vec![slower_alert(slower[47])],
         values: slower,
     };

@@ -5,7 +5,11 @@ use rsb_model::{BenchmarkResult, DeviceType, Fields, Outcome, Reason, Run, RunDe
 use crate::sample::{measured_case, run, unmeasured_case};
 
 /// A device of a run: what it is, and its address.
-pub(crate) fn device(device: &str, name: &str, (device_type, pci_address): (DeviceType, Option<&str>)) -> RunDevice {
+pub(crate) fn device(
+    device: &str,
+    name: &str,
+    (device_type, pci_address): (DeviceType, Option<&str>),
+) -> RunDevice {
     RunDevice {
         device: device.parse().unwrap(),
         name: name.into(),
@@ -16,7 +20,12 @@ pub(crate) fn device(device: &str, name: &str, (device_type, pci_address): (Devi
 }
 
 /// A measured case on a device: the benchmark and the rest of its id.
-pub(crate) fn figure_on(device: &str, case: &str, field: &'static str, value: f64) -> BenchmarkResult {
+pub(crate) fn figure_on(
+    device: &str,
+    case: &str,
+    field: &'static str,
+    value: f64,
+) -> BenchmarkResult {
     let kind = if device == "cpu:0" { "cpu_performance" } else { "gpu_performance" };
     let (benchmark, rest) = case.split_once('/').unwrap();
     let threads = if device == "cpu:0" { "/threads=16" } else { "" };
@@ -27,7 +36,11 @@ pub(crate) fn figure_on(device: &str, case: &str, field: &'static str, value: f6
 fn skipped_on(device: &str, case: &str, why: &str) -> BenchmarkResult {
     let (benchmark, rest) = case.split_once('/').unwrap();
     let reason = Reason::new("products of f16", why, "choose another type");
-    unmeasured_case(&format!("gpu_performance/{benchmark}/{device}/{rest}"), Outcome::Skipped, reason)
+    unmeasured_case(
+        &format!("gpu_performance/{benchmark}/{device}/{rest}"),
+        Outcome::Skipped,
+        reason,
+    )
 }
 
 /// A run of the suite that compares backends.

@@ -1,4 +1,5 @@
-//! What people see, in full, from fixed sample data. Color is lost in these, so it is asserted apart.
+//! What people see, in full, from fixed sample data. Color is lost in these, so it is asserted
+//! apart.
 
 use rsb_model::{Environment, Fields, Outcome, Reason, Run, Verdict};
 
@@ -9,7 +10,9 @@ use crate::gate::{self, GateFormat};
 use crate::list::{BaselineRow, ComparisonRow, HistoryTableRow, RunRow};
 use crate::matrix::CaseRow;
 use crate::sample;
-use crate::{Color, Report, Style, document, environment, gpus, json, list, matrix, report, run, trend};
+use crate::{
+    Color, Report, Style, document, environment, gpus, json, list, matrix, report, run, trend,
+};
 
 const NARROW: Style = Style { color: Color::Never, width: 80 };
 const COLORED: Style = Style { color: Color::Always, width: 100 };
@@ -27,7 +30,13 @@ fn short_run() -> Run {
 
 fn empty_run() -> Run {
     let run = sample::run();
-    Run { benchmarks: Vec::new(), notes: Vec::new(), finished: None, environment: Environment::default(), ..run }
+    Run {
+        benchmarks: Vec::new(),
+        notes: Vec::new(),
+        finished: None,
+        environment: Environment::default(),
+        ..run
+    }
 }
 
 fn only_skips() -> Run {
@@ -60,7 +69,10 @@ fn a_run_that_measured_nothing() {
         let report = Report::new(run);
         assert_eq!(charts::all(&report), []);
         let markdown = report::markdown(&report, &[]);
-        assert!(!markdown.contains("## Key figures") && markdown.contains("## How it was measured"), "{markdown}");
+        assert!(
+            !markdown.contains("## Key figures") && markdown.contains("## How it was measured"),
+            "{markdown}"
+        );
     }
     assert_eq!(run::csv_rows(&empty).unwrap().lines().count(), 1);
     assert_eq!(run::csv_rows(&skips).unwrap().lines().count(), 1 + skips.benchmarks.len());
@@ -76,7 +88,9 @@ fn a_simulated_case_is_called_so_and_never_ranked() {
     let text = run::text(&run, Style::PLAIN);
     assert_eq!(text.matches("simulated").count(), 4, "three rows and the counts: {text}");
     let report = Report::new(&run);
-    assert!(charts::all(&report).is_empty() && !report::markdown(&report, &[]).contains("Key figures"));
+    assert!(
+        charts::all(&report).is_empty() && !report::markdown(&report, &[]).contains("Key figures")
+    );
 }
 
 #[test]
@@ -89,15 +103,26 @@ fn a_whole_report() {
             path: "charts/by size.svg".into(),
             place: ChartPlace::Benchmark("memory-bandwidth".into()),
         },
-        ChartLink { title: "changes".into(), path: "charts/comparison.svg".into(), place: ChartPlace::Comparison },
-        ChartLink { title: "more".into(), path: "charts/more.svg".into(), place: ChartPlace::Other },
+        ChartLink {
+            title: "changes".into(),
+            path: "charts/comparison.svg".into(),
+            place: ChartPlace::Comparison,
+        },
+        ChartLink {
+            title: "more".into(),
+            path: "charts/more.svg".into(),
+            place: ChartPlace::Other,
+        },
     ];
     insta::assert_snapshot!("report_markdown", report::markdown(&report, &links));
     let text = report::text(&report, Style::PLAIN);
     assert_eq!(text.matches("Targets").count(), 1);
     assert!(text.rsplit("\n\n").next().is_some_and(|last| last.starts_with("REGRESSED")), "{text}");
     let value: serde_json::Value = serde_json::from_str(&report::json(&report).unwrap()).unwrap();
-    assert_eq!((&value["format_version"], &value["comparison"]["verdict"]), (&3.into(), &"Regressed".into()));
+    assert_eq!(
+        (&value["format_version"], &value["comparison"]["verdict"]),
+        (&3.into(), &"Regressed".into())
+    );
 }
 
 #[test]
@@ -105,19 +130,30 @@ fn targets_are_shown_without_a_comparison_too() {
     let (run, checks) = (short_run(), sample::checks());
     let text = report::text(&Report::new(&run).with_checks(&checks), Style::PLAIN);
     assert_eq!(text.matches("missed").count(), 2, "{text}");
-    assert!(report::markdown(&Report::new(&run).with_checks(&checks), &[]).contains("No baseline was compared with"));
+    assert!(
+        report::markdown(&Report::new(&run).with_checks(&checks), &[])
+            .contains("No baseline was compared with")
+    );
 }
 
 #[test]
 fn a_comparison_brief_and_full() {
     let result = sample::comparison();
-    insta::assert_snapshot!("comparison_brief", comparison::text(&result, Style::PLAIN, Detail::Brief));
-    insta::assert_snapshot!("comparison_full", comparison::text(&result, Style::PLAIN, Detail::Full));
+    insta::assert_snapshot!(
+        "comparison_brief",
+        comparison::text(&result, Style::PLAIN, Detail::Brief)
+    );
+    insta::assert_snapshot!(
+        "comparison_full",
+        comparison::text(&result, Style::PLAIN, Detail::Full)
+    );
     insta::assert_snapshot!("comparison_csv", comparison::csv_rows(&result).unwrap());
     let markdown = gate::write(&result, GateFormat::Markdown, Style::PLAIN, Detail::Brief).unwrap();
     insta::assert_snapshot!("gate_markdown", markdown);
-    let value: serde_json::Value =
-        serde_json::from_str(&gate::write(&result, GateFormat::Json, Style::PLAIN, Detail::Brief).unwrap()).unwrap();
+    let value: serde_json::Value = serde_json::from_str(
+        &gate::write(&result, GateFormat::Json, Style::PLAIN, Detail::Brief).unwrap(),
+    )
+    .unwrap();
     assert_eq!(
         value["comparisons"].as_array().map(Vec::len),
         Some(result.comparisons.len()),
@@ -136,14 +172,16 @@ fn the_verdict_comes_last_and_in_words() {
         }
         result.comparisons.truncate(comparisons);
         let text = comparison::text(&result, Style::PLAIN, Detail::Brief);
-        let last = text.trim_end().rsplit("\n\n").next().map(|sentence| sentence.replace('\n', " "));
+        let last =
+            text.trim_end().rsplit("\n\n").next().map(|sentence| sentence.replace('\n', " "));
         assert_eq!(last.as_deref(), Some(expected));
     };
     check(
         Verdict::Inconclusive,
         true,
         10,
-        "NO VERDICT: 5 of 10 comparisons are undecided (4 skipped, 1 too noisy); 1 case is missing from the current run.",
+        "NO VERDICT: 5 of 10 comparisons are undecided (4 skipped, 1 too noisy); 1 case is missing \
+         from the current run.",
     );
     check(Verdict::Improved, false, 10, "PASS: none of 10 comparisons regressed, 1 improved.");
     check(Verdict::Unchanged, false, 1, "PASS: none of 1 comparison regressed.");
@@ -153,12 +191,20 @@ fn the_verdict_comes_last_and_in_words() {
 #[test]
 fn verdicts_have_their_colors() {
     let text = comparison::text(&sample::comparison(), COLORED, Detail::Full);
-    for (word, code) in [("Regressed", "1;31"), ("Improved", "32"), ("Inconclusive", "33"), ("NotComparable", "33")] {
+    for (word, code) in
+        [("Regressed", "1;31"), ("Improved", "32"), ("Inconclusive", "33"), ("NotComparable", "33")]
+    {
         assert!(text.contains(&format!("\x1b[{code}m{word} [")), "{word}");
     }
-    assert!(text.rsplit("\n\n").next().is_some_and(|last| last.starts_with("\x1b[1;31mREGRESSED")), "{text}");
+    assert!(
+        text.rsplit("\n\n").next().is_some_and(|last| last.starts_with("\x1b[1;31mREGRESSED")),
+        "{text}"
+    );
     let text = run::text(&short_run(), COLORED);
-    assert!(text.contains("\x1b[1;31mfailed\x1b[0m") && text.contains("\x1b[32m15 measured\x1b[0m"), "{text}");
+    assert!(
+        text.contains("\x1b[1;31mfailed\x1b[0m") && text.contains("\x1b[32m15 measured\x1b[0m"),
+        "{text}"
+    );
     for text in [
         run::text(&short_run(), Style::PLAIN),
         comparison::text(&sample::comparison(), Style::PLAIN, Detail::Full),
@@ -172,11 +218,17 @@ fn verdicts_have_their_colors() {
 #[test]
 fn trends_as_text_markdown_and_csv() {
     let document = sample::trends();
-    insta::assert_snapshot!("trend_text", trend::text(&document, None, Style { width: 120, ..Style::PLAIN }));
+    insta::assert_snapshot!(
+        "trend_text",
+        trend::text(&document, None, Style { width: 120, ..Style::PLAIN })
+    );
     insta::assert_snapshot!("trend_markdown", trend::markdown(&document));
     let csv = trend::csv_rows(&document).unwrap();
     assert_eq!(csv.lines().count(), 4);
-    assert!(csv.lines().last().is_some_and(|line| line.starts_with("nightly build,value,widgets,1,")), "{csv}");
+    assert!(
+        csv.lines().last().is_some_and(|line| line.starts_with("nightly build,value,widgets,1,")),
+        "{csv}"
+    );
     let none = rsb_model::record::TrendDocument {
         format_version: 1,
         series: Vec::new(),
@@ -189,7 +241,10 @@ fn trends_as_text_markdown_and_csv() {
 #[test]
 fn the_machine() {
     insta::assert_snapshot!("environment", environment::text(&sample::environment(), Style::PLAIN));
-    insta::assert_snapshot!("environment_unknown", environment::text(&Environment::default(), Style::PLAIN));
+    insta::assert_snapshot!(
+        "environment_unknown",
+        environment::text(&Environment::default(), Style::PLAIN)
+    );
     let some = Environment { gpus: gpus::sample::gpus(), ..sample::environment() };
     insta::assert_snapshot!("environment_gpus", environment::text(&some, Style::PLAIN));
     let tree = Environment { gpus: gpus::sample::gpus(), ..Environment::default() };
@@ -213,7 +268,13 @@ fn lists() {
         value: Some(104.23),
         outcome: Outcome::Measured,
     };
-    let broken = HistoryTableRow { metric: None, unit: None, value: None, outcome: Outcome::Failed, ..history.clone() };
+    let broken = HistoryTableRow {
+        metric: None,
+        unit: None,
+        value: None,
+        outcome: Outcome::Failed,
+        ..history.clone()
+    };
     let rows = [history, broken];
     insta::assert_snapshot!("history", list::history(&rows, Style::PLAIN));
     insta::assert_snapshot!("history_csv", list::history_csv(&rows).unwrap());
@@ -259,8 +320,11 @@ fn what_can_run_here() {
         cases: 6,
         missing,
     };
-    let reason = Reason::new("ROCm", "libamdhip64.so was not found", "install ROCm, or set ROCM_PATH");
-    let unfit = |on: &str| Reason::new(on, "it only runs on GPUs", "choose a GPU backend, such as --backend rocm");
+    let reason =
+        Reason::new("ROCm", "libamdhip64.so was not found", "install ROCm, or set ROCM_PATH");
+    let unfit = |on: &str| {
+        Reason::new(on, "it only runs on GPUs", "choose a GPU backend, such as --backend rocm")
+    };
     let python = Reason::new("pytorch", "Python has no module torch", "pip install torch");
     let of_models = Reason::new("backend mps", "it only runs models", "measure with --backend cpu");
     let mut rows = vec![
@@ -298,31 +362,56 @@ fn hostile_text_reaches_no_reader() {
     let id = format!("cpu_performance/gemm/cpu:0/|`<img src=x>`|{}", "x".repeat(400));
     let evil = "\x1b[2J<script>alert(1)</script> | `x`\n# title";
     let mut run = empty_run();
-    run.benchmarks.push(sample::measured_case(&id, 5e6, &Fields::new().with("gflops", 3.0).with("peak_gflops", 9.0)));
-    run.benchmarks.push(sample::unmeasured_case(&id, Outcome::Failed, Reason::new(evil, evil, evil)));
+    run.benchmarks.push(sample::measured_case(
+        &id,
+        5e6,
+        &Fields::new().with("gflops", 3.0).with("peak_gflops", 9.0),
+    ));
+    run.benchmarks.push(sample::unmeasured_case(
+        &id,
+        Outcome::Failed,
+        Reason::new(evil, evil, evil),
+    ));
     run.notes.push(rsb_model::Note::Text(evil.into()));
     let report = Report::new(&run);
     let markdown = report::markdown(&report, &[]);
-    assert!(!markdown.contains("<script") && !markdown.contains("<img") && !markdown.contains('\x1b'), "{markdown}");
+    assert!(
+        !markdown.contains("<script") && !markdown.contains("<img") && !markdown.contains('\x1b'),
+        "{markdown}"
+    );
     assert_eq!(markdown.matches("\n# ").count(), 0, "no heading but the first");
     let columns = |line: &str| line.replace("\\|", "").matches('|').count();
     let table: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
-    assert!(table.len() > 5 && table.windows(2).all(|pair| columns(pair[0]).abs_diff(columns(pair[1])) <= 3));
+    assert!(
+        table.len() > 5
+            && table.windows(2).all(|pair| columns(pair[0]).abs_diff(columns(pair[1])) <= 3)
+    );
     let text = run::text(&run, Style::PLAIN);
     assert!(!text.contains('\x1b'));
     let row = text.lines().find(|line| line.contains("FLOP/s")).unwrap();
     assert!(row.chars().count() <= 100, "{row}");
     for chart in charts::all(&report) {
-        assert!(!crate::svg(&chart).unwrap().contains("<img") && chart.name.len() <= 120, "{}", chart.name);
+        assert!(
+            !crate::svg(&chart).unwrap().contains("<img") && chart.name.len() <= 120,
+            "{}",
+            chart.name
+        );
     }
-    assert_eq!(run::csv_rows(&run).unwrap().lines().count(), 1 + 2 + 1, "the header, two metrics, one failure");
+    assert_eq!(
+        run::csv_rows(&run).unwrap().lines().count(),
+        1 + 2 + 1,
+        "the header, two metrics, one failure"
+    );
 }
 
 #[test]
 fn json_is_the_run_itself() {
     let run = short_run();
     let read: Run = serde_json::from_str(&json(&run).unwrap()).unwrap();
-    assert_eq!((&read.run_id, &read.environment, read.counts()), (&run.run_id, &run.environment, run.counts()));
+    assert_eq!(
+        (&read.run_id, &read.environment, read.counts()),
+        (&run.run_id, &run.environment, run.counts())
+    );
     assert_eq!(run::text(&read, Style::PLAIN), run::text(&run, Style::PLAIN));
 }
 

@@ -2,18 +2,21 @@
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// `values` in at most `width` blocks, lowest to highest; neighbors are averaged when there are more values than
-/// that. A value that is not finite leaves a gap. A constant series is a line in the middle.
+/// `values` in at most `width` blocks, lowest to highest; neighbors are averaged when there are
+/// more values than that. A value that is not finite leaves a gap. A constant series is a line in
+/// the middle.
 pub fn sparkline(values: &[f64], width: usize) -> String {
     let points = thin(values, width.max(1));
     let finite = || points.iter().copied().filter(|value| value.is_finite());
-    let (low, high) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    let (low, high) = finite()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
     let block = |&value: &f64| {
         if !value.is_finite() {
             return ' ';
         }
         // Divided before the difference is taken, so that no range overflows.
-        let share = if high > low { (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0) } else { 0.5 };
+        let share =
+            if high > low { (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0) } else { 0.5 };
         let top = (BLOCKS.len() - 1) as f64;
         BLOCKS.get((share * top).round() as usize).copied().unwrap_or(' ')
     };
@@ -30,7 +33,10 @@ fn thin(values: &[f64], width: usize) -> Vec<f64> {
         finite.iter().map(|value| value / finite.len() as f64).sum::<f64>()
     };
     let bucket = |index| values.get(edge(index)..edge(index + 1)).unwrap_or_default();
-    (0..width).map(bucket).map(|part| if part.iter().any(|v| v.is_finite()) { mean(part) } else { f64::NAN }).collect()
+    (0..width)
+        .map(bucket)
+        .map(|part| if part.iter().any(|v| v.is_finite()) { mean(part) } else { f64::NAN })
+        .collect()
 }
 
 #[cfg(test)]

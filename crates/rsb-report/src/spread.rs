@@ -1,4 +1,5 @@
-//! What the samples of a case say of one of its figures: a time is what they are, a rate is as much higher as they are shorter.
+//! What the samples of a case say of one of its figures: a time is what they are, a rate is as much
+//! higher as they are shorter.
 
 use rsb_model::samples::quantile_of_sorted;
 use rsb_model::{BenchmarkResult, Field};
@@ -16,8 +17,13 @@ pub(crate) struct FigureSpread {
     pub(crate) values: Vec<f64>,
 }
 
-/// The spread of `field`, which is `value` in the record; nothing where no sample tells anything of it.
-pub(crate) fn spread_of(result: &BenchmarkResult, field: &Field, value: f64) -> Option<FigureSpread> {
+/// The spread of `field`, which is `value` in the record; nothing where no sample tells anything of
+/// it.
+pub(crate) fn spread_of(
+    result: &BenchmarkResult,
+    field: &Field,
+    value: f64,
+) -> Option<FigureSpread> {
     let of_time: fn(f64, f64) -> f64 = match field.name {
         "time_ms" | "time_us" | "latency_ns" => |value, slower| value * slower,
         "bandwidth_gb_s"
@@ -44,8 +50,10 @@ mod tests {
 
     #[test]
     fn a_rate_is_as_much_higher_as_its_samples_are_shorter() {
-        let mut result = crate::sample::measured_case("a/b/cpu:0/c", 100.0, &Fields::new().with("gflops", 10.0));
-        result.samples = vec![Samples { replicate: 0, iters: vec![1; 3], times_ns: vec![100.0, 200.0, 50.0] }];
+        let mut result =
+            crate::sample::measured_case("a/b/cpu:0/c", 100.0, &Fields::new().with("gflops", 10.0));
+        result.samples =
+            vec![Samples { replicate: 0, iters: vec![1; 3], times_ns: vec![100.0, 200.0, 50.0] }];
         let spread = |name: &str, value| spread_of(&result, Field::find(name).unwrap(), value);
         assert_eq!(spread("gflops", 10.0).unwrap().values, [5.0, 10.0, 20.0]);
         assert_eq!(spread("latency_ns", 10.0).unwrap().values, [5.0, 10.0, 20.0]);

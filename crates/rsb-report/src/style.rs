@@ -77,14 +77,15 @@ impl Style {
         }
     }
 
-    /// Breaks `text` at spaces to stay within the width, and indents every line by `indent`. Words are never cut.
+    /// Breaks `text` at spaces to stay within the width, and indents every line by `indent`. Words
+    /// are never cut.
     pub fn wrap(self, text: &str, indent: usize) -> String {
         let lines = wrap_words(text, self.width.saturating_sub(indent).max(20));
         lines.iter().map(|line| format!("{:indent$}{line}\n", "")).collect()
     }
 
-    /// Breaks those lines of `text` at spaces that are wider than the width. They continue with two more spaces of
-    /// indentation; other lines stay as they are.
+    /// Breaks those lines of `text` at spaces that are wider than the width. They continue with two
+    /// more spaces of indentation; other lines stay as they are.
     pub fn wrap_long_lines(self, text: &str) -> String {
         let continued = |line: &str| {
             if columns(line) <= self.width {
@@ -97,7 +98,8 @@ impl Style {
         text.split('\n').map(continued).collect::<Vec<_>>().join("\n")
     }
 
-    /// Breaks `text`, which follows `head`, at spaces. Further lines are indented to where `text` begins.
+    /// Breaks `text`, which follows `head`, at spaces. Further lines are indented to where `text`
+    /// begins.
     pub fn hang(self, head: &str, text: &str) -> String {
         let indent = columns(head);
         let wrapped = self.wrap(text, indent);
@@ -105,7 +107,8 @@ impl Style {
     }
 }
 
-/// Breaks `text` at spaces into lines of at most `width` columns. A longer word has a line of its own.
+/// Breaks `text` at spaces into lines of at most `width` columns. A longer word has a line of its
+/// own.
 pub fn wrap_words(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in clean(text).split_whitespace() {
@@ -120,8 +123,9 @@ pub fn wrap_words(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// `text`, a whole page or document, with nothing for a terminal to obey but line ends, tabs, the colors of
-/// [`Style::paint`] and of charts. What its parts quote is cleaned where it is quoted; this is for what was forgotten there.
+/// `text`, a whole page or document, with nothing for a terminal to obey but line ends, tabs, the
+/// colors of [`Style::paint`] and of charts. What its parts quote is cleaned where it is quoted;
+/// this is for what was forgotten there.
 pub fn presentable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -129,7 +133,9 @@ pub fn presentable(text: &str) -> String {
         let (before, found) = rest.split_at(at);
         out.push_str(before);
         let own = COLORS.iter().find(|color| found.starts_with(**color)).map(|color| color.len());
-        if let Some((color, after)) = own.or_else(|| code_at(found)).and_then(|length| found.split_at_checked(length)) {
+        if let Some((color, after)) =
+            own.or_else(|| code_at(found)).and_then(|length| found.split_at_checked(length))
+        {
             out.push_str(color);
             rest = after;
         } else {
@@ -149,10 +155,11 @@ mod tests {
     #[test]
     fn a_page_keeps_its_lines_and_colors_and_nothing_else() {
         let always = Style { color: Color::Always, width: 80 };
-        let page: String = [Tone::Plain, Tone::Good, Tone::Bad, Tone::Caution, Tone::Dim, Tone::Strong]
-            .iter()
-            .map(|tone| always.paint(*tone, "x\ty") + "\n")
-            .collect();
+        let page: String =
+            [Tone::Plain, Tone::Good, Tone::Bad, Tone::Caution, Tone::Dim, Tone::Strong]
+                .iter()
+                .map(|tone| always.paint(*tone, "x\ty") + "\n")
+                .collect();
         assert_eq!(presentable(&page), page);
         assert_eq!(presentable("a\x1b]0;t\x07b\x1b[8mc\u{202e}d\r\n"), "a ]0;t b [8mc d \n");
     }
@@ -174,7 +181,10 @@ mod tests {
             "  one two three four\n  five\n  sixsixsixsixsixsixsixsix\n"
         );
         assert_eq!(style.wrap("", 2), "");
-        assert_eq!(style.hang("cure: ", "one two three four five"), "cure: one two three four\n      five\n");
+        assert_eq!(
+            style.hang("cure: ", "one two three four five"),
+            "cure: one two three four\n      five\n"
+        );
         let piped = Style { width: usize::MAX, ..style };
         assert_eq!(piped.wrap(&"word ".repeat(99), 2).lines().count(), 1);
     }

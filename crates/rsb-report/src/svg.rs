@@ -1,7 +1,8 @@
 //! A [`Chart`] as SVG, drawn with plotters.
 //!
-//! Text is kept as text, so that a reader can search it and a browser sets it in its own font. Colors are told apart
-//! with any kind of color vision; shape or position always says the same thing again.
+//! Text is kept as text, so that a reader can search it and a browser sets it in its own font.
+//! Colors are told apart with any kind of color vision; shape or position always says the same
+//! thing again.
 
 mod canvas;
 mod datasets;
@@ -106,7 +107,8 @@ fn y_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     canvas.text_upwards(&axis.title, middle, Text::label(Anchor::Middle));
 }
 
-/// The name of each dataset that has a name and at least one point, beside a sample of what it looks like.
+/// The name of each dataset that has a name and at least one point, beside a sample of what it
+/// looks like.
 fn legend(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     let look = Text::label(Anchor::Start);
     let (frame, right) = (layout.frame, layout.size.0 - canvas::MARGIN);
@@ -117,7 +119,11 @@ fn legend(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
             for (index, dataset) in chart.legend_datasets().enumerate() {
                 let y = frame.top + 10.0 + 22.0 * index as f64;
                 swatch(canvas, dataset, (left + 11.0, y));
-                canvas.text(&shorten(&dataset.name, right - left - 30.0, look.size), (left + 30.0, y), look);
+                canvas.text(
+                    &shorten(&dataset.name, right - left - 30.0, look.size),
+                    (left + 30.0, y),
+                    look,
+                );
             }
         }
         Legend::Below => {
@@ -126,7 +132,11 @@ fn legend(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
                 let y = frame.bottom + 62.0 + layout::LEGEND_LINE * line as f64;
                 swatch(canvas, dataset, (x + 11.0, y));
                 let room = right - x - 30.0;
-                canvas.text(&shorten(&dataset.name, room, look.size), (x + 30.0, y), Text::faded_label(Anchor::Start));
+                canvas.text(
+                    &shorten(&dataset.name, room, look.size),
+                    (x + 30.0, y),
+                    Text::faded_label(Anchor::Start),
+                );
             }
         }
     }
@@ -148,12 +158,19 @@ fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, (x, y): (f64, f64)) {
         DatasetKind::Bars { .. } | DatasetKind::Columns | DatasetKind::Cells => {
             canvas.rectangle((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), paint);
         }
-        DatasetKind::Tracks { .. } => canvas.rectangle((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), Tint::Grid),
+        DatasetKind::Tracks { .. } => {
+            canvas.rectangle((x - 6.0, y - 6.0), (x + 6.0, y + 6.0), Tint::Grid);
+        }
         DatasetKind::Band => {
-            canvas.veil(&[(left, y - 6.0), (right, y - 6.0), (right, y + 6.0), (left, y + 6.0)], paint);
+            canvas.veil(
+                &[(left, y - 6.0), (right, y - 6.0), (right, y + 6.0), (left, y + 6.0)],
+                paint,
+            );
         }
         DatasetKind::Ticks => canvas.line((x, y - 8.0), (x, y + 8.0), (paint, 3)),
-        DatasetKind::Limits | DatasetKind::Rules => canvas.dashed_line((x, y - 9.0), (x, y + 9.0), paint),
+        DatasetKind::Limits | DatasetKind::Rules => {
+            canvas.dashed_line((x, y - 9.0), (x, y + 9.0), paint);
+        }
     }
 }
 

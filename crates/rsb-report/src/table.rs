@@ -1,6 +1,7 @@
-//! A table as data: columns, rows of cells, a note under a row. It is built by pure functions and knows nothing of widths
-//! or escapes; [`Table::text`] lays it out for a terminal, [`Table::markdown`] writes it as Markdown, and a terminal
-//! interface or a page can draw the same columns and rows.
+//! A table as data: columns, rows of cells, a note under a row. It is built by pure functions and
+//! knows nothing of widths or escapes; [`Table::text`] lays it out for a terminal,
+//! [`Table::markdown`] writes it as Markdown, and a terminal interface or a page can draw the same
+//! columns and rows.
 
 mod markdown;
 #[cfg(test)]
@@ -69,7 +70,8 @@ impl Column {
 }
 
 impl Column {
-    /// The same, but left out of a terminal that has no room for it; the last such column goes first.
+    /// The same, but left out of a terminal that has no room for it; the last such column goes
+    /// first.
     #[must_use]
     pub fn optional(mut self) -> Self {
         self.fit = Fit::Drop;
@@ -159,8 +161,11 @@ impl Table {
 
     /// Columns that hold something, by position.
     pub fn used_columns(&self) -> Vec<usize> {
-        let filled =
-            |index: &usize| self.rows.iter().any(|row| row.cells.get(*index).is_some_and(|cell| !cell.text.is_empty()));
+        let filled = |index: &usize| {
+            self.rows
+                .iter()
+                .any(|row| row.cells.get(*index).is_some_and(|cell| !cell.text.is_empty()))
+        };
         (0..self.columns.len()).filter(filled).collect()
     }
 }

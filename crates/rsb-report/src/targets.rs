@@ -8,35 +8,51 @@ use crate::table::{Cell, Column, Table};
 
 /// A row for each target; whether what others achieved stands beside it.
 pub(crate) fn table(checks: &[ThresholdCheck], has_references: bool) -> Table {
-    let columns =
-        [Column::left(""), Column::elided("target"), Column::right("expected"), Column::left("achieved")].into_iter();
+    let columns = [
+        Column::left(""),
+        Column::elided("target"),
+        Column::right("expected"),
+        Column::left("achieved"),
+    ]
+    .into_iter();
     let mut table = Table::new(columns.chain(has_references.then(|| Column::left("elsewhere"))));
     for check in checks {
         let (word, tone) = word(check);
         let name = short(&check.name);
-        let cells =
-            [Cell::with_tone(word, tone), Cell::from(&name), check.expected_text().into(), check.actual_text().into()];
-        let reference = has_references.then(|| Cell::from(check.reference.as_deref().unwrap_or_default()));
+        let cells = [
+            Cell::with_tone(word, tone),
+            Cell::from(&name),
+            check.expected_text().into(),
+            check.actual_text().into(),
+        ];
+        let reference =
+            has_references.then(|| Cell::from(check.reference.as_deref().unwrap_or_default()));
         table.push(cells.into_iter().chain(reference));
     }
     table
 }
 
-/// What others achieved, a line for each target that has it and a figure here: a terminal has no room for it in the table.
+/// What others achieved, a line for each target that has it and a figure here: a terminal has no
+/// room for it in the table.
 fn elsewhere(checks: &[ThresholdCheck], style: Style) -> String {
     let mut out = String::new();
     for check in checks.iter().filter(|check| check.has_figure()) {
         if let Some(reference) = &check.reference {
-            out.push_str(&style.wrap(&format!("{}, elsewhere: {reference}", short(&check.name)), 2));
+            out.push_str(
+                &style.wrap(&format!("{}, elsewhere: {reference}", short(&check.name)), 2),
+            );
         }
     }
     out
 }
 
-/// `roofline_percent of tensor-core rocm:0/f16/matrix`: what kind of benchmark it is need not be said.
+/// `roofline_percent of tensor-core rocm:0/f16/matrix`: what kind of benchmark it is need not be
+/// said.
 pub(crate) fn short(name: &str) -> String {
     match name.split_once(" of ") {
-        Some((metric, id)) if !id.contains('*') => format!("{metric} of {}", crate::trend::short(id)),
+        Some((metric, id)) if !id.contains('*') => {
+            format!("{metric} of {}", crate::trend::short(id))
+        }
         _ => name.to_owned(),
     }
 }
@@ -50,19 +66,21 @@ fn word(check: &ThresholdCheck) -> (&'static str, Tone) {
     }
 }
 
-/// Whether any target has a figure. A table of nothing but `no figure` says no more than the sentence does: the policy
-/// is of another project, or its benchmarks were not asked for.
+/// Whether any target has a figure. A table of nothing but `no figure` says no more than the
+/// sentence does: the policy is of another project, or its benchmarks were not asked for.
 pub(crate) fn is_any_known(checks: &[ThresholdCheck]) -> bool {
     checks.iter().any(ThresholdCheck::has_figure)
 }
 
-/// One sentence: `4 of 6 targets are met, 1 is missed, 1 has no figure.` Nothing when there are none.
+/// One sentence: `4 of 6 targets are met, 1 is missed, 1 has no figure.` Nothing when there are
+/// none.
 pub fn sentence(checks: &[ThresholdCheck]) -> String {
     let count = |passed| checks.iter().filter(|check| check.passed == passed).count();
     let simulated = checks.iter().filter(|check| check.simulated).count();
     let (met, missed, unknown) = (count(Some(true)), count(Some(false)), count(None) - simulated);
     let total = format_count(checks.len(), "target", "targets");
-    let verb = |count: usize, one: &'static str, many: &'static str| if count == 1 { one } else { many };
+    let verb =
+        |count: usize, one: &'static str, many: &'static str| if count == 1 { one } else { many };
     let mut sentence = match checks.len() {
         0 => return String::new(),
         1 if met == 1 => return "The one target is met.".to_owned(),
@@ -74,8 +92,10 @@ pub fn sentence(checks: &[ThresholdCheck]) -> String {
         sentence.push_str(&format!(", {missed} {} missed", verb(missed, "is", "are")));
     }
     if simulated > 0 {
-        sentence
-            .push_str(&format!(", {simulated} {} simulated, which counts for nothing", verb(simulated, "is", "are")));
+        sentence.push_str(&format!(
+            ", {simulated} {} simulated, which counts for nothing",
+            verb(simulated, "is", "are")
+        ));
     }
     if unknown > 0 {
         sentence.push_str(&format!(", {unknown} {} no figure", verb(unknown, "has", "have")));
@@ -131,7 +151,10 @@ mod tests {
 
     #[test]
     fn a_table_without_a_figure_is_a_sentence() {
-        assert_eq!(text(&checks(&[None; 9]), Style::PLAIN), "Targets: No figure for any of 9 targets.\n\n");
+        assert_eq!(
+            text(&checks(&[None; 9]), Style::PLAIN),
+            "Targets: No figure for any of 9 targets.\n\n"
+        );
         assert!(!markdown(&checks(&[None; 9])).contains("expected"));
     }
 
@@ -150,8 +173,14 @@ mod tests {
         let mut all = checks(&[Some(true), None]);
         (all[1].actual, all[1].unit, all[1].simulated) = (Some(95.0), Some(Unit::Percent), true);
         let page = text(&all, Style::PLAIN);
-        assert!(page.contains("simulated") && page.contains("95 %") && !page.contains("no figure"), "{page}");
-        assert_eq!(sentence(&all), "1 of 2 targets is met, 1 is simulated, which counts for nothing.");
+        assert!(
+            page.contains("simulated") && page.contains("95 %") && !page.contains("no figure"),
+            "{page}"
+        );
+        assert_eq!(
+            sentence(&all),
+            "1 of 2 targets is met, 1 is simulated, which counts for nothing."
+        );
     }
 
     #[test]
@@ -162,7 +191,10 @@ mod tests {
             (&[met][..], "The one target is met."),
             (&[met, met], "All 2 targets are met."),
             (&[missed], "0 of 1 target are met, 1 is missed."),
-            (&[met, missed, unknown, unknown], "1 of 4 targets is met, 1 is missed, 2 have no figure."),
+            (
+                &[met, missed, unknown, unknown],
+                "1 of 4 targets is met, 1 is missed, 2 have no figure.",
+            ),
         ] {
             assert_eq!(sentence(&checks(passed)), expected);
         }

@@ -8,7 +8,8 @@ use crate::chart::Paint;
 /// A color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pigment {
-    /// One of the sixteen that every terminal has and shows in its own way: 0 to 7, and 8 to 15 for the light ones.
+    /// One of the sixteen that every terminal has and shows in its own way: 0 to 7, and 8 to 15 for
+    /// the light ones.
     Ansi(u8),
     /// Red, green and blue.
     Exact([u8; 3]),
@@ -46,9 +47,11 @@ impl FromStr for Pigment {
         if let Some(index) = ANSI.iter().position(|(name, _)| *name == text) {
             return Ok(Self::Ansi(index as u8));
         }
-        let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6 && !digits.starts_with('+'));
+        let digits =
+            text.strip_prefix('#').filter(|digits| digits.len() == 6 && !digits.starts_with('+'));
         let value = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        let [_, red, green, blue] = value.ok_or_else(|| UnknownPigment(text.to_owned()))?.to_be_bytes();
+        let [_, red, green, blue] =
+            value.ok_or_else(|| UnknownPigment(text.to_owned()))?.to_be_bytes();
         Ok(Self::Exact([red, green, blue]))
     }
 }
@@ -78,7 +81,10 @@ pub(crate) fn code_at(text: &str) -> Option<usize> {
     let is_byte = |part: &str| part.parse::<u8>().is_ok_and(|byte| byte.to_string() == part);
     let is_color = match digits.strip_prefix("38;2;") {
         Some(parts) => parts.split(';').count() == 3 && parts.split(';').all(is_byte),
-        None => digits.parse::<u8>().is_ok_and(|code| matches!(code, 30..=37 | 90..=97)) && digits.len() == 2,
+        None => {
+            digits.parse::<u8>().is_ok_and(|code| matches!(code, 30..=37 | 90..=97))
+                && digits.len() == 2
+        }
     };
     is_color.then_some(digits.len() + 3)
 }
@@ -99,7 +105,8 @@ pub enum ThemeName {
 /// What a theme says of one role: its color on a terminal, and in a picture.
 type Entry = (&'static str, u8, [u8; 3]);
 
-/// The grounds of a picture: its sheet, the words on it, words of less interest, the grid, the axes.
+/// The grounds of a picture: its sheet, the words on it, words of less interest, the grid, the
+/// axes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ground {
     pub(crate) sheet: [u8; 3],
@@ -297,8 +304,8 @@ impl Theme {
         self.changed.get(name).map_or(*rgb, |pigment| pigment.rgb())
     }
 
-    /// Every color of a picture with its name: `sheet`, `ink`, `faded-ink`, `grid`, `axis`, and the roles. A page that
-    /// knows two themes can replace one by the other.
+    /// Every color of a picture with its name: `sheet`, `ink`, `faded-ink`, `grid`, `axis`, and the
+    /// roles. A page that knows two themes can replace one by the other.
     pub fn colors(&self) -> Vec<(&'static str, [u8; 3])> {
         let ground = self.ground();
         let grounds = [
@@ -308,7 +315,9 @@ impl Theme {
             ("grid", ground.grid),
             ("axis", ground.axis),
         ];
-        let changed = |(name, _, rgb): &Entry| (*name, self.changed.get(name).map_or(*rgb, |pigment| pigment.rgb()));
+        let changed = |(name, _, rgb): &Entry| {
+            (*name, self.changed.get(name).map_or(*rgb, |pigment| pigment.rgb()))
+        };
         grounds.into_iter().chain(self.base.entries().iter().map(changed)).collect()
     }
 
@@ -397,8 +406,17 @@ mod tests {
             assert!(error.contains("light-red") && error.contains("#rrggbb"), "{error}");
         }
         let theme = Theme::from(Dark).with("baseline", Pigment::Exact([1, 2, 3])).unwrap();
-        assert_eq!((theme.rgb(Paint::Baseline), theme.pigment(Paint::Current)), ([1, 2, 3], Pigment::Ansi(2)));
-        assert!(Theme::default().with("base", Pigment::Ansi(1)).unwrap_err().to_string().contains("baseline, current"));
+        assert_eq!(
+            (theme.rgb(Paint::Baseline), theme.pigment(Paint::Current)),
+            ([1, 2, 3], Pigment::Ansi(2))
+        );
+        assert!(
+            Theme::default()
+                .with("base", Pigment::Ansi(1))
+                .unwrap_err()
+                .to_string()
+                .contains("baseline, current")
+        );
     }
 
     #[test]
@@ -442,7 +460,9 @@ mod tests {
             for text in [ground.ink, ground.faded] {
                 assert!(contrast(ground.sheet, text) > 4.5, "{name:?}");
             }
-            for (role, _, rgb) in name.entries().iter().filter(|(role, ..)| !role.starts_with("heat")) {
+            for (role, _, rgb) in
+                name.entries().iter().filter(|(role, ..)| !role.starts_with("heat"))
+            {
                 let contrast = contrast(ground.sheet, *rgb);
                 assert!(contrast > least, "{name:?} {role}: {contrast:.1}");
             }

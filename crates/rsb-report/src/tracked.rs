@@ -13,8 +13,8 @@ const SHOWN: usize = 5;
 /// Digits of a commit.
 const ABBREVIATED: usize = 10;
 
-/// For a terminal: what `alerts` say at `now`, those that were told before in a line each; what a person is done with is left
-/// out. Empty where there is nothing to say.
+/// For a terminal: what `alerts` say at `now`, those that were told before in a line each; what a
+/// person is done with is left out. Empty where there is nothing to say.
 pub fn text(alerts: &[TrackedAlert], now: Timestamp, style: Style) -> String {
     let open: Vec<&TrackedAlert> = alerts.iter().filter(|alert| !alert.state.is_closed()).collect();
     let mut out = String::new();
@@ -41,14 +41,18 @@ pub fn headline(alert: &TrackedAlert) -> String {
     headline_since(alert, &alert.range.first_after)
 }
 
-/// Returns the headline of `alert` for the history of `one` of its series, which may have changed in another run.
+/// Returns the headline of `alert` for the history of `one` of its series, which may have changed
+/// in another run.
 pub fn headline_of(alert: &TrackedAlert, one: &SeriesMove) -> String {
     headline_since(alert, &alert.range_of(one).first_after)
 }
 
-/// Returns the run in which `one` changed, as ` since run X`, if it is not the run that the headline names.
+/// Returns the run in which `one` changed, as ` since run X`, if it is not the run that the
+/// headline names.
 pub fn own_origin(one: &SeriesMove) -> String {
-    one.range.as_ref().map_or_else(String::new, |range| format!(" since {}", run(&range.first_after)))
+    one.range
+        .as_ref()
+        .map_or_else(String::new, |range| format!(" since {}", run(&range.first_after)))
 }
 
 fn headline_since(alert: &TrackedAlert, first: &RunPoint) -> String {
@@ -73,7 +77,12 @@ fn details(alert: &TrackedAlert, style: Style) -> String {
     let names = Shortener::of(&ids);
     for one in alert.moves.iter().take(SHOWN) {
         let name = one.id.parse().map_or_else(|_| one.id.clone(), |id| names.full(&id));
-        let line = format!("{name} {} {}{}", one.metric, format_percent(one.change_percent), own_origin(one));
+        let line = format!(
+            "{name} {} {}{}",
+            one.metric,
+            format_percent(one.change_percent),
+            own_origin(one)
+        );
         out.push_str(&style.wrap(&line, 4));
     }
     if let Some(more) = alert.moves.len().checked_sub(SHOWN + 1) {
@@ -81,8 +90,9 @@ fn details(alert: &TrackedAlert, style: Style) -> String {
     }
     if !alert.environment_changes.is_empty() {
         let each = alert.environment_changes.iter();
-        let each: Vec<String> =
-            each.map(|change| format!("{} {} → {}", change.field, change.baseline, change.current)).collect();
+        let each: Vec<String> = each
+            .map(|change| format!("{} {} → {}", change.field, change.baseline, change.current))
+            .collect();
         out.push_str(&style.wrap(&format!("look at the machine first: {}", each.join(", ")), 4));
     }
     if !alert.commits.is_empty() {
@@ -93,7 +103,8 @@ fn details(alert: &TrackedAlert, style: Style) -> String {
 }
 
 fn run(point: &RunPoint) -> String {
-    let name = point.run_id.as_ref().map_or_else(|| point.timestamp.to_string(), |id| format!("run {id}"));
+    let name =
+        point.run_id.as_ref().map_or_else(|| point.timestamp.to_string(), |id| format!("run {id}"));
     let commit = point.commit.as_deref().map(|hash| hash.get(..ABBREVIATED).unwrap_or(hash));
     commit.map_or_else(|| name.clone(), |commit| format!("{name} (commit {commit})"))
 }

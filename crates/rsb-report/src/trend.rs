@@ -1,11 +1,11 @@
-//! Trends: a row a series with its slope, fit, last change and a sparkline; then the changes of level, confirmed and
-//! suspected, what is expected next, and the alerts.
+//! Trends: a row a series with its slope, fit, last change and a sparkline; then the changes of
+//! level, confirmed and suspected, what is expected next, and the alerts.
 
 use std::collections::BTreeSet;
 
 use rsb_model::record::{
-    Alert, AlertBasis, ChangePoint, CommonChange, CommonMember, Direction, Forecast, LevelPart, Ramp, SeriesTrend,
-    Severity, TrendDocument, TrendShape,
+    Alert, AlertBasis, ChangePoint, CommonChange, CommonMember, Direction, Forecast, LevelPart,
+    Ramp, SeriesTrend, Severity, TrendDocument, TrendShape,
 };
 use rsb_model::{CaseId, Timestamp};
 
@@ -42,7 +42,8 @@ fn table(document: &TrendDocument) -> Table {
         Column::left("oldest to newest"),
         Column::right("shifts").optional(),
     ]);
-    let ids: Vec<CaseId> = document.series.iter().filter_map(|series| series.id.parse().ok()).collect();
+    let ids: Vec<CaseId> =
+        document.series.iter().filter_map(|series| series.id.parse().ok()).collect();
     let names = Shortener::of(&ids);
     for series in &document.series {
         let name = series.id.parse().map_or_else(|_| series.id.clone(), |id| names.full(&id));
@@ -146,8 +147,8 @@ fn shift(series: &SeriesTrend, point: &ChangePoint) -> String {
     )
 }
 
-/// `two levels (8.10 ms and 10.4 ms, 30 % of the runs in the upper one): probably two machine types`, if the series alternates
-/// between two levels.
+/// `two levels (8.10 ms and 10.4 ms, 30 % of the runs in the upper one): probably two machine
+/// types`, if the series alternates between two levels.
 pub fn two_levels(series: &SeriesTrend) -> Option<String> {
     let levels = series.two_levels.as_ref()?;
     let cause = match &levels.separated_by {
@@ -178,9 +179,11 @@ fn common(change: &CommonChange) -> String {
     let (from, to) = (day(change.from_timestamp), day(change.to_timestamp));
     let time = if from == to { format!("on {from}") } else { format!("from {from} to {to}") };
     let percents = || change.series.iter().map(|one| one.change_percent);
-    let [low, high] = [percents().fold(f64::INFINITY, f64::min), percents().fold(f64::NEG_INFINITY, f64::max)];
+    let [low, high] =
+        [percents().fold(f64::INFINITY, f64::min), percents().fold(f64::NEG_INFINITY, f64::max)];
     format!(
-        "{} {} together {time} ({} to {}): {named}{more}; one cause is likely, such as the machine, the toolchain or shared code",
+        "{} {} together {time} ({} to {}): {named}{more}; one cause is likely, such as the \
+         machine, the toolchain or shared code",
         format_count(change.series.len(), "series", "series"),
         change.direction,
         format_percent(low),
@@ -189,7 +192,11 @@ fn common(change: &CommonChange) -> String {
 }
 
 /// Whether a change of `series` is among those that many series share.
-fn is_common(document: &TrendDocument, series: &SeriesTrend, tells: impl Fn(&CommonMember) -> bool) -> bool {
+fn is_common(
+    document: &TrendDocument,
+    series: &SeriesTrend,
+    tells: impl Fn(&CommonMember) -> bool,
+) -> bool {
     let mut members = document.common_changes.iter().flat_map(|change| &change.series);
     members.any(|one| one.id == series.id && one.metric == series.metric && tells(one))
 }
@@ -213,11 +220,13 @@ fn suspicion(series: &SeriesTrend, point: &ChangePoint) -> String {
 
 fn outlook(series: &SeriesTrend, forecast: &Forecast) -> String {
     let quantity = |value: f64| format_quantity(value, &series.unit);
-    let interval = forecast.low.zip(forecast.high).zip(forecast.confidence).map(|((low, high), confidence)| {
-        // Tenths of a percent, without what rounding of a fraction leaves behind.
-        let percent = (1000.0 * confidence).round() / 10.0;
-        format!(", {} to {} with {percent} %", quantity(low), quantity(high))
-    });
+    let interval = forecast.low.zip(forecast.high).zip(forecast.confidence).map(
+        |((low, high), confidence)| {
+            // Tenths of a percent, without what rounding of a fraction leaves behind.
+            let percent = (1000.0 * confidence).round() / 10.0;
+            format!(", {} to {} with {percent} %", quantity(low), quantity(high))
+        },
+    );
     format!(
         "{} {}: {} in {} days{}",
         short(&series.id),
@@ -234,28 +243,42 @@ const EXPECTED: &str = "Expected";
 /// The heading of series that alternate.
 const TWO_LEVELS: &str = "Two levels";
 
-/// Lines under their headings: what changed, what is suspected, what alternates, and what is expected.
+/// Lines under their headings: what changed, what is suspected, what alternates, and what is
+/// expected.
 fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 4] {
     fn each(document: &TrendDocument, of: impl Fn(&SeriesTrend) -> Vec<String>) -> Vec<String> {
         document.series.iter().flat_map(of).collect()
     }
     let changes = |series: &SeriesTrend| {
-        let is_own = |point: &&ChangePoint| !is_common(document, series, |one| one.index == point.index);
+        let is_own =
+            |point: &&ChangePoint| !is_common(document, series, |one| one.index == point.index);
         let steps = series.change_points.iter().filter(is_own).map(|point| shift(series, point));
         steps.chain(series.ramp.iter().map(|ramp| climb(series, ramp))).collect()
     };
     let levels = |series: &SeriesTrend| {
-        let told = two_levels(series).map(|told| format!("{} {}: {told}", short(&series.id), series.metric));
+        let told = two_levels(series)
+            .map(|told| format!("{} {}: {told}", short(&series.id), series.metric));
         told.into_iter().collect()
     };
-    let suspected = |series: &SeriesTrend| series.suspected.iter().map(|point| suspicion(series, point)).collect();
+    let suspected = |series: &SeriesTrend| {
+        series.suspected.iter().map(|point| suspicion(series, point)).collect()
+    };
     // Of levels with a step between them the last one is expected, which the table shows.
-    let drifts = |series: &SeriesTrend| matches!(series.shape, TrendShape::Drift | TrendShape::Ramp);
+    let drifts =
+        |series: &SeriesTrend| matches!(series.shape, TrendShape::Drift | TrendShape::Ramp);
     let expected = |series: &SeriesTrend| {
-        series.forecast.iter().filter(|_| drifts(series)).map(|forecast| outlook(series, forecast)).collect()
+        series
+            .forecast
+            .iter()
+            .filter(|_| drifts(series))
+            .map(|forecast| outlook(series, forecast))
+            .collect()
     };
     [
-        ("Changes of level", document.common_changes.iter().map(common).chain(each(document, changes)).collect()),
+        (
+            "Changes of level",
+            document.common_changes.iter().map(common).chain(each(document, changes)).collect(),
+        ),
         ("Suspected changes, not confirmed yet", each(document, suspected)),
         (TWO_LEVELS, each(document, levels)),
         (EXPECTED, each(document, expected)),
@@ -264,12 +287,17 @@ fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 4] {
 
 /// Every alert with its series, the worst first, except of changes that many series share.
 fn alerts(document: &TrendDocument) -> Vec<(&SeriesTrend, &Alert)> {
-    let mut alerts: Vec<(&SeriesTrend, &Alert)> =
-        document.series.iter().flat_map(|series| series.alerts.iter().map(move |alert| (series, alert))).collect();
+    let mut alerts: Vec<(&SeriesTrend, &Alert)> = document
+        .series
+        .iter()
+        .flat_map(|series| series.alerts.iter().map(move |alert| (series, alert)))
+        .collect();
     // What many series share is told once, among the changes.
     alerts.retain(|(series, alert)| {
         alert.basis != AlertBasis::Confirmed
-            || !is_common(document, series, |one| one.change_percent.to_bits() == alert.change_percent.to_bits())
+            || !is_common(document, series, |one| {
+                one.change_percent.to_bits() == alert.change_percent.to_bits()
+            })
     });
     alerts.sort_by_key(|(_, alert)| std::cmp::Reverse(alert.severity));
     alerts
@@ -283,8 +311,8 @@ const fn severity(severity: Severity) -> (&'static str, Tone) {
     }
 }
 
-/// For a terminal. `changes` is what [`crate::tracked::text`] says of the changes of level, where they are followed: it stands in
-/// the place of what each series says of them by itself.
+/// For a terminal. `changes` is what [`crate::tracked::text`] says of the changes of level, where
+/// they are followed: it stands in the place of what each series says of them by itself.
 pub fn text(document: &TrendDocument, changes: Option<&str>, style: Style) -> String {
     if document.series.is_empty() {
         return "No series: nothing has been stored that can be followed over time.\n".to_owned();
@@ -300,11 +328,13 @@ pub fn summary(document: &TrendDocument, changes: Option<&str>, style: Style) ->
 fn detail_text(document: &TrendDocument, changes: Option<&str>, style: Style) -> String {
     let mut out = String::new();
     let is_told = |heading: &str| changes.is_none() || [EXPECTED, TWO_LEVELS].contains(&heading);
-    for (heading, lines) in
-        sections(document).into_iter().filter(|(heading, lines)| is_told(heading) && !lines.is_empty())
+    for (heading, lines) in sections(document)
+        .into_iter()
+        .filter(|(heading, lines)| is_told(heading) && !lines.is_empty())
     {
         out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, heading)));
-        // A unit stands in such a line up to three times; broken within one, a part of it would begin a line.
+        // A unit stands in such a line up to three times; broken within one, a part of it would
+        // begin a line.
         let unbroken = Style { width: usize::MAX, ..style };
         out.extend(lines.iter().map(|line| unbroken.wrap(line, 2)));
     }
@@ -329,13 +359,17 @@ fn detail_text(document: &TrendDocument, changes: Option<&str>, style: Style) ->
 
 /// Why series that go somewhere have no slope.
 fn no_slope(document: &TrendDocument) -> Option<String> {
-    let is_short = |series: &&SeriesTrend| series.slope_per_day.is_none() && series.r_squared.is_some();
+    let is_short =
+        |series: &&SeriesTrend| series.slope_per_day.is_none() && series.r_squared.is_some();
     let count = document.series.iter().filter(is_short).count();
     let series = format_count(count, "series spans", "series span");
-    (count > 0).then(|| format!("{series} less than a day: a slope a day would be a guess, and there is none."))
+    (count > 0).then(|| {
+        format!("{series} less than a day: a slope a day would be a guess, and there is none.")
+    })
 }
 
-/// `12 series: 1 increasing, 2 decreasing, 9 stable; no changes of level.` Those of one run are counted apart.
+/// `12 series: 1 increasing, 2 decreasing, 9 stable; no changes of level.` Those of one run are
+/// counted apart.
 pub fn sentence(document: &TrendDocument) -> String {
     let alone = document.series.iter().filter(|series| is_alone(series)).count();
     let followed = || document.series.iter().filter(|series| !is_alone(series));

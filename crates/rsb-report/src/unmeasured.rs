@@ -1,4 +1,5 @@
-//! Cases without a figure, grouped by what stood in their way: what, why, cure, and how many cases each.
+//! Cases without a figure, grouped by what stood in their way: what, why, cure, and how many cases
+//! each.
 
 use rsb_model::{BackendId, BenchmarkResult, CaseDevice, DeviceType, Outcome, Reason, Run};
 
@@ -35,7 +36,12 @@ pub(crate) fn groups(run: &Run, outcome: Outcome) -> Vec<UnmeasuredGroup<'_>> {
 /// The cases in words: `gemm f32/8x8x8`, or `5 cases: 3 gemm, 2 convolution`.
 pub(crate) fn describe_cases(group: &UnmeasuredGroup<'_>, names: &Shortener) -> String {
     if group.cases.len() <= NAMED {
-        return group.cases.iter().map(|result| names.full(&result.benchmark_id)).collect::<Vec<_>>().join(", ");
+        return group
+            .cases
+            .iter()
+            .map(|result| names.full(&result.benchmark_id))
+            .collect::<Vec<_>>()
+            .join(", ");
     }
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for benchmark in group.cases.iter().map(|result| benchmark_of(result)) {
@@ -68,10 +74,16 @@ pub fn brief(run: &Run, style: Style) -> String {
     let absent: Vec<BackendId> = run.benchmarks.iter().filter_map(absent_backend).collect();
     let mut is_written = false;
     with_lines(run, style, |outcome, group, names| {
-        if outcome != Outcome::Skipped || group.cases.iter().any(|result| absent_backend(result).is_none()) {
+        if outcome != Outcome::Skipped
+            || group.cases.iter().any(|result| absent_backend(result).is_none())
+        {
             return reason_text(group, names, style);
         }
-        if std::mem::replace(&mut is_written, true) { String::new() } else { absent_text(run, &absent, style) }
+        if std::mem::replace(&mut is_written, true) {
+            String::new()
+        } else {
+            absent_text(run, &absent, style)
+        }
     })
 }
 
@@ -116,7 +128,8 @@ fn absent_text(run: &Run, absent: &[BackendId], style: Style) -> String {
     let absent: Vec<&str> = absent.iter().map(|backend| backend.as_str()).collect();
     let absent = absent.join(", ");
     let is_on_gpu = |result: &BenchmarkResult| {
-        result.outcome != Outcome::Skipped && result.device_type.is_some_and(|kind| kind != DeviceType::Cpu)
+        result.outcome != Outcome::Skipped
+            && result.device_type.is_some_and(|kind| kind != DeviceType::Cpu)
     };
     let has_gpu = run.benchmarks.iter().any(is_on_gpu);
     style.wrap(
@@ -144,7 +157,12 @@ pub fn markdown(run: &Run) -> String {
             out.push_str(&match group.reason {
                 None => format!("- **{who}** (no reason was recorded)\n"),
                 Some(Reason { what, why, cure, .. }) => {
-                    format!("- **{who}**\\\n  {}: {}\\\n  *Cure:* {}\n", escape(what), escape(why), escape(cure))
+                    format!(
+                        "- **{who}**\\\n  {}: {}\\\n  *Cure:* {}\n",
+                        escape(what),
+                        escape(why),
+                        escape(cure)
+                    )
                 }
             });
         }
@@ -171,7 +189,11 @@ mod tests {
             ));
         }
         let text = brief(&run, Style::PLAIN);
-        assert_eq!(text, "Skipped\n  no GPU stack found: rocm, cuda, vulkan; `rusty-stack-bench doctor` explains\n\n");
+        assert_eq!(
+            text,
+            "Skipped\n  no GPU stack found: rocm, cuda, vulkan; `rusty-stack-bench doctor` \
+             explains\n\n"
+        );
         assert!(super::text(&run, Style::PLAIN).contains("no library of cuda"));
     }
 }

@@ -1,8 +1,10 @@
-//! Where the verdicts on sides that were measured apart are weak, on made-up machines whose truth is known.
+//! Where the verdicts on sides that were measured apart are weak, on made-up machines whose truth
+//! is known.
 //!
-//! `cargo run --release -p rsb-stats --example blind_spots` prints Markdown. A process of a case takes the case's floor, longer
-//! by what disturbs the whole of its life; what differs between the tables is what disturbs it. A machine is only as real as
-//! this; docs/gate-study.md has recorded ones.
+//! `cargo run --release -p rsb-stats --example blind_spots` prints Markdown. A process of a case
+//! takes the case's floor, longer by what disturbs the whole of its life; what differs between the
+//! tables is what disturbs it. A machine is only as real as this; docs/gate-study.md has recorded
+//! ones.
 #![allow(clippy::print_stdout)] // It is there to print.
 
 use rsb_model::{Better, ReasonCode, Verdict};
@@ -12,7 +14,8 @@ use rsb_stats::rng::Rng;
 const CASES: usize = 30;
 const SUITES: usize = 400;
 
-/// What disturbs the processes of a suite: the logarithm of process `at` of a side, over the floor of case `case`.
+/// What disturbs the processes of a suite: the logarithm of process `at` of a side, over the floor
+/// of case `case`.
 type Machine = fn(&mut Rng, &mut SideState, usize) -> f64;
 
 /// What all processes of a side share.
@@ -24,40 +27,65 @@ struct SideState {
 
 fn main() {
     println!(
-        "# Blind spots of verdicts on sides measured apart\n\n{CASES} cases, {SUITES} suites; three cases are slower by 20 % in the second half of each table.\n"
+        "# Blind spots of verdicts on sides measured apart\n\n{CASES} cases, {SUITES} suites; \
+         three cases are slower by 20 % in the second half of each table.\n"
     );
     println!(
-        "| machine | processes | unchanged cases Regressed | suites with one | undecided | +20 %: found | found where separate | missed |"
+        "| machine | processes | unchanged cases Regressed | suites with one | undecided | +20 %: \
+         found | found where separate | missed |"
     );
     println!("|---|---|---|---|---|---|---|---|");
     let machines: [(&str, Machine); 7] = [
         ("quiet: normal, 1 %", |rng, _, _| 0.01 * rng.normal()),
         ("busy: excess of 3 % in the mean", |rng, _, _| excess(rng, 0.03)),
         ("unlike cases: excess of 0.3 to 30 %, by case", |rng, _, case| excess(rng, unlike(case))),
-        ("unlike cases: normal, 0.3 to 10 %, by case", |rng, _, case| unlike(case) / 3.0 * rng.normal()),
-        ("one in eight disturbed for life by 10 to 80 %", |rng, _, _| {
-            0.003 * rng.normal() + if rng.uniform() < 0.125 { (1.1 + 0.7 * rng.uniform()).ln() } else { 0.0 }
+        ("unlike cases: normal, 0.3 to 10 %, by case", |rng, _, case| {
+            unlike(case) / 3.0 * rng.normal()
         }),
-        ("an offset of 5 % common to a side, and 1 %", |rng, side, _| side.offset + 0.01 * rng.normal()),
+        ("one in eight disturbed for life by 10 to 80 %", |rng, _, _| {
+            0.003 * rng.normal()
+                + if rng.uniform() < 0.125 { (1.1 + 0.7 * rng.uniform()).ln() } else { 0.0 }
+        }),
+        ("an offset of 5 % common to a side, and 1 %", |rng, side, _| {
+            side.offset + 0.01 * rng.normal()
+        }),
         ("bimodal: three in ten are 1.3 times as long", |rng, _, _| {
             0.005 * rng.normal() + if rng.uniform() < 0.3 { 1.3_f64.ln() } else { 0.0 }
         }),
     ];
     for (name, machine) in machines {
-        for (processes, past) in [([3, 3], 0), ([3, 3], 4), ([9, 3], 0), ([10, 5], 0), ([10, 5], 4)] {
-            let with = if past > 0 { format!(", with the noise of {past} earlier runs") } else { String::new() };
-            println!("| {name} | {} and {}{with} | {} |", processes[0], processes[1], row(machine, processes, past));
+        for (processes, past) in [([3, 3], 0), ([3, 3], 4), ([9, 3], 0), ([10, 5], 0), ([10, 5], 4)]
+        {
+            let with = if past > 0 {
+                format!(", with the noise of {past} earlier runs")
+            } else {
+                String::new()
+            };
+            println!(
+                "| {name} | {} and {}{with} | {} |",
+                processes[0],
+                processes[1],
+                row(machine, processes, past)
+            );
         }
     }
-    println!("\n| cases | processes | 95 % interval misses the truth: quiet | busy |\n|---|---|---|---|");
+    println!(
+        "\n| cases | processes | 95 % interval misses the truth: quiet | busy |\n|---|---|---|---|"
+    );
     for cases in [1, 2, 4, 10, 30] {
         for processes in [[3, 3], [5, 5]] {
             let quiet = noncoverage_percent(cases, processes, |rng, _, _| 0.02 * rng.normal());
             let busy = noncoverage_percent(cases, processes, |rng, _, _| excess(rng, 0.05));
-            println!("| {cases} | {} and {} | {quiet:.1} % | {busy:.1} % |", processes[0], processes[1]);
+            println!(
+                "| {cases} | {} and {} | {quiet:.1} % | {busy:.1} % |",
+                processes[0], processes[1]
+            );
         }
     }
-    println!("\n| pairs, looked at after each second one, 40 at most | Regressed at 0 % | at +8 % |\n|---|---|---|");
+    println!(
+        "\n| pairs, looked at after each second one, 40 at most | Regressed at 0 % | at +8 % \
+         |\n|---|---|---|"
+    );
     for (name, spread) in [("1 % a pair", 0.01), ("5 % a pair", 0.05), ("15 % a pair", 0.15)] {
         println!(
             "| {name} | {:.2} % | {:.2} % |",
@@ -77,7 +105,13 @@ fn unlike(case: usize) -> f64 {
     0.003 * 100_f64.powf(case as f64 / (CASES - 1) as f64)
 }
 
-fn side(rng: &mut Rng, machine: Machine, cases: usize, processes: usize, slower: &[usize]) -> Vec<Vec<f64>> {
+fn side(
+    rng: &mut Rng,
+    machine: Machine,
+    cases: usize,
+    processes: usize,
+    slower: &[usize],
+) -> Vec<Vec<f64>> {
     let mut state = SideState { offset: 0.05 * rng.normal() };
     let each = |case: usize| -> Vec<f64> {
         let floor = if slower.contains(&case) { 1.2_f64.ln() } else { 0.0 };
@@ -90,9 +124,17 @@ fn pairs(before: &[Vec<f64>], after: &[Vec<f64>], earlier: &[Vec<Vec<f64>>]) -> 
     let side = |values: &Vec<f64>| Side::new(values.clone());
     let past = |case: usize| earlier.iter().filter_map(|run| run.get(case).cloned()).collect();
     let each = before.iter().zip(after).enumerate();
-    let sides = each.filter_map(|(case, (before, after))| Some((side(before)?.with_past(past(case)), side(after)?)));
+    let sides = each.filter_map(|(case, (before, after))| {
+        Some((side(before)?.with_past(past(case)), side(after)?))
+    });
     sides
-        .map(|(baseline, current)| Pair { baseline, current, ratios: None, better: Better::Lower, threshold: 0.1 })
+        .map(|(baseline, current)| Pair {
+            baseline,
+            current,
+            ratios: None,
+            better: Better::Lower,
+            threshold: 0.1,
+        })
         .collect()
 }
 
@@ -104,11 +146,14 @@ fn row(machine: Machine, [before, after]: [usize; 2], earlier: usize) -> String 
         // Three cases of unlike noise.
         let slower: Vec<usize> = (0..3).map(|n| (suite + n * CASES / 3) % CASES).collect();
         let baseline = side(&mut rng, machine, CASES, before, &[]);
-        let past: Vec<Vec<Vec<f64>>> = (0..earlier).map(|_| side(&mut rng, machine, CASES, before, &[])).collect();
+        let past: Vec<Vec<Vec<f64>>> =
+            (0..earlier).map(|_| side(&mut rng, machine, CASES, before, &[])).collect();
         for slower in [&[][..], &slower] {
             let current = side(&mut rng, machine, CASES, after, slower);
             let told = compare(&pairs(&baseline, &current, &past), ErrorRates::USUAL);
-            let is = |case: usize, verdict: Verdict| told.get(case).is_some_and(|one| one.verdict == verdict);
+            let is = |case: usize, verdict: Verdict| {
+                told.get(case).is_some_and(|one| one.verdict == verdict)
+            };
             if slower.is_empty() {
                 unchanged += CASES;
                 let regressed = (0..CASES).filter(|&case| is(case, Verdict::Regressed)).count();
@@ -131,7 +176,8 @@ fn row(machine: Machine, [before, after]: [usize; 2], earlier: usize) -> String 
             }
         }
     }
-    let share = |part: usize, whole: usize| format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64);
+    let share =
+        |part: usize, whole: usize| format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64);
     [
         share(wrong, unchanged),
         share(suites, SUITES),
@@ -151,7 +197,8 @@ fn noncoverage_percent(cases: usize, [before, after]: [usize; 2], machine: Machi
         let sides = [before, after].map(|processes| side(&mut rng, machine, cases, processes, &[]));
         for one in compare(&pairs(&sides[0], &sides[1], &[]), ErrorRates::USUAL) {
             all += 1;
-            outside += u32::from(!one.interval.is_some_and(|[low, high]| low <= 0.0 && 0.0 <= high));
+            outside +=
+                u32::from(!one.interval.is_some_and(|[low, high]| low <= 0.0 && 0.0 <= high));
         }
     }
     100.0 * f64::from(outside) / f64::from(all)
@@ -176,7 +223,13 @@ fn ever_regressed_percent(spread: f64, change: f64) -> f64 {
             let each = ratios.iter().filter_map(|ratios| {
                 let flat = Side::new(vec![1.0; ratios.len()])?;
                 let [baseline, current] = [flat.clone(), flat];
-                Some(Pair { baseline, current, ratios: Some(ratios.clone()), better: Better::Lower, threshold: 0.1 })
+                Some(Pair {
+                    baseline,
+                    current,
+                    ratios: Some(ratios.clone()),
+                    better: Better::Lower,
+                    threshold: 0.1,
+                })
             });
             let told = compare(&each.collect::<Vec<_>>(), ErrorRates::USUAL);
             let Some(first) = told.first() else { continue };

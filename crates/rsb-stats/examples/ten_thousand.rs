@@ -1,10 +1,12 @@
-//! How long the comparison of two runs of 10,000 cases takes, with three replicates of 30 samples each:
-//! `cargo run --release -p rsb-stats --example ten_thousand`.
+//! How long the comparison of two runs of 10,000 cases takes, with three replicates of 30 samples
+//! each: `cargo run --release -p rsb-stats --example ten_thousand`.
 
 use std::time::Instant;
 
 use rsb_model::record::EnvironmentSummary;
-use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp};
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp,
+};
 use rsb_stats::rng::Rng;
 use rsb_stats::{Policy, gate};
 
@@ -36,7 +38,8 @@ fn case(rng: &mut Rng, at: usize, factor: f64) -> BenchmarkResult {
 fn run(rng: &mut Rng, changed: usize) -> Run {
     let id = RunId("run".to_owned());
     let mut run = Run::begin(id, Timestamp::UNIX_EPOCH, "full", "quick", Environment::default());
-    run.benchmarks = (0..CASES).map(|at| case(rng, at, if at < changed { 1.5 } else { 1.0 })).collect();
+    run.benchmarks =
+        (0..CASES).map(|at| case(rng, at, if at < changed { 1.5 } else { 1.0 })).collect();
     run
 }
 
@@ -49,6 +52,9 @@ fn main() {
         let sides = (std::slice::from_ref(&baseline), std::slice::from_ref(&current));
         let result = gate(sides.0, sides.1, &Policy::default(), &[], Timestamp::UNIX_EPOCH);
         let (took, told) = (began.elapsed(), result.comparisons.len());
-        println!("{told} cases, {changed} of them slower: {} regressed, in {took:.2?}", result.summary.total_degraded);
+        println!(
+            "{told} cases, {changed} of them slower: {} regressed, in {took:.2?}",
+            result.summary.total_degraded
+        );
     }
 }

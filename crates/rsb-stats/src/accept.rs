@@ -1,4 +1,5 @@
-//! Slow-downs and removals that somebody accepted before they are judged, in a file from outside the tree under test.
+//! Slow-downs and removals that somebody accepted before they are judged, in a file from outside
+//! the tree under test.
 
 use rsb_model::record::{Comparison, ComparisonNote, ComparisonNoteCode, ComparisonResult};
 use rsb_model::{Better, ReasonCode, Verdict};
@@ -40,7 +41,8 @@ impl TryFrom<AcceptFile> for AcceptList {
 
     fn try_from(file: AcceptFile) -> Result<Self, String> {
         if file.accept.is_empty() {
-            let cure = "write [[accept]] with `case`, `because`, and `limit_percent` or `removed = true`";
+            let cure =
+                "write [[accept]] with `case`, `because`, and `limit_percent` or `removed = true`";
             return Err(format!("it accepts nothing; {cure}"));
         }
         file.accept.iter().try_for_each(AcceptEntry::check)?;
@@ -75,9 +77,9 @@ impl AcceptEntry {
             return Err(format!("`{case}`: `because` is empty; say why it is accepted"));
         }
         match self.limit_percent {
-            None if !self.removed => {
-                Err(format!("`{case}` accepts nothing; add `limit_percent = 25` or `removed = true`"))
-            }
+            None if !self.removed => Err(format!(
+                "`{case}` accepts nothing; add `limit_percent = 25` or `removed = true`"
+            )),
             Some(limit) if !(limit > 0.0 && limit.is_finite()) => {
                 Err(format!("`{case}`: `limit_percent` must be above 0, such as 25"))
             }
@@ -113,8 +115,10 @@ mod tests {
     use super::*;
     use crate::gate::testing::{row, verdicts};
 
-    const LIST: &str = "[[accept]]\ncase = \"*/a\"\nlimit_percent = 25\nbecause = \"it checks for overflow now\"\n\
-                        [[accept]]\ncase = \"*/gone\"\nremoved = true\nbecause = \"nobody calls it\"\n";
+    const LIST: &str = "[[accept]]\ncase = \"*/a\"\nlimit_percent = 25\nbecause = \"it checks for \
+                        overflow now\"\n\
+                        [[accept]]\ncase = \"*/gone\"\nremoved = true\nbecause = \"nobody calls \
+                        it\"\n";
 
     #[test]
     fn an_accepted_slow_down_passes_up_to_its_limit_and_is_listed() {
@@ -138,7 +142,8 @@ mod tests {
             assert_eq!(result.verdict, expected, "{name} {verdict:?} {percent}");
             let is_accepted = expected == Verdict::Unchanged;
             assert_eq!(result.comparisons[0].reason_code == ReasonCode::Accepted, is_accepted);
-            let listed = result.notes.iter().any(|note| note.text.contains("it checks for overflow now"));
+            let listed =
+                result.notes.iter().any(|note| note.text.contains("it checks for overflow now"));
             assert_eq!(listed, is_accepted, "{:?}", result.notes);
         }
     }
@@ -152,8 +157,14 @@ mod tests {
             ..row(name, Verdict::Inconclusive, 0.0)
         };
         let list: AcceptList = toml::from_str(LIST).unwrap();
-        assert_eq!(list.apply(verdicts([missing("gone")]), &Policy::default()).verdict, Verdict::Unchanged);
-        assert_eq!(list.apply(verdicts([missing("a")]), &Policy::default()).verdict, Verdict::Inconclusive);
+        assert_eq!(
+            list.apply(verdicts([missing("gone")]), &Policy::default()).verdict,
+            Verdict::Unchanged
+        );
+        assert_eq!(
+            list.apply(verdicts([missing("a")]), &Policy::default()).verdict,
+            Verdict::Inconclusive
+        );
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Verdicts on many cases at once, from one value for each fresh process.
 //!
-//! Everything happens on the logarithm of the values, turned so that up is worse. A change Δ is then told as the
-//! relative change of the value itself in its bad direction: current / baseline − 1 for a time, and
-//! 1 − current / baseline for a throughput. So Δ = 10 % means a tenth longer, or a tenth less done.
+//! Everything happens on the logarithm of the values, turned so that up is worse. A change Δ is
+//! then told as the relative change of the value itself in its bad direction: current / baseline −
+//! 1 for a time, and 1 − current / baseline for a throughput. So Δ = 10 % means a tenth longer, or
+//! a tenth less done.
 
 mod agreement;
 mod estimate;
@@ -28,8 +29,8 @@ use crate::spread::{NoiseModel, Residual, SurpriseLimits, spreads};
 /// The largest change that is told.
 pub(crate) const LARGEST: f64 = 1e9;
 
-/// From so many cases on the choice of a law for all of them leaves the intervals what they say: `blind_spots`, an example
-/// of this crate, measures it.
+/// From so many cases on the choice of a law for all of them leaves the intervals what they say:
+/// `blind_spots`, an example of this crate, measures it.
 const FREE_CHOICE: usize = 20;
 
 /// What twenty looks cost: each at 0.75 % together err in 5 % (Pocock, 1977).
@@ -42,8 +43,8 @@ pub struct Pair {
     pub baseline: Side,
     /// What is judged.
     pub current: Side,
-    /// Where the n-th process of one side was measured beside the n-th of the other: the logarithm of current over
-    /// baseline, one for each such pair. What the machine did to both is not in it.
+    /// Where the n-th process of one side was measured beside the n-th of the other: the logarithm
+    /// of current over baseline, one for each such pair. What the machine did to both is not in it.
     pub ratios: Option<Vec<f64>>,
     /// Which way the metric improves.
     pub better: Better,
@@ -64,9 +65,11 @@ pub struct PairConclusion {
     pub interval: Option<[f64; 2]>,
     /// Low end of Δ as corrected over all cases: the one that decides about Regressed.
     pub corrected_low: Option<f64>,
-    /// The smallest change for the worse that would be called Regressed, but for the chance of a miss.
+    /// The smallest change for the worse that would be called Regressed, but for the chance of a
+    /// miss.
     pub detectable: Option<f64>,
-    /// Change of the median over the processes of each one's median, where that is why there is no verdict.
+    /// Change of the median over the processes of each one's median, where that is why there is no
+    /// verdict.
     pub median_change: Option<f64>,
     /// How the baseline's own processes lie, where that is why there is no verdict.
     pub precedent: Option<BaselineRankTest>,
@@ -79,7 +82,8 @@ pub struct PairConclusion {
 /// How often a comparison may err.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ErrorRates {
-    /// Two-sided, of the intervals: 0.05 gives 95 %. For Regressed it holds over all pairs together.
+    /// Two-sided, of the intervals: 0.05 gives 95 %. For Regressed it holds over all pairs
+    /// together.
     pub alpha: f64,
     /// The chance that a detectable change is not called Regressed.
     pub miss: f64,
@@ -99,16 +103,18 @@ impl ErrorRates {
 /// | otherwise Δ < T and hi < 1.5 T | Unchanged |
 /// | anything else | Inconclusive |
 ///
-/// Where the sides were measured apart and the median is worse by T or more, and by more than the baseline explains, what
-/// would be Unchanged or Improved is Inconclusive: by their least disturbed samples alone, most of them are not seen.
+/// Where the sides were measured apart and the median is worse by T or more, and by more than the
+/// baseline explains, what would be Unchanged or Improved is Inconclusive: by their least disturbed
+/// samples alone, most of them are not seen.
 ///
-/// For Regressed, lo is corrected after Holm over all pairs: that all of them together hold one false alarm is rarer
-/// than `alpha`.
+/// For Regressed, lo is corrected after Holm over all pairs: that all of them together hold one
+/// false alarm is rarer than `alpha`.
 pub fn compare(pairs: &[Pair], rates: ErrorRates) -> Vec<PairConclusion> {
     compare_less(pairs, rates, Shift::default())
 }
 
-/// What the machine did to everything: a mean change on the logarithm, up being worse, with its variance.
+/// What the machine did to everything: a mean change on the logarithm, up being worse, with its
+/// variance.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Shift {
     /// The change.
@@ -120,14 +126,15 @@ pub struct Shift {
 /// As [`compare`], with `shift` taken out of every change.
 pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<PairConclusion> {
     let is_paired = pairs.iter().all(|pair| pair.ratios.is_some());
-    // Pairs are looked at again and again while they are measured. Elsewhere the choice of a law is made by the data that it is
-    // then used on: among many cases that costs hardly anything; few pay for asking twice.
+    // Pairs are looked at again and again while they are measured. Elsewhere the choice of a law is
+    // made by the data that it is then used on: among many cases that costs hardly anything; few
+    // pay for asking twice.
     let few = if pairs.len() < FREE_CHOICE { 2.0 } else { 1.0 };
     let asked = if is_paired { LOOKS } else { few };
     let rates = ErrorRates { alpha: rates.alpha / asked, ..rates };
     let shift = Shift { variance: shift.variance + wander::variance(pairs), ..shift };
-    let [normal, least] =
-        [NoiseModel::Normal, NoiseModel::Minimum].map(|law| Estimates::of(pairs, law, rates.alpha, shift));
+    let [normal, least] = [NoiseModel::Normal, NoiseModel::Minimum]
+        .map(|law| Estimates::of(pairs, law, rates.alpha, shift));
     let estimates = if least.reach < normal.reach { least } else { normal };
     let levels = corrected_levels(pairs, &estimates.each, rates.alpha);
     let mut judging = Judging {
@@ -150,17 +157,21 @@ struct Estimates {
     centers: Vec<Center>,
     each: Vec<Option<Estimate>>,
     strictest: Factor,
-    /// How far the pairs may be off, by the intervals as corrected over all, in the geometric mean: the law that tells
-    /// more is taken. One choice for all pairs, so that hardly any of their error rates is spent on it.
+    /// How far the pairs may be off, by the intervals as corrected over all, in the geometric mean:
+    /// the law that tells more is taken. One choice for all pairs, so that hardly any of their
+    /// error rates is spent on it.
     reach: f64,
 }
 
 impl Estimates {
     fn of(pairs: &[Pair], law: NoiseModel, alpha: f64, shift: Shift) -> Self {
-        let centers: Vec<Center> = pairs.iter().map(|pair| Center::of(pair, law).less(shift)).collect();
+        let centers: Vec<Center> =
+            pairs.iter().map(|pair| Center::of(pair, law).less(shift)).collect();
         let mut limits = SurpriseLimits::default();
         let moderated = |(pair, center): (&Pair, &Center)| match past(pair, law) {
-            Some(past) if pair.ratios.is_none() => center.residual.moderated_towards(&past, &mut limits),
+            Some(past) if pair.ratios.is_none() => {
+                center.residual.moderated_towards(&past, &mut limits)
+            }
             _ => center.residual,
         };
         let residuals: Vec<Residual> = pairs.iter().zip(&centers).map(moderated).collect();
@@ -168,7 +179,9 @@ impl Estimates {
             .iter()
             .zip(&centers)
             .zip(spreads(&residuals))
-            .map(|((pair, center), spread)| spread.map(|spread| Estimate::new(pair, center, spread, shift)))
+            .map(|((pair, center), spread)| {
+                spread.map(|spread| Estimate::new(pair, center, spread, shift))
+            })
             .collect();
         let questions = each.iter().flatten().count().max(1) as f64;
         let mut strictest = Factor::new(alpha / 2.0 / questions);
@@ -178,8 +191,8 @@ impl Estimates {
     }
 }
 
-/// How far a value at a one-sided `level` lies from the estimate, in errors, by law and degrees of freedom: few are
-/// distinct, and each may cost an inversion.
+/// How far a value at a one-sided `level` lies from the estimate, in errors, by law and degrees of
+/// freedom: few are distinct, and each may cost an inversion.
 struct Factor {
     level: f64,
     known: BTreeMap<(NoiseModel, u64), f64>,
@@ -191,7 +204,8 @@ impl Factor {
     }
 
     fn of(&mut self, estimate: &Estimate) -> f64 {
-        let (level, law, degrees_of_freedom) = (self.level, estimate.law, estimate.degrees_of_freedom);
+        let (level, law, degrees_of_freedom) =
+            (self.level, estimate.law, estimate.degrees_of_freedom);
         *self
             .known
             .entry((law, degrees_of_freedom.to_bits()))
@@ -199,8 +213,8 @@ impl Factor {
     }
 }
 
-/// What turns an estimate into a finding: the factors of an interval, of the first step of the correction and of a miss,
-/// and what the cases tell together.
+/// What turns an estimate into a finding: the factors of an interval, of the first step of the
+/// correction and of a miss, and what the cases tell together.
 struct Judging {
     own: Factor,
     strictest: Factor,
@@ -216,7 +230,8 @@ impl Judging {
         (estimate, level): (Option<Estimate>, CorrectedLevel),
     ) -> PairConclusion {
         let worse = center.residual.difference;
-        let [baseline, current] = [center.baseline, center.baseline + worse].map(|log| orient(log, pair.better).exp());
+        let [baseline, current] =
+            [center.baseline, center.baseline + worse].map(|log| orient(log, pair.better).exp());
         let change = change_of_log(worse, pair.better);
         let Some(estimate) = estimate else {
             let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::TooFewSamples);
@@ -233,9 +248,13 @@ impl Judging {
                 reason,
             };
         };
-        let limits = [-pair.threshold, pair.threshold].map(|change| log_of_change(change, pair.better));
+        let limits =
+            [-pair.threshold, pair.threshold].map(|change| log_of_change(change, pair.better));
         let own = estimate.interval(self.own.of(&estimate), limits);
-        let together = self.agreement.as_ref().map_or(own, |agreement| agreement.narrow(&estimate, own, limits));
+        let together = self
+            .agreement
+            .as_ref()
+            .map_or(own, |agreement| agreement.narrow(&estimate, own, limits));
         let interval = together.map(|end| change_of_log(end, pair.better));
         let (verdict, reason) = judge(change, interval, level.clear, pair.threshold);
         let corrected_low = (change >= pair.threshold).then(|| {
@@ -258,8 +277,8 @@ impl Judging {
         }
     }
 
-    /// The change that is called Regressed but for the chance of a miss: the estimate must reach T, and exceed T/2 by
-    /// the reach of the corrected interval.
+    /// The change that is called Regressed but for the chance of a miss: the estimate must reach T,
+    /// and exceed T/2 by the reach of the corrected interval.
     fn detectable(&mut self, estimate: &Estimate, pair: &Pair) -> f64 {
         let log = |change: f64| log_of_change(change, pair.better);
         let clear = log(pair.threshold / 2.0) + self.strictest.of(estimate) * estimate.error;
@@ -269,20 +288,29 @@ impl Judging {
 }
 
 /// The rule of the table above, for a change whose low end, as corrected, lies above T/2 or not.
-pub(crate) fn judge(change: f64, [low, high]: [f64; 2], clear: Clear, threshold: f64) -> (Verdict, ReasonCode) {
+pub(crate) fn judge(
+    change: f64,
+    [low, high]: [f64; 2],
+    clear: Clear,
+    threshold: f64,
+) -> (Verdict, ReasonCode) {
     if change >= threshold && clear == Clear::AboveHalf {
         (Verdict::Regressed, ReasonCode::AboveThreshold)
     } else if change <= -threshold && high < -threshold / 2.0 {
         (Verdict::Improved, ReasonCode::BetterThanThreshold)
     } else if change < threshold && high < 1.5 * threshold {
         let moved = low > 0.0 || high < 0.0;
-        (Verdict::Unchanged, if moved { ReasonCode::BelowThreshold } else { ReasonCode::WithinNoise })
+        (
+            Verdict::Unchanged,
+            if moved { ReasonCode::BelowThreshold } else { ReasonCode::WithinNoise },
+        )
     } else {
         (Verdict::Inconclusive, ReasonCode::TooNoisy)
     }
 }
 
-/// A logarithm, or a difference of some, so turned that up is worse; and back, as it is its own inverse.
+/// A logarithm, or a difference of some, so turned that up is worse; and back, as it is its own
+/// inverse.
 pub(crate) fn orient(difference: f64, better: Better) -> f64 {
     match better {
         Better::Lower => difference,
@@ -290,7 +318,8 @@ pub(crate) fn orient(difference: f64, better: Better) -> f64 {
     }
 }
 
-/// Δ of a difference of logarithms that is already turned. Held to what a document can carry: JSON has no infinity.
+/// Δ of a difference of logarithms that is already turned. Held to what a document can carry: JSON
+/// has no infinity.
 pub(crate) fn change_of_log(worse: f64, better: Better) -> f64 {
     let change = match better {
         Better::Lower => worse.exp_m1(),
@@ -314,7 +343,13 @@ mod tests {
 
     fn pair(baseline: &[f64], current: &[f64], better: Better) -> Pair {
         let side = |values: &[f64]| Side::new(values.to_vec()).unwrap();
-        Pair { baseline: side(baseline), current: side(current), ratios: None, better, threshold: 0.1 }
+        Pair {
+            baseline: side(baseline),
+            current: side(current),
+            ratios: None,
+            better,
+            threshold: 0.1,
+        }
     }
 
     fn one(baseline: &[f64], current: &[f64], better: Better) -> PairConclusion {
@@ -332,7 +367,10 @@ mod tests {
         ] {
             let found = one(&baseline, &current, better);
             let [low, high] = found.interval.unwrap();
-            assert!((found.change - change).abs() < 1e-3 && low < change && change < high, "{found:?}");
+            assert!(
+                (found.change - change).abs() < 1e-3 && low < change && change < high,
+                "{found:?}"
+            );
             assert_eq!(found.verdict, verdict);
         }
     }
@@ -344,24 +382,36 @@ mod tests {
             ([80.0, 130.0, 105.0], ReasonCode::TooNoisy),
             ([100.0, 100.5, 99.0], ReasonCode::WithinNoise),
         ] {
-            assert_eq!(one(&[100.0, 101.0, 99.0], &current, Better::Lower).reason, reason, "{current:?}");
+            assert_eq!(
+                one(&[100.0, 101.0, 99.0], &current, Better::Lower).reason,
+                reason,
+                "{current:?}"
+            );
         }
     }
 
     #[test]
     fn a_clear_change_stays_clear_among_many_cases_and_a_doubtful_one_does_not() {
         let wobble = |at: usize| 1.0 + 0.02 * ((at * 7 % 13) as f64 / 6.0 - 1.0);
-        let level = |at: usize| [100.0 * wobble(at), 100.0 * wobble(at + 5), 100.0 * wobble(at + 9)];
+        let level =
+            |at: usize| [100.0 * wobble(at), 100.0 * wobble(at + 5), 100.0 * wobble(at + 9)];
         let judged = |cases: usize, factor: f64| {
-            let mut pairs: Vec<Pair> = (1..cases).map(|at| pair(&level(at), &level(at + 3), Better::Lower)).collect();
+            let mut pairs: Vec<Pair> =
+                (1..cases).map(|at| pair(&level(at), &level(at + 3), Better::Lower)).collect();
             pairs.push(pair(&level(0), &level(3).map(|value| value * factor), Better::Lower));
             *compare(&pairs, ErrorRates::USUAL).last().unwrap()
         };
         assert_eq!(judged(30, 1.3).verdict, Verdict::Regressed);
         assert_eq!(judged(30, 1.15).verdict, Verdict::Regressed);
         let doubtful = judged(3000, 1.12);
-        assert_eq!((doubtful.verdict, doubtful.reason), (Verdict::Inconclusive, ReasonCode::TooNoisy));
-        assert!(doubtful.corrected_low.unwrap() <= 0.05 && doubtful.interval.unwrap()[0] > 0.05, "{doubtful:?}");
+        assert_eq!(
+            (doubtful.verdict, doubtful.reason),
+            (Verdict::Inconclusive, ReasonCode::TooNoisy)
+        );
+        assert!(
+            doubtful.corrected_low.unwrap() <= 0.05 && doubtful.interval.unwrap()[0] > 0.05,
+            "{doubtful:?}"
+        );
     }
 
     #[test]
@@ -385,7 +435,10 @@ mod tests {
         let found = one(&quiet, &disturbed, Better::Lower);
         assert_eq!(found.verdict, Verdict::Unchanged, "{found:?}");
         let rates = disturbed.map(|time| 1e4 / time);
-        assert_eq!(one(&quiet.map(|time| 1e4 / time), &rates, Better::Higher).verdict, Verdict::Unchanged);
+        assert_eq!(
+            one(&quiet.map(|time| 1e4 / time), &rates, Better::Higher).verdict,
+            Verdict::Unchanged
+        );
     }
 
     #[test]
@@ -393,7 +446,11 @@ mod tests {
         let quiet: Vec<Pair> = (0..12)
             .map(|at| {
                 let level = 100.0 + f64::from(at);
-                pair(&[level, level * 1.001, level * 1.4], &[level * 1.0005, level * 1.002, level * 1.7], Better::Lower)
+                pair(
+                    &[level, level * 1.001, level * 1.4],
+                    &[level * 1.0005, level * 1.002, level * 1.7],
+                    Better::Lower,
+                )
             })
             .collect();
         let last = |baseline: [f64; 3], current: [f64; 3]| {
@@ -402,7 +459,11 @@ mod tests {
         };
         let (usual, lucky) = ([100.0, 100.2, 100.3], [78.0, 100.1, 100.2]);
         assert_eq!(last(lucky, usual), Some(Verdict::Inconclusive));
-        assert_eq!(last(usual, lucky), Some(Verdict::Unchanged), "not slower, and not clearly faster");
+        assert_eq!(
+            last(usual, lucky),
+            Some(Verdict::Unchanged),
+            "not slower, and not clearly faster"
+        );
         assert_eq!(last(usual, [78.0, 78.1, 140.0]), Some(Verdict::Improved));
         assert_eq!(last([78.0, 78.1, 140.0], usual), Some(Verdict::Regressed));
     }
@@ -413,11 +474,16 @@ mod tests {
             .map(|at| {
                 let level = 100.0 + f64::from(at);
                 let after = level * (1.0 + 0.001 * f64::from(at % 4));
-                pair(&[level, level * 1.01, level * 1.02], &[after, after * 1.01, after * 1.4], Better::Lower)
+                pair(
+                    &[level, level * 1.01, level * 1.02],
+                    &[after, after * 1.01, after * 1.4],
+                    Better::Lower,
+                )
             })
             .collect();
         let last = |current: [f64; 3]| {
-            let pairs = [&quiet[..], &[pair(&[100.0, 150.0, 180.0], &current, Better::Lower)]].concat();
+            let pairs =
+                [&quiet[..], &[pair(&[100.0, 150.0, 180.0], &current, Better::Lower)]].concat();
             *compare(&pairs, ErrorRates::USUAL).last().unwrap()
         };
         let found = last([100.3, 140.0, 170.0]);
@@ -450,10 +516,12 @@ mod tests {
     #[test]
     fn a_detectable_change_is_found_as_often_as_promised() {
         let mut random = crate::rng::Rng::new(7);
-        let mut side =
-            |factor: f64| -> Vec<f64> { (0..8).map(|_| 100.0 * factor * (0.02 * random.normal()).exp()).collect() };
+        let mut side = |factor: f64| -> Vec<f64> {
+            (0..8).map(|_| 100.0 * factor * (0.02 * random.normal()).exp()).collect()
+        };
         let cases = |factor: f64, side: &mut dyn FnMut(f64) -> Vec<f64>| -> Vec<PairConclusion> {
-            let pairs: Vec<Pair> = (0..400).map(|_| pair(&side(1.0), &side(factor), Better::Lower)).collect();
+            let pairs: Vec<Pair> =
+                (0..400).map(|_| pair(&side(1.0), &side(factor), Better::Lower)).collect();
             compare(&pairs, ErrorRates::USUAL)
         };
         let mean = |found: &[PairConclusion]| {

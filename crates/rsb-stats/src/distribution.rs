@@ -1,5 +1,5 @@
-//! Quantiles and tails of the distributions used here: statrs behind a face that never panics and never returns NaN
-//! for an argument that makes sense.
+//! Quantiles and tails of the distributions used here: statrs behind a face that never panics and
+//! never returns NaN for an argument that makes sense.
 
 use statrs::distribution::{Beta, ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
@@ -20,8 +20,8 @@ pub fn normal_exceeded_with(p: f64) -> f64 {
     -Normal::standard().inverse_cdf(clamp_probability(p))
 }
 
-/// Chance that Student's t with `degrees_of_freedom` degrees exceeds `x`. 1 where either is not a number, so that
-/// nothing becomes significant by accident.
+/// Chance that Student's t with `degrees_of_freedom` degrees exceeds `x`. 1 where either is not a
+/// number, so that nothing becomes significant by accident.
 pub fn t_above(x: f64, degrees_of_freedom: f64) -> f64 {
     if x.is_nan() || degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return 1.0;
@@ -35,8 +35,8 @@ pub fn t_above(x: f64, degrees_of_freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees_of_freedom).map_or(1.0, |t| t.sf(x))
 }
 
-/// The value that Student's t with `degrees_of_freedom` degrees exceeds with chance `p`; infinite without a degree of
-/// freedom.
+/// The value that Student's t with `degrees_of_freedom` degrees exceeds with chance `p`; infinite
+/// without a degree of freedom.
 pub fn t_exceeded_with(p: f64, degrees_of_freedom: f64) -> f64 {
     if degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return f64::INFINITY;
@@ -44,37 +44,43 @@ pub fn t_exceeded_with(p: f64, degrees_of_freedom: f64) -> f64 {
     if degrees_of_freedom > NORMAL_FROM {
         return normal_exceeded_with(p);
     }
-    StudentsT::new(0.0, 1.0, degrees_of_freedom).map_or(f64::INFINITY, |t| -t.inverse_cdf(clamp_probability(p)))
+    StudentsT::new(0.0, 1.0, degrees_of_freedom)
+        .map_or(f64::INFINITY, |t| -t.inverse_cdf(clamp_probability(p)))
 }
 
-/// Chance that the minimum of one side exceeds that of the other by `x` times its scale, which is known with
-/// `degrees_of_freedom` degrees: half of what Fisher's F(2, freedom) leaves above `x` ([`crate::least`]). 1 where
-/// either is not a number.
+/// Chance that the minimum of one side exceeds that of the other by `x` times its scale, which is
+/// known with `degrees_of_freedom` degrees: half of what Fisher's F(2, freedom) leaves above `x`
+/// ([`crate::least`]). 1 where either is not a number.
 pub fn least_above(x: f64, degrees_of_freedom: f64) -> f64 {
     if x.is_nan() || degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return 1.0;
     }
-    let beyond = (-degrees_of_freedom / 2.0 * (2.0 * x.abs() / degrees_of_freedom).ln_1p()).exp() / 2.0;
+    let beyond =
+        (-degrees_of_freedom / 2.0 * (2.0 * x.abs() / degrees_of_freedom).ln_1p()).exp() / 2.0;
     if x < 0.0 { 1.0 - beyond } else { beyond }
 }
 
-/// The inverse of [`least_above`]: what is exceeded with chance `p`; infinite without a degree of freedom.
+/// The inverse of [`least_above`]: what is exceeded with chance `p`; infinite without a degree of
+/// freedom.
 pub fn least_exceeded_with(p: f64, degrees_of_freedom: f64) -> f64 {
     if degrees_of_freedom.is_nan() || degrees_of_freedom <= 0.0 {
         return f64::INFINITY;
     }
     let p = clamp_probability(p);
-    let beyond = |p: f64| degrees_of_freedom / 2.0 * (-2.0 / degrees_of_freedom * (2.0 * p).ln()).exp_m1();
+    let beyond =
+        |p: f64| degrees_of_freedom / 2.0 * (-2.0 / degrees_of_freedom * (2.0 * p).ln()).exp_m1();
     if p > 0.5 { -beyond(1.0 - p) } else { beyond(p) }
 }
 
-/// The value that the ratio of two variances with `above` and `below` degrees of freedom stays under with chance `p`.
+/// The value that the ratio of two variances with `above` and `below` degrees of freedom stays
+/// under with chance `p`.
 pub fn f_quantile(p: f64, above: f64, below: f64) -> f64 {
     FisherSnedecor::new(above, below).map_or(f64::INFINITY, |f| f.inverse_cdf(clamp_probability(p)))
 }
 
-/// The largest share of which no more than `part` of `whole` tries would still be seen with a chance of `1 − confidence`
-/// (Clopper and Pearson, 1934). 1 where all tries were, or there is none.
+/// The largest share of which no more than `part` of `whole` tries would still be seen with a
+/// chance of `1 − confidence` (Clopper and Pearson, 1934). 1 where all tries were, or there is
+/// none.
 pub fn share_at_most(part: usize, whole: usize, confidence: f64) -> f64 {
     if part >= whole {
         return 1.0;
@@ -91,7 +97,8 @@ fn clamp_probability(p: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// SciPy 1.17.1: `scipy.stats.t.isf`, `t.sf`, `norm.isf`, `norm.sf`, `f.ppf`, half of `f.sf`, `f.isf` of twice.
+    /// SciPy 1.17.1: `scipy.stats.t.isf`, `t.sf`, `norm.isf`, `norm.sf`, `f.ppf`, half of `f.sf`,
+    /// `f.isf` of twice.
     #[test]
     fn figures_agree_with_scipy() {
         for (ours, theirs) in [
@@ -118,7 +125,8 @@ mod tests {
         }
     }
 
-    /// SciPy 1.17.1: `scipy.stats.binomtest(k, n).proportion_ci(0.90, "exact").high`, whose each end is one of 95 %.
+    /// SciPy 1.17.1: `scipy.stats.binomtest(k, n).proportion_ci(0.90, "exact").high`, whose each
+    /// end is one of 95 %.
     #[test]
     fn shares_are_bounded_as_scipy_has_it() {
         for (part, whole, theirs) in [
@@ -131,7 +139,10 @@ mod tests {
             let ours = share_at_most(part, whole, 0.95);
             assert!((ours / theirs - 1.0).abs() < 1e-6, "{part} of {whole}: {ours} {theirs}");
         }
-        assert!((share_at_most(3, 3, 0.95) - 1.0).abs() < 1e-12 && (share_at_most(0, 0, 0.95) - 1.0).abs() < 1e-12);
+        assert!(
+            (share_at_most(3, 3, 0.95) - 1.0).abs() < 1e-12
+                && (share_at_most(0, 0, 0.95) - 1.0).abs() < 1e-12
+        );
     }
 
     #[test]

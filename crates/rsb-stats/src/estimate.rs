@@ -1,4 +1,5 @@
-//! Estimators of one list of figures. Nothing here fails on odd input: what cannot be estimated is `None`.
+//! Estimators of one list of figures. Nothing here fails on odd input: what cannot be estimated is
+//! `None`.
 
 use rsb_model::Samples;
 use rsb_model::record::{Percentiles, Statistics};
@@ -14,13 +15,14 @@ pub const MAD_TO_SIGMA: f64 = 1.4826;
 /// The time of one iteration in nanoseconds, as one replicate saw it: [`Samples::location`].
 ///
 /// # Errors
-/// When there is no sample, the lists differ in length, or a time is NaN, infinite, zero or negative.
+/// When there is no sample, the lists differ in length, or a time is NaN, infinite, zero or
+/// negative.
 pub fn location(samples: &Samples) -> Result<f64, SamplesError> {
     samples.location()
 }
 
-/// Spread of `times_ns`, the nanoseconds of one iteration in each sample, in milliseconds. `None` when there is none
-/// or one is not finite.
+/// Spread of `times_ns`, the nanoseconds of one iteration in each sample, in milliseconds. `None`
+/// when there is none or one is not finite.
 pub fn statistics(times_ns: &[f64]) -> Option<Statistics> {
     if times_ns.iter().any(|time| !time.is_finite()) {
         return None;
@@ -47,8 +49,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// The value that a share `p` of `values` stays below, by linear interpolation between order statistics (type 7 of
-/// Hyndman and Fan, the default of R and NumPy). `p` is held to 0..=1.
+/// The value that a share `p` of `values` stays below, by linear interpolation between order
+/// statistics (type 7 of Hyndman and Fan, the default of R and NumPy). `p` is held to 0..=1.
 pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     quantile_of_sorted(&sorted(values), p)
 }
@@ -57,8 +59,9 @@ pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
 pub fn variance(values: &[f64]) -> Option<f64> {
     let center = mean(values)?;
     let degrees_of_freedom = values.len() - 1;
-    (degrees_of_freedom > 0)
-        .then(|| values.iter().map(|value| (value - center).powi(2)).sum::<f64>() / degrees_of_freedom as f64)
+    (degrees_of_freedom > 0).then(|| {
+        values.iter().map(|value| (value - center).powi(2)).sum::<f64>() / degrees_of_freedom as f64
+    })
 }
 
 /// Sample standard deviation, with n − 1 below. `None` with fewer than two values.
@@ -66,28 +69,34 @@ pub fn std_dev(values: &[f64]) -> Option<f64> {
     variance(values).map(f64::sqrt)
 }
 
-/// Median absolute deviation from the median, scaled by 1.4826 so that it estimates a standard deviation.
+/// Median absolute deviation from the median, scaled by 1.4826 so that it estimates a standard
+/// deviation.
 pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     let center = median(values)?;
-    median(&values.iter().map(|value| (value - center).abs()).collect::<Vec<_>>()).map(|mad| mad * MAD_TO_SIGMA)
+    median(&values.iter().map(|value| (value - center).abs()).collect::<Vec<_>>())
+        .map(|mad| mad * MAD_TO_SIGMA)
 }
 
 /// How to tell an outlier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OutlierRule {
-    /// Further than this many interquartile ranges outside the quartiles (Tukey's fences: 1.5 mild, 3 severe).
+    /// Further than this many interquartile ranges outside the quartiles (Tukey's fences: 1.5 mild,
+    /// 3 severe).
     Iqr(f64),
     /// Further than this many scaled median absolute deviations from the median (3.5 is usual).
     Mad(f64),
 }
 
-/// For each value whether it is an outlier. Nothing is one where the spread is zero and every value agrees.
+/// For each value whether it is an outlier. Nothing is one where the spread is zero and every value
+/// agrees.
 pub fn outliers(values: &[f64], rule: OutlierRule) -> Vec<bool> {
     let fences = match rule {
-        OutlierRule::Iqr(reach) => quantile(values, 0.25).zip(quantile(values, 0.75)).map(|(low, high)| {
-            let range = (high - low) * reach;
-            (low - range, high + range)
-        }),
+        OutlierRule::Iqr(reach) => {
+            quantile(values, 0.25).zip(quantile(values, 0.75)).map(|(low, high)| {
+                let range = (high - low) * reach;
+                (low - range, high + range)
+            })
+        }
         OutlierRule::Mad(reach) => median(values)
             .zip(median_absolute_deviation(values))
             .map(|(center, spread)| (center - reach * spread, center + reach * spread)),
@@ -109,16 +118,23 @@ mod tests {
     use crate::rng::Rng;
 
     fn samples(times: &[f64]) -> Samples {
-        Samples { replicate: 0, iters: vec![2; times.len()], times_ns: times.iter().map(|time| 2.0 * time).collect() }
+        Samples {
+            replicate: 0,
+            iters: vec![2; times.len()],
+            times_ns: times.iter().map(|time| 2.0 * time).collect(),
+        }
     }
 
     #[test]
     fn disturbances_hardly_move_the_location() {
         let mut rng = Rng::new(9);
         let quiet: Vec<f64> = (0..60).map(|_| 100.0 * (1.0 + 0.01 * rng.normal())).collect();
-        let disturbed: Vec<f64> = quiet.iter().map(|time| time * if rng.uniform() < 0.6 { 1.7 } else { 1.0 }).collect();
-        let shift = |of: fn(&[f64]) -> Option<f64>| of(&disturbed).unwrap() / of(&quiet).unwrap() - 1.0;
-        let located = location(&samples(&disturbed)).unwrap() / location(&samples(&quiet)).unwrap() - 1.0;
+        let disturbed: Vec<f64> =
+            quiet.iter().map(|time| time * if rng.uniform() < 0.6 { 1.7 } else { 1.0 }).collect();
+        let shift =
+            |of: fn(&[f64]) -> Option<f64>| of(&disturbed).unwrap() / of(&quiet).unwrap() - 1.0;
+        let located =
+            location(&samples(&disturbed)).unwrap() / location(&samples(&quiet)).unwrap() - 1.0;
         assert!(located < 0.015, "{located}");
         assert!(shift(mean) > 0.3 && shift(median) > 0.3);
     }
@@ -127,6 +143,9 @@ mod tests {
     fn one_sample_is_its_own_location_and_broken_ones_have_none() {
         assert_eq!(location(&samples(&[7.0])), Ok(7.0));
         assert_eq!(location(&Samples::new(0)), Err(SamplesError::Empty));
-        assert!(matches!(location(&samples(&[7.0, f64::NAN])), Err(SamplesError::Impossible { index: 1, .. })));
+        assert!(matches!(
+            location(&samples(&[7.0, f64::NAN])),
+            Err(SamplesError::Impossible { index: 1, .. })
+        ));
     }
 }

@@ -5,7 +5,8 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     let (mut at, mut read) = (0, 0);
-    // Where the last star stood and how much text it takes so far: on a mismatch it takes one character more.
+    // Where the last star stood and how much text it takes so far: on a mismatch it takes one
+    // character more.
     let mut star: Option<(usize, usize)> = None;
     while let Some(&character) = text.get(read) {
         match pattern.get(at) {

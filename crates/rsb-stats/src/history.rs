@@ -1,14 +1,16 @@
 //! Verdicts on the newest run from the stored runs before it, one figure a run.
 //!
-//! A stored series drifts: runners are replaced, toolchains change, and a neighbor makes one run slow. So the level
-//! is that of the last few runs, the noise is what earlier runs strayed from such levels, and a run is Regressed only
-//! when it lies beyond all of them by more than that noise explains. What looks slow and is not clear is
-//! Inconclusive, and asks to be repeated. The repeats are then judged without the run that raised the suspicion, and
-//! corrected over the suspects alone: they are fresh figures, and few. They acquit a run that was clearly slow by itself
-//! only where most of all runs are not: one fast repeat is no majority.
+//! A stored series drifts: runners are replaced, toolchains change, and a neighbor makes one run
+//! slow. So the level is that of the last few runs, the noise is what earlier runs strayed from
+//! such levels, and a run is Regressed only when it lies beyond all of them by more than that noise
+//! explains. What looks slow and is not clear is Inconclusive, and asks to be repeated. The repeats
+//! are then judged without the run that raised the suspicion, and corrected over the suspects
+//! alone: they are fresh figures, and few. They acquit a run that was clearly slow by itself only
+//! where most of all runs are not: one fast repeat is no majority.
 //!
-//! The cases of a run share its machine. What they have in common is judged as a metric of its own, and what a case
-//! changed beyond the others may show that it is slower where its own history is too noisy to (`common.rs`).
+//! The cases of a run share its machine. What they have in common is judged as a metric of its own,
+//! and what a case changed beyond the others may show that it is slower where its own history is
+//! too noisy to (`common.rs`).
 //!
 //! Changes are logarithms turned so that up is worse, and told as in [`crate::compare`].
 
@@ -33,12 +35,14 @@ use view::{Asking, View};
 
 pub use runs::{AcceptedLevel, StoredRuns, gate_history};
 
-/// How many stored runs are asked where nothing else is said: what strays once in ten runs is seen five times.
+/// How many stored runs are asked where nothing else is said: what strays once in ten runs is seen
+/// five times.
 pub const RUNS: usize = 50;
 
 /// Fewest earlier runs for a verdict, and how many of the last make up the level.
 ///
-/// Fewer follow a drift sooner but know less of what is usual: the slowest of n runs is exceeded once in n + 1.
+/// Fewer follow a drift sooner but know less of what is usual: the slowest of n runs is exceeded
+/// once in n + 1.
 pub const LEVEL: usize = 15;
 
 /// What the verdicts rest on. The default is what the gate uses; others are for studies of it.
@@ -46,21 +50,25 @@ pub const LEVEL: usize = 15;
 pub struct Rule {
     /// So many of the last runs are the level.
     pub level: usize,
-    /// The noise is the distance from the level that this share of the runs kept: one in five may stray far, as where
-    /// a runner is slow for a while or the level has just changed, without making every later verdict blunt.
+    /// The noise is the distance from the level that this share of the runs kept: one in five may
+    /// stray far, as where a runner is slow for a while or the level has just changed, without
+    /// making every later verdict blunt.
     pub share: f64,
-    /// How far, in units of the noise, runs slower than the slowest one thin out by a factor of e. Like the next,
-    /// chosen in steps of 0.05 as the least with which that side of the 95 % interval holds 97.5 % of the next runs.
+    /// How far, in units of the noise, runs slower than the slowest one thin out by a factor of e.
+    /// Like the next, chosen in steps of 0.05 as the least with which that side of the 95 %
+    /// interval holds 97.5 % of the next runs.
     pub slower: f64,
     /// The same of runs faster than the fastest one.
     pub faster: f64,
-    /// An unchanged run that is as slow as this share of others is nothing to ask about while its change is below T.
+    /// An unchanged run that is as slow as this share of others is nothing to ask about while its
+    /// change is below T.
     pub usual: f64,
 }
 
 impl Rule {
     /// What the gate uses.
-    pub const DEFAULT: Self = Self { level: LEVEL, share: 0.8, slower: 0.3, faster: 0.75, usual: 0.1 };
+    pub const DEFAULT: Self =
+        Self { level: LEVEL, share: 0.8, slower: 0.3, faster: 0.75, usual: 0.1 };
 }
 
 impl Default for Rule {
@@ -69,13 +77,15 @@ impl Default for Rule {
     }
 }
 
-/// One metric of one case: what earlier runs gave, and what is judged. Figures that are not finite or not above zero
-/// are left out, as where a run lacks the case.
+/// One metric of one case: what earlier runs gave, and what is judged. Figures that are not finite
+/// or not above zero are left out, as where a run lacks the case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// The figure of each earlier run, oldest first. Questions about cases are asked of the same runs.
+    /// The figure of each earlier run, oldest first. Questions about cases are asked of the same
+    /// runs.
     pub before: Vec<f64>,
-    /// Since which of them a level holds that a person has accepted. Those before tell the noise, not the level.
+    /// Since which of them a level holds that a person has accepted. Those before tell the noise,
+    /// not the level.
     pub accepted_from: Option<usize>,
     /// The runs judged, all of one code, oldest first: one, or several when it was repeated.
     pub now: Vec<f64>,
@@ -83,7 +93,8 @@ pub struct Question {
     pub better: Better,
     /// The threshold T as a fraction: 0.1 is 10 %.
     pub threshold: f64,
-    /// How uncertain the logarithm of what is judged is beyond its noise: of what was taken out of it.
+    /// How uncertain the logarithm of what is judged is beyond its noise: of what was taken out of
+    /// it.
     pub slack: f64,
     /// What it is to the other questions.
     pub role: QuestionRole,
@@ -111,10 +122,11 @@ pub struct HistoryConclusion {
     pub change: f64,
     /// What the case changed beyond the other cases, where that is what shows a slow-down best.
     pub beyond_others: Option<f64>,
-    /// Interval of Δ, low then high, for this case alone: where an unchanged next run would put it. `None` where
-    /// there are too few runs.
+    /// Interval of Δ, low then high, for this case alone: where an unchanged next run would put it.
+    /// `None` where there are too few runs.
     pub interval: Option<[f64; 2]>,
-    /// The smallest change for the worse that would be called Regressed, but for the chance of a miss.
+    /// The smallest change for the worse that would be called Regressed, but for the chance of a
+    /// miss.
     pub detectable: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
@@ -129,7 +141,8 @@ pub enum Evidence {
     Runs(usize),
     /// So many, the first left out: it looked slow, which is why there are others.
     Repeats(usize),
-    /// As many are clearly slow, each by itself, as are not, or more: the others do not acquit the code.
+    /// As many are clearly slow, each by itself, as are not, or more: the others do not acquit the
+    /// code.
     Split {
         /// Clearly slow by themselves.
         slow: usize,
@@ -143,18 +156,21 @@ pub enum Evidence {
 pub struct HistoryVerdicts {
     /// Of each question.
     pub each: Vec<HistoryConclusion>,
-    /// Of what the cases have in common, where at least ten tell it. Its figures are times over those at the levels.
+    /// Of what the cases have in common, where at least ten tell it. Its figures are times over
+    /// those at the levels.
     pub common: Option<(Question, HistoryConclusion)>,
 }
 
-/// Judges every question, and what the cases have in common, by the rule of [`crate::compare::compare`], with the
-/// interval from the runs before.
+/// Judges every question, and what the cases have in common, by the rule of
+/// [`crate::compare::compare`], with the interval from the runs before.
 ///
-/// For Regressed the low end is corrected after Holm over all questions; repeats of suspects are corrected over these
-/// alone, and what the cases have in common is one question by itself. A change below T whose interval reaches beyond 1.5 T is Unchanged, too, where it is below T/2 or no slower than
-/// [`Rule::usual`], as long as a run 1.5 times as slow lies outside of the interval.
+/// For Regressed the low end is corrected after Holm over all questions; repeats of suspects are
+/// corrected over these alone, and what the cases have in common is one question by itself. A
+/// change below T whose interval reaches beyond 1.5 T is Unchanged, too, where it is below T/2 or
+/// no slower than [`Rule::usual`], as long as a run 1.5 times as slow lies outside of the interval.
 pub fn judge(questions: &[Question], rule: &Rule, rates: ErrorRates) -> HistoryVerdicts {
-    let figures: Vec<Option<Figures>> = questions.iter().map(|question| Figures::of(question, rule)).collect();
+    let figures: Vec<Option<Figures>> =
+        questions.iter().map(|question| Figures::of(question, rule)).collect();
     let together = RunMatrix::of(questions, &figures);
     let view = |(at, (question, figures)): (usize, (&Question, &Option<Figures>))| {
         View::of(question, figures.as_ref()?, together.own_part(at, rule), rule)
@@ -162,26 +178,38 @@ pub fn judge(questions: &[Question], rule: &Rule, rates: ErrorRates) -> HistoryV
     let views: Vec<Option<View>> = questions.iter().zip(&figures).enumerate().map(view).collect();
     let common = together.question().and_then(|mode| {
         let view = View::of(&mode, &Figures::of(&mode, rule)?, None, rule)?;
-        Some((mode, view.conclude(view.chance(), Asking { questions: 1, rates, has_common: false })))
+        Some((
+            mode,
+            view.conclude(view.chance(), Asking { questions: 1, rates, has_common: false }),
+        ))
     });
     let has_common = common.is_some();
-    let each = questions.iter().zip(&views).zip(correct_chances(&views)).map(|((question, view), chance)| {
-        let Some((view, (chance, questions))) = view.as_ref().zip(chance) else { return unknown(question) };
-        view.conclude(chance, Asking { questions, rates, has_common })
-    });
+    let each = questions.iter().zip(&views).zip(correct_chances(&views)).map(
+        |((question, view), chance)| {
+            let Some((view, (chance, questions))) = view.as_ref().zip(chance) else {
+                return unknown(question);
+            };
+            view.conclude(chance, Asking { questions, rates, has_common })
+        },
+    );
     HistoryVerdicts { each: each.collect(), common }
 }
 
 /// The chance of each, corrected for how many there are, and that number.
 fn correct_chances(views: &[Option<View>]) -> Vec<Option<(f64, usize)>> {
-    let chances =
-        |wanted: fn(&&View) -> bool| holm(&views.iter().flatten().filter(wanted).map(View::chance).collect::<Vec<_>>());
+    let chances = |wanted: fn(&&View) -> bool| {
+        holm(&views.iter().flatten().filter(wanted).map(View::chance).collect::<Vec<_>>())
+    };
     let (all, suspects) = (chances(|_| true), chances(|view| view.is_repeated()));
     let (mut among_all, mut among_suspects) = (all.iter(), suspects.iter());
     let each = views.iter().map(|view| {
         let is_repeated = view.as_ref()?.is_repeated();
         let chance = among_all.next();
-        if is_repeated { Some((*among_suspects.next()?, suspects.len())) } else { Some((*chance?, all.len())) }
+        if is_repeated {
+            Some((*among_suspects.next()?, suspects.len()))
+        } else {
+            Some((*chance?, all.len()))
+        }
     });
     each.collect()
 }
@@ -189,8 +217,8 @@ fn correct_chances(views: &[Option<View>]) -> Vec<Option<(f64, usize)>> {
 /// What can be said of a question without enough runs before it.
 fn unknown(question: &Question) -> HistoryConclusion {
     let scale = Scale(question.better);
-    let [before, now] =
-        [&question.before, &question.now].map(|values| median(&present(&scale.logs(values))).unwrap_or(f64::NAN));
+    let [before, now] = [&question.before, &question.now]
+        .map(|values| median(&present(&scale.logs(values))).unwrap_or(f64::NAN));
     HistoryConclusion {
         before: scale.value(before),
         now: scale.value(now),

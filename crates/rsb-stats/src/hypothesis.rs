@@ -1,4 +1,5 @@
-//! Tests of whether two lists of figures differ. All are two-sided; `None` means that the figures cannot tell.
+//! Tests of whether two lists of figures differ. All are two-sided; `None` means that the figures
+//! cannot tell.
 
 use crate::distribution::{normal_above, t_above};
 use crate::estimate::{mean, variance};
@@ -25,7 +26,8 @@ pub fn welch_t(a: &[f64], b: &[f64]) -> Option<TestResult> {
     Some(student((mean(a)? - mean(b)?) / error, (of_a + of_b).powi(2) / shares))
 }
 
-/// Student's t test of the differences of pairs, `a` less `b`. `None` when the lists differ in length.
+/// Student's t test of the differences of pairs, `a` less `b`. `None` when the lists differ in
+/// length.
 pub fn paired_t(a: &[f64], b: &[f64]) -> Option<TestResult> {
     if a.len() != b.len() {
         return None;
@@ -40,11 +42,12 @@ fn student(statistic: f64, degrees_of_freedom: f64) -> TestResult {
     TestResult { statistic, degrees_of_freedom: Some(degrees_of_freedom), p_value }
 }
 
-/// Up to this product of the lengths the Mann-Whitney test counts every order; beyond, the normal curve is exact enough.
+/// Up to this product of the lengths the Mann-Whitney test counts every order; beyond, the normal
+/// curve is exact enough.
 const EXACT_UP_TO: usize = 400;
 
-/// Mann-Whitney U test of whether values of `a` tend to differ from those of `b`. Exact for short lists without ties,
-/// else by the normal curve with corrections for ties and continuity.
+/// Mann-Whitney U test of whether values of `a` tend to differ from those of `b`. Exact for short
+/// lists without ties, else by the normal curve with corrections for ties and continuity.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<TestResult> {
     let (n, m) = (a.len(), b.len());
     if n == 0 || m == 0 || a.iter().chain(b).any(|value| value.is_nan()) {
@@ -68,9 +71,11 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<TestResult> {
     Some(TestResult { statistic: u, degrees_of_freedom: None, p_value: p_value.min(1.0) })
 }
 
-/// Chance that U is at least `u` for lists of `n` and `m` values in random order: every order counted.
+/// Chance that U is at least `u` for lists of `n` and `m` values in random order: every order
+/// counted.
 fn exact_at_least(u: usize, n: usize, m: usize) -> f64 {
-    // ways[s] counts the orders with U = s, as the coefficients of the Gaussian binomial (n + m choose n).
+    // ways[s] counts the orders with U = s, as the coefficients of the Gaussian binomial (n + m
+    // choose n).
     let size = n * m + 1;
     let mut ways = vec![0.0_f64; size];
     if let Some(none) = ways.first_mut() {
@@ -93,7 +98,8 @@ fn exact_at_least(u: usize, n: usize, m: usize) -> f64 {
     ways.iter().skip(u).sum::<f64>() / ways.iter().sum::<f64>()
 }
 
-/// Ranks from 1, equal values sharing their mean rank, and the sum of t³ − t over the groups of t equal values.
+/// Ranks from 1, equal values sharing their mean rank, and the sum of t³ − t over the groups of t
+/// equal values.
 pub(crate) fn ranks(values: &[f64]) -> (Vec<f64>, f64) {
     // Adding zero turns −0 into 0, so that the two tie.
     let mut order: Vec<(usize, f64)> = values.iter().map(|value| value + 0.0).enumerate().collect();

@@ -21,13 +21,19 @@ impl Interval {
 /// Interval of the mean of `values`, with error rate `alpha`. `None` with fewer than two values.
 pub fn mean_interval(values: &[f64], alpha: f64) -> Option<Interval> {
     let error = (variance(values)? / values.len() as f64).sqrt();
-    Some(Interval::about(mean(values)?, t_exceeded_with(alpha / 2.0, (values.len() - 1) as f64) * error))
+    Some(Interval::about(
+        mean(values)?,
+        t_exceeded_with(alpha / 2.0, (values.len() - 1) as f64) * error,
+    ))
 }
 
-/// Interval of the difference of the means, `b` less `a`, whose variances may differ (Welch). `None` with fewer than
-/// two values a side, or where nothing varies.
+/// Interval of the difference of the means, `b` less `a`, whose variances may differ (Welch).
+/// `None` with fewer than two values a side, or where nothing varies.
 pub fn difference_interval(a: &[f64], b: &[f64], alpha: f64) -> Option<Interval> {
     let degrees_of_freedom = crate::hypothesis::welch_t(b, a)?.degrees_of_freedom?;
     let error = (variance(a)? / a.len() as f64 + variance(b)? / b.len() as f64).sqrt();
-    Some(Interval::about(mean(b)? - mean(a)?, t_exceeded_with(alpha / 2.0, degrees_of_freedom) * error))
+    Some(Interval::about(
+        mean(b)? - mean(a)?,
+        t_exceeded_with(alpha / 2.0, degrees_of_freedom) * error,
+    ))
 }

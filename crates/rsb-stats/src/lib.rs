@@ -1,6 +1,7 @@
 //! Estimators, intervals, tests, comparison, trend and the gate's rule.
 //!
-//! **Invariant:** pure and seeded. No input or output, no clock, no global state: the same numbers give the same answer.
+//! **Invariant:** pure and seeded. No input or output, no clock, no global state: the same numbers
+//! give the same answer.
 //!
 //! Start at [`gate()`] for verdicts, [`trend()`] for series, [`location`] for the time of a case.
 
@@ -27,8 +28,8 @@ pub mod trimmed;
 
 pub use estimate::{ESTIMATOR, location, median, median_absolute_deviation, statistics};
 pub use gate::{
-    exit_code, gate, gate_in_turns, gate_in_turns_confirmed, gate_paired, threshold_checks, with_one_sided,
-    with_paired, with_same_code, with_statistics, with_unlisted, with_unmeasured,
+    exit_code, gate, gate_in_turns, gate_in_turns_confirmed, gate_paired, threshold_checks,
+    with_one_sided, with_paired, with_same_code, with_statistics, with_unlisted, with_unmeasured,
 };
 pub use history::{AcceptedLevel, StoredRuns, gate_history};
 pub use policy::{Policy, PolicyError};

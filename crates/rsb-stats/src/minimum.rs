@@ -1,16 +1,18 @@
 //! The minimum of a few figures: where it lies, and how far from what an undisturbed one would be.
 //!
-//! What disturbs a process adds time, often for the whole of its life, and never takes any away. So a mean of three
-//! processes tells which of them were disturbed; the least tells what the code costs, if one of them was left alone.
-//! How far the others lie above it tells how rare that is. Taken as waiting times with mean θ, these excesses are
-//! independent of the least itself (Rényi, 1953). The minimum of k lies θ/k above the floor, give or take as much; two
-//! such differ by a Laplace distribution of that scale; and with θ known from ν/2 excesses only, the size of their
+//! What disturbs a process adds time, often for the whole of its life, and never takes any away. So
+//! a mean of three processes tells which of them were disturbed; the least tells what the code
+//! costs, if one of them was left alone. How far the others lie above it tells how rare that is.
+//! Taken as waiting times with mean θ, these excesses are independent of the least itself (Rényi,
+//! 1953). The minimum of k lies θ/k above the floor, give or take as much; two such differ by a
+//! Laplace distribution of that scale; and with θ known from ν/2 excesses only, the size of their
 //! difference over θ/k has Fisher's F(2, ν) distribution ([`crate::distribution::least_above`]).
 
 use crate::estimate::sorted;
 
-/// Mean of the minimum of `of` figures that are drawn from `sorted` ones, without putting back: the minimum of all where
-/// `of` is their number, the mean where it is 1. So a side with more figures has no advantage. `None` of nothing.
+/// Mean of the minimum of `of` figures that are drawn from `sorted` ones, without putting back: the
+/// minimum of all where `of` is their number, the mean where it is 1. So a side with more figures
+/// has no advantage. `None` of nothing.
 pub fn expected_least(sorted: &[f64], of: usize) -> Option<f64> {
     let count = sorted.len();
     let of = of.clamp(1, count.max(1));
@@ -27,9 +29,10 @@ pub fn expected_least(sorted: &[f64], of: usize) -> Option<f64> {
 
 /// The mean excess θ of figures over the minimum of their side, with its degrees of freedom.
 ///
-/// From the smaller half of the excesses of all sides, each larger one standing for one that is at least as large as
-/// the largest of that half: the usual estimate from waiting times when waiting was broken off. A few processes far off,
-/// disturbed for life, then tell no more than that they were. `None` where no side has two figures.
+/// From the smaller half of the excesses of all sides, each larger one standing for one that is at
+/// least as large as the largest of that half: the usual estimate from waiting times when waiting
+/// was broken off. A few processes far off, disturbed for life, then tell no more than that they
+/// were. `None` where no side has two figures.
 pub fn mean_excess(sides: &[&[f64]]) -> Option<Excess> {
     let above = |side: &[f64]| -> Vec<f64> {
         let side = sorted(side);
@@ -72,14 +75,21 @@ mod tests {
     fn what_lies_far_off_hardly_counts() {
         let near = mean_excess(&[&[1.0, 1.01, 1.03], &[2.0, 2.02, 2.05]]).unwrap();
         // (0.01 + 0.02 and twice at least 0.02) / 2
-        assert!((near.mean - 0.035).abs() < 1e-12 && (near.degrees_of_freedom - 4.0).abs() < 1e-12, "{near:?}");
+        assert!(
+            (near.mean - 0.035).abs() < 1e-12 && (near.degrees_of_freedom - 4.0).abs() < 1e-12,
+            "{near:?}"
+        );
         let far = mean_excess(&[&[1.0, 1.01, 7.0], &[2.0, 2.02, 9.0]]).unwrap();
         assert_eq!(near, far);
         assert_eq!(mean_excess(&[&[1.0], &[2.0]]), None);
-        assert_eq!(mean_excess(&[&[1.0], &[2.0, 2.5]]).map(|excess| excess.degrees_of_freedom), Some(2.0));
+        assert_eq!(
+            mean_excess(&[&[1.0], &[2.0, 2.5]]).map(|excess| excess.degrees_of_freedom),
+            Some(2.0)
+        );
     }
 
-    /// Of exponential figures, differences of minima exceed what the distribution says as often as it says.
+    /// Of exponential figures, differences of minima exceed what the distribution says as often as
+    /// it says.
     #[test]
     fn two_leasts_differ_as_often_as_promised() {
         let mut rng = Rng::new(9);

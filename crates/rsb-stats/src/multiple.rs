@@ -1,7 +1,7 @@
 //! Corrections of chances (p-values) for how many questions were asked at once.
 
-/// Adjusted chances after Holm: calling those below α significant keeps the chance of any false call below α.
-/// More telling than Bonferroni where several cases truly changed. NaN counts as 1.
+/// Adjusted chances after Holm: calling those below α significant keeps the chance of any false
+/// call below α. More telling than Bonferroni where several cases truly changed. NaN counts as 1.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![1.0; p_values.len()];
     let mut highest = 0.0_f64;
@@ -13,8 +13,9 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Adjusted chances after Benjamini and Hochberg (1995): of those called below q, a share of q at most is false in the
-/// long run, where the questions are independent or go together. NaN counts as 1.
+/// Adjusted chances after Benjamini and Hochberg (1995): of those called below q, a share of q at
+/// most is false in the long run, where the questions are independent or go together. NaN counts as
+/// 1.
 pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     let count = p_values.len() as f64;
     let mut adjusted = vec![1.0; p_values.len()];

@@ -1,5 +1,5 @@
-//! What a comparison is held to: thresholds, floors, targets, and what is left out. The valid form; for the form in a
-//! file see [`crate::policy_file`].
+//! What a comparison is held to: thresholds, floors, targets, and what is left out. The valid form;
+//! for the form in a file see [`crate::policy_file`].
 
 mod extent;
 mod patterns;
@@ -17,14 +17,16 @@ use crate::glob;
 /// The threshold where nothing else is said, in percent.
 pub const DEFAULT_THRESHOLD_PERCENT: f64 = 10.0;
 
-/// The change of a control case that is a move of the machine, in percent, at most, where nothing else is said.
+/// The change of a control case that is a move of the machine, in percent, at most, where nothing
+/// else is said.
 pub const MOVED_PERCENT: f64 = 5.0;
 
 /// This product's own benchmark of the machine.
 const CONTROL: &str = "control";
 
-/// Changes smaller than this, in the metric's own unit, are none, however large they are against a tiny value:
-/// an error of 2e-7 after one of 1e-7 is no regression. For metrics that are compared by value.
+/// Changes smaller than this, in the metric's own unit, are none, however large they are against a
+/// tiny value: an error of 2e-7 after one of 1e-7 is no regression. For metrics that are compared
+/// by value.
 const DEFAULT_FLOORS: &[(&str, f64)] = &[
     ("accuracy_error", 1e-6),
     ("allocations_per_iteration", 0.5),
@@ -42,7 +44,8 @@ const DEFAULT_FLOORS: &[(&str, f64)] = &[
     ("occupancy_percent", 1.0),
 ];
 
-/// Thresholds in percent of metrics that have one of their own: they hardly vary, so that less is news.
+/// Thresholds in percent of metrics that have one of their own: they hardly vary, so that less is
+/// news.
 const OWN_THRESHOLDS: &[(&str, f64)] = &[("instructions", 2.0)];
 
 /// What a comparison is held to. Start from `Policy::default()` or a [`crate::PolicyFile`].
@@ -69,8 +72,8 @@ pub struct Policy {
 pub struct Control {
     /// Patterns on case ids, as in [`glob::matches`]; none: nothing is known of the machine.
     pub cases: Vec<String>,
-    /// A clear change of a control case by at least this much, in percent, means that the machine moved. Where nobody says
-    /// it: [`MOVED_PERCENT`], or half of the smallest threshold.
+    /// A clear change of a control case by at least this much, in percent, means that the machine
+    /// moved. Where nobody says it: [`MOVED_PERCENT`], or half of the smallest threshold.
     pub moved_percent: Option<f64>,
     /// What is done then.
     pub when_moved: WhenMoved,
@@ -185,7 +188,8 @@ pub enum PolicyError {
     },
     /// A control set that is blind to what the thresholds see.
     #[error(
-        "`control.moved_percent` is {moved}, but must be below the smallest threshold, {smallest}: a machine that moved by so much would pass for code that changed"
+        "`control.moved_percent` is {moved}, but must be below the smallest threshold, {smallest}: \
+         a machine that moved by so much would pass for code that changed"
     )]
     MovedTooFar {
         /// What it says.
@@ -194,7 +198,9 @@ pub enum PolicyError {
         smallest: f64,
     },
     /// An entry that would change every threshold.
-    #[error("`{key}` has neither `id` nor `metric`; for every case at once set `threshold_percent`")]
+    #[error(
+        "`{key}` has neither `id` nor `metric`; for every case at once set `threshold_percent`"
+    )]
     EmptyOverride {
         /// Where in the policy.
         key: String,
@@ -204,8 +210,13 @@ pub enum PolicyError {
 fn nearest(metric: &str) -> String {
     let known = rsb_model::field::FIELDS.iter().filter(|field| field.better().is_some());
     let stem = metric.split('_').next().unwrap_or_default();
-    let alike: Vec<&str> = known.map(|field| field.name).filter(|name| name.starts_with(stem)).take(3).collect();
-    if alike.is_empty() || stem.is_empty() { String::new() } else { format!(" (there is {})", alike.join(", ")) }
+    let alike: Vec<&str> =
+        known.map(|field| field.name).filter(|name| name.starts_with(stem)).take(3).collect();
+    if alike.is_empty() || stem.is_empty() {
+        String::new()
+    } else {
+        format!(" (there is {})", alike.join(", "))
+    }
 }
 
 impl Default for Policy {
@@ -214,7 +225,10 @@ impl Default for Policy {
             default_threshold: None,
             asked_threshold: None,
             overrides: Vec::new(),
-            floors: DEFAULT_FLOORS.iter().map(|&(name, floor)| (name.to_owned(), floor)).collect::<BTreeMap<_, _>>(),
+            floors: DEFAULT_FLOORS
+                .iter()
+                .map(|&(name, floor)| (name.to_owned(), floor))
+                .collect::<BTreeMap<_, _>>(),
             ignored_cases: Vec::new(),
             ignored_metrics: Vec::new(),
             targets: Vec::new(),
@@ -229,14 +243,19 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Sets the threshold in percent of every case of `benchmark`, such as `gemm`, where no override of the
-    /// policy fits.
+    /// Sets the threshold in percent of every case of `benchmark`, such as `gemm`, where no
+    /// override of the policy fits.
     ///
     /// # Errors
     /// When it is not a finite figure above zero.
-    pub fn or_benchmark_threshold(mut self, benchmark: &str, percent: f64) -> Result<Self, PolicyError> {
+    pub fn or_benchmark_threshold(
+        mut self,
+        benchmark: &str,
+        percent: f64,
+    ) -> Result<Self, PolicyError> {
         let percent = checked_threshold(&format!("thresholds.{benchmark}"), percent)?;
-        self.overrides.insert(0, Override { id: Some(format!("*/{benchmark}/*")), metric: None, percent });
+        self.overrides
+            .insert(0, Override { id: Some(format!("*/{benchmark}/*")), metric: None, percent });
         Ok(self)
     }
 
@@ -258,7 +277,8 @@ impl Policy {
         Ok(())
     }
 
-    /// Adds an override; the last one that fits a case decides. `key` is where it comes from, for the error.
+    /// Adds an override; the last one that fits a case decides. `key` is where it comes from, for
+    /// the error.
     ///
     /// # Errors
     /// When its threshold, its pattern or its metric means nothing.
@@ -295,7 +315,12 @@ impl Policy {
     /// When there is no such metric, or the floor is not a finite figure of at least zero.
     pub fn set_floor(&mut self, key: &str, metric: &str, floor: f64) -> Result<(), PolicyError> {
         check_metric(key, metric)?;
-        let floor = in_range(key, floor, |floor| floor.is_finite() && floor >= 0.0, "a finite figure of at least 0")?;
+        let floor = in_range(
+            key,
+            floor,
+            |floor| floor.is_finite() && floor >= 0.0,
+            "a finite figure of at least 0",
+        )?;
         self.floors.insert(metric.to_owned(), floor);
         Ok(())
     }
@@ -340,7 +365,8 @@ impl Policy {
     /// # Errors
     /// Unless it is from 0.0001 to 0.2.
     pub fn set_alpha(&mut self, key: &str, alpha: f64) -> Result<(), PolicyError> {
-        self.alpha = in_range(key, alpha, |alpha| (0.0001..=0.2).contains(&alpha), "from 0.0001 to 0.2")?;
+        self.alpha =
+            in_range(key, alpha, |alpha| (0.0001..=0.2).contains(&alpha), "from 0.0001 to 0.2")?;
         Ok(())
     }
 
@@ -364,10 +390,11 @@ impl Policy {
         self.default_threshold.unwrap_or(DEFAULT_THRESHOLD_PERCENT)
     }
 
-    /// The threshold in percent of `metric` of the case called `id`. A metric with a threshold of its own has another one
-    /// only where its name is said.
+    /// The threshold in percent of `metric` of the case called `id`. A metric with a threshold of
+    /// its own has another one only where its name is said.
     pub fn threshold_percent_for(&self, id: &str, metric: &str) -> f64 {
-        let own = OWN_THRESHOLDS.iter().find(|(name, _)| *name == metric).map(|(_, percent)| *percent);
+        let own =
+            OWN_THRESHOLDS.iter().find(|(name, _)| *name == metric).map(|(_, percent)| *percent);
         let fits = |entry: &&Override| {
             entry.metric.as_deref().map_or(own.is_none(), |wanted| wanted == metric)
                 && entry.id.as_deref().is_none_or(|pattern| glob::matches(pattern, id))
@@ -402,8 +429,8 @@ impl Policy {
         heard && self.control.cases.iter().any(|pattern| glob::matches(pattern, id))
     }
 
-    /// Whether it measures the machine and nothing else: of this product's own control benchmark, and in the control set.
-    /// Any other case of the set is code that somebody wants judged.
+    /// Whether it measures the machine and nothing else: of this product's own control benchmark,
+    /// and in the control set. Any other case of the set is code that somebody wants judged.
     pub fn is_own_control(&self, id: &str) -> bool {
         let mut parts = id.split('/');
         let kind = parts.next().is_some_and(|kind| kind.parse::<BenchmarkType>().is_ok());
@@ -427,19 +454,38 @@ impl Policy {
 }
 
 fn checked_threshold(key: &str, percent: f64) -> Result<f64, PolicyError> {
-    in_range(key, percent, |percent| percent.is_finite() && percent > 0.0, "a finite percentage above 0")
+    in_range(
+        key,
+        percent,
+        |percent| percent.is_finite() && percent > 0.0,
+        "a finite percentage above 0",
+    )
 }
 
-fn in_range(key: &str, value: f64, fits: impl Fn(f64) -> bool, allowed: &'static str) -> Result<f64, PolicyError> {
-    if fits(value) { Ok(value) } else { Err(PolicyError::OutOfRange { key: key.to_owned(), value, allowed }) }
+fn in_range(
+    key: &str,
+    value: f64,
+    fits: impl Fn(f64) -> bool,
+    allowed: &'static str,
+) -> Result<f64, PolicyError> {
+    if fits(value) {
+        Ok(value)
+    } else {
+        Err(PolicyError::OutOfRange { key: key.to_owned(), value, allowed })
+    }
 }
 
 fn check_metric(key: &str, metric: &str) -> Result<Better, PolicyError> {
-    Field::find(metric)
-        .and_then(Field::better)
-        .ok_or_else(|| PolicyError::UnknownMetric { key: key.to_owned(), metric: metric.to_owned() })
+    Field::find(metric).and_then(Field::better).ok_or_else(|| PolicyError::UnknownMetric {
+        key: key.to_owned(),
+        metric: metric.to_owned(),
+    })
 }
 
 fn check_pattern(key: &str, pattern: &str) -> Result<(), PolicyError> {
-    if pattern.trim().is_empty() { Err(PolicyError::EmptyPattern { key: key.to_owned() }) } else { Ok(()) }
+    if pattern.trim().is_empty() {
+        Err(PolicyError::EmptyPattern { key: key.to_owned() })
+    } else {
+        Ok(())
+    }
 }

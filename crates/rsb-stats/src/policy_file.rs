@@ -1,4 +1,5 @@
-//! A policy as it is written, usually in `baselines/policy.toml`. Strict: an unknown key is an error.
+//! A policy as it is written, usually in `baselines/policy.toml`. Strict: an unknown key is an
+//! error.
 //!
 //! ```toml
 //! threshold_percent = 10.0      # a change of a tenth in the bad direction
@@ -39,14 +40,16 @@
 //! reference = "104 on an EPYC"  # what was achieved elsewhere, shown beside
 //! ```
 //!
-//! Every key may be left out. A metric that has samples of its time is compared as `time_ms`, whatever rates are
-//! derived from it, so that is the name to use for a threshold on speed.
+//! Every key may be left out. A metric that has samples of its time is compared as `time_ms`,
+//! whatever rates are derived from it, so that is the name to use for a threshold on speed.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::{Control, Override, Policy, PolicyError, Target, TargetEffect, TargetOp, Weight, WhenMoved};
+use crate::policy::{
+    Control, Override, Policy, PolicyError, Target, TargetEffect, TargetOp, Weight, WhenMoved,
+};
 
 /// A policy as it is written. `Policy::try_from` makes it valid.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -177,7 +180,10 @@ impl TryFrom<PolicyFile> for Policy {
         }
         policy.set_percentiles("percentiles", &file.percentiles)?;
         for (at, entry) in file.weight.into_iter().enumerate() {
-            policy.add_weight(&format!("weight[{at}]"), Weight { id: entry.id, weight: entry.weight })?;
+            policy.add_weight(
+                &format!("weight[{at}]"),
+                Weight { id: entry.id, weight: entry.weight },
+            )?;
         }
         for (at, pattern) in file.ignore.cases.into_iter().enumerate() {
             policy.ignore_cases(&format!("ignore.cases[{at}]"), pattern)?;
@@ -212,8 +218,17 @@ fn target(key: &str, entry: TargetFile) -> Result<Target, PolicyError> {
     let (op, value) = match (entry.above, entry.below) {
         (Some(value), None) => (TargetOp::Above, value),
         (None, Some(value)) => (TargetOp::Below, value),
-        (None, None) | (Some(_), Some(_)) => return Err(PolicyError::OneLimit { key: key.to_owned() }),
+        (None, None) | (Some(_), Some(_)) => {
+            return Err(PolicyError::OneLimit { key: key.to_owned() });
+        }
     };
     let effect = if entry.fail { TargetEffect::Fail } else { TargetEffect::Show };
-    Ok(Target { id_pattern: entry.id, metric: entry.metric, op, value, effect, reference: entry.reference })
+    Ok(Target {
+        id_pattern: entry.id,
+        metric: entry.metric,
+        op,
+        value,
+        effect,
+        reference: entry.reference,
+    })
 }

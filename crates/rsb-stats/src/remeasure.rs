@@ -25,9 +25,10 @@ const TO_REPEAT: usize = 8;
 /// Processes beside a baseline that stays as it is.
 pub const AGAINST_BASELINE: Rounds = Rounds { first: 5, step: 2, enough: 24 };
 
-/// The cases that more replicates of `current` may decide, or decide better: undecided for noise, by a
-/// median that is worse, or because the machine had changed, which may pass; with the threshold within their interval, so that the next replicate may turn the
-/// verdict; or Regressed by fewer processes than one begins with. None that was measured often enough.
+/// The cases that more replicates of `current` may decide, or decide better: undecided for noise,
+/// by a median that is worse, or because the machine had changed, which may pass; with the
+/// threshold within their interval, so that the next replicate may turn the verdict; or Regressed
+/// by fewer processes than one begins with. None that was measured often enough.
 pub fn undecided_cases(result: &ComparisonResult, current: &Run, rounds: Rounds) -> Vec<CaseId> {
     let replicates = |id: &CaseId| {
         let known = current.benchmarks.iter().find(|known| known.benchmark_id == *id);
@@ -48,7 +49,8 @@ pub fn undecided_cases(result: &ComparisonResult, current: &Run, rounds: Rounds)
     ids
 }
 
-/// The cases to look at beside the program that made the baseline: the doubtful ones, and what looks slower.
+/// The cases to look at beside the program that made the baseline: the doubtful ones, and what
+/// looks slower.
 pub fn suspects(result: &ComparisonResult, current: &Run) -> Vec<CaseId> {
     let mut ids = undecided_cases(result, current, AGAINST_BASELINE);
     for slower in result.comparisons.iter().filter(|row| row.verdict == Verdict::Regressed) {

@@ -1,5 +1,5 @@
-//! A small seeded generator of random numbers for resampling: PCG32 (O'Neill, 2014, XSH-RR), written out here so that
-//! a verdict never changes because a dependency changed its stream.
+//! A small seeded generator of random numbers for resampling: PCG32 (O'Neill, 2014, XSH-RR),
+//! written out here so that a verdict never changes because a dependency changed its stream.
 
 /// A stream of random numbers that its seed alone decides.
 #[derive(Debug, Clone)]
@@ -28,7 +28,9 @@ impl Rng {
 
     /// A position below `bound`, without bias (Lemire, 2019); 0 where `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
-        let Ok(bound) = u32::try_from(bound) else { return (self.uniform() * bound as f64) as usize };
+        let Ok(bound) = u32::try_from(bound) else {
+            return (self.uniform() * bound as f64) as usize;
+        };
         if bound == 0 {
             return 0;
         }
@@ -70,7 +72,10 @@ mod tests {
     fn the_stream_never_changes() {
         // Written down so that a changed stream, which would change verdicts, is seen.
         let mut rng = Rng::new(42);
-        assert_eq!([rng.next_u32(), rng.next_u32(), rng.next_u32()], [3_270_867_926, 1_795_671_209, 1_924_641_435]);
+        assert_eq!(
+            [rng.next_u32(), rng.next_u32(), rng.next_u32()],
+            [3_270_867_926, 1_795_671_209, 1_924_641_435]
+        );
     }
 
     #[test]
@@ -79,8 +84,9 @@ mod tests {
         let n = 20_000;
         let normal: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
         let uniform: Vec<f64> = (0..n).map(|_| rng.uniform()).collect();
-        let moments =
-            |values: &[f64]| (crate::estimate::mean(values).unwrap(), crate::estimate::variance(values).unwrap());
+        let moments = |values: &[f64]| {
+            (crate::estimate::mean(values).unwrap(), crate::estimate::variance(values).unwrap())
+        };
         let near = |(mean, variance): (f64, f64), expected: (f64, f64)| {
             (mean - expected.0).abs() < 0.03 && (variance - expected.1).abs() < 0.03
         };

@@ -1,11 +1,13 @@
 //! How far one fresh process lies from another: the spread that every verdict rests on.
 //!
-//! Two to five replicates tell little about a case's own spread, so each case borrows from all others (empirical
-//! Bayes, after Smyth, 2004): its scale is moderated towards the one that is typical here, as far as the cases
-//! agree about it. Without replicates the spread comes from the ratios of all cases together.
+//! Two to five replicates tell little about a case's own spread, so each case borrows from all
+//! others (empirical Bayes, after Smyth, 2004): its scale is moderated towards the one that is
+//! typical here, as far as the cases agree about it. Without replicates the spread comes from the
+//! ratios of all cases together.
 //!
-//! The scale is the variance of normal figures, or the mean excess over the minimum of a side ([`crate::minimum`]). Either
-//! estimate varies about the truth as χ² over its degrees of freedom, so what is borrowed is found in one way.
+//! The scale is the variance of normal figures, or the mean excess over the minimum of a side
+//! ([`crate::minimum`]). Either estimate varies about the truth as χ² over its degrees of freedom,
+//! so what is borrowed is found in one way.
 
 use std::collections::BTreeMap;
 
@@ -15,22 +17,28 @@ use crate::estimate::{MAD_TO_SIGMA, quantile_of_sorted, sorted, std_dev};
 /// Fewest cases from which others may borrow. Quartiles of fewer say too little.
 pub const MIN_CASES: usize = 10;
 
-/// Smallest spread that is believed (0.1 %): a clock that returns the same count twice has not proved more.
+/// Smallest spread that is believed (0.1 %): a clock that returns the same count twice has not
+/// proved more.
 const FLOOR: f64 = 0.001;
 
-/// Degrees of freedom that the cases together may lend to one. More would presume that all cases are alike.
+/// Degrees of freedom that the cases together may lend to one. More would presume that all cases
+/// are alike.
 const PRIOR_DEGREES_OF_FREEDOM: [f64; 9] = [16.0, 12.0, 8.0, 6.0, 4.0, 3.0, 2.0, 1.0, 0.5];
 
-/// A case whose own scale the common one would exceed this rarely keeps its own: it is noisier than the others.
+/// A case whose own scale the common one would exceed this rarely keeps its own: it is noisier than
+/// the others.
 const SURPRISE: f64 = 0.99;
 
-/// Degrees of freedom of a spread that comes from ratios alone, at most. Cases differ in noise, so the tails are heavy.
+/// Degrees of freedom of a spread that comes from ratios alone, at most. Cases differ in noise, so
+/// the tails are heavy.
 const UNREPLICATED_DEGREES_OF_FREEDOM: f64 = 8.0;
 
-/// Ratios within this many robust standard deviations of the center tell the spread; the others may have changed.
+/// Ratios within this many robust standard deviations of the center tell the spread; the others may
+/// have changed.
 const REACH: f64 = 2.5;
 
-/// Standard deviation of normal figures that lie within [`REACH`], over that of all: √(1 − 2cφ(c) / (2Φ(c) − 1)).
+/// Standard deviation of normal figures that lie within [`REACH`], over that of all: √(1 − 2cφ(c) /
+/// (2Φ(c) − 1)).
 const WITHIN_REACH: f64 = 0.954_6;
 
 /// How a case's values vary from process to process.
@@ -42,7 +50,8 @@ pub enum NoiseModel {
     Minimum,
 }
 
-/// How far the logarithms of a case's values vary from process to process, and how well that is known.
+/// How far the logarithms of a case's values vary from process to process, and how well that is
+/// known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProcessSpread {
     /// What the scale is of.
@@ -58,9 +67,9 @@ pub struct ProcessSpread {
 pub struct Residual {
     /// What its scale is of.
     pub law: NoiseModel,
-    /// Its own scale times `degrees_of_freedom`. Of normal figures: squared deviations of the logarithms from their
-    /// center, so scaled that over `degrees_of_freedom` they are the variance that one value would need for the center
-    /// to vary as it does.
+    /// Its own scale times `degrees_of_freedom`. Of normal figures: squared deviations of the
+    /// logarithms from their center, so scaled that over `degrees_of_freedom` they are the variance
+    /// that one value would need for the center to vary as it does.
     pub sum: f64,
     /// Degrees of freedom: 0 when each side has one value.
     pub degrees_of_freedom: f64,
@@ -72,7 +81,8 @@ pub struct Residual {
 const PAST_DEGREES_OF_FREEDOM: f64 = 24.0;
 
 impl Residual {
-    /// With what the case's own `past` tells of its scale, unless it is noisier now than that explains.
+    /// With what the case's own `past` tells of its scale, unless it is noisier now than that
+    /// explains.
     pub(crate) fn moderated_towards(self, past: &Self, limits: &mut SurpriseLimits) -> Self {
         let Some(common) = past.scale() else { return self };
         let lent = past.degrees_of_freedom.min(PAST_DEGREES_OF_FREEDOM);
@@ -80,11 +90,16 @@ impl Residual {
         if !self.scale().is_none_or(limit) {
             return self;
         }
-        Self { sum: self.sum + lent * common, degrees_of_freedom: self.degrees_of_freedom + lent, ..self }
+        Self {
+            sum: self.sum + lent * common,
+            degrees_of_freedom: self.degrees_of_freedom + lent,
+            ..self
+        }
     }
 
     fn scale(&self) -> Option<f64> {
-        (self.degrees_of_freedom > 0.0).then(|| (self.sum / self.degrees_of_freedom).max(self.law.smallest()))
+        (self.degrees_of_freedom > 0.0)
+            .then(|| (self.sum / self.degrees_of_freedom).max(self.law.smallest()))
     }
 }
 
@@ -100,35 +115,45 @@ impl NoiseModel {
 
 /// The spread of each case; `None` where nothing tells.
 pub fn spreads(residuals: &[Residual]) -> Vec<Option<ProcessSpread>> {
-    let mut priors = [NoiseModel::Normal, NoiseModel::Minimum].map(|law| (law, Prior::of(residuals, law)));
+    let mut priors =
+        [NoiseModel::Normal, NoiseModel::Minimum].map(|law| (law, Prior::of(residuals, law)));
     let unreplicated = from_ratios(residuals);
     let of_case = |residual: &Residual| {
-        let prior = priors.iter_mut().find(|(law, _)| *law == residual.law).and_then(|(_, prior)| prior.as_mut());
+        let prior = priors
+            .iter_mut()
+            .find(|(law, _)| *law == residual.law)
+            .and_then(|(_, prior)| prior.as_mut());
         let Residual { law, degrees_of_freedom, .. } = *residual;
         match (residual.scale(), prior) {
             (Some(own), None) => Some(ProcessSpread { law, scale: own, degrees_of_freedom }),
             (Some(own), Some(prior)) => Some(prior.moderate(own, degrees_of_freedom)),
-            (None, Some(prior)) => {
-                Some(ProcessSpread { law, scale: prior.scale, degrees_of_freedom: prior.degrees_of_freedom })
-            }
+            (None, Some(prior)) => Some(ProcessSpread {
+                law,
+                scale: prior.scale,
+                degrees_of_freedom: prior.degrees_of_freedom,
+            }),
             (None, None) => unreplicated,
         }
     };
     residuals.iter().map(of_case).collect()
 }
 
-/// Above which multiple of a scale another estimate of it is a surprise, by the degrees of freedom of both: few are
-/// distinct, and each costs an inversion.
+/// Above which multiple of a scale another estimate of it is a surprise, by the degrees of freedom
+/// of both: few are distinct, and each costs an inversion.
 #[derive(Debug, Default)]
 pub(crate) struct SurpriseLimits(BTreeMap<(u64, u64), f64>);
 
 impl SurpriseLimits {
     fn of(&mut self, own: f64, lent: f64) -> f64 {
-        *self.0.entry((own.to_bits(), lent.to_bits())).or_insert_with(|| f_quantile(SURPRISE, own, lent))
+        *self
+            .0
+            .entry((own.to_bits(), lent.to_bits()))
+            .or_insert_with(|| f_quantile(SURPRISE, own, lent))
     }
 }
 
-/// What the cases of one law together say about a scale: as if `degrees_of_freedom` figures had shown it to be `scale`.
+/// What the cases of one law together say about a scale: as if `degrees_of_freedom` figures had
+/// shown it to be `scale`.
 struct Prior {
     law: NoiseModel,
     scale: f64,
@@ -137,13 +162,15 @@ struct Prior {
 }
 
 impl Prior {
-    /// Fitted to the quartiles of the cases' scales, so that a quarter of them may be anything at all.
-    /// Under the model a scale over the common one has an F distribution: the wider the quartiles lie apart, the
-    /// less the cases agree and the less they lend.
+    /// Fitted to the quartiles of the cases' scales, so that a quarter of them may be anything at
+    /// all. Under the model a scale over the common one has an F distribution: the wider the
+    /// quartiles lie apart, the less the cases agree and the less they lend.
     fn of(residuals: &[Residual], law: NoiseModel) -> Option<Self> {
-        let alike: Vec<&Residual> = residuals.iter().filter(|residual| residual.law == law).collect();
+        let alike: Vec<&Residual> =
+            residuals.iter().filter(|residual| residual.law == law).collect();
         let own = commonest_degrees_of_freedom(&alike)?;
-        let same = alike.iter().filter(|residual| residual.degrees_of_freedom.to_bits() == own.to_bits());
+        let same =
+            alike.iter().filter(|residual| residual.degrees_of_freedom.to_bits() == own.to_bits());
         let scales = sorted(&same.filter_map(|residual| residual.scale()).collect::<Vec<_>>());
         if scales.len() < MIN_CASES {
             return None;
@@ -188,11 +215,12 @@ fn commonest_degrees_of_freedom(residuals: &[&Residual]) -> Option<f64> {
         .map(|(degrees_of_freedom, _)| f64::from_bits(degrees_of_freedom))
 }
 
-/// The spread where each side has one value: that of the log ratios of all cases. No shift is taken out of the ratios
-/// themselves. A ratio varies with both of its values.
+/// The spread where each side has one value: that of the log ratios of all cases. No shift is taken
+/// out of the ratios themselves. A ratio varies with both of its values.
 fn from_ratios(residuals: &[Residual]) -> Option<ProcessSpread> {
     let single = residuals.iter().filter(|residual| residual.degrees_of_freedom <= 0.0);
-    let common = ChangeCluster::of(&single.map(|residual| residual.difference).collect::<Vec<_>>())?;
+    let common =
+        ChangeCluster::of(&single.map(|residual| residual.difference).collect::<Vec<_>>())?;
     Some(ProcessSpread {
         law: NoiseModel::Normal,
         scale: common.deviation.powi(2) / 2.0,
@@ -211,10 +239,11 @@ pub struct ChangeCluster {
 }
 
 impl ChangeCluster {
-    /// First the median absolute deviation about the center that makes it smallest, which is half the length of the
-    /// shortest interval that holds half of the changes. About zero, a suite that regressed as a whole would pass as
-    /// noise; about the median, so would one of which a third regressed. About the tightest half, up to half of the cases
-    /// may have changed. Then the standard deviation of all changes near that center, which uses more of them.
+    /// First the median absolute deviation about the center that makes it smallest, which is half
+    /// the length of the shortest interval that holds half of the changes. About zero, a suite that
+    /// regressed as a whole would pass as noise; about the median, so would one of which a third
+    /// regressed. About the tightest half, up to half of the cases may have changed. Then the
+    /// standard deviation of all changes near that center, which uses more of them.
     pub fn of(changes: &[f64]) -> Option<Self> {
         let changes = sorted(changes);
         let n = changes.len();
@@ -226,7 +255,8 @@ impl ChangeCluster {
         let small_sample = 1.0 + 5.0 / (n - 1) as f64; // Rousseeuw and Leroy (1987): the shortest half is short by chance.
         let deviation = (high - low) / 2.0 * MAD_TO_SIGMA * small_sample;
         let center = f64::midpoint(*low, *high);
-        let near: Vec<f64> = changes.into_iter().filter(|one| (one - center).abs() <= REACH * deviation).collect();
+        let near: Vec<f64> =
+            changes.into_iter().filter(|one| (one - center).abs() <= REACH * deviation).collect();
         let degrees_of_freedom = ((near.len() - 1) as f64).min(UNREPLICATED_DEGREES_OF_FREEDOM);
         let deviation = (std_dev(&near)? / WITHIN_REACH).max(FLOOR * std::f64::consts::SQRT_2);
         Some(Self { center, deviation, degrees_of_freedom })
@@ -271,9 +301,11 @@ mod tests {
     #[test]
     fn cases_that_are_alike_lend_each_other_what_they_know() {
         let mut rng = Rng::new(3);
-        let residuals: Vec<Residual> = (0..200).map(|_| replicated_residual(&mut rng, 0.02)).collect();
+        let residuals: Vec<Residual> =
+            (0..200).map(|_| replicated_residual(&mut rng, 0.02)).collect();
         let found: Vec<ProcessSpread> = spreads(&residuals).into_iter().flatten().collect();
-        let near = found.iter().filter(|spread| (0.015..0.03).contains(&spread.scale.sqrt())).count();
+        let near =
+            found.iter().filter(|spread| (0.015..0.03).contains(&spread.scale.sqrt())).count();
         assert!(near >= 190, "{near} of {} lie near 2 %", found.len());
         assert!(found.iter().filter(|spread| spread.degrees_of_freedom > 10.0).count() >= 190);
     }
@@ -281,7 +313,8 @@ mod tests {
     #[test]
     fn a_noisy_case_keeps_its_own_spread() {
         let mut rng = Rng::new(4);
-        let mut residuals: Vec<Residual> = (0..30).map(|_| replicated_residual(&mut rng, 0.01)).collect();
+        let mut residuals: Vec<Residual> =
+            (0..30).map(|_| replicated_residual(&mut rng, 0.01)).collect();
         residuals.push(Residual {
             law: NoiseModel::Normal,
             sum: 4.0 * 0.2 * 0.2,
@@ -289,7 +322,10 @@ mod tests {
             difference: 0.3,
         });
         let noisy = spreads(&residuals).pop().flatten().unwrap();
-        assert!((noisy.scale - 0.04).abs() < 1e-9 && (noisy.degrees_of_freedom - 4.0).abs() < 1e-9, "{noisy:?}");
+        assert!(
+            (noisy.scale - 0.04).abs() < 1e-9 && (noisy.degrees_of_freedom - 4.0).abs() < 1e-9,
+            "{noisy:?}"
+        );
     }
 
     #[test]
@@ -307,7 +343,10 @@ mod tests {
             (found.scale(), found.degrees_of_freedom)
         };
         let near = |(scale, freedom): (Option<f64>, f64), expected: (f64, f64)| {
-            assert!((scale.unwrap() / expected.0 - 1.0).abs() < 1e-9 && (freedom - expected.1).abs() < 1e-9);
+            assert!(
+                (scale.unwrap() / expected.0 - 1.0).abs() < 1e-9
+                    && (freedom - expected.1).abs() < 1e-9
+            );
         };
         near(told(of(0.0002, 4.0), past), (0.000_125, 16.0));
         near(told(of(0.01, 4.0), past), (0.01, 4.0));
@@ -317,10 +356,19 @@ mod tests {
 
     #[test]
     fn few_cases_have_only_their_own() {
-        let residual = Residual { law: NoiseModel::Normal, sum: 0.0004, degrees_of_freedom: 4.0, difference: 0.0 };
+        let residual = Residual {
+            law: NoiseModel::Normal,
+            sum: 0.0004,
+            degrees_of_freedom: 4.0,
+            difference: 0.0,
+        };
         assert_eq!(
             spreads(&[residual; 9]),
-            [Some(ProcessSpread { law: NoiseModel::Normal, scale: 0.0001, degrees_of_freedom: 4.0 }); 9]
+            [Some(ProcessSpread {
+                law: NoiseModel::Normal,
+                scale: 0.0001,
+                degrees_of_freedom: 4.0
+            }); 9]
         );
         assert_eq!(spreads(&[single(0.1); 9]), [None; 9]);
     }
@@ -330,8 +378,9 @@ mod tests {
         for changed in [0, 1, 12, 18, 40] {
             let mut rng = Rng::new(5);
             let shift = |at: usize| if at < changed { 0.3 } else { 0.0 };
-            let residuals: Vec<Residual> =
-                (0..40).map(|at| single(shift(at) + 0.02 * std::f64::consts::SQRT_2 * rng.normal())).collect();
+            let residuals: Vec<Residual> = (0..40)
+                .map(|at| single(shift(at) + 0.02 * std::f64::consts::SQRT_2 * rng.normal()))
+                .collect();
             let spread = spreads(&residuals)[0].unwrap();
             assert!((0.01..0.04).contains(&spread.scale.sqrt()), "{changed} changed: {spread:?}");
         }
@@ -340,7 +389,8 @@ mod tests {
     #[test]
     fn each_law_borrows_from_its_own() {
         let mut rng = Rng::new(6);
-        let mut residuals: Vec<Residual> = (0..30).map(|_| replicated_residual(&mut rng, 0.02)).collect();
+        let mut residuals: Vec<Residual> =
+            (0..30).map(|_| replicated_residual(&mut rng, 0.02)).collect();
         let excess = |at: usize| Residual {
             law: NoiseModel::Minimum,
             sum: 4.0 * 0.01 * (1.0 + at as f64 / 30.0),
@@ -349,8 +399,15 @@ mod tests {
         let minima: Vec<Residual> = (0..30).map(excess).collect();
         residuals.extend(minima);
         let found: Vec<ProcessSpread> = spreads(&residuals).into_iter().flatten().collect();
-        assert!(found[..30].iter().all(|spread| spread.law == NoiseModel::Normal && spread.scale < 0.002), "{found:?}");
-        let least = |spread: &ProcessSpread| spread.law == NoiseModel::Minimum && (0.01..0.02).contains(&spread.scale);
+        assert!(
+            found[..30]
+                .iter()
+                .all(|spread| spread.law == NoiseModel::Normal && spread.scale < 0.002),
+            "{found:?}"
+        );
+        let least = |spread: &ProcessSpread| {
+            spread.law == NoiseModel::Minimum && (0.01..0.02).contains(&spread.scale)
+        };
         assert!(found[30..].iter().all(least) && found[31].degrees_of_freedom > 10.0, "{found:?}");
     }
 

@@ -1,8 +1,9 @@
-//! Long series made short enough to draw, without losing what the eye looks for: every extreme stays where it is.
+//! Long series made short enough to draw, without losing what the eye looks for: every extreme
+//! stays where it is.
 
-/// The positions of at most `most` of `values` (at least 4) that draw as all of them do, in ascending order: the first and
-/// the last, and of each of equally wide buckets the least and the greatest. Where there are no more than `most`, all of them.
-/// What is not finite is left out.
+/// The positions of at most `most` of `values` (at least 4) that draw as all of them do, in
+/// ascending order: the first and the last, and of each of equally wide buckets the least and the
+/// greatest. Where there are no more than `most`, all of them. What is not finite is left out.
 pub fn thin(values: &[f64], most: usize) -> Vec<usize> {
     let finite = |at: &usize| values.get(*at).is_some_and(|value| value.is_finite());
     if values.len() <= most {
@@ -23,7 +24,8 @@ pub fn thin(values: &[f64], most: usize) -> Vec<usize> {
 
 /// Where the least and the greatest of `values[from..to]` are; of equal ones the first.
 fn extremes(values: &[f64], from: usize, to: usize) -> Option<[usize; 2]> {
-    let bucket = values.get(from..to)?.iter().copied().enumerate().filter(|(_, value)| value.is_finite());
+    let bucket =
+        values.get(from..to)?.iter().copied().enumerate().filter(|(_, value)| value.is_finite());
     let mut found: Option<[(usize, f64); 2]> = None;
     for (at, value) in bucket {
         let [low, high] = found.get_or_insert([(at, value); 2]);

@@ -1,7 +1,8 @@
 //! A trimmed mean of few figures, with the spread that belongs to it (Yuen, 1974).
 //!
-//! What disturbs a fresh process disturbs it as a whole and adds time, never takes it away. Over processes the slow
-//! part is therefore what the machine did, and the mean of the others is what the code costs.
+//! What disturbs a fresh process disturbs it as a whole and adds time, never takes it away. Over
+//! processes the slow part is therefore what the machine did, and the mean of the others is what
+//! the code costs.
 
 use crate::estimate::sorted;
 
@@ -16,8 +17,9 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// The slower half, for times or logarithms of times of `count` processes: less where they are few. Two sides that
-    /// are compared use the cut of the smaller one, as a mean over less of the slow part is lower.
+    /// The slower half, for times or logarithms of times of `count` processes: less where they are
+    /// few. Two sides that are compared use the cut of the smaller one, as a mean over less of the
+    /// slow part is lower.
     pub fn slow_half(count: usize) -> Self {
         let count = count as f64;
         Self { low: 0.0, high: 1.0 - (count / 2.0).max(count.min(LEAST)) / count.max(1.0) }
@@ -44,10 +46,11 @@ impl Cut {
 pub struct Trimmed {
     /// Mean of what was kept. A figure at the edge counts with the part of it that was kept.
     pub mean: f64,
-    /// Squared deviations from their mean, where what was cut off counts as the nearest that was kept.
+    /// Squared deviations from their mean, where what was cut off counts as the nearest that was
+    /// kept.
     pub sum_of_squares: f64,
-    /// How many figures were kept. The variance of the mean is `sum_of_squares / (kept (kept − 1))`, known with
-    /// `kept − 1` degrees of freedom.
+    /// How many figures were kept. The variance of the mean is `sum_of_squares / (kept (kept −
+    /// 1))`, known with `kept − 1` degrees of freedom.
     pub kept: f64,
 }
 
@@ -62,7 +65,8 @@ pub fn trimmed_mean(values: &[f64], cut: Cut) -> Option<Trimmed> {
     let weights: Vec<f64> = (0..values.len()).map(weight).collect();
     let first = weights.iter().position(|&weight| weight > EDGE)?;
     let last = weights.iter().rposition(|&weight| weight > EDGE)?;
-    let mean = values.iter().zip(&weights).map(|(value, weight)| value * weight).sum::<f64>() / kept;
+    let mean =
+        values.iter().zip(&weights).map(|(value, weight)| value * weight).sum::<f64>() / kept;
     let (low, high) = (*values.get(first)?, *values.get(last)?);
     let drawn: Vec<f64> = values.iter().map(|value| value.clamp(low, high)).collect();
     let center = drawn.iter().sum::<f64>() / count;
@@ -97,7 +101,10 @@ mod tests {
             (&[1.0, 2.0, 3.0, 8.0, 99.0, 99.0, 99.0], (6.0 + 8.0 / 2.0) / 3.5, 3.5),
         ] {
             let found = trimmed_mean(values, Cut::slow_half(values.len())).unwrap();
-            assert!((found.mean - mean).abs() < 1e-12 && (found.kept - kept).abs() < 1e-12, "{values:?}: {found:?}");
+            assert!(
+                (found.mean - mean).abs() < 1e-12 && (found.kept - kept).abs() < 1e-12,
+                "{values:?}: {found:?}"
+            );
         }
         assert_eq!(trimmed_mean(&[], Cut::slow_half(0)), None);
     }

@@ -1,4 +1,5 @@
-//! Change points: where they are, where there are none, and that the gate and the trend tell one truth.
+//! Change points: where they are, where there are none, and that the gate and the trend tell one
+//! truth.
 
 mod common;
 
@@ -57,7 +58,10 @@ fn a_lone_last_run_is_suspected_and_not_a_change() {
         let [alert] = found.alerts.as_slice() else { panic!("{:?}", found.alerts) };
         assert_eq!((alert.basis, alert.direction.as_str()), (AlertBasis::Suspected, direction));
         assert_ne!(alert.severity, Severity::Critical, "one run proves nothing");
-        assert!(alert.description.starts_with("suspected") && alert.message.contains("gemm"), "{alert:?}");
+        assert!(
+            alert.description.starts_with("suspected") && alert.message.contains("gemm"),
+            "{alert:?}"
+        );
         // The next run is as those before: nothing is left of it.
         values.push(100.0);
         assert!(daily(&values).suspected.is_empty() && daily(&values).change_points.is_empty());
@@ -78,7 +82,9 @@ fn a_series_with_outliers_is_not_suspected_of_another() {
 fn a_level_is_confirmed_when_enough_points_hold_it() {
     for (points, is_confirmed) in [(2, false), (3, false), (4, false), (5, true), (12, true)] {
         let found = daily(&noisy(3, 40 + points, 0.01, |at| if at < 40 { 100.0 } else { 112.0 }));
-        let [change] = if is_confirmed { &found.change_points } else { &found.suspected }.as_slice() else {
+        let [change] =
+            if is_confirmed { &found.change_points } else { &found.suspected }.as_slice()
+        else {
             panic!("{points} points: {found:?}")
         };
         assert_eq!((change.index, change.points), (40, points));
@@ -138,13 +144,18 @@ fn a_screened_search_agrees_with_the_exact_one() {
         let mut rng = Rng::new(100 + seed);
         let (mut level, mut values) = (100.0, Vec::new());
         while values.len() < 3000 {
-            level *= 1.0 + 0.05 * (if rng.uniform() < 0.5 { -1.0 } else { 1.0 }) * (1.0 + rng.uniform());
+            level *=
+                1.0 + 0.05 * (if rng.uniform() < 0.5 { -1.0 } else { 1.0 }) * (1.0 + rng.uniform());
             let length = 20 + rng.below(400);
             values.extend((0..length).map(|_| level * (1.0 + 0.02 * rng.normal())));
         }
-        let (exact, screened) = (places(&values, ChangeMethod::Exact), places(&values, ChangeMethod::Screened));
+        let (exact, screened) =
+            (places(&values, ChangeMethod::Exact), places(&values, ChangeMethod::Screened));
         assert!(exact.len() >= 5, "{exact:?}");
-        let common = exact.iter().filter(|at| screened.iter().any(|other| other.abs_diff(**at) <= 1)).count();
+        let common = exact
+            .iter()
+            .filter(|at| screened.iter().any(|other| other.abs_diff(**at) <= 1))
+            .count();
         assert!(common * 20 >= exact.len() * 19, "{exact:?} {screened:?}");
         assert!(screened.len() <= exact.len() + 1, "{exact:?} {screened:?}");
     }
@@ -196,7 +207,8 @@ fn what_is_old_is_told_as_information_and_nothing_is_dropped() {
     let values = noisy(7, 90, 0.01, |at| if at < 30 { 100.0 } else { 130.0 });
     let alert = |days: f64| {
         let settings = TrendSettings { lookback_days: days, ..TrendSettings::DEFAULT };
-        let found = trend_with(&[input(Some(Better::Lower), &values, DAY)], &settings).series.remove(0);
+        let found =
+            trend_with(&[input(Some(Better::Lower), &values, DAY)], &settings).series.remove(0);
         assert_eq!((found.n, found.change_points.len(), found.alerts.len()), (90, 1, 1));
         found.alerts[0].clone()
     };
@@ -210,16 +222,24 @@ fn alerts_explain_themselves() {
     let found = daily(&values);
     let [alert] = found.alerts.as_slice() else { panic!("{:?}", found.alerts) };
     let before: f64 = values[..40].iter().sum::<f64>() / 40.0;
-    assert!((alert.baseline_mean - before).abs() < 1e-9 && (alert.current_value - values[59]).abs() < 1e-9);
+    assert!(
+        (alert.baseline_mean - before).abs() < 1e-9
+            && (alert.current_value - values[59]).abs() < 1e-9
+    );
     let deviation = 100.0 * (values[59] / before - 1.0);
     assert!(alert.deviation_percent.is_some_and(|percent| (percent - deviation).abs() < 1e-9));
-    assert!(alert.message.contains(&alert.description) && alert.message.contains(&alert.recommendation));
+    assert!(
+        alert.message.contains(&alert.description) && alert.message.contains(&alert.recommendation)
+    );
     // A change below the threshold is a change point without an alert.
     let small = daily(&noisy(9, 60, 0.01, |at| if at < 40 { 100.0 } else { 106.0 }));
     assert!(small.change_points.len() == 1 && small.alerts.is_empty(), "{small:?}");
     let asked = TrendSettings { alert_threshold_percent: 3.0, ..TrendSettings::DEFAULT };
     let told = trend_with(&[input(Some(Better::Higher), &values, DAY)], &asked).series.remove(0);
-    assert_eq!((told.alerts[0].direction.as_str(), told.alerts[0].severity), ("better", Severity::Info));
+    assert_eq!(
+        (told.alerts[0].direction.as_str(), told.alerts[0].severity),
+        ("better", Severity::Info)
+    );
 }
 
 #[test]
@@ -231,7 +251,12 @@ fn many_series_pay_for_being_many() {
         let mut all: Vec<SeriesInput> = (0..others).map(|seed| quiet(9000 + seed)).collect();
         all.push(step.clone());
         let found = trend(&all).series.pop().expect("the last");
-        found.change_points.iter().chain(&found.suspected).filter_map(|change| change.q_value).fold(1.0, f64::min)
+        found
+            .change_points
+            .iter()
+            .chain(&found.suspected)
+            .filter_map(|change| change.q_value)
+            .fold(1.0, f64::min)
     };
     let (alone, among) = (q(0), q(200));
     assert!(alone <= 0.005 && among > 5.0 * alone, "{alone} {among}");
@@ -252,7 +277,8 @@ fn verdict(values: &[f64], runs: usize) -> Verdict {
     judge(&[question], &Rule::DEFAULT, ErrorRates::USUAL).each[0].verdict
 }
 
-/// One truth: what the gate's history rule calls unchanged on a quiet series, the trend seldom calls a step.
+/// One truth: what the gate's history rule calls unchanged on a quiet series, the trend seldom
+/// calls a step.
 #[test]
 fn what_the_gate_calls_unchanged_is_seldom_a_step() {
     const SERIES: u64 = 400;
@@ -262,7 +288,9 @@ fn what_the_gate_calls_unchanged_is_seldom_a_step() {
         let (count, runs) = (25 + rng.below(95), 1 + rng.below(7));
         let (cv, slow) = (0.002 + 0.058 * rng.uniform(), 0.05 * rng.uniform());
         // Ordinary noise: normal, and now and then a run that is slower.
-        let mut value = |_| 100.0 * (1.0 + cv * rng.normal() + if rng.uniform() < slow { 8.0 * cv } else { 0.0 });
+        let mut value = |_| {
+            100.0 * (1.0 + cv * rng.normal() + if rng.uniform() < slow { 8.0 * cv } else { 0.0 })
+        };
         let values: Vec<f64> = (0..count).map(&mut value).collect();
         if verdict(&values, runs) != Verdict::Unchanged {
             continue;

@@ -1,4 +1,5 @@
-//! The statistics beside a comparison, checked against SciPy 1.17.1 and NumPy 2.4.6; each line names the call.
+//! The statistics beside a comparison, checked against SciPy 1.17.1 and NumPy 2.4.6; each line
+//! names the call.
 
 mod common;
 
@@ -34,9 +35,16 @@ fn compared(before: BenchmarkResult, after: BenchmarkResult) -> Option<Compariso
     let sides = [run("before", vec![before]), run("after", vec![after])];
     let [before, after] = sides.each_ref().map(std::slice::from_ref);
     let judged = gate(before, after, &Policy::default(), &[], now());
-    assert!(judged.comparisons.iter().all(|row| row.statistics.is_none()), "the gate itself adds none");
+    assert!(
+        judged.comparisons.iter().all(|row| row.statistics.is_none()),
+        "the gate itself adds none"
+    );
     let shown = with_statistics(judged.clone(), before, after);
-    assert_eq!((shown.verdict, &shown.summary), (judged.verdict, &judged.summary), "no verdict follows from them");
+    assert_eq!(
+        (shown.verdict, &shown.summary),
+        (judged.verdict, &judged.summary),
+        "no verdict follows from them"
+    );
     shown.comparisons.first().and_then(|row| row.statistics.as_deref().cloned())
 }
 
@@ -69,8 +77,13 @@ fn tests_and_effect_sizes_rest_on_one_median_for_each_process() {
     ];
     same_test(found.welch_t.expect("a test"), welch);
     // scipy.stats.ttest_rel(c, b)
-    let paired =
-        [5.685_862_009_610_609, 3.0, 0.010_782_450_498_657_18, 1.755_647_622_846_044_7e-5, 6.219_352_377_153_94e-5];
+    let paired = [
+        5.685_862_009_610_609,
+        3.0,
+        0.010_782_450_498_657_18,
+        1.755_647_622_846_044_7e-5,
+        6.219_352_377_153_94e-5,
+    ];
     same_test(found.paired_t.expect("a test"), paired);
     // scipy.stats.mannwhitneyu(c, b, method='exact')
     let u = found.mann_whitney_u.expect("a test");
@@ -86,8 +99,8 @@ fn tests_and_effect_sizes_rest_on_one_median_for_each_process() {
 fn outliers_and_percentiles_rest_on_all_samples() {
     let found = compared(case(&BEFORE), case(&AFTER)).expect("statistics");
     let counts = |side: rsb_model::record::OutlierCounts| [side.samples, side.iqr, side.mad];
-    // Outside numpy.quantile(x, [.25, .75]) by 1.5 times their distance; outside numpy.median(x) by 3.5 times
-    // 1.4826 * scipy.stats.median_abs_deviation(x).
+    // Outside numpy.quantile(x, [.25, .75]) by 1.5 times their distance; outside numpy.median(x) by
+    // 3.5 times 1.4826 * scipy.stats.median_abs_deviation(x).
     assert_eq!([found.outliers.baseline, found.outliers.current].map(counts), [[24, 2, 2]; 2]);
     // 100 * (numpy.quantile(current, p) / numpy.quantile(baseline, p) - 1)
     let changes = found.percentile_changes;
@@ -107,10 +120,16 @@ fn what_the_figures_cannot_tell_is_left_out() {
             iters: vec![iters.into(); 5],
             times_ns: vec![1000.0 * f64::from(iters); 5],
         };
-        BenchmarkResult { samples: (0..3).map(samples).collect(), ..bare("gemm", Outcome::Measured) }
+        BenchmarkResult {
+            samples: (0..3).map(samples).collect(),
+            ..bare("gemm", Outcome::Measured)
+        }
     };
     let constant = compared(of(1), of(2)).expect("statistics");
-    assert!(constant.welch_t.is_none() && constant.paired_t.is_none() && constant.cohens_d.is_none(), "{constant:?}");
+    assert!(
+        constant.welch_t.is_none() && constant.paired_t.is_none() && constant.cohens_d.is_none(),
+        "{constant:?}"
+    );
     assert_eq!(constant.mann_whitney_u, None);
     assert_eq!((constant.cliffs_delta, constant.percentile_changes.p99), (Some(0.0), 0.0));
     let json = serde_json::to_string(&constant).expect("a document");

@@ -1,4 +1,5 @@
-//! The control set: a machine that moved is not taken for code that changed, nor the other way round.
+//! The control set: a machine that moved is not taken for code that changed, nor the other way
+//! round.
 
 #![allow(clippy::unwrap_used)]
 
@@ -50,15 +51,20 @@ fn what_a_moved_machine_explains_or_hides_has_no_verdict() {
     let result = judged(1.15, 1.2, WhenMoved::Refuse);
     let refused = of(&result, "gemm");
     assert_eq!(refused.reason_code, ReasonCode::MachineMoved);
-    assert!(refused.reason.contains("the machine changed") && refused.reason.contains("control/cpu:0 +15 %"));
+    assert!(
+        refused.reason.contains("the machine changed")
+            && refused.reason.contains("control/cpu:0 +15 %")
+    );
     assert_eq!(of(&result, "control").reason_code, ReasonCode::MachineMoved);
 }
 
 #[test]
 fn the_move_is_taken_out_where_the_policy_says_so() {
-    for (control, case, verdict) in
-        [(1.15, 1.15, Verdict::Unchanged), (1.15, 1.4, Verdict::Regressed), (0.85, 1.0, Verdict::Regressed)]
-    {
+    for (control, case, verdict) in [
+        (1.15, 1.15, Verdict::Unchanged),
+        (1.15, 1.4, Verdict::Regressed),
+        (0.85, 1.0, Verdict::Regressed),
+    ] {
         let result = judged(control, case, WhenMoved::Correct);
         let found = of(&result, "gemm");
         assert_eq!(found.verdict, verdict, "{control} {case}: {found:#?}");
@@ -74,10 +80,23 @@ fn an_ignored_control_set_is_none_and_the_result_says_so() {
         (1.15, 1.0, [Verdict::Regressed, Verdict::Unchanged]),
     ] {
         let result = judged(control, case, WhenMoved::Ignore);
-        assert_eq!([of(&result, "control").verdict, of(&result, "gemm").verdict], verdicts, "{control} {case}");
-        assert!(result.notes.iter().any(|note| note.code == ComparisonNoteCode::Control), "{:?}", result.notes);
+        assert_eq!(
+            [of(&result, "control").verdict, of(&result, "gemm").verdict],
+            verdicts,
+            "{control} {case}"
+        );
+        assert!(
+            result.notes.iter().any(|note| note.code == ComparisonNoteCode::Control),
+            "{:?}",
+            result.notes
+        );
     }
-    assert!(judged(1.0, 1.0, WhenMoved::Refuse).notes.iter().all(|note| note.code != ComparisonNoteCode::Control));
+    assert!(
+        judged(1.0, 1.0, WhenMoved::Refuse)
+            .notes
+            .iter()
+            .all(|note| note.code != ComparisonNoteCode::Control)
+    );
 }
 
 #[test]
@@ -94,10 +113,14 @@ fn code_excuses_neither_itself_nor_others_by_a_name_of_the_control_set() {
         let mut policy = Policy::default();
         if named {
             policy
-                .set_control("control", Control { cases: vec!["flight/control/*".into()], ..Control::default() })
+                .set_control(
+                    "control",
+                    Control { cases: vec!["flight/control/*".into()], ..Control::default() },
+                )
                 .unwrap();
         }
-        let result = gate(&[side("before", 1.0, 1.0)], &[side("after", own, other)], &policy, &[], now());
+        let result =
+            gate(&[side("before", 1.0, 1.0)], &[side("after", own, other)], &policy, &[], now());
         ([of(&result, "control").verdict, of(&result, "plan").verdict], exit_code(&result))
     };
     for (own, other, named, expected) in [
@@ -116,7 +139,9 @@ fn code_excuses_neither_itself_nor_others_by_a_name_of_the_control_set() {
 
 #[test]
 fn pairs_share_their_machine_and_need_no_control_set() {
-    let side = |name: &str, factor: f64| run(name, vec![steady("control", &BASE.map(|time| time * factor))]);
+    let side = |name: &str, factor: f64| {
+        run(name, vec![steady("control", &BASE.map(|time| time * factor))])
+    };
     let result = gate_paired(&side("before", 1.0), &side("after", 1.2), &Policy::default(), now());
     assert_eq!(of(&result, "control").verdict, Verdict::Regressed);
 }
@@ -125,8 +150,7 @@ fn pairs_share_their_machine_and_need_no_control_set() {
 fn watched(name: &str, factor: f64, (clock, held_back): (f64, &[&str])) -> Run {
     let mut case = steady("gemm", &BASE.map(|time| time * factor));
     let clock = serde_json::json!({ "mean": clock, "min": clock, "max": clock });
-    let told =
-        serde_json::json!({ "sclk_mhz": clock, "throttled": !held_back.is_empty(), "throttle_reasons": held_back });
+    let told = serde_json::json!({ "sclk_mhz": clock, "throttled": !held_back.is_empty(), "throttle_reasons": held_back });
     case.metadata.insert("telemetry".to_owned(), serde_json::json!([told, null]));
     run(name, vec![case])
 }
@@ -137,8 +161,13 @@ fn a_regression_beside_a_slower_gpu_says_machine_first_and_stays_one() {
         let sides = [watched("before", 1.0, (2100.0, &[])), watched("after", factor, after)];
         let result = gate(&sides[..1], &sides[1..], &Policy::default(), &[], now());
         let row = of(&result, "gemm");
-        assert_eq!((row.verdict, exit_code(&result)), (Verdict::Regressed, 3), "the verdict stays: {row:?}");
-        let noted = result.notes.first().is_some_and(|note| note.code == ComparisonNoteCode::MachineState);
+        assert_eq!(
+            (row.verdict, exit_code(&result)),
+            (Verdict::Regressed, 3),
+            "the verdict stays: {row:?}"
+        );
+        let noted =
+            result.notes.first().is_some_and(|note| note.code == ComparisonNoteCode::MachineState);
         match first {
             Some(first) => {
                 assert!(noted && row.reason.starts_with(first), "{}", row.reason);
@@ -164,13 +193,15 @@ fn a_slower_clock_of_memory_is_the_machine_too() {
     let side = |name: &str, factor: f64, clock: f64| {
         let mut case = steady("triad", &BASE.map(|time| time * factor));
         let clock = serde_json::json!({ "mean": clock, "min": clock, "max": clock });
-        case.metadata.insert("telemetry".to_owned(), serde_json::json!([{ "mclk_mhz": clock }, null]));
+        case.metadata
+            .insert("telemetry".to_owned(), serde_json::json!([{ "mclk_mhz": clock }, null]));
         run(name, vec![case])
     };
     let sides = [side("before", 1.0, 1300.0), side("after", 2.0, 650.0)];
     let result = gate(&sides[..1], &sides[1..], &Policy::default(), &[], now());
     let row = of(&result, "triad");
-    let first = "machine, not code: the clock of the GPU's memory was 650 MHz, 1300 MHz in the baseline; ";
+    let first =
+        "machine, not code: the clock of the GPU's memory was 650 MHz, 1300 MHz in the baseline; ";
     assert!(row.verdict == Verdict::Regressed && row.reason.starts_with(first), "{}", row.reason);
 }
 

@@ -1,4 +1,5 @@
-//! How often the gate is wrong and how often it is right, on synthetic machines whose truth is known.
+//! How often the gate is wrong and how often it is right, on synthetic machines whose truth is
+//! known.
 
 #![allow(clippy::expect_used, missing_docs)]
 
@@ -27,8 +28,9 @@ fn suite(rng: &mut Rng, replicates: u32, changed: usize, factor: f64) -> Vec<Run
     vec![run("run", benchmarks)]
 }
 
-/// Share of verdicts among the first `of` cases of `rounds` comparisons, and share of suites called Regressed. Undecided
-/// by the median alone is told apart: without that rule these would have passed.
+/// Share of verdicts among the first `of` cases of `rounds` comparisons, and share of suites called
+/// Regressed. Undecided by the median alone is told apart: without that rule these would have
+/// passed.
 #[derive(Debug)]
 struct Rates {
     regressed: f64,
@@ -50,7 +52,8 @@ fn rates(seed: u64, rounds: usize, replicates: u32, (changed, factor): (usize, f
         let baseline = suite(&mut rng, replicates, 0, 1.0);
         let current = suite(&mut rng, replicates, changed, factor);
         let result = gate(&baseline, &current, &Policy::default(), &[], now());
-        let count = |verdict| result.comparisons.iter().take(of).filter(|c| c.verdict == verdict).count();
+        let count =
+            |verdict| result.comparisons.iter().take(of).filter(|c| c.verdict == verdict).count();
         regressed += count(Verdict::Regressed);
         let worse = result.comparisons.iter().take(of).filter(|row| is_median_worse(row)).count();
         undecided += count(Verdict::Inconclusive) - worse;
@@ -106,8 +109,9 @@ fn one_run_a_side_gives_no_false_alarm_and_still_finds_half() {
     assert!(slow.regressed >= 0.95, "up to half of the cases may have changed: {slow:?}");
 }
 
-/// Three runs a side of twelve cases, of which one takes `factor` times as long, where a share of the processes is disturbed
-/// for life, by up to 80 %, and most samples of the others are, so that only the fastest tell.
+/// Three runs a side of twelve cases, of which one takes `factor` times as long, where a share of
+/// the processes is disturbed for life, by up to 80 %, and most samples of the others are, so that
+/// only the fastest tell.
 fn busy(rng: &mut Rng, share: f64, factor: f64) -> Vec<Run> {
     let mut case = |at: u32| {
         let time = 1000.0 * f64::from(at + 1) * if at == 0 { factor } else { 1.0 };
@@ -122,9 +126,10 @@ fn busy(rng: &mut Rng, share: f64, factor: f64) -> Vec<Run> {
     vec![run("run", (0..12).map(&mut case).collect())]
 }
 
-/// Of 100 such comparisons: the cases of that factor told rightly and called Unchanged, and of the 1100 others the
-/// undecided, those of them that only their median keeps from a pass apart, and the falsely Regressed; and the comparisons
-/// that left an unchanged case undecided, whatever its median.
+/// Of 100 such comparisons: the cases of that factor told rightly and called Unchanged, and of the
+/// 1100 others the undecided, those of them that only their median keeps from a pass apart, and the
+/// falsely Regressed; and the comparisons that left an unchanged case undecided, whatever its
+/// median.
 #[derive(Debug)]
 struct Busy {
     right: usize,
@@ -138,7 +143,8 @@ struct Busy {
 fn told(seed: u64, share: f64, factor: f64) -> Busy {
     let mut rng = Rng::new(seed);
     let mut busy_suite = |factor: f64| busy(&mut rng, share, factor);
-    let mut told = Busy { right: 0, missed: 0, undecided: 0, median_worse: 0, wrong: 0, suites_undecided: 0 };
+    let mut told =
+        Busy { right: 0, missed: 0, undecided: 0, median_worse: 0, wrong: 0, suites_undecided: 0 };
     for _ in 0..100 {
         let result = gate(&busy_suite(1.0), &busy_suite(factor), &Policy::default(), &[], now());
         let (first, others) = result.comparisons.split_first().expect("twelve cases");
@@ -162,7 +168,13 @@ fn three_runs_on_a_busy_machine_tell_a_fifth_from_nothing() {
     for factor in [1.2, 0.8] {
         let told = told(18, 1.0 / 8.0, factor);
         // All three of a side are disturbed once in 500 times: that is beyond help.
-        assert!(told.right >= 80 && told.undecided <= 20 && told.suites_undecided <= 15 && told.wrong <= 4, "{told:?}");
+        assert!(
+            told.right >= 80
+                && told.undecided <= 20
+                && told.suites_undecided <= 15
+                && told.wrong <= 4,
+            "{told:?}"
+        );
         assert!(told.median_worse <= 100, "what only the median doubts: {told:?}");
     }
 }

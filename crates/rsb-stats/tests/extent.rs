@@ -1,4 +1,5 @@
-//! What a policy may ask for beside the time of a case: percentiles, weights, and how sure a pass is.
+//! What a policy may ask for beside the time of a case: percentiles, weights, and how sure a pass
+//! is.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +13,8 @@ fn policy(text: &str) -> Policy {
     Policy::try_from(toml::from_str::<PolicyFile>(text).unwrap()).unwrap()
 }
 
-/// Three processes of a hundred samples of about 1 µs, the slowest `tail` of a hundred at `slow` times that.
+/// Three processes of a hundred samples of about 1 µs, the slowest `tail` of a hundred at `slow`
+/// times that.
 fn with_tail(tail: usize, slow: f64) -> BenchmarkResult {
     let samples = |replicate: u32| {
         let time = |at: usize| {
@@ -27,12 +29,19 @@ fn with_tail(tail: usize, slow: f64) -> BenchmarkResult {
 #[test]
 fn a_tail_that_grew_is_found_where_the_policy_asks_for_it() {
     let sides = |policy: &Policy| {
-        gate(&[run("a", vec![with_tail(5, 1.1)])], &[run("b", vec![with_tail(5, 2.0)])], policy, &[], now())
+        gate(
+            &[run("a", vec![with_tail(5, 1.1)])],
+            &[run("b", vec![with_tail(5, 2.0)])],
+            policy,
+            &[],
+            now(),
+        )
     };
     let usual = sides(&Policy::default());
     assert_eq!((usual.verdict, usual.comparisons.len()), (Verdict::Unchanged, 1));
     let asked = sides(&policy("percentiles = [50, 90, 99]"));
-    let found: Vec<(&str, Verdict)> = asked.comparisons.iter().map(|row| (row.metric.as_str(), row.verdict)).collect();
+    let found: Vec<(&str, Verdict)> =
+        asked.comparisons.iter().map(|row| (row.metric.as_str(), row.verdict)).collect();
     assert_eq!(
         found,
         [
@@ -42,14 +51,16 @@ fn a_tail_that_grew_is_found_where_the_policy_asks_for_it() {
             ("time_p99_ms", Verdict::Regressed)
         ]
     );
-    let lenient = policy("percentiles = [99]\n[[threshold]]\nmetric = \"time_p99_ms\"\npercent = 150.0\n");
+    let lenient =
+        policy("percentiles = [99]\n[[threshold]]\nmetric = \"time_p99_ms\"\npercent = 150.0\n");
     assert_eq!(sides(&lenient).verdict, Verdict::Unchanged);
 }
 
 #[test]
 fn a_percentile_of_too_few_samples_has_no_verdict_and_names_the_cure() {
     let few = || vec![steady("gemm", &[1000.0, 1010.0, 990.0])];
-    let result = gate(&[run("a", few())], &[run("b", few())], &policy("percentiles = [99]"), &[], now());
+    let result =
+        gate(&[run("a", few())], &[run("b", few())], &policy("percentiles = [99]"), &[], now());
     let row = result.comparisons.iter().find(|row| row.metric == "time_p99_ms").unwrap();
     assert_eq!((row.verdict, row.reason_code), (Verdict::Inconclusive, ReasonCode::TooFewSamples));
     assert!(row.reason.contains("--runs 100"), "{}", row.reason);
@@ -62,7 +73,13 @@ fn the_change_over_all_counts_cases_as_often_as_their_weights() {
         vec![steady("gemm", &times(gemm)), steady("copy", &times(copy))]
     };
     let overall = |text: &str| {
-        let result = gate(&[run("a", side(1.0, 1.0))], &[run("b", side(1.08, 1.0))], &policy(text), &[], now());
+        let result = gate(
+            &[run("a", side(1.0, 1.0))],
+            &[run("b", side(1.08, 1.0))],
+            &policy(text),
+            &[],
+            now(),
+        );
         result.summary.weighted_change_percent.unwrap()
     };
     for (weight, expected) in [(1.0, 1.08_f64.powf(0.5)), (3.0, 1.08_f64.powf(0.75)), (0.0, 1.0)] {

@@ -45,7 +45,9 @@ fn a_factor_matters_only_to_the_cases_that_have_it_on_both_sides() {
             before: Some(&[("rocm", "7.1")]),
             after: Some(&[("rocm", "7.2")]),
             across: &[],
-            differs: Some("rocm (7.1 before, 7.2 now) differs; save a new baseline, or compare --across rocm"),
+            differs: Some(
+                "rocm (7.1 before, 7.2 now) differs; save a new baseline, or compare --across rocm",
+            ),
         },
         Row {
             id: gpu,
@@ -54,8 +56,15 @@ fn a_factor_matters_only_to_the_cases_that_have_it_on_both_sides() {
             across: &["rocm"],
             differs: None,
         },
-        Row { id: gpu, before: Some(&[("rocm", "7.1")]), after: Some(&[]), across: &[], differs: None },
-        // Without stored factors those of the device count, with the versions of the run's environment.
+        Row {
+            id: gpu,
+            before: Some(&[("rocm", "7.1")]),
+            after: Some(&[]),
+            across: &[],
+            differs: None,
+        },
+        // Without stored factors those of the device count, with the versions of the run's
+        // environment.
         Row {
             id: gpu,
             before: Some(&[("rocm", "7.1")]),
@@ -81,28 +90,44 @@ fn a_factor_matters_only_to_the_cases_that_have_it_on_both_sides() {
         let row = &result.comparisons[0];
         match differs {
             Some(sentence) => {
-                assert_eq!((row.verdict, row.reason_code), (Verdict::NotComparable, ReasonCode::UnlikeMachine), "{id}");
+                assert_eq!(
+                    (row.verdict, row.reason_code),
+                    (Verdict::NotComparable, ReasonCode::UnlikeMachine),
+                    "{id}"
+                );
                 assert!(row.reason.contains(sentence), "{id}: {}", row.reason);
             }
-            None => assert_eq!((row.verdict, exit_code(&result)), (Verdict::Unchanged, 0), "{id}: {}", row.reason),
+            None => assert_eq!(
+                (row.verdict, exit_code(&result)),
+                (Verdict::Unchanged, 0),
+                "{id}: {}",
+                row.reason
+            ),
         }
     }
 }
 
 #[test]
 fn a_baseline_with_frameworks_judges_a_run_without_them() {
-    let (cpu, torch) = ("cpu_performance/gemm/cpu:0/f32", "component_specific/pytorch/cpu:0/matmul/f32");
+    let (cpu, torch) =
+        ("cpu_performance/gemm/cpu:0/f32", "component_specific/pytorch/cpu:0/matmul/f32");
     let mut before = run("before", vec![with_factors(cpu, None), with_factors(torch, None)]);
     before.environment.rocm = Some("5.2.0".into());
     before.environment.frameworks.insert("torch".into(), "2.9.1".into());
     before.environment.frameworks.insert("openvino".into(), "2026.1.0".into());
     let after = run("after", vec![with_factors(cpu, None)]);
     let result = gate(from_ref(&before), from_ref(&after), &Policy::default(), &[], now());
-    let verdicts: Vec<_> =
-        result.comparisons.iter().map(|row| (row.id.as_str(), row.verdict, row.reason_code)).collect();
+    let verdicts: Vec<_> = result
+        .comparisons
+        .iter()
+        .map(|row| (row.id.as_str(), row.verdict, row.reason_code))
+        .collect();
     assert_eq!(
         verdicts,
-        [(cpu, Verdict::Unchanged, ReasonCode::WithinNoise), (torch, Verdict::Inconclusive, ReasonCode::Missing)]
+        [
+            (cpu, Verdict::Unchanged, ReasonCode::WithinNoise),
+            (torch, Verdict::Inconclusive, ReasonCode::Missing)
+        ]
     );
     assert_eq!(result.missing.iter().map(rsb_model::CaseId::as_str).collect::<Vec<_>>(), [torch]);
     assert_eq!(exit_code(&result), 4, "what the baseline has and nobody measured has no verdict");

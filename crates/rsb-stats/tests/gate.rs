@@ -5,7 +5,9 @@ mod common;
 use std::slice::from_ref;
 
 use common::{bare, id, now, run, steady, valued};
-use rsb_model::record::{ChangeStatus, Comparison, ComparisonResult, OverallStatus, Severity, Statistics};
+use rsb_model::record::{
+    ChangeStatus, Comparison, ComparisonResult, OverallStatus, Severity, Statistics,
+};
 use rsb_model::{BenchmarkResult, DeviceType, Fields, Outcome, ReasonCode, Run, Samples, Verdict};
 use rsb_stats::policy::{Override, Target, TargetEffect, TargetOp};
 use rsb_stats::remeasure::AGAINST_BASELINE;
@@ -13,7 +15,11 @@ use rsb_stats::{Policy, exit_code, gate, gate_paired};
 
 const BASE: [f64; 3] = [1000.0, 1010.0, 990.0];
 
-fn compared(baseline: Vec<BenchmarkResult>, current: Vec<BenchmarkResult>, policy: &Policy) -> ComparisonResult {
+fn compared(
+    baseline: Vec<BenchmarkResult>,
+    current: Vec<BenchmarkResult>,
+    policy: &Policy,
+) -> ComparisonResult {
     gate(&[run("before", baseline)], &[run("after", current)], policy, &[], now())
 }
 
@@ -71,17 +77,23 @@ fn a_sentence_gives_the_figures_and_then_a_reason_that_cases_share() {
 
 #[test]
 fn a_case_without_a_verdict_is_never_green() {
-    use ReasonCode::{CaseFailed, CaseSimulated, CaseSkipped, TooFewSamples, UnlikeUnit, Unreadable};
+    use ReasonCode::{
+        CaseFailed, CaseSimulated, CaseSkipped, TooFewSamples, UnlikeUnit, Unreadable,
+    };
     use Verdict::{Inconclusive, NotComparable};
     let unreadable = |times_ns: Vec<f64>, iters: Vec<u64>| BenchmarkResult {
         samples: vec![Samples { replicate: 0, iters, times_ns }],
         ..bare("gemm", Outcome::Measured)
     };
     let simulated = BenchmarkResult { device_type: Some(DeviceType::Simulated), ..times(1.0) };
-    let other_unit =
-        BenchmarkResult { statistics: Some(Statistics { unit: "s".into(), ..Statistics::default() }), ..times(1.0) };
-    let known_unit =
-        BenchmarkResult { statistics: Some(Statistics { unit: "ms".into(), ..Statistics::default() }), ..times(1.0) };
+    let other_unit = BenchmarkResult {
+        statistics: Some(Statistics { unit: "s".into(), ..Statistics::default() }),
+        ..times(1.0)
+    };
+    let known_unit = BenchmarkResult {
+        statistics: Some(Statistics { unit: "ms".into(), ..Statistics::default() }),
+        ..times(1.0)
+    };
     for (baseline, current, verdict, code) in vec![
         (times(1.0), bare("gemm", Outcome::Failed), Inconclusive, CaseFailed),
         (times(1.0), bare("gemm", Outcome::Skipped), Inconclusive, CaseSkipped),
@@ -93,7 +105,12 @@ fn a_case_without_a_verdict_is_never_green() {
         (times(1.0), unreadable(vec![5.0], vec![]), Inconclusive, Unreadable),
         (times(1.0), unreadable(vec![], vec![]), Inconclusive, Unreadable),
         (unreadable(vec![0.0], vec![1]), times(1.0), Inconclusive, Unreadable),
-        (bare("gemm", Outcome::Measured), bare("gemm", Outcome::Measured), Inconclusive, Unreadable),
+        (
+            bare("gemm", Outcome::Measured),
+            bare("gemm", Outcome::Measured),
+            Inconclusive,
+            Unreadable,
+        ),
         (times(1.0), bare("gemm", Outcome::Measured), Inconclusive, Unreadable),
         (bare("gemm", Outcome::Measured), times(1.0), Inconclusive, Unreadable),
         (known_unit, other_unit, NotComparable, UnlikeUnit),
@@ -110,10 +127,12 @@ fn a_case_without_a_verdict_is_never_green() {
 
 #[test]
 fn a_vanished_case_has_no_verdict_and_a_new_one_changes_nothing() {
-    let result = compared(vec![times(1.0), steady("copy", &BASE)], vec![times(1.0)], &Policy::default());
+    let result =
+        compared(vec![times(1.0), steady("copy", &BASE)], vec![times(1.0)], &Policy::default());
     assert_eq!((result.missing.clone(), exit_code(&result)), (vec![id("copy")], 4));
     check(&result.comparisons[1], Verdict::Inconclusive, ReasonCode::Missing);
-    let result = compared(vec![times(1.0)], vec![times(1.0), steady("copy", &BASE)], &Policy::default());
+    let result =
+        compared(vec![times(1.0)], vec![times(1.0), steady("copy", &BASE)], &Policy::default());
     assert_eq!((result.new.clone(), exit_code(&result)), (vec![id("copy")], 0));
     assert_eq!(result.comparisons.len(), 1);
 }
@@ -121,7 +140,11 @@ fn a_vanished_case_has_no_verdict_and_a_new_one_changes_nothing() {
 #[test]
 fn what_the_baseline_skipped_is_not_expected() {
     let before = vec![times(1.0), bare("copy", Outcome::Skipped)];
-    let result = compared(before.clone(), vec![times(1.0), bare("copy", Outcome::Skipped)], &Policy::default());
+    let result = compared(
+        before.clone(),
+        vec![times(1.0), bare("copy", Outcome::Skipped)],
+        &Policy::default(),
+    );
     assert_eq!((result.comparisons.len(), exit_code(&result)), (1, 0));
     let result = compared(before, vec![times(1.0), steady("copy", &BASE)], &Policy::default());
     assert_eq!(result.new, [id("copy")], "measured for the first time");
@@ -134,7 +157,11 @@ fn what_failed_or_was_unreadable_in_the_baseline_has_no_verdict_and_is_not_new()
         let result = compared(before.clone(), vec![times(1.0), now], &Policy::default());
         assert_eq!((result.new.len(), exit_code(&result)), (0, 4));
         check(&result.comparisons[1], Verdict::Inconclusive, ReasonCode::CaseFailed);
-        assert!(result.comparisons[1].reason.contains("failed in the baseline"), "{}", result.comparisons[1].reason);
+        assert!(
+            result.comparisons[1].reason.contains("failed in the baseline"),
+            "{}",
+            result.comparisons[1].reason
+        );
     }
 }
 
@@ -143,9 +170,11 @@ fn a_single_sample_beside_many_is_named_and_never_green() {
     let mut cut_off = steady("copy", &BASE);
     cut_off.samples.truncate(1);
     let only = cut_off.samples[0].times_ns[0];
-    (cut_off.samples[0].times_ns, cut_off.samples[0].iters) = (vec![only], vec![cut_off.samples[0].iters[0]]);
+    (cut_off.samples[0].times_ns, cut_off.samples[0].iters) =
+        (vec![only], vec![cut_off.samples[0].iters[0]]);
     let whole = steady("copy", &BASE);
-    for (before, after, side) in [(&whole, &cut_off, "the run"), (&cut_off, &whole, "the baseline")] {
+    for (before, after, side) in [(&whole, &cut_off, "the run"), (&cut_off, &whole, "the baseline")]
+    {
         let result = compared(vec![before.clone()], vec![after.clone()], &Policy::default());
         check(&result.comparisons[0], Verdict::Inconclusive, ReasonCode::TooFewSamples);
         assert!(result.comparisons[0].reason.starts_with(side), "{}", result.comparisons[0].reason);
@@ -169,15 +198,30 @@ fn few_samples_beside_ten_times_as_many_are_never_green() {
             let part = |at: usize| count / processes + usize::from(at < count % processes);
             let samples = |at: usize| {
                 let mut samples = Samples::new(u32::try_from(at).unwrap());
-                (0..part(at)).for_each(|sample| samples.push(1, 1000.0 + sample as f64 / 10.0 + at as f64 / 100.0));
+                (0..part(at)).for_each(|sample| {
+                    samples.push(1, 1000.0 + sample as f64 / 10.0 + at as f64 / 100.0);
+                });
                 samples
             };
-            BenchmarkResult { samples: (0..processes).map(samples).collect(), ..bare("copy", Outcome::Measured) }
+            BenchmarkResult {
+                samples: (0..processes).map(samples).collect(),
+                ..bare("copy", Outcome::Measured)
+            }
         };
-        for (before, after, side) in [(of(many, 4), of(few, 2), "the run"), (of(few, 2), of(many, 4), "the baseline")] {
+        for (before, after, side) in
+            [(of(many, 4), of(few, 2), "the run"), (of(few, 2), of(many, 4), "the baseline")]
+        {
             let row = one(before, after);
-            assert_eq!(row.reason_code == ReasonCode::TooFewSamples, refused, "{few} of {many}: {row:#?}");
-            assert!(!refused || row.reason.starts_with(&format!("{side} has {few} samples")), "{}", row.reason);
+            assert_eq!(
+                row.reason_code == ReasonCode::TooFewSamples,
+                refused,
+                "{few} of {many}: {row:#?}"
+            );
+            assert!(
+                !refused || row.reason.starts_with(&format!("{side} has {few} samples")),
+                "{}",
+                row.reason
+            );
         }
     }
 }
@@ -186,13 +230,15 @@ fn few_samples_beside_ten_times_as_many_are_never_green() {
 fn a_case_that_some_of_the_runs_lack_has_no_verdict_and_they_are_named() {
     let with = |name: &str| run(name, vec![times(1.0), steady("copy", &BASE)]);
     let lacking = |name: &str| run(name, vec![steady("copy", &BASE)]);
-    let skipping = |name: &str| run(name, vec![bare("gemm", Outcome::Skipped), steady("copy", &BASE)]);
+    let skipping =
+        |name: &str| run(name, vec![bare("gemm", Outcome::Skipped), steady("copy", &BASE)]);
     for (current, named) in [
         (vec![with("a"), lacking("b"), lacking("c")], Some("not in b, c:")),
         (vec![skipping("a"), with("b")], Some("not in a:")),
         (vec![with("a"), with("b")], None),
     ] {
-        let result = gate(&[with("before"), lacking("old")], &current, &Policy::default(), &[], now());
+        let result =
+            gate(&[with("before"), lacking("old")], &current, &Policy::default(), &[], now());
         let row = &result.comparisons[0];
         match named {
             Some(named) => {
@@ -200,7 +246,11 @@ fn a_case_that_some_of_the_runs_lack_has_no_verdict_and_they_are_named() {
                 assert!(row.reason.contains(named), "{}", row.reason);
                 assert_eq!((exit_code(&result), result.missing.len()), (4, 0));
             }
-            None => assert_eq!(exit_code(&result), 0, "what a part of the baseline lacks is judged by the rest"),
+            None => assert_eq!(
+                exit_code(&result),
+                0,
+                "what a part of the baseline lacks is judged by the rest"
+            ),
         }
     }
 }
@@ -209,10 +259,21 @@ fn a_case_that_some_of_the_runs_lack_has_no_verdict_and_they_are_named() {
 fn what_few_processes_call_slower_is_measured_again() {
     let before = vec![steady("copy", &[100.0, 100.1, 99.9, 100.2, 99.8])];
     for (processes, again) in [(1, 1), (4, 1), (5, 0)] {
-        let after = run("after", vec![steady("copy", &[200.0, 200.1, 199.9, 200.2, 199.8][..processes])]);
-        let result = gate(&[run("before", before.clone())], from_ref(&after), &Policy::default(), &[], now());
+        let after =
+            run("after", vec![steady("copy", &[200.0, 200.1, 199.9, 200.2, 199.8][..processes])]);
+        let result = gate(
+            &[run("before", before.clone())],
+            from_ref(&after),
+            &Policy::default(),
+            &[],
+            now(),
+        );
         check(&result.comparisons[0], Verdict::Regressed, ReasonCode::AboveThreshold);
-        assert_eq!(rsb_stats::undecided_cases(&result, &after, AGAINST_BASELINE).len(), again, "{processes} processes");
+        assert_eq!(
+            rsb_stats::undecided_cases(&result, &after, AGAINST_BASELINE).len(),
+            again,
+            "{processes} processes"
+        );
         assert_eq!(result.comparisons[0].reason.contains("the run is one process"), processes == 1);
     }
 }
@@ -230,9 +291,15 @@ fn the_same_samples_twice_are_one_measurement_and_no_verdict() {
         (vec![&one], vec![&two, &two], true),
         (vec![&one], vec![&two, &three], false),
     ] {
-        let result = gate(&side("before", &before), &side("after", &after), &Policy::default(), &[], now());
-        let expected = if same { (ReasonCode::SameSamples, 4) } else { (ReasonCode::WithinNoise, 0) };
-        assert_eq!((result.comparisons[0].reason_code, exit_code(&result)), expected, "{result:#?}");
+        let result =
+            gate(&side("before", &before), &side("after", &after), &Policy::default(), &[], now());
+        let expected =
+            if same { (ReasonCode::SameSamples, 4) } else { (ReasonCode::WithinNoise, 0) };
+        assert_eq!(
+            (result.comparisons[0].reason_code, exit_code(&result)),
+            expected,
+            "{result:#?}"
+        );
     }
     // Pairs are of two processes whatever they show.
     let side = run("side", vec![one]);
@@ -254,12 +321,26 @@ fn other_hardware_is_named_and_makes_every_case_not_comparable() {
     let before = run("before", vec![times(1.0)]);
     let mut after = run("after", vec![times(1.0)]);
     after.environment.gpus.push(rsb_model::environment::Gpu::default());
-    let result = gate(from_ref(&before), &[run("again", vec![times(1.0)]), after], &Policy::default(), &[], now());
+    let result = gate(
+        from_ref(&before),
+        &[run("again", vec![times(1.0)]), after],
+        &Policy::default(),
+        &[],
+        now(),
+    );
     check(&result.comparisons[0], Verdict::NotComparable, ReasonCode::UnlikeMachine);
     assert_eq!((result.verdict, exit_code(&result)), (Verdict::NotComparable, 4));
-    assert!(result.comparisons[0].reason.contains("gpu_count (0 before, 1 now)"), "{}", result.comparisons[0].reason);
+    assert!(
+        result.comparisons[0].reason.contains("gpu_count (0 before, 1 now)"),
+        "{}",
+        result.comparisons[0].reason
+    );
     let vulkan = |kind| BenchmarkResult { device_type: Some(kind), ..times(1.0) };
-    check(&one(vulkan(DeviceType::Cpu), vulkan(DeviceType::Gpu)), Verdict::NotComparable, ReasonCode::UnlikeMachine);
+    check(
+        &one(vulkan(DeviceType::Cpu), vulkan(DeviceType::Gpu)),
+        Verdict::NotComparable,
+        ReasonCode::UnlikeMachine,
+    );
 }
 
 #[test]
@@ -287,7 +368,9 @@ fn two_lists_of_one_process_are_one_replicate() {
 fn one_run_a_side_borrows_from_ten_cases() {
     let suite = |factor: f64, count: usize| -> Vec<BenchmarkResult> {
         let wobble = |at: usize| 1.0 + 0.01 * ((at * 7 % 11) as f64 - 5.0) / 5.0;
-        (0..count).map(|at| steady(&format!("case{at}"), &[1000.0 * wobble(at).powf(factor) * factor])).collect()
+        (0..count)
+            .map(|at| steady(&format!("case{at}"), &[1000.0 * wobble(at).powf(factor) * factor]))
+            .collect()
     };
     let result = compared(suite(1.0, 9), suite(1.3, 9), &Policy::default());
     assert!(result.comparisons.iter().all(|c| c.reason_code == ReasonCode::TooFewSamples));
@@ -295,21 +378,38 @@ fn one_run_a_side_borrows_from_ten_cases() {
     assert_eq!(exit_code(&result), 0, "ratios that do not vary at all must not break it");
     let result = compared(suite(1.0, 12), suite(1.3, 12), &Policy::default());
     let regressed = result.comparisons.iter().filter(|c| c.verdict == Verdict::Regressed).count();
-    assert!(result.comparisons[0].reason.ends_with("one process per side: repeat it with replicates"));
+    assert!(
+        result.comparisons[0].reason.ends_with("one process per side: repeat it with replicates")
+    );
     assert_eq!(regressed, 12, "a shift that all share is not taken out: {:#?}", result.comparisons);
 }
 
 #[test]
 fn figures_that_do_not_vary_are_compared_by_value() {
-    let fields = |error: f64, memory: f64| Fields::new().with("accuracy_error", error).with("memory_used_mb", memory);
-    let case = |error, memory| BenchmarkResult { results: vec![fields(error, memory)], ..times(1.0) };
+    let fields = |error: f64, memory: f64| {
+        Fields::new().with("accuracy_error", error).with("memory_used_mb", memory)
+    };
+    let case =
+        |error, memory| BenchmarkResult { results: vec![fields(error, memory)], ..times(1.0) };
     let result = compared(vec![case(1e-7, 100.0)], vec![case(2e-7, 150.0)], &Policy::default());
-    let told: Vec<_> = result.comparisons.iter().map(|c| (c.metric.as_str(), c.verdict, c.reason.as_str())).collect();
+    let told: Vec<_> = result
+        .comparisons
+        .iter()
+        .map(|c| (c.metric.as_str(), c.verdict, c.reason.as_str()))
+        .collect();
     assert_eq!(
         told,
         [
-            ("time_ms", Verdict::Unchanged, "no change (95 % interval -2.8 to 2.9 %), within the noise"),
-            ("memory_used_mb", Verdict::Regressed, "150 MB after 100 MB: above the threshold of 10 %"),
+            (
+                "time_ms",
+                Verdict::Unchanged,
+                "no change (95 % interval -2.8 to 2.9 %), within the noise"
+            ),
+            (
+                "memory_used_mb",
+                Verdict::Regressed,
+                "150 MB after 100 MB: above the threshold of 10 %"
+            ),
             ("accuracy_error", Verdict::Unchanged, "2e-7 after 1e-7: a change too small to count"),
         ]
     );
@@ -335,19 +435,66 @@ fn instructions_are_compared_by_value_where_one_thing_counted_them() {
     };
     let thousand = || counted(1000.0, "callgrind");
     for (before, after, verdict, code, said) in [
-        (thousand(), counted(1019.0, "callgrind"), Verdict::Unchanged, ReasonCode::BelowThreshold, "1019 after 1000"),
-        (thousand(), counted(1021.0, "callgrind"), Verdict::Regressed, ReasonCode::AboveThreshold, "time is not worse"),
-        (thousand(), counted(970.0, "callgrind"), Verdict::Improved, ReasonCode::BetterThanThreshold, "beyond"),
-        (thousand(), counted(1000.0, "perf"), Verdict::NotComparable, ReasonCode::UnlikeUnit, "callgrind and perf"),
+        (
+            thousand(),
+            counted(1019.0, "callgrind"),
+            Verdict::Unchanged,
+            ReasonCode::BelowThreshold,
+            "1019 after 1000",
+        ),
+        (
+            thousand(),
+            counted(1021.0, "callgrind"),
+            Verdict::Regressed,
+            ReasonCode::AboveThreshold,
+            "time is not worse",
+        ),
+        (
+            thousand(),
+            counted(970.0, "callgrind"),
+            Verdict::Improved,
+            ReasonCode::BetterThanThreshold,
+            "beyond",
+        ),
+        (
+            thousand(),
+            counted(1000.0, "perf"),
+            Verdict::NotComparable,
+            ReasonCode::UnlikeUnit,
+            "callgrind and perf",
+        ),
         (thousand(), times(1.0), Verdict::Inconclusive, ReasonCode::Missing, "the run does not"),
-        (thousand(), uncounted(), Verdict::Inconclusive, ReasonCode::CaseSkipped, "install valgrind"),
-        (uncounted(), thousand(), Verdict::Inconclusive, ReasonCode::CaseSkipped, "of the baseline were not counted"),
-        (uncounted(), uncounted(), Verdict::Inconclusive, ReasonCode::CaseSkipped, "were not counted"),
+        (
+            thousand(),
+            uncounted(),
+            Verdict::Inconclusive,
+            ReasonCode::CaseSkipped,
+            "install valgrind",
+        ),
+        (
+            uncounted(),
+            thousand(),
+            Verdict::Inconclusive,
+            ReasonCode::CaseSkipped,
+            "of the baseline were not counted",
+        ),
+        (
+            uncounted(),
+            uncounted(),
+            Verdict::Inconclusive,
+            ReasonCode::CaseSkipped,
+            "were not counted",
+        ),
     ] {
         let result = compared(vec![before], vec![after], &Policy::default());
         let row = &result.comparisons[1];
         check(row, verdict, code);
-        assert!(row.metric == "instructions" && row.reason.contains(said), "{}: {}", row.metric, row.reason);
+        assert!(
+            row.metric == "instructions" && row.reason.contains(said),
+            "{}: {}",
+            row.metric,
+            row.reason
+        );
     }
     let result = compared(vec![times(1.0)], vec![thousand()], &Policy::default());
     assert_eq!(result.comparisons.len(), 1, "what the baseline never promised is not asked for");
@@ -355,14 +502,19 @@ fn instructions_are_compared_by_value_where_one_thing_counted_them() {
 
 #[test]
 fn results_without_samples_are_compared_by_a_common_metric() {
-    let rate = |value: f64| run("one", vec![valued("serve", Fields::new().with("tokens_per_second", value))]);
+    let rate = |value: f64| {
+        run("one", vec![valued("serve", Fields::new().with("tokens_per_second", value))])
+    };
     let side = |factor: f64| BASE.map(|value| rate(value * factor));
     let result = gate(&side(1.0), &side(0.85), &Policy::default(), &[], now());
     let comparison = &result.comparisons[0];
     check(comparison, Verdict::Regressed, ReasonCode::AboveThreshold);
     assert_eq!(comparison.metric, "tokens_per_second");
     assert!((comparison.difference_percent.unwrap() + 15.0).abs() < 1e-6);
-    assert_eq!(comparison.reason, "15 % lower (95 % interval 12.5 to 17.4 %), above the threshold of 10 %");
+    assert_eq!(
+        comparison.reason,
+        "15 % lower (95 % interval 12.5 to 17.4 %), above the threshold of 10 %"
+    );
     let [low, high] = comparison.confidence_interval.unwrap();
     assert!(low < -15.0 && -15.0 < high);
     let result = gate(&side(1.0), &side(0.0), &Policy::default(), &[], now());
@@ -375,7 +527,8 @@ fn results_without_samples_are_compared_by_a_common_metric() {
 #[test]
 fn the_policy_sets_thresholds_and_leaves_out() {
     let mut policy = Policy::default();
-    let strict = Override { id: Some("*/gemm/*".into()), metric: Some("time_ms".into()), percent: 5.0 };
+    let strict =
+        Override { id: Some("*/gemm/*".into()), metric: Some("time_ms".into()), percent: 5.0 };
     policy.add_override("threshold[0]", strict).unwrap();
     let result = compared(vec![times(1.0)], vec![times(1.08)], &policy);
     check(&result.comparisons[0], Verdict::Regressed, ReasonCode::AboveThreshold);
@@ -384,7 +537,8 @@ fn the_policy_sets_thresholds_and_leaves_out() {
     assert!(compared(vec![times(1.0)], vec![times(2.0)], &policy).comparisons.is_empty());
     let mut policy = Policy::default();
     policy.ignore_cases("ignore.cases[0]", "*/gemm/*".into()).unwrap();
-    let result = compared(vec![times(1.0), steady("copy", &BASE)], vec![steady("copy", &BASE)], &policy);
+    let result =
+        compared(vec![times(1.0), steady("copy", &BASE)], vec![steady("copy", &BASE)], &policy);
     assert_eq!((result.missing.len(), result.comparisons.len(), exit_code(&result)), (0, 1, 0));
 }
 
@@ -398,7 +552,8 @@ fn targets_are_shown_and_fail_only_when_asked_to() {
         effect,
         reference: None,
     };
-    let case = || BenchmarkResult { results: vec![Fields::new().with("gflops", 104.23)], ..times(1.0) };
+    let case =
+        || BenchmarkResult { results: vec![Fields::new().with("gflops", 104.23)], ..times(1.0) };
     for (value, effect, passed, exit) in [
         (100.0, TargetEffect::Fail, true, 0),
         (120.0, TargetEffect::Show, false, 0),
@@ -413,7 +568,10 @@ fn targets_are_shown_and_fail_only_when_asked_to() {
             (check.actual_text().as_str(), check.name.as_str()),
             ("104.2 GFLOP/s", "gflops of cpu_performance/gemm/cpu:0")
         );
-        assert_eq!((check.expected_text(), check.actual), (format!("> {value} GFLOP/s"), Some(104.23)));
+        assert_eq!(
+            (check.expected_text(), check.actual),
+            (format!("> {value} GFLOP/s"), Some(104.23))
+        );
         assert_eq!(result.summary.overall_status == OverallStatus::Healthy, passed);
     }
     let mut policy = Policy::default();
@@ -425,17 +583,34 @@ fn targets_are_shown_and_fail_only_when_asked_to() {
 #[test]
 fn the_summary_counts_and_puts_the_worst_first() {
     let suite = |factors: [f64; 5]| -> Vec<BenchmarkResult> {
-        factors.iter().enumerate().map(|(at, f)| steady(&format!("case{at}"), &BASE.map(|time| time * f))).collect()
+        factors
+            .iter()
+            .enumerate()
+            .map(|(at, f)| steady(&format!("case{at}"), &BASE.map(|time| time * f)))
+            .collect()
     };
     let result = compared(suite([1.0; 5]), suite([1.0, 1.15, 1.5, 0.5, 0.8]), &Policy::default());
     let summary = &result.summary;
     assert_eq!(
-        (summary.total_improved, summary.total_degraded, summary.total_unchanged, summary.total_no_verdict),
+        (
+            summary.total_improved,
+            summary.total_degraded,
+            summary.total_unchanged,
+            summary.total_no_verdict
+        ),
         (2, 2, 1, 0)
     );
-    let changes: Vec<_> = summary.significant_changes.iter().map(|c| (c.change_percent.round(), c.severity)).collect();
-    let expected =
-        [(50.0, Severity::Critical), (15.0, Severity::Warning), (-50.0, Severity::Info), (-20.0, Severity::Info)];
+    let changes: Vec<_> = summary
+        .significant_changes
+        .iter()
+        .map(|c| (c.change_percent.round(), c.severity))
+        .collect();
+    let expected = [
+        (50.0, Severity::Critical),
+        (15.0, Severity::Warning),
+        (-50.0, Severity::Info),
+        (-20.0, Severity::Info),
+    ];
     assert_eq!(changes, expected);
     assert_eq!((summary.overall_status, exit_code(&result)), (OverallStatus::Critical, 3));
     assert_eq!(result.comparison_id, "after-vs-before-1790000000");
@@ -445,13 +620,27 @@ fn the_summary_counts_and_puts_the_worst_first() {
 #[test]
 fn a_few_pairs_of_processes_that_agree_are_no_regression_yet() {
     let side = |level: f64, pairs: usize| {
-        let times: Vec<f64> = (0..pairs).map(|pair| 1000.0 * level * (1.0 + 0.001 * pair as f64)).collect();
+        let times: Vec<f64> =
+            (0..pairs).map(|pair| 1000.0 * level * (1.0 + 0.001 * pair as f64)).collect();
         run("side", vec![steady("gemm", &times)])
     };
     for (pairs, code) in [(3, 4), (6, 4), (7, 3)] {
-        let result = rsb_stats::gate_in_turns(&side(1.0, pairs), &side(1.7, pairs), &Policy::default(), now());
+        let result = rsb_stats::gate_in_turns(
+            &side(1.0, pairs),
+            &side(1.7, pairs),
+            &Policy::default(),
+            now(),
+        );
         assert_eq!(exit_code(&result), code, "{pairs}: {}", result.comparisons[0].reason);
-        assert_eq!(exit_code(&gate_paired(&side(1.0, pairs), &side(1.7, pairs), &Policy::default(), now())), 3);
+        assert_eq!(
+            exit_code(&gate_paired(
+                &side(1.0, pairs),
+                &side(1.7, pairs),
+                &Policy::default(),
+                now()
+            )),
+            3
+        );
     }
 }
 

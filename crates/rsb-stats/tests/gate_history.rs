@@ -23,7 +23,12 @@ fn wobbling(time: f64, at: u32) -> f64 {
 /// `runs` runs of two cases, three processes each.
 fn stored(runs: u32) -> Vec<Run> {
     (0..runs)
-        .map(|at| at_moment(at, vec![case("gemm", wobbling(1e6, at)), case("copy", wobbling(3e6, at + 5))]))
+        .map(|at| {
+            at_moment(
+                at,
+                vec![case("gemm", wobbling(1e6, at)), case("copy", wobbling(3e6, at + 5))],
+            )
+        })
         .collect()
 }
 
@@ -54,19 +59,33 @@ fn speed_is_judged_from_the_history_and_only_the_slow_case_is_named() {
         [(1.0, Verdict::Unchanged, 0), (1.25, Verdict::Regressed, 3), (0.8, Verdict::Improved, 0)]
     {
         let result = judged(&stored(50), &[], &[newest(factor)]);
-        assert_eq!((of(&result, "gemm").verdict, of(&result, "copy").verdict), (verdict, Verdict::Unchanged));
+        assert_eq!(
+            (of(&result, "gemm").verdict, of(&result, "copy").verdict),
+            (verdict, Verdict::Unchanged)
+        );
         assert_eq!(exit_code(&result), exit, "{factor}");
     }
     let result = judged(&stored(50), &[], &[newest(1.25)]);
     let slow = of(&result, "gemm");
-    assert!(slow.reason.contains("slower than the 15 runs before (95 % interval "), "{}", slow.reason);
+    assert!(
+        slow.reason.contains("slower than the 15 runs before (95 % interval "),
+        "{}",
+        slow.reason
+    );
     assert!(slow.reason.ends_with("above the threshold of 10 %"), "{}", slow.reason);
     assert_eq!((slow.metric.as_str(), slow.unit.as_str()), ("time_ms", "ms"));
-    assert!((slow.current_value.unwrap() - 1.25).abs() < 0.02 && (slow.baseline_value.unwrap() - 1.0).abs() < 0.02);
+    assert!(
+        (slow.current_value.unwrap() - 1.25).abs() < 0.02
+            && (slow.baseline_value.unwrap() - 1.0).abs() < 0.02
+    );
     let [low, high] = slow.confidence_interval.unwrap();
     assert!(low < slow.difference_percent.unwrap() && slow.difference_percent.unwrap() < high);
     assert_eq!(result.baseline_run_id, "run-000..run-049");
-    assert!(result.comparison_id.starts_with("run-500-vs-run-000..run-049-"), "{}", result.comparison_id);
+    assert!(
+        result.comparison_id.starts_with("run-500-vs-run-000..run-049-"),
+        "{}",
+        result.comparison_id
+    );
     assert_eq!((result.summary.total_degraded, result.summary.total_unchanged), (1, 1));
 }
 
@@ -81,8 +100,15 @@ fn what_looks_slow_and_is_not_clear_asks_to_be_repeated() {
     assert_eq!(exit_code(&first), 4);
     let repeat = |name: &str| Run { run_id: rsb_model::RunId(name.into()), ..newest(1.26) };
     let second = judged(&runs, &[], &[newest(1.25), repeat("second"), repeat("third")]);
-    assert_eq!((of(&second, "gemm").verdict, of(&second, "copy").verdict), (Verdict::Regressed, Verdict::Unchanged));
-    assert!(of(&second, "gemm").reason.starts_with("2 repeats together 2"), "{}", of(&second, "gemm").reason);
+    assert_eq!(
+        (of(&second, "gemm").verdict, of(&second, "copy").verdict),
+        (Verdict::Regressed, Verdict::Unchanged)
+    );
+    assert!(
+        of(&second, "gemm").reason.starts_with("2 repeats together 2"),
+        "{}",
+        of(&second, "gemm").reason
+    );
 }
 
 #[test]
@@ -91,7 +117,11 @@ fn one_fast_repeat_of_a_clearly_slow_run_is_not_green() {
     let once = judged(&stored(50), &[], &[newest(1.25), repeat("second")]);
     let slow = of(&once, "gemm");
     assert_eq!((slow.verdict, exit_code(&once)), (Verdict::Inconclusive, 4), "{slow:#?}");
-    assert!(slow.reason.starts_with("1 of 2 runs is clearly slower and the others are not: repeat"), "{}", slow.reason);
+    assert!(
+        slow.reason.starts_with("1 of 2 runs is clearly slower and the others are not: repeat"),
+        "{}",
+        slow.reason
+    );
     let twice = judged(&stored(50), &[], &[newest(1.25), repeat("second"), repeat("third")]);
     assert_eq!(exit_code(&twice), 0, "most of them are as ever");
 }
@@ -113,7 +143,10 @@ fn what_vanished_or_failed_is_said_as_against_a_baseline() {
     assert_eq!((of(&result, "gemm").reason_code, exit_code(&result)), (ReasonCode::Missing, 4));
     let failed = at_moment(500, vec![bare("gemm", Outcome::Failed), case("copy", 3e6)]);
     let mut runs = stored(50);
-    assert_eq!(of(&judged(&runs, &[], std::slice::from_ref(&failed)), "gemm").reason_code, ReasonCode::CaseFailed);
+    assert_eq!(
+        of(&judged(&runs, &[], std::slice::from_ref(&failed)), "gemm").reason_code,
+        ReasonCode::CaseFailed
+    );
     // That it failed in the run before does not make it forgotten.
     runs.push(at_moment(50, failed.benchmarks.clone()));
     assert_eq!(exit_code(&judged(&runs, &[], &[failed])), 4);
@@ -132,14 +165,18 @@ fn an_accepted_level_is_not_judged_by_what_was_before() {
         [AcceptedLevel { id: id.to_owned(), metric: metric.map(str::to_owned), since: moment(47) }]
     };
     let gemm = common::id("gemm");
-    let verdict =
-        |accepted: &[AcceptedLevel], factor: f64| of(&judged(&runs, accepted, &[newest(factor)]), "gemm").verdict;
+    let verdict = |accepted: &[AcceptedLevel], factor: f64| {
+        of(&judged(&runs, accepted, &[newest(factor)]), "gemm").verdict
+    };
     assert_eq!(verdict(&[], 1.3), Verdict::Inconclusive);
     for metric in [None, Some("time_ms")] {
         assert_eq!(verdict(&accepted(gemm.as_str(), metric), 1.3), Verdict::Unchanged);
         assert_eq!(verdict(&accepted(gemm.as_str(), metric), 1.7), Verdict::Regressed);
     }
-    assert_eq!(verdict(&accepted(gemm.as_str(), Some("memory_used_mb")), 1.3), Verdict::Inconclusive);
+    assert_eq!(
+        verdict(&accepted(gemm.as_str(), Some("memory_used_mb")), 1.3),
+        Verdict::Inconclusive
+    );
     assert_eq!(verdict(&accepted("another", None), 1.3), Verdict::Inconclusive);
 }
 
@@ -156,32 +193,51 @@ fn rates_without_samples_have_a_history_too_and_memory_is_compared_by_value() {
         let result = judged(&runs, &[], &[with(500, rate, memory)]);
         result.comparisons.iter().map(|row| (row.metric.clone(), row.verdict)).collect::<Vec<_>>()
     };
-    let expected = |rate, memory| vec![("tokens_per_second".to_owned(), rate), ("memory_used_mb".to_owned(), memory)];
+    let expected = |rate, memory| {
+        vec![("tokens_per_second".to_owned(), rate), ("memory_used_mb".to_owned(), memory)]
+    };
     assert_eq!(rows(500.0, 100.0), expected(Verdict::Unchanged, Verdict::Unchanged));
     assert_eq!(rows(400.0, 200.0), expected(Verdict::Regressed, Verdict::Regressed));
 }
 
-/// Fifty runs of a dozen cases and the control set, and one more in which all take `slower` times as long, the control
-/// set `control` times.
+/// Fifty runs of a dozen cases and the control set, and one more in which all take `slower` times
+/// as long, the control set `control` times.
 fn machine_moved(policy: &Policy, slower: f64, control: f64) -> ComparisonResult {
     let at = |at: u32, slower: f64, control: f64| {
-        let cases = (0..12).map(|index| case(&format!("case-{index}"), slower * wobbling(1e6, at + 5 * index)));
+        let cases = (0..12)
+            .map(|index| case(&format!("case-{index}"), slower * wobbling(1e6, at + 5 * index)));
         let controls = (0..3).map(|index| {
             let time = control * wobbling(2e6, at + 3 * index);
-            let id = CaseId::from_segments(&["cpu_performance", "control", "cpu:0", &format!("{index}KiB")]);
+            let id = CaseId::from_segments(&[
+                "cpu_performance",
+                "control",
+                "cpu:0",
+                &format!("{index}KiB"),
+            ]);
             BenchmarkResult { benchmark_id: id, ..case("control", time) }
         });
         at_moment(at, cases.chain(controls).collect())
     };
     let runs: Vec<Run> = (0..50).map(|run| at(run, 1.0, 1.0)).collect();
-    gate_history(&StoredRuns { runs: &runs, accepted: &[] }, &[at(500, slower, control)], policy, &[], moment(1000))
+    gate_history(
+        &StoredRuns { runs: &runs, accepted: &[] },
+        &[at(500, slower, control)],
+        policy,
+        &[],
+        moment(1000),
+    )
 }
 
 #[test]
 fn what_all_cases_have_in_common_is_a_row_of_its_own_and_the_control_set_is_heard() {
     let correct = {
         let mut policy = Policy::default();
-        policy.set_control("control", Control { when_moved: WhenMoved::Correct, ..Control::default() }).unwrap();
+        policy
+            .set_control(
+                "control",
+                Control { when_moved: WhenMoved::Correct, ..Control::default() },
+            )
+            .unwrap();
         policy
     };
     let refuse = Policy::default();
@@ -195,11 +251,24 @@ fn what_all_cases_have_in_common_is_a_row_of_its_own_and_the_control_set_is_hear
     ] {
         let result = machine_moved(policy, slower, control);
         let common = of(&result, "all-cases");
-        assert_eq!((common.verdict, exit_code(&result)), (verdict, exit), "{slower} {control}: {common:#?}");
+        assert_eq!(
+            (common.verdict, exit_code(&result)),
+            (verdict, exit),
+            "{slower} {control}: {common:#?}"
+        );
         let is_moved = verdict == Verdict::Inconclusive;
-        assert_eq!(common.reason_code == ReasonCode::MachineMoved, is_moved, "{slower} {control}: {common:#?}");
+        assert_eq!(
+            common.reason_code == ReasonCode::MachineMoved,
+            is_moved,
+            "{slower} {control}: {common:#?}"
+        );
         assert!(common.reason.starts_with("the middle one of all 12 cases: "), "{}", common.reason);
-        assert_eq!(common.reason.contains("the control set moved too"), is_moved, "{}", common.reason);
+        assert_eq!(
+            common.reason.contains("the control set moved too"),
+            is_moved,
+            "{}",
+            common.reason
+        );
     }
     let taken_out = machine_moved(&correct, 1.3, 1.3);
     let reason = &of(&taken_out, "case-3").reason;
@@ -212,22 +281,34 @@ fn what_all_cases_have_in_common_is_a_row_of_its_own_and_the_control_set_is_hear
 #[test]
 fn on_runners_of_unlike_speed_a_slow_case_is_named_by_what_it_changed_beyond_the_others() {
     let at = |at: u32, runner: f64, slower: f64| {
-        let time = |index: u32| runner * wobbling(1e6, at + 5 * index) * if index == 2 { slower } else { 1.0 };
+        let time = |index: u32| {
+            runner * wobbling(1e6, at + 5 * index) * if index == 2 { slower } else { 1.0 }
+        };
         at_moment(at, (0..12).map(|index| case(&format!("case-{index}"), time(index))).collect())
     };
-    let runs: Vec<Run> = (0..50).map(|run| at(run, 1.0 + 0.2 * f64::from(run * 5 % 11) / 11.0, 1.0)).collect();
+    let runs: Vec<Run> =
+        (0..50).map(|run| at(run, 1.0 + 0.2 * f64::from(run * 5 % 11) / 11.0, 1.0)).collect();
     let judged = |runner: f64, slower: f64| judged(&runs, &[], &[at(500, runner, slower)]);
     let result = judged(1.1, 1.2);
-    let regressed: Vec<&str> =
-        result.comparisons.iter().filter(|row| row.verdict == Verdict::Regressed).map(|row| row.id.as_str()).collect();
+    let regressed: Vec<&str> = result
+        .comparisons
+        .iter()
+        .filter(|row| row.verdict == Verdict::Regressed)
+        .map(|row| row.id.as_str())
+        .collect();
     assert_eq!((regressed, exit_code(&result)), (vec![common::id("case-2").as_str()], 3));
     let reason = &of(&result, "case-2").reason;
-    assert!(reason.contains("beyond what the other cases changed, both, above the threshold of 10 %"), "{reason}");
+    assert!(
+        reason.contains("beyond what the other cases changed, both, above the threshold of 10 %"),
+        "{reason}"
+    );
     let hidden = judged(0.9, 1.2);
     let reason = &of(&hidden, "case-2").reason;
     assert!(reason.contains("which a faster machine may hide: repeat the run"), "{reason}");
     assert_eq!(exit_code(&hidden), 4);
     let unchanged = judged(1.15, 1.0);
     assert_eq!(exit_code(&unchanged), 0);
-    assert!(unchanged.comparisons.iter().all(|row| row.detectable_percent.is_some_and(f64::is_finite)));
+    assert!(
+        unchanged.comparisons.iter().all(|row| row.detectable_percent.is_some_and(f64::is_finite))
+    );
 }

@@ -1,5 +1,5 @@
-//! Trends on real, noisy histories: series of benchmarks on hosted runners, where the file is there.
-//! `RSB_SERIES` names it: a CSV with `id,timestamp,value,unit`, the time in milliseconds.
+//! Trends on real, noisy histories: series of benchmarks on hosted runners, where the file is
+//! there. `RSB_SERIES` names it: a CSV with `id,timestamp,value,unit`, the time in milliseconds.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,17 @@ use rsb_stats::{SeriesInput, trend};
 
 #[test]
 fn real_histories_get_few_changes() {
-    let Some(text) = std::env::var("RSB_SERIES").ok().and_then(|path| std::fs::read_to_string(path).ok()) else {
+    let Some(text) =
+        std::env::var("RSB_SERIES").ok().and_then(|path| std::fs::read_to_string(path).ok())
+    else {
         test_needs::missing("series", "set RSB_SERIES to a CSV of histories");
         return;
     };
     let mut histories: BTreeMap<&str, SeriesInput> = BTreeMap::new();
     for line in text.lines().skip(1) {
         let mut cells = line.rsplitn(4, ',');
-        let (Some(unit), Some(value), Some(time), Some(id)) = (cells.next(), cells.next(), cells.next(), cells.next())
+        let (Some(unit), Some(value), Some(time), Some(id)) =
+            (cells.next(), cells.next(), cells.next(), cells.next())
         else {
             panic!("`{line}` has fewer than four cells")
         };
@@ -35,8 +38,11 @@ fn real_histories_get_few_changes() {
     let points: usize = document.series.iter().map(|series| series.n).sum();
     let changes: usize = document.series.iter().map(|series| series.change_points.len()).sum();
     for series in &document.series {
-        let told: Vec<String> =
-            series.change_points.iter().map(|c| format!("{}: {:+.0} %", c.index, c.change_percent)).collect();
+        let told: Vec<String> = series
+            .change_points
+            .iter()
+            .map(|c| format!("{}: {:+.0} %", c.index, c.change_percent))
+            .collect();
         println!("{} ({}) {:?} {}", series.id, series.n, series.direction, told.join(", "));
     }
     println!("{points} points, {changes} changes");

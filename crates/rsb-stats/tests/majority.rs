@@ -1,4 +1,5 @@
-//! What is slow most of the time, though not always: never green by its fastest samples, and settled by pairs.
+//! What is slow most of the time, though not always: never green by its fastest samples, and
+//! settled by pairs.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,13 +17,18 @@ type Slow = (usize, f64);
 /// One case with a process for each of `slow`, of `samples` samples each.
 fn case(name: &str, seed: usize, samples: usize, slow: &[Slow]) -> BenchmarkResult {
     let process = |(replicate, &(count, factor)): (usize, &Slow)| {
-        let wobble =
-            |at: usize| 1.0 + 0.004 * ((at * 7 + replicate * 5 + seed * 3) % 11) as f64 / 11.0 + 1e-4 * seed as f64;
+        let wobble = |at: usize| {
+            1.0 + 0.004 * ((at * 7 + replicate * 5 + seed * 3) % 11) as f64 / 11.0
+                + 1e-4 * seed as f64
+        };
         let time = |at: usize| 1000.0 * wobble(at) * if at < count { factor } else { 1.0 };
         let replicate = u32::try_from(replicate).unwrap();
         Samples { replicate, iters: vec![1; samples], times_ns: (0..samples).map(time).collect() }
     };
-    BenchmarkResult { samples: slow.iter().enumerate().map(process).collect(), ..bare(name, Outcome::Measured) }
+    BenchmarkResult {
+        samples: slow.iter().enumerate().map(process).collect(),
+        ..bare(name, Outcome::Measured)
+    }
 }
 
 /// A suite of twelve, of which the first is slow; `seed` is that of its noise.
@@ -33,11 +39,19 @@ fn suite(seed: usize, samples: usize, slow: &[Slow]) -> Vec<BenchmarkResult> {
 }
 
 fn first(samples: usize, before: &[Slow], slow: &[Slow]) -> (Comparison, u8) {
-    let [baseline, current] = [run("before", suite(1, samples, before)), run("after", suite(4, samples, slow))];
+    let [baseline, current] =
+        [run("before", suite(1, samples, before)), run("after", suite(4, samples, slow))];
     let result = gate(&[baseline], std::slice::from_ref(&current), &Policy::default(), &[], now());
     let doubted = result.comparisons[0].verdict == Verdict::Inconclusive;
-    assert_eq!(suspects(&result, &current).contains(&result.comparisons[0].id), doubted, "pairs would settle it");
-    assert_eq!(undecided_cases(&result, &current, AGAINST_BASELINE).contains(&result.comparisons[0].id), doubted);
+    assert_eq!(
+        suspects(&result, &current).contains(&result.comparisons[0].id),
+        doubted,
+        "pairs would settle it"
+    );
+    assert_eq!(
+        undecided_cases(&result, &current, AGAINST_BASELINE).contains(&result.comparisons[0].id),
+        doubted
+    );
     for other in &result.comparisons[1..] {
         assert_eq!(other.verdict, Verdict::Unchanged, "{other:#?}");
     }
@@ -51,7 +65,12 @@ fn most_processes_or_most_samples_are_never_green() {
         ("two of three processes", 30, vec![FAST, (30, 2.0), (30, 2.0)], Verdict::Inconclusive),
         ("98 of 100 samples", 100, vec![(98, 2.0); 3], Verdict::Inconclusive),
         ("97 of 100 samples of one process a side", 100, vec![(97, 2.0)], Verdict::Inconclusive),
-        ("nine of ten runs of a command", 1, [vec![FAST], vec![(1, 3.0); 9]].concat(), Verdict::Inconclusive),
+        (
+            "nine of ten runs of a command",
+            1,
+            [vec![FAST], vec![(1, 3.0); 9]].concat(),
+            Verdict::Inconclusive,
+        ),
         ("one of three processes", 30, vec![FAST, FAST, (30, 2.0)], Verdict::Unchanged),
         ("40 of 100 samples", 100, vec![(40, 2.0); 3], Verdict::Unchanged),
     ] {
@@ -73,13 +92,17 @@ fn most_processes_or_most_samples_are_never_green() {
 
 #[test]
 fn pairs_decide_what_the_median_doubts() {
-    let [baseline, current] =
-        [run("before", suite(1, 100, &[(0, 1.0); 3])), run("after", suite(4, 100, &[(98, 2.0); 3]))];
+    let [baseline, current] = [
+        run("before", suite(1, 100, &[(0, 1.0); 3])),
+        run("after", suite(4, 100, &[(98, 2.0); 3])),
+    ];
     let policy = Policy::default();
-    let record = gate(std::slice::from_ref(&baseline), std::slice::from_ref(&current), &policy, &[], now());
-    for (beside, verdict) in
-        [(&current, Verdict::Regressed), (&run("again", suite(7, 100, &[(0, 1.0); 3])), Verdict::Unchanged)]
-    {
+    let record =
+        gate(std::slice::from_ref(&baseline), std::slice::from_ref(&current), &policy, &[], now());
+    for (beside, verdict) in [
+        (&current, Verdict::Regressed),
+        (&run("again", suite(7, 100, &[(0, 1.0); 3])), Verdict::Unchanged),
+    ] {
         let paired = gate_paired(&baseline, beside, &policy, now());
         assert_eq!(with_paired(record.clone(), &paired, &policy).comparisons[0].verdict, verdict);
     }
@@ -97,7 +120,8 @@ fn a_pass_on_one_process_a_side_says_so() {
             "{}",
             result.comparisons[0].reason
         );
-        let notes: Vec<_> = result.notes.iter().filter(|note| note.code == ComparisonNoteCode::Evidence).collect();
+        let notes: Vec<_> =
+            result.notes.iter().filter(|note| note.code == ComparisonNoteCode::Evidence).collect();
         assert_eq!(notes.len(), usize::from(told), "{notes:?}");
         assert!(notes.iter().all(|note| note.text.contains("12 of 12")), "{notes:?}");
     }

@@ -55,21 +55,31 @@ fn the_last_entry_that_fits_decides() {
         ("cpu/gemm/cpu:0/f16/64", "memory_used_mb", 25.0),
         ("cpu/gemm/cpu:0/f16/64", "instructions", 2.0),
     ] {
-        assert!((policy.threshold_percent_for(id, metric) - percent).abs() < 1e-12, "{id} {metric}");
+        assert!(
+            (policy.threshold_percent_for(id, metric) - percent).abs() < 1e-12,
+            "{id} {metric}"
+        );
     }
     assert!(policy.ignores_case("cpu/allocation/cpu:0") && !policy.ignores_case("cpu/gemm/cpu:0"));
     assert!(policy.ignores_metric("cache_hit_percent") && !policy.ignores_metric("time_ms"));
     assert!((policy.floor("accuracy_error") - 1e-5).abs() < 1e-15);
     assert!(policy.floor("memory_used_mb") > 0.0, "other floors keep their defaults");
     assert_eq!(policy.targets().len(), 2);
-    assert!((policy.alpha() - 0.01).abs() < 1e-12 && (policy.critical_factor() - 3.0).abs() < 1e-12);
+    assert!(
+        (policy.alpha() - 0.01).abs() < 1e-12 && (policy.critical_factor() - 3.0).abs() < 1e-12
+    );
 }
 
 #[test]
 fn settings_outside_the_policy_only_fill_gaps() {
-    let percent = |policy: &Policy, id: &str| policy.threshold_percent_for(id, "time_ms").to_string();
+    let percent =
+        |policy: &Policy, id: &str| policy.threshold_percent_for(id, "time_ms").to_string();
     let given = read(EXAMPLE).unwrap();
-    let given = given.or_benchmark_threshold("gemm", 40.0).unwrap().or_benchmark_threshold("softmax", 30.0).unwrap();
+    let given = given
+        .or_benchmark_threshold("gemm", 40.0)
+        .unwrap()
+        .or_benchmark_threshold("softmax", 30.0)
+        .unwrap();
     assert_eq!(percent(&given, "cpu/copy/cpu:0"), "8");
     assert_eq!(percent(&given, "cpu/gemm/cpu:0/f32/64"), "5");
     assert_eq!(percent(&given, "cpu/softmax/cpu:0"), "30");
@@ -83,7 +93,10 @@ fn settings_outside_the_policy_only_fill_gaps() {
 fn every_mistake_is_named() {
     for (text, said) in [
         ("treshold_percent = 5.0", "unknown field `treshold_percent`"),
-        ("threshold_percent = 0.0", "`threshold_percent` is 0, but must be a finite percentage above 0"),
+        (
+            "threshold_percent = 0.0",
+            "`threshold_percent` is 0, but must be a finite percentage above 0",
+        ),
         ("threshold_percent = -3.0", "is -3, but must be"),
         ("threshold_percent = nan", "is NaN, but must be"),
         ("threshold_percent = inf", "is inf, but must be"),
@@ -104,9 +117,15 @@ fn every_mistake_is_named() {
         ("[ignore]\nmetrics = [\"tims_ms\"]", "`ignore.metrics[0]` names `tims_ms`"),
         ("[ignore]\ncases = [\"\"]", "`ignore.cases[0]` is empty"),
         ("[ignore]\ncase = []", "unknown field `case`"),
-        ("[[target]]\nid = \"*\"\nmetric = \"gflops\"", "`target[0]` must have exactly one of `above` and `below`"),
+        (
+            "[[target]]\nid = \"*\"\nmetric = \"gflops\"",
+            "`target[0]` must have exactly one of `above` and `below`",
+        ),
         ("[[target]]\nid = \"*\"\nmetric = \"gflops\"\nabove = 1.0\nbelow = 2.0", "exactly one of"),
-        ("[[target]]\nid = \"*\"\nmetric = \"gflops\"\nabove = inf", "`target[0]` is inf, but must be a finite figure"),
+        (
+            "[[target]]\nid = \"*\"\nmetric = \"gflops\"\nabove = inf",
+            "`target[0]` is inf, but must be a finite figure",
+        ),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(said), "{text}: {error}");
@@ -118,5 +137,10 @@ fn a_file_survives_a_round_trip_through_json() {
     let file: PolicyFile = toml::from_str(EXAMPLE).unwrap();
     let json = serde_json::to_string(&file).unwrap();
     assert_eq!(serde_json::from_str::<PolicyFile>(&json).unwrap(), file);
-    assert_eq!(serde_json::from_str::<PolicyFile>(r#"{"threshold_percent": 5}"#).unwrap().threshold_percent, Some(5.0));
+    assert_eq!(
+        serde_json::from_str::<PolicyFile>(r#"{"threshold_percent": 5}"#)
+            .unwrap()
+            .threshold_percent,
+        Some(5.0)
+    );
 }

@@ -18,7 +18,11 @@ fn figure() -> impl Strategy<Value = f64> {
 
 fn samples() -> impl Strategy<Value = Samples> {
     let lists = (prop::collection::vec(0..9_u64, 0..4), prop::collection::vec(figure(), 0..4));
-    (0..3_u32, lists).prop_map(|(replicate, (iters, times_ns))| Samples { replicate, iters, times_ns })
+    (0..3_u32, lists).prop_map(|(replicate, (iters, times_ns))| Samples {
+        replicate,
+        iters,
+        times_ns,
+    })
 }
 
 fn result() -> impl Strategy<Value = BenchmarkResult> {
@@ -29,11 +33,15 @@ fn result() -> impl Strategy<Value = BenchmarkResult> {
         1 => Just(Outcome::Simulated)
     ];
     let fields = prop::option::of((figure(), figure()));
-    (0..14_u8, outcome, prop::collection::vec(samples(), 0..3), fields).prop_map(|(name, outcome, samples, fields)| {
-        let fields = fields.map(|(time, memory)| Fields::new().with("time_ms", time).with("memory_used_mb", memory));
-        let case = bare(&format!("case{name}"), outcome);
-        BenchmarkResult { samples, results: fields.into_iter().collect(), ..case }
-    })
+    (0..14_u8, outcome, prop::collection::vec(samples(), 0..3), fields).prop_map(
+        |(name, outcome, samples, fields)| {
+            let fields = fields.map(|(time, memory)| {
+                Fields::new().with("time_ms", time).with("memory_used_mb", memory)
+            });
+            let case = bare(&format!("case{name}"), outcome);
+            BenchmarkResult { samples, results: fields.into_iter().collect(), ..case }
+        },
+    )
 }
 
 fn results() -> impl Strategy<Value = Vec<BenchmarkResult>> {

@@ -1,6 +1,8 @@
 //! Figures checked against SciPy 1.17.1 and NumPy 2.4.6; each line names the call.
 
-use rsb_stats::estimate::{OutlierRule, median_absolute_deviation, outliers, quantile, statistics, std_dev};
+use rsb_stats::estimate::{
+    OutlierRule, median_absolute_deviation, outliers, quantile, statistics, std_dev,
+};
 use rsb_stats::hypothesis::{TestResult, mann_whitney, paired_t, welch_t};
 use rsb_stats::interval::{difference_interval, mean_interval};
 use rsb_stats::multiple::holm;
@@ -13,7 +15,10 @@ const V: [f64; 10] = [3.1, 2.7, 9.5, 3.3, 2.9, 3.0, 3.4, 2.8, 3.2, 50.0];
 #[track_caller]
 fn same(ours: impl Into<Option<f64>>, theirs: f64) {
     let ours = ours.into().unwrap_or(f64::NAN);
-    assert!((ours - theirs).abs() <= 1e-9 * theirs.abs().max(1e-3), "{ours}, but SciPy says {theirs}");
+    assert!(
+        (ours - theirs).abs() <= 1e-9 * theirs.abs().max(1e-3),
+        "{ours}, but SciPy says {theirs}"
+    );
 }
 
 #[track_caller]
@@ -25,7 +30,9 @@ fn same_test(ours: Option<TestResult>, statistic: f64, p_value: f64) {
 #[test]
 fn estimators() {
     // numpy.quantile(v, p), whose default is type 7.
-    for (p, value) in [(0.0, 2.7), (0.1, 2.79), (0.25, 2.925), (0.5, 3.15), (0.9, 13.55), (1.0, 50.0)] {
+    for (p, value) in
+        [(0.0, 2.7), (0.1, 2.79), (0.25, 2.925), (0.5, 3.15), (0.9, 13.55), (1.0, 50.0)]
+    {
         same(quantile(&V, p), value);
     }
     same(std_dev(&V), 14.761_695_927_862_31); // numpy.std(v, ddof=1)
@@ -72,7 +79,8 @@ fn mann_whitney_u() {
     let (x, y) = ([1.0, 4.0, 2.0, 8.0, 5.0], [3.0, 7.0, 6.0, 9.0, 10.0, 12.0]);
     same_test(mann_whitney(&x, &y), 5.0, 0.082_251_082_251_082_26);
     // scipy.stats.mannwhitneyu(x, y, method='asymptotic')
-    let (x, y) = ([1.0, 2.0, 2.0, 3.0, 3.0, 3.0, 4.0, 5.0], [2.0, 3.0, 4.0, 4.0, 5.0, 5.0, 6.0, 7.0, 7.0]);
+    let (x, y) =
+        ([1.0, 2.0, 2.0, 3.0, 3.0, 3.0, 4.0, 5.0], [2.0, 3.0, 4.0, 4.0, 5.0, 5.0, 6.0, 7.0, 7.0]);
     same_test(mann_whitney(&x, &y), 13.5, 0.031_758_957_148_063_71);
     let x: Vec<f64> = (0..31).map(|i| f64::from(i * 7 % 31)).collect();
     let y: Vec<f64> = (0..37).map(|i| f64::from(i * 5 % 37) + 6.5).collect();
@@ -108,10 +116,20 @@ fn lines() {
             0.866_530_764_744_945_1,
             0.000_783_481_367_933_257_4,
         ),
-        (level, 0.000_134_423_658_563_924_7, 5.036_949_703_147_753, 6.858_349_926_731_744e-6, 0.995_089_687_792_374_5),
+        (
+            level,
+            0.000_134_423_658_563_924_7,
+            5.036_949_703_147_753,
+            6.858_349_926_731_744e-6,
+            0.995_089_687_792_374_5,
+        ),
     ] {
         let points = x.into_iter().zip(y).map(|(day, value)| {
-            (rsb_model::Timestamp::from_second(1_700_000_000 + (day * 86_400.0) as i64).expect("a time"), value)
+            (
+                rsb_model::Timestamp::from_second(1_700_000_000 + (day * 86_400.0) as i64)
+                    .expect("a time"),
+                value,
+            )
         });
         let series = trend::SeriesInput {
             id: "id".into(),
@@ -134,9 +152,17 @@ fn what_cannot_be_estimated_is_none() {
     assert!(statistics(&[]).is_none() && statistics(&[f64::NAN]).is_none());
     assert!(quantile(&[], 0.5).is_none() && std_dev(&[1.0]).is_none());
     assert!(welch_t(&[1.0, 1.0], &[2.0, 2.0]).is_none() && welch_t(&[1.0], &[1.0, 2.0]).is_none());
-    assert!(paired_t(&[1.0, 2.0], &[1.0]).is_none() && paired_t(&[2.0, 3.0], &[1.0, 2.0]).is_none());
+    assert!(
+        paired_t(&[1.0, 2.0], &[1.0]).is_none() && paired_t(&[2.0, 3.0], &[1.0, 2.0]).is_none()
+    );
     assert!(mann_whitney(&[], &[1.0]).is_none() && mann_whitney(&[f64::NAN], &[1.0]).is_none());
     assert!(mann_whitney(&[1.0; 9], &[1.0; 9]).is_none());
-    assert!(mean_interval(&[1.0], 0.05).is_none() && difference_interval(&[1.0; 2], &[1.0; 2], 0.05).is_none());
-    assert!(effect::cohens_d(&[1.0, 1.0], &[1.0, 1.0]).is_none() && effect::cliffs_delta(&[], &[1.0]).is_none());
+    assert!(
+        mean_interval(&[1.0], 0.05).is_none()
+            && difference_interval(&[1.0; 2], &[1.0; 2], 0.05).is_none()
+    );
+    assert!(
+        effect::cohens_d(&[1.0, 1.0], &[1.0, 1.0]).is_none()
+            && effect::cliffs_delta(&[], &[1.0]).is_none()
+    );
 }

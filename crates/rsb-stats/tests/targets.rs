@@ -20,7 +20,12 @@ reference = "Gen4 x16: 28.4 of 31.5 GB/s"
 
 fn on_gpu(case: &str, percent: f64) -> BenchmarkResult {
     BenchmarkResult {
-        benchmark_id: CaseId::from_segments(&["gpu_performance", "memory-transfer", "rocm:0", case]),
+        benchmark_id: CaseId::from_segments(&[
+            "gpu_performance",
+            "memory-transfer",
+            "rocm:0",
+            case,
+        ]),
         results: vec![Fields::new().with("link_percent", percent)],
         ..steady("transfer", &[1e6])
     }
@@ -35,7 +40,11 @@ fn a_run_without_gpus_owes_nothing_to_targets_for_gpus() {
     assert!(result.threshold_checks.is_empty());
     let other = run("other", vec![on_gpu("4KiB", 1.0)]);
     let checks = threshold_checks(&[other], &policy());
-    assert_eq!((checks.len(), checks[0].passed), (1, None), "a run with a GPU that lacks the case says so");
+    assert_eq!(
+        (checks.len(), checks[0].passed),
+        (1, None),
+        "a run with a GPU that lacks the case says so"
+    );
     for size in ["4KiB", "256MiB"] {
         let on_cpu = BenchmarkResult { device_type: Some(DeviceType::Cpu), ..on_gpu(size, 1.0) };
         assert!(threshold_checks(&[run("lavapipe", vec![on_cpu])], &policy()).is_empty(), "{size}");
@@ -56,12 +65,17 @@ fn what_others_achieved_stands_beside_what_was_achieved() {
 #[test]
 fn a_target_that_must_hold_and_that_no_planned_case_answers_is_no_verdict() {
     let judged = |pattern: &str, more: &dyn Fn() -> BenchmarkResult| {
-        let text = format!("[[target]]\nid = \"{pattern}\"\nmetric = \"gflops\"\nabove = 1.0\nfail = true\n");
+        let text = format!(
+            "[[target]]\nid = \"{pattern}\"\nmetric = \"gflops\"\nabove = 1.0\nfail = true\n"
+        );
         let policy = Policy::try_from(toml::from_str::<PolicyFile>(&text).unwrap()).unwrap();
         let side = |name: &str| [run(name, vec![steady("gemm", &[1000.0, 1010.0, 990.0]), more()])];
         gate(&side("before"), &side("after"), &policy, &[], now())
     };
-    let skipped = |id: &str| BenchmarkResult { benchmark_id: id.parse().unwrap(), ..bare("x", Outcome::Skipped) };
+    let skipped = |id: &str| BenchmarkResult {
+        benchmark_id: id.parse().unwrap(),
+        ..bare("x", Outcome::Skipped)
+    };
     let plain = || steady("copy", &[1000.0, 1010.0, 990.0]);
     for (pattern, more, owed) in [
         ("*/gemm/*/2048x2048x2048", &plain as &dyn Fn() -> BenchmarkResult, true),
@@ -76,7 +90,14 @@ fn a_target_that_must_hold_and_that_no_planned_case_answers_is_no_verdict() {
     ] {
         let result = judged(pattern, more);
         let row = result.comparisons.iter().find(|row| row.id.as_str() == pattern);
-        assert_eq!((row.is_some(), exit_code(&result)), (owed, if owed { 4 } else { 0 }), "{pattern}: {result:#?}");
-        assert!(row.is_none_or(|row| (row.verdict, row.reason_code) == (Verdict::Inconclusive, ReasonCode::Missing)));
+        assert_eq!(
+            (row.is_some(), exit_code(&result)),
+            (owed, if owed { 4 } else { 0 }),
+            "{pattern}: {result:#?}"
+        );
+        assert!(
+            row.is_none_or(|row| (row.verdict, row.reason_code)
+                == (Verdict::Inconclusive, ReasonCode::Missing))
+        );
     }
 }

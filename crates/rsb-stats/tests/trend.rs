@@ -14,7 +14,8 @@ fn series(better: Option<Better>, points: Vec<(Timestamp, f64)>) -> SeriesInput 
 }
 
 fn at(day: usize) -> Timestamp {
-    Timestamp::from_second(1_790_000_000 + i64::try_from(day).unwrap_or_default() * DAY).unwrap_or_default()
+    Timestamp::from_second(1_790_000_000 + i64::try_from(day).unwrap_or_default() * DAY)
+        .unwrap_or_default()
 }
 
 fn daily(values: &[f64]) -> SeriesTrend {
@@ -58,7 +59,10 @@ fn steps_up_and_down_are_told_apart() {
     let found = daily(&noisy(4, 90, |day| if (30..60).contains(&day) { 120.0 } else { 100.0 }));
     let indices: Vec<usize> = found.change_points.iter().map(|step| step.index).collect();
     assert_eq!(indices, [30, 60]);
-    assert_eq!((found.alerts[0].direction.as_str(), found.alerts[0].severity), ("better", Severity::Info));
+    assert_eq!(
+        (found.alerts[0].direction.as_str(), found.alerts[0].severity),
+        ("better", Severity::Info)
+    );
 }
 
 #[test]
@@ -68,16 +72,22 @@ fn a_spike_is_no_level_and_noise_is_no_trend() {
     values[41] = 900.0;
     let found = daily(&values);
     assert!(
-        found.change_points.is_empty() && found.direction == Direction::Stable && found.alerts.is_empty(),
+        found.change_points.is_empty()
+            && found.direction == Direction::Stable
+            && found.alerts.is_empty(),
         "{found:?}"
     );
-    let levels = (0..200).filter(|&seed| !daily(&noisy(1000 + seed, 40, |_| 100.0)).change_points.is_empty()).count();
+    let levels = (0..200)
+        .filter(|&seed| !daily(&noisy(1000 + seed, 40, |_| 100.0)).change_points.is_empty())
+        .count();
     assert!(levels <= 6, "{levels} of 200 level series have a change");
 }
 
 #[test]
 fn the_direction_of_better_decides_what_an_alert_says() {
-    let points = |factor: f64| (0..40).map(|day| (at(day), if day < 20 { 100.0 } else { 100.0 * factor })).collect();
+    let points = |factor: f64| {
+        (0..40).map(|day| (at(day), if day < 20 { 100.0 } else { 100.0 * factor })).collect()
+    };
     for (better, factor, direction, severity) in [
         (Some(Better::Lower), 1.3, "worse", Severity::Critical),
         (Some(Better::Higher), 1.3, "better", Severity::Info),
@@ -85,7 +95,10 @@ fn the_direction_of_better_decides_what_an_alert_says() {
         (None, 1.3, "changed", Severity::Warning),
     ] {
         let found = trend(&[series(better, points(factor))]).series.remove(0);
-        assert_eq!((found.alerts[0].direction.as_str(), found.alerts[0].severity), (direction, severity));
+        assert_eq!(
+            (found.alerts[0].direction.as_str(), found.alerts[0].severity),
+            (direction, severity)
+        );
     }
 }
 
@@ -98,12 +111,16 @@ fn what_has_no_line_is_stable() {
             (Direction::Stable, None, None),
             "{values:?}"
         );
-        assert!(found.forecast.is_none() && found.alerts.is_empty() && found.change_points.is_empty());
+        assert!(
+            found.forecast.is_none() && found.alerts.is_empty() && found.change_points.is_empty()
+        );
         assert_eq!(found.n, values.len());
     }
     let same_time = series(None, (0..20).map(|value| (at(0), f64::from(value))).collect());
     assert_eq!(trend(&[same_time]).series[0].slope_per_day, None);
-    assert!(trend(&[series(None, vec![]), series(None, vec![(at(0), f64::NAN)])]).series.is_empty());
+    assert!(
+        trend(&[series(None, vec![]), series(None, vec![(at(0), f64::NAN)])]).series.is_empty()
+    );
 }
 
 #[test]
@@ -117,18 +134,25 @@ fn seconds_are_not_extrapolated_to_days() {
     let (short, long) = (every(2), every(DAY / 39));
     assert_eq!((short.direction, long.direction), (Direction::Increasing, Direction::Increasing));
     assert_eq!((short.slope_per_day, short.forecast.is_some()), (None, false));
-    assert!(short.r_squared.is_some() && short.alerts[0].description.contains("within less than a day"), "{short:?}");
+    assert!(
+        short.r_squared.is_some() && short.alerts[0].description.contains("within less than a day"),
+        "{short:?}"
+    );
     assert_eq!(long.slope_per_day, None, "39 steps of so many whole seconds are no whole day");
     assert!(every(DAY / 39 + 1).slope_per_day.is_some());
 }
 
 #[test]
 fn points_may_come_in_any_order() {
-    let mut points: Vec<(Timestamp, f64)> = (0..10).map(|day| (at(day), day as f64 + 1.0)).collect();
+    let mut points: Vec<(Timestamp, f64)> =
+        (0..10).map(|day| (at(day), day as f64 + 1.0)).collect();
     points.reverse();
     points.push((at(3), f64::INFINITY));
     let found = trend(&[series(None, points)]).series.remove(0);
-    assert_eq!((found.n, found.first.to_string(), found.last.to_string()), (10, "1".into(), "10".into()));
+    assert_eq!(
+        (found.n, found.first.to_string(), found.last.to_string()),
+        (10, "1".into(), "10".into())
+    );
     assert!((found.r_squared.unwrap() - 1.0).abs() < 1e-12 && found.p_value.unwrap() < 1e-9);
     assert!((found.last_change_percent.unwrap() - 100.0 / 9.0).abs() < 1e-9);
     assert_eq!(daily(&[0.0, 1.0]).last_change_percent, None, "against zero there is no percentage");

@@ -1,4 +1,5 @@
-//! The parts of a trend, each against SciPy or by hand: slopes and tests by order, predictions, anomalies, rolling figures.
+//! The parts of a trend, each against SciPy or by hand: slopes and tests by order, predictions,
+//! anomalies, rolling figures.
 
 use rsb_model::Timestamp;
 use rsb_stats::multiple::benjamini_hochberg;
@@ -14,7 +15,10 @@ const LEVEL: [f64; 8] = [5.1, 4.9, 5.0, 5.3, 4.8, 5.2, 5.05, 4.95];
 
 #[track_caller]
 fn same(ours: f64, theirs: f64) {
-    assert!((ours - theirs).abs() <= 1e-9 * theirs.abs().max(1e-3), "{ours}, but SciPy says {theirs}");
+    assert!(
+        (ours - theirs).abs() <= 1e-9 * theirs.abs().max(1e-3),
+        "{ours}, but SciPy says {theirs}"
+    );
 }
 
 fn points(values: &[f64]) -> Vec<(Timestamp, f64)> {
@@ -37,7 +41,8 @@ fn slopes_by_order_are_scipy_s() {
 
 #[test]
 fn mann_kendall_is_that_of_the_textbook() {
-    // S, Kendall's tau-b of scipy.stats.kendalltau, and 2 * norm.sf((|S| - 1) / sqrt(variance with ties)), SciPy 1.16.3.
+    // S, Kendall's tau-b of scipy.stats.kendalltau, and 2 * norm.sf((|S| - 1) / sqrt(variance with
+    // ties)), SciPy 1.16.3.
     let mixed = [3.1, 2.7, 9.5, 3.3, 2.9, 3.0, 3.4, 2.8, 3.2, 50.0];
     let tied = [1.0, 2.0, 2.0, 3.0, 3.0, 5.0, 4.0, 4.0, 6.0, 6.0];
     for (values, s, tau, p_value) in [
@@ -58,8 +63,9 @@ fn mann_kendall_is_that_of_the_textbook() {
 #[test]
 fn false_discoveries_are_controlled_as_scipy_does() {
     // scipy.stats.false_discovery_control(p)
-    for (ours, theirs) in
-        benjamini_hochberg(&[0.01, 0.04, 0.03, 0.005, 0.2]).into_iter().zip([0.025, 0.05, 0.05, 0.025, 0.2])
+    for (ours, theirs) in benjamini_hochberg(&[0.01, 0.04, 0.03, 0.005, 0.2])
+        .into_iter()
+        .zip([0.025, 0.05, 0.05, 0.025, 0.2])
     {
         same(ours, theirs);
     }
@@ -72,7 +78,10 @@ fn predictions_have_the_interval_of_least_squares() {
     // By scipy.stats.linregress and t.ppf: a line, and a level where there is none.
     let line = predict_future(past(&RISING), 7, 0.95);
     let week = line.last().expect("a week");
-    assert_eq!((line.len(), line[0].days.to_string(), week.days.to_string()), (7, "1".into(), "7".into()));
+    assert_eq!(
+        (line.len(), line[0].days.to_string(), week.days.to_string()),
+        (7, "1".into(), "7".into())
+    );
     same(week.value, 14.165_296_292_147_417);
     same(week.low, 12.732_928_810_053_679);
     same(week.high, 15.597_663_774_241_155);
@@ -81,12 +90,20 @@ fn predictions_have_the_interval_of_least_squares() {
         same(day.low, 4.631_147_389_135_541);
         same(day.high, 5.443_852_610_864_458);
     }
-    let constant =
-        predict_future(ForecastInput { days: &X[..3], values: &[2.0; 3], inflation: 1.0, significance: 0.05 }, 1, 0.9);
+    let constant = predict_future(
+        ForecastInput { days: &X[..3], values: &[2.0; 3], inflation: 1.0, significance: 0.05 },
+        1,
+        0.9,
+    );
     assert!((constant[0].low - 2.0).abs() < 1e-12 && (constant[0].high - 2.0).abs() < 1e-12);
     assert!(
         predict_future(
-            ForecastInput { days: &X[..2], values: &[1.0, 2.0], inflation: 1.0, significance: 0.05 },
+            ForecastInput {
+                days: &X[..2],
+                values: &[1.0, 2.0],
+                inflation: 1.0,
+                significance: 0.05
+            },
             7,
             0.95
         )
@@ -102,7 +119,8 @@ fn intervals_hold_the_next_value_as_often_as_they_say() {
         let mut value = |day: f64| 100.0 + slope * day + 2.0 * rng.normal();
         let values: Vec<f64> = days.iter().map(|day| value(*day)).collect();
         let next = value(36.0);
-        let past = ForecastInput { days: &days, values: &values, inflation: 1.0, significance: 0.05 };
+        let past =
+            ForecastInput { days: &days, values: &values, inflation: 1.0, significance: 0.05 };
         let told = *predict_future(past, 7, 0.95).last().expect("a week");
         (told.low..=told.high).contains(&next)
     };
@@ -128,7 +146,10 @@ fn anomalies_are_far_by_both_measures() {
     assert!(anomalies(&points(&flat), 10, 2.5).is_empty());
     flat[15] = 3.1;
     assert_eq!(
-        anomalies(&points(&flat), 10, 2.5).iter().map(|one| (one.index, one.z_score)).collect::<Vec<_>>(),
+        anomalies(&points(&flat), 10, 2.5)
+            .iter()
+            .map(|one| (one.index, one.z_score))
+            .collect::<Vec<_>>(),
         [(15, None)]
     );
     assert!(anomalies(&points(&[1.0, 900.0, 2.0]), 10, 2.5).is_empty(), "nothing to compare with");
@@ -137,7 +158,8 @@ fn anomalies_are_far_by_both_measures() {
 #[test]
 fn rolling_figures_begin_with_what_there_is() {
     let values = [1.0, 5.0, 3.0, 100.0, 2.0, 4.0];
-    let close = |ours: Vec<f64>, theirs: [f64; 6]| ours.iter().zip(theirs).for_each(|(a, b)| same(*a, b));
+    let close =
+        |ours: Vec<f64>, theirs: [f64; 6]| ours.iter().zip(theirs).for_each(|(a, b)| same(*a, b));
     close(rolling_median(&values, 3), [1.0, 3.0, 3.0, 5.0, 3.0, 4.0]);
     close(rolling_mean(&values, 3), [1.0, 3.0, 3.0, 36.0, 35.0, 106.0 / 3.0]);
     close(rolling_median(&values, 0), values);

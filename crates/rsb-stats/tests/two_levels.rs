@@ -1,4 +1,5 @@
-//! Noise with two levels, shuffled histories, and series that step together: what is a change, and of how many.
+//! Noise with two levels, shuffled histories, and series that step together: what is a change, and
+//! of how many.
 
 use rsb_model::record::{LevelPart, SeriesTrend};
 use rsb_model::{Better, Timestamp};
@@ -20,8 +21,14 @@ fn daily(values: &[f64]) -> SeriesTrend {
     trend(&[input("gemm", values)]).series.remove(0)
 }
 
-/// Values at 100 or, with the chance `share(at)`, at 130, times `factor(at)`, with a coefficient of variation of 1 %.
-fn mixed(seed: u64, count: usize, share: impl Fn(usize) -> f64, factor: impl Fn(usize) -> f64) -> Vec<f64> {
+/// Values at 100 or, with the chance `share(at)`, at 130, times `factor(at)`, with a coefficient of
+/// variation of 1 %.
+fn mixed(
+    seed: u64,
+    count: usize,
+    share: impl Fn(usize) -> f64,
+    factor: impl Fn(usize) -> f64,
+) -> Vec<f64> {
     let mut rng = Rng::new(seed);
     let mut value = |at: usize| {
         let level = if rng.uniform() < share(at) { 130.0 } else { 100.0 };
@@ -33,7 +40,8 @@ fn mixed(seed: u64, count: usize, share: impl Fn(usize) -> f64, factor: impl Fn(
 #[test]
 fn two_levels_that_alternate_are_named_and_no_change() {
     for (share, count) in [(0.2, 100), (0.3, 100), (0.5, 100), (0.3, 130)] {
-        let all: Vec<SeriesTrend> = (0..50).map(|seed| daily(&mixed(seed, count, |_| share, |_| 1.0))).collect();
+        let all: Vec<SeriesTrend> =
+            (0..50).map(|seed| daily(&mixed(seed, count, |_| share, |_| 1.0))).collect();
         let changed = all.iter().filter(|found| !found.change_points.is_empty()).count();
         assert!(changed <= 1, "share {share}: {changed} of 50 have a change of level");
         let named = all.iter().filter_map(|found| found.two_levels.as_ref()).filter(|levels| {
@@ -47,7 +55,11 @@ fn two_levels_that_alternate_are_named_and_no_change() {
     }
     assert_eq!(daily(&mixed(1, 100, |_| 0.0, |_| 1.0)).two_levels, None, "one level");
     let step = daily(&mixed(2, 100, |at| f64::from(u8::from(at >= 50)), |_| 1.0));
-    assert_eq!((step.two_levels, step.change_points.len()), (None, 1), "levels that last are steps");
+    assert_eq!(
+        (step.two_levels, step.change_points.len()),
+        (None, 1),
+        "levels that last are steps"
+    );
 }
 
 #[test]
@@ -59,7 +71,10 @@ fn a_change_of_the_share_or_of_a_level_is_found() {
     let both = daily(&mixed(4, 120, |_| 0.3, |at| if late(at) { 1.1 } else { 1.0 }));
     let [change] = both.change_points.as_slice() else { panic!("{both:?}") };
     assert!(matches!(change.part, Some(LevelPart::Lower | LevelPart::Upper)), "{change:?}");
-    assert!(change.index.abs_diff(60) <= 5 && (change.change_percent - 10.0).abs() < 2.0, "{change:?}");
+    assert!(
+        change.index.abs_diff(60) <= 5 && (change.change_percent - 10.0).abs() < 2.0,
+        "{change:?}"
+    );
 }
 
 #[test]
@@ -76,7 +91,8 @@ fn shuffled_histories_have_no_change() {
     let reports = (0..20).filter(|_| {
         let mut order: Vec<usize> = (0..88).collect();
         rng.shuffle(&mut order);
-        let shuffled = history.iter().map(|values| order.iter().map(|&at| values[at]).collect::<Vec<f64>>());
+        let shuffled =
+            history.iter().map(|values| order.iter().map(|&at| values[at]).collect::<Vec<f64>>());
         let inputs: Vec<SeriesInput> = shuffled.map(|values| input("case", &values)).collect();
         trend(&inputs).series.iter().any(|found| !found.change_points.is_empty())
     });
@@ -89,12 +105,19 @@ fn a_change_survives_among_many_series() {
     let mut rng = Rng::new(10);
     let mut quiet = || (0..40).map(|_| 100.0 * (1.0 + 0.02 * rng.normal())).collect::<Vec<f64>>();
     let mut all: Vec<SeriesInput> = (0..88).map(|_| input("quiet", &quiet())).collect();
-    let stepped: Vec<f64> =
-        quiet().into_iter().enumerate().map(|(at, value)| if at < 20 { value } else { 1.1 * value }).collect();
+    let stepped: Vec<f64> = quiet()
+        .into_iter()
+        .enumerate()
+        .map(|(at, value)| if at < 20 { value } else { 1.1 * value })
+        .collect();
     all.push(input("stepped", &stepped));
     let found = trend(&all);
-    let changed: Vec<&str> =
-        found.series.iter().filter(|one| !one.change_points.is_empty()).map(|one| one.id.as_str()).collect();
+    let changed: Vec<&str> = found
+        .series
+        .iter()
+        .filter(|one| !one.change_points.is_empty())
+        .map(|one| one.id.as_str())
+        .collect();
     assert_eq!(changed, ["stepped"]);
     assert!(found.common_changes.is_empty());
 }
@@ -106,10 +129,11 @@ fn series_that_step_together_are_one_finding() {
         let value = |day: usize| if day < at { 100.0 } else { 100.0 * factor } * (1.0 + 0.01 * rng.normal());
         input(id, &(0..60).map(value).collect::<Vec<f64>>())
     };
-    let mut all: Vec<SeriesInput> = [("a", 30, 1.15), ("b", 31, 1.2), ("c", 32, 1.12), ("d", 30, 0.8), ("e", 50, 1.3)]
-        .into_iter()
-        .map(|(id, at, factor)| stepping(id, at, factor))
-        .collect();
+    let mut all: Vec<SeriesInput> =
+        [("a", 30, 1.15), ("b", 31, 1.2), ("c", 32, 1.12), ("d", 30, 0.8), ("e", 50, 1.3)]
+            .into_iter()
+            .map(|(id, at, factor)| stepping(id, at, factor))
+            .collect();
     let found = trend(&all);
     let [common] = found.common_changes.as_slice() else { panic!("{:?}", found.common_changes) };
     let ids: Vec<&str> = common.series.iter().map(|one| one.id.as_str()).collect();

@@ -9,7 +9,8 @@ pub fn is_address(text: &str) -> bool {
 /// `address` without its password, and without its options, which may hold one too.
 pub fn without_password(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
-    // A password that is not encoded as it should be may hold any of `/?@`: what is shown is what follows the last `@`.
+    // A password that is not encoded as it should be may hold any of `/?@`: what is shown is what
+    // follows the last `@`.
     let main = match rest.split_once('?') {
         Some((main, options)) if options.contains('=') => main,
         _ => rest,
@@ -40,6 +41,10 @@ mod tests {
             assert!(is_address(address));
             assert_eq!(without_password(address), shown);
         }
-        assert!(is_address("Postgres://host/db") && !is_address("benchmark_results") && !is_address("http://host"));
+        assert!(
+            is_address("Postgres://host/db")
+                && !is_address("benchmark_results")
+                && !is_address("http://host")
+        );
     }
 }

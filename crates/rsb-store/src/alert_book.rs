@@ -1,4 +1,5 @@
-//! The changes of level that were told, in one file beside the runs: what people said of them is nowhere else.
+//! The changes of level that were told, in one file beside the runs: what people said of them is
+//! nowhere else.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -44,15 +45,16 @@ impl AlertBook {
             return Ok(Self::default());
         }
         let bytes = read::read_bytes(&path)?;
-        let document = json::parse_bytes(&bytes).map_err(|error| read::syntax(&path, &bytes, &error))?;
+        let document =
+            json::parse_bytes(&bytes).map_err(|error| read::syntax(&path, &bytes, &error))?;
         read::check_format(&path, &document)?;
-        let book: Self =
-            serde::Deserialize::deserialize(&document).map_err(|error| read::shape(&path, "alerts", &error))?;
+        let book: Self = serde::Deserialize::deserialize(&document)
+            .map_err(|error| read::shape(&path, "alerts", &error))?;
         Ok(Self { format_version: format::FORMAT_VERSION, ..book })
     }
 
-    /// Keeps other programs from changing that of `results_dir` until the guard is dropped. `None` where nothing can be locked
-    /// there, since nothing can be written either.
+    /// Keeps other programs from changing that of `results_dir` until the guard is dropped. `None`
+    /// where nothing can be locked there, since nothing can be written either.
     pub fn lock(results_dir: &Path) -> Option<File> {
         let file = files::lock_file(results_dir).ok()?;
         file.lock().ok()?;
@@ -65,7 +67,8 @@ impl AlertBook {
     /// When the file cannot be written.
     pub fn write(&self, results_dir: &Path) -> Result<(), StoreError> {
         let path = Self::path(results_dir);
-        let text = document::to_text(self).map_err(|error| StoreError::write(&path, error.into()))?;
+        let text =
+            document::to_text(self).map_err(|error| StoreError::write(&path, error.into()))?;
         files::write_atomically(&path, &text)
     }
 
@@ -75,10 +78,18 @@ impl AlertBook {
     /// When there is none, or several begin so.
     pub fn find(&mut self, text: &str) -> Result<&mut TrackedAlert, NoSuchAlert> {
         let begins = |alert: &&mut TrackedAlert| alert.id.starts_with(text);
-        let known = self.alerts.iter().filter(|alert| !alert.state.is_closed()).map(|alert| alert.id.clone()).collect();
+        let known = self
+            .alerts
+            .iter()
+            .filter(|alert| !alert.state.is_closed())
+            .map(|alert| alert.id.clone())
+            .collect();
         let exact = self.alerts.iter().position(|alert| alert.id == text);
         if let Some(at) = exact {
-            return self.alerts.get_mut(at).ok_or(NoSuchAlert::Unknown { text: text.to_owned(), known });
+            return self
+                .alerts
+                .get_mut(at)
+                .ok_or(NoSuchAlert::Unknown { text: text.to_owned(), known });
         }
         let mut found: Vec<&mut TrackedAlert> =
             self.alerts.iter_mut().filter(begins).filter(|_| !text.is_empty()).collect();
@@ -86,7 +97,11 @@ impl AlertBook {
             (Some(only), []) => Ok(only),
             (Some(last), others) => Err(NoSuchAlert::Ambiguous {
                 text: text.to_owned(),
-                matches: others.iter().map(|alert| alert.id.clone()).chain([last.id.clone()]).collect(),
+                matches: others
+                    .iter()
+                    .map(|alert| alert.id.clone())
+                    .chain([last.id.clone()])
+                    .collect(),
             }),
             (None, _) => Err(NoSuchAlert::Unknown { text: text.to_owned(), known }),
         }

@@ -1,4 +1,5 @@
-//! Committed baselines: `<dir>/<fingerprint slug>/<name>.json`, small and stable enough to be reviewed like code.
+//! Committed baselines: `<dir>/<fingerprint slug>/<name>.json`, small and stable enough to be
+//! reviewed like code.
 //!
 //! The machine is written once, and each replicate keeps few samples (see [`crate::compact`]).
 
@@ -42,7 +43,8 @@ pub struct Baseline {
     pub commit: Option<String>,
     /// Regressions that a person has accepted.
     pub accepted: Vec<Accepted>,
-    /// One for each run that it was made of; each is a replicate. On disk they are without the machine.
+    /// One for each run that it was made of; each is a replicate. On disk they are without the
+    /// machine.
     #[serde(serialize_with = "without_environment")]
     pub runs: Vec<Run>,
 }
@@ -99,7 +101,8 @@ pub struct BaselineContents {
 /// How many earlier runs tell the noise of a case: more say little more, and machines change.
 pub const PAST_RUNS: usize = 5;
 
-/// The least disturbed sample of each process of each measured case, in milliseconds, behind what its own past holds.
+/// The least disturbed sample of each process of each measured case, in milliseconds, behind what
+/// its own past holds.
 fn past_of(run: &Run) -> BTreeMap<&CaseId, Vec<Vec<f64>>> {
     let measured = run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured);
     let floors = |result: &BenchmarkResult| {
@@ -116,7 +119,8 @@ fn software_differences(first: &Run, other: &Run) -> Vec<Difference> {
     let mut found = Vec::new();
     for result in &other.benchmarks {
         if let Some(known) = known.get(&result.benchmark_id) {
-            let (before, now) = (known.factors_in(&first.environment), result.factors_in(&other.environment));
+            let (before, now) =
+                (known.factors_in(&first.environment), result.factors_in(&other.environment));
             found.extend(factor::differences(&before, &now, &[]));
         }
     }
@@ -127,21 +131,27 @@ impl Baseline {
     /// A baseline of `runs`, made compact.
     ///
     /// # Errors
-    /// When there is no run, the runs are of unlike machines, or `name` cannot be the name of a file.
+    /// When there is no run, the runs are of unlike machines, or `name` cannot be the name of a
+    /// file.
     pub fn new(name: &str, created: Timestamp, runs: &[Run]) -> Result<Self, StoreError> {
         files::check_name(name)?;
         let problem = |problem: String| StoreError::NotABaseline { problem };
-        let first = runs.first().ok_or_else(|| problem("there is none; name at least one".to_owned()))?;
+        let first =
+            runs.first().ok_or_else(|| problem("there is none; name at least one".to_owned()))?;
         let fingerprint = Fingerprint::of(&first.environment);
         for run in runs {
             let differences = fingerprint.differences(&Fingerprint::of(&run.environment));
             if let Some(found) = differences.first().or(software_differences(first, run).first()) {
                 let (old, new) = (&found.baseline, &found.current);
                 let (id, field) = (&run.run_id, &found.field);
-                return Err(problem(format!("{field} is {old} in {}, {new} in {id}; leave one out", first.run_id)));
+                return Err(problem(format!(
+                    "{field} is {old} in {}, {new} in {id}; leave one out",
+                    first.run_id
+                )));
             }
         }
-        let (git, other) = (&first.environment.git, |run: &Run| run.environment.git != first.environment.git);
+        let (git, other) =
+            (&first.environment.git, |run: &Run| run.environment.git != first.environment.git);
         let git = if runs.iter().any(other) { None } else { git.clone() };
         let environment = Environment { state: None, git, ..first.environment.clone() };
         Ok(Self {
@@ -156,13 +166,16 @@ impl Baseline {
         })
     }
 
-    /// With what `earlier` runs, oldest first, tell of the noise of each case: so many of the last ones as [`PAST_RUNS`].
+    /// With what `earlier` runs, oldest first, tell of the noise of each case: so many of the last
+    /// ones as [`PAST_RUNS`].
     #[must_use]
     pub fn with_past(mut self, earlier: &[Run]) -> Self {
         let known = earlier.iter().map(|run| past_of(run)).collect::<Vec<_>>();
         for result in self.runs.iter_mut().flat_map(|run| &mut run.benchmarks) {
-            let own = |known: &BTreeMap<&CaseId, Vec<Vec<f64>>>| known.get(&result.benchmark_id).cloned();
-            let past: Vec<Vec<f64>> = known.iter().flat_map(|known| own(known).unwrap_or(vec![Vec::new()])).collect();
+            let own =
+                |known: &BTreeMap<&CaseId, Vec<Vec<f64>>>| known.get(&result.benchmark_id).cloned();
+            let past: Vec<Vec<f64>> =
+                known.iter().flat_map(|known| own(known).unwrap_or(vec![Vec::new()])).collect();
             let past = past.get(past.len().saturating_sub(PAST_RUNS)..).unwrap_or_default();
             if past.iter().any(|run| !run.is_empty()) {
                 result.metadata.insert(PAST_PROCESSES.to_owned(), past.into());
@@ -204,7 +217,8 @@ impl Baseline {
     /// The baseline in `path`.
     ///
     /// # Errors
-    /// When it cannot be read, is not JSON, is of a newer format, or is not a baseline. Never because of one case in it.
+    /// When it cannot be read, is not JSON, is of a newer format, or is not a baseline. Never
+    /// because of one case in it.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
         let bytes = read::read_bytes(path)?;
         Self::parse(path, &bytes)
@@ -220,22 +234,30 @@ impl Baseline {
         let shape = |error: &serde_json::Error| read::shape(path, "a baseline", error);
         let missing = || shape(&serde::de::Error::missing_field("runs"));
         let listed = document.runs.ok_or_else(missing)?;
-        let wire: Wire = serde::Deserialize::deserialize(&document.fields).map_err(|error| shape(&error))?;
+        let wire: Wire =
+            serde::Deserialize::deserialize(&document.fields).map_err(|error| shape(&error))?;
         wire.check(path)?;
         let mut runs = Vec::new();
         for text in listed {
-            let mut run: Document<'_> = serde_json::from_str(text.get()).map_err(|error| shape(&error))?;
+            let mut run: Document<'_> =
+                serde_json::from_str(text.get()).map_err(|error| shape(&error))?;
             if let Value::Object(fields) = &mut run.fields {
-                let state = fields.remove("state").and_then(|state| serde::Deserialize::deserialize(&state).ok());
+                let state = fields
+                    .remove("state")
+                    .and_then(|state| serde::Deserialize::deserialize(&state).ok());
                 let environment = Environment { state, ..wire.environment.clone() };
-                let environment = serde_json::to_value(environment).map_err(|error| shape(&error))?;
+                let environment =
+                    serde_json::to_value(environment).map_err(|error| shape(&error))?;
                 fields.insert("environment".to_owned(), environment);
                 fields.insert("format_version".to_owned(), wire.format_version.into());
             }
             runs.push(run.into_run(path)?);
         }
-        if let Some(other) = runs.iter().find(|run| runs.first().is_some_and(|first| first.suite != run.suite)) {
-            let problem = format!("its runs are of unlike suites, such as that of {}", other.run_id);
+        if let Some(other) =
+            runs.iter().find(|run| runs.first().is_some_and(|first| first.suite != run.suite))
+        {
+            let problem =
+                format!("its runs are of unlike suites, such as that of {}", other.run_id);
             return Err(ReadError::Misplaced { path: path.to_owned(), problem });
         }
         Ok(Self {
@@ -266,25 +288,32 @@ struct Wire {
 }
 
 impl Wire {
-    /// Checks that the fingerprint is that of the machine. A version that knew less of machines wrote less of it.
+    /// Checks that the fingerprint is that of the machine. A version that knew less of machines
+    /// wrote less of it.
     fn check(&self, path: &Path) -> Result<(), ReadError> {
         let Some(told) = &self.fingerprint else { return Ok(()) };
         let own = Fingerprint::of(&self.environment);
         let fields = [(&told.hardware, &own.hardware), (&told.factors, &own.factors)];
-        let mut all =
-            fields.into_iter().flat_map(|(told, own)| told.iter().map(move |(name, value)| (name, value, own)));
+        let mut all = fields
+            .into_iter()
+            .flat_map(|(told, own)| told.iter().map(move |(name, value)| (name, value, own)));
         match all.find(|(name, value, own)| own.get(*name) != Some(value)) {
             None => Ok(()),
             Some((name, value, _)) => Err(ReadError::Misplaced {
                 path: path.to_owned(),
-                problem: format!("its fingerprint says that {name} is {value}, and its environment does not"),
+                problem: format!(
+                    "its fingerprint says that {name} is {value}, and its environment does not"
+                ),
             }),
         }
     }
 }
 
 /// The machine is written once. What differs between runs is only how it was at the time.
-fn without_environment<S: serde::Serializer>(runs: &[Run], serializer: S) -> Result<S::Ok, S::Error> {
+fn without_environment<S: serde::Serializer>(
+    runs: &[Run],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     use serde::ser::{Error as _, SerializeSeq as _};
     let mut list = serializer.serialize_seq(Some(runs.len()))?;
     for run in runs {
@@ -322,24 +351,27 @@ impl Baselines {
         Self { dir: dir.to_owned() }
     }
 
-    /// Where a baseline called `name` of the machine `fingerprint` is or would be. One that a version before format 3
-    /// saved lies under the name which that gave the machine.
+    /// Where a baseline called `name` of the machine `fingerprint` is or would be. One that a
+    /// version before format 3 saved lies under the name which that gave the machine.
     pub fn path_of(&self, fingerprint: &Fingerprint, name: &str) -> PathBuf {
         let [today, former] = [fingerprint.slug(), fingerprint.former_slug()]
             .map(|slug| self.dir.join(slug).join(format!("{name}.json")));
         if !today.exists() && former.exists() { former } else { today }
     }
 
-    /// Saves `baseline`, over the one of that name and machine, which is moved where it lies under a former name.
+    /// Saves `baseline`, over the one of that name and machine, which is moved where it lies under
+    /// a former name.
     ///
     /// # Errors
     /// When it cannot be written, or its name cannot be the name of a file.
     pub fn save(&self, baseline: &Baseline) -> Result<PathBuf, StoreError> {
         files::check_name(&baseline.name)?;
         let before = self.path_of(&baseline.fingerprint, &baseline.name);
-        let path = self.dir.join(baseline.fingerprint.slug()).join(format!("{}.json", baseline.name));
+        let path =
+            self.dir.join(baseline.fingerprint.slug()).join(format!("{}.json", baseline.name));
         baseline.write(&path)?;
-        let is_its_own = |known: Baseline| known.fingerprint.differences(&baseline.fingerprint).is_empty();
+        let is_its_own =
+            |known: Baseline| known.fingerprint.differences(&baseline.fingerprint).is_empty();
         if before != path && Baseline::read(&before).is_ok_and(is_its_own) {
             // One that stays is not found any more: there is one of today's name.
             let _ = std::fs::remove_file(&before);
@@ -347,7 +379,8 @@ impl Baselines {
         Ok(path)
     }
 
-    /// The baseline in `path`, which lies among these: its name and machine must be those of its place.
+    /// The baseline in `path`, which lies among these: its name and machine must be those of its
+    /// place.
     ///
     /// # Errors
     /// As [`Baseline::read`], and when it belongs elsewhere.
@@ -368,13 +401,17 @@ impl Baselines {
         Ok(baseline)
     }
 
-    /// The baseline that `name` means: a path, `slug/name`, or a name. Of several machines' baselines of one name,
-    /// that of `fingerprint`; where that machine has none, the only one there is, so that the gate can say in what
-    /// the machines differ.
+    /// The baseline that `name` means: a path, `slug/name`, or a name. Of several machines'
+    /// baselines of one name, that of `fingerprint`; where that machine has none, the only one
+    /// there is, so that the gate can say in what the machines differ.
     ///
     /// # Errors
     /// When there is none, there are several, or it cannot be read.
-    pub fn load(&self, name: &str, fingerprint: Option<&Fingerprint>) -> Result<Baseline, StoreError> {
+    pub fn load(
+        &self,
+        name: &str,
+        fingerprint: Option<&Fingerprint>,
+    ) -> Result<Baseline, StoreError> {
         Ok(self.read(&self.find(name, fingerprint)?)?)
     }
 
@@ -382,13 +419,19 @@ impl Baselines {
     ///
     /// # Errors
     /// When there is none, or there are several.
-    pub fn find(&self, name: &str, fingerprint: Option<&Fingerprint>) -> Result<PathBuf, StoreError> {
+    pub fn find(
+        &self,
+        name: &str,
+        fingerprint: Option<&Fingerprint>,
+    ) -> Result<PathBuf, StoreError> {
         let path = Path::new(name);
         if path.is_file() {
             return Ok(path.to_owned());
         }
-        let unknown = || StoreError::UnknownBaseline { name: name.to_owned(), dir: self.dir.clone() };
-        let (slug, stem) = name.split_once('/').map_or((None, name), |(slug, stem)| (Some(slug), stem));
+        let unknown =
+            || StoreError::UnknownBaseline { name: name.to_owned(), dir: self.dir.clone() };
+        let (slug, stem) =
+            name.split_once('/').map_or((None, name), |(slug, stem)| (Some(slug), stem));
         files::check_name(stem).map_err(|_| unknown())?;
         if let Some(own) = fingerprint.filter(|_| slug.is_none()).map(|own| self.path_of(own, stem))
             && own.is_file()
@@ -411,13 +454,15 @@ impl Baselines {
     pub fn list(&self) -> Vec<BaselineInfo> {
         let info = |(slug, name, path): (String, String, PathBuf)| {
             let read = files::check_ending(&path).and_then(|()| self.read(&path));
-            let contents = read.map(|baseline| baseline.contents()).map_err(|error| error.to_string());
+            let contents =
+                read.map(|baseline| baseline.contents()).map_err(|error| error.to_string());
             BaselineInfo { name, slug, path, contents }
         };
         self.files().into_iter().map(info).collect()
     }
 
-    /// That the directory, where there is one, and those in it can be listed: what cannot be seen is not absent.
+    /// That the directory, where there is one, and those in it can be listed: what cannot be seen
+    /// is not absent.
     pub(crate) fn check_readable(&self) -> Result<(), ReadError> {
         let unread = |path: &Path, source| ReadError::Io { path: path.to_owned(), source };
         let entries = match std::fs::read_dir(&self.dir) {
@@ -438,8 +483,12 @@ impl Baselines {
         let Ok(entries) = std::fs::read_dir(&self.dir) else { return Vec::new() };
         let mut dirs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         dirs.sort();
-        let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
-        let named = |path: PathBuf| (text(path.parent().and_then(Path::file_name)), text(path.file_stem()), path);
+        let text = |part: Option<&std::ffi::OsStr>| {
+            part.unwrap_or_default().to_string_lossy().into_owned()
+        };
+        let named = |path: PathBuf| {
+            (text(path.parent().and_then(Path::file_name)), text(path.file_stem()), path)
+        };
         dirs.iter().flat_map(|dir| files::documents_in(dir)).map(named).collect()
     }
 }

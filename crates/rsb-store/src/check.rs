@@ -1,4 +1,5 @@
-//! Whether a directory of results is whole: its files, its index, and that the two agree; and mending what can be mended.
+//! Whether a directory of results is whole: its files, its index, and that the two agree; and
+//! mending what can be mended.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -45,18 +46,24 @@ impl fmt::Display for StoreProblem {
         match self {
             Self::Damaged { path, said } => {
                 let said = said.join("; ");
-                write!(f, "the index `{}` is damaged: {said}; `store repair` builds it again", path.display())
+                write!(
+                    f,
+                    "the index `{}` is damaged: {said}; `store repair` builds it again",
+                    path.display()
+                )
             }
             Self::Disagrees { run_id, problem } => {
                 write!(
                     f,
-                    "the index is not what the file of the run {run_id} says: {problem}; `store repair` builds it again"
+                    "the index is not what the file of the run {run_id} says: {problem}; `store \
+                     repair` builds it again"
                 )
             }
             Self::DailyMean { of } => {
                 write!(
                     f,
-                    "the mean that the index keeps of {of} is not that of its values; `store repair` builds it again"
+                    "the mean that the index keeps of {of} is not that of its values; `store \
+                     repair` builds it again"
                 )
             }
             Self::Notice(notice) => notice.fmt(f),
@@ -73,7 +80,8 @@ pub struct StoreCheck {
     pub values: usize,
     /// What is not as it should be.
     pub problems: Vec<StoreProblem>,
-    /// Pairs of runs whose order by time is not that of their numbers in the sequence, by which the first is before the second.
+    /// Pairs of runs whose order by time is not that of their numbers in the sequence, by which the
+    /// first is before the second.
     pub clock_jumps: Vec<(RunId, RunId)>,
 }
 
@@ -90,8 +98,8 @@ impl StoreCheck {
     }
 }
 
-/// Checks `results_dir`: the database by SQLite's own check, every run file by its checksum, and that each value of the
-/// index is that of its file.
+/// Checks `results_dir`: the database by SQLite's own check, every run file by its checksum, and
+/// that each value of the index is that of its file.
 ///
 /// # Errors
 /// When it is no directory of results, or its database is of a later program.
@@ -107,17 +115,27 @@ pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
         return Ok(found);
     }
     let store = match frozen(&database) {
-        Some(connection) if is_of_today(&connection) => Store::of_index(results_dir, Index::frozen(connection)),
+        Some(connection) if is_of_today(&connection) => {
+            Store::of_index(results_dir, Index::frozen(connection))
+        }
         _ => Store::open_existing(results_dir)?,
     };
-    found
-        .problems
-        .extend(store.notices().iter().filter(|notice| is_problem(notice)).cloned().map(StoreProblem::Notice));
+    found.problems.extend(
+        store
+            .notices()
+            .iter()
+            .filter(|notice| is_problem(notice))
+            .cloned()
+            .map(StoreProblem::Notice),
+    );
     let runs = store.runs()?;
     // Of a directory that cannot be written, the index may lack the newest.
     let path_of = |notice: &StoreNotice| notice.path().to_owned();
-    let known: HashSet<PathBuf> =
-        runs.iter().map(|run| run.path.clone()).chain(store.notices().iter().map(path_of)).collect();
+    let known: HashSet<PathBuf> = runs
+        .iter()
+        .map(|run| run.path.clone())
+        .chain(store.notices().iter().map(path_of))
+        .collect();
     let mut others = files::documents_in(&results_dir.join(RUNS));
     others.retain(|path| !known.contains(path));
     found.check_files(others);
@@ -139,7 +157,8 @@ pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
     Ok(found)
 }
 
-/// Whether a notice is about what should not be so. A run that was recovered is whole, and an index of today is one.
+/// Whether a notice is about what should not be so. A run that was recovered is whole, and an index
+/// of today is one.
 fn is_problem(notice: &StoreNotice) -> bool {
     match notice {
         StoreNotice::LeftOut { .. }
@@ -181,7 +200,8 @@ pub struct StoreRepair {
 /// Rebuilds the index of `results_dir` from its files. A damaged database is renamed and kept.
 ///
 /// # Errors
-/// When it is no directory of results, its database is of a later program, or nothing can be written there.
+/// When it is no directory of results, its database is of a later program, or nothing can be
+/// written there.
 pub fn repair(results_dir: &Path) -> Result<StoreRepair, StoreError> {
     if !results_dir.join(RUNS).is_dir() {
         return Err(StoreError::NotADirectory { path: results_dir.to_owned() });
@@ -194,15 +214,20 @@ pub fn repair(results_dir: &Path) -> Result<StoreRepair, StoreError> {
 /// What SQLite finds wrong with the database; `None` where there is none, or nothing is.
 fn damage(results_dir: &Path) -> Option<Vec<String>> {
     let path = results_dir.join(DATABASE);
-    path.exists().then(|| ask(&path).unwrap_or_else(|error| vec![error.to_string()])).filter(|said| !said.is_empty())
+    path.exists()
+        .then(|| ask(&path).unwrap_or_else(|error| vec![error.to_string()]))
+        .filter(|said| !said.is_empty())
 }
 
-/// The database in `path` as it is, where SQLite cannot make the files that a database in WAL mode has beside it, as in a
-/// directory that nobody can write. Where such a file is left, it holds a part of the database, and nothing is given.
+/// The database in `path` as it is, where SQLite cannot make the files that a database in WAL mode
+/// has beside it, as in a directory that nobody can write. Where such a file is left, it holds a
+/// part of the database, and nothing is given.
 fn frozen(path: &Path) -> Option<Connection> {
     let plain = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
     // The files beside it are opened with the first look at it.
-    let refusal = plain.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)).err()?;
+    let refusal = plain
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
+        .err()?;
     let wal = path.with_file_name(format!("{DATABASE}-wal"));
     let is_whole = wal.metadata().map_or(0, |data| data.len()) == 0;
     if refusal.sqlite_error_code() != Some(ErrorCode::CannotOpen) || !is_whole {
@@ -229,11 +254,12 @@ fn ask(path: &Path) -> rusqlite::Result<Vec<String>> {
         .collect::<rusqlite::Result<_>>()?;
     said.retain(|line| line != "ok");
     if version == SCHEMA_VERSION {
-        let missing =
-            crate::index::TABLES.iter().filter(|table| !connection.table_exists(None, **table).unwrap_or(false));
+        let missing = crate::index::TABLES
+            .iter()
+            .filter(|table| !connection.table_exists(None, **table).unwrap_or(false));
         said.extend(missing.map(|table| format!("the table {table} is missing")));
-        let dangling =
-            "SELECT 'a row of ' || \"table\" || ' refers to none of ' || parent FROM pragma_foreign_key_check LIMIT 10";
+        let dangling = "SELECT 'a row of ' || \"table\" || ' refers to none of ' || parent FROM \
+                        pragma_foreign_key_check LIMIT 10";
         let dangling: rusqlite::Result<Vec<String>> =
             connection.prepare(dangling)?.query_map([], |row| row.get(0))?.collect();
         said.extend(dangling?);
@@ -253,9 +279,12 @@ fn compare(
     if found.len() != expected.len() {
         return Ok(Some(format!("it has {} values, the file {}", found.len(), expected.len())));
     }
-    let key = |row: &crate::HistoryRow| format!("{} {}", row.benchmark_id, row.metric.as_deref().unwrap_or_default());
+    let key = |row: &crate::HistoryRow| {
+        format!("{} {}", row.benchmark_id, row.metric.as_deref().unwrap_or_default())
+    };
     let wrong = found.iter().zip(expected).find(|(found, expected)| found != expected);
-    Ok(wrong.map(|(found, expected)| format!("{} where the file has {}", key(found), key(expected))))
+    Ok(wrong
+        .map(|(found, expected)| format!("{} where the file has {}", key(found), key(expected))))
 }
 
 /// Days whose total is not the sum of their values.

@@ -1,7 +1,7 @@
 //! Making a run small enough to be committed.
 //!
-//! Each replicate of a case keeps at most [`SAMPLES_KEPT`] samples ([`Samples::thinned`]): floor, center and spread stay, the
-//! order in which they were taken and the farthest outliers do not.
+//! Each replicate of a case keeps at most [`SAMPLES_KEPT`] samples ([`Samples::thinned`]): floor,
+//! center and spread stay, the order in which they were taken and the farthest outliers do not.
 
 use rsb_model::record::EnvironmentSummary;
 pub use rsb_model::samples::SAMPLES_KEPT;
@@ -34,17 +34,22 @@ mod tests {
 
     fn spread(values: &[f64]) -> (f64, f64) {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
+        let variance =
+            values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
         (mean, variance.sqrt())
     }
 
     #[test]
     fn center_and_spread_stay() {
         // A skewed distribution: the quantiles of an exponential one, shuffled by a fixed step.
-        let times: Vec<f64> =
-            (0..500_u32).map(|i| 100.0 - (1.0 - f64::from(i * 37 % 500) / 500.0).ln() * 10.0).collect();
-        let samples =
-            Samples { replicate: 3, iters: vec![4; 500], times_ns: times.iter().map(|time| time * 4.0).collect() };
+        let times: Vec<f64> = (0..500_u32)
+            .map(|i| 100.0 - (1.0 - f64::from(i * 37 % 500) / 500.0).ln() * 10.0)
+            .collect();
+        let samples = Samples {
+            replicate: 3,
+            iters: vec![4; 500],
+            times_ns: times.iter().map(|time| time * 4.0).collect(),
+        };
         let kept = samples.thinned();
         assert_eq!((kept.replicate, kept.len(), kept.iters.len()), (3, SAMPLES_KEPT, SAMPLES_KEPT));
         let each = kept.per_iteration().unwrap();
@@ -62,7 +67,11 @@ mod tests {
 
     #[test]
     fn few_samples_stay_in_their_order() {
-        let samples = Samples { replicate: 0, iters: vec![1, 2, 3], times_ns: vec![3.123_456_789, 2.0, 1e9 + 1.0] };
+        let samples = Samples {
+            replicate: 0,
+            iters: vec![1, 2, 3],
+            times_ns: vec![3.123_456_789, 2.0, 1e9 + 1.0],
+        };
         assert_eq!(samples.thinned().times_ns, [3.123_46, 2.0, 1e9]);
         assert_eq!(samples.thinned().iters, [1, 2, 3]);
     }
@@ -76,7 +85,10 @@ mod tests {
     #[test]
     fn compacting_twice_changes_nothing() {
         let run = Run {
-            benchmarks: vec![crate::testing::measured_case("b", 2.0), crate::testing::measured_case("a", 1.0)],
+            benchmarks: vec![
+                crate::testing::measured_case("b", 2.0),
+                crate::testing::measured_case("a", 1.0),
+            ],
             ..crate::testing::run("x", 0)
         };
         let once = compact_run(&run);

@@ -1,8 +1,10 @@
-//! The output directory of Criterion in any Rust project, `target/criterion`, as a run: one replicate of each case.
+//! The output directory of Criterion in any Rust project, `target/criterion`, as a run: one
+//! replicate of each case.
 //!
-//! A case is a directory with `new/benchmark.json` and `new/sample.json`; a saved result has its own name in place of
-//! `new`. Criterion does not promise this layout; a case that cannot be read is one failed case among the others. Up to
-//! version 0.3.2 a sample is a list of two lists, and up to 0.2.4 there is no `benchmark.json`.
+//! A case is a directory with `new/benchmark.json` and `new/sample.json`; a saved result has its
+//! own name in place of `new`. Criterion does not promise this layout; a case that cannot be read
+//! is one failed case among the others. Up to version 0.3.2 a sample is a list of two lists, and up
+//! to 0.2.4 there is no `benchmark.json`.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -12,7 +14,9 @@ use std::path::{Path, PathBuf};
 use rsb_model::json;
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::samples::MOST_ITERATIONS;
-use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp};
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, CaseId, Environment, Outcome, Run, RunId, Samples, Timestamp,
+};
 use serde_json::{Value, json};
 
 use crate::error::ReadError;
@@ -25,11 +29,12 @@ pub const LATEST: &str = "new";
 /// How deep Criterion nests a case: group, function, parameter.
 const DEPTH: usize = 6;
 
-/// The most directories that are looked into: a directory that is not Criterion's may hold a whole disk.
+/// The most directories that are looked into: a directory that is not Criterion's may hold a whole
+/// disk.
 const MOST_DIRECTORIES: usize = 300_000;
 
-/// The cases under `dir` that have a result called `name` ([`LATEST`] for the last one). The machine is unknown:
-/// Criterion does not record it.
+/// The cases under `dir` that have a result called `name` ([`LATEST`] for the last one). The
+/// machine is unknown: Criterion does not record it.
 ///
 /// # Errors
 /// When the directory cannot be read or holds no such result.
@@ -41,7 +46,10 @@ pub fn read_criterion_dir(dir: &Path, name: &str) -> Result<Run, ReadError> {
     if left == 0 {
         return Err(ReadError::Unfit {
             path: dir.to_owned(),
-            problem: format!("it holds {MOST_DIRECTORIES} directories; name Criterion's own, such as target/criterion"),
+            problem: format!(
+                "it holds {MOST_DIRECTORIES} directories; name Criterion's own, such as \
+                 target/criterion"
+            ),
         });
     }
     cases.sort();
@@ -55,7 +63,8 @@ pub fn read_criterion_dir(dir: &Path, name: &str) -> Result<Run, ReadError> {
     let mut results: Vec<BenchmarkResult> =
         cases.iter().enumerate().map(|(index, case)| result(dir, case, index)).collect();
     read::refuse_repeated(&mut results);
-    let latest = results.iter().map(|result| result.timestamp).max().unwrap_or(Timestamp::UNIX_EPOCH);
+    let latest =
+        results.iter().map(|result| result.timestamp).max().unwrap_or(Timestamp::UNIX_EPOCH);
     let run_id = RunId(format!("{}@{name}", dir.display()));
     let mut run = Run::begin(run_id, latest, "criterion", "criterion", Environment::default());
     run.finished = Some(latest);
@@ -79,10 +88,14 @@ fn others(dir: &Path) -> String {
 pub fn saved_names(dir: &Path) -> std::io::Result<BTreeSet<String>> {
     let mut found = Vec::new();
     collect(dir, &|_| true, (DEPTH, &mut MOST_DIRECTORIES.clone()), &mut found)?;
-    Ok(found.iter().filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect())
+    Ok(found
+        .iter()
+        .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
+        .collect())
 }
 
-/// Directories with a `wanted` name that hold a sample, within `depth` levels, of the `left` that are looked into.
+/// Directories with a `wanted` name that hold a sample, within `depth` levels, of the `left` that
+/// are looked into.
 fn collect(
     dir: &Path,
     wanted: &dyn Fn(&OsStr) -> bool,
@@ -112,7 +125,10 @@ fn collect(
 
 fn result(root: &Path, case: &Path, index: usize) -> BenchmarkResult {
     let written = fs::metadata(case.join("sample.json")).and_then(|metadata| metadata.modified());
-    let timestamp = written.ok().and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
+    let timestamp = written
+        .ok()
+        .and_then(|time| Timestamp::try_from(time).ok())
+        .unwrap_or(Timestamp::UNIX_EPOCH);
     let bytes_of = |name: &str| {
         input::read(&case.join(name), input::MOST_OF_OTHERS).map_err(|unread| match unread {
             ReadProblem::Io(error) => format!("{name}: {error}"),
@@ -124,12 +140,26 @@ fn result(root: &Path, case: &Path, index: usize) -> BenchmarkResult {
         json::parse_bytes(&bytes).map_err(|error| format!("{name}: {error}"))
     };
     let described = json_of("benchmark.json").ok();
-    let id = described.as_ref().and_then(|document| document.get("full_id")).and_then(Value::as_str).map_or_else(
-        || case.parent().and_then(|parent| parent.strip_prefix(root).ok()).unwrap_or(case).display().to_string(),
-        str::to_owned,
-    );
-    let unreadable = |problem: &str| read::unreadable(&json!({ "benchmark_id": id }), index, timestamp, problem);
-    let (samples, id) = match (json_of("sample.json").and_then(|document| samples(&document)), id.parse::<CaseId>()) {
+    let id = described
+        .as_ref()
+        .and_then(|document| document.get("full_id"))
+        .and_then(Value::as_str)
+        .map_or_else(
+            || {
+                case.parent()
+                    .and_then(|parent| parent.strip_prefix(root).ok())
+                    .unwrap_or(case)
+                    .display()
+                    .to_string()
+            },
+            str::to_owned,
+        );
+    let unreadable =
+        |problem: &str| read::unreadable(&json!({ "benchmark_id": id }), index, timestamp, problem);
+    let (samples, id) = match (
+        json_of("sample.json").and_then(|document| samples(&document)),
+        id.parse::<CaseId>(),
+    ) {
         (Ok(samples), Ok(id)) => (samples, id),
         (Err(problem), _) => return unreadable(&problem),
         (_, Err(error)) => return unreadable(&error.to_string()),
@@ -151,24 +181,33 @@ fn result(root: &Path, case: &Path, index: usize) -> BenchmarkResult {
     }
 }
 
-/// Criterion keeps iterations as floating-point numbers, and the nanoseconds of each sample: under their names, or, up to
-/// version 0.3.2, as a list of both lists in that order.
+/// Criterion keeps iterations as floating-point numbers, and the nanoseconds of each sample: under
+/// their names, or, up to version 0.3.2, as a list of both lists in that order.
 fn samples(document: &Value) -> Result<Samples, String> {
     if document.as_array().is_some_and(|lists| lists.len() != 2) {
         return Err(
-            "sample.json is a list, but not of iterations and times, as Criterion before 0.3.3 wrote".to_owned()
+            "sample.json is a list, but not of iterations and times, as Criterion before 0.3.3 \
+             wrote"
+                .to_owned(),
         );
     }
     let list = |name: &str| -> Result<Vec<f64>, String> {
         let old = document.get(usize::from(name == "times"));
         let values = document.get(name).or(old).and_then(Value::as_array);
         let values = values.ok_or(format!("sample.json has no list `{name}`"))?;
-        values.iter().map(|value| value.as_f64().ok_or(format!("sample.json: `{name}` holds {value}"))).collect()
+        values
+            .iter()
+            .map(|value| value.as_f64().ok_or(format!("sample.json: `{name}` holds {value}")))
+            .collect()
     };
     let mut samples = Samples::new(0);
     let (iters, times) = (list("iters")?, list("times")?);
     if iters.len() != times.len() {
-        return Err(format!("sample.json has {} iteration counts but {} times", iters.len(), times.len()));
+        return Err(format!(
+            "sample.json has {} iteration counts but {} times",
+            iters.len(),
+            times.len()
+        ));
     }
     for (&iters, time) in iters.iter().zip(times) {
         samples.push(parse_iterations(iters)?, time);
@@ -176,7 +215,8 @@ fn samples(document: &Value) -> Result<Samples, String> {
     Ok(samples)
 }
 
-/// A number of iterations. What is no whole number in range was not counted: to saturate or round it would make up a time.
+/// A number of iterations. What is no whole number in range was not counted: to saturate or round
+/// it would make up a time.
 fn parse_iterations(iters: f64) -> Result<u64, String> {
     let is_count = iters.fract() == 0.0 && (1.0..=MOST_ITERATIONS as f64).contains(&iters);
     if is_count {
@@ -209,7 +249,8 @@ mod tests {
         write(dir.path(), "g/h/new/benchmark.json", r#"{"full_id":"g/h"}"#);
         write(dir.path(), "g/report/index.html", "");
         let latest = read_criterion_dir(dir.path(), LATEST).unwrap();
-        let ids: Vec<&str> = latest.benchmarks.iter().map(|case| case.benchmark_id.as_str()).collect();
+        let ids: Vec<&str> =
+            latest.benchmarks.iter().map(|case| case.benchmark_id.as_str()).collect();
         assert_eq!(ids, ["g/f/1", "g/h"]);
         assert_eq!(latest.benchmarks[0].samples[0].per_iteration(), Ok(vec![10.0, 11.0]));
         assert_eq!(read_criterion_dir(dir.path(), "main").unwrap().benchmarks.len(), 1);
@@ -231,10 +272,15 @@ mod tests {
         let measured: Vec<&BenchmarkResult> =
             run.benchmarks.iter().filter(|case| case.outcome == Outcome::Measured).collect();
         let [old] = &measured[..] else { panic!("{run:?}") };
-        assert_eq!((old.benchmark_id.as_str(), old.samples[0].per_iteration()), ("old", Ok(vec![10.0, 11.0])));
+        assert_eq!(
+            (old.benchmark_id.as_str(), old.samples[0].per_iteration()),
+            ("old", Ok(vec![10.0, 11.0]))
+        );
         let why = |id: &str| {
-            let case =
-                run.benchmarks.iter().find(|case| case.reason.is_some() && case.benchmark_id.as_str().contains(id));
+            let case = run
+                .benchmarks
+                .iter()
+                .find(|case| case.reason.is_some() && case.benchmark_id.as_str().contains(id));
             case.map(|case| case.reason.as_ref().unwrap().why.clone())
         };
         assert!(why("three").unwrap().contains("before 0.3.3"), "{run:?}");
@@ -256,21 +302,40 @@ mod tests {
     #[test]
     fn what_is_broken_costs_its_own_case_and_an_empty_directory_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
-        for (name, text) in
-            [("a", "{"), ("b", r#"{"iters":[1],"times":[]}"#), ("c", r#"{"iters":["x"],"times":[1]}"#), ("d", SAMPLE)]
-        {
+        for (name, text) in [
+            ("a", "{"),
+            ("b", r#"{"iters":[1],"times":[]}"#),
+            ("c", r#"{"iters":["x"],"times":[1]}"#),
+            ("d", SAMPLE),
+        ] {
             write(dir.path(), &format!("{name}/new/sample.json"), text);
-            write(dir.path(), &format!("{name}/new/benchmark.json"), &format!(r#"{{"full_id":"{name}"}}"#));
+            write(
+                dir.path(),
+                &format!("{name}/new/benchmark.json"),
+                &format!(r#"{{"full_id":"{name}"}}"#),
+            );
         }
         write(dir.path(), "e/new/sample.json", SAMPLE);
-        for (name, iters) in [("f", "1e300"), ("g", "1.5"), ("h", "0.0"), ("i", "-1.0"), ("j", "9007199254740994.0")] {
+        for (name, iters) in
+            [("f", "1e300"), ("g", "1.5"), ("h", "0.0"), ("i", "-1.0"), ("j", "9007199254740994.0")]
+        {
             let text = format!(r#"{{"iters":[{iters}],"times":[1.0]}}"#);
             write(dir.path(), &format!("{name}/new/sample.json"), &text);
-            write(dir.path(), &format!("{name}/new/benchmark.json"), &format!(r#"{{"full_id":"{name}"}}"#));
+            write(
+                dir.path(),
+                &format!("{name}/new/benchmark.json"),
+                &format!(r#"{{"full_id":"{name}"}}"#),
+            );
         }
         let run = read_criterion_dir(dir.path(), LATEST).unwrap();
-        let outcome = |id: &str| run.benchmarks.iter().find(|case| case.benchmark_id.as_str() == id).unwrap().outcome;
-        assert!(["a", "b", "c", "f", "g", "h", "i", "j"].iter().all(|id| outcome(id) == Outcome::Failed));
+        let outcome = |id: &str| {
+            run.benchmarks.iter().find(|case| case.benchmark_id.as_str() == id).unwrap().outcome
+        };
+        assert!(
+            ["a", "b", "c", "f", "g", "h", "i", "j"]
+                .iter()
+                .all(|id| outcome(id) == Outcome::Failed)
+        );
         assert_eq!((outcome("d"), outcome("e")), (Outcome::Measured, Outcome::Measured));
         let error = read_criterion_dir(dir.path(), "gone").unwrap_err().to_string();
         assert!(error.contains("`gone`") && error.contains("there are new"), "{error}");

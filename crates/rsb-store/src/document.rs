@@ -1,4 +1,5 @@
-//! JSON for people and for `diff`: whatever fits on a line is on one line, and lists of numbers always are.
+//! JSON for people and for `diff`: whatever fits on a line is on one line, and lists of numbers
+//! always are.
 //!
 //! Plain pretty-printing puts every sample on a line of its own, thousands for each run.
 
@@ -63,9 +64,15 @@ fn write_key(text: &mut String, key: Option<&str>) {
 fn write_flat(text: &mut String, value: &Value) {
     match value {
         Value::Object(map) => {
-            write_flat_items(text, map.iter().map(|(key, item)| (Some(key.as_str()), item)), ['{', '}']);
+            write_flat_items(
+                text,
+                map.iter().map(|(key, item)| (Some(key.as_str()), item)),
+                ['{', '}'],
+            );
         }
-        Value::Array(list) => write_flat_items(text, list.iter().map(|item| (None, item)), ['[', ']']),
+        Value::Array(list) => {
+            write_flat_items(text, list.iter().map(|item| (None, item)), ['[', ']']);
+        }
         scalar => text.push_str(&scalar.to_string()),
     }
 }
@@ -98,9 +105,9 @@ fn fits(value: &Value, taken: usize) -> bool {
                 let used = used + key.len() + 6;
                 Some(used + width(item, left.checked_sub(used)?)?)
             }),
-            Value::Array(list) => {
-                list.iter().try_fold(2, |used, item| Some(used + 2 + width(item, left.checked_sub(used + 2)?)?))
-            }
+            Value::Array(list) => list.iter().try_fold(2, |used, item| {
+                Some(used + 2 + width(item, left.checked_sub(used + 2)?)?)
+            }),
             Value::String(text) => Some(text.len() + 2),
             scalar => Some(scalar.to_string().len()),
         };
@@ -118,7 +125,8 @@ mod tests {
     fn short_things_and_lists_of_numbers_are_on_one_line() {
         let long: Vec<u64> = (0..80).collect();
         let list = long.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
-        let text = to_text(&json!({"a": {"b": [1, {"c": null}]}, "d": {}, "e": [], "times": long})).unwrap();
+        let text = to_text(&json!({"a": {"b": [1, {"c": null}]}, "d": {}, "e": [], "times": long}))
+            .unwrap();
         let expected = format!(
             "{{\n  \"a\": {{\"b\": [1, {{\"c\": null}}]}},\n  \"d\": {{}},\n  \"e\": [],\n  \"times\": [{list}]\n}}\n"
         );

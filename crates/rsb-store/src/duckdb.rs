@@ -1,5 +1,6 @@
-//! The runs in DuckDB, for questions that scan everything: over the export in Parquet, with the views of the index, and
-//! `samples`, the export itself. Nothing else can be reached from a question, and nothing changed.
+//! The runs in DuckDB, for questions that scan everything: over the export in Parquet, with the
+//! views of the index, and `samples`, the export itself. Nothing else can be reached from a
+//! question, and nothing changed.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,7 +8,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use duckdb_sys::{DuckdbConnection, DuckdbError, DuckdbLibrary, DuckdbValue, Interrupter, StatementKind};
+use duckdb_sys::{
+    DuckdbConnection, DuckdbError, DuckdbLibrary, DuckdbValue, Interrupter, StatementKind,
+};
 use rsb_model::Reason;
 use serde_json::Value;
 
@@ -21,7 +24,8 @@ const OPTIONS: [(&str, &str); 3] = [
 ];
 
 /// The views, in the order in which they rest on each other.
-const VIEWS: [&str; 5] = ["samples", "benchmark_runs", "benchmark_results", "measurements", "daily_means"];
+const VIEWS: [&str; 5] =
+    ["samples", "benchmark_runs", "benchmark_results", "measurements", "daily_means"];
 
 /// What is asked, once it has a name.
 const ANSWER: &str = "_answer";
@@ -29,27 +33,36 @@ const ANSWER: &str = "_answer";
 /// The time between two attempts to stop a question: one may fall between two of its statements.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Asks the export in `parquet`, whose name must be whole, `sql`, one statement that reads, and waits `limit` for the answer.
+/// Asks the export in `parquet`, whose name must be whole, `sql`, one statement that reads, and
+/// waits `limit` for the answer.
 ///
 /// # Errors
 /// As [`crate::Store::select`]; and where there is no DuckDB.
-pub fn select(library: &DuckdbLibrary, parquet: &Path, sql: &str, limit: Duration) -> Result<SqlAnswer, SqlError> {
+pub fn select(
+    library: &DuckdbLibrary,
+    parquet: &Path,
+    sql: &str,
+    limit: Duration,
+) -> Result<SqlAnswer, SqlError> {
     let connection = over(library, parquet).map_err(|error| broken(&error))?;
     let settings = format!(
-        "SET allowed_paths = [{}]; SET temp_directory = ''; SET enable_external_access = false; SET lock_configuration = true",
+        "SET allowed_paths = [{}]; SET temp_directory = ''; SET enable_external_access = false; \
+         SET lock_configuration = true",
         quote(&name_of(parquet)?)
     );
     connection.execute(&settings).map_err(|error| broken(&error))?;
-    within(limit, &connection.interrupter(), || answer(&connection, sql)).map_err(|error| match error {
-        QueryFailure::Other(error) => error,
-        QueryFailure::Duckdb(error) if error.is_interrupt() => SqlError::TimedOut { limit },
-        QueryFailure::Duckdb(error) if error.message.starts_with("Permission Error") => {
-            SqlError::Refused { problem: "this does more".to_owned() }
+    within(limit, &connection.interrupter(), || answer(&connection, sql)).map_err(|error| {
+        match error {
+            QueryFailure::Other(error) => error,
+            QueryFailure::Duckdb(error) if error.is_interrupt() => SqlError::TimedOut { limit },
+            QueryFailure::Duckdb(error) if error.message.starts_with("Permission Error") => {
+                SqlError::Refused { problem: "this does more".to_owned() }
+            }
+            QueryFailure::Duckdb(error) => match tables(&connection) {
+                Ok(tables) => SqlError::Invalid { problem: in_a_line(&error.message), tables },
+                Err(error) => broken(&error),
+            },
         }
-        QueryFailure::Duckdb(error) => match tables(&connection) {
-            Ok(tables) => SqlError::Invalid { problem: in_a_line(&error.message), tables },
-            Err(error) => broken(&error),
-        },
     })
 }
 
@@ -57,9 +70,14 @@ pub fn select(library: &DuckdbLibrary, parquet: &Path, sql: &str, limit: Duratio
 ///
 /// # Errors
 /// When DuckDB does not take it.
-pub fn write_database(library: &DuckdbLibrary, parquet: &Path, file: &Path) -> Result<(), SqlError> {
+pub fn write_database(
+    library: &DuckdbLibrary,
+    parquet: &Path,
+    file: &Path,
+) -> Result<(), SqlError> {
     let connection = over(library, parquet).map_err(|error| broken(&error))?;
-    let mut sql = format!("SET temp_directory = ''; ATTACH {} AS exported;", quote(&name_of(file)?));
+    let mut sql =
+        format!("SET temp_directory = ''; ATTACH {} AS exported;", quote(&name_of(file)?));
     // The raw samples are in Parquet, which DuckDB reads as it is.
     for view in VIEWS.iter().filter(|view| **view != "samples") {
         // Writing to a text cannot fail.
@@ -74,7 +92,8 @@ pub fn write_database(library: &DuckdbLibrary, parquet: &Path, file: &Path) -> R
 /// # Errors
 /// When there is none here.
 pub fn library() -> Result<DuckdbLibrary, SqlError> {
-    DuckdbLibrary::load().map_err(|missing| SqlError::Missing(Reason::new(missing.what, missing.why, missing.cure)))
+    DuckdbLibrary::load()
+        .map_err(|missing| SqlError::Missing(Reason::new(missing.what, missing.why, missing.cure)))
 }
 
 /// What DuckDB said, without the question that it repeats below.
@@ -89,7 +108,8 @@ fn broken(error: &DuckdbError) -> SqlError {
 /// The name of `path`, which DuckDB takes as text.
 fn name_of(path: &Path) -> Result<String, SqlError> {
     let is_pattern = |text: &&str| text.contains(['*', '?', '[']);
-    let problem = || format!("DuckDB cannot be told the path `{}`: it is no plain text", path.display());
+    let problem =
+        || format!("DuckDB cannot be told the path `{}`: it is no plain text", path.display());
     path.to_str()
         .filter(|text| !is_pattern(text))
         .map(str::to_owned)
@@ -113,11 +133,20 @@ fn views(path: &str) -> String {
     let file = quote(path);
     let id = "run_id || '/' || model_id || '/' || device";
     let time = "strftime(make_timestamp(epoch_us(started)), '%Y-%m-%dT%H:%M:%SZ')";
-    let figure = |metric: &str| format!("list_extract(\"values\", list_position(metrics, '{metric}'))");
-    let one = |column: &str| format!("CASE WHEN min({column}) = max({column}) THEN min({column}) END AS {column}");
-    let [latency, in_microseconds, throughput, memory, first_token, peak] =
-        ["time_ms", "time_us", "throughput_samples_per_second", "memory_used_mb", "ttft_ms", "gpu_memory_peak_mb"]
-            .map(figure);
+    let figure =
+        |metric: &str| format!("list_extract(\"values\", list_position(metrics, '{metric}'))");
+    let one = |column: &str| {
+        format!("CASE WHEN min({column}) = max({column}) THEN min({column}) END AS {column}")
+    };
+    let [latency, in_microseconds, throughput, memory, first_token, peak] = [
+        "time_ms",
+        "time_us",
+        "throughput_samples_per_second",
+        "memory_used_mb",
+        "ttft_ms",
+        "gpu_memory_peak_mb",
+    ]
+    .map(figure);
     let (architecture, count) = (one("architecture_type"), one("parameter_count"));
     format!(
         "CREATE VIEW samples AS SELECT * FROM read_parquet({file});
@@ -175,7 +204,8 @@ impl From<DuckdbError> for QueryFailure {
 }
 
 fn answer(connection: &DuckdbConnection, sql: &str) -> Result<SqlAnswer, QueryFailure> {
-    let refused = |problem: &str| QueryFailure::Other(SqlError::Refused { problem: problem.to_owned() });
+    let refused =
+        |problem: &str| QueryFailure::Other(SqlError::Refused { problem: problem.to_owned() });
     match connection.kind(sql)? {
         StatementKind::Select => {}
         StatementKind::Nothing => return Err(refused("this is none")),
@@ -184,20 +214,28 @@ fn answer(connection: &DuckdbConnection, sql: &str) -> Result<SqlAnswer, QueryFa
     }
     connection.execute(&format!("CREATE TEMP VIEW {ANSWER} AS {sql}")).map_err(|error| {
         // What DuckDB turns into a SELECT of its own, as a pragma.
-        if error.message.starts_with("Parser Error") { refused("this does more") } else { error.into() }
+        if error.message.starts_with("Parser Error") {
+            refused("this does more")
+        } else {
+            error.into()
+        }
     })?;
     let mut columns = Vec::new();
-    connection.rows(&format!("SELECT column_name, column_type FROM (DESCRIBE {ANSWER})"), |row| {
-        if let [DuckdbValue::Text(name), DuckdbValue::Text(kind)] = row.as_slice() {
-            columns.push((name.clone(), Form::of(kind)));
-        }
-        true
-    })?;
+    connection.rows(
+        &format!("SELECT column_name, column_type FROM (DESCRIBE {ANSWER})"),
+        |row| {
+            if let [DuckdbValue::Text(name), DuckdbValue::Text(kind)] = row.as_slice() {
+                columns.push((name.clone(), Form::of(kind)));
+            }
+            true
+        },
+    )?;
     let readable: Vec<String> = columns.iter().map(|(name, form)| form.sql(name)).collect();
     let (mut rows, mut size, mut is_whole) = (Vec::new(), AnswerSize::default(), true);
     let asked = format!("SELECT {} FROM {ANSWER} LIMIT {}", readable.join(", "), MOST_ROWS + 1);
     connection.rows(&asked, |row| {
-        let row: Vec<Value> = row.into_iter().zip(&columns).map(|(value, (_, form))| form.cell(value)).collect();
+        let row: Vec<Value> =
+            row.into_iter().zip(&columns).map(|(value, (_, form))| form.cell(value)).collect();
         is_whole = size.has_room_for(&row);
         if is_whole {
             rows.push(row);
@@ -226,7 +264,8 @@ impl Form {
     fn of(kind: &str) -> Self {
         match kind {
             "BOOLEAN" => Self::Boolean,
-            "TINYINT" | "SMALLINT" | "INTEGER" | "BIGINT" | "UTINYINT" | "USMALLINT" | "UINTEGER" => Self::Integer,
+            "TINYINT" | "SMALLINT" | "INTEGER" | "BIGINT" | "UTINYINT" | "USMALLINT"
+            | "UINTEGER" => Self::Integer,
             "UBIGINT" | "HUGEINT" | "UHUGEINT" => Self::Wide,
             "FLOAT" | "DOUBLE" => Self::Double,
             "BLOB" => Self::Bytes,

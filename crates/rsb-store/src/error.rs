@@ -35,7 +35,8 @@ pub enum StoreError {
     },
     /// A name that cannot be the name of a file.
     #[error(
-        "`{name}` cannot be a name here; use letters, digits, `.`, `_` and `-`, at most 120, not beginning with `.`"
+        "`{name}` cannot be a name here; use letters, digits, `.`, `_` and `-`, at most 120, not \
+         beginning with `.`"
     )]
     BadName {
         /// The name.
@@ -43,7 +44,8 @@ pub enum StoreError {
     },
     /// The database was written by a later program.
     #[error(
-        "`{}` has schema version {found}, newer than {known}, the newest that this program reads; update \
+        "`{}` has schema version {found}, newer than {known}, the newest that this program reads; \
+         update \
          rusty-stack-bench, or use another directory with --results-dir",
         path.display()
     )]
@@ -134,8 +136,12 @@ impl StoreError {
 fn cure(kind: io::ErrorKind, flag: &str) -> String {
     let first = match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, or ",
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "make the directory writable, or ",
-        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => "move the file that is in the way, or ",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "make the directory writable, or "
+        }
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "move the file that is in the way, or "
+        }
         _ => "",
     };
     format!("{first}choose another directory with {flag}")
@@ -184,7 +190,8 @@ pub enum ReadError {
     },
     /// Its text is not what its checksum is of, or it has none.
     #[error(
-        "`{}` {problem}; restore it from a copy, as with `git checkout -- FILE`, or measure it again", path.display()
+        "`{}` {problem}; restore it from a copy, as with `git checkout -- FILE`, or measure it \
+         again", path.display()
     )]
     Changed {
         /// The file.
@@ -252,7 +259,8 @@ pub enum StoreNotice {
         /// The version that they have now.
         to: i64,
     },
-    /// The database had metrics in another unit or direction, and has them as this program reads them now.
+    /// The database had metrics in another unit or direction, and has them as this program reads
+    /// them now.
     MetricsChanged {
         /// The database.
         path: PathBuf,
@@ -303,9 +311,11 @@ pub fn notes(notices: &[StoreNotice]) -> Vec<String> {
     };
     let others = notices.iter().filter(|notice| !is_left_out(notice));
     let mut notes: Vec<String> = others.map(ToString::to_string).collect();
-    let named = left_out.iter().take(NAMED_FILES).map(|notice| format!("`{}`", notice.path().display()));
+    let named =
+        left_out.iter().take(NAMED_FILES).map(|notice| format!("`{}`", notice.path().display()));
     notes.push(format!(
-        "{} files cannot be used and are left out: {} and {} more; `rusty-stack-bench store check` lists them with the reasons",
+        "{} files cannot be used and are left out: {} and {} more; `rusty-stack-bench store check` \
+         lists them with the reasons",
         left_out.len(),
         named.collect::<Vec<_>>().join(", "),
         more + 1
@@ -318,34 +328,58 @@ impl fmt::Display for StoreNotice {
         match self {
             Self::Recovered { path, cases, dropped } => {
                 write!(f, "a run was cut off; its {cases} cases are kept in `{}`", path.display())?;
-                if *dropped > 0 { write!(f, " ({dropped} torn lines were dropped)") } else { Ok(()) }
+                if *dropped > 0 {
+                    write!(f, " ({dropped} torn lines were dropped)")
+                } else {
+                    Ok(())
+                }
             }
             Self::NothingToRecover { path } => {
-                write!(f, "a run was cut off before any case had ended; `{}` was removed", path.display())
+                write!(
+                    f,
+                    "a run was cut off before any case had ended; `{}` was removed",
+                    path.display()
+                )
             }
             Self::JournalKept { path, problem } => {
-                write!(f, "a run was cut off, and its journal `{}` stays as it is: {problem}", path.display())
+                write!(
+                    f,
+                    "a run was cut off, and its journal `{}` stays as it is: {problem}",
+                    path.display()
+                )
             }
             Self::DatabaseRebuilt { moved_to, runs } => write!(
                 f,
-                "the index was corrupt; it is now `{}`, and a new one holds all {runs} runs: nothing is lost",
+                "the index was corrupt; it is now `{}`, and a new one holds all {runs} runs: \
+                 nothing is lost",
                 moved_to.display()
             ),
             Self::Migrated { path, from, to } => {
-                write!(f, "the index `{}` was of schema version {from}; it is of {to} now", path.display())?;
+                write!(
+                    f,
+                    "the index `{}` was of schema version {from}; it is of {to} now",
+                    path.display()
+                )?;
                 write!(f, ", with everything that the run files hold")
             }
             Self::MetricsChanged { path, metrics } => write!(
                 f,
-                "the index `{}` had {} in another unit or direction, as a program of another version reads it; it was built \
+                "the index `{}` had {} in another unit or direction, as a program of another \
+                 version reads it; it was built \
                  again from the run files",
                 path.display(),
                 metrics.join(", ")
             ),
             Self::IndexUnavailable { path, problem } => {
-                write!(f, "the index `{}` cannot be used ({problem}); the run files were read instead", path.display())
+                write!(
+                    f,
+                    "the index `{}` cannot be used ({problem}); the run files were read instead",
+                    path.display()
+                )
             }
-            Self::LeftOut { path, problem } => write!(f, "left out `{}`: {problem}", path.display()),
+            Self::LeftOut { path, problem } => {
+                write!(f, "left out `{}`: {problem}", path.display())
+            }
         }
     }
 }

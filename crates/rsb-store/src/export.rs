@@ -1,4 +1,5 @@
-//! Rows of the history as CSV and JSON. The columns are a contract: more may be added at the end, none goes.
+//! Rows of the history as CSV and JSON. The columns are a contract: more may be added at the end,
+//! none goes.
 
 use std::io::Write;
 
@@ -34,7 +35,8 @@ pub fn csv_header() -> std::io::Result<String> {
     lines(|writer| Ok(writer.write_record(COLUMNS)?))
 }
 
-/// `rows` as the lines of a CSV below [`csv_header`]. What is unknown is empty; no text is a formula.
+/// `rows` as the lines of a CSV below [`csv_header`]. What is unknown is empty; no text is a
+/// formula.
 ///
 /// # Errors
 /// Never: text is written.
@@ -42,7 +44,9 @@ pub fn csv_lines(rows: &[HistoryRow]) -> std::io::Result<String> {
     lines(|writer| rows.iter().try_for_each(|row| line(row, writer)))
 }
 
-fn lines(write: impl FnOnce(&mut csv::Writer<&mut Vec<u8>>) -> std::io::Result<()>) -> std::io::Result<String> {
+fn lines(
+    write: impl FnOnce(&mut csv::Writer<&mut Vec<u8>>) -> std::io::Result<()>,
+) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     let mut writer = csv::Writer::from_writer(&mut bytes);
     write(&mut writer)?;

@@ -1,4 +1,5 @@
-//! Writing files so that they appear whole or not at all, and names that are safe as names of files.
+//! Writing files so that they appear whole or not at all, and names that are safe as names of
+//! files.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -28,14 +29,16 @@ pub const JOURNAL_SUFFIX: &str = ".partial.jsonl";
 /// Distinguishes the temporary files of threads of one process.
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
-/// Writes `text` to `path`: into a temporary file of the same directory first, then renamed over `path`.
+/// Writes `text` to `path`: into a temporary file of the same directory first, then renamed over
+/// `path`.
 pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), StoreError> {
     let dir = path.parent().unwrap_or(Path::new("."));
     create_dir(dir)?;
     let temporary = temporary(path);
     let written = write_durably(&temporary, text).and_then(|()| fs::rename(&temporary, path));
     if let Err(source) = written {
-        // A temporary file that never came to be cannot be removed either: only the first error matters.
+        // A temporary file that never came to be cannot be removed either: only the first error
+        // matters.
         let _ = fs::remove_file(&temporary);
         return Err(StoreError::write(path, source));
     }
@@ -61,7 +64,8 @@ fn write_durably(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes the names in `dir` durable. Some file systems refuse to; the contents are safe all the same.
+/// Makes the names in `dir` durable. Some file systems refuse to; the contents are safe all the
+/// same.
 pub(crate) fn sync_dir(dir: &Path) {
     if let Ok(handle) = File::open(dir) {
         let _ = handle.sync_all();
@@ -89,8 +93,8 @@ pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     if fine { Ok(()) } else { Err(StoreError::BadName { name: name.to_owned() }) }
 }
 
-/// `text` with whatever cannot be in the name of a file replaced. Where that or its length changes anything, a hash of the
-/// whole is added: no two texts have one name.
+/// `text` with whatever cannot be in the name of a file replaced. Where that or its length changes
+/// anything, a hash of the whole is added: no two texts have one name.
 pub(crate) fn safe_name(text: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     let name: String = text.trim_start_matches('.').chars().map(safe).take(160).collect();
@@ -108,10 +112,13 @@ pub(crate) fn journals_in(results: &Path) -> Vec<PathBuf> {
     journals
 }
 
-/// What is in `dir` and called like a document of this program, in order: also what cannot be read, such as a link that leads
-/// nowhere, a pipe or a directory, so that it is reported and not missed. A missing directory is empty.
+/// What is in `dir` and called like a document of this program, in order: also what cannot be read,
+/// such as a link that leads nowhere, a pipe or a directory, so that it is reported and not missed.
+/// A missing directory is empty.
 pub(crate) fn documents_in(dir: &Path) -> Vec<PathBuf> {
-    list_files(dir, |name| name.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("json")))
+    list_files(dir, |name| {
+        name.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("json"))
+    })
 }
 
 fn list_files(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
@@ -141,7 +148,8 @@ pub(crate) struct StampedFile {
     pub(crate) path: PathBuf,
     /// Its name in its directory.
     pub(crate) name: String,
-    /// Size and time of change: what tells an edited file from the one indexed. Empty where it is not there.
+    /// Size and time of change: what tells an edited file from the one indexed. Empty where it is
+    /// not there.
     pub(crate) stamp: String,
 }
 
@@ -160,11 +168,16 @@ impl StampedFile {
 }
 
 fn stamp_of(meta: &fs::Metadata) -> String {
-    let changed = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+    let changed = meta
+        .modified()
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
+        .unwrap_or_default();
     format!("{}@{}", meta.len(), changed.as_nanos())
 }
 
-/// The lock that serializes reserving ids, recovery and repair within `results`. Dropping it unlocks.
+/// The lock that serializes reserving ids, recovery and repair within `results`. Dropping it
+/// unlocks.
 pub(crate) fn lock_file(results: &Path) -> io::Result<File> {
     // A pipe in its place has no reader to be waited for.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
@@ -200,13 +213,20 @@ mod tests {
         fs::write(elsewhere.join("file"), "theirs").unwrap();
         symlink(elsewhere.join("file"), &link).unwrap();
         write_atomically(&link, "ours").unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_file(), "the link is replaced, not followed");
+        assert!(
+            fs::symlink_metadata(&link).unwrap().is_file(),
+            "the link is replaced, not followed"
+        );
         assert_eq!(fs::read_to_string(elsewhere.join("file")).unwrap(), "theirs");
         // What stands where the temporary file should be is not written to either.
         symlink(elsewhere.join("file"), dir.path().join("new")).unwrap();
-        assert_eq!(create_new(&dir.path().join("new")).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(
+            create_new(&dir.path().join("new")).unwrap_err().kind(),
+            io::ErrorKind::AlreadyExists
+        );
         symlink(&elsewhere, dir.path().join("runs")).unwrap();
-        let error = write_atomically(&dir.path().join("runs/x.json"), "{}").unwrap_err().to_string();
+        let error =
+            write_atomically(&dir.path().join("runs/x.json"), "{}").unwrap_err().to_string();
         assert!(error.contains("symbolic link"), "{error}");
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
     }
@@ -215,7 +235,8 @@ mod tests {
     fn what_is_in_the_way_is_named() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("runs"), "a file").unwrap();
-        let error = write_atomically(&dir.path().join("runs/x.json"), "{}").unwrap_err().to_string();
+        let error =
+            write_atomically(&dir.path().join("runs/x.json"), "{}").unwrap_err().to_string();
         assert!(error.contains("runs") && error.contains("--results-dir"), "{error}");
     }
 
@@ -229,7 +250,8 @@ mod tests {
         }
         assert_eq!(safe_name("a-vs-b-1"), "a-vs-b-1");
         let long = |end: &str| "x".repeat(300) + end;
-        let names = ["../a b/c", "../a/b c", "/a-b-c", "", ".", &long("1"), &long("2"), &long("")].map(safe_name);
+        let names = ["../a b/c", "../a/b c", "/a-b-c", "", ".", &long("1"), &long("2"), &long("")]
+            .map(safe_name);
         for (index, name) in names.iter().enumerate() {
             assert!(name.len() <= 180 && !name.starts_with('.') && !name.contains('/'), "{name}");
             assert!(!names[..index].contains(name), "{name}");

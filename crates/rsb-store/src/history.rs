@@ -99,8 +99,8 @@ pub struct SeriesFilter {
     pub runs: Option<usize>,
 }
 
-/// The rows of the run ?1, which began at ?2 on the machine ?3. A series that this result has no point of gives a row
-/// without a metric, which stands first.
+/// The rows of the run ?1, which began at ?2 on the machine ?3. A series that this result has no
+/// point of gives a row without a metric, which stands first.
 const ROWS: &str = "
     SELECT x.position, c.name, v.benchmark_type, v.outcome, nullif(v.device_type, ''), m.name, m.unit, m.better,
            coalesce(p.recorded, p.value)
@@ -126,13 +126,17 @@ impl Store {
     /// When the index does not answer.
     pub fn history(&self, filter: &HistoryFilter) -> Result<Vec<HistoryRow>, StoreError> {
         self.query(|connection| {
-            let variants = filter.cases.as_deref().map(|cases| variants(connection, cases)).transpose()?;
+            let variants =
+                filter.cases.as_deref().map(|cases| variants(connection, cases)).transpose()?;
             let of_cases = if variants.is_some() { ROWS_OF_CASES } else { "" };
-            let mut statement = connection.prepare(&format!("{ROWS} {of_cases} {ROWS_IN_ORDER}"))?;
+            let mut statement =
+                connection.prepare(&format!("{ROWS} {of_cases} {ROWS_IN_ORDER}"))?;
             let mut rows = Vec::new();
             for run in newest(connection, None, filter.runs)? {
                 let found = match &variants {
-                    Some(variants) => statement.query(params![run.number, run.started, run.machine, variants])?,
+                    Some(variants) => {
+                        statement.query(params![run.number, run.started, run.machine, variants])?
+                    }
                     None => statement.query(params![run.number, run.started, run.machine])?,
                 };
                 rows_of_run(&run, found, filter.metric.as_deref(), &mut rows)?;
@@ -147,16 +151,26 @@ impl Store {
     /// When the index does not answer, or does not know the run.
     pub fn history_of(&self, run_id: &RunId) -> Result<Vec<HistoryRow>, StoreError> {
         self.query(|connection| {
-            let run = connection.query_row(&format!("{RUN_NUMBERS} WHERE run_id = ?1"), [&run_id.0], run_numbers)?;
+            let run = connection.query_row(
+                &format!("{RUN_NUMBERS} WHERE run_id = ?1"),
+                [&run_id.0],
+                run_numbers,
+            )?;
             let mut statement = connection.prepare_cached(&format!("{ROWS} {ROWS_IN_ORDER}"))?;
             let mut rows = Vec::new();
-            rows_of_run(&run, statement.query(params![run.number, run.started, run.machine])?, None, &mut rows)?;
+            rows_of_run(
+                &run,
+                statement.query(params![run.number, run.started, run.machine])?,
+                None,
+                &mut rows,
+            )?;
             Ok(rows)
         })
     }
 
-    /// The series that `filter` asks for, by case and metric: what was measured, on one machine. Of the time of an
-    /// iteration it is the figure that the gate's history takes ([`rsb_model::BenchmarkResult::figure`]).
+    /// The series that `filter` asks for, by case and metric: what was measured, on one machine. Of
+    /// the time of an iteration it is the figure that the gate's history takes
+    /// ([`rsb_model::BenchmarkResult::figure`]).
     ///
     /// # Errors
     /// When the index does not answer.
@@ -178,7 +192,8 @@ impl Store {
         self.query(|connection| {
             let newest = newest(connection, Some(&slugs), filter.runs)?;
             let since = newest.last().map_or(i64::MAX, |run| run.started);
-            let runs: HashMap<i64, RunNumbers> = newest.into_iter().map(|run| (run.number, run)).collect();
+            let runs: HashMap<i64, RunNumbers> =
+                newest.into_iter().map(|run| (run.number, run)).collect();
             let mut points = connection.prepare_cached(POINTS)?;
             let mut all: BTreeMap<SeriesKey, (Option<Better>, Vec<IndexedPoint>)> = BTreeMap::new();
             for asked in select_series(connection, filter, &slugs)? {
@@ -221,8 +236,13 @@ fn run_numbers(row: &Row<'_>) -> rusqlite::Result<RunNumbers> {
     })
 }
 
-/// The newest runs, so many at most, of machines with one of the names in the document `slugs`, or of all.
-fn newest(connection: &Connection, slugs: Option<&str>, runs: Option<usize>) -> rusqlite::Result<Vec<RunNumbers>> {
+/// The newest runs, so many at most, of machines with one of the names in the document `slugs`, or
+/// of all.
+fn newest(
+    connection: &Connection,
+    slugs: Option<&str>,
+    runs: Option<usize>,
+) -> rusqlite::Result<Vec<RunNumbers>> {
     let sql = format!(
         "{RUN_NUMBERS} WHERE ?1 IS NULL OR machine IN (
              SELECT id FROM machines WHERE slug IN (SELECT value FROM json_each(?1)))
@@ -234,7 +254,8 @@ fn newest(connection: &Connection, slugs: Option<&str>, runs: Option<usize>) -> 
 
 /// The variants of the cases that `cases` asks for, as a document.
 fn variants(connection: &Connection, cases: &str) -> rusqlite::Result<String> {
-    let sql = format!("SELECT v.id FROM cases c JOIN variants v ON v.case_id = c.id WHERE {IS_ASKED}");
+    let sql =
+        format!("SELECT v.id FROM cases c JOIN variants v ON v.case_id = c.id WHERE {IS_ASKED}");
     let mut statement = connection.prepare_cached(&sql)?;
     let found = statement.query_map([pattern(cases)], |row| row.get::<_, i64>(0))?;
     Ok(Value::from(found.collect::<rusqlite::Result<Vec<i64>>>()?).to_string())
@@ -251,7 +272,11 @@ struct AskedSeries {
 }
 
 /// The series that `filter` asks for on machines with one of the names in the document `slugs`.
-fn select_series(connection: &Connection, filter: &SeriesFilter, slugs: &str) -> rusqlite::Result<Vec<AskedSeries>> {
+fn select_series(
+    connection: &Connection,
+    filter: &SeriesFilter,
+    slugs: &str,
+) -> rusqlite::Result<Vec<AskedSeries>> {
     let sql = format!(
         "SELECT s.id, c.name, m.name, m.unit, m.better
          FROM cases c JOIN variants v ON v.case_id = c.id AND v.outcome = 'measured' JOIN series s ON s.variant = v.id
@@ -278,10 +303,16 @@ pub(crate) struct IndexedPoint {
 }
 
 pub(crate) fn indexed_point(row: &Row<'_>) -> rusqlite::Result<IndexedPoint> {
-    Ok(IndexedPoint { started: row.get(0)?, run: row.get(1)?, position: row.get(2)?, value: row.get(3)? })
+    Ok(IndexedPoint {
+        started: row.get(0)?,
+        run: row.get(1)?,
+        position: row.get(2)?,
+        value: row.get(3)?,
+    })
 }
 
-/// The points of one series, oldest first. One run that has a case twice gives one point: the later measurement.
+/// The points of one series, oldest first. One run that has a case twice gives one point: the later
+/// measurement.
 fn join_points(mut points: Vec<IndexedPoint>, runs: &HashMap<i64, RunNumbers>) -> Vec<SeriesPoint> {
     let name = |point: &IndexedPoint| runs.get(&point.run).map(|run| run.run_id.as_str());
     points.sort_by(|a, b| {

@@ -1,5 +1,6 @@
-//! Files that a user names or that are found in a directory: regular ones only, and no more of them than memory should hold. A
-//! pipe without a writer would be waited for, a device has no end, and a sparse file of terabytes takes no room on the disk.
+//! Files that a user names or that are found in a directory: regular ones only, and no more of them
+//! than memory should hold. A pipe without a writer would be waited for, a device has no end, and a
+//! sparse file of terabytes takes no room on the disk.
 
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -14,7 +15,8 @@ const MIB: u64 = 1 << 20;
 /// The largest document of this program that is read: several times that of a run of 100,000 cases.
 pub(crate) const MOST_OF_OURS: u64 = 256 * MIB;
 
-/// The largest output of another tool that is read. A list of short numbers takes forty times the room of its text.
+/// The largest output of another tool that is read. A list of short numbers takes forty times the
+/// room of its text.
 pub(crate) const MOST_OF_OTHERS: u64 = 64 * MIB;
 
 /// Why a file is not read, before the file is named.
@@ -41,8 +43,8 @@ impl From<ReadProblem> for io::Error {
     }
 }
 
-/// Opens the file `path`, which must be a regular one, a pipe that this process has open already, or `/dev/null`. Never waits
-/// for somebody to open the other end of a pipe.
+/// Opens the file `path`, which must be a regular one, a pipe that this process has open already,
+/// or `/dev/null`. Never waits for somebody to open the other end of a pipe.
 ///
 /// # Errors
 /// When it is anything else, or cannot be opened.
@@ -67,7 +69,11 @@ pub fn open(path: &Path) -> io::Result<File> {
 pub fn read_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     open(path)?.take(MOST_OF_OTHERS + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MOST_OF_OTHERS { Err(too_large(text.len() as u64, MOST_OF_OTHERS).into()) } else { Ok(text) }
+    if text.len() as u64 > MOST_OF_OTHERS {
+        Err(too_large(text.len() as u64, MOST_OF_OTHERS).into())
+    } else {
+        Ok(text)
+    }
 }
 
 /// All of the file `path`, which has at most `most` bytes.
@@ -125,7 +131,8 @@ fn other_kind(kind: FileType) -> Option<(&'static str, &'static str)> {
 fn too_large(bytes: u64, most: u64) -> ReadProblem {
     let (mib, most) = (bytes.div_ceil(MIB), most / MIB);
     ReadProblem::Unfit(format!(
-        "it has {mib} MiB, and at most {most} MiB are read; give fewer cases in one file, or leave out the single samples"
+        "it has {mib} MiB, and at most {most} MiB are read; give fewer cases in one file, or leave \
+         out the single samples"
     ))
 }
 
@@ -193,7 +200,11 @@ mod tests {
         File::create(&path).unwrap().set_len(3_000_000_000).unwrap();
         for most in [MOST_OF_OURS, MOST_OF_OTHERS] {
             let problem = problem(&path, most);
-            assert!(problem.contains("2862 MiB") && problem.contains(&format!("{} MiB are", most / MIB)), "{problem}");
+            assert!(
+                problem.contains("2862 MiB")
+                    && problem.contains(&format!("{} MiB are", most / MIB)),
+                "{problem}"
+            );
         }
     }
 

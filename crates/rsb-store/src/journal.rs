@@ -1,7 +1,8 @@
 //! What a run has measured so far, one JSON line a case, on disk before the next case begins.
 //!
-//! The writer holds a lock on the journal, so that [`crate::store`] can tell a dead writer's from a live one's.
-//! Everything is kept in memory too: when the disk fails, the run can still be written elsewhere.
+//! The writer holds a lock on the journal, so that [`crate::store`] can tell a dead writer's from a
+//! live one's. Everything is kept in memory too: when the disk fails, the run can still be written
+//! elsewhere.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
@@ -18,19 +19,24 @@ use crate::files::{self, DATABASE, JOURNAL_SUFFIX, RUNS};
 use crate::index::Index;
 use crate::seal::sealed_text;
 
-/// The id of a run that begins at `now` on `commit`, such as `20261121T090312Z_1a2b3c4`, or `…_nogit`.
+/// The id of a run that begins at `now` on `commit`, such as `20261121T090312Z_1a2b3c4`, or
+/// `…_nogit`.
 ///
-/// Runs that begin in the same second on the same commit share it: [`crate::Store::begin`] makes it unique.
+/// Runs that begin in the same second on the same commit share it: [`crate::Store::begin`] makes it
+/// unique.
 pub fn new_run_id(now: Timestamp, commit: Option<&str>) -> RunId {
-    let short =
-        commit.and_then(|commit| commit.get(..7)).filter(|text| text.bytes().all(|b| b.is_ascii_alphanumeric()));
+    let short = commit
+        .and_then(|commit| commit.get(..7))
+        .filter(|text| text.bytes().all(|b| b.is_ascii_alphanumeric()));
     RunId(format!("{}_{}", now.strftime("%Y%m%dT%H%M%SZ"), short.unwrap_or("nogit")))
 }
 
-/// Returns whether `text` begins as [`new_run_id`] writes ids: a date, `T`, and what it has of a time, such as `20261121T0903`.
+/// Returns whether `text` begins as [`new_run_id`] writes ids: a date, `T`, and what it has of a
+/// time, such as `20261121T0903`.
 pub fn begins_as_run_id(text: &str) -> bool {
     const FORM: &str = "00000000T000000Z";
-    let fits = |(byte, form): (u8, u8)| if form == b'0' { byte.is_ascii_digit() } else { byte == form };
+    let fits =
+        |(byte, form): (u8, u8)| if form == b'0' { byte.is_ascii_digit() } else { byte == form };
     text.len() >= "00000000T".len() && text.bytes().zip(FORM.bytes()).all(fits)
 }
 
@@ -55,7 +61,8 @@ pub fn progress_of(line: &Value) -> Option<ReplicateProgress> {
 
 /// The journal of a run that is being measured.
 ///
-/// Dropping it without [`Journal::finish`] leaves the file for the next one who opens the store: it becomes a run then.
+/// Dropping it without [`Journal::finish`] leaves the file for the next one who opens the store: it
+/// becomes a run then.
 #[derive(Debug)]
 pub struct Journal {
     results_dir: PathBuf,
@@ -73,8 +80,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Reserves an id for `run` within `results_dir`, which has a directory for runs, and writes the first line.
-    /// `next` gives the sequence of a run that is measured here.
+    /// Reserves an id for `run` within `results_dir`, which has a directory for runs, and writes
+    /// the first line. `next` gives the sequence of a run that is measured here.
     pub(crate) fn begin(
         results_dir: &Path,
         run: &Run,
@@ -83,8 +90,8 @@ impl Journal {
         files::check_name(&run.run_id.0)?;
         let mut run = run.clone();
         let results = std::mem::take(&mut run.benchmarks);
-        // Recovery holds the same lock, and so never meets a journal that is not locked yet. Where the file system has
-        // no locks there is no recovery either: going on without is right.
+        // Recovery holds the same lock, and so never meets a journal that is not locked yet. Where
+        // the file system has no locks there is no recovery either: going on without is right.
         let guard = files::lock_file(results_dir).and_then(|file| file.lock().map(|()| file));
         if !run.imported {
             run.sequence = Some(next()?);
@@ -93,7 +100,8 @@ impl Journal {
         let _ = file.try_lock();
         drop(guard);
         let results_dir = results_dir.to_owned();
-        let mut journal = Self { results_dir, path, file, whole: 0, run, results, written: 0, progress: None };
+        let mut journal =
+            Self { results_dir, path, file, whole: 0, run, results, written: 0, progress: None };
         let begun = journal.line(&Line::Run(&journal.run.clone())).and_then(|()| journal.flush());
         if begun.is_err() {
             // An empty journal says nothing; whether it goes or stays, the error is what matters.
@@ -102,7 +110,8 @@ impl Journal {
         begun.map(|()| journal)
     }
 
-    /// The run as it began, with its id (the one asked for, or the next that was free) and its place in the sequence.
+    /// The run as it began, with its id (the one asked for, or the next that was free) and its
+    /// place in the sequence.
     pub fn run(&self) -> &Run {
         &self.run
     }
@@ -125,17 +134,20 @@ impl Journal {
         self.progress = Some(progress);
     }
 
-    /// Keeps `result`, in place of an earlier one of the same case, and has it on disk when this returns.
+    /// Keeps `result`, in place of an earlier one of the same case, and has it on disk when this
+    /// returns.
     ///
     /// # Errors
-    /// When the journal cannot be written. The result is kept in memory, and written with the next one if that works.
+    /// When the journal cannot be written. The result is kept in memory, and written with the next
+    /// one if that works.
     pub fn add(&mut self, result: &BenchmarkResult) -> Result<(), StoreError> {
         self.results.push(result.clone());
         self.flush()
     }
 
-    /// Writes the run's file, indexes it and removes the journal. The file has the cases of `run`, and of those added
-    /// here any that `run` lacks; its id and its place in the sequence are those of [`Journal::run`].
+    /// Writes the run's file, indexes it and removes the journal. The file has the cases of `run`,
+    /// and of those added here any that `run` lacks; its id and its place in the sequence are those
+    /// of [`Journal::run`].
     ///
     /// # Errors
     /// When the file cannot be written. Then the journal stays; try again, or [`Journal::rescue`].
@@ -144,8 +156,8 @@ impl Journal {
         let path = self.results_dir.join(RUNS).join(format!("{}.json", self.run.run_id));
         let whole = self.whole_run();
         write_run(&path, &whole)?;
-        // The file is the truth. An index that does not answer now catches up when the store is opened next, and
-        // the journal of a run that has its file is only removed then.
+        // The file is the truth. An index that does not answer now catches up when the store is
+        // opened next, and the journal of a run that has its file is only removed then.
         if let Ok(mut index) = Index::open(&self.results_dir.join(DATABASE)) {
             let _ = index.add_run(&path, &whole);
         }
@@ -178,7 +190,8 @@ impl Journal {
     }
 
     fn whole_run(&self) -> Run {
-        // As `Run::keep` for each, but it looks at every case before: of 100,000 imported ones that is too long.
+        // As `Run::keep` for each, but it looks at every case before: of 100,000 imported ones that
+        // is too long.
         let mut last: HashMap<&CaseId, usize> = HashMap::new();
         let mut benchmarks: Vec<BenchmarkResult> = Vec::with_capacity(self.results.len());
         for result in &self.results {
@@ -195,7 +208,8 @@ impl Journal {
     fn flush(&mut self) -> Result<(), StoreError> {
         const AT_ONCE: usize = 1000;
         while self.written < self.results.len() {
-            let next: Vec<&BenchmarkResult> = self.results.iter().skip(self.written).take(AT_ONCE).collect();
+            let next: Vec<&BenchmarkResult> =
+                self.results.iter().skip(self.written).take(AT_ONCE).collect();
             let count = next.len();
             let progress = self.progress.take().map(Line::Progress);
             let lines = progress.into_iter().chain(next.into_iter().map(Line::Result));
@@ -216,8 +230,13 @@ impl Journal {
         let written = self.file.write_all(bytes).and_then(|()| self.file.sync_data());
         match written {
             Ok(()) => self.whole += bytes.len() as u64,
-            // Half a line must not stand before the next one. Where even that fails, recovery drops the torn line.
-            Err(_) => drop(self.file.set_len(self.whole).and_then(|()| self.file.seek(SeekFrom::Start(self.whole)))),
+            // Half a line must not stand before the next one. Where even that fails, recovery drops
+            // the torn line.
+            Err(_) => drop(
+                self.file
+                    .set_len(self.whole)
+                    .and_then(|()| self.file.seek(SeekFrom::Start(self.whole))),
+            ),
         }
         written
     }
@@ -293,7 +312,11 @@ mod tests {
         assert_eq!(rescued.benchmarks, [measured_case("a", 3.0)]);
         drop(journal);
         let store = Store::open_existing(&dir.path().join("results")).unwrap();
-        assert_eq!(store.run("x").unwrap().benchmarks, [measured_case("a", 3.0)], "recovered alike");
+        assert_eq!(
+            store.run("x").unwrap().benchmarks,
+            [measured_case("a", 3.0)],
+            "recovered alike"
+        );
     }
 
     #[test]
@@ -322,7 +345,9 @@ mod tests {
         let mut journal = store.begin(&run("x", 0)).unwrap();
         journal.add(&measured_case("a", 1.0)).unwrap();
         journal.add(&measured_case("b", 2.0)).unwrap();
-        let path = journal.finish(&Run { benchmarks: vec![measured_case("b", 3.0)], ..run("other", 0) }).unwrap();
+        let path = journal
+            .finish(&Run { benchmarks: vec![measured_case("b", 3.0)], ..run("other", 0) })
+            .unwrap();
         let written = read_run(&path).unwrap();
         assert_eq!(written.run_id.0, "x");
         assert_eq!(written.benchmarks, [measured_case("b", 3.0), measured_case("a", 1.0)]);
@@ -358,22 +383,31 @@ mod tests {
             let each: Vec<_> = (1..=8).map(|time| scope.spawn(move || import(time))).collect();
             each.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
-        let mut times: Vec<String> =
-            paths.iter().map(|path| format!("{:?}", read_run(path).unwrap().benchmarks[0].results)).collect();
-        let runs: HashSet<RunId> = paths.iter().map(|path| read_run(path).unwrap().run_id).collect();
+        let mut times: Vec<String> = paths
+            .iter()
+            .map(|path| format!("{:?}", read_run(path).unwrap().benchmarks[0].results))
+            .collect();
+        let runs: HashSet<RunId> =
+            paths.iter().map(|path| read_run(path).unwrap().run_id).collect();
         paths.sort();
         paths.dedup();
         times.sort();
         times.dedup();
-        assert_eq!((paths.len(), times.len(), runs.len()), (8, 8, 8), "none took the place of another");
+        assert_eq!(
+            (paths.len(), times.len(), runs.len()),
+            (8, 8, 8),
+            "none took the place of another"
+        );
     }
 
     #[test]
     fn the_time_of_keeping_many_cases_grows_with_their_number() {
-        // Looking at every case for each, as `Run::keep` does, would take 16 times as long for four times as many.
+        // Looking at every case for each, as `Run::keep` does, would take 16 times as long for four
+        // times as many.
         let seconds = |count: usize| {
             let (_dir, store) = store();
-            let cases: Vec<BenchmarkResult> = (0..count).map(|case| skipped_case(&format!("case{case}"))).collect();
+            let cases: Vec<BenchmarkResult> =
+                (0..count).map(|case| skipped_case(&format!("case{case}"))).collect();
             let begun = std::time::Instant::now();
             let imported = Run { benchmarks: cases, imported: true, ..run("x", 0) };
             let path = store.begin(&imported).unwrap().finish(&imported).unwrap();
@@ -398,10 +432,15 @@ mod tests {
         journal.add(&measured_case("a", 1.0)).unwrap();
         journal = Journal { file: full, ..journal };
         let error = journal.add(&measured_case("b", 2.0)).unwrap_err();
-        assert!(matches!(&error, StoreError::Write { source, .. } if source.kind() == io::ErrorKind::StorageFull));
+        assert!(
+            matches!(&error, StoreError::Write { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+        );
         assert!(error.to_string().contains("free some space"), "{error}");
         let rescued = journal.rescue(&dir.path().join("elsewhere")).unwrap();
-        assert_eq!(read_run(&rescued).unwrap().benchmarks, [measured_case("a", 1.0), measured_case("b", 2.0)]);
+        assert_eq!(
+            read_run(&rescued).unwrap().benchmarks,
+            [measured_case("a", 1.0), measured_case("b", 2.0)]
+        );
 
         // Once there is room again, what could not be written follows.
         journal = Journal { file: real, ..journal };
@@ -430,7 +469,11 @@ mod tests {
         let finished = Run { finished: Some(moment(5)), ..run("x", 0) };
         assert!(matches!(journal.finish(&finished), Err(StoreError::Write { .. })));
         let rescued = journal.rescue(&dir.path().join("elsewhere")).unwrap();
-        let expected = Run { benchmarks: vec![measured_case("a", 1.0)], finished: finished.finished, ..first("x") };
+        let expected = Run {
+            benchmarks: vec![measured_case("a", 1.0)],
+            finished: finished.finished,
+            ..first("x")
+        };
         assert_eq!(read_run(&rescued).unwrap(), expected);
         fs::remove_file(&runs).unwrap();
         assert!(journal.finish(&finished).is_ok(), "it can be tried again");

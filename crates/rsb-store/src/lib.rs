@@ -1,9 +1,11 @@
 //! Runs, baselines and history on disk.
 //!
-//! The run files are the truth; the database beside them is an index that can be rebuilt at any time. What a writer
-//! has measured so far is in its journal, so that neither a crash nor a full disk loses it.
+//! The run files are the truth; the database beside them is an index that can be rebuilt at any
+//! time. What a writer has measured so far is in its journal, so that neither a crash nor a full
+//! disk loses it.
 //!
-//! **Invariant:** a file appears whole or not at all, and a document of a newer format is refused, never misread.
+//! **Invariant:** a file appears whole or not at all, and a document of a newer format is refused,
+//! never misread.
 
 pub mod address;
 pub mod alert_book;
@@ -51,8 +53,8 @@ pub mod trend_input;
 
 pub use alert_book::{AlertBook, NoSuchAlert};
 pub use baselines::{
-    Accepted, Baseline, BaselineContents, BaselineInfo, Baselines, OF_ANOTHER_PROGRAM, PAST_RUNS, RecordedFile,
-    read_recorded,
+    Accepted, Baseline, BaselineContents, BaselineInfo, Baselines, OF_ANOTHER_PROGRAM, PAST_RUNS,
+    RecordedFile, read_recorded,
 };
 pub use check::{FormerIndex, StoreCheck, StoreProblem, StoreRepair};
 pub use criterion_dir::read_criterion_dir;

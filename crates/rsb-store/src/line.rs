@@ -1,5 +1,6 @@
-//! What a dashboard asks of a long history: which cases there are, and one figure of one of them over all runs, in a few numbers
-//! for each point. The names of runs are asked for where they are shown.
+//! What a dashboard asks of a long history: which cases there are, and one figure of one of them
+//! over all runs, in a few numbers for each point. The names of runs are asked for where they are
+//! shown.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +51,8 @@ pub struct LinePoint {
 }
 
 impl SeriesName {
-    /// Takes over the points of `other`: the same figure of the same hardware, which another version gave another name.
+    /// Takes over the points of `other`: the same figure of the same hardware, which another
+    /// version gave another name.
     pub fn join(&mut self, other: &Self) {
         self.series.extend(&other.series);
     }
@@ -68,7 +70,11 @@ impl Store {
         let mut known: BTreeMap<String, KnownCase> = BTreeMap::new();
         let found: Vec<KnownCase> = self.query(|connection| {
             let case = |row: &rusqlite::Row<'_>| {
-                Ok(KnownCase { id: row.get(0)?, outcome: row.get::<_, Parsed<_>>(1)?.0, last: time(row.get(2)?) })
+                Ok(KnownCase {
+                    id: row.get(0)?,
+                    outcome: row.get::<_, Parsed<_>>(1)?.0,
+                    last: time(row.get(2)?),
+                })
             };
             connection.prepare_cached(sql)?.query_map([], case)?.collect()
         })?;
@@ -100,14 +106,21 @@ impl Store {
                 let [metric, unit, machine]: [String; 3] = [row.get(2)?, row.get(3)?, row.get(5)?];
                 let better = better_from(&row.get::<_, String>(4)?);
                 let key = [machine.clone(), metric.clone(), unit.clone()];
-                let own = all.entry(key).or_insert(SeriesName { machine, metric, unit, better, series: Vec::new() });
+                let own = all.entry(key).or_insert(SeriesName {
+                    machine,
+                    metric,
+                    unit,
+                    better,
+                    series: Vec::new(),
+                });
                 own.series.push(row.get(0)?);
             }
             Ok(all.into_values().collect())
         })
     }
 
-    /// The points of `name`, oldest first. One run that has a case twice gives one point: the later measurement.
+    /// The points of `name`, oldest first. One run that has a case twice gives one point: the later
+    /// measurement.
     ///
     /// # Errors
     /// When the index does not answer.
@@ -121,7 +134,9 @@ impl Store {
                 }
             }
             // The last of a run comes first, and stays.
-            found.sort_unstable_by(|a, b| (a.started, a.run, b.position).cmp(&(b.started, b.run, a.position)));
+            found.sort_unstable_by(|a, b| {
+                (a.started, a.run, b.position).cmp(&(b.started, b.run, a.position))
+            });
             found.dedup_by_key(|point| point.run);
             let point = |point: &crate::history::IndexedPoint| LinePoint {
                 started: time(point.started),
@@ -132,7 +147,8 @@ impl Store {
         })
     }
 
-    /// The ids of runs and the commits that they measured, in the order of `runs`, which [`LinePoint::run`] gives.
+    /// The ids of runs and the commits that they measured, in the order of `runs`, which
+    /// [`LinePoint::run`] gives.
     ///
     /// # Errors
     /// When the index does not answer.
@@ -142,9 +158,13 @@ impl Store {
 }
 
 fn names(connection: &Connection, runs: &[i64]) -> rusqlite::Result<Vec<(String, Option<String>)>> {
-    let sql = "SELECT r.run_id, r.commit_hash FROM json_each(?1) n JOIN runs r ON r.id = n.value ORDER BY n.key";
+    let sql = "SELECT r.run_id, r.commit_hash FROM json_each(?1) n JOIN runs r ON r.id = n.value \
+               ORDER BY n.key";
     let wanted = Value::from(runs).to_string();
-    connection.prepare_cached(sql)?.query_map([wanted], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    connection
+        .prepare_cached(sql)?
+        .query_map([wanted], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
 }
 
 #[cfg(test)]
@@ -155,22 +175,33 @@ mod tests {
     #[test]
     fn a_line_is_the_series_in_fewer_words() {
         let (_dir, store) = with_runs(4, 12);
-        let series = store.series(&SeriesFilter { metric: Some("time_ms".into()), ..SeriesFilter::default() }).unwrap();
+        let series = store
+            .series(&SeriesFilter { metric: Some("time_ms".into()), ..SeriesFilter::default() })
+            .unwrap();
         assert_eq!(store.cases().unwrap().len(), 13, "one of them was skipped");
         for one in &series {
             let names = store.series_of(&one.id).unwrap();
             let name = names.iter().find(|name| name.metric == one.metric).unwrap();
             let line = store.line(name).unwrap();
-            let runs = store.named_runs(&line.iter().map(|point| point.run).collect::<Vec<_>>()).unwrap();
-            let told: Vec<_> =
-                line.iter().zip(&runs).map(|(point, (id, _))| (point.started, point.value, id.as_str())).collect();
+            let runs =
+                store.named_runs(&line.iter().map(|point| point.run).collect::<Vec<_>>()).unwrap();
+            let told: Vec<_> = line
+                .iter()
+                .zip(&runs)
+                .map(|(point, (id, _))| (point.started, point.value, id.as_str()))
+                .collect();
             let known: Vec<_> = one
                 .points
                 .iter()
-                .map(|point| (point.timestamp, point.value, point.run_id.as_ref().unwrap().0.as_str()))
+                .map(|point| {
+                    (point.timestamp, point.value, point.run_id.as_ref().unwrap().0.as_str())
+                })
                 .collect();
             assert_eq!(told, known, "{}", one.id);
         }
-        assert!(series.len() == 12 && store.series_of("case-1").unwrap().is_empty(), "a part of a name is no case");
+        assert!(
+            series.len() == 12 && store.series_of("case-1").unwrap().is_empty(),
+            "a part of a name is no case"
+        );
     }
 }

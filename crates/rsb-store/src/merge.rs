@@ -39,7 +39,8 @@ pub enum MergedFile {
     },
     /// It is no run that can be read.
     Unreadable(ReadError),
-    /// By their places in the sequence the first of two runs was measured before the second, by their clocks after it.
+    /// By their places in the sequence the first of two runs was measured before the second, by
+    /// their clocks after it.
     ClockWentBack {
         /// The one that was measured first.
         first: RunId,
@@ -68,9 +69,9 @@ struct Head {
 }
 
 impl Store {
-    /// Takes in the runs of `dir`, a directory of results or of run files, oldest first. `told` hears of each when it is on
-    /// disk here. Their places in the sequence of the other directory say nothing here and are left out: they lie by their
-    /// own times.
+    /// Takes in the runs of `dir`, a directory of results or of run files, oldest first. `told`
+    /// hears of each when it is on disk here. Their places in the sequence of the other directory
+    /// say nothing here and are left out: they lie by their own times.
     ///
     /// # Errors
     /// When nothing can be written here, or the index does not answer.
@@ -95,17 +96,24 @@ impl Store {
         outcome
     }
 
-    fn merge_one(&self, from: &Path, added: &mut HashMap<Timestamp, Vec<PathBuf>>) -> Result<MergedFile, StoreError> {
+    fn merge_one(
+        &self,
+        from: &Path,
+        added: &mut HashMap<Timestamp, Vec<PathBuf>>,
+    ) -> Result<MergedFile, StoreError> {
         let run = match read::read_run(from) {
             Ok(run) => Run { sequence: None, ..run },
             Err(error) => return Ok(MergedFile::Unreadable(error)),
         };
-        let guard = files::lock_file(self.results_dir()).and_then(|file| file.lock().map(|()| file));
+        let guard =
+            files::lock_file(self.results_dir()).and_then(|file| file.lock().map(|()| file));
         let path = self.results_dir().join(RUNS).join(format!("{}.json", run.run_id));
-        let journal = self.results_dir().join(RUNS).join(format!("{}{}", run.run_id, files::JOURNAL_SUFFIX));
+        let journal =
+            self.results_dir().join(RUNS).join(format!("{}{}", run.run_id, files::JOURNAL_SUFFIX));
         let known = if path.exists() { vec![path.clone()] } else { self.runs_of(run.started)? };
         let others = known.iter().chain(added.get(&run.started).into_iter().flatten());
-        let twin = others.filter_map(|path| read::read_run(path).ok()).find(|known| is_same(known, &run));
+        let twin =
+            others.filter_map(|path| read::read_run(path).ok()).find(|known| is_same(known, &run));
         if let Some(twin) = twin {
             return Ok(MergedFile::Duplicate { path: from.to_owned(), of: twin.run_id });
         }
@@ -118,15 +126,18 @@ impl Store {
         Ok(MergedFile::Taken { run_id: run.run_id, path })
     }
 
-    /// Takes in `run`, which another tool measured, unless a stored run is the same but for its id. The run is whole on disk or not
-    /// there at all, whenever this process is killed: an import that is repeated finds what there is. Its id is that of `run` or,
-    /// when that is taken, the same with `-2`, `-3` …
+    /// Takes in `run`, which another tool measured, unless a stored run is the same but for its id.
+    /// The run is whole on disk or not there at all, whenever this process is killed: an import
+    /// that is repeated finds what there is. Its id is that of `run` or, when that is taken, the
+    /// same with `-2`, `-3` …
     ///
     /// # Errors
-    /// When nothing can be written here, the id cannot be the name of a file, or the index does not answer.
+    /// When nothing can be written here, the id cannot be the name of a file, or the index does not
+    /// answer.
     pub fn take_in(&self, run: &Run) -> Result<TakenRun, StoreError> {
         files::check_name(&run.run_id.0)?;
-        let guard = files::lock_file(self.results_dir()).and_then(|file| file.lock().map(|()| file));
+        let guard =
+            files::lock_file(self.results_dir()).and_then(|file| file.lock().map(|()| file));
         self.refresh()?;
         let known = self.runs_of(run.started)?;
         for path in known {
@@ -150,8 +161,8 @@ impl Store {
     /// The files of runs that began then.
     fn runs_of(&self, started: Timestamp) -> Result<Vec<PathBuf>, StoreError> {
         let files: Vec<String> = self.query(|connection| {
-            let mut statement =
-                connection.prepare_cached("SELECT file FROM runs WHERE started = ?1 ORDER BY run_id")?;
+            let mut statement = connection
+                .prepare_cached("SELECT file FROM runs WHERE started = ?1 ORDER BY run_id")?;
             statement.query_map([started.as_microsecond()], |row| row.get(0))?.collect()
         })?;
         Ok(files.into_iter().map(|file| self.results_dir().join(RUNS).join(file)).collect())
@@ -161,7 +172,8 @@ impl Store {
     pub(crate) fn latest_id(&self) -> Result<Option<RunId>, StoreError> {
         let latest = crate::store::LATEST_FIRST;
         let id: Option<String> = self.query(|connection| {
-            let sql = format!("SELECT run_id FROM runs WHERE imported = 0 ORDER BY {latest} LIMIT 1");
+            let sql =
+                format!("SELECT run_id FROM runs WHERE imported = 0 ORDER BY {latest} LIMIT 1");
             connection.query_row(&sql, [], |row| row.get(0)).optional()
         })?;
         Ok(id.map(RunId))
@@ -191,7 +203,10 @@ fn clock_jumps(heads: &mut [Head]) -> Vec<MergedFile> {
     let measured: Vec<&Head> = heads.iter().filter(|head| head.sequence.is_some()).collect();
     let jump = |pair: &[&Head]| match pair {
         [first, second] if first.started > second.started && first.sequence < second.sequence => {
-            Some(MergedFile::ClockWentBack { first: first.run_id.clone(), second: second.run_id.clone() })
+            Some(MergedFile::ClockWentBack {
+                first: first.run_id.clone(),
+                second: second.run_id.clone(),
+            })
         }
         _ => None,
     };

@@ -1,4 +1,5 @@
-//! Getting at the index whatever state it is in: rebuilt when corrupt, in memory when it cannot be written.
+//! Getting at the index whatever state it is in: rebuilt when corrupt, in memory when it cannot be
+//! written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,8 @@ use crate::error::{StoreError, StoreNotice};
 use crate::files::{self, DATABASE};
 use crate::index::{Index, OpenError, SCHEMA_VERSION, TABLES, database_error};
 
-/// The index of `results_dir`, in agreement with its files: rebuilt when corrupt, in memory when there is no other way.
+/// The index of `results_dir`, in agreement with its files: rebuilt when corrupt, in memory when
+/// there is no other way.
 pub(crate) fn open_index(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>), StoreError> {
     match opened_and_synced(results_dir) {
         Ok(opened) => Ok(opened),
@@ -39,7 +41,8 @@ fn in_memory(results_dir: &Path, problem: String) -> Result<(Index, Vec<StoreNot
 
 /// Moves the corrupt database aside and builds a new one from the files.
 pub(crate) fn rebuild(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>), StoreError> {
-    // Two processes may find the corruption at once. The second waits here, and then finds the first one's new index.
+    // Two processes may find the corruption at once. The second waits here, and then finds the
+    // first one's new index.
     let guard = files::lock_file(results_dir).and_then(|file| file.lock().map(|()| file));
     match opened_and_synced(results_dir) {
         Ok((index, notices)) if whole(&index) => return Ok((index, notices)),
@@ -49,33 +52,48 @@ pub(crate) fn rebuild(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>), S
     }
     let moved_to = match move_aside(&results_dir.join(DATABASE)) {
         Ok(moved_to) => moved_to,
-        Err(error) => return in_memory(results_dir, format!("it is corrupt and cannot be moved aside: {error}")),
+        Err(error) => {
+            return in_memory(
+                results_dir,
+                format!("it is corrupt and cannot be moved aside: {error}"),
+            );
+        }
     };
     let rebuilt = opened_and_synced(results_dir);
     drop(guard);
     match rebuilt {
         Ok((index, mut notices)) => {
-            let count = index.connection().query_row("SELECT count(*) FROM runs", [], |row| row.get::<_, i64>(0));
-            notices.push(StoreNotice::DatabaseRebuilt { moved_to, runs: count.unwrap_or_default() as usize });
+            let count = index
+                .connection()
+                .query_row("SELECT count(*) FROM runs", [], |row| row.get::<_, i64>(0));
+            notices.push(StoreNotice::DatabaseRebuilt {
+                moved_to,
+                runs: count.unwrap_or_default() as usize,
+            });
             Ok((index, notices))
         }
         Err(OpenError::Newer(found)) => Err(newer(results_dir, found)),
-        Err(OpenError::Corrupt) => in_memory(results_dir, "it is corrupt again after rebuilding".to_owned()),
+        Err(OpenError::Corrupt) => {
+            in_memory(results_dir, "it is corrupt again after rebuilding".to_owned())
+        }
         Err(OpenError::Unusable(error)) => in_memory(results_dir, error.to_string()),
     }
 }
 
-/// Builds the index anew from the files, unless the database is of a later program. A database that is not sound is renamed
-/// and kept.
+/// Builds the index anew from the files, unless the database is of a later program. A database that
+/// is not sound is renamed and kept.
 pub(crate) fn rebuild_always(
     results_dir: &Path,
     is_sound: impl FnOnce() -> bool,
 ) -> Result<(FormerIndex, Vec<StoreNotice>), StoreError> {
     let path = results_dir.join(DATABASE);
     let failed = |error| StoreError::write(&path, error);
-    let guard = files::lock_file(results_dir).and_then(|file| file.lock().map(|()| file)).map_err(failed)?;
-    let found = rusqlite::Connection::open_with_flags(&path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
-        .and_then(|known| known.pragma_query_value(None, "user_version", |row| row.get(0)));
+    let guard = files::lock_file(results_dir)
+        .and_then(|file| file.lock().map(|()| file))
+        .map_err(failed)?;
+    let found =
+        rusqlite::Connection::open_with_flags(&path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
+            .and_then(|known| known.pragma_query_value(None, "user_version", |row| row.get(0)));
     if let Some(found) = found.ok().filter(|found| *found > SCHEMA_VERSION) {
         return Err(newer(results_dir, found));
     }
@@ -93,21 +111,25 @@ pub(crate) fn rebuild_always(
     match rebuilt {
         Ok((_, notices)) => Ok((former, notices)),
         Err(OpenError::Newer(found)) => Err(newer(results_dir, found)),
-        Err(OpenError::Corrupt) => Err(failed(std::io::Error::other("it is damaged again after it was built"))),
+        Err(OpenError::Corrupt) => {
+            Err(failed(std::io::Error::other("it is damaged again after it was built")))
+        }
         Err(OpenError::Unusable(error)) => Err(database_error(&path, error)),
     }
 }
 
 /// Whether SQLite finds nothing wrong and every table is there.
 fn whole(index: &Index) -> bool {
-    let answer = index.connection().query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    let answer =
+        index.connection().query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
     let there = |table: &str| index.connection().table_exists(None, table).unwrap_or_default();
     answer.is_ok_and(|answer| answer == "ok") && TABLES.iter().all(|table| there(table))
 }
 
 /// Renames the database, and the files that SQLite keeps beside it, to a name that is free.
 fn move_aside(database: &Path) -> std::io::Result<PathBuf> {
-    let target = (1..10_000).map(|n| beside(database, &format!(".corrupt-{n}"))).find(|path| !path.exists());
+    let target =
+        (1..10_000).map(|n| beside(database, &format!(".corrupt-{n}"))).find(|path| !path.exists());
     let target = target.ok_or(std::io::ErrorKind::AlreadyExists)?;
     fs::rename(database, &target)?;
     remove_beside(database);

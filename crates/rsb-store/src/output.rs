@@ -1,5 +1,5 @@
-//! Files that a person names, or that a run leaves beside the results. They are created without following links: in a
-//! working tree a link may be somebody else's, and lead anywhere.
+//! Files that a person names, or that a run leaves beside the results. They are created without
+//! following links: in a working tree a link may be somebody else's, and lead anywhere.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -15,7 +15,8 @@ use crate::input;
 pub enum OutputError {
     /// Its name is a link.
     #[error(
-        "`{}` is a symbolic link, and output follows none; name what it leads to, or remove the link",
+        "`{}` is a symbolic link, and output follows none; name what it leads to, or remove the \
+         link",
         path.display()
     )]
     Link {
@@ -30,7 +31,8 @@ pub enum OutputError {
     },
     /// The directory that it should be in is not there.
     #[error(
-        "cannot write {}: there is no directory `{}`; create it, or name a file in one that is there",
+        "cannot write {}: there is no directory `{}`; create it, or name a file in one that is \
+         there",
         path.display(),
         dir.display()
     )]
@@ -53,7 +55,8 @@ pub enum OutputError {
 impl OutputError {
     fn io(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
-        match path.parent().filter(|dir| source.kind() == io::ErrorKind::NotFound && !dir.exists()) {
+        match path.parent().filter(|dir| source.kind() == io::ErrorKind::NotFound && !dir.exists())
+        {
             Some(dir) => Self::NoDirectory { dir: dir.to_owned(), path },
             None => Self::Io { path, source },
         }
@@ -119,7 +122,8 @@ pub fn refuse_link(path: &Path) -> Result<(), OutputError> {
     Ok(())
 }
 
-/// Says before any work whether nothing can be put at `path`: it is a link, or something else than a file, or in no directory.
+/// Says before any work whether nothing can be put at `path`: it is a link, or something else than
+/// a file, or in no directory.
 ///
 /// # Errors
 /// When it is so.
@@ -131,7 +135,9 @@ pub fn check(path: &Path) -> Result<(), OutputError> {
     }
     match fs::metadata(path) {
         // What stands behind a stream is somebody else's, whatever it is.
-        Ok(data) if !data.is_file() || is_stream(path) => Err(OutputError::NoFile { path: path.to_owned() }),
+        Ok(data) if !data.is_file() || is_stream(path) => {
+            Err(OutputError::NoFile { path: path.to_owned() })
+        }
         _ => Ok(()),
     }
 }
@@ -145,7 +151,8 @@ pub fn put(made: &Path, path: &Path) -> Result<(), OutputError> {
     fs::rename(made, path).map_err(|source| OutputError::io(path, source))
 }
 
-/// Whether `path` names what this process has open already: such a name is a link of the system's own.
+/// Whether `path` names what this process has open already: such a name is a link of the system's
+/// own.
 fn is_stream(path: &Path) -> bool {
     let named = ["/dev/stdout", "/dev/stderr"].iter().any(|stream| path == Path::new(stream));
     named || input::is_descriptor(path)
@@ -160,20 +167,27 @@ mod tests {
     #[test]
     fn no_link_is_followed_and_none_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
-        let (file, link, dangling) = (dir.path().join("file"), dir.path().join("link"), dir.path().join("dangling"));
+        let (file, link, dangling) =
+            (dir.path().join("file"), dir.path().join("link"), dir.path().join("dangling"));
         write(&file, "one").unwrap();
         symlink(&file, &link).unwrap();
         symlink(dir.path().join("nowhere"), &dangling).unwrap();
         symlink(dir.path(), dir.path().join("dir")).unwrap();
         for path in [&link, &dangling] {
             let error = write(path, "two").unwrap_err().to_string();
-            assert!(error.contains("symbolic link") && error.contains("name what it leads to"), "{error}");
+            assert!(
+                error.contains("symbolic link") && error.contains("name what it leads to"),
+                "{error}"
+            );
         }
         assert!(matches!(create_dir(&dir.path().join("dir")), Err(OutputError::Link { .. })));
         assert_eq!(fs::read_to_string(&file).unwrap(), "one\n");
         assert!(!dir.path().join("nowhere").exists());
         let error = write(&dir.path().join("no/file"), "two").unwrap_err();
-        assert!(matches!(&error, OutputError::NoDirectory { dir, .. } if dir.ends_with("no")), "{error}");
+        assert!(
+            matches!(&error, OutputError::NoDirectory { dir, .. } if dir.ends_with("no")),
+            "{error}"
+        );
         write(&file, "two\n\n").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "two\n");
         create_dir(&dir.path().join("a/b")).unwrap();

@@ -1,12 +1,14 @@
-//! A run inside of an HTML page: its document, compressed, in an element that no browser shows. Whatever reads a run reads the
-//! page too; the document's own checksum tells whether it is as it was written.
+//! A run inside of an HTML page: its document, compressed, in an element that no browser shows.
+//! Whatever reads a run reads the page too; the document's own checksum tells whether it is as it
+//! was written.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_zlib_with_limit};
 
-/// What stands before the compressed document; `<` begins nothing but markup in a page of ours, so no text can forge it.
+/// What stands before the compressed document; `<` begins nothing but markup in a page of ours, so
+/// no text can forge it.
 const OPEN: &str = "<template id=\"run\" data-encoding=\"zlib base64\">";
 /// What stands behind it.
 const CLOSE: &str = "</template>";
@@ -15,8 +17,8 @@ const LINE: usize = 120;
 /// Of 0 to 10: what is beyond takes twice the time for a hundredth of the size.
 const LEVEL: u8 = 9;
 
-const WRITE_AGAIN: &str =
-    "write the page again with `rusty-stack-bench report --format html`, or name the file of the run";
+const WRITE_AGAIN: &str = "write the page again with `rusty-stack-bench report --format html`, or \
+                           name the file of the run";
 
 /// `document`, a run's text as [`crate::sealed_text`] has it, as an element of a page.
 pub fn data_element(document: &str) -> String {
@@ -25,7 +27,8 @@ pub fn data_element(document: &str) -> String {
     format!("{OPEN}\n{}{CLOSE}\n", lines.collect::<String>())
 }
 
-/// The document in `bytes`, where they are an HTML page; `None` for anything else. It has at most `most` bytes.
+/// The document in `bytes`, where they are an HTML page; `None` for anything else. It has at most
+/// `most` bytes.
 ///
 /// # Errors
 /// What is wrong with the page, and the cure.
@@ -40,18 +43,26 @@ fn unpack(page: &[u8], most: u64) -> Result<Vec<u8>, String> {
     let changed = |how: &str| format!("it is an HTML page, and the run in it {how}; {WRITE_AGAIN}");
     let page = std::str::from_utf8(page).map_err(|_| changed("is no longer UTF-8"))?;
     let (_, rest) = page.split_once(OPEN).ok_or_else(|| {
-        format!("it is an HTML page without a run in it: cut off, or written with --no-data; {WRITE_AGAIN}")
+        format!(
+            "it is an HTML page without a run in it: cut off, or written with --no-data; \
+                 {WRITE_AGAIN}"
+        )
     })?;
     if rest.contains(OPEN) {
         return Err(changed("is there twice"));
     }
     let (packed, _) = rest.split_once(CLOSE).ok_or_else(|| changed("was cut off"))?;
     let packed: Vec<u8> = packed.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    let packed = STANDARD.decode(packed).map_err(|_| changed("was changed since it was written"))?;
+    let packed =
+        STANDARD.decode(packed).map_err(|_| changed("was changed since it was written"))?;
     let limit = usize::try_from(most).unwrap_or(usize::MAX);
     decompress_to_vec_zlib_with_limit(&packed, limit).map_err(|error| match error.status {
-        TINFLStatus::HasMoreOutput => changed(&format!("has more than {} MiB, which no run has", most >> 20)),
-        TINFLStatus::FailedCannotMakeProgress | TINFLStatus::NeedsMoreInput => changed("was cut off"),
+        TINFLStatus::HasMoreOutput => {
+            changed(&format!("has more than {} MiB, which no run has", most >> 20))
+        }
+        TINFLStatus::FailedCannotMakeProgress | TINFLStatus::NeedsMoreInput => {
+            changed("was cut off")
+        }
         _ => changed("was changed since it was written"),
     })
 }
@@ -63,7 +74,9 @@ mod tests {
     const MOST: u64 = 1 << 20;
 
     fn page(element: &str) -> String {
-        format!("<!doctype html>\n<html lang=\"en\"><title>x</title><body>{element}</body></html>\n")
+        format!(
+            "<!doctype html>\n<html lang=\"en\"><title>x</title><body>{element}</body></html>\n"
+        )
     }
 
     fn problem(page: &[u8]) -> String {
@@ -110,7 +123,10 @@ mod tests {
             (page(&bomb), "more than 1 MiB"),
         ] {
             let problem = problem(page.as_bytes());
-            assert!(problem.contains(expected) && problem.contains("report --format html"), "{problem}");
+            assert!(
+                problem.contains(expected) && problem.contains("report --format html"),
+                "{problem}"
+            );
         }
         assert!(problem(b"<!doctype html>\xff").contains("UTF-8"));
     }

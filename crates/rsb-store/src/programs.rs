@@ -1,10 +1,11 @@
-//! The programs that made baselines, kept in the user's cache directory: outside every working tree, so that no pull
-//! request brings one along.
+//! The programs that made baselines, kept in the user's cache directory: outside every working
+//! tree, so that no pull request brings one along.
 //!
-//! Measured beside today's program, they tell a change of the code from a change of the machine. `programs/<SHA-256>`
-//! holds the `program` and an empty file `<run id>.run` for each run that it was kept for, `<build>.build` for what it was
-//! built from here. A baseline names a run and a hash, or a revision; only what this user kept on this machine for that
-//! very run or revision is executed, and only after its bytes were hashed.
+//! Measured beside today's program, they tell a change of the code from a change of the machine.
+//! `programs/<SHA-256>` holds the `program` and an empty file `<run id>.run` for each run that it
+//! was kept for, `<build>.build` for what it was built from here. A baseline names a run and a
+//! hash, or a revision; only what this user kept on this machine for that very run or revision is
+//! executed, and only after its bytes were hashed.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -27,10 +28,11 @@ const PROGRAM: &str = "program";
 /// How the names of the files end that say what it was kept for.
 const RUN: &str = "run";
 const BUILD: &str = "build";
-/// How many are kept, those that were used last: baselines of several projects share the directory, and no one of them
-/// knows which programs the others name.
+/// How many are kept, those that were used last: baselines of several projects share the directory,
+/// and no one of them knows which programs the others name.
 const KEPT: usize = 16;
-/// Where the system shows the program that is running, whatever became of its file since it was started.
+/// Where the system shows the program that is running, whatever became of its file since it was
+/// started.
 pub const RUNNING: &str = "/proc/self/exe";
 
 /// The programs that a user has kept.
@@ -55,12 +57,14 @@ pub enum ProgramUnavailable {
     Never,
     /// Its hash is one that proves nothing.
     #[error(
-        "the program of that run was kept by an earlier version, whose hash is no proof, and is not run; \
+        "the program of that run was kept by an earlier version, whose hash is no proof, and is \
+         not run; \
          `rusty-stack-bench baseline refresh` keeps this one"
     )]
     EarlierVersion,
     /// It is there and is not to be trusted.
-    #[error("the kept program {} is not run: {why}; remove it, `rusty-stack-bench baseline refresh` keeps this one", path.display())]
+    #[error("the kept program {} is not run: {why}; remove it, `rusty-stack-bench baseline \
+             refresh` keeps this one", path.display())]
     Untrusted {
         /// What is not trusted.
         path: PathBuf,
@@ -91,14 +95,15 @@ fn copy_hashed(mut from: &File, to: &mut impl Write) -> io::Result<String> {
             Err(error) => return Err(error),
         }
     }
-    let digits =
-        |byte: &u8| [byte >> 4, byte & 0xf].map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default());
+    let digits = |byte: &u8| {
+        [byte >> 4, byte & 0xf].map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default())
+    };
     Ok(sum.finalize().iter().flat_map(digits).collect())
 }
 
 impl KeptProgram {
-    /// The path to execute it by, for as long as this value lives: that of the open file whose bytes were hashed. Its
-    /// name in the directory may mean another file by now.
+    /// The path to execute it by, for as long as this value lives: that of the open file whose
+    /// bytes were hashed. Its name in the directory may mean another file by now.
     pub fn executable(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
@@ -115,8 +120,8 @@ impl KeptProgram {
 }
 
 impl Programs {
-    /// Those of this user: in `$RSB_CACHE_DIR/programs`, else in `rusty-stack-bench/programs` of the user's directory
-    /// for caches.
+    /// Those of this user: in `$RSB_CACHE_DIR/programs`, else in `rusty-stack-bench/programs` of
+    /// the user's directory for caches.
     ///
     /// # Errors
     /// When there is no such directory; the text says how to name one.
@@ -129,10 +134,12 @@ impl Programs {
         self.dir.with_file_name("builds")
     }
 
-    /// Keeps a copy of `program`, whose hash is `hash`, for `runs`, and lets go of those that were not used for longest.
+    /// Keeps a copy of `program`, whose hash is `hash`, for `runs`, and lets go of those that were
+    /// not used for longest.
     ///
     /// # Errors
-    /// When there is no room, the directory cannot be written or is another user's, or the program is another by now.
+    /// When there is no room, the directory cannot be written or is another user's, or the program
+    /// is another by now.
     pub fn keep(&self, program: &Path, hash: &str, runs: &[&RunId]) -> io::Result<()> {
         let markers = runs.iter().map(|run| marker(&run.0, RUN).ok_or(io::ErrorKind::InvalidInput));
         self.keep_as(program, hash, &markers.collect::<Result<Vec<_>, _>>()?)
@@ -174,7 +181,9 @@ impl Programs {
         if is_hexadecimal(wanted, 16) {
             return Err(ProgramUnavailable::EarlierVersion);
         }
-        let hash = Some(wanted).filter(|hash| is_hexadecimal(hash, 64)).ok_or(ProgramUnavailable::Never)?;
+        let hash = Some(wanted)
+            .filter(|hash| is_hexadecimal(hash, 64))
+            .ok_or(ProgramUnavailable::Never)?;
         self.open(hash, &marker(&run.run_id.0, RUN).ok_or(ProgramUnavailable::Never)?)
     }
 
@@ -186,7 +195,8 @@ impl Programs {
         let marker = marker(build, BUILD).ok_or(ProgramUnavailable::Never)?;
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let hashes = names.filter(|name| is_hexadecimal(name, 64) && self.dir.join(name).join(&marker).exists());
+        let hashes = names
+            .filter(|name| is_hexadecimal(name, 64) && self.dir.join(name).join(&marker).exists());
         // What was built twice may be kept twice, one of them damaged.
         let mut why_not = ProgramUnavailable::Never;
         for hash in hashes {
@@ -203,7 +213,10 @@ impl Programs {
         let marker = fs::symlink_metadata(dir.join(marker)).and_then(|data| data.modified());
         let since = marker.map_err(|_| ProgramUnavailable::Never)?;
         let path = dir.join(PROGRAM);
-        let untrusted = |why: io::Error| ProgramUnavailable::Untrusted { path: path.clone(), why: why.to_string() };
+        let untrusted = |why: io::Error| ProgramUnavailable::Untrusted {
+            path: path.clone(),
+            why: why.to_string(),
+        };
         private(&self.dir).and_then(|()| private(&dir)).map_err(untrusted)?;
         let file = open_checked(&path, hash).map_err(untrusted)?;
         touch(&file);
@@ -212,11 +225,17 @@ impl Programs {
 
     /// Removes all but those that were used last and the one in `newest`.
     fn keep_latest(&self, newest: &Path) -> io::Result<()> {
-        let used = |dir: PathBuf| Some((fs::symlink_metadata(dir.join(PROGRAM)).ok()?.modified().ok()?, dir));
-        let is_ours =
-            |dir: &PathBuf| dir.file_name().and_then(|name| name.to_str()).is_some_and(|name| is_hexadecimal(name, 64));
+        let used = |dir: PathBuf| {
+            Some((fs::symlink_metadata(dir.join(PROGRAM)).ok()?.modified().ok()?, dir))
+        };
+        let is_ours = |dir: &PathBuf| {
+            dir.file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(|name| is_hexadecimal(name, 64))
+        };
         let all = fs::read_dir(&self.dir)?.flatten().map(|entry| entry.path()).filter(is_ours);
-        let mut others: Vec<(SystemTime, PathBuf)> = all.filter(|dir| dir != newest).filter_map(used).collect();
+        let mut others: Vec<(SystemTime, PathBuf)> =
+            all.filter(|dir| dir != newest).filter_map(used).collect();
         others.sort_by(|a, b| b.cmp(a));
         for (_, dir) in others.into_iter().skip(KEPT - 1) {
             match fs::remove_dir_all(dir) {
@@ -233,17 +252,26 @@ fn cache_dir(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<PathBuf>
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let refused = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     if let Some(named) = set("RSB_CACHE_DIR") {
-        return if named.is_absolute() { Ok(named) } else { refused("RSB_CACHE_DIR must be an absolute path") };
+        return if named.is_absolute() {
+            Ok(named)
+        } else {
+            refused("RSB_CACHE_DIR must be an absolute path")
+        };
     }
     let of_home = || set("HOME").map(|home| home.join(".cache"));
-    match set("XDG_CACHE_HOME").filter(|path| path.is_absolute()).or_else(of_home).filter(|path| path.is_absolute()) {
+    match set("XDG_CACHE_HOME")
+        .filter(|path| path.is_absolute())
+        .or_else(of_home)
+        .filter(|path| path.is_absolute())
+    {
         Some(caches) => Ok(caches.join("rusty-stack-bench")),
         None => refused("this user has no directory for caches; name one with RSB_CACHE_DIR"),
     }
 }
 
 fn is_hexadecimal(text: &str, digits: usize) -> bool {
-    text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    text.len() == digits
+        && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
 /// The file that says what a program was kept for; `None` where the name can be none of ours.
@@ -271,7 +299,10 @@ fn make_private(dir: &Path) -> io::Result<()> {
 fn private(dir: &Path) -> io::Result<()> {
     let data = fs::symlink_metadata(dir)?;
     if !data.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::NotADirectory, format!("{} is no directory", dir.display())));
+        return Err(io::Error::new(
+            io::ErrorKind::NotADirectory,
+            format!("{} is no directory", dir.display()),
+        ));
     }
     if !is_own(dir)? || data.mode() & 0o077 != 0 {
         let why = format!("{} is open to other users", dir.display());
@@ -284,13 +315,17 @@ fn is_own(path: &Path) -> io::Result<bool> {
     Ok(fs::symlink_metadata(path)?.uid() == rustix::process::geteuid().as_raw())
 }
 
-/// The program at `path`, open, when it is this user's, nobody can write to it, and its bytes have this hash.
+/// The program at `path`, open, when it is this user's, nobody can write to it, and its bytes have
+/// this hash.
 fn open_checked(path: &Path, hash: &str) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     let data = file.metadata()?;
     let refused = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-    if !data.is_file() || data.uid() != rustix::process::geteuid().as_raw() || data.mode() & 0o222 != 0 {
+    if !data.is_file()
+        || data.uid() != rustix::process::geteuid().as_raw()
+        || data.mode() & 0o222 != 0
+    {
         return refused("it is not a file of this user that nobody can write to");
     }
     if copy_hashed(&file, &mut io::sink())? != hash {
@@ -308,7 +343,8 @@ fn touch(program: &File) {
 fn copy(program: &Path, path: &Path, hash: &str) -> io::Result<()> {
     let temporary = files::temporary(path);
     let copied = (|| {
-        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o500).open(&temporary)?;
+        let mut file =
+            OpenOptions::new().create_new(true).write(true).mode(0o500).open(&temporary)?;
         if copy_hashed(&input::open(program)?, &mut file)? != hash {
             return Err(io::Error::other("it is another program by now"));
         }
@@ -377,12 +413,21 @@ mod tests {
         }
         assert!(programs.find_build("aaaa-release-1").is_ok());
         for other in ["aaaa-release-2", "aaaa-debug-1", "", "../aaaa-release-1"] {
-            assert!(matches!(programs.find_build(other), Err(ProgramUnavailable::Never)), "{other}");
+            assert!(
+                matches!(programs.find_build(other), Err(ProgramUnavailable::Never)),
+                "{other}"
+            );
         }
-        assert!(matches!(programs.find(&run), Err(ProgramUnavailable::Never)), "it was kept for no run");
+        assert!(
+            matches!(programs.find(&run), Err(ProgramUnavailable::Never)),
+            "it was kept for no run"
+        );
         let path = programs.find_build("aaaa-release-1").unwrap().path().to_owned();
         fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
-        assert!(matches!(programs.find_build("aaaa-release-1"), Err(ProgramUnavailable::Untrusted { .. })));
+        assert!(matches!(
+            programs.find_build("aaaa-release-1"),
+            Err(ProgramUnavailable::Untrusted { .. })
+        ));
     }
 
     #[test]
@@ -392,10 +437,13 @@ mod tests {
         let (original, mine) = program(dir.path(), "program");
         keep(&programs, &original, &mine).unwrap();
         let hash = mine.program.clone().unwrap();
-        // The hash of a program that is kept here, but for another run; a path; a hash of an earlier version.
+        // The hash of a program that is kept here, but for another run; a path; a hash of an
+        // earlier version.
         let other = Run { program: Some(hash.clone()), ..run("20260102T090312Z_1a2b3c4", 0) };
         assert!(matches!(programs.find(&other), Err(ProgramUnavailable::Never)));
-        let of = |program: &str| programs.find(&Run { program: Some(program.to_owned()), ..mine.clone() });
+        let of = |program: &str| {
+            programs.find(&Run { program: Some(program.to_owned()), ..mine.clone() })
+        };
         for name in ["", "../original", "/bin/sh", &hash.to_uppercase(), &hash[..63]] {
             assert!(matches!(of(name), Err(ProgramUnavailable::Never)), "{name}");
         }
@@ -412,10 +460,16 @@ mod tests {
         let (original, run) = program(dir.path(), "program");
         keep(&programs, &original, &run).unwrap();
         let path = programs.find(&run).unwrap().path().to_owned();
-        for (changed, mode) in [(path.as_path(), 0o700), (path.parent().unwrap(), 0o777), (&programs.dir, 0o770)] {
+        for (changed, mode) in
+            [(path.as_path(), 0o700), (path.parent().unwrap(), 0o777), (&programs.dir, 0o770)]
+        {
             let before = fs::metadata(changed).unwrap().permissions();
             fs::set_permissions(changed, Permissions::from_mode(mode)).unwrap();
-            assert!(matches!(programs.find(&run), Err(ProgramUnavailable::Untrusted { .. })), "{}", changed.display());
+            assert!(
+                matches!(programs.find(&run), Err(ProgramUnavailable::Untrusted { .. })),
+                "{}",
+                changed.display()
+            );
             fs::set_permissions(changed, before).unwrap();
         }
         fs::remove_file(&path).unwrap();
@@ -456,19 +510,26 @@ mod tests {
     #[test]
     fn the_directory_is_the_users_and_never_below_the_working_tree() {
         let dir = |set: &[(&str, &str)]| {
-            cache_dir(|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value)))
+            cache_dir(|name| {
+                set.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+            })
         };
         for (set, expected) in [
             (&[("RSB_CACHE_DIR", "/c"), ("XDG_CACHE_HOME", "/x"), ("HOME", "/h")][..], Some("/c")),
             (&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")], Some("/x/rusty-stack-bench")),
-            (&[("RSB_CACHE_DIR", ""), ("XDG_CACHE_HOME", "x"), ("HOME", "/h")], Some("/h/.cache/rusty-stack-bench")),
+            (
+                &[("RSB_CACHE_DIR", ""), ("XDG_CACHE_HOME", "x"), ("HOME", "/h")],
+                Some("/h/.cache/rusty-stack-bench"),
+            ),
             (&[("RSB_CACHE_DIR", "here"), ("HOME", "/h")], None),
             (&[("HOME", "h")], None),
             (&[], None),
         ] {
             match (dir(set), expected) {
                 (Ok(found), Some(expected)) => assert_eq!(found, Path::new(expected)),
-                (Err(error), None) => assert!(error.to_string().contains("RSB_CACHE_DIR"), "{error}"),
+                (Err(error), None) => {
+                    assert!(error.to_string().contains("RSB_CACHE_DIR"), "{error}");
+                }
                 (found, _) => panic!("{set:?}: {found:?}"),
             }
         }
@@ -480,6 +541,9 @@ mod tests {
         let path = dir.path().join("abc");
         fs::write(&path, "abc").unwrap();
         // The published value.
-        assert_eq!(hash(&path).unwrap(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(
+            hash(&path).unwrap(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 }

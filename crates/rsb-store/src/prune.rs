@@ -42,7 +42,10 @@ impl Baselines {
         for info in self.list() {
             for run in self.read(&info.path)?.runs {
                 let accepted = |case: &rsb_model::BenchmarkResult| {
-                    case.metadata.get(ACCEPTED_FROM).and_then(|id| id.as_str()).map(|id| RunId(id.to_owned()))
+                    case.metadata
+                        .get(ACCEPTED_FROM)
+                        .and_then(|id| id.as_str())
+                        .map(|id| RunId(id.to_owned()))
                 };
                 ids.extend(run.benchmarks.iter().filter_map(accepted));
                 ids.insert(run.run_id);
@@ -53,11 +56,16 @@ impl Baselines {
 }
 
 impl Store {
-    /// What `rule` deletes, where those of `of_baselines` stay, and so does the latest run, by time and by the sequence.
+    /// What `rule` deletes, where those of `of_baselines` stay, and so does the latest run, by time
+    /// and by the sequence.
     ///
     /// # Errors
     /// When the index does not answer.
-    pub fn plan_prune(&self, rule: PruneRule, of_baselines: &HashSet<RunId>) -> Result<PrunePlan, StoreError> {
+    pub fn plan_prune(
+        &self,
+        rule: PruneRule,
+        of_baselines: &HashSet<RunId>,
+    ) -> Result<PrunePlan, StoreError> {
         // By a clock that was set back the run that was just made is an old one.
         let latest = [self.latest_id()?, self.last_in_sequence()?];
         let runs = self.runs()?;
@@ -65,7 +73,8 @@ impl Store {
         let mut newer: HashMap<(&str, &str, bool), usize> = HashMap::new();
         let mut plan = PrunePlan { deleted: Vec::new(), of_baselines: Vec::new(), kept: 0 };
         for run in &runs {
-            let newer = newer.entry((run.slug.as_str(), run.suite.as_str(), run.imported)).or_default();
+            let newer =
+                newer.entry((run.slug.as_str(), run.suite.as_str(), run.imported)).or_default();
             *newer += 1;
             let is_old = *newer > rule.keep
                 && run.started < rule.before
@@ -83,20 +92,27 @@ impl Store {
         Ok(plan)
     }
 
-    /// Deletes the files of `runs`, and what the index has of them; `told` hears of each once it is gone.
+    /// Deletes the files of `runs`, and what the index has of them; `told` hears of each once it is
+    /// gone.
     ///
     /// # Errors
     /// When a file cannot be deleted: those before it are gone, and told.
-    pub fn delete(&self, runs: &[RunSummary], mut told: impl FnMut(&RunSummary)) -> Result<(), StoreError> {
+    pub fn delete(
+        &self,
+        runs: &[RunSummary],
+        mut told: impl FnMut(&RunSummary),
+    ) -> Result<(), StoreError> {
         // In a working tree the directory may be a link of somebody else's.
         files::create_dir(&self.results_dir().join(files::RUNS))?;
         // Nobody reserves an id meanwhile, nor recovers or repairs.
-        let guard = files::lock_file(self.results_dir()).and_then(|file| file.lock().map(|()| file));
+        let guard =
+            files::lock_file(self.results_dir()).and_then(|file| file.lock().map(|()| file));
         let deleted = runs.iter().try_for_each(|run| {
             fs::remove_file(&run.path).map_err(|source| StoreError::write(&run.path, source))?;
             let profiles = self.profiles_of(&run.run_id);
             if profiles.is_dir() {
-                fs::remove_dir_all(&profiles).map_err(|source| StoreError::write(&profiles, source))?;
+                fs::remove_dir_all(&profiles)
+                    .map_err(|source| StoreError::write(&profiles, source))?;
             }
             told(run);
             Ok(())

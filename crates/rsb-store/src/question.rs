@@ -51,8 +51,8 @@ fn quote(text: &str) -> String {
 
 fn regressed_sql(since: i64) -> String {
     let time = moment_of("timestamp");
-    // A run may be judged many times: the latest judgment against each baseline counts, and of those that call a case
-    // Regressed the latest is shown.
+    // A run may be judged many times: the latest judgment against each baseline counts, and of
+    // those that call a case Regressed the latest is shown.
     format!(
         "SELECT {time} AS time, benchmark_id, metric, judged ->> 'baseline_value' AS before, judged ->> 'current_value' AS after,
        judged ->> 'unit' AS unit, round(judged ->> 'difference_percent', 1) AS difference_percent, comparison_id
@@ -104,7 +104,8 @@ ORDER BY measured, benchmark_id"
 }
 
 fn between(before: &str, after: &str) -> String {
-    // CROSS JOIN keeps SQLite to this order: first the few runs of the two commits, then what they hold.
+    // CROSS JOIN keeps SQLite to this order: first the few runs of the two commits, then what they
+    // hold.
     let is_of = |commit: &str| format!("substr(r.commit_hash, 1, length({commit})) = {commit}");
     let (is_before, is_after) = (is_of(before), is_of(after));
     format!(

@@ -1,4 +1,5 @@
-//! What is asked in SQL: the views, the questions that have names, and that nothing but reading is done.
+//! What is asked in SQL: the views, the questions that have names, and that nothing but reading is
+//! done.
 
 use std::time::Duration;
 
@@ -10,7 +11,9 @@ use serde_json::json;
 use crate::question::HistoryQuestion;
 use crate::select::SqlError;
 use crate::store::Store;
-use crate::testing::{DAY, case_id, comparison, keep, machine, measured_case, moment, run, skipped_case, with_runs};
+use crate::testing::{
+    DAY, case_id, comparison, keep, machine, measured_case, moment, run, skipped_case, with_runs,
+};
 
 const LIMIT: Duration = Duration::from_mins(1);
 
@@ -32,15 +35,22 @@ fn only_what_reads_is_answered() {
         ("SELECT load_extension('x')", "only one SELECT"),
         ("WITH x AS (SELECT 1) INSERT INTO runs SELECT * FROM x", "only one SELECT"),
         ("SELECT absent FROM runs", "no such column: absent"),
-        ("SELECT * FROM nowhere", "benchmark_results(run_id, batch_size, sequence_length, precision, latency_ms"),
+        (
+            "SELECT * FROM nowhere",
+            "benchmark_results(run_id, batch_size, sequence_length, precision, latency_ms",
+        ),
         ("SELEC 1", "syntax error"),
     ] {
         let error = store.select(sql, LIMIT).unwrap_err().to_string();
         assert!(error.contains(part), "`{sql}`: {error}");
     }
     assert!(!other.exists());
-    let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n";
-    assert!(matches!(store.select(endless, Duration::from_millis(50)), Err(SqlError::TimedOut { .. })));
+    let endless =
+        "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n";
+    assert!(matches!(
+        store.select(endless, Duration::from_millis(50)),
+        Err(SqlError::TimedOut { .. })
+    ));
     let many = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n";
     assert!(matches!(store.select(many, LIMIT), Err(SqlError::TooLong)));
     // A value that is too long by itself, and some that are so together.
@@ -54,7 +64,10 @@ fn only_what_reads_is_answered() {
     let nowhere = Store::open_existing(&dir.path().join("nowhere")).unwrap();
     assert!(nowhere.select("DELETE FROM runs", LIMIT).is_err());
     assert_eq!(nowhere.select("SELECT count(*) AS n FROM runs", LIMIT).unwrap().columns, ["n"]);
-    assert_eq!(nowhere.select("SELECT 1.5, NULL, 'x'", LIMIT).unwrap().rows, [[json!(1.5), json!(null), json!("x")]]);
+    assert_eq!(
+        nowhere.select("SELECT 1.5, NULL, 'x'", LIMIT).unwrap().rows,
+        [[json!(1.5), json!(null), json!("x")]]
+    );
 }
 
 #[test]
@@ -72,9 +85,23 @@ fn the_views_have_one_row_for_each_model_and_one_for_each_point_of_it() {
         .with("architecture_type", "llama")
         .with("parameter_count", 1_100_000_u64);
     case.samples.clear();
-    keep(&store, &Run { benchmarks: vec![case, measured_case("plain", 2.0), skipped_case("none")], ..run("x", 0) });
+    keep(
+        &store,
+        &Run {
+            benchmarks: vec![case, measured_case("plain", 2.0), skipped_case("none")],
+            ..run("x", 0)
+        },
+    );
     let runs = store.select("SELECT * FROM benchmark_runs", LIMIT).unwrap();
-    let columns = ["id", "timestamp", "model_id", "device", "architecture_type", "parameter_count", "description"];
+    let columns = [
+        "id",
+        "timestamp",
+        "model_id",
+        "device",
+        "architecture_type",
+        "parameter_count",
+        "description",
+    ];
     assert_eq!(runs.columns, columns);
     let description = "suite quick, profile quick, commit 1a2b3c4d5e6f";
     assert_eq!(
@@ -89,7 +116,8 @@ fn the_views_have_one_row_for_each_model_and_one_for_each_point_of_it() {
             json!(description)
         ]]
     );
-    let results = store.select("SELECT * FROM benchmark_results ORDER BY batch_size IS NULL", LIMIT).unwrap();
+    let results =
+        store.select("SELECT * FROM benchmark_results ORDER BY batch_size IS NULL", LIMIT).unwrap();
     assert_eq!(results.rows.len(), 2, "what was measured");
     let expected = json!([
         "x/gemm/cpu:0",
@@ -107,7 +135,8 @@ fn the_views_have_one_row_for_each_model_and_one_for_each_point_of_it() {
         1_100_000
     ]);
     assert_eq!(json!(results.rows[0]), expected);
-    let joined = "SELECT count(*) FROM benchmark_runs a JOIN benchmark_results b ON b.run_id = a.id";
+    let joined =
+        "SELECT count(*) FROM benchmark_runs a JOIN benchmark_results b ON b.run_id = a.id";
     assert_eq!(store.select(joined, LIMIT).unwrap().rows, [[json!(2)]]);
     // Two models under one name are no model, and what nobody knows is null.
     let other = BenchmarkResult {
@@ -132,13 +161,24 @@ fn named_questions_are_answered() {
     let slowest = answer(&HistoryQuestion::Slowest { limit: 2 });
     assert_eq!((slowest.len(), &slowest[0][2]), (2, &json!("run-002")));
     let unmeasured = answer(&HistoryQuestion::Unmeasured { since: moment(-1) });
-    assert_eq!(unmeasured, [[json!("cpu_performance/gemm/cpu:0/none"), json!(null), json!("skipped")]]);
+    assert_eq!(
+        unmeasured,
+        [[json!("cpu_performance/gemm/cpu:0/none"), json!(null), json!("skipped")]]
+    );
     assert_eq!(answer(&HistoryQuestion::Unmeasured { since: moment(10 * DAY) }).len(), 4);
     let other = "f00df00d'f00d";
     let mut environment = machine(2);
     environment.git.as_mut().unwrap().commit = other.to_owned();
-    keep(&store, &Run { environment, benchmarks: vec![measured_case("case-0", 8.0)], ..run("other", 5 * DAY) });
-    let between = answer(&HistoryQuestion::Between { before: "1a2b3c4".to_owned(), after: other.to_owned() });
+    keep(
+        &store,
+        &Run {
+            environment,
+            benchmarks: vec![measured_case("case-0", 8.0)],
+            ..run("other", 5 * DAY)
+        },
+    );
+    let between =
+        answer(&HistoryQuestion::Between { before: "1a2b3c4".to_owned(), after: other.to_owned() });
     assert_eq!(between.len(), 2, "two metrics of the case that both have");
     assert_eq!((&between[0][6], &between[0][7]), (&json!(3), &json!(1)));
     assert!(between[0][5].as_f64().unwrap() > 250.0, "{between:?}");
@@ -177,7 +217,10 @@ fn a_regression_that_was_judged_many_times_is_listed_once() {
         store.save_comparison(&result).unwrap();
     };
     let listed = || {
-        let rows = store.select(&HistoryQuestion::Regressed { since: moment(0) }.sql(), LIMIT).unwrap().rows;
+        let rows = store
+            .select(&HistoryQuestion::Regressed { since: moment(0) }.sql(), LIMIT)
+            .unwrap()
+            .rows;
         rows.into_iter().map(|row| row[7].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     judge(1, "a", "b", Verdict::Regressed);
@@ -188,7 +231,11 @@ fn a_regression_that_was_judged_many_times_is_listed_once() {
     judge(5, "third", "b", Verdict::Unchanged);
     assert_eq!(listed(), ["comparison-4", "comparison-3"], "whatever the run was compared with");
     judge(6, "a", "c", Verdict::Unchanged);
-    assert_eq!(listed(), ["comparison-4"], "a later judgment replaces an earlier one of the same two runs");
+    assert_eq!(
+        listed(),
+        ["comparison-4"],
+        "a later judgment replaces an earlier one of the same two runs"
+    );
 }
 
 #[test]
@@ -197,7 +244,8 @@ fn what_is_unmeasured_is_found_at_the_end_of_each_case() {
         let (dir, store) = with_runs(runs, 3);
         drop(store);
         let connection = Connection::open(dir.path().join("benchmarks.db")).unwrap();
-        let mut statement = connection.prepare(&HistoryQuestion::Unmeasured { since: moment(0) }.sql()).unwrap();
+        let mut statement =
+            connection.prepare(&HistoryQuestion::Unmeasured { since: moment(0) }.sql()).unwrap();
         assert_eq!(statement.query_map([], |row| row.get::<_, String>(0)).unwrap().count(), 1);
         statement.get_status(rusqlite::StatementStatus::VmStep)
     };

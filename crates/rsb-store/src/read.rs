@@ -1,8 +1,9 @@
 //! Reading documents that somebody else may have cut off, edited or written with a later program.
 //!
-//! A document that cannot be trusted as a whole is refused; one case that cannot be read is a failed case among the
-//! others, so that it costs its own verdict and no more. Cases are therefore parsed one by one, from their own text: a
-//! tree of the whole document first would take twice as long.
+//! A document that cannot be trusted as a whole is refused; one case that cannot be read is a
+//! failed case among the others, so that it costs its own verdict and no more. Cases are therefore
+//! parsed one by one, from their own text: a tree of the whole document first would take twice as
+//! long.
 
 use std::collections::HashMap;
 use std::num::NonZero;
@@ -12,7 +13,8 @@ use std::thread;
 
 use rsb_model::json;
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, Environment, Outcome, Reason, Run, Timestamp, format,
+    BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, Environment, Outcome, Reason, Run,
+    Timestamp, format,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -29,7 +31,8 @@ pub const UNREADABLE: &str = "unreadable";
 /// The run in `path`.
 ///
 /// # Errors
-/// When it cannot be read, is not JSON, is of a newer format, or is not a run. Never because of one case in it.
+/// When it cannot be read, is not JSON, is of a newer format, or is not a run. Never because of one
+/// case in it.
 pub fn read_run(path: &Path) -> Result<Run, ReadError> {
     let bytes = read_bytes(path)?;
     let document = Document::parse(path, &bytes)?;
@@ -72,7 +75,8 @@ pub fn environment_in(text: &str) -> serde_json::Result<Environment> {
     serde::Deserialize::deserialize(document.get("environment").unwrap_or(&document))
 }
 
-/// All of the file `path`: a regular one, and not a larger one than this program writes. Of an HTML page the run in it.
+/// All of the file `path`: a regular one, and not a larger one than this program writes. Of an HTML
+/// page the run in it.
 ///
 /// # Errors
 /// When it is anything else, or cannot be read.
@@ -120,7 +124,10 @@ impl<'a> Document<'a> {
                     return Err(no_version(path));
                 }
                 check_format(path, &fields)?;
-                if ["benchmarks", "runs"].iter().any(|list| fields.get(list).is_some_and(Value::is_array)) {
+                if ["benchmarks", "runs"]
+                    .iter()
+                    .any(|list| fields.get(list).is_some_and(Value::is_array))
+                {
                     return Err(shape(path, "a run or a baseline", &error));
                 }
                 Self { benchmarks: None, runs: None, fields, seal: None }
@@ -139,10 +146,13 @@ impl<'a> Document<'a> {
     pub(crate) fn check_seal(&self, path: &Path) -> Result<(), ReadError> {
         let changed = |problem| Err(ReadError::Changed { path: path.to_owned(), problem });
         match self.seal {
-            Some(Seal::Broken) => changed("was changed since it was written: its checksum is of another text"),
-            Some(Seal::Missing) => {
-                changed("has no checksum, which every file of its format has: it was changed since it was written")
+            Some(Seal::Broken) => {
+                changed("was changed since it was written: its checksum is of another text")
             }
+            Some(Seal::Missing) => changed(
+                "has no checksum, which every file of its format has: it was changed since it was \
+                 written",
+            ),
             // Of a part of a document.
             _ => Ok(()),
         }
@@ -162,7 +172,11 @@ fn no_version(path: &Path) -> ReadError {
 }
 
 fn no_cases(path: &Path) -> ReadError {
-    ReadError::Shape { path: path.to_owned(), expected: "a run", problem: "it has no list `benchmarks`".to_owned() }
+    ReadError::Shape {
+        path: path.to_owned(),
+        expected: "a run",
+        problem: "it has no list `benchmarks`".to_owned(),
+    }
 }
 
 /// The run that `fields` describe, without its cases.
@@ -170,7 +184,8 @@ pub(crate) fn head(path: &Path, mut fields: Value) -> Result<Run, ReadError> {
     if let Value::Object(fields) = &mut fields {
         fields.insert("benchmarks".to_owned(), Value::Array(Vec::new()));
     }
-    let run: Run = serde::Deserialize::deserialize(&fields).map_err(|error| shape(path, "a run", &error))?;
+    let run: Run =
+        serde::Deserialize::deserialize(&fields).map_err(|error| shape(path, "a run", &error))?;
     // The id becomes the name of files: one that could lead elsewhere is no id.
     files::check_name(&run.run_id.0).map_err(|error| ReadError::Shape {
         path: path.to_owned(),
@@ -183,8 +198,8 @@ pub(crate) fn head(path: &Path, mut fields: Value) -> Result<Run, ReadError> {
 /// Fewer cases than this are parsed sooner than a thread is started for them.
 const CASES_OF_A_THREAD: usize = 200;
 
-/// The results that `cases` are, in their order. Many are parsed on every CPU: of 10,000 cases that is nearly all
-/// that a comparison of two runs takes.
+/// The results that `cases` are, in their order. Many are parsed on every CPU: of 10,000 cases that
+/// is nearly all that a comparison of two runs takes.
 fn results_of(cases: &[&RawValue], fallback: Timestamp) -> Vec<BenchmarkResult> {
     let cpus = thread::available_parallelism().map_or(1, NonZero::get);
     let share = cases.len().div_ceil(cpus).max(CASES_OF_A_THREAD);
@@ -214,9 +229,13 @@ pub(crate) fn refuse_repeated(results: &mut [BenchmarkResult]) {
     for result in results.iter_mut() {
         let count = counts.get(&result.benchmark_id).copied().unwrap_or_default();
         if count > 1 {
-            let why = format!("{count} cases have this id, and nothing tells which of them is meant");
-            let reason =
-                Reason::new(UNREADABLE, why, "give each an id of its own, or remove what is left of an earlier one");
+            let why =
+                format!("{count} cases have this id, and nothing tells which of them is meant");
+            let reason = Reason::new(
+                UNREADABLE,
+                why,
+                "give each an id of its own, or remove what is left of an earlier one",
+            );
             (result.outcome, result.reason) = (Outcome::Failed, Some(reason));
         }
     }
@@ -238,10 +257,16 @@ pub(crate) fn result_from(document: &Value, index: usize, fallback: Timestamp) -
     }
 }
 
-pub(crate) fn unreadable(document: &Value, index: usize, fallback: Timestamp, problem: &str) -> BenchmarkResult {
+pub(crate) fn unreadable(
+    document: &Value,
+    index: usize,
+    fallback: Timestamp,
+    problem: &str,
+) -> BenchmarkResult {
     let text = |name: &str| document.get(name).and_then(Value::as_str);
     let id = text("benchmark_id").and_then(|id| id.parse().ok());
-    let id: CaseId = id.unwrap_or_else(|| CaseId::from_segments(&[UNREADABLE.to_owned(), index.to_string()]));
+    let id: CaseId =
+        id.unwrap_or_else(|| CaseId::from_segments(&[UNREADABLE.to_owned(), index.to_string()]));
     let said = text("benchmark_type").and_then(|kind| kind.parse().ok());
     let kind = said.or_else(|| Some(id.parts()?.benchmark_type));
     BenchmarkResult {
@@ -250,7 +275,11 @@ pub(crate) fn unreadable(document: &Value, index: usize, fallback: Timestamp, pr
         category: id.benchmark().map(str::to_owned),
         benchmark_id: id,
         outcome: Outcome::Failed,
-        reason: Some(Reason::new(UNREADABLE, problem, "measure the case again, or restore the file from a copy")),
+        reason: Some(Reason::new(
+            UNREADABLE,
+            problem,
+            "measure the case again, or restore the file from a copy",
+        )),
         device_type: None,
         environment: rsb_model::record::EnvironmentSummary::default(),
         results: Vec::new(),
@@ -268,13 +297,20 @@ pub(crate) fn syntax(path: &Path, bytes: &[u8], error: &serde_json::Error) -> Re
         "correct the file, restore it from a copy, or measure again"
     };
     let problem = json::without_place(error);
-    ReadError::Syntax { path: path.to_owned(), line: error.line(), column: error.column(), problem, cure }
+    ReadError::Syntax {
+        path: path.to_owned(),
+        line: error.line(),
+        column: error.column(),
+        problem,
+        cure,
+    }
 }
 
 /// Whether nothing follows: a number that breaks off behind its `e` counts as a wrong one.
 fn is_at_the_end(bytes: &[u8], error: &serde_json::Error) -> bool {
     let mut lines = bytes.split(|byte| *byte == b'\n');
-    lines.nth(error.line().saturating_sub(1)).is_some_and(|line| error.column() >= line.len()) && lines.next().is_none()
+    lines.nth(error.line().saturating_sub(1)).is_some_and(|line| error.column() >= line.len())
+        && lines.next().is_none()
 }
 
 pub(crate) fn shape(path: &Path, expected: &'static str, error: &serde_json::Error) -> ReadError {
@@ -321,15 +357,24 @@ mod tests {
             (&text[..text.len() / 2], &["some/run.json", "column", "cut off"]),
             ("{\n  \"format_version\": 3,,\n}", &["line 2, column 23", "correct the file"]),
             (&newer, &["99", "newer than 3", "update"]),
-            (&text.replacen("\"suite\"", "\"run_id\"", 1), &["`run_id` is there twice", "correct the file"]),
-            (&text.replacen("\"suite\"", "\"benchmarks\": [], \"suite\"", 1), &["`benchmarks` is there twice"]),
+            (
+                &text.replacen("\"suite\"", "\"run_id\"", 1),
+                &["`run_id` is there twice", "correct the file"],
+            ),
+            (
+                &text.replacen("\"suite\"", "\"benchmarks\": [], \"suite\"", 1),
+                &["`benchmarks` is there twice"],
+            ),
             (&text.replacen("1.5", "1.5e-400", 1), &["1.5e-400", "too small"]),
             ("{}", &["format_version"]),
             ("[1]", &["format_version"]),
             ("{\"format_version\": 3}", &["not a run", "benchmarks"]),
             ("{\"format_version\": 3, \"benchmarks\": {}}", &["not a run", "benchmarks"]),
             ("{\"format_version\": 3, \"benchmarks\": []}", &["not a run", "run_id"]),
-            ("{\"format_version\": 3, \"benchmarks\": [], \"runs\": 3}", &["not a run or a baseline", "sequence"]),
+            (
+                "{\"format_version\": 3, \"benchmarks\": [], \"runs\": 3}",
+                &["not a run or a baseline", "sequence"],
+            ),
         ] {
             let error = parse(text).unwrap_err().to_string();
             for part in expected {
@@ -337,7 +382,10 @@ mod tests {
             }
         }
         let missing = read_run(Path::new("/nowhere/run.json")).unwrap_err().to_string();
-        assert!(missing.contains("/nowhere/run.json") && missing.contains("check the path"), "{missing}");
+        assert!(
+            missing.contains("/nowhere/run.json") && missing.contains("check the path"),
+            "{missing}"
+        );
     }
 
     #[test]

@@ -15,7 +15,8 @@ use crate::read;
 
 /// Recovers every journal within `results_dir` whose writer is dead, and says what was done.
 ///
-/// While another process recovers, or where there are no locks to tell the dead from the living, nothing is done.
+/// While another process recovers, or where there are no locks to tell the dead from the living,
+/// nothing is done.
 pub(crate) fn recover(results_dir: &Path) -> Vec<StoreNotice> {
     let journals = files::journals_in(results_dir);
     if journals.is_empty() {
@@ -34,7 +35,10 @@ fn recover_one(path: &Path) -> Option<StoreNotice> {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return None,
         Err(TryLockError::Error(error)) => {
-            return Some(journal_kept_notice(path, format!("{error}; remove it when no run is going on")));
+            return Some(journal_kept_notice(
+                path,
+                format!("{error}; remove it when no run is going on"),
+            ));
         }
     }
     // Its writer may have finished between the listing and the lock.
@@ -52,7 +56,11 @@ fn recover_one(path: &Path) -> Option<StoreNotice> {
         Ok(Some(salvage)) => match write_run(&run_file, &salvage.run) {
             Ok(()) => {
                 remove(path);
-                StoreNotice::Recovered { path: run_file, cases: salvage.run.benchmarks.len(), dropped: salvage.dropped }
+                StoreNotice::Recovered {
+                    path: run_file,
+                    cases: salvage.run.benchmarks.len(),
+                    dropped: salvage.dropped,
+                }
             }
             Err(error) => journal_kept_notice(path, error.to_string()),
         },
@@ -79,14 +87,19 @@ pub(crate) fn progress(results_dir: &Path) -> Vec<JournalProgress> {
 /// What the journal of a living writer says. A line that is being written is not there yet.
 fn so_far(journal: &Path) -> Option<JournalProgress> {
     let bytes = fs::read(journal).ok()?;
-    let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
+    let mut lines =
+        bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
     let mut run = header(journal, lines.next()?).ok()?;
     let (mut planned, mut progress, mut dropped) = (None, None, 0);
     for line in lines.filter_map(|line| json::parse_bytes(line).ok()) {
         progress = progress_of(&line).or(progress);
         take_line(&line, &mut run, &mut planned, &mut dropped);
     }
-    Some(JournalProgress { run, planned: planned.and_then(|cases| usize::try_from(cases).ok()), progress })
+    Some(JournalProgress {
+        run,
+        planned: planned.and_then(|cases| usize::try_from(cases).ok()),
+        progress,
+    })
 }
 
 /// The runs whose writers live, without what they have measured so far.
@@ -122,7 +135,8 @@ fn journal_kept_notice(path: &Path, problem: String) -> StoreNotice {
     StoreNotice::JournalKept { path: path.to_owned(), problem }
 }
 
-/// A journal that cannot be removed is found again at the next opening, beside its run file, and tried again.
+/// A journal that cannot be removed is found again at the next opening, beside its run file, and
+/// tried again.
 fn remove(path: &Path) {
     let _ = fs::remove_file(path);
 }
@@ -140,7 +154,8 @@ struct Salvage {
 
 /// Reads a journal; `None` when no case had ended.
 fn parse(path: &Path, bytes: &[u8]) -> Result<Option<Salvage>, StoreError> {
-    let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
+    let mut lines =
+        bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
     let torn = usize::from(bytes.last().is_some_and(|&byte| byte != b'\n'));
     let Some(first) = lines.next() else { return Ok(None) };
     let mut run = header(path, first)?;

@@ -1,4 +1,5 @@
-//! What keeps a history of millions of values quick: which index answers, and how time grows. No absolute times.
+//! What keeps a history of millions of values quick: which index answers, and how time grows. No
+//! absolute times.
 
 use std::collections::HashSet;
 use std::fs;
@@ -25,7 +26,8 @@ fn plan(store: &Store, sql: &str) -> String {
     store
         .query(|connection| {
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
-            let lines: Vec<String> = statement.query_map([], |row| row.get(3))?.collect::<rusqlite::Result<_>>()?;
+            let lines: Vec<String> =
+                statement.query_map([], |row| row.get(3))?.collect::<rusqlite::Result<_>>()?;
             Ok(lines.join("\n"))
         })
         .unwrap()
@@ -37,9 +39,20 @@ fn a_series_is_read_where_it_lies_and_a_day_from_its_row() {
     let points = plan(&store, &POINTS.replace("?1", "1").replace("?2", "0"));
     assert_eq!(points, "SEARCH points USING PRIMARY KEY (series=? AND started>?)");
     let days = plan(&store, "SELECT day, mean FROM daily_means WHERE metric = 'time_ms'");
-    assert!(days.contains("SEARCH d USING PRIMARY KEY (metric=?)") && !days.contains("points"), "{days}");
-    let one = plan(&store, "SELECT timestamp, value FROM measurements WHERE benchmark_id = 'x' AND metric = 'time_ms'");
-    for part in ["SEARCH c USING", "SEARCH v USING", "SEARCH s USING", "SEARCH p USING PRIMARY KEY (series=?)"] {
+    assert!(
+        days.contains("SEARCH d USING PRIMARY KEY (metric=?)") && !days.contains("points"),
+        "{days}"
+    );
+    let one = plan(
+        &store,
+        "SELECT timestamp, value FROM measurements WHERE benchmark_id = 'x' AND metric = 'time_ms'",
+    );
+    for part in [
+        "SEARCH c USING",
+        "SEARCH v USING",
+        "SEARCH s USING",
+        "SEARCH p USING PRIMARY KEY (series=?)",
+    ] {
         assert!(one.contains(part) && !one.contains("SCAN"), "{one}");
     }
     for question in [
@@ -50,15 +63,26 @@ fn a_series_is_read_where_it_lies_and_a_day_from_its_row() {
     ] {
         let plan = plan(&store, &question.sql());
         // Of tables that grow with the history, only runs may be gone through.
-        let scanned = plan.lines().filter_map(|line| line.strip_prefix("SCAN ")).filter(|name| name.len() == 1);
+        let scanned = plan
+            .lines()
+            .filter_map(|line| line.strip_prefix("SCAN "))
+            .filter(|name| name.len() == 1);
         assert!(scanned.clone().all(|table| ["r", "k", "e", "c"].contains(&table)), "{plan}");
-        let first = plan.lines().find(|line| line.starts_with("SCAN ") || line.starts_with("SEARCH "));
-        let begins = ["SCAN r", "SCAN c", "SEARCH runs USING INDEX runs_by_latest", "SEARCH k", "SCAN k"];
-        assert!(first.is_some_and(|line| begins.iter().any(|begin| line.starts_with(begin))), "{plan}");
+        let first =
+            plan.lines().find(|line| line.starts_with("SCAN ") || line.starts_with("SEARCH "));
+        let begins =
+            ["SCAN r", "SCAN c", "SEARCH runs USING INDEX runs_by_latest", "SEARCH k", "SCAN k"];
+        assert!(
+            first.is_some_and(|line| begins.iter().any(|begin| line.starts_with(begin))),
+            "{plan}"
+        );
     }
     let latest = plan(
         &store,
-        &format!("SELECT id FROM runs WHERE imported = 0 ORDER BY {} LIMIT 1", crate::store::LATEST_FIRST),
+        &format!(
+            "SELECT id FROM runs WHERE imported = 0 ORDER BY {} LIMIT 1",
+            crate::store::LATEST_FIRST
+        ),
     );
     assert!(latest.contains("runs_by_latest") && !latest.contains("TEMP B-TREE"), "{latest}");
 }
@@ -119,14 +143,17 @@ fn a_trend_follows_the_figure_of_the_gate_and_an_export_the_record() {
         samples: vec![samples(0, 10.0), samples(1, 60.0), samples(2, 20.0)],
         ..measured_case("a", 1.0)
     };
-    let impossible = BenchmarkResult { samples: vec![samples(0, -100.0)], ..measured_case("b", 1.0) };
+    let impossible =
+        BenchmarkResult { samples: vec![samples(0, -100.0)], ..measured_case("b", 1.0) };
     keep(&store, &Run { benchmarks: vec![case.clone(), impossible], ..run("x", 0) });
     let filter = SeriesFilter { metric: Some("time_ms".to_owned()), ..SeriesFilter::default() };
     let series = store.series(&filter).unwrap();
     assert_eq!(series.len(), 1, "a figure that the gate refuses is no point");
     assert_eq!(Some(series[0].points[0].value), case.figure("time_ms"));
     assert!((series[0].points[0].value - 21.0).abs() < 1e-12);
-    let rows = store.history(&HistoryFilter { metric: Some("time_ms".to_owned()), ..Default::default() }).unwrap();
+    let rows = store
+        .history(&HistoryFilter { metric: Some("time_ms".to_owned()), ..Default::default() })
+        .unwrap();
     assert_eq!(rows.iter().map(|row| row.value).collect::<Vec<_>>(), [Some(1.0), Some(1.0)]);
 }
 
@@ -135,8 +162,9 @@ fn days_follow_runs_that_change_and_go() {
     let (dir, store) = with_runs(3, 2);
     keep(&store, &Run { benchmarks: vec![measured_case("case-0", 9.0)], ..run("more", 60) });
     let mean = |store: &Store| {
-        let answer =
-            store.select("SELECT day, results, mean FROM daily_means WHERE metric = 'time_ms'", LIMIT).unwrap();
+        let answer = store
+            .select("SELECT day, results, mean FROM daily_means WHERE metric = 'time_ms'", LIMIT)
+            .unwrap();
         answer.rows
     };
     let lowest = |result: BenchmarkResult| result.figure("time_ms").unwrap();
@@ -144,15 +172,20 @@ fn days_follow_runs_that_change_and_go() {
     let first = (2.0 * one + nine) / 3.0;
     assert_eq!(
         mean(&store),
-        [json!(["2026-01-01", 3, first]), json!(["2026-01-02", 2, two]), json!(["2026-01-03", 2, three])]
-            .map(|row| row.as_array().unwrap().clone())
+        [
+            json!(["2026-01-01", 3, first]),
+            json!(["2026-01-02", 2, two]),
+            json!(["2026-01-03", 2, three])
+        ]
+        .map(|row| row.as_array().unwrap().clone())
     );
     fs::remove_file(dir.path().join("runs/more.json")).unwrap();
     fs::remove_file(dir.path().join("runs/run-001.json")).unwrap();
     let store = Store::open_existing(dir.path()).unwrap();
     assert_eq!(
         mean(&store),
-        [json!(["2026-01-01", 2, one]), json!(["2026-01-03", 2, three])].map(|row| row.as_array().unwrap().clone())
+        [json!(["2026-01-01", 2, one]), json!(["2026-01-03", 2, three])]
+            .map(|row| row.as_array().unwrap().clone())
     );
     assert!(check::check(dir.path()).unwrap().problems.is_empty());
 }
@@ -161,7 +194,8 @@ fn days_follow_runs_that_change_and_go() {
 fn readers_read_while_a_writer_writes() {
     let (dir, store) = with_runs(2, 2);
     let mut writer = Connection::open(dir.path().join("benchmarks.db")).unwrap();
-    let transaction = writer.transaction_with_behavior(rusqlite::TransactionBehavior::Exclusive).unwrap();
+    let transaction =
+        writer.transaction_with_behavior(rusqlite::TransactionBehavior::Exclusive).unwrap();
     transaction.execute("DELETE FROM points", []).unwrap();
     assert_eq!(store.runs().unwrap().len(), 2);
     assert_eq!(store.series(&SeriesFilter::default()).unwrap().len(), 4);
@@ -173,14 +207,25 @@ fn readers_read_while_a_writer_writes() {
     assert!(rows.next().unwrap().is_some());
     keep(&store, &Run { benchmarks: vec![measured_case("case-0", 1.0)], ..run("more", 60) });
     let known = |id: &str| format!("SELECT count(*) FROM runs WHERE run_id = '{id}'");
-    assert_eq!(store.select(&known("more"), LIMIT).unwrap().rows, [[json!(1)]], "it is in the index");
+    assert_eq!(
+        store.select(&known("more"), LIMIT).unwrap().rows,
+        [[json!(1)]],
+        "it is in the index"
+    );
     assert!(rows.next().unwrap().is_some());
 }
 
 #[test]
 fn a_prune_keeps_the_latest_the_newest_and_what_baselines_are_made_from() {
     let (dir, store) = with_runs(10, 1);
-    keep(&store, &Run { benchmarks: vec![measured_case("case-0", 1.0)], suite: "full".to_owned(), ..run("lonely", 0) });
+    keep(
+        &store,
+        &Run {
+            benchmarks: vec![measured_case("case-0", 1.0)],
+            suite: "full".to_owned(),
+            ..run("lonely", 0)
+        },
+    );
     // Measured last, by a clock that went back.
     keep(&store, &Run { benchmarks: vec![measured_case("case-0", 1.0)], ..run("last", -5 * DAY) });
     let baselines = Baselines::new(&dir.path().join("baselines"));
@@ -189,7 +234,9 @@ fn a_prune_keeps_the_latest_the_newest_and_what_baselines_are_made_from() {
     let ids = baselines.run_ids().unwrap();
     let rule = PruneRule { before: moment(8 * DAY), keep: 3 };
     let plan = store.plan_prune(rule, &ids).unwrap();
-    let names = |runs: &[crate::RunSummary]| runs.iter().map(|run| run.run_id.0.clone()).collect::<Vec<_>>();
+    let names = |runs: &[crate::RunSummary]| {
+        runs.iter().map(|run| run.run_id.0.clone()).collect::<Vec<_>>()
+    };
     let expected = ["run-000", "run-001", "run-003", "run-004", "run-005", "run-006"];
     assert_eq!((names(&plan.deleted), plan.kept), (expected.map(str::to_owned).to_vec(), 5));
     assert_eq!(plan.of_baselines.iter().map(|id| id.0.as_str()).collect::<Vec<_>>(), ["run-002"]);
@@ -218,13 +265,27 @@ fn damage_and_disagreement_are_found_and_repaired() {
     let harms: [(&str, Harm, &str); 5] = [
         (
             "a value",
-            |dir| drop(fs::write(dir.join("sql"), "UPDATE points SET value = 7, recorded = NULL WHERE run = 2")),
+            |dir| {
+                drop(fs::write(
+                    dir.join("sql"),
+                    "UPDATE points SET value = 7, recorded = NULL WHERE run = 2",
+                ));
+            },
             "run-001",
         ),
-        ("a lost value", |dir| drop(fs::write(dir.join("sql"), "DELETE FROM points WHERE run = 1")), "run-000"),
+        (
+            "a lost value",
+            |dir| drop(fs::write(dir.join("sql"), "DELETE FROM points WHERE run = 1")),
+            "run-000",
+        ),
         (
             "a mean",
-            |dir| drop(fs::write(dir.join("sql"), "UPDATE days SET total = total + 1 WHERE day = 20454")),
+            |dir| {
+                drop(fs::write(
+                    dir.join("sql"),
+                    "UPDATE days SET total = total + 1 WHERE day = 20454",
+                ));
+            },
             "time_ms on 2026-01-01",
         ),
         (
@@ -262,7 +323,11 @@ fn damage_and_disagreement_are_found_and_repaired() {
         let repair = check::repair(dir.path()).unwrap();
         let is_damaged = problems.iter().any(|line| line.contains("is damaged"));
         let kept = dir.path().join("benchmarks.db.corrupt-1");
-        let former = if is_damaged { FormerIndex::Damaged { kept: kept.clone() } } else { FormerIndex::Sound };
+        let former = if is_damaged {
+            FormerIndex::Damaged { kept: kept.clone() }
+        } else {
+            FormerIndex::Sound
+        };
         assert_eq!((repair.former, kept.exists()), (former, is_damaged), "{what}");
         assert_eq!((repair.runs, repair.notices.len()), (3, 0));
         let whole = check::check(dir.path()).unwrap();
@@ -277,7 +342,12 @@ fn a_directory_that_cannot_be_written_is_checked_as_it_is() {
     // As there, SQLite cannot make the file beside a database in WAL mode.
     std::os::unix::fs::symlink("/nowhere/shm", dir.path().join("benchmarks.db-shm")).unwrap();
     let found = check::check(dir.path()).unwrap();
-    assert_eq!((found.problems.len(), found.runs, found.values), (0, 3, 15), "{:?}", found.problems);
+    assert_eq!(
+        (found.problems.len(), found.runs, found.values),
+        (0, 3, 15),
+        "{:?}",
+        found.problems
+    );
     let of_day = |name: &str| dir.path().join("runs").join(name);
     fs::copy(of_day("run-001.json"), of_day("newer.json")).unwrap();
     fs::write(of_day("run-001.json"), "{").unwrap();
@@ -296,13 +366,18 @@ fn a_check_names_files_that_changed_clocks_that_went_back_and_a_newer_index() {
         matches!(&found.problems[..], [StoreProblem::Notice(StoreNotice::LeftOut { path: left, .. })] if *left == path)
     );
     assert_eq!(found.clock_jumps.len(), 1);
-    assert_eq!((found.clock_jumps[0].0.0.as_str(), found.clock_jumps[0].1.0.as_str()), ("run-002", "back"));
+    assert_eq!(
+        (found.clock_jumps[0].0.0.as_str(), found.clock_jumps[0].1.0.as_str()),
+        ("run-002", "back")
+    );
     assert_eq!(store.latest().unwrap().unwrap().run_id.0, "run-002", "by time");
     assert_eq!(store.last_in_sequence().unwrap().unwrap().0, "back");
     drop(store);
     let other = Connection::open(dir.path().join("benchmarks.db")).unwrap();
     other.pragma_update(None, "user_version", crate::index::SCHEMA_VERSION + 1).unwrap();
-    for error in [check::check(dir.path()).map(drop), check::repair(dir.path()).map(drop)].map(Result::unwrap_err) {
+    for error in [check::check(dir.path()).map(drop), check::repair(dir.path()).map(drop)]
+        .map(Result::unwrap_err)
+    {
         assert!(error.to_string().contains("update rusty-stack-bench"), "{error}");
     }
 }
@@ -324,14 +399,22 @@ fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
                     MergedFile::Unreadable(error) => {
                         format!("unreadable {}", error.to_string().contains("broken.json"))
                     }
-                    MergedFile::ClockWentBack { first, second } => format!("clock {first} {second}"),
+                    MergedFile::ClockWentBack { first, second } => {
+                        format!("clock {first} {second}")
+                    }
                 });
             })
             .unwrap();
         told
     };
-    let expected =
-        ["unreadable true", "clock run-002 back", "taken back", "conflict run-000", "taken run-001", "taken run-002"];
+    let expected = [
+        "unreadable true",
+        "clock run-002 back",
+        "taken back",
+        "conflict run-000",
+        "taken run-001",
+        "taken run-002",
+    ];
     assert_eq!(told(&store, from.path()), expected);
     let expected = [
         "unreadable true",
@@ -343,7 +426,8 @@ fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
     ];
     assert_eq!(told(&store, &from.path().join("runs")), expected, "a second time nothing is added");
     // The same run under another id.
-    let copy = Run { run_id: rsb_model::RunId("copy".to_owned()), ..theirs.run("run-001").unwrap() };
+    let copy =
+        Run { run_id: rsb_model::RunId("copy".to_owned()), ..theirs.run("run-001").unwrap() };
     let other = tempfile::tempdir().unwrap();
     fs::write(other.path().join("copy.json"), crate::sealed_text(&copy).unwrap()).unwrap();
     assert_eq!(told(&store, other.path()), ["duplicate run-001"]);
@@ -352,9 +436,15 @@ fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
     let ids: Vec<String> = store.runs().unwrap().into_iter().map(|run| run.run_id.0).collect();
     assert_eq!(ids, ["run-002", "run-001", "run-000", "back"]);
     assert_eq!(store.latest().unwrap().unwrap().run_id.0, "run-002", "by time");
-    assert_eq!(store.last_in_sequence().unwrap().unwrap().0, "run-000", "the one that was measured here");
+    assert_eq!(
+        store.last_in_sequence().unwrap().unwrap().0,
+        "run-000",
+        "the one that was measured here"
+    );
     assert!(check::check(to.path()).unwrap().problems.is_empty());
-    let series = store.series(&SeriesFilter { machine: Fingerprints::OfLatest, ..Default::default() }).unwrap();
+    let series = store
+        .series(&SeriesFilter { machine: Fingerprints::OfLatest, ..Default::default() })
+        .unwrap();
     let times: Vec<_> = series[0].points.iter().map(|point| point.timestamp).collect();
     assert!(times.is_sorted() && times.len() == 4, "{times:?}");
     let ids: HashSet<_> = series[0].points.iter().map(|point| point.run_id.clone()).collect();

@@ -1,7 +1,7 @@
 //! The checksum of a run or a baseline: of its text, without the line that holds it.
 //!
-//! It tells a file that is as it was written from one that was cut, merged or edited since. It is no signature: whoever
-//! can write the file can write its checksum too.
+//! It tells a file that is as it was written from one that was cut, merged or edited since. It is
+//! no signature: whoever can write the file can write its checksum too.
 
 use std::fmt::Write as _;
 
@@ -34,18 +34,22 @@ pub(crate) enum Seal {
 /// As [`document::to_text`].
 pub fn sealed_text(document: &impl Serialize) -> serde_json::Result<String> {
     let text = document::to_text(document)?;
-    let Some((begin, rest)) = text.split_at_checked(1).filter(|(begin, _)| *begin == "{") else { return Ok(text) };
+    let Some((begin, rest)) = text.split_at_checked(1).filter(|(begin, _)| *begin == "{") else {
+        return Ok(text);
+    };
     let separator = if rest.starts_with('\n') { "\n  " } else { "" };
     let space = if separator.is_empty() { " " } else { "" };
     Ok(format!("{begin}{separator}{BEFORE}{}{AFTER}{space}{rest}", hash(text.as_bytes())))
 }
 
-/// What the checksum in `bytes` says of them. Ends of lines may have been made those of another system.
+/// What the checksum in `bytes` says of them. Ends of lines may have been made those of another
+/// system.
 pub(crate) fn check(bytes: &[u8]) -> Seal {
     let text: Vec<u8> = bytes.iter().copied().filter(|&byte| byte != b'\r').collect();
     let start = text.iter().skip(1).take_while(|byte| byte.is_ascii_whitespace()).count() + 1;
     let end = start + BEFORE.len() + DIGITS + AFTER.len();
-    let is_seal = |line: &&[u8]| line.starts_with(BEFORE.as_bytes()) && line.ends_with(AFTER.as_bytes());
+    let is_seal =
+        |line: &&[u8]| line.starts_with(BEFORE.as_bytes()) && line.ends_with(AFTER.as_bytes());
     let line = text.get(start..end).filter(is_seal).filter(|_| text.first() == Some(&b'{'));
     let Some(line) = line else { return Seal::Missing };
     let told = line.get(BEFORE.len()..BEFORE.len() + DIGITS).unwrap_or_default();
@@ -99,6 +103,9 @@ mod tests {
             assert_eq!(check(text.as_bytes()), Seal::Missing, "{text}");
         }
         assert_eq!(sealed_text(&json!([1])).unwrap(), "[1]\n");
-        assert_eq!(hash(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(
+            hash(b"abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 }

@@ -45,7 +45,10 @@ pub enum SqlError {
         tables: Vec<String>,
     },
     /// It would change something, or reach elsewhere.
-    #[error("only one SELECT is answered, which changes nothing and reads nothing but the stored results; {problem}")]
+    #[error(
+        "only one SELECT is answered, which changes nothing and reads nothing but the stored \
+         results; {problem}"
+    )]
     Refused {
         /// What was refused.
         problem: String,
@@ -58,7 +61,8 @@ pub enum SqlError {
     },
     /// It gives too much.
     #[error(
-        "the answer has more than {MOST_ROWS} rows, or more than {} MiB; add a LIMIT, ask for fewer columns, or take \
+        "the answer has more than {MOST_ROWS} rows, or more than {} MiB; add a LIMIT, ask for \
+         fewer columns, or take \
          `rusty-stack-bench export`",
         MOST_BYTES >> 20
     )]
@@ -92,16 +96,26 @@ impl Store {
 /// The database in `path`, in which nothing can be written whatever is asked.
 fn read_only(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(|error| database_error(path, error))?;
-    connection.busy_timeout(Duration::from_secs(10)).map_err(|error| database_error(path, error))?;
+    let connection =
+        Connection::open_with_flags(path, flags).map_err(|error| database_error(path, error))?;
+    connection
+        .busy_timeout(Duration::from_secs(10))
+        .map_err(|error| database_error(path, error))?;
     Ok(connection)
 }
 
-fn answer_guarded(connection: &mut Connection, sql: &str, limit: Duration) -> Result<SqlAnswer, SqlError> {
+fn answer_guarded(
+    connection: &mut Connection,
+    sql: &str,
+    limit: Duration,
+) -> Result<SqlAnswer, SqlError> {
     // What no clock reaches is no limit.
     let until = Instant::now().checked_add(limit);
     let guarded = connection.authorizer(Some(authorize)).and_then(|()| {
-        connection.progress_handler(STEPS, Some(move || until.is_some_and(|until| Instant::now() > until)))?;
+        connection.progress_handler(
+            STEPS,
+            Some(move || until.is_some_and(|until| Instant::now() > until)),
+        )?;
         // One value alone must not be larger than all may be: it would be made in a single step.
         let most = i32::try_from(MOST_BYTES).unwrap_or(i32::MAX);
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, most)
@@ -115,7 +129,8 @@ fn answer_guarded(connection: &mut Connection, sql: &str, limit: Duration) -> Re
         }
         Err(error) => Err(error.into()),
     };
-    // A connection that goes on is as it was; taking a hook off cannot fail but where there are none.
+    // A connection that goes on is as it was; taking a hook off cannot fail but where there are
+    // none.
     let _ = connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>);
     let _ = connection.progress_handler(0, None::<fn() -> bool>);
     answered.map_err(|why| match why {
@@ -136,15 +151,23 @@ impl From<rusqlite::Error> for Unanswered {
     }
 }
 
-/// Reading is allowed, with functions that reach no file, and pragmas that say what tables there are.
+/// Reading is allowed, with functions that reach no file, and pragmas that say what tables there
+/// are.
 fn authorize(context: AuthContext<'_>) -> Authorization {
-    const DESCRIBING: [&str; 5] = ["table_info", "table_xinfo", "table_list", "index_list", "index_info"];
+    const DESCRIBING: [&str; 5] =
+        ["table_info", "table_xinfo", "table_list", "index_list", "index_info"];
     match context.action {
-        AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => Authorization::Allow,
-        AuthAction::Function { function_name } if !function_name.eq_ignore_ascii_case("load_extension") => {
+        AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => {
             Authorization::Allow
         }
-        AuthAction::Pragma { pragma_name, .. } if DESCRIBING.contains(&pragma_name) => Authorization::Allow,
+        AuthAction::Function { function_name }
+            if !function_name.eq_ignore_ascii_case("load_extension") =>
+        {
+            Authorization::Allow
+        }
+        AuthAction::Pragma { pragma_name, .. } if DESCRIBING.contains(&pragma_name) => {
+            Authorization::Allow
+        }
         _ => Authorization::Deny,
     }
 }

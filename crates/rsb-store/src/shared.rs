@@ -1,8 +1,9 @@
 //! A store that many machines share: PostgreSQL.
 //!
-//! The run files of each machine stay the truth of that machine and its spool: a run is sent when the database can be reached,
-//! whole and in one transaction, and what is there already is not sent twice. What others have sent is taken in as a directory
-//! of runs is. For people's SQL the metrics stand beside the documents, in the order of time.
+//! The run files of each machine stay the truth of that machine and its spool: a run is sent when
+//! the database can be reached, whole and in one transaction, and what is there already is not sent
+//! twice. What others have sent is taken in as a directory of runs is. For people's SQL the metrics
+//! stand beside the documents, in the order of time.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -49,7 +50,8 @@ const LOCK: i64 = 0x7273_625f_7374_6f72;
 /// How long connecting may take where the address does not say.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Runs that are sent under one name at most: the second machine with a run of that name has `-2` behind it.
+/// Runs that are sent under one name at most: the second machine with a run of that name has `-2`
+/// behind it.
 const NAMESAKES: u32 = 10_000;
 
 /// Names of one run that are looked for among those that are here.
@@ -59,7 +61,9 @@ const NAMED_HERE: usize = 100;
 #[derive(Debug, thiserror::Error)]
 pub enum SharedStoreError {
     /// The address is none.
-    #[error("`{shown}` is no address of PostgreSQL: {problem}; write postgres://USER@HOST/DATABASE")]
+    #[error(
+        "`{shown}` is no address of PostgreSQL: {problem}; write postgres://USER@HOST/DATABASE"
+    )]
     Address {
         /// The address without its password.
         shown: String,
@@ -68,7 +72,8 @@ pub enum SharedStoreError {
     },
     /// It cannot be reached, or refuses.
     #[error(
-        "{shown} cannot be reached: {problem}; runs stay in the results directory and are sent with the next `store copy`"
+        "{shown} cannot be reached: {problem}; runs stay in the results directory and are sent \
+         with the next `store copy`"
     )]
     Unreachable {
         /// The address without its password.
@@ -77,7 +82,10 @@ pub enum SharedStoreError {
         problem: String,
     },
     /// Tables of a later program.
-    #[error("{shown} has tables of version {found}, and this program knows {known}; update rusty-stack-bench")]
+    #[error(
+        "{shown} has tables of version {found}, and this program knows {known}; update \
+         rusty-stack-bench"
+    )]
     Newer {
         /// The address without its password.
         shown: String,
@@ -123,22 +131,23 @@ impl std::fmt::Debug for SharedStore {
 }
 
 impl SharedStore {
-    /// Connects to `address`, encrypted where the server can, and always where `sslmode=require` is in it. Certificates are
-    /// checked against those of the system, or of `SSL_CERT_FILE`. Tables are made or brought up to date.
+    /// Connects to `address`, encrypted where the server can, and always where `sslmode=require` is
+    /// in it. Certificates are checked against those of the system, or of `SSL_CERT_FILE`. Tables
+    /// are made or brought up to date.
     ///
     /// # Errors
     /// When the address is none, nobody answers, or the tables are of a later program.
     pub fn connect(address: &str) -> Result<Self, SharedStoreError> {
         let shown = without_password(address);
-        let mut config: Config = address.parse().map_err(|error: postgres::Error| SharedStoreError::Address {
-            shown: shown.clone(),
-            problem: words(&error),
+        let mut config: Config = address.parse().map_err(|error: postgres::Error| {
+            SharedStoreError::Address { shown: shown.clone(), problem: words(&error) }
         })?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);
         }
         config.application_name("rusty-stack-bench");
-        let unreachable = |problem: String| SharedStoreError::Unreachable { shown: shown.clone(), problem };
+        let unreachable =
+            |problem: String| SharedStoreError::Unreachable { shown: shown.clone(), problem };
         let connected = if config.get_ssl_mode() == SslMode::Disable {
             config.connect(NoTls)
         } else {
@@ -146,7 +155,9 @@ impl SharedStore {
                 Ok((tls, _)) => config.connect(tls),
                 Err(_) if config.get_ssl_mode() == SslMode::Prefer => config.connect(NoTls),
                 Err(errors) => {
-                    let why = errors.first().map_or_else(|| "the system has none".to_owned(), ToString::to_string);
+                    let why = errors
+                        .first()
+                        .map_or_else(|| "the system has none".to_owned(), ToString::to_string);
                     return Err(unreachable(format!(
                         "no certificate to check it with: {why}; name a file in SSL_CERT_FILE"
                     )));
@@ -169,7 +180,8 @@ impl SharedStore {
     /// # Errors
     /// When the server does not say.
     pub fn is_encrypted(&mut self) -> Result<bool, SharedStoreError> {
-        let row = self.client.query_one("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", &[]);
+        let row =
+            self.client.query_one("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", &[]);
         Ok(row.map_err(|error| self.broken(&error))?.get(0))
     }
 
@@ -179,9 +191,14 @@ impl SharedStore {
         let migrated = (|| {
             let mut transaction = self.client.transaction()?;
             transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
-            transaction.batch_execute("CREATE TABLE IF NOT EXISTS rsb_schema (version int NOT NULL)")?;
-            let found: i32 = transaction.query_one("SELECT coalesce(max(version), 0) FROM rsb_schema", &[])?.get(0);
-            for (step, version) in MIGRATIONS.iter().zip(1_i32..).filter(|(_, version)| *version > found) {
+            transaction
+                .batch_execute("CREATE TABLE IF NOT EXISTS rsb_schema (version int NOT NULL)")?;
+            let found: i32 = transaction
+                .query_one("SELECT coalesce(max(version), 0) FROM rsb_schema", &[])?
+                .get(0);
+            for (step, version) in
+                MIGRATIONS.iter().zip(1_i32..).filter(|(_, version)| *version > found)
+            {
                 transaction.batch_execute(step)?;
                 transaction.execute("INSERT INTO rsb_schema VALUES ($1)", &[&version])?;
             }
@@ -199,15 +216,23 @@ impl SharedStore {
         SharedStoreError::Broken { shown: self.shown.clone(), problem: words(error) }
     }
 
-    /// Sends `run`, in one transaction. One that was sent before is replaced where it differs: it has more replicates now.
+    /// Sends `run`, in one transaction. One that was sent before is replaced where it differs: it
+    /// has more replicates now.
     ///
     /// # Errors
     /// When the connection breaks: then nothing of it was sent.
     pub fn send(&mut self, run: &Run) -> Result<SendOutcome, SharedStoreError> {
         let machine = Fingerprint::of(&run.environment).slug();
-        let key = Key { own_id: &own_id(run).0, started: run.started.as_microsecond(), machine: &machine };
+        let key = Key {
+            own_id: &own_id(run).0,
+            started: run.started.as_microsecond(),
+            machine: &machine,
+        };
         let shown = self.shown.clone();
-        let broken = |error: postgres::Error| SharedStoreError::Broken { shown: shown.clone(), problem: words(&error) };
+        let broken = |error: postgres::Error| SharedStoreError::Broken {
+            shown: shown.clone(),
+            problem: words(&error),
+        };
         let mut transaction = self.client.transaction().map_err(broken)?;
         if let Some(known) = find(&mut transaction, key).map_err(broken)? {
             let text = document(run, &known.run_id)?;
@@ -216,7 +241,8 @@ impl SharedStore {
                 return Ok(SendOutcome::Known);
             }
             let replaced = (|| {
-                let update = "UPDATE rsb_runs SET document = $2, received = now() WHERE number = $1";
+                let update =
+                    "UPDATE rsb_runs SET document = $2, received = now() WHERE number = $1";
                 transaction.execute(update, &[&known.number, &text])?;
                 transaction.execute("DELETE FROM rsb_metrics WHERE run = $1", &[&known.number])?;
                 MetricRows::of(run).write(&mut transaction, run, (known.number, &machine))?;
@@ -228,19 +254,29 @@ impl SharedStore {
             let text = document(run, &run_id)?;
             match insert(&mut transaction, run, (&run_id, key, &text)).map_err(broken)? {
                 Some(number) => {
-                    let written = MetricRows::of(run).write(&mut transaction, run, (number, &machine));
-                    return written.and_then(|()| transaction.commit()).map(|()| SendOutcome::Added).map_err(broken);
+                    let written =
+                        MetricRows::of(run).write(&mut transaction, run, (number, &machine));
+                    return written
+                        .and_then(|()| transaction.commit())
+                        .map(|()| SendOutcome::Added)
+                        .map_err(broken);
                 }
-                // Either another run has the name, or another process of this machine was sending this one.
-                None if find(&mut transaction, key).map_err(broken)?.is_some() => return Ok(SendOutcome::Known),
+                // Either another run has the name, or another process of this machine was sending
+                // this one.
+                None if find(&mut transaction, key).map_err(broken)?.is_some() => {
+                    return Ok(SendOutcome::Known);
+                }
                 None => {}
             }
         }
-        Err(SharedStoreError::Broken { shown, problem: format!("{NAMESAKES} runs are called {}", run.run_id) })
+        Err(SharedStoreError::Broken {
+            shown,
+            problem: format!("{NAMESAKES} runs are called {}", run.run_id),
+        })
     }
 
-    /// Sends every run of `store` that is not there yet, and those whose files changed since; `told` hears of each, and why one was
-    /// refused: the others are sent all the same.
+    /// Sends every run of `store` that is not there yet, and those whose files changed since;
+    /// `told` hears of each, and why one was refused: the others are sent all the same.
     ///
     /// # Errors
     /// When the connection breaks, or a run cannot be read.
@@ -253,9 +289,12 @@ impl SharedStore {
         for run in store.runs()?.into_iter().rev() {
             let changed = std::fs::metadata(&run.path).and_then(|file| file.modified()).ok();
             let changed = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-            let received = known.get(&(run.run_id.0.clone(), run.started.as_microsecond(), run.slug));
+            let received =
+                known.get(&(run.run_id.0.clone(), run.started.as_microsecond(), run.slug));
             // Clocks differ: what changed within a day of being received is compared as a whole.
-            let is_older = |received: &f64| changed.is_some_and(|changed| changed.as_secs_f64() + 86_400.0 < *received);
+            let is_older = |received: &f64| {
+                changed.is_some_and(|changed| changed.as_secs_f64() + 86_400.0 < *received)
+            };
             if received.is_some_and(is_older) {
                 continue;
             }
@@ -269,11 +308,11 @@ impl SharedStore {
         Ok(())
     }
 
-    /// What is there: each name of each run, when it began in microseconds, and the machine; with when it was received, in seconds
-    /// since 1970.
+    /// What is there: each name of each run, when it began in microseconds, and the machine; with
+    /// when it was received, in seconds since 1970.
     fn list_runs(&mut self) -> Result<HashMap<(String, i64, String), f64>, SharedStoreError> {
-        let sql =
-            "SELECT own_id, run_id, started_us, machine, extract(epoch FROM received)::double precision FROM rsb_runs";
+        let sql = "SELECT own_id, run_id, started_us, machine, extract(epoch FROM \
+                   received)::double precision FROM rsb_runs";
         let rows = self.client.query(sql, &[]).map_err(|error| self.broken(&error))?;
         let mut known = HashMap::new();
         for row in &rows {
@@ -284,27 +323,34 @@ impl SharedStore {
         Ok(known)
     }
 
-    /// Writes the runs that `store` does not have into `dir`, a file each, for [`Store::merge`]. How many there are.
+    /// Writes the runs that `store` does not have into `dir`, a file each, for [`Store::merge`].
+    /// How many there are.
     ///
     /// # Errors
     /// When the connection breaks, or a file cannot be written.
     pub fn fetch(&mut self, store: &Store, dir: &Path) -> Result<usize, SharedStoreError> {
         let runs = store.runs()?;
         let taken: HashSet<&str> = runs.iter().map(|run| run.run_id.0.as_str()).collect();
-        let sql = "SELECT number, own_id, started_us, machine FROM rsb_runs ORDER BY started_us, number";
+        let sql =
+            "SELECT number, own_id, started_us, machine FROM rsb_runs ORDER BY started_us, number";
         let all = self.client.query(sql, &[]).map_err(|error| self.broken(&error))?;
         let mut fetched = HashSet::new();
         for row in all {
             let (number, own_id): (i64, String) = (row.get(0), row.get(1));
             let (started, machine): (i64, String) = (row.get(2), row.get(3));
-            let has_its_name = |run: &RunSummary| names(&own_id).take(NAMED_HERE).any(|name| name == run.run_id.0);
-            let is_it = |run: &&RunSummary| run.started.as_microsecond() == started && run.slug == machine;
+            let has_its_name =
+                |run: &RunSummary| names(&own_id).take(NAMED_HERE).any(|name| name == run.run_id.0);
+            let is_it =
+                |run: &&RunSummary| run.started.as_microsecond() == started && run.slug == machine;
             if runs.iter().filter(is_it).any(has_its_name) {
                 continue;
             }
-            let row = self.client.query_one("SELECT document FROM rsb_runs WHERE number = $1", &[&number]);
+            let row = self
+                .client
+                .query_one("SELECT document FROM rsb_runs WHERE number = $1", &[&number]);
             let document: String = row.map_err(|error| self.broken(&error))?.get(0);
-            let free = names(&own_id).find(|name| !taken.contains(name.as_str()) && !fetched.contains(name));
+            let free = names(&own_id)
+                .find(|name| !taken.contains(name.as_str()) && !fetched.contains(name));
             let run_id = free.unwrap_or_else(|| own_id.clone());
             files::check_name(&run_id)?;
             let path = dir.join(format!("{run_id}.json"));
@@ -340,8 +386,10 @@ fn words(error: &postgres::Error) -> String {
 fn document(run: &Run, run_id: &str) -> Result<String, SharedStoreError> {
     let own = own_id(run);
     let origin_id = (own.0 != run_id).then(|| own.clone());
-    let document = Run { run_id: RunId(run_id.to_owned()), origin_id, sequence: None, ..run.clone() };
-    let text = sealed_text(&document).map_err(|error| StoreError::write(Path::new(run_id), error.into()))?;
+    let document =
+        Run { run_id: RunId(run_id.to_owned()), origin_id, sequence: None, ..run.clone() };
+    let text = sealed_text(&document)
+        .map_err(|error| StoreError::write(Path::new(run_id), error.into()))?;
     Ok(text)
 }
 
@@ -352,7 +400,8 @@ fn own_id(run: &Run) -> &RunId {
 
 /// `id`, or the same with `-2`, `-3` … behind it.
 fn names(id: &str) -> impl Iterator<Item = String> {
-    (1..=NAMESAKES).map(move |namesake| if namesake == 1 { id.to_owned() } else { format!("{id}-{namesake}") })
+    (1..=NAMESAKES)
+        .map(move |namesake| if namesake == 1 { id.to_owned() } else { format!("{id}-{namesake}") })
 }
 
 fn samples(run: &Run) -> usize {
@@ -433,7 +482,8 @@ impl<'a> MetricRows<'a> {
         run: &Run,
         (number, machine): (i64, &str),
     ) -> Result<(), postgres::Error> {
-        let series: [&(dyn ToSql + Sync); 5] = [&machine, &self.ids, &self.metrics, &self.units, &self.better];
+        let series: [&(dyn ToSql + Sync); 5] =
+            [&machine, &self.ids, &self.metrics, &self.units, &self.better];
         // In one order, so that two writers never wait for each other.
         transaction.execute(
             "INSERT INTO rsb_series (machine, id, metric, unit, better)

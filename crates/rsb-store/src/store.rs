@@ -81,7 +81,8 @@ pub struct ComparisonSummaryRow {
 }
 
 impl Store {
-    /// Opens `results_dir` to add to it. It is created when missing; runs that were cut off are recovered.
+    /// Opens `results_dir` to add to it. It is created when missing; runs that were cut off are
+    /// recovered.
     ///
     /// # Errors
     /// When the directory cannot be written, or its database is of a later program.
@@ -101,7 +102,8 @@ impl Store {
         if results_dir.join(RUNS).is_dir() {
             return Self::open(results_dir);
         }
-        let index = Index::in_memory().map_err(|error| database_error(&results_dir.join(DATABASE), error))?;
+        let index = Index::in_memory()
+            .map_err(|error| database_error(&results_dir.join(DATABASE), error))?;
         Ok(Self::with(results_dir, index, Vec::new()))
     }
 
@@ -113,7 +115,11 @@ impl Store {
     }
 
     fn with(results_dir: &Path, index: Index, notices: Vec<StoreNotice>) -> Self {
-        Self { results_dir: results_dir.to_owned(), index: RefCell::new(index), notices: RefCell::new(notices) }
+        Self {
+            results_dir: results_dir.to_owned(),
+            index: RefCell::new(index),
+            notices: RefCell::new(notices),
+        }
     }
 
     /// What `index` has of `results_dir`, whatever became of its files since.
@@ -129,7 +135,8 @@ impl Store {
     /// Where the profiles of the cases of a run lie, if any were taken.
     pub fn profiles_of(&self, id: &RunId) -> PathBuf {
         // An id from elsewhere names no other directory.
-        let name = id.0.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' });
+        let name =
+            id.0.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' });
         self.results_dir.join(files::PROFILES).join(name.collect::<String>())
     }
 
@@ -144,7 +151,8 @@ impl Store {
     /// When the index does not answer.
     pub fn refresh(&self) -> Result<(), StoreError> {
         let found = self.index.borrow_mut().sync(&self.results_dir);
-        let found = found.map_err(|error| database_error(&self.results_dir.join(DATABASE), error))?;
+        let found =
+            found.map_err(|error| database_error(&self.results_dir.join(DATABASE), error))?;
         let mut notices = self.notices.borrow_mut();
         for notice in found {
             if !notices.contains(&notice) {
@@ -164,8 +172,8 @@ impl Store {
         recovery::progress(&self.results_dir)
     }
 
-    /// Begins the journal of `run`, which is the next in sequence unless another tool measured it. Its id is that of `run`
-    /// or, when that is taken, the same with `-2`, `-3` …
+    /// Begins the journal of `run`, which is the next in sequence unless another tool measured it.
+    /// Its id is that of `run` or, when that is taken, the same with `-2`, `-3` …
     ///
     /// # Errors
     /// When the directory cannot be written, or the id cannot be the name of a file.
@@ -174,10 +182,15 @@ impl Store {
         Journal::begin(&self.results_dir, run, || {
             self.refresh()?;
             let indexed = self.query(|connection| {
-                connection.query_row("SELECT max(sequence) FROM runs", [], |row| row.get::<_, Option<i64>>(0))
+                connection.query_row("SELECT max(sequence) FROM runs", [], |row| {
+                    row.get::<_, Option<i64>>(0)
+                })
             })?;
             let indexed = indexed.and_then(|highest| u64::try_from(highest).ok());
-            Ok(indexed.max(recovery::highest_sequence(&self.results_dir)).unwrap_or(0).saturating_add(1))
+            Ok(indexed
+                .max(recovery::highest_sequence(&self.results_dir))
+                .unwrap_or(0)
+                .saturating_add(1))
         })
     }
 
@@ -189,7 +202,8 @@ impl Store {
         files::check_name(&run.run_id.0)?;
         let path = self.results_dir.join(RUNS).join(format!("{}.json", run.run_id));
         write_run(&path, run)?;
-        // The file is the truth; an index that does not answer now catches up when the store is opened next.
+        // The file is the truth; an index that does not answer now catches up when the store is
+        // opened next.
         let _ = self.index.borrow_mut().add_run(&path, run);
         Ok(path)
     }
@@ -201,7 +215,8 @@ impl Store {
     pub fn save_comparison(&self, comparison: &ComparisonResult) -> Result<PathBuf, StoreError> {
         let name = files::safe_name(&comparison.comparison_id);
         let path = self.results_dir.join(COMPARISONS).join(format!("{name}.json"));
-        let text = document::to_text(comparison).map_err(|error| StoreError::write(&path, error.into()))?;
+        let text = document::to_text(comparison)
+            .map_err(|error| StoreError::write(&path, error.into()))?;
         files::write_atomically(&path, &text)?;
         // The file is the truth: an index that cannot take it now reads it at the next opening.
         let _ = self.index.borrow_mut().add_comparison(&path, comparison);
@@ -220,7 +235,8 @@ impl Store {
     /// When the index does not answer.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         self.query(|connection| {
-            let mut statement = connection.prepare(&format!("{RUN_ROWS} ORDER BY started DESC, run_id DESC"))?;
+            let mut statement =
+                connection.prepare(&format!("{RUN_ROWS} ORDER BY started DESC, run_id DESC"))?;
             statement.query_map([], |row| self.summary(row))?.collect()
         })
     }
@@ -239,44 +255,51 @@ impl Store {
     /// When the index does not answer, or the run's file cannot be read.
     pub fn before_latest(&self, runs: u32) -> Result<Option<Run>, StoreError> {
         let file: Option<String> = self.query(|connection| {
-            let sql = format!("SELECT file FROM runs WHERE imported = 0 ORDER BY {LATEST_FIRST} LIMIT 1 OFFSET {runs}");
+            let sql = format!(
+                "SELECT file FROM runs WHERE imported = 0 ORDER BY {LATEST_FIRST} \
+                               LIMIT 1 OFFSET {runs}"
+            );
             connection.query_row(&sql, [], |row| row.get(0)).optional()
         })?;
         Ok(file.map(|file| read::read_run(&self.results_dir.join(RUNS).join(file))).transpose()?)
     }
 
-    /// The run with the highest number in the sequence of those measured here; `None` if none has a number.
+    /// The run with the highest number in the sequence of those measured here; `None` if none has a
+    /// number.
     ///
     /// # Errors
     /// When the index does not answer.
     pub fn last_in_sequence(&self) -> Result<Option<RunId>, StoreError> {
         self.query(|connection| {
             let sql = format!(
-                "SELECT run_id FROM runs WHERE imported = 0 AND sequence IS NOT NULL ORDER BY sequence DESC, {LATEST_FIRST} LIMIT 1"
+                "SELECT run_id FROM runs WHERE imported = 0 AND sequence IS NOT NULL ORDER BY \
+                 sequence DESC, {LATEST_FIRST} LIMIT 1"
             );
             connection.query_row(&sql, [], |row| row.get(0).map(RunId)).optional()
         })
     }
 
-    /// The last runs of this hardware and suite before `run`, oldest first, so many at most: whole ones, that were measured here.
-    /// What cannot be read is left out.
+    /// The last runs of this hardware and suite before `run`, oldest first, so many at most: whole
+    /// ones, that were measured here. What cannot be read is left out.
     ///
     /// # Errors
     /// When the index does not answer.
     pub fn runs_before(&self, run: &Run, most: usize) -> Result<Vec<Run>, StoreError> {
         let slugs = self.slugs_of(&Fingerprint::of(&run.environment))?;
         // The index keeps microseconds, so by its time alone a run may be before itself.
-        let is_earlier = |known: &RunSummary| known.run_id != run.run_id && known.started < run.started;
+        let is_earlier =
+            |known: &RunSummary| known.run_id != run.run_id && known.started < run.started;
         let is_alike = |known: &RunSummary| slugs.contains(&known.slug) && known.suite == run.suite;
         let known = self.runs()?.into_iter().filter(|known| is_alike(known) && is_earlier(known));
         let read = known.filter_map(|known| read::read_run(&known.path).ok());
-        let mut runs: Vec<Run> = read.filter(|run| !run.imported && !run.is_interrupted()).take(most).collect();
+        let mut runs: Vec<Run> =
+            read.filter(|run| !run.imported && !run.is_interrupted()).take(most).collect();
         runs.reverse();
         Ok(runs)
     }
 
-    /// The files of runs that are left out and may be of later ones than `latest`: by when they were written, or by their
-    /// names. Each with the reason.
+    /// The files of runs that are left out and may be of later ones than `latest`: by when they
+    /// were written, or by their names. Each with the reason.
     pub fn left_out_after(&self, latest: Option<&RunId>) -> Vec<(PathBuf, String)> {
         let runs = self.results_dir.join(RUNS);
         let own = latest.map(|id| runs.join(format!("{id}.json")));
@@ -288,7 +311,9 @@ impl Store {
             path.file_name() > own.file_name() || written(path) >= written(own)
         };
         let left_out = |notice: &StoreNotice| match notice {
-            StoreNotice::LeftOut { path, problem } if path.parent() == Some(&runs) && is_later(path) => {
+            StoreNotice::LeftOut { path, problem }
+                if path.parent() == Some(&runs) && is_later(path) =>
+            {
                 Some((path.clone(), problem.clone()))
             }
             _ => None,
@@ -296,15 +321,17 @@ impl Store {
         self.notices().iter().filter_map(left_out).collect()
     }
 
-    /// The directory names under which runs of this hardware are indexed: versions that knew less of a machine gave it
-    /// another one.
+    /// The directory names under which runs of this hardware are indexed: versions that knew less
+    /// of a machine gave it another one.
     ///
     /// # Errors
     /// When the index does not answer.
     pub fn slugs_of(&self, fingerprint: &Fingerprint) -> Result<Vec<String>, StoreError> {
         let known: Vec<(String, Fingerprint)> = self.query(|connection| {
             let mut statement = connection.prepare("SELECT slug, fingerprint FROM machines")?;
-            statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, FromJson<_>>(1)?.0)))?.collect()
+            statement
+                .query_map([], |row| Ok((row.get(0)?, row.get::<_, FromJson<_>>(1)?.0)))?
+                .collect()
         })?;
         let is_alike = |other: &Fingerprint| fingerprint.differences(other).is_empty();
         Ok(known.into_iter().filter(|(_, other)| is_alike(other)).map(|(slug, _)| slug).collect())
@@ -316,19 +343,25 @@ impl Store {
     /// When there is none, there are several, or the file cannot be read.
     pub fn run(&self, text: &str) -> Result<Run, StoreError> {
         let path = Path::new(text);
-        if path.is_file() || path.extension().is_some_and(|end| end == "json") || text.contains('/') {
+        if path.is_file() || path.extension().is_some_and(|end| end == "json") || text.contains('/')
+        {
             return Ok(read::read_run(path)?);
         }
         let found: Vec<(String, String)> = self.query(|connection| {
             let sql = "SELECT run_id, file FROM runs WHERE substr(run_id, 1, length(?1)) = ?1 \
                        ORDER BY run_id <> ?1, started DESC LIMIT 6";
-            connection.prepare(sql)?.query_map([text], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+            connection
+                .prepare(sql)?
+                .query_map([text], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect()
         })?;
         match found.as_slice() {
             [(id, file), rest @ ..] if !text.is_empty() && (rest.is_empty() || id == text) => {
                 Ok(read::read_run(&self.results_dir.join(RUNS).join(file))?)
             }
-            [] => Err(StoreError::UnknownRun { text: text.to_owned(), dir: self.results_dir.clone() }),
+            [] => {
+                Err(StoreError::UnknownRun { text: text.to_owned(), dir: self.results_dir.clone() })
+            }
             several => Err(StoreError::AmbiguousRun {
                 text: text.to_owned(),
                 matches: several.iter().map(|(id, _)| id.clone()).collect(),
@@ -356,7 +389,9 @@ impl Store {
             let sql = "SELECT file FROM comparisons WHERE comparison_id = ?1";
             connection.query_row(sql, [id], |row| row.get(0)).optional()
         })?;
-        Ok(file.map(|file| read::read_comparison(&self.results_dir.join(COMPARISONS).join(file))).transpose()?)
+        Ok(file
+            .map(|file| read::read_comparison(&self.results_dir.join(COMPARISONS).join(file)))
+            .transpose()?)
     }
 
     /// Asks the index where it is in memory alone; `None` where it is a file.
@@ -367,7 +402,10 @@ impl Store {
     }
 
     /// Asks the index. Where that proves corrupt only now, it is rebuilt and asked again.
-    pub(crate) fn query<T>(&self, ask: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+    pub(crate) fn query<T>(
+        &self,
+        ask: impl Fn(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
         let first = ask(self.index.borrow().connection());
         let path = self.results_dir.join(DATABASE);
         match first {
@@ -428,8 +466,9 @@ impl Store {
 /// The rows of runs, each with the name of its machine.
 const RUN_ROWS: &str = "SELECT r.*, h.slug FROM runs r JOIN machines h ON h.id = r.machine";
 
-/// How the runs of the index are sorted so that the latest is the first: by time, then by file. Numbers of the sequence do not
-/// count, since a file may have a forged one or none: see [`Store::last_in_sequence`].
+/// How the runs of the index are sorted so that the latest is the first: by time, then by file.
+/// Numbers of the sequence do not count, since a file may have a forged one or none: see
+/// [`Store::last_in_sequence`].
 pub(crate) const LATEST_FIRST: &str = "started DESC, run_id DESC";
 
 fn count(row: &Row<'_>, column: &str) -> rusqlite::Result<usize> {

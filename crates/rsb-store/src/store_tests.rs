@@ -1,4 +1,5 @@
-//! What happens to a directory of results: dead writers, corrupt indexes, strange files, several writers at once.
+//! What happens to a directory of results: dead writers, corrupt indexes, strange files, several
+//! writers at once.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -37,7 +38,8 @@ impl Directory {
         Store::open_existing(&self.path()).unwrap()
     }
 
-    /// A directory with the runs `a`, `b`, `c`, an hour apart, each with the cases `fast`, `slow` and a skipped one.
+    /// A directory with the runs `a`, `b`, `c`, an hour apart, each with the cases `fast`, `slow`
+    /// and a skipped one.
     fn with_runs() -> Self {
         let dir = Self::new();
         let store = dir.write();
@@ -68,7 +70,8 @@ fn a_run_is_being_measured_while_its_writer_lives() {
     assert!(dir.read().being_measured().is_empty());
     let mut journal = store.begin(&run("a", 0)).unwrap();
     journal.add(&measured_case("fast", 1.0)).unwrap();
-    let living: Vec<String> = dir.read().being_measured().iter().map(|run| run.run_id.0.clone()).collect();
+    let living: Vec<String> =
+        dir.read().being_measured().iter().map(|run| run.run_id.0.clone()).collect();
     assert_eq!(living, ["a"]);
     drop(journal);
     assert!(store.being_measured().is_empty(), "a dead writer measures nothing");
@@ -93,7 +96,10 @@ fn a_file_in_place_of_the_directory_is_named() {
     fs::write(dir.path(), "").unwrap();
     assert!(matches!(Store::open_existing(&dir.path()), Err(StoreError::NotADirectory { .. })));
     let error = Store::open_for_writing(&dir.path()).unwrap_err();
-    assert!(matches!(error, StoreError::Write { .. }) && error.to_string().contains("--results-dir"), "{error}");
+    assert!(
+        matches!(error, StoreError::Write { .. }) && error.to_string().contains("--results-dir"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -123,9 +129,14 @@ fn a_run_is_named_by_its_id_or_a_unique_beginning() {
     let found = |text: &str| store.run(text).map(|run| run.run_id.0);
     assert_eq!(found("20260101T000000Z_abc").unwrap(), "20260101T000000Z_abc", "a whole id wins");
     assert_eq!(found("202602").unwrap(), "20260202T000000Z_abc");
-    assert!(matches!(found("2026"), Err(StoreError::AmbiguousRun { matches, .. }) if matches.len() == 3));
+    assert!(
+        matches!(found("2026"), Err(StoreError::AmbiguousRun { matches, .. }) if matches.len() == 3)
+    );
     assert!(matches!(found("2027"), Err(StoreError::UnknownRun { .. })));
-    assert!(matches!(found("%"), Err(StoreError::UnknownRun { .. })), "a percent sign is no wildcard");
+    assert!(
+        matches!(found("%"), Err(StoreError::UnknownRun { .. })),
+        "a percent sign is no wildcard"
+    );
     assert!(matches!(found(""), Err(StoreError::AmbiguousRun { .. })));
     assert!(matches!(found("missing.json"), Err(StoreError::Read(_))));
 }
@@ -147,11 +158,19 @@ fn a_killed_run_is_recovered_without_its_torn_line() {
     assert_eq!(notices(&dir.write()), Vec::<String>::new(), "a live writer is left alone");
     let path = dir.path().join("runs/x.partial.jsonl");
     drop(journal);
-    OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"result\": {\"bench").unwrap();
+    OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .unwrap()
+        .write_all(b"{\"result\": {\"bench")
+        .unwrap();
 
     let store = dir.read();
     let run_file = dir.path().join("runs/x.json");
-    assert_eq!(*store.notices(), [StoreNotice::Recovered { path: run_file.clone(), cases: 2, dropped: 1 }]);
+    assert_eq!(
+        *store.notices(),
+        [StoreNotice::Recovered { path: run_file.clone(), cases: 2, dropped: 1 }]
+    );
     assert!(!path.exists());
     let recovered = read_run(&run_file).unwrap();
     assert_eq!(recovered.benchmarks, [skipped_case("b"), measured_case("a", 1.0)]);
@@ -172,8 +191,13 @@ fn journals_that_hold_no_run_do_no_harm() {
     fs::write(journal("newer"), "{\"run\": {\"format_version\": 99}}\n").unwrap();
     let store = dir.read();
     assert_eq!(store.runs().unwrap(), []);
-    assert!(!journal("empty").exists() && !journal("nothing").exists() && !journal("torn").exists());
-    assert!(journal("garbage").exists() && journal("newer").exists(), "what cannot be read is kept");
+    assert!(
+        !journal("empty").exists() && !journal("nothing").exists() && !journal("torn").exists()
+    );
+    assert!(
+        journal("garbage").exists() && journal("newer").exists(),
+        "what cannot be read is kept"
+    );
     let told = notices(&store).join("\n");
     assert!(told.contains("99 is newer") && told.contains("garbage"), "{told}");
 }
@@ -201,7 +225,13 @@ fn a_corrupt_index_is_moved_aside_and_rebuilt() {
         |_| b"SQLite format 3\0junk".to_vec(),
         |whole| whole[..whole.len() / 2].to_vec(),
         |whole| whole[..5000].to_vec(),
-        |whole| whole.iter().enumerate().map(|(at, &byte)| if at < 4096 { byte } else { 0xa5 }).collect(),
+        |whole| {
+            whole
+                .iter()
+                .enumerate()
+                .map(|(at, &byte)| if at < 4096 { byte } else { 0xa5 })
+                .collect()
+        },
     ];
     for (index, damage) in damages.into_iter().enumerate() {
         let dir = Directory::with_runs();
@@ -239,7 +269,9 @@ fn a_newer_index_is_refused_and_an_older_one_rebuilt() {
         connection.pragma_update(None, "user_version", version).unwrap();
     };
     set(index::SCHEMA_VERSION + 1);
-    for error in [Store::open_existing(&dir.path()), Store::open_for_writing(&dir.path())].map(Result::unwrap_err) {
+    for error in [Store::open_existing(&dir.path()), Store::open_for_writing(&dir.path())]
+        .map(Result::unwrap_err)
+    {
         assert!(matches!(error, StoreError::NewerDatabase { .. }));
         assert!(error.to_string().contains("update rusty-stack-bench"), "{error}");
     }
@@ -278,16 +310,21 @@ fn files_that_come_go_change_or_break_are_noticed() {
     let told = notices(&store).join("\n");
     assert!(told.contains("broken.json") && told.contains("cut off"), "{told}");
     assert!(told.contains("copy-of-b.json") && told.contains("run id b already"), "{told}");
-    assert!(told.contains("edited.json") && told.contains("was changed since it was written"), "{told}");
+    assert!(
+        told.contains("edited.json") && told.contains("was changed since it was written"),
+        "{told}"
+    );
     let left_out = store.left_out_after(store.latest().unwrap().map(|run| run.run_id).as_ref());
-    let names: Vec<_> = left_out.iter().map(|(path, _)| path.file_name().unwrap().to_str().unwrap()).collect();
+    let names: Vec<_> =
+        left_out.iter().map(|(path, _)| path.file_name().unwrap().to_str().unwrap()).collect();
     assert_eq!(names, ["copy-of-b.json", "edited.json"], "written after the latest, or named so");
 }
 
 #[test]
 fn many_files_that_cannot_be_read_share_one_note() {
     let dir = Directory::with_runs();
-    let break_one = |at: usize| fs::write(dir.path().join(format!("runs/broken-{at:03}.json")), "{").unwrap();
+    let break_one =
+        |at: usize| fs::write(dir.path().join(format!("runs/broken-{at:03}.json")), "{").unwrap();
     (0..3).for_each(break_one);
     let few = crate::notes(&dir.read().notices());
     assert_eq!(few.len(), 3, "{few:?}");
@@ -296,7 +333,10 @@ fn many_files_that_cannot_be_read_share_one_note() {
     let many = crate::notes(&dir.read().notices());
     assert_eq!(many.len(), 1, "{many:?}");
     assert!(many[0].starts_with("140 files cannot be used and are left out: `"), "{many:?}");
-    assert!(many[0].contains("broken-002.json` and 137 more; `rusty-stack-bench store check`"), "{many:?}");
+    assert!(
+        many[0].contains("broken-002.json` and 137 more; `rusty-stack-bench store check`"),
+        "{many:?}"
+    );
 }
 
 #[test]
@@ -319,7 +359,8 @@ fn many_writers_at_once_lose_nothing() {
     let store = dir.read();
     let mut started: Vec<_> = store.runs().unwrap().into_iter().map(|run| run.started).collect();
     started.sort();
-    let mut expected: Vec<_> = (0..4).flat_map(|writer| (0..4).map(move |turn| moment(writer * 10 + turn))).collect();
+    let mut expected: Vec<_> =
+        (0..4).flat_map(|writer| (0..4).map(move |turn| moment(writer * 10 + turn))).collect();
     expected.sort();
     assert_eq!(started, expected);
     assert_eq!(notices(&store), Vec::<String>::new());
@@ -331,10 +372,18 @@ fn history_filters_by_case_metric_and_runs() {
     let dir = Directory::with_runs();
     let store = dir.read();
     let rows = |cases: Option<&str>, metric: Option<&str>, runs| {
-        let filter = HistoryFilter { cases: cases.map(str::to_owned), metric: metric.map(str::to_owned), runs };
+        let filter = HistoryFilter {
+            cases: cases.map(str::to_owned),
+            metric: metric.map(str::to_owned),
+            runs,
+        };
         store.history(&filter).unwrap()
     };
-    assert_eq!(rows(None, None, None).len(), 15, "three runs of two cases with two metrics and one without any");
+    assert_eq!(
+        rows(None, None, None).len(),
+        15,
+        "three runs of two cases with two metrics and one without any"
+    );
     assert_eq!(rows(None, None, Some(1)).len(), 5);
     assert_eq!(rows(Some("fast"), None, None).len(), 6, "a part of the id");
     assert_eq!(rows(Some("fast*"), None, None).len(), 0, "a pattern is of the whole id");
@@ -353,8 +402,12 @@ fn a_series_is_of_one_machine_and_of_what_was_measured() {
     let store = dir.write();
     for other in [
         Run { environment: machine(64), ..run("unlike", 1800) },
-        // The same machine, of which this program knows more: its runs belong to the series, and are the latest.
-        Run { environment: Environment { memory_gb: Some(64.0), ..machine(2) }, ..run("known-better", 5400) },
+        // The same machine, of which this program knows more: its runs belong to the series, and
+        // are the latest.
+        Run {
+            environment: Environment { memory_gb: Some(64.0), ..machine(2) },
+            ..run("known-better", 5400)
+        },
     ] {
         let value = if other.run_id.0 == "unlike" { 500.0 } else { 2.5 };
         let mut journal = store.begin(&other).unwrap();
@@ -362,11 +415,18 @@ fn a_series_is_of_one_machine_and_of_what_was_measured() {
         journal.finish(&other).unwrap();
     }
     let values = |machine: Fingerprints| {
-        let filter =
-            SeriesFilter { cases: Some("fast".to_owned()), metric: Some("time_ms".to_owned()), machine, runs: None };
+        let filter = SeriesFilter {
+            cases: Some("fast".to_owned()),
+            metric: Some("time_ms".to_owned()),
+            machine,
+            runs: None,
+        };
         let series = store.series(&filter).unwrap();
         assert_eq!(series.len(), 1);
-        assert_eq!((series[0].unit.as_str(), series[0].better), ("ms", Some(rsb_model::Better::Lower)));
+        assert_eq!(
+            (series[0].unit.as_str(), series[0].better),
+            ("ms", Some(rsb_model::Better::Lower))
+        );
         series[0].points.iter().map(|point| point.value).collect::<Vec<_>>()
     };
     assert_eq!(values(Fingerprints::OfLatest), [1.0, 2.0, 2.5, 3.0]);
@@ -382,7 +442,10 @@ fn comparisons_survive_their_index() {
     let store = dir.read();
     let listed = store.comparisons().unwrap();
     assert_eq!((listed.len(), listed[0].degraded, listed[0].verdict.as_str()), (1, 2, "Regressed"));
-    assert_eq!(store.comparison(&listed[0].comparison_id).unwrap(), Some(comparison("b-vs-../a b/c-7")));
+    assert_eq!(
+        store.comparison(&listed[0].comparison_id).unwrap(),
+        Some(comparison("b-vs-../a b/c-7"))
+    );
     assert_eq!(store.comparison("none").unwrap(), None);
     assert_eq!(listed[0].path, path);
 }
@@ -390,7 +453,10 @@ fn comparisons_survive_their_index() {
 #[test]
 fn the_csv_has_its_columns() {
     let dir = Directory::with_runs();
-    let rows = dir.read().history(&HistoryFilter { cases: Some("fast".into()), ..Default::default() }).unwrap();
+    let rows = dir
+        .read()
+        .history(&HistoryFilter { cases: Some("fast".into()), ..Default::default() })
+        .unwrap();
     let text = export::csv_header().unwrap() + &export::csv_lines(&rows).unwrap();
     let mut lines = text.lines();
     let header = "run_id,timestamp,commit,benchmark_id,benchmark_type,outcome,device_type,metric,unit,better,value";
@@ -418,7 +484,8 @@ fn a_run_that_got_more_replicates_takes_its_own_place() {
     let store = Store::open_for_writing(dir.path()).unwrap();
     let mut journal = store.begin(&run("x", 0)).unwrap();
     journal.finish(&Run { benchmarks: vec![measured_case("a", 1.0)], ..run("x", 0) }).unwrap();
-    let more = Run { benchmarks: vec![measured_case("a", 2.0), measured_case("b", 1.0)], ..run("x", 0) };
+    let more =
+        Run { benchmarks: vec![measured_case("a", 2.0), measured_case("b", 1.0)], ..run("x", 0) };
     store.rewrite(&more).unwrap();
     assert_eq!(store.runs().unwrap().len(), 1);
     assert_eq!(store.run("x").unwrap(), more);
@@ -449,7 +516,10 @@ fn the_runs_before_one_are_whole_ones_of_its_machine_and_suite_oldest_first() {
     assert_eq!(before(&run("z", 9000), 5), ["a", "b", "c"]);
     assert_eq!(before(&run("z", 9000), 2), ["b", "c"]);
     assert_eq!(before(&run("b", 3600), 5), ["a"]);
-    let odd = Run { started: moment(8000) + std::time::Duration::from_nanos(123_456_789), ..run("odd", 0) };
+    let odd = Run {
+        started: moment(8000) + std::time::Duration::from_nanos(123_456_789),
+        ..run("odd", 0)
+    };
     keep(odd.clone());
     assert_eq!(before(&odd, 5), ["a", "b", "c"], "no run is before itself");
 }

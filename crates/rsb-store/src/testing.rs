@@ -3,8 +3,8 @@
 use rsb_model::environment::{Cpu, Git};
 use rsb_model::record::{ComparisonSummary, EnvironmentSummary, OverallStatus};
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, DeviceType, Environment, Fields, Outcome, Reason, Run,
-    RunId, Samples, Timestamp, Verdict,
+    BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, DeviceType, Environment, Fields,
+    Outcome, Reason, Run, RunId, Samples, Timestamp, Verdict,
 };
 use serde_json::Value;
 
@@ -18,8 +18,16 @@ pub(crate) fn moment(seconds: i64) -> Timestamp {
 /// A machine with this many usable cores.
 pub(crate) fn machine(cores: u32) -> Environment {
     Environment {
-        cpu: Some(Cpu { model: Some("Test CPU".to_owned()), usable_cores: cores, ..Cpu::default() }),
-        git: Some(Git { commit: "1a2b3c4d5e6f".to_owned(), branch: Some("main".to_owned()), ..Git::default() }),
+        cpu: Some(Cpu {
+            model: Some("Test CPU".to_owned()),
+            usable_cores: cores,
+            ..Cpu::default()
+        }),
+        git: Some(Git {
+            commit: "1a2b3c4d5e6f".to_owned(),
+            branch: Some("main".to_owned()),
+            ..Git::default()
+        }),
         ..Environment::default()
     }
 }
@@ -36,7 +44,8 @@ pub(crate) fn case_id(name: &str) -> CaseId {
 
 /// A measured case that took `time_ms`.
 pub(crate) fn measured_case(name: &str, time_ms: f64) -> BenchmarkResult {
-    let times_ns: Vec<f64> = (0..40).map(|index| (time_ms + f64::from(index % 7) / 128.0) * 1e6).collect();
+    let times_ns: Vec<f64> =
+        (0..40).map(|index| (time_ms + f64::from(index % 7) / 128.0) * 1e6).collect();
     BenchmarkResult {
         benchmark_id: case_id(name),
         timestamp: moment(60),
@@ -46,7 +55,9 @@ pub(crate) fn measured_case(name: &str, time_ms: f64) -> BenchmarkResult {
         reason: None,
         device_type: Some(DeviceType::Cpu),
         environment: EnvironmentSummary::of(&machine(2)),
-        results: vec![Fields::new().with("dtype", "f32").with("time_ms", time_ms).with("gflops", 100.0)],
+        results: vec![
+            Fields::new().with("dtype", "f32").with("time_ms", time_ms).with("gflops", 100.0),
+        ],
         statistics: None,
         samples: vec![Samples { replicate: 0, iters: vec![1; 40], times_ns }],
         factors: None,
@@ -81,7 +92,11 @@ pub(crate) fn comparison(id: &str) -> ComparisonResult {
         new: Vec::new(),
         threshold_checks: Vec::new(),
         notes: Vec::new(),
-        summary: ComparisonSummary { total_degraded: 2, overall_status: OverallStatus::Critical, ..Default::default() },
+        summary: ComparisonSummary {
+            total_degraded: 2,
+            overall_status: OverallStatus::Critical,
+            ..Default::default()
+        },
     }
 }
 
@@ -102,7 +117,14 @@ pub(crate) fn with_runs(runs: i64, cases: usize) -> (tempfile::TempDir, Store) {
         let mut benchmarks: Vec<BenchmarkResult> =
             (0..cases).map(|case| measured_case(&format!("case-{case}"), time)).collect();
         benchmarks.push(skipped_case("none"));
-        keep(&store, &Run { benchmarks, finished: Some(moment(at * DAY)), ..run(&format!("run-{at:03}"), at * DAY) });
+        keep(
+            &store,
+            &Run {
+                benchmarks,
+                finished: Some(moment(at * DAY)),
+                ..run(&format!("run-{at:03}"), at * DAY)
+            },
+        );
     }
     (dir, store)
 }

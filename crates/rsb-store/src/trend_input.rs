@@ -1,11 +1,12 @@
-//! Series from elsewhere: any CSV with the columns `timestamp` and `value`, and optionally `id`, `unit` and `better`.
+//! Series from elsewhere: any CSV with the columns `timestamp` and `value`, and optionally `id`,
+//! `unit` and `better`.
 //!
-//! Fields may be separated by semicolons or tabs, with decimal commas then, and the text may be UTF-16 with a byte order mark.
-//! A value of `nan`, `NA` or nothing is missing. Rows with the same id, unit and time are samples of one point, which is their
-//! median.
+//! Fields may be separated by semicolons or tabs, with decimal commas then, and the text may be
+//! UTF-16 with a byte order mark. A value of `nan`, `NA` or nothing is missing. Rows with the same
+//! id, unit and time are samples of one point, which is their median.
 //!
-//! A trend over a file that was half understood would be a wrong trend: every row must be right, and the first that
-//! is not is named with its line.
+//! A trend over a file that was half understood would be a wrong trend: every row must be right,
+//! and the first that is not is named with its line.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
@@ -54,20 +55,25 @@ pub enum TrendInputError {
 /// What is wrong with a line, and its cure.
 type Problem = (String, &'static str);
 
-const CURE_HEADER: &str = "the first line names the columns: `timestamp,value`, and optionally `id`, `unit`, `better`";
-const CURE_TIME: &str = "give RFC 3339 (2026-11-21T09:03:12Z), `git log --format=%ci`, a date (2026-11-21 or 21.11.2026), epoch seconds, \
+const CURE_HEADER: &str =
+    "the first line names the columns: `timestamp,value`, and optionally `id`, `unit`, `better`";
+const CURE_TIME: &str = "give RFC 3339 (2026-11-21T09:03:12Z), `git log --format=%ci`, a date \
+                         (2026-11-21 or 21.11.2026), epoch seconds, \
                          or epoch milliseconds (13 digits)";
 const CURE_VALUE: &str = "give a finite number, or `nan` if it is missing";
-const CURE_COMMA: &str = "export numbers without group separators: 1234.5 or, in a file with semicolons, 1234,5";
+const CURE_COMMA: &str =
+    "export numbers without group separators: 1234.5 or, in a file with semicolons, 1234,5";
 const CURE_BETTER: &str = "give `higher`, `lower` or nothing, the same for the whole series";
-const CURE_CSV: &str = "give each line as many fields as the header, in UTF-8 or UTF-16 with a byte order mark, and quote those that hold separators";
+const CURE_CSV: &str = "give each line as many fields as the header, in UTF-8 or UTF-16 with a \
+                        byte order mark, and quote those that hold separators";
 
 /// The series in the CSV at `path`, by id and unit, each oldest first.
 ///
 /// # Errors
 /// When it cannot be read, holds no figure, or a line is wrong.
 pub fn read_series(path: &Path) -> Result<Vec<Series>, TrendInputError> {
-    let file = input::open(path).map_err(|source| TrendInputError::Io { path: path.to_owned(), source })?;
+    let file = input::open(path)
+        .map_err(|source| TrendInputError::Io { path: path.to_owned(), source })?;
     read_series_from(file, path)
 }
 
@@ -83,8 +89,16 @@ pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, Tr
         .map_err(|source| TrendInputError::Io { path: name.to_owned(), source })?;
     let bytes = decode_text(bytes);
     let separator = separator(&bytes);
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).delimiter(separator).from_reader(bytes.as_slice());
-    let at = |line: u64, (problem, cure): Problem| TrendInputError::Line { path: name.to_owned(), line, problem, cure };
+    let mut reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .delimiter(separator)
+        .from_reader(bytes.as_slice());
+    let at = |line: u64, (problem, cure): Problem| TrendInputError::Line {
+        path: name.to_owned(),
+        line,
+        problem,
+        cure,
+    };
     let header = reader.headers().map_err(|error| from_csv(error, name))?.clone();
     let columns = Columns::find(&header, separator).map_err(|problem| at(1, problem))?;
     let mut series = BTreeMap::new();
@@ -101,7 +115,11 @@ pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, Tr
     for one in &mut series {
         one.better = one.better.or_else(|| Unit::direction_of(&one.unit));
         one.points.sort_by_key(|point| point.timestamp);
-        one.points = one.points.chunk_by(|a, b| a.timestamp == b.timestamp).filter_map(median_point).collect();
+        one.points = one
+            .points
+            .chunk_by(|a, b| a.timestamp == b.timestamp)
+            .filter_map(median_point)
+            .collect();
     }
     Ok(series)
 }
@@ -124,14 +142,18 @@ fn separator(bytes: &[u8]) -> u8 {
     b",;\t".iter().copied().find(|separator| header.contains(separator)).unwrap_or(b',')
 }
 
-/// Leaves one series of each benchmark whose aggregates Google Benchmark wrote as rows of their own: the benchmark itself, or
-/// else its medians under its name.
+/// Leaves one series of each benchmark whose aggregates Google Benchmark wrote as rows of their
+/// own: the benchmark itself, or else its medians under its name.
 fn without_aggregates(series: &mut Vec<Series>) {
     let ids: HashSet<String> = series.iter().map(|one| one.id.clone()).collect();
-    let is_aggregated =
-        |base: &str| ["_mean", "_median", "_stddev"].iter().all(|suffix| ids.contains(&format!("{base}{suffix}")));
+    let is_aggregated = |base: &str| {
+        ["_mean", "_median", "_stddev"]
+            .iter()
+            .all(|suffix| ids.contains(&format!("{base}{suffix}")))
+    };
     let base_of = |id: &str| {
-        let (base, suffix) = AGGREGATES.iter().find_map(|suffix| Some((id.strip_suffix(suffix)?, *suffix)))?;
+        let (base, suffix) =
+            AGGREGATES.iter().find_map(|suffix| Some((id.strip_suffix(suffix)?, *suffix)))?;
         is_aggregated(base).then(|| (base.to_owned(), suffix))
     };
     series.retain_mut(|one| {
@@ -176,14 +198,18 @@ struct Columns {
 impl Columns {
     fn find(header: &StringRecord, separator: u8) -> Result<Self, Problem> {
         let find = |name: &str| {
-            let mut found =
-                header.iter().enumerate().filter(|(_, column)| strip_bom(column).eq_ignore_ascii_case(name));
+            let mut found = header
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| strip_bom(column).eq_ignore_ascii_case(name));
             match (found.next(), found.next()) {
                 (_, Some(_)) => Err((format!("there are two columns `{name}`"), CURE_HEADER)),
                 (first, None) => Ok(first.map(|(index, _)| index)),
             }
         };
-        let needed = |name: &str| find(name)?.ok_or_else(|| (format!("there is no column `{name}`"), CURE_HEADER));
+        let needed = |name: &str| {
+            find(name)?.ok_or_else(|| (format!("there is no column `{name}`"), CURE_HEADER))
+        };
         Ok(Self {
             is_decimal_comma: separator != b',',
             timestamp: needed("timestamp")?,
@@ -194,8 +220,14 @@ impl Columns {
         })
     }
 
-    fn take(&self, record: &StringRecord, series: &mut BTreeMap<(String, String), Series>) -> Result<(), Problem> {
-        let text = |column: Option<usize>| column.and_then(|column| record.get(column)).unwrap_or_default();
+    fn take(
+        &self,
+        record: &StringRecord,
+        series: &mut BTreeMap<(String, String), Series>,
+    ) -> Result<(), Problem> {
+        let text = |column: Option<usize>| {
+            column.and_then(|column| record.get(column)).unwrap_or_default()
+        };
         let timestamp = parse_time(text(Some(self.timestamp)))?;
         let Some(value) = self.parse_value(text(Some(self.value)))? else { return Ok(()) };
         let better = parse_better(text(self.better))?;
@@ -248,13 +280,15 @@ fn strip_bom(column: &str) -> &str {
 }
 
 fn parse_time(text: &str) -> Result<Timestamp, Problem> {
-    /// Below this a number counts seconds (until the year 5138), from it on milliseconds (from March 1973).
+    /// Below this a number counts seconds (until the year 5138), from it on milliseconds (from
+    /// March 1973).
     const MILLISECONDS_FROM: f64 = 1e11;
     const MILLISECONDS_TO: f64 = 1e14;
     let wrong = || (format!("`{text}` is not a time"), CURE_TIME);
     let Ok(number) = text.parse::<f64>() else { return parse_calendar(text).ok_or_else(wrong) };
     let size = number.abs();
-    let milliseconds = if size < MILLISECONDS_FROM { (number * 1e3).round() } else { number.round() };
+    let milliseconds =
+        if size < MILLISECONDS_FROM { (number * 1e3).round() } else { number.round() };
     if !number.is_finite() || size >= MILLISECONDS_TO {
         return Err(wrong());
     }
@@ -276,12 +310,16 @@ fn parse_calendar(text: &str) -> Option<Timestamp> {
         return second_exists(text, time).then_some(time);
     }
     // `git log --format=%ci`: 2026-01-02 03:04:05 +0100.
-    if let Ok(time) = jiff::fmt::strtime::parse("%Y-%m-%d %H:%M:%S %z", text).and_then(|time| time.to_timestamp()) {
+    if let Ok(time) =
+        jiff::fmt::strtime::parse("%Y-%m-%d %H:%M:%S %z", text).and_then(|time| time.to_timestamp())
+    {
         return second_exists(text, time).then_some(time);
     }
     let local = ["%Y-%m-%d", "%d.%m.%Y"].iter().find_map(|date| {
         let parsed = |format: &str| jiff::fmt::strtime::parse(format, text).ok();
-        let day = || parsed(date)?.to_date().ok().map(|day| day.to_datetime(jiff::civil::Time::midnight()));
+        let day = || {
+            parsed(date)?.to_date().ok().map(|day| day.to_datetime(jiff::civil::Time::midnight()))
+        };
         let minute = |time: &str| parsed(&format!("{date} {time}"))?.to_datetime().ok();
         day().or_else(|| minute("%H:%M:%S")).or_else(|| minute("%H:%M"))
     });
@@ -298,7 +336,8 @@ mod tests {
 
     #[test]
     fn rows_of_any_order_become_series_by_time() {
-        let series = parse("value, timestamp ,id,unit\n2,2026-01-02T00:00:00Z,b,ns/iter\n1,1767225600,b,ns/iter\n3,1767225600123,a,widgets\n").unwrap();
+        let series = parse("value, timestamp \
+                            ,id,unit\n2,2026-01-02T00:00:00Z,b,ns/iter\n1,1767225600,b,ns/iter\n3,1767225600123,a,widgets\n").unwrap();
         assert_eq!(series.len(), 2);
         assert_eq!((series[0].id.as_str(), series[0].better), ("a", None));
         assert_eq!((series[1].id.as_str(), series[1].better), ("b", Some(Better::Lower)));
@@ -311,7 +350,10 @@ mod tests {
     #[test]
     fn a_bare_file_is_one_series() {
         let series = parse("\u{feff}Timestamp,Value\n0,1\n1,2\n").unwrap();
-        assert_eq!((series.len(), series[0].id.as_str(), series[0].unit.as_str()), (1, "value", ""));
+        assert_eq!(
+            (series.len(), series[0].id.as_str(), series[0].unit.as_str()),
+            (1, "value", "")
+        );
         let error = parse("timestamp,value\n").unwrap_err().to_string();
         assert!(error.contains("`series.csv` has column names but no rows"), "{error}");
     }
@@ -358,7 +400,9 @@ mod tests {
             assert!(error.contains(&format!("`series.csv`, line {line}: ")), "{text:?}: {error}");
             assert!(error.contains(expected) && error.contains("; "), "{text:?}: {error}");
         }
-        assert!(read_series_from(&b"timestamp,value\n0,\xff\n"[..], Path::new("series.csv")).is_err());
+        assert!(
+            read_series_from(&b"timestamp,value\n0,\xff\n"[..], Path::new("series.csv")).is_err()
+        );
         assert!(matches!(read_series(Path::new("/nowhere.csv")), Err(TrendInputError::Io { .. })));
     }
 
@@ -385,7 +429,9 @@ mod tests {
 
     #[test]
     fn semicolons_decimal_commas_and_tabs_are_read() {
-        let series = parse("\u{feff}timestamp;value\r\n01.01.2026 10:00;100,5\r\n02.01.2026 10:00;99\r\n").unwrap();
+        let series =
+            parse("\u{feff}timestamp;value\r\n01.01.2026 10:00;100,5\r\n02.01.2026 10:00;99\r\n")
+                .unwrap();
         assert_eq!(values(&series[0]), [100.5, 99.0]);
         assert_eq!(values(&parse("timestamp\tvalue\n0\t1,5\n1\t2.5\n").unwrap()[0]), [1.5, 2.5]);
     }
@@ -418,7 +464,8 @@ mod tests {
     #[test]
     fn aggregates_of_one_benchmark_are_one_series() {
         let rows = |ids: &[&str]| {
-            let rows: Vec<String> = ids.iter().enumerate().map(|(at, id)| format!("0,{at},{id}")).collect();
+            let rows: Vec<String> =
+                ids.iter().enumerate().map(|(at, id)| format!("0,{at},{id}")).collect();
             let series = parse(&format!("timestamp,value,id\n{}\n", rows.join("\n"))).unwrap();
             series.iter().map(|one| (one.id.clone(), one.points[0].value)).collect::<Vec<_>>()
         };

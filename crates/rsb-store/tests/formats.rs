@@ -12,8 +12,14 @@ fn a_file_of_another_format_is_refused_with_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("file.json");
     let later = u64::from(FORMAT_VERSION) + 1;
-    for (version, advice) in [(1, "measure again"), (2, "measure again"), (later, "update rusty-stack-bench")] {
-        fs::write(&path, format!("{{\"format_version\": {version}, \"benchmarks\": [], \"runs\": []}}")).unwrap();
+    for (version, advice) in
+        [(1, "measure again"), (2, "measure again"), (later, "update rusty-stack-bench")]
+    {
+        fs::write(
+            &path,
+            format!("{{\"format_version\": {version}, \"benchmarks\": [], \"runs\": []}}"),
+        )
+        .unwrap();
         let refusals = [
             read_run(&path).unwrap_err().to_string(),
             Baseline::read(&path).unwrap_err().to_string(),

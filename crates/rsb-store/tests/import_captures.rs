@@ -1,5 +1,6 @@
-//! The importers against what the tools really printed on real machines. The captures lie outside of the repository:
-//! without them (`RSB_SHARED`, or `../shared` beside it) these tests print that they were skipped.
+//! The importers against what the tools really printed on real machines. The captures lie outside
+//! of the repository: without them (`RSB_SHARED`, or `../shared` beside it) these tests print that
+//! they were skipped.
 
 #![allow(clippy::unwrap_used)] // In a test a failed step is a failed test.
 
@@ -9,8 +10,10 @@ use rsb_model::{BenchmarkResult, Outcome, Run};
 use rsb_store::import::{Format, import};
 
 fn capture(name: &str) -> Option<PathBuf> {
-    let shared = std::env::var_os("RSB_SHARED")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+    let shared = std::env::var_os("RSB_SHARED").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+        PathBuf::from,
+    );
     let file = shared.join("captures").join(name);
     if file.is_file() {
         return Some(file);
@@ -56,7 +59,8 @@ fn nvbench_seconds_and_skips() {
     assert_near(number(copy, "bandwidth_gb_s"), 82.777_765_606_266_3);
     let skipped = case(&run, "copy_type_conversion_sweep/Device=0,In=I8,Out=I8");
     assert!(
-        skipped.outcome == Outcome::Skipped && skipped.reason.as_ref().unwrap().why.starts_with("Not a conversion")
+        skipped.outcome == Outcome::Skipped
+            && skipped.reason.as_ref().unwrap().why.starts_with("Not a conversion")
     );
 }
 
@@ -80,7 +84,9 @@ fn rocblas_gflops_and_microseconds() {
 
 #[test]
 fn hipblaslt_after_the_number_of_the_solution() {
-    let Some(run) = read("superbench/test_hipblaslt_function.example_raw_output.txt", Format::HipblasltBench) else {
+    let Some(run) =
+        read("superbench/test_hipblaslt_function.example_raw_output.txt", Format::HipblasltBench)
+    else {
         return;
     };
     let [gemm] = &run.benchmarks[..] else { panic!("{run:?}") };
@@ -116,7 +122,8 @@ fn ceilings_of_rocm_compute_profiler_are_below_what_the_gpu_could_reach() {
     let matrix = case(&run, "gpu=0/matrix/f16");
     assert_near(number(matrix, "gflops"), 164_933.34);
     assert_near(number(matrix, "peak_gflops"), 181_043.2);
-    let shares = run.benchmarks.iter().map(|case| number(case, "gflops") / number(case, "peak_gflops"));
+    let shares =
+        run.benchmarks.iter().map(|case| number(case, "gflops") / number(case, "peak_gflops"));
     // The tool does not pack two f32 into one operation of the vector unit, which the peak does.
     assert!(shares.filter(|share| share.is_finite()).all(|share| (0.4..1.0).contains(&share)));
 }
@@ -132,7 +139,11 @@ fn an_empty_capture_is_an_error() {
 
 #[test]
 fn what_no_importer_knows_is_refused() {
-    for name in ["superbench/gpu_copy_bw_performance.log", "superbench/gpu_stream.log", "rocm-smi/mi100_rocm571.json"] {
+    for name in [
+        "superbench/gpu_copy_bw_performance.log",
+        "superbench/gpu_stream.log",
+        "rocm-smi/mi100_rocm571.json",
+    ] {
         let Some(path) = capture(name) else { return };
         let error = import(&path, None).unwrap_err().to_string();
         assert!(error.contains("no known tool") && error.contains("nvbandwidth"), "{error}");
@@ -141,12 +152,17 @@ fn what_no_importer_knows_is_refused() {
 
 #[test]
 fn vllm_seconds_and_milliseconds_are_not_mixed() {
-    let Some(run) = read("vllm/glm5_fp8_vllm_tp8_isl10240_osl128_conc16.json", Format::Vllm) else { return };
+    let Some(run) = read("vllm/glm5_fp8_vllm_tp8_isl10240_osl128_conc16.json", Format::Vllm) else {
+        return;
+    };
     assert_eq!(run.counts().failed, 0, "{run:?}");
     assert_near(number(case(&run, "ttft/median"), "ttft_ms"), 3_138.244_704_343_378_5);
     assert_near(number(case(&run, "tpot/p99"), "tpot_ms"), 196.229_197_233_622);
     assert_near(number(case(&run, "e2el/p99"), "total_latency_ms"), 30_149.846_625_011_413);
-    assert_near(number(case(&run, "/goodput"), "requests_per_second"), 160.0 / 214.639_105_599_373_58);
+    assert_near(
+        number(case(&run, "/goodput"), "requests_per_second"),
+        160.0 / 214.639_105_599_373_58,
+    );
     assert_near(number(case(&run, "/goodput"), "prompt_length"), 10_240.0);
     let run = read("vllm/vllm_results_sample.json", Format::Vllm).unwrap();
     assert_eq!(run.counts().failed, 0, "{run:?}");

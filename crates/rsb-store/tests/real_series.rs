@@ -5,7 +5,9 @@ use std::path::Path;
 #[test]
 fn the_series_of_other_projects_can_be_read() {
     let places = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let path = places.map(|place| place.join("shared/series/github-runners.csv")).find(|path| path.is_file());
+    let path = places
+        .map(|place| place.join("shared/series/github-runners.csv"))
+        .find(|path| path.is_file());
     let Some(path) = path else {
         test_needs::missing("series", "the file of other projects' series is not here");
         return;
@@ -15,6 +17,11 @@ fn the_series_of_other_projects_can_be_read() {
     assert_eq!(points, std::fs::read_to_string(&path).unwrap().lines().count() - 1);
     for one in &series {
         assert!(one.points.is_sorted_by_key(|point| point.timestamp), "{}", one.id);
-        assert!(one.better.is_some() || one.unit == "unit" || one.unit == "auxMetricUnits", "{} {}", one.id, one.unit);
+        assert!(
+            one.better.is_some() || one.unit == "unit" || one.unit == "auxMetricUnits",
+            "{} {}",
+            one.id,
+            one.unit
+        );
     }
 }

@@ -9,7 +9,10 @@ use std::process::{Command, Output};
 use std::thread;
 
 use rsb_model::record::EnvironmentSummary;
-use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Environment, Fields, Outcome, Run, RunId, Samples, Timestamp};
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, CaseId, Environment, Fields, Outcome, Run, RunId, Samples,
+    Timestamp,
+};
 use rsb_store::shared::{SendOutcome, SharedStore, SharedStoreError};
 use rsb_store::{Store, sealed_text};
 
@@ -24,7 +27,10 @@ impl Server {
     /// `None` where PostgreSQL is not installed.
     fn prepare() -> Option<Self> {
         let Some(programs) = programs() else {
-            test_needs::missing("postgres", "PostgreSQL's programs are not in /usr/lib/postgresql/*/bin");
+            test_needs::missing(
+                "postgres",
+                "PostgreSQL's programs are not in /usr/lib/postgresql/*/bin",
+            );
             return None;
         };
         let dir = tempfile::tempdir().unwrap();
@@ -33,8 +39,19 @@ impl Server {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let server = Self { dir, programs, port };
         let data = server.data();
-        server
-            .run("initdb", &["-D", &data, "-U", "bench", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"]);
+        server.run(
+            "initdb",
+            &[
+                "-D",
+                &data,
+                "-U",
+                "bench",
+                "--auth=trust",
+                "--no-sync",
+                "--encoding=UTF8",
+                "--locale=C",
+            ],
+        );
         Some(server)
     }
 
@@ -51,13 +68,17 @@ impl Server {
 
     fn up(&self, more: &str) {
         let settings = format!(
-            "-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories={} -c max_connections=40 -c shared_buffers=16MB \
+            "-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories={} -c \
+             max_connections=40 -c shared_buffers=16MB \
              {more}",
             self.port,
             self.dir.path().display()
         );
         let log = self.dir.path().join("log").display().to_string();
-        self.run("pg_ctl", &["-D", &self.data(), "-w", "-t", "120", "-l", &log, "-o", &settings, "start"]);
+        self.run(
+            "pg_ctl",
+            &["-D", &self.data(), "-w", "-t", "120", "-l", &log, "-o", &settings, "start"],
+        );
     }
 
     /// Ends the server as a crash does.
@@ -69,7 +90,8 @@ impl Server {
     fn certificate(&self) {
         let path = |name: &str| self.dir.path().join(name).display().to_string();
         let (root_key, root) = (path("root.key"), path("root.crt"));
-        let (key, certificate) = (format!("{}/server.key", self.data()), format!("{}/server.crt", self.data()));
+        let (key, certificate) =
+            (format!("{}/server.key", self.data()), format!("{}/server.crt", self.data()));
         let new = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"];
         let authority = ["-subj", "/CN=authority", "-keyout", &root_key, "-out", &root];
         self.command("openssl", &[&new[..], &authority].concat());
@@ -127,7 +149,11 @@ impl Server {
     }
 
     fn count(&self, sql: &str) -> i64 {
-        postgres::Client::connect(&self.address(), postgres::NoTls).unwrap().query_one(sql, &[]).unwrap().get(0)
+        postgres::Client::connect(&self.address(), postgres::NoTls)
+            .unwrap()
+            .query_one(sql, &[])
+            .unwrap()
+            .get(0)
     }
 }
 
@@ -141,7 +167,10 @@ impl Drop for Server {
 
 fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
-    versions.flatten().map(|version| version.path().join("bin")).find(|bin| bin.join("initdb").exists())
+    versions
+        .flatten()
+        .map(|version| version.path().join("bin"))
+        .find(|bin| bin.join("initdb").exists())
 }
 
 fn is_root() -> bool {
@@ -150,13 +179,18 @@ fn is_root() -> bool {
 
 fn run(name: &str, second: i64, cases: u32) -> Run {
     let started = Timestamp::from_second(second).unwrap();
-    let mut run = Run::begin(RunId(name.to_owned()), started, "quick", "quick", Environment::default());
+    let mut run =
+        Run::begin(RunId(name.to_owned()), started, "quick", "quick", Environment::default());
     run.finished = Some(started);
     for case in 0..cases {
         let mut fields = Fields::default();
         fields.set("time_ms", f64::from(case) + second as f64 / 1e3);
         fields.set("gflops", 3.5);
-        let id = CaseId::from_segments(&["cpu_performance".to_owned(), format!("case-{case}"), "cpu:0".to_owned()]);
+        let id = CaseId::from_segments(&[
+            "cpu_performance".to_owned(),
+            format!("case-{case}"),
+            "cpu:0".to_owned(),
+        ]);
         run.benchmarks.push(BenchmarkResult {
             benchmark_id: id,
             timestamp: started,
@@ -342,7 +376,10 @@ fn a_server_that_dies_in_mid_write_costs_nothing_and_doubles_nothing() {
         assert!(said.contains("repeat it") && !said.contains("secret"), "{said}");
     }
     let gone = SharedStore::connect(&server.address()).unwrap_err().to_string();
-    assert!(gone.contains("cannot be reached") && gone.contains("stay in the results directory"), "{gone}");
+    assert!(
+        gone.contains("cannot be reached") && gone.contains("stay in the results directory"),
+        "{gone}"
+    );
     server.up("");
     let mut shared = server.connect();
     let mut later = Vec::new();
@@ -374,7 +411,9 @@ fn an_encrypted_connection_is_checked_against_the_certificates() {
     let address = server.address().replace("sslmode=disable", "sslmode=require");
     let child = |certificates: Option<&Path>| -> Output {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "in_a_child", "--nocapture", "--include-ignored"]).env("RSB_TEST_ADDRESS", &address);
+        command
+            .args(["--exact", "in_a_child", "--nocapture", "--include-ignored"])
+            .env("RSB_TEST_ADDRESS", &address);
         if let Some(file) = certificates {
             command.env("SSL_CERT_FILE", file);
         }
@@ -402,7 +441,9 @@ fn in_a_child() {
 
 #[test]
 fn a_wrong_address_is_refused_without_its_password() {
-    let wrong = SharedStore::connect("postgres://me:secret@host/db?sslmode=sometimes").unwrap_err().to_string();
+    let wrong = SharedStore::connect("postgres://me:secret@host/db?sslmode=sometimes")
+        .unwrap_err()
+        .to_string();
     assert!(wrong.contains("is no address") && !wrong.contains("secret"), "{wrong}");
 }
 

@@ -6,7 +6,9 @@ use ratatui::buffer::Buffer;
 pub(crate) fn only(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         let mut letters = cell.symbol().chars();
-        if let Some(letter) = letters.next().filter(|letter| !letter.is_ascii() || letters.next().is_some()) {
+        if let Some(letter) =
+            letters.next().filter(|letter| !letter.is_ascii() || letters.next().is_some())
+        {
             cell.set_char(like(letter));
         }
     }

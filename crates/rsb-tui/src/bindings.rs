@@ -1,4 +1,5 @@
-//! What can be done where, and by which key: one list, from which the last line, the help and the keys themselves follow.
+//! What can be done where, and by which key: one list, from which the last line, the help and the
+//! keys themselves follow.
 
 use crate::message::Key;
 use crate::pick::PickedSide;
@@ -83,7 +84,12 @@ const ESC: (&[Key], &str) = (&[Key::Esc], "Esc");
 pub fn bindings(state: &State) -> Vec<Binding> {
     match &state.overlay {
         Overlay::Help => vec![
-            binding(Action::Back, (&[Key::Esc, Key::Char('?'), Key::Enter], "Esc"), "back", "closes the help"),
+            binding(
+                Action::Back,
+                (&[Key::Esc, Key::Char('?'), Key::Enter], "Esc"),
+                "back",
+                "closes the help",
+            ),
             quit(),
         ],
         Overlay::Search => vec![
@@ -115,7 +121,12 @@ pub fn bindings(state: &State) -> Vec<Binding> {
             all
         }
         Overlay::Leave => vec![
-            binding(Action::Quit, (&[Key::Char('q'), Key::Enter], "q"), "quit all the same", "ends the program"),
+            binding(
+                Action::Quit,
+                (&[Key::Char('q'), Key::Enter], "q"),
+                "quit all the same",
+                "ends the program",
+            ),
             binding(Action::Back, ESC, "stay", "nothing ends"),
         ],
         Overlay::None => of_page(state),
@@ -139,11 +150,26 @@ pub(crate) fn of_page(state: &State) -> Vec<Binding> {
 fn of_stage(state: &State) -> Vec<Binding> {
     const OLDER: (&[Key], &str) = (&[Key::Char('1')], "1");
     const NEWER: (&[Key], &str) = (&[Key::Char('2')], "2");
-    let search =
-        binding(Action::Search, (&[Key::Char('/')], "/"), "search", "shows only what holds the text that you type");
-    let find = binding(Action::Search, (&[Key::Char('/')], "/"), "search", "goes to the text that you type");
-    let next = binding(Action::NextMatch, (&[Key::Char('n')], "n"), "", "goes to the next place with that text");
-    let reload = binding(Action::Reload, (&[Key::Char('u')], "u"), "update", "loads the page again");
+    let search = binding(
+        Action::Search,
+        (&[Key::Char('/')], "/"),
+        "search",
+        "shows only what holds the text that you type",
+    );
+    let find = binding(
+        Action::Search,
+        (&[Key::Char('/')], "/"),
+        "search",
+        "goes to the text that you type",
+    );
+    let next = binding(
+        Action::NextMatch,
+        (&[Key::Char('n')], "n"),
+        "",
+        "goes to the next place with that text",
+    );
+    let reload =
+        binding(Action::Reload, (&[Key::Char('u')], "u"), "update", "loads the page again");
     let turns = [
         binding(
             Action::Turn(1),
@@ -161,7 +187,12 @@ fn of_stage(state: &State) -> Vec<Binding> {
     let mut all = Vec::new();
     match state.stage {
         stage if stage.offers_runs() => {
-            all.push(binding(Action::Choose, ENTER, "run", "runs the selected suite or benchmark, and asks first"));
+            all.push(binding(
+                Action::Choose,
+                ENTER,
+                "run",
+                "runs the selected suite or benchmark, and asks first",
+            ));
             all.push(binding(
                 Action::Mark,
                 (&[Key::Char(' ')], "Space"),
@@ -185,8 +216,18 @@ fn of_stage(state: &State) -> Vec<Binding> {
                 "baseline",
                 "compares the run with the baseline of its suite",
             ));
-            all.push(binding(Action::PickOlder, OLDER, "older", "chooses what to compare with: any run or baseline"));
-            all.push(binding(Action::PickNewer, NEWER, "newer", "chooses the run that is compared"));
+            all.push(binding(
+                Action::PickOlder,
+                OLDER,
+                "older",
+                "chooses what to compare with: any run or baseline",
+            ));
+            all.push(binding(
+                Action::PickNewer,
+                NEWER,
+                "newer",
+                "chooses the run that is compared",
+            ));
             all.extend(turns);
             all.extend([find, next, reload]);
             all.extend(scrolls());
@@ -249,7 +290,12 @@ fn of_run(state: &State) -> Vec<Binding> {
                 "writes the report of this run, with its charts",
             ));
         } else {
-            all.push(binding(Action::KeepRun, (&[Key::Char('s')], "s"), "keep", "keeps this run among the results"));
+            all.push(binding(
+                Action::KeepRun,
+                (&[Key::Char('s')], "s"),
+                "keep",
+                "keeps this run among the results",
+            ));
         }
     }
     all.push(binding(
@@ -305,15 +351,35 @@ fn everywhere(state: &State) -> Vec<Binding> {
         };
         all.push(binding(Action::Back, ESC, word, about));
     }
-    all.push(binding(Action::NextStage, (&[Key::Tab], "Tab"), "next page", "goes to the next page of the first line"));
-    all.push(binding(Action::PreviousStage, (&[Key::BackTab], "Shift-Tab"), "", "goes to the page before"));
-    all.push(binding(Action::Help, (&[Key::Char('?')], "?"), "help", "says what can be done on this page"));
+    all.push(binding(
+        Action::NextStage,
+        (&[Key::Tab], "Tab"),
+        "next page",
+        "goes to the next page of the first line",
+    ));
+    all.push(binding(
+        Action::PreviousStage,
+        (&[Key::BackTab], "Shift-Tab"),
+        "",
+        "goes to the page before",
+    ));
+    all.push(binding(
+        Action::Help,
+        (&[Key::Char('?')], "?"),
+        "help",
+        "says what can be done on this page",
+    ));
     all.push(quit());
     all
 }
 
 const fn quit() -> Binding {
-    binding(Action::Quit, (&[Key::Char('q')], "q"), "quit", "ends the program; asks first while a run is measured")
+    binding(
+        Action::Quit,
+        (&[Key::Char('q')], "q"),
+        "quit",
+        "ends the program; asks first while a run is measured",
+    )
 }
 
 /// What `key` does in `state`.
@@ -321,7 +387,10 @@ pub(crate) fn action_of(state: &State, key: Key) -> Option<Action> {
     if key == Key::Interrupt {
         return Some(Action::QuitAtOnce);
     }
-    bindings(state).into_iter().find(|binding| binding.keys.contains(&key)).map(|binding| binding.action)
+    bindings(state)
+        .into_iter()
+        .find(|binding| binding.keys.contains(&key))
+        .map(|binding| binding.action)
 }
 
 /// The list that an overlay for choosing shows.

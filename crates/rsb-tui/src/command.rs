@@ -5,7 +5,8 @@ use rsb_model::{Profile, Suite};
 /// What to do. Whatever comes of it comes back as a [`crate::Message`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Draw the state. Nothing else draws: an event that a person need not see at once asks for none.
+    /// Draw the state. Nothing else draws: an event that a person need not see at once asks for
+    /// none.
     Draw,
     /// Load what a stage shows.
     Load(Subject),

@@ -1,9 +1,12 @@
-//! The terminal interface: a [`State`], what changes it ([`update()`]), and how it looks ([`view()`]).
+//! The terminal interface: a [`State`], what changes it ([`update()`]), and how it looks
+//! ([`view()`]).
 //!
-//! It shows what the verbs print, by the same view models. Whoever drives it owns the terminal, the engine and the store:
-//! keys, clicks and the engine's events go in as [`Message`]s, [`Command`]s come out.
+//! It shows what the verbs print, by the same view models. Whoever drives it owns the terminal, the
+//! engine and the store: keys, clicks and the engine's events go in as [`Message`]s, [`Command`]s
+//! come out.
 //!
-//! **Invariant:** no terminal, no file, no clock, no process: the same messages give the same pictures.
+//! **Invariant:** no terminal, no file, no clock, no process: the same messages give the same
+//! pictures.
 
 mod ascii;
 mod bindings;
@@ -24,7 +27,9 @@ mod tests;
 
 pub use bindings::{Action, Binding, bindings};
 pub use command::{Command, RunSelection, Subject};
-pub use message::{ComponentRow, HistoryPage, Key, LoadedDocument, Message, PlanSummary, RunEnd, StoredRun};
+pub use message::{
+    ComponentRow, HistoryPage, Key, LoadedDocument, Message, PlanSummary, RunEnd, StoredRun,
+};
 pub use palette::Palette;
 pub use settings::{AnimationStyle, InterfaceSettings};
 pub use stage::{Offer, OfferKind, Stage};

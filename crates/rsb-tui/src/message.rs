@@ -108,7 +108,8 @@ pub struct ComponentRow {
     pub name: String,
     /// `not_run`, `running`, `passed`, `warning` or `failed`.
     pub status: String,
-    /// What `components` prints of it: version, last run, missed targets, what is missing and the cure.
+    /// What `components` prints of it: version, last run, missed targets, what is missing and the
+    /// cure.
     pub text: String,
     /// Each target beside what was achieved.
     pub checks: Vec<ThresholdCheck>,

@@ -6,7 +6,8 @@ use rsb_report::Tone;
 
 use crate::palette::{Palette, of_sixteen};
 
-/// The lines of `text`, which holds the colors that rsb-report writes and nothing else that a terminal obeys.
+/// The lines of `text`, which holds the colors that rsb-report writes and nothing else that a
+/// terminal obeys.
 pub(crate) fn lines(text: &str, palette: Palette) -> Vec<Line<'static>> {
     text.lines().map(|line| parse_line(line, palette)).collect()
 }
@@ -56,12 +57,14 @@ mod tests {
     #[test]
     fn what_is_painted_keeps_its_tones_and_nothing_is_obeyed() {
         let painter = Painter { color: Painting::Always, width: 80 };
-        let text = format!("a {} b\n{}", painter.paint(Tone::Bad, "worse"), painter.paint(Tone::Dim, "x"));
+        let text =
+            format!("a {} b\n{}", painter.paint(Tone::Bad, "worse"), painter.paint(Tone::Dim, "x"));
         let lines = lines(&text, Palette::Ansi);
         assert_eq!(lines.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a worse b", "x"]);
         assert_eq!(lines[0].spans[1].style, Palette::Ansi.tone(Tone::Bad));
         assert_eq!(lines[0].spans[2].style, Style::new());
-        let hostile = super::lines("a\x1b]0;t\x07b\x1b[2Jc\x1b[38;2;1;2;3md\x1b[94me\x1b", Palette::Ansi);
+        let hostile =
+            super::lines("a\x1b]0;t\x07b\x1b[2Jc\x1b[38;2;1;2;3md\x1b[94me\x1b", Palette::Ansi);
         let drawn = hostile[0].to_string();
         assert!(!drawn.contains(char::is_control), "{drawn:?}");
         assert_eq!(hostile[0].spans.last().map(|span| span.style.fg), Some(Some(Color::LightBlue)));

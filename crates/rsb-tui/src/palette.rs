@@ -1,4 +1,5 @@
-//! The colors of each terminal: what a piece of text means, as a style. A word or a shape always says the same thing.
+//! The colors of each terminal: what a piece of text means, as a style. A word or a shape always
+//! says the same thing.
 
 use ratatui::style::{Color, Modifier, Style};
 use rsb_report::chart::Paint;
@@ -15,7 +16,8 @@ pub enum Palette {
     Indexed,
     /// Any.
     TrueColor,
-    /// Blue and orange in place of green and red (after Okabe and Ito), for those who do not tell these apart.
+    /// Blue and orange in place of green and red (after Okabe and Ito), for those who do not tell
+    /// these apart.
     ColorBlind,
 }
 
@@ -61,14 +63,21 @@ impl Palette {
         }
     }
 
-    /// Of a part of a chart: the colors of `theme`, but for those that people mistake for one another.
+    /// Of a part of a chart: the colors of `theme`, but for those that people mistake for one
+    /// another.
     pub(crate) fn paint(self, paint: Paint, theme: &Theme) -> Style {
         let exact = |[red, green, blue]: [u8; 3]| Color::Rgb(red, green, blue);
         let color = match (self, paint) {
             (Self::Plain, _) => None,
-            (Self::ColorBlind, Paint::Good | Paint::Current | Paint::DeviceRead) => self.color(Hue::Good),
-            (Self::ColorBlind, Paint::Bad | Paint::Error | Paint::Baseline | Paint::Host) => self.color(Hue::Bad),
-            (Self::ColorBlind | Self::Indexed, _) => Some(Color::Indexed(nearest(theme.rgb(paint)))),
+            (Self::ColorBlind, Paint::Good | Paint::Current | Paint::DeviceRead) => {
+                self.color(Hue::Good)
+            }
+            (Self::ColorBlind, Paint::Bad | Paint::Error | Paint::Baseline | Paint::Host) => {
+                self.color(Hue::Bad)
+            }
+            (Self::ColorBlind | Self::Indexed, _) => {
+                Some(Color::Indexed(nearest(theme.rgb(paint))))
+            }
             (Self::TrueColor, _) => Some(exact(theme.rgb(paint))),
             (Self::Ansi, _) => Some(match theme.pigment(paint) {
                 Pigment::Ansi(index) => of_sixteen(index),
@@ -119,7 +128,9 @@ pub(crate) const fn of_sixteen(index: u8) -> Color {
 /// The nearest of the 216 colors of the cube among the 256.
 fn nearest(rgb: [u8; 3]) -> u8 {
     const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
-    let level = |value: u8| (0u8..).zip(LEVELS).min_by_key(|(_, level)| level.abs_diff(value)).map_or(0, |(at, _)| at);
+    let level = |value: u8| {
+        (0u8..).zip(LEVELS).min_by_key(|(_, level)| level.abs_diff(value)).map_or(0, |(at, _)| at)
+    };
     let [red, green, blue] = rgb.map(level);
     16 + 36 * red + 6 * green + blue
 }
@@ -130,9 +141,12 @@ mod tests {
 
     #[test]
     fn the_cube_has_a_color_for_every_other() {
-        for (rgb, index) in
-            [([0, 0, 0], 16), ([255, 255, 255], 231), ([255, 0, 0], 196), ([96, 134, 176], 16 + 36 + 12 + 3)]
-        {
+        for (rgb, index) in [
+            ([0, 0, 0], 16),
+            ([255, 255, 255], 231),
+            ([255, 0, 0], 196),
+            ([96, 134, 176], 16 + 36 + 12 + 3),
+        ] {
             assert_eq!(nearest(rgb), index, "{rgb:?}");
         }
     }
@@ -140,9 +154,16 @@ mod tests {
     #[test]
     fn better_and_worse_differ_in_every_palette_and_have_no_color_in_the_plain_one() {
         let theme = Theme::from(rsb_report::ThemeName::Dark);
-        for palette in [Palette::Plain, Palette::Ansi, Palette::Indexed, Palette::TrueColor, Palette::ColorBlind] {
+        for palette in [
+            Palette::Plain,
+            Palette::Ansi,
+            Palette::Indexed,
+            Palette::TrueColor,
+            Palette::ColorBlind,
+        ] {
             assert_ne!(palette.tone(Tone::Good), palette.tone(Tone::Bad), "{palette:?}");
-            let [good, bad] = [Paint::Good, Paint::Bad].map(|paint| palette.paint(paint, &theme).fg);
+            let [good, bad] =
+                [Paint::Good, Paint::Bad].map(|paint| palette.paint(paint, &theme).fg);
             assert_eq!(good == bad, palette == Palette::Plain, "{palette:?}");
             assert_eq!(palette.tone(Tone::Good).fg.is_none(), palette == Palette::Plain);
         }

@@ -40,7 +40,11 @@ pub(crate) struct PickChoice {
 }
 
 /// What can be chosen for `side`: baselines too, where it is what is compared with.
-pub(crate) fn choices(side: PickedSide, runs: &[RunRow], baselines: &[BaselineRow]) -> Vec<PickChoice> {
+pub(crate) fn choices(
+    side: PickedSide,
+    runs: &[RunRow],
+    baselines: &[BaselineRow],
+) -> Vec<PickChoice> {
     let baseline = |row: &BaselineRow| PickChoice {
         name: row.name.clone(),
         text: format!(
@@ -68,9 +72,14 @@ pub(crate) struct ComparablePair {
 
 impl ComparablePair {
     /// The newest of `runs` for which `older` finds another side.
-    pub(crate) fn newest(runs: &[RunRow], older: impl Fn(&RunRow) -> Option<String>) -> Option<Self> {
+    pub(crate) fn newest(
+        runs: &[RunRow],
+        older: impl Fn(&RunRow) -> Option<String>,
+    ) -> Option<Self> {
         let measured = runs.iter().filter(|run| run.measured > 0);
-        measured.into_iter().find_map(|run| Some(Self { older: older(run)?, newer: run.run_id.clone() }))
+        measured
+            .into_iter()
+            .find_map(|run| Some(Self { older: older(run)?, newer: run.run_id.clone() }))
     }
 }
 
@@ -85,7 +94,8 @@ pub(crate) fn saved_baseline(baselines: &[BaselineRow], run: &RunRow) -> Option<
     found.map(|row| row.name.clone())
 }
 
-/// The newest run before `run` of the same suite on the same machine: what a person means by "the run before".
+/// The newest run before `run` of the same suite on the same machine: what a person means by "the
+/// run before".
 pub(crate) fn run_before<'r>(
     runs: &'r [RunRow],
     run_id: &str,
@@ -95,5 +105,7 @@ pub(crate) fn run_before<'r>(
     let at = runs.iter().position(|row| row.run_id == run_id);
     let machine = at.and_then(|at| runs.get(at)).map(|row| row.machine.as_str()).or(machine);
     let older = at.map_or(runs, |at| runs.get(at + 1..).unwrap_or_default());
-    older.iter().find(|row| row.suite == suite && row.measured > 0 && machine.is_none_or(|known| row.machine == known))
+    older.iter().find(|row| {
+        row.suite == suite && row.measured > 0 && machine.is_none_or(|known| row.machine == known)
+    })
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use rsb_model::{BenchmarkResult, Case, CaseId, Environment, Event, Note, Run, RunId, RunStatus, Timestamp};
+use rsb_model::{
+    BenchmarkResult, Case, CaseId, Environment, Event, Note, Run, RunId, RunStatus, Timestamp,
+};
 use rsb_report::{Chart, Report, charts};
 
 use crate::message::{RunEnd, StoredRun};
@@ -60,7 +62,16 @@ pub(crate) struct RunProgress {
 impl RunProgress {
     /// Before anything is known.
     const fn new() -> Self {
-        Self { cases: 0, step: 0, steps: 0, case: None, last: None, began: None, now: None, is_stopping: false }
+        Self {
+            cases: 0,
+            step: 0,
+            steps: 0,
+            case: None,
+            last: None,
+            began: None,
+            now: None,
+            is_stopping: false,
+        }
     }
 
     /// `80 s left`, at the present pace.
@@ -94,7 +105,8 @@ impl RunPage {
         Self { run, progress, end: None, charts: Vec::new(), view: RunView::default(), scroll: 0 }
     }
 
-    /// Takes over what the engine tells; whether a person should see it now, which is never within a case.
+    /// Takes over what the engine tells; whether a person should see it now, which is never within
+    /// a case.
     pub(crate) fn on_event(&mut self, event: Event, at: Timestamp) -> bool {
         let Some(progress) = &mut self.progress else { return false };
         match event {
@@ -109,7 +121,11 @@ impl RunPage {
             Event::ReplicateStarted { case, step, steps } => {
                 progress.began.get_or_insert(at);
                 (progress.step, progress.steps, progress.now) = (step, steps, Some(at));
-                progress.last = progress.case.replace(*case).map(|case| case.id).or_else(|| progress.last.take());
+                progress.last = progress
+                    .case
+                    .replace(*case)
+                    .map(|case| case.id)
+                    .or_else(|| progress.last.take());
                 self.draw_charts();
                 true
             }
@@ -128,7 +144,8 @@ impl RunPage {
 
     /// Whether it was stopped and is where it can be measured on.
     pub(crate) fn can_resume(&self) -> bool {
-        let is_stopped = self.run.notes.iter().any(|note| matches!(note, Note::Interrupted | Note::OutOfTime));
+        let is_stopped =
+            self.run.notes.iter().any(|note| matches!(note, Note::Interrupted | Note::OutOfTime));
         self.progress.is_none() && is_stopped && self.is_stored()
     }
 
@@ -160,7 +177,8 @@ impl RunPage {
         std::iter::once(RunView::Results).chain(charts).chain([RunView::Said]).collect()
     }
 
-    /// Where [`RunPage::view`] is among [`RunPage::views`]; a chart that is gone is the results again.
+    /// Where [`RunPage::view`] is among [`RunPage::views`]; a chart that is gone is the results
+    /// again.
     pub(crate) fn at(&self) -> usize {
         self.views().iter().position(|view| *view == self.view).unwrap_or(0)
     }

@@ -5,7 +5,8 @@ use rsb_report::CaseRow;
 
 use crate::command::RunSelection;
 
-/// A stage: a page of its own, from what can be known before anything is installed to what went wrong.
+/// A stage: a page of its own, from what can be known before anything is installed to what went
+/// wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
     /// The hardware, before any ML stack is installed.
@@ -24,8 +25,14 @@ pub enum Stage {
 
 impl Stage {
     /// Every one, in the order of the tabs.
-    pub const ALL: [Self; 6] =
-        [Self::PreInstallation, Self::Components, Self::GpuPerformance, Self::Comparison, Self::History, Self::Doctor];
+    pub const ALL: [Self; 6] = [
+        Self::PreInstallation,
+        Self::Components,
+        Self::GpuPerformance,
+        Self::Comparison,
+        Self::History,
+        Self::Doctor,
+    ];
 
     /// Its name.
     pub const fn title(self) -> &'static str {
@@ -42,9 +49,15 @@ impl Stage {
     /// What is on its page, for its help.
     pub(crate) const fn about(self) -> &'static str {
         match self {
-            Self::PreInstallation => "what this machine can measure, before any ML stack is installed",
-            Self::Components => "ML frameworks: how each stands, what is missing, and how to get it",
-            Self::GpuPerformance => "what can be measured on GPUs here, and why the rest cannot run",
+            Self::PreInstallation => {
+                "what this machine can measure, before any ML stack is installed"
+            }
+            Self::Components => {
+                "ML frameworks: how each stands, what is missing, and how to get it"
+            }
+            Self::GpuPerformance => {
+                "what can be measured on GPUs here, and why the rest cannot run"
+            }
             Self::Comparison => "two runs compared: the slower cases first, each with its reason",
             Self::History => "where each case goes over the stored runs, and where it changed",
             Self::Doctor => "what is wrong with this machine, and the cure; then what it is",
@@ -90,7 +103,8 @@ pub struct Offer {
     pub name: String,
     /// What it measures, in a line.
     pub about: String,
-    /// Where its benchmarks run, each with the number of planned cases, and why they cannot run elsewhere.
+    /// Where its benchmarks run, each with the number of planned cases, and why they cannot run
+    /// elsewhere.
     pub rows: Vec<CaseRow>,
     /// Cases that are measured if it is started as it is.
     pub cases: usize,
@@ -102,8 +116,12 @@ impl Offer {
     /// What starting it measures.
     pub fn run_selection(&self) -> RunSelection {
         match self.kind {
-            OfferKind::Suite => RunSelection { suite: self.name.parse::<Suite>().ok(), ..RunSelection::default() },
-            OfferKind::Benchmark => RunSelection { names: vec![self.name.clone()], ..RunSelection::default() },
+            OfferKind::Suite => {
+                RunSelection { suite: self.name.parse::<Suite>().ok(), ..RunSelection::default() }
+            }
+            OfferKind::Benchmark => {
+                RunSelection { names: vec![self.name.clone()], ..RunSelection::default() }
+            }
         }
     }
 

@@ -176,7 +176,8 @@ impl State {
         let search = self.place().search.to_lowercase();
         let fits = |offer: &&Offer| {
             offer.stage == self.stage
-                && (offer.name.to_lowercase().contains(&search) || offer.about.to_lowercase().contains(&search))
+                && (offer.name.to_lowercase().contains(&search)
+                    || offer.about.to_lowercase().contains(&search))
         };
         self.offers.present().map(|offers| offers.iter().filter(fits).collect()).unwrap_or_default()
     }
@@ -200,7 +201,9 @@ impl State {
                 absent(Subject::Offers, matches!(self.offers, Loadable::Absent))
             }
             Stage::Components => absent(Subject::Offers, matches!(self.offers, Loadable::Absent))
-                .or_else(|| absent(Subject::Components, matches!(self.components, Loadable::Absent))),
+                .or_else(|| {
+                    absent(Subject::Components, matches!(self.components, Loadable::Absent))
+                }),
             Stage::Comparison => absent(Subject::Runs, matches!(self.stored, Loadable::Absent)),
             Stage::History => absent(Subject::History, matches!(self.history, Loadable::Absent)),
             Stage::Doctor => absent(Subject::Machine, matches!(self.machine, Loadable::Absent)),

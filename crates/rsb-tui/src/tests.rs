@@ -1,4 +1,5 @@
-//! Pictures at three sizes, the colors of verdicts, recorded events, random keys, and a person who reads the help alone.
+//! Pictures at three sizes, the colors of verdicts, recorded events, random keys, and a person who
+//! reads the help alone.
 
 mod newcomer;
 mod pages;
@@ -76,7 +77,8 @@ impl Bench {
         let (text, ends) = text.strip_suffix('\n').map_or((text, false), |text| (text, true));
         let at = |line: &str| line.find(text).filter(|at| !ends || line.len() == at + text.len());
         let found = picture.lines().enumerate().find_map(|(y, line)| Some((at(line)?, y, line)));
-        let (at, y, line) = found.unwrap_or_else(|| panic!("`{text}` is not on the picture:\n{picture}"));
+        let (at, y, line) =
+            found.unwrap_or_else(|| panic!("`{text}` is not on the picture:\n{picture}"));
         (line[..at].chars().count() as u16, y as u16)
     }
 

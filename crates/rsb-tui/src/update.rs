@@ -33,7 +33,9 @@ pub fn update(state: &mut State, message: Message) -> Vec<Command> {
             if state.is_measuring() { Vec::new() } else { vec![Command::Draw] }
         }
         Message::Loaded(document) => with_picture(arrive::on_loaded(state, document)),
-        Message::Unavailable { subject, why } => with_picture(arrive::unavailable(state, subject, &why)),
+        Message::Unavailable { subject, why } => {
+            with_picture(arrive::unavailable(state, subject, &why))
+        }
         Message::Planned(plan) => with_picture(arrive::on_plan(state, plan)),
         Message::Ended(end) => with_picture(arrive::on_run_end(state, end)),
         Message::Kept(path) => with_picture(arrive::on_stored(state, path)),
@@ -56,7 +58,11 @@ fn on_event(state: &mut State, event: Event, at: Timestamp) -> Vec<Command> {
     let is_end = matches!(event, Event::RunStarted { .. } | Event::RunEnded(_));
     let Some(run) = &mut state.run else { return Vec::new() };
     let is_for_eyes = run.on_event(event, at);
-    if is_for_eyes && (state.settings.shows_live_progress || is_end) { vec![Command::Draw] } else { Vec::new() }
+    if is_for_eyes && (state.settings.shows_live_progress || is_end) {
+        vec![Command::Draw]
+    } else {
+        Vec::new()
+    }
 }
 
 fn on_key(state: &mut State, key: Key) -> Vec<Command> {
@@ -81,8 +87,8 @@ fn on_key(state: &mut State, key: Key) -> Vec<Command> {
     act::act(state, action)
 }
 
-/// Asks for what the stage that is shown lacks. While a run is measured nothing else may work: it is asked for when the
-/// run is over.
+/// Asks for what the stage that is shown lacks. While a run is measured nothing else may work: it
+/// is asked for when the run is over.
 fn enter(state: &mut State) -> Vec<Command> {
     if state.is_measuring() {
         return Vec::new();

@@ -78,7 +78,8 @@ const fn row(area: Rect, at: u16) -> Rect {
     Rect { y: area.y + at, height: 1, ..area }
 }
 
-/// The stages side by side; where there is no room for all, the one that is shown and its place among them.
+/// The stages side by side; where there is no room for all, the one that is shown and its place
+/// among them.
 fn tabs(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let needed: usize = Stage::ALL.iter().map(|stage| stage.title().len() + 2).sum();
     let mut x = area.x;
@@ -86,12 +87,18 @@ fn tabs(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
         let at = Stage::ALL.iter().position(|stage| *stage == state.stage).unwrap_or(0) + 1;
         let parts = [
             (" ‹ ".to_owned(), Action::PreviousStage),
-            (format!(" {at}/{} {} ", Stage::ALL.len(), state.stage.title()), Action::GoTo(state.stage)),
+            (
+                format!(" {at}/{} {} ", Stage::ALL.len(), state.stage.title()),
+                Action::GoTo(state.stage),
+            ),
             (" › ".to_owned(), Action::NextStage),
         ];
         for (text, action) in parts {
-            let look =
-                if action == Action::GoTo(state.stage) { Palette::selection_style() } else { canvas.palette().key() };
+            let look = if action == Action::GoTo(state.stage) {
+                Palette::selection_style()
+            } else {
+                canvas.palette().key()
+            };
             x = canvas.button((x, area.y), area.right(), (&text, look), action);
         }
         return;
@@ -99,14 +106,20 @@ fn tabs(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     for stage in Stage::ALL {
         let is_shown = stage == state.stage;
         let look = if is_shown { Palette::selection_style() } else { canvas.palette().key() };
-        x = canvas.button((x, area.y), area.right(), (&format!(" {} ", stage.title()), look), Action::GoTo(stage));
+        x = canvas.button(
+            (x, area.y),
+            area.right(),
+            (&format!(" {} ", stage.title()), look),
+            Action::GoTo(stage),
+        );
     }
 }
 
 /// Lines that a sentence for the person may take.
 const MOST_SAID: u16 = 4;
 
-/// A sentence: what a person should know now, else how the run goes, else what the page is. The lines that it took.
+/// A sentence: what a person should know now, else how the run goes, else what the page is. The
+/// lines that it took.
 fn status(state: &State, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
     let palette = canvas.palette();
     let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
@@ -114,7 +127,8 @@ fn status(state: &State, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
         let lines = canvas.wrap_text(notice, inner.width, Tone::Caution);
         return canvas.block(&lines, inner).max(1);
     }
-    let measured = state.run.as_ref().and_then(|run| Some(run::line(run, run.progress.as_ref()?, palette)));
+    let measured =
+        state.run.as_ref().and_then(|run| Some(run::line(run, run.progress.as_ref()?, palette)));
     let line = if let Overlay::Search = state.overlay {
         Line::from(vec![
             Span::styled("search: ", palette.tone(Tone::Strong)),
@@ -126,7 +140,10 @@ fn status(state: &State, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
     } else if state.shows_run {
         Line::default()
     } else if !state.place().search.is_empty() && state.filters_rows() {
-        Line::styled(format!("only rows that contain `{}`", state.place().search), palette.tone(Tone::Caution))
+        Line::styled(
+            format!("only rows that contain `{}`", state.place().search),
+            palette.tone(Tone::Caution),
+        )
     } else {
         Line::styled(state.stage.about(), palette.tone(Tone::Dim))
     };
@@ -140,8 +157,11 @@ fn footer(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let shown: Vec<_> = all.iter().filter(|binding| !binding.word.is_empty()).collect();
     let width = |word: &str, key: &str| (word.chars().count() + key.chars().count() + 3) as u16;
     let is_last = |action: Action| matches!(action, Action::Help | Action::Quit | Action::Back);
-    let reserved: u16 =
-        shown.iter().filter(|binding| is_last(binding.action)).map(|binding| width(binding.word, binding.key)).sum();
+    let reserved: u16 = shown
+        .iter()
+        .filter(|binding| is_last(binding.action))
+        .map(|binding| width(binding.word, binding.key))
+        .sum();
     let (mut x, mut room) = (area.x + 1, area.width.saturating_sub(reserved + 1));
     for binding in &shown {
         let needed = width(binding.word, binding.key);

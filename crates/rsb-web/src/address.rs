@@ -1,7 +1,8 @@
-//! What a reader can ask for, and how it is written: as a path with a query, or as the name of an exported file.
+//! What a reader can ask for, and how it is written: as a path with a query, or as the name of an
+//! exported file.
 //!
-//! Every address lies beside every other one, so links are the same under any prefix and in a directory of files. What has
-//! its default is left out, which keeps addresses short.
+//! Every address lies beside every other one, so links are the same under any prefix and in a
+//! directory of files. What has its default is left out, which keeps addresses short.
 
 mod query;
 #[cfg(test)]
@@ -97,7 +98,8 @@ pub struct ListFilter {
 /// Which comparison, and what of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct CompareView {
-    /// The run, or the name of the baseline, that is compared with; empty where nobody has chosen yet.
+    /// The run, or the name of the baseline, that is compared with; empty where nobody has chosen
+    /// yet.
     pub from: String,
     /// The run that is compared.
     pub to: String,
@@ -173,7 +175,8 @@ impl Order {
 }
 
 impl ChartFileFormat {
-    const ALL: [(Self, &'static str); 3] = [(Self::Csv, "csv"), (Self::Svg, "svg"), (Self::Png, "png")];
+    const ALL: [(Self, &'static str); 3] =
+        [(Self::Csv, "csv"), (Self::Svg, "svg"), (Self::Png, "png")];
 
     /// How its files end.
     pub fn ending(self) -> &'static str {
@@ -225,7 +228,8 @@ impl Address {
         Self { view, form: Form::Json }
     }
 
-    /// What `path`, without the slash at its begin, and `query`, without the question mark, ask for.
+    /// What `path`, without the slash at its begin, and `query`, without the question mark, ask
+    /// for.
     ///
     /// # Errors
     /// When they ask for nothing that there is.
@@ -270,7 +274,8 @@ impl Address {
         if let Form::Chart { name, format } = &self.form {
             pairs.push(("chart", format!("{name}.{}", format.ending())));
         }
-        let query: Vec<String> = pairs.iter().map(|(key, value)| format!("{key}={}", encode(value))).collect();
+        let query: Vec<String> =
+            pairs.iter().map(|(key, value)| format!("{key}={}", encode(value))).collect();
         if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
     }
 
@@ -284,13 +289,20 @@ impl Address {
             // Line ends, which no value can pass for, make it a name with a hash.
             several => format!(
                 "{name}-{}",
-                file_part(&several.iter().map(|(key, value)| format!("{key}-{value}\n")).collect::<String>())
+                file_part(
+                    &several
+                        .iter()
+                        .map(|(key, value)| format!("{key}-{value}\n"))
+                        .collect::<String>()
+                )
             ),
         };
         match &self.form {
             Form::Page => format!("{stem}.html"),
             Form::Json => format!("api/{stem}.json"),
-            Form::Chart { name, format } => format!("{stem}-{}.{}", file_part(name), format.ending()),
+            Form::Chart { name, format } => {
+                format!("{stem}-{}.{}", file_part(name), format.ending())
+            }
         }
     }
 }
@@ -317,12 +329,16 @@ impl PageView {
     /// What its query says, without what has its default.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let mut pairs: Vec<(&'static str, String)> = match self {
-            Self::Runs(list) | Self::Cases(list) => vec![("find", list.find.clone()), ("page", page_text(list.page))],
+            Self::Runs(list) | Self::Cases(list) => {
+                vec![("find", list.find.clone()), ("page", page_text(list.page))]
+            }
             Self::Search { find } => vec![("find", find.clone())],
             Self::Run { id } | Self::Charts { id } => vec![("id", id.clone())],
             Self::Compare(asked) => asked.pairs(),
             Self::Case(asked) => asked.pairs(),
-            Self::Overview | Self::Machines | Self::Baselines | Self::Doctor | Self::Live => Vec::new(),
+            Self::Overview | Self::Machines | Self::Baselines | Self::Doctor | Self::Live => {
+                Vec::new()
+            }
         };
         pairs.retain(|(_, value)| !value.is_empty());
         pairs
@@ -336,9 +352,14 @@ impl CompareView {
     }
 
     fn pairs(&self) -> Vec<(&'static str, String)> {
-        let named = |name: &str, is_default: bool| if is_default { String::new() } else { name.to_owned() };
-        let show = ShownVerdicts::ALL.iter().find(|(each, ..)| *each == self.show).map_or("", |(_, name, _)| name);
-        let sort = Order::ALL.iter().find(|(each, ..)| *each == self.sort).map_or("", |(_, name, _)| name);
+        let named =
+            |name: &str, is_default: bool| if is_default { String::new() } else { name.to_owned() };
+        let show = ShownVerdicts::ALL
+            .iter()
+            .find(|(each, ..)| *each == self.show)
+            .map_or("", |(_, name, _)| name);
+        let sort =
+            Order::ALL.iter().find(|(each, ..)| *each == self.sort).map_or("", |(_, name, _)| name);
         vec![
             ("from", self.from.clone()),
             ("to", self.to.clone()),
@@ -356,7 +377,8 @@ impl CaseView {
     }
 
     fn pairs(&self) -> Vec<(&'static str, String)> {
-        let window = self.window.map_or_else(String::new, |(first, last)| format!("{first}-{last}"));
+        let window =
+            self.window.map_or_else(String::new, |(first, last)| format!("{first}-{last}"));
         vec![
             ("id", self.id.clone()),
             ("metric", self.metric.clone()),
@@ -381,15 +403,24 @@ fn chart_file(file: &str) -> Result<Form, AddressError> {
 }
 
 fn bad(key: &str, value: &str, expected: impl Into<String>) -> AddressError {
-    AddressError::BadValue { key: key.to_owned(), value: value.to_owned(), expected: expected.into() }
+    AddressError::BadValue {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        expected: expected.into(),
+    }
 }
 
 /// `text` as a part of a file's name: safe anywhere, and no two texts have one.
 fn file_part(text: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     let name: String = text.chars().map(safe).take(80).collect();
-    // Some file systems do not tell upper case from lower case. The letters of a run's id stand where they always do.
+    // Some file systems do not tell upper case from lower case. The letters of a run's id stand
+    // where they always do.
     let is_plain = |c: char| !c.is_ascii_uppercase() || matches!(c, 'T' | 'Z');
     let name = name.trim_matches('-');
-    if name == text && text.chars().all(is_plain) { text.to_owned() } else { format!("{name}-{}", short_hash(text)) }
+    if name == text && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("{name}-{}", short_hash(text))
+    }
 }

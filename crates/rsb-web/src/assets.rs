@@ -16,7 +16,9 @@ pub(crate) const NAMES: [&str; 2] = ["style.css", "page.js"];
 /// The file called `name`.
 pub(crate) fn find(site: &Site<'_>, name: &str) -> Option<PageResponse> {
     match name {
-        "style.css" => Some(PageResponse::ok("text/css; charset=utf-8", style(site.theme(), STYLE))),
+        "style.css" => {
+            Some(PageResponse::ok("text/css; charset=utf-8", style(site.theme(), STYLE)))
+        }
         "page.js" => Some(PageResponse::ok("text/javascript; charset=utf-8", SCRIPT)),
         _ => None,
     }

@@ -1,4 +1,5 @@
-//! The site as files: from the overview along every link, so that no page leads to one that is not there.
+//! The site as files: from the overview along every link, so that no page leads to one that is not
+//! there.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -23,8 +24,8 @@ pub enum SiteExportError<E: std::error::Error + 'static> {
     Write(#[from] E),
 }
 
-/// Hands every file of `site`, which is one for [`crate::Medium::Exported`], to `write` with its name, relative to the
-/// directory. Returns how many there were.
+/// Hands every file of `site`, which is one for [`crate::Medium::Exported`], to `write` with its
+/// name, relative to the directory. Returns how many there were.
 ///
 /// # Errors
 /// When a page cannot be made, and those of `write`.

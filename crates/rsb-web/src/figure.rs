@@ -1,4 +1,5 @@
-//! Charts in a page and as files: the drawing, its figures as a table, and what the script needs to zoom.
+//! Charts in a page and as files: the drawing, its figures as a table, and what the script needs to
+//! zoom.
 
 use rsb_report::chart::AxisScale;
 use rsb_report::html::element::{anchor, escape, table};
@@ -12,14 +13,16 @@ use crate::response::{CSV, PNG, PageResponse, SVG};
 use crate::router::Site;
 use crate::source::{SourceError, SourceResult};
 
-/// Points of a long line in a page, and rows of figures under a chart; the file of figures has every one.
+/// Points of a long line in a page, and rows of figures under a chart; the file of figures has
+/// every one.
 pub(crate) const POINTS: usize = 600;
 
 /// What of a chart leads elsewhere.
 pub(crate) enum Zoom {
     /// Nothing.
     Fixed,
-    /// A range along x that is chosen in it: the link of a window, to which the script adds `&runs=FIRST-LAST`.
+    /// A range along x that is chosen in it: the link of a window, to which the script adds
+    /// `&runs=FIRST-LAST`.
     Runs(String),
 }
 
@@ -28,20 +31,33 @@ pub(crate) fn figures(site: &Site<'_>, view: &PageView, charts: &[Chart], zoom: 
     (1..).zip(charts).map(|(number, chart)| figure(site, view, (number, chart), zoom)).collect()
 }
 
-fn figure(site: &Site<'_>, view: &PageView, (number, chart): (usize, &Chart), zoom: &Zoom) -> String {
+fn figure(
+    site: &Site<'_>,
+    view: &PageView,
+    (number, chart): (usize, &Chart),
+    zoom: &Zoom,
+) -> String {
     let Some(drawn) = drawing(chart, site.theme(), number) else {
-        return format!("<p>{}: not drawn, a figure in it is not finite</p>\n", escape(&chart.title));
+        return format!(
+            "<p>{}: not drawn, a figure in it is not finite</p>\n",
+            escape(&chart.title)
+        );
     };
     let (title, name) = (escape(&chart.title), escape(&chart.name));
     let (figures, more) = chart_table(chart, POINTS);
     let more = if more > 0 {
-        format!("<p>{} only in the file.</p>\n", format_count(more, "more figure is", "more figures are"))
+        format!(
+            "<p>{} only in the file.</p>\n",
+            format_count(more, "more figure is", "more figures are")
+        )
     } else {
         String::new()
     };
     format!(
-        "<figure class=\"chart\" id=\"{name}\"{}><div class=\"wide\" role=\"group\" aria-label=\"{title}\" tabindex=\"0\">\
-         {drawn}</div>\n<figcaption><details><summary>Figures of this chart</summary>\n{}{more}</details>\n{}</figcaption>\
+        "<figure class=\"chart\" id=\"{name}\"{}><div class=\"wide\" role=\"group\" \
+         aria-label=\"{title}\" tabindex=\"0\">\
+         {drawn}</div>\n<figcaption><details><summary>Figures of this \
+         chart</summary>\n{}{more}</details>\n{}</figcaption>\
          </figure>\n",
         geometry(chart, zoom),
         table(&figures, &chart.title),
@@ -49,12 +65,14 @@ fn figure(site: &Site<'_>, view: &PageView, (number, chart): (usize, &Chart), zo
     )
 }
 
-/// Where the data lies in the drawing, and what it spans, for the script. Rows have their figures beside them.
+/// Where the data lies in the drawing, and what it spans, for the script. Rows have their figures
+/// beside them.
 fn geometry(chart: &Chart, zoom: &Zoom) -> String {
     if chart.y_axis.scale == AxisScale::Rows || chart.x_axis.scale == AxisScale::Rows {
         return String::new();
     }
-    let numbers = |values: &[f64]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let numbers =
+        |values: &[f64]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let zoom = match zoom {
         Zoom::Runs(link) => format!(" data-zoom=\"{}\"", escape(link)),
         Zoom::Fixed => String::new(),
@@ -70,7 +88,11 @@ fn geometry(chart: &Chart, zoom: &Zoom) -> String {
 
 /// The chart as files.
 fn files(site: &Site<'_>, view: &PageView, chart: &Chart) -> String {
-    let formats = [(ChartFileFormat::Csv, "CSV"), (ChartFileFormat::Svg, "SVG"), (ChartFileFormat::Png, "PNG")];
+    let formats = [
+        (ChartFileFormat::Csv, "CSV"),
+        (ChartFileFormat::Svg, "SVG"),
+        (ChartFileFormat::Png, "PNG"),
+    ];
     // In files the page itself has the drawing.
     let can = |format: ChartFileFormat| match format {
         ChartFileFormat::Csv => true,
@@ -81,7 +103,8 @@ fn files(site: &Site<'_>, view: &PageView, chart: &Chart) -> String {
         let form = Form::Chart { name: chart.name.clone(), format };
         anchor(&site.link(Address { view: view.clone(), form }), name)
     };
-    let links: Vec<String> = formats.into_iter().filter(|(format, _)| can(*format)).map(link).collect();
+    let links: Vec<String> =
+        formats.into_iter().filter(|(format, _)| can(*format)).map(link).collect();
     format!("<p class=\"files\">{}: {}</p>\n", escape(&chart.title), links.join(" "))
 }
 
@@ -92,18 +115,22 @@ pub(crate) fn file(
     name: &str,
     format: ChartFileFormat,
 ) -> SourceResult<PageResponse> {
-    // The file of figures has every one; a drawing of millions of points shows no more than one of hundreds.
+    // The file of figures has every one; a drawing of millions of points shows no more than one of
+    // hundreds.
     let points = if format == ChartFileFormat::Csv { usize::MAX } else { POINTS };
     let charts = pages::charts(site, view, points)?;
     let chart = charts.into_iter().find(|chart| chart.name == name);
-    let chart = chart.ok_or_else(|| SourceError::NotThere(format!("that page has no chart `{name}`")))?;
+    let chart =
+        chart.ok_or_else(|| SourceError::NotThere(format!("that page has no chart `{name}`")))?;
     let drawn = || {
-        svg_in(&chart, site.theme())
-            .ok_or_else(|| SourceError::Unreadable("a figure in the chart is not finite".to_owned()))
+        svg_in(&chart, site.theme()).ok_or_else(|| {
+            SourceError::Unreadable("a figure in the chart is not finite".to_owned())
+        })
     };
     Ok(match format {
         ChartFileFormat::Csv => {
-            let text = chart_csv(&chart).map_err(|error| SourceError::Unreadable(error.to_string()))?;
+            let text =
+                chart_csv(&chart).map_err(|error| SourceError::Unreadable(error.to_string()))?;
             PageResponse::ok(CSV, text)
         }
         ChartFileFormat::Svg => PageResponse::ok(SVG, drawn()?),

@@ -28,8 +28,10 @@ impl PageResponse {
         Self { status: 200, content_type, body: body.into() }
     }
 
-    /// What every page may do, for the header `Content-Security-Policy`: nothing is loaded from anywhere else, and nothing
-    /// that stands in a page is run.
-    pub const POLICY: &'static str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
-                                      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+    /// What every page may do, for the header `Content-Security-Policy`: nothing is loaded from
+    /// anywhere else, and nothing that stands in a page is run.
+    pub const POLICY: &'static str = "default-src 'none'; style-src 'self'; script-src 'self'; \
+                                      img-src 'self' data:; \
+                                      connect-src 'self'; form-action 'self'; base-uri 'none'; \
+                                      frame-ancestors 'none'";
 }

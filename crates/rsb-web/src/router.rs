@@ -91,7 +91,9 @@ pub fn respond(site: &Site<'_>, path: &str, query: &str) -> PageResponse {
     }
     match Address::parse(path, query) {
         Ok(address) => answer(site, &address),
-        Err(error @ AddressError::NoPage(_)) => trouble(site, 404, &error.to_string(), is_for_programs(path)),
+        Err(error @ AddressError::NoPage(_)) => {
+            trouble(site, 404, &error.to_string(), is_for_programs(path))
+        }
         Err(error) => trouble(site, 400, &error.to_string(), is_for_programs(path)),
     }
 }
@@ -103,8 +105,12 @@ fn is_for_programs(path: &str) -> bool {
 /// The answer to a request that was understood.
 pub(crate) fn answer(site: &Site<'_>, address: &Address) -> PageResponse {
     let answered = match &address.form {
-        Form::Page => pages::page(site, &address.view).map(|sheet| PageResponse::ok(HTML, sheet.html(site))),
-        Form::Json => api::document(site.source(), &address.view).map(|text| PageResponse::ok(JSON, text)),
+        Form::Page => {
+            pages::page(site, &address.view).map(|sheet| PageResponse::ok(HTML, sheet.html(site)))
+        }
+        Form::Json => {
+            api::document(site.source(), &address.view).map(|text| PageResponse::ok(JSON, text))
+        }
         Form::Chart { name, format } => figure::file(site, &address.view, name, *format),
     };
     answered.unwrap_or_else(|error| {

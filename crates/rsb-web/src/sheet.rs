@@ -1,4 +1,5 @@
-//! A page as it is put together: the head, the way to other pages, a search, and what the page itself says.
+//! A page as it is put together: the head, the way to other pages, a search, and what the page
+//! itself says.
 
 use rsb_report::Tone;
 use rsb_report::html::element::{anchor, class, escape, prose};
@@ -66,7 +67,8 @@ impl<'v> Sheet<'v> {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"referrer\" content=\"no-referrer\">\n\
              <title>{title} · rusty-stack-bench</title>\n<link rel=\"icon\" href=\"data:,\">\n\
-             <link rel=\"stylesheet\" href=\"style.css\">\n<script src=\"page.js\" defer></script>\n</head>\n<body>\n\
+             <link rel=\"stylesheet\" href=\"style.css\">\n<script src=\"page.js\" \
+             defer></script>\n</head>\n<body>\n\
              <a class=\"skip\" href=\"#content\">Skip to the content</a>\n\
              <header class=\"site\">\n{}{}</header>\n\
              <main id=\"content\">\n<h1>{title}</h1>\n{subtitle}{}</main>\n<footer>\n{}</footer>\n</body>\n</html>\n",
@@ -102,7 +104,8 @@ impl<'v> Sheet<'v> {
         let how = if site.answers() {
             "Read only. Nothing on a page changes by itself: load it again to see what is new."
         } else {
-            "A copy in files: `rusty-stack-bench serve` also searches, filters and compares any two runs."
+            "A copy in files: `rusty-stack-bench serve` also searches, filters and compares any \
+             two runs."
         };
         format!("<p>{}{}</p>\n", document.unwrap_or_default(), prose(how))
     }
@@ -131,9 +134,11 @@ fn search(site: &Site<'_>, view: Option<&PageView>) -> String {
     if !site.answers() {
         return String::new();
     }
-    let text = if let Some(PageView::Search { find }) = view { escape(find) } else { String::new() };
+    let text =
+        if let Some(PageView::Search { find }) = view { escape(find) } else { String::new() };
     format!(
-        "<form role=\"search\" action=\"search\" method=\"get\"><label class=\"unseen\" for=\"find-all\">Search cases and \
+        "<form role=\"search\" action=\"search\" method=\"get\"><label class=\"unseen\" \
+         for=\"find-all\">Search cases and \
          runs</label><input type=\"search\" id=\"find-all\" name=\"find\" value=\"{text}\" \
          placeholder=\"case or run\"> <button>Search</button></form>\n"
     )

@@ -1,9 +1,12 @@
-//! What the pages ask: whoever answers reads the store, and the pages know neither files nor clocks.
+//! What the pages ask: whoever answers reads the store, and the pages know neither files nor
+//! clocks.
 
 use std::sync::Arc;
 
 use rsb_model::finding::Finding;
-use rsb_model::record::{HealthDocument, RecommendDocument, Recommendation, SeriesTrend, ThresholdCheck, TrackedAlert};
+use rsb_model::record::{
+    HealthDocument, RecommendDocument, Recommendation, SeriesTrend, ThresholdCheck, TrackedAlert,
+};
 use rsb_model::run::ReplicateProgress;
 use rsb_model::{ComparisonResult, Environment, Outcome, Run, Timestamp};
 use rsb_report::{BaselineRow, Report, RunRow};
@@ -26,8 +29,8 @@ pub enum SourceError {
 /// An answer.
 pub type SourceResult<T> = Result<T, SourceError>;
 
-/// Where the pages get what they show. Whatever is asked may come from anybody: a name is looked up among what is stored, and
-/// never taken for a path.
+/// Where the pages get what they show. Whatever is asked may come from anybody: a name is looked up
+/// among what is stored, and never taken for a path.
 pub trait PageSource {
     /// Every stored run, the newest first.
     ///
@@ -53,8 +56,8 @@ pub trait PageSource {
     /// When the store does not answer.
     fn cases(&self) -> SourceResult<Arc<Vec<StoredCase>>>;
 
-    /// A figure of a case over time. Where no metric or machine is named, the time of an iteration on the machine that measured
-    /// last.
+    /// A figure of a case over time. Where no metric or machine is named, the time of an iteration
+    /// on the machine that measured last.
     ///
     /// # Errors
     /// When there is none.
@@ -125,7 +128,9 @@ pub struct RunReportData {
 impl RunReportData {
     /// The report on it.
     pub fn report(&self) -> Report<'_> {
-        let mut report = Report::new(&self.run).with_checks(&self.checks).with_recommendations(&self.recommendations);
+        let mut report = Report::new(&self.run)
+            .with_checks(&self.checks)
+            .with_recommendations(&self.recommendations);
         if let Some(comparison) = &self.comparison {
             report = report.with_comparison(comparison);
         }

@@ -32,9 +32,14 @@ fn page(site: &Site<'_>, view: PageView) -> String {
 
 /// What `html` leads to by `attribute`, as it was before it was escaped.
 fn values(html: &str, attribute: &str) -> BTreeSet<String> {
-    let unescape =
-        |text: &str| text.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-    html.split(&format!(" {attribute}=\"")).skip(1).filter_map(|rest| rest.split('"').next()).map(unescape).collect()
+    let unescape = |text: &str| {
+        text.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    };
+    html.split(&format!(" {attribute}=\""))
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .map(unescape)
+        .collect()
 }
 
 fn links(html: &str) -> BTreeSet<String> {
@@ -44,23 +49,45 @@ fn links(html: &str) -> BTreeSet<String> {
     links
 }
 
-/// Nothing of it is run or styled but by our own files, nothing that was quoted is obeyed, and who hears it finds the way.
+/// Nothing of it is run or styled but by our own files, nothing that was quoted is obeyed, and who
+/// hears it finds the way.
 fn check(link: &str, html: &str) {
-    for part in
-        ["<img", "<script>", " style=\"", "javascript:", "http://", "https://", "\u{202e}", "\u{1b}", " onclick"]
-    {
+    for part in [
+        "<img",
+        "<script>",
+        " style=\"",
+        "javascript:",
+        "http://",
+        "https://",
+        "\u{202e}",
+        "\u{1b}",
+        " onclick",
+    ] {
         assert!(!html.contains(part), "{link} holds {part:?}");
     }
-    let ids: Vec<&str> = html.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let ids: Vec<&str> =
+        html.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     let unique: BTreeSet<&str> = ids.iter().copied().collect();
     assert_eq!(ids.len(), unique.len(), "{link}: an id stands twice: {ids:?}");
     let labels = values(html, "for");
     let fields = html.split("<input ").skip(1).filter_map(|rest| rest.split('>').next());
     for field in fields.filter(|field| !field.starts_with("type=\"hidden\"")) {
-        let id = format!(" {field}").split(" id=\"").nth(1).and_then(|rest| rest.split('"').next().map(str::to_owned));
-        assert!(id.is_some_and(|id| labels.contains(&id)), "{link}: a field without a label: {field}");
+        let id = format!(" {field}")
+            .split(" id=\"")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next().map(str::to_owned));
+        assert!(
+            id.is_some_and(|id| labels.contains(&id)),
+            "{link}: a field without a label: {field}"
+        );
     }
-    for part in ["<html lang=\"en\">", "<h1>", "<main id=\"content\">", "href=\"#content\"", "name=\"viewport\""] {
+    for part in [
+        "<html lang=\"en\">",
+        "<h1>",
+        "<main id=\"content\">",
+        "href=\"#content\"",
+        "name=\"viewport\"",
+    ] {
         assert!(html.contains(part), "{link} lacks {part}");
     }
     for target in values(html, "href").iter().filter_map(|link| link.strip_prefix('#')) {
@@ -82,15 +109,19 @@ fn every_link_leads_somewhere_and_no_name_is_obeyed() {
             continue;
         }
         check(&link, &body);
-        // Orders and windows of every page, and the charts of every run and case, would be thousands of the same.
+        // Orders and windows of every page, and the charts of every run and case, would be
+        // thousands of the same.
         let is_new = |link: &String| {
             let holds = |parts: &[&str]| parts.iter().any(|part| link.contains(part));
             let is_variant = holds(&["sort=", "page=", "runs="]) && link.matches('=').count() > 3;
-            let is_other = holds(&["run?", "charts?", "compare?"]) && !holds(&[&MadeUp::ids()[2], "compare?show"]);
+            let is_other = holds(&["run?", "charts?", "compare?"])
+                && !holds(&[&MadeUp::ids()[2], "compare?show"]);
             let is_chart = holds(&["chart="]) && holds(&["metric=", "show=", "sort="]);
             !(link.starts_with('#') || is_variant || is_other || is_chart)
         };
-        waiting.extend(links(&body).into_iter().filter(is_new).filter(|link| known.insert(link.clone())));
+        waiting.extend(
+            links(&body).into_iter().filter(is_new).filter(|link| known.insert(link.clone())),
+        );
         assert!(known.len() < 3000, "{link}");
     }
     let expected = [
@@ -134,14 +165,17 @@ fn an_export_is_whole_and_asks_nothing() {
     })
     .unwrap();
     assert_eq!(count, files.len());
-    let pages =
-        files.iter().filter(|(name, _)| std::path::Path::new(name).extension().is_some_and(|end| end == "html"));
+    let pages = files.iter().filter(|(name, _)| {
+        std::path::Path::new(name).extension().is_some_and(|end| end == "html")
+    });
     for (name, bytes) in pages.clone() {
         let html = String::from_utf8(bytes.clone()).unwrap();
         check(name, &html);
         assert!(!html.contains("<form"), "{name}");
-        let missing: Vec<String> =
-            links(&html).into_iter().filter(|link| !link.starts_with('#') && !files.contains_key(link)).collect();
+        let missing: Vec<String> = links(&html)
+            .into_iter()
+            .filter(|link| !link.starts_with('#') && !files.contains_key(link))
+            .collect();
         assert!(missing.is_empty(), "{name} leads to {missing:?}");
     }
     assert!(files.contains_key("index.html") && pages.count() > 11 + CASES);
@@ -155,15 +189,23 @@ fn nothing_bad_is_hidden_by_a_filter() {
     let site = served(&source);
     let compare = |view: &CompareView| page(&site, PageView::Compare(view.clone()));
     let shown = compare(&asked);
-    assert!(shown.contains("REGRESSED") && shown.contains("<td class=\"bad\">Regressed"), "{shown}");
-    assert!(shown.contains(&format!("{} more outside this filter: all unchanged", CASES - 1)), "{shown}");
+    assert!(
+        shown.contains("REGRESSED") && shown.contains("<td class=\"bad\">Regressed"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(&format!("{} more outside this filter: all unchanged", CASES - 1)),
+        "{shown}"
+    );
     let loud = "<p class=\"bad\">1 more outside this filter: 1 regressed";
     for hiding in [
         CompareView { show: ShownVerdicts::Improved, ..asked.clone() },
         CompareView { find: "nothing".into(), ..asked.clone() },
     ] {
         let html = compare(&hiding);
-        let told = html.split("<p class=\"bad\">").find(|part| part.contains("outside this filter: 1 regressed"));
+        let told = html
+            .split("<p class=\"bad\">")
+            .find(|part| part.contains("outside this filter: 1 regressed"));
         assert!(told.is_some() && html.contains("REGRESSED"), "{html}");
     }
     let all = compare(&CompareView { show: ShownVerdicts::All, ..asked });
@@ -225,7 +267,8 @@ fn documents_are_versioned_and_errors_say_why_in_their_own_form() {
         let response = respond(&site, path, query);
         let body = String::from_utf8(response.body).unwrap();
         assert_eq!((response.status, body.contains(why)), (status, true), "{link}: {body}");
-        let is_json = serde_json::from_str::<Value>(&body).is_ok_and(|document| document["error"].is_string());
+        let is_json = serde_json::from_str::<Value>(&body)
+            .is_ok_and(|document| document["error"].is_string());
         assert_eq!(is_json, path.starts_with("api/"), "{link}");
     }
 }
@@ -254,7 +297,9 @@ fn a_search_finds_cases_and_runs_and_says_when_it_does_not() {
 fn the_script_is_small_and_writes_no_html() {
     let script = include_str!("../assets/page.js");
     assert!(script.len() < 10_000);
-    for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("] {
+    for word in
+        ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("]
+    {
         assert!(!script.contains(word), "{word}");
     }
 }

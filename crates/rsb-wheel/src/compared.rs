@@ -13,8 +13,12 @@ use crate::keep::{GateAnswer, KeepError, text};
 fn group(field: &Field) -> &'static str {
     match (field.name, field.unit) {
         ("efficiency" | "speedup" | "communication_overhead_percent", _) => "scalability",
-        (_, Unit::GigabytesPerSecond | Unit::Gigaflops | Unit::Teraflops | Unit::PerSecond) => "throughput",
-        (_, Unit::Nanoseconds | Unit::Microseconds | Unit::Milliseconds | Unit::Seconds) => "latency",
+        (_, Unit::GigabytesPerSecond | Unit::Gigaflops | Unit::Teraflops | Unit::PerSecond) => {
+            "throughput"
+        }
+        (_, Unit::Nanoseconds | Unit::Microseconds | Unit::Milliseconds | Unit::Seconds) => {
+            "latency"
+        }
         (_, Unit::Bytes | Unit::Megabytes | Unit::Gigabytes) => "memory",
         _ => "other",
     }
@@ -32,8 +36,13 @@ pub(crate) fn metrics(baseline: &[Run], current: &[Run]) -> Vec<Value> {
 
 fn row(id: &str, field: &'static Field, baseline: &[Run], current: &[Run]) -> Option<Value> {
     let middle = |runs: &[Run]| {
-        let of_case = runs.iter().flat_map(|run| &run.benchmarks).filter(|result| result.benchmark_id.as_str() == id);
-        rsb_stats::median(&of_case.filter_map(|result| result.figure(field.name)).collect::<Vec<f64>>())
+        let of_case = runs
+            .iter()
+            .flat_map(|run| &run.benchmarks)
+            .filter(|result| result.benchmark_id.as_str() == id);
+        rsb_stats::median(
+            &of_case.filter_map(|result| result.figure(field.name)).collect::<Vec<f64>>(),
+        )
     };
     let (before, after) = (middle(baseline)?, middle(current)?);
     let change = (before != 0.0).then(|| 100.0 * (after - before) / before);
@@ -57,7 +66,10 @@ fn row(id: &str, field: &'static Field, baseline: &[Run], current: &[Run]) -> Op
 
 /// The geometric mean of the speed-ups of the times among `rows`; none where there are none.
 fn overall_speedup(rows: &[Value]) -> Option<f64> {
-    let times = rows.iter().filter(|row| row["metric"] == "time_ms").filter_map(|row| row["speedup"].as_f64());
+    let times = rows
+        .iter()
+        .filter(|row| row["metric"] == "time_ms")
+        .filter_map(|row| row["speedup"].as_f64());
     let logarithms: Vec<f64> = times.filter(|speedup| *speedup > 0.0).map(f64::ln).collect();
     rsb_stats::estimate::mean(&logarithms).map(f64::exp)
 }
@@ -65,13 +77,15 @@ fn overall_speedup(rows: &[Value]) -> Option<f64> {
 /// The whole comparison as a document.
 pub(crate) fn document(answer: &GateAnswer) -> Result<String, KeepError> {
     let rows = metrics(&answer.baseline, &answer.current);
-    let result = rsb_stats::with_statistics(answer.result.clone(), &answer.baseline, &answer.current);
+    let result =
+        rsb_stats::with_statistics(answer.result.clone(), &answer.baseline, &answer.current);
     text(&json!({ "comparison": result, "metrics": rows, "speedup": overall_speedup(&rows) }))
 }
 
 /// The comparison in one of the gate's formats.
 pub(crate) fn format_comparison(answer: &GateAnswer, format: &str) -> Result<String, KeepError> {
-    let format: GateFormat = format.parse().map_err(|error| KeepError::Unknown(format!("{error}")))?;
+    let format: GateFormat =
+        format.parse().map_err(|error| KeepError::Unknown(format!("{error}")))?;
     let written = rsb_report::gate::write(&answer.result, format, Style::PLAIN, Detail::Full);
     written.map_err(|error| KeepError::Unknown(error.to_string()))
 }

@@ -2,10 +2,13 @@
 
 use rsb_model::Better;
 use rsb_report::chart::{
-    Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, HEAT_LEVELS, Label, Legend, Paint, Point,
+    Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, HEAT_LEVELS, Label, Legend, Paint,
+    Point,
 };
 use rsb_report::{Glyphs, Style, format_quantity, picture};
-use rsb_stats::estimate::{OutlierRule, mean, median, median_absolute_deviation, outliers, quantile, std_dev};
+use rsb_stats::estimate::{
+    OutlierRule, mean, median, median_absolute_deviation, outliers, quantile, std_dev,
+};
 use rsb_stats::hypothesis::{TestResult, mann_whitney, welch_t};
 use rsb_stats::interval::{Interval, difference_interval, mean_interval};
 use rsb_stats::{SeriesInput, effect};
@@ -17,7 +20,9 @@ use crate::keep::{KeepError, text};
 fn check_finite(values: &[f64]) -> Result<(), KeepError> {
     match values.iter().find(|value| !value.is_finite()) {
         Some(value) => Err(KeepError::Unknown(format!("{value} is no figure; leave it out"))),
-        None if values.is_empty() => Err(KeepError::Unknown("there are no figures; give one or more".to_owned())),
+        None if values.is_empty() => {
+            Err(KeepError::Unknown("there are no figures; give one or more".to_owned()))
+        }
         None => Ok(()),
     }
 }
@@ -26,7 +31,10 @@ fn rate(confidence: f64) -> Result<f64, KeepError> {
     if (0.5..1.0).contains(&confidence) {
         return Ok(1.0 - confidence);
     }
-    Err(KeepError::Unknown(format!("a confidence is from 0.5 to below 1, such as 0.95, not {confidence}")))
+    Err(KeepError::Unknown(format!(
+        "a confidence is from 0.5 to below 1, such as 0.95, not \
+                                    {confidence}"
+    )))
 }
 
 fn ends(interval: Option<Interval>) -> Value {
@@ -52,12 +60,19 @@ pub(crate) fn statistics(values: &[f64], confidence: f64) -> Result<String, Keep
 }
 
 /// Whether `after` differs from `before`.
-pub(crate) fn difference(before: &[f64], after: &[f64], confidence: f64) -> Result<String, KeepError> {
+pub(crate) fn difference(
+    before: &[f64],
+    after: &[f64],
+    confidence: f64,
+) -> Result<String, KeepError> {
     check_finite(before)?;
     check_finite(after)?;
     let alpha = rate(confidence)?;
     let told = |test: Option<TestResult>| {
-        test.map_or(Value::Null, |test| json!({ "statistic": test.statistic, "p_value": test.p_value }))
+        test.map_or(
+            Value::Null,
+            |test| json!({ "statistic": test.statistic, "p_value": test.p_value }),
+        )
     };
     let (welch, ranks) = (welch_t(before, after), mann_whitney(before, after));
     let change = mean(before).zip(mean(after)).filter(|(before, _)| *before != 0.0);
@@ -73,21 +88,37 @@ pub(crate) fn difference(before: &[f64], after: &[f64], confidence: f64) -> Resu
 }
 
 /// The trend of `points`, times as RFC 3339.
-pub(crate) fn trend(name: &str, better: Option<&str>, points: &[(String, f64)]) -> Result<String, KeepError> {
+pub(crate) fn trend(
+    name: &str,
+    better: Option<&str>,
+    points: &[(String, f64)],
+) -> Result<String, KeepError> {
     let better = match better {
         None => None,
         Some("higher") => Some(Better::Higher),
         Some("lower") => Some(Better::Lower),
-        Some(other) => return Err(KeepError::Unknown(format!("`{other}` is neither higher nor lower"))),
+        Some(other) => {
+            return Err(KeepError::Unknown(format!("`{other}` is neither higher nor lower")));
+        }
     };
     let point = |(time, value): &(String, f64)| {
         let known = rsb_model::calendar::parse_time(time);
-        let unknown =
-            || KeepError::Unknown(format!("`{time}` in the series is no time; give RFC 3339 (2026-11-21T09:03:12Z)"));
+        let unknown = || {
+            KeepError::Unknown(format!(
+                "`{time}` in the series is no time; give RFC 3339 \
+                                           (2026-11-21T09:03:12Z)"
+            ))
+        };
         known.map(|time| (time, *value)).ok_or_else(unknown)
     };
     let points = points.iter().map(point).collect::<Result<Vec<_>, _>>()?;
-    let input = SeriesInput { id: name.to_owned(), metric: "value".to_owned(), unit: String::new(), better, points };
+    let input = SeriesInput {
+        id: name.to_owned(),
+        metric: "value".to_owned(),
+        unit: String::new(),
+        better,
+        points,
+    };
     text(&rsb_stats::trend(&[input]))
 }
 
@@ -108,7 +139,11 @@ pub(crate) struct Drawing {
 }
 
 /// `drawing` in characters, never larger than `size`.
-pub(crate) fn draw(drawing: &Drawing, (width, height): (usize, usize), glyphs: Glyphs) -> Result<String, KeepError> {
+pub(crate) fn draw(
+    drawing: &Drawing,
+    (width, height): (usize, usize),
+    glyphs: Glyphs,
+) -> Result<String, KeepError> {
     for figures in &drawing.figures {
         check_finite(figures)?;
     }
@@ -116,7 +151,11 @@ pub(crate) fn draw(drawing: &Drawing, (width, height): (usize, usize), glyphs: G
         "bar" => bars(drawing, None)?,
         "gauge" => bars(drawing, Some(Mark::Room(100.0)))?,
         "speedup" => bars(
-            &Drawing { figures: vec![ratios(drawing)?], unit: "×".to_owned(), ..empty_copy(drawing) },
+            &Drawing {
+                figures: vec![ratios(drawing)?],
+                unit: "×".to_owned(),
+                ..empty_copy(drawing)
+            },
             Some(Mark::Even),
         )?,
         "heatmap" => heat_map(drawing)?,
@@ -153,7 +192,9 @@ fn empty_copy(drawing: &Drawing) -> Drawing {
 /// How many times faster the second list of times is than the first.
 fn ratios(drawing: &Drawing) -> Result<Vec<f64>, KeepError> {
     let [before, after] = drawing.figures.as_slice() else {
-        return Err(KeepError::Unknown("a speed-up needs the times before and those after".to_owned()));
+        return Err(KeepError::Unknown(
+            "a speed-up needs the times before and those after".to_owned(),
+        ));
     };
     if before.len() != after.len() || before.iter().chain(after).any(|time| *time <= 0.0) {
         return Err(KeepError::Unknown("both sides need as many times, all above zero".to_owned()));
@@ -165,7 +206,11 @@ fn fits(drawing: &Drawing, figures: &[f64]) -> Result<(), KeepError> {
     if figures.len() == drawing.labels.len() {
         return Ok(());
     }
-    let said = format!("there are {} figures and {} labels; give as many of both", figures.len(), drawing.labels.len());
+    let said = format!(
+        "there are {} figures and {} labels; give as many of both",
+        figures.len(),
+        drawing.labels.len()
+    );
     Err(KeepError::Unknown(said))
 }
 
@@ -195,7 +240,11 @@ fn chart(drawing: &Drawing, (x_axis, y_axis): (Axis, Axis), datasets: Vec<Datase
         place: ChartPlace::Other,
         x_axis,
         y_axis,
-        legend_position: if datasets.iter().any(|one| !one.name.is_empty()) { Legend::Below } else { Legend::Hidden },
+        legend_position: if datasets.iter().any(|one| !one.name.is_empty()) {
+            Legend::Below
+        } else {
+            Legend::Hidden
+        },
         datasets,
     }
 }
@@ -207,7 +256,9 @@ fn bars(drawing: &Drawing, mark: Option<Mark>) -> Result<Chart, KeepError> {
     if let Some(value) = figures.iter().find(|value| **value < 0.0) {
         return Err(KeepError::Unknown(format!("a bar begins at 0 and cannot show {value}")));
     }
-    let bar = |(row, &value): (usize, &f64)| Point::at(value, row as f64).saying(format_quantity(value, &drawing.unit));
+    let bar = |(row, &value): (usize, &f64)| {
+        Point::at(value, row as f64).saying(format_quantity(value, &drawing.unit))
+    };
     let mut datasets = vec![Dataset::new(
         DatasetKind::Bars { thickness: THICKNESS },
         Paint::Plain,
@@ -218,7 +269,10 @@ fn bars(drawing: &Drawing, mark: Option<Mark>) -> Result<Chart, KeepError> {
         Some(Mark::Room(room)) => {
             top = room;
             let tracks = (0..figures.len()).map(|row| Point::at(room, row as f64)).collect();
-            datasets.insert(0, Dataset::new(DatasetKind::Tracks { thickness: THICKNESS }, Paint::Faded, tracks));
+            datasets.insert(
+                0,
+                Dataset::new(DatasetKind::Tracks { thickness: THICKNESS }, Paint::Faded, tracks),
+            );
         }
         Some(Mark::Even) => {
             top = top.max(1.0);
@@ -237,21 +291,27 @@ fn lines(drawing: &Drawing) -> Result<Chart, KeepError> {
     let mut datasets = Vec::new();
     for (index, figures) in drawing.figures.iter().enumerate() {
         fits(drawing, figures)?;
-        let points = figures.iter().enumerate().map(|(at, &value)| Point::at(at as f64, value)).collect();
+        let points =
+            figures.iter().enumerate().map(|(at, &value)| Point::at(at as f64, value)).collect();
         let name = drawing.names.get(index).cloned().unwrap_or_default();
-        datasets.push(Dataset::new(DatasetKind::Line, Paint::Series(index), points).with_name(name));
+        datasets
+            .push(Dataset::new(DatasetKind::Line, Paint::Series(index), points).with_name(name));
     }
     let all = || drawing.figures.iter().flatten().copied();
-    let (low, high) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    let (low, high) =
+        all().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
     if !low.is_finite() {
-        return Err(KeepError::Unknown("there is no line; give one list of figures for each".to_owned()));
+        return Err(KeepError::Unknown(
+            "there is no line; give one list of figures for each".to_owned(),
+        ));
     }
     // Some labels are enough to read from.
     let step = drawing.labels.len().div_ceil(6).max(1);
     let label = |(at, text): (usize, &String)| Label { at: at as f64, text: text.clone() };
     let labels = drawing.labels.iter().enumerate().step_by(step).map(label).collect();
     let last = drawing.labels.len().saturating_sub(1).max(1) as f64;
-    let x_axis = Axis { title: String::new(), bounds: [0.0, last], labels, scale: AxisScale::Linear };
+    let x_axis =
+        Axis { title: String::new(), bounds: [0.0, last], labels, scale: AxisScale::Linear };
     Ok(chart(drawing, (x_axis, linear(&drawing.unit, low, high)), datasets))
 }
 
@@ -263,19 +323,27 @@ fn heat_map(drawing: &Drawing) -> Result<Chart, KeepError> {
         return Err(KeepError::Unknown(said.to_owned()));
     }
     let all = || drawing.figures.iter().flatten().copied();
-    let (low, high) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    let (low, high) =
+        all().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
     let level = |value: f64| {
         let share = if high > low { (value - low) / (high - low) } else { 0.5 };
         (share * f64::from(HEAT_LEVELS - 1)).round() as u8
     };
     let cells = |wanted: u8| {
         let row = move |(y, figures): (usize, &Vec<f64>)| {
-            let cell =
-                move |(x, &value): (usize, &f64)| Point::at(x as f64, y as f64).saying(format_quantity(value, ""));
-            figures.iter().enumerate().filter(|(_, value)| level(**value) == wanted).map(cell).collect::<Vec<_>>()
+            let cell = move |(x, &value): (usize, &f64)| {
+                Point::at(x as f64, y as f64).saying(format_quantity(value, ""))
+            };
+            figures
+                .iter()
+                .enumerate()
+                .filter(|(_, value)| level(**value) == wanted)
+                .map(cell)
+                .collect::<Vec<_>>()
         };
         drawing.figures.iter().enumerate().flat_map(row).collect()
     };
-    let datasets = (0..HEAT_LEVELS).map(|wanted| Dataset::new(DatasetKind::Cells, Paint::Heat(wanted), cells(wanted)));
+    let datasets = (0..HEAT_LEVELS)
+        .map(|wanted| Dataset::new(DatasetKind::Cells, Paint::Heat(wanted), cells(wanted)));
     Ok(chart(drawing, (rows(&drawing.names), rows(&drawing.labels)), datasets.collect()))
 }

@@ -1,4 +1,5 @@
-//! Records become a run in the results directory, and files of runs become a verdict: both by the engine.
+//! Records become a run in the results directory, and files of runs become a verdict: both by the
+//! engine.
 
 use std::path::{Path, PathBuf};
 
@@ -28,11 +29,19 @@ pub(crate) enum KeepError {
 impl std::fmt::Display for KeepError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Records(error) => write!(f, "these are no results: {error}; give what a benchmark returned"),
+            Self::Records(error) => write!(
+                f,
+                "these are no results: {error}; give what a \
+                                               benchmark returned"
+            ),
             Self::Store(error) => write!(f, "{error}"),
             Self::Engine(error) => write!(f, "{:#}", error.error),
             Self::Unknown(said) => write!(f, "{said}"),
-            Self::NoFile => write!(f, "there is no file on one side; give the path that `store` returned"),
+            Self::NoFile => write!(
+                f,
+                "there is no file on one side; give the path that `store` \
+                                       returned"
+            ),
         }
     }
 }
@@ -48,20 +57,31 @@ pub(crate) struct Keeping<'a> {
 }
 
 /// Keeps `results` as a run, with the machine and the Python environment of `program`.
-pub(crate) fn store(results: &str, kept: &Keeping<'_>, program: PathBuf) -> Result<String, KeepError> {
-    let results: Vec<BenchmarkResult> = serde_json::from_str(results).map_err(KeepError::Records)?;
-    let fields =
-        results.iter().filter_map(BenchmarkResult::fields).flat_map(|fields| fields.iter().map(|(name, _)| name));
+pub(crate) fn store(
+    results: &str,
+    kept: &Keeping<'_>,
+    program: PathBuf,
+) -> Result<String, KeepError> {
+    let results: Vec<BenchmarkResult> =
+        serde_json::from_str(results).map_err(KeepError::Records)?;
+    let fields = results
+        .iter()
+        .filter_map(BenchmarkResult::fields)
+        .flat_map(|fields| fields.iter().map(|(name, _)| name));
     if let Some(name) = fields.into_iter().find(|name| Field::find(name).is_none()) {
-        let said = format!("`{name}` is no field of a result; name one of docs/glossary.md, such as throughput_gb_s");
+        let said = format!(
+            "`{name}` is no field of a result; name one of docs/glossary.md, such \
+                            as throughput_gb_s"
+        );
         return Err(KeepError::Unknown(said));
     }
     rsb_probe::choose_python(program);
     let store = Store::open_for_writing(Path::new(kept.directory)).map_err(KeepError::Store)?;
-    let mut path =
-        run::keep(results, (kept.suite, "python"), &store, &machine::environment()).map_err(KeepError::Engine)?;
+    let mut path = run::keep(results, (kept.suite, "python"), &store, &machine::environment())
+        .map_err(KeepError::Engine)?;
     if !kept.samples {
-        let mut run = rsb_store::read_run(&path).map_err(|error| KeepError::Unknown(error.to_string()))?;
+        let mut run =
+            rsb_store::read_run(&path).map_err(|error| KeepError::Unknown(error.to_string()))?;
         for result in &mut run.benchmarks {
             result.samples.clear();
         }
@@ -107,7 +127,8 @@ pub(crate) fn judge_files(request: GateRequest) -> Result<GateAnswer, KeepError>
     };
     let directories = Directories::new(None, None, request.policy);
     let thresholds = (&Thresholds::new(), request.threshold_percent);
-    let judge = Judge::load(directories, thresholds, Vec::new(), &mut listener).map_err(KeepError::Engine)?;
+    let judge = Judge::load(directories, thresholds, Vec::new(), &mut listener)
+        .map_err(KeepError::Engine)?;
     let side = |files: &[String]| judge.sides(files).map_err(KeepError::Engine);
     let (baseline, current) = (side(&request.baseline)?, side(&request.current)?);
     judge.check(&baseline, &current).map_err(KeepError::Engine)?;
@@ -115,9 +136,13 @@ pub(crate) fn judge_files(request: GateRequest) -> Result<GateAnswer, KeepError>
     Ok(GateAnswer { result, baseline, current, notices })
 }
 
-/// The run in the file `run` beside the baseline that is saved for its machine and suite, for people; where there is none, that
-/// is said. `is_full` shows every metric.
-pub(crate) fn against_saved(run: &str, results_dir: &str, is_full: bool) -> Result<GateText, KeepError> {
+/// The run in the file `run` beside the baseline that is saved for its machine and suite, for
+/// people; where there is none, that is said. `is_full` shows every metric.
+pub(crate) fn against_saved(
+    run: &str,
+    results_dir: &str,
+    is_full: bool,
+) -> Result<GateText, KeepError> {
     let mut notices = Vec::new();
     let mut listener = |event: &Event| {
         if let Event::Notice(notice) = event {
@@ -125,9 +150,11 @@ pub(crate) fn against_saved(run: &str, results_dir: &str, is_full: bool) -> Resu
         }
     };
     let directories = Directories::new(Some(results_dir.into()), None, None);
-    let policy = policy::load(&directories, &Thresholds::new(), None, &mut listener).map_err(KeepError::Engine)?;
+    let policy = policy::load(&directories, &Thresholds::new(), None, &mut listener)
+        .map_err(KeepError::Engine)?;
     let store = gate::open(&directories, &mut listener).map_err(KeepError::Engine)?;
-    let run = rsb_store::read_run(Path::new(run)).map_err(|error| KeepError::Unknown(error.to_string()))?;
+    let run = rsb_store::read_run(Path::new(run))
+        .map_err(|error| KeepError::Unknown(error.to_string()))?;
     let detail = if is_full { Detail::Full } else { Detail::Brief };
     let saved = gate::against_saved(&store, &directories, &run, &policy).and_then(|saved| {
         let saved = saved.ok_or_else(|| NO_BASELINE.to_owned())?;
@@ -138,8 +165,8 @@ pub(crate) fn against_saved(run: &str, results_dir: &str, is_full: bool) -> Resu
     Ok(GateText { text: text.trim_end().to_owned(), notices })
 }
 
-const NO_BASELINE: &str =
-    "no baseline is saved for this machine and suite; `rusty-stack-bench baseline save` keeps this run as one";
+const NO_BASELINE: &str = "no baseline is saved for this machine and suite; `rusty-stack-bench baseline save` keeps this \
+     run as one";
 
 /// A comparison for people, and what the engine has to say beside it.
 pub(crate) struct GateText {

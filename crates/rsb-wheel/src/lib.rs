@@ -1,6 +1,8 @@
-//! What the Python package needs of Rust: results are kept and judged by the code that the program uses.
+//! What the Python package needs of Rust: results are kept and judged by the code that the program
+//! uses.
 //!
-//! The measuring is done in Python, by the same workloads as the program's; see `python/rusty_stack_bench`.
+//! The measuring is done in Python, by the same workloads as the program's; see
+//! `python/rusty_stack_bench`.
 //!
 //! `python/checks` measures its quality.
 
@@ -33,15 +35,21 @@ impl From<KeepError> for PyErr {
 /// Keeps `results`, a JSON list of records, as a run of `suite`; the path of its file.
 #[pyfunction]
 #[pyo3(signature = (results, results_dir, suite, save_samples=true))]
-fn store(py: Python<'_>, results: &str, results_dir: &str, suite: &str, save_samples: bool) -> PyResult<String> {
+fn store(
+    py: Python<'_>,
+    results: &str,
+    results_dir: &str,
+    suite: &str,
+    save_samples: bool,
+) -> PyResult<String> {
     let program: String = py.import("sys")?.getattr("executable")?.extract()?;
     // Nothing of this touches Python: its other threads may go on.
     let kept = keep::Keeping { directory: results_dir, suite, samples: save_samples };
     Ok(py.detach(|| keep::store(results, &kept, program.into()))?)
 }
 
-/// Judges the runs in the files of `current` against those of `baseline`; the comparison as JSON. What the engine has
-/// to say beside it (cases that the policy leaves out, say) becomes a warning.
+/// Judges the runs in the files of `current` against those of `baseline`; the comparison as JSON.
+/// What the engine has to say beside it (cases that the policy leaves out, say) becomes a warning.
 #[pyfunction]
 #[pyo3(signature = (baseline, current, threshold_percent=None, policy=None))]
 fn gate(
@@ -67,7 +75,8 @@ fn warn(py: Python<'_>, notices: &[String]) -> PyResult<()> {
     Ok(())
 }
 
-/// As [`gate`], with the textbook statistics of each case, every metric of both sides and the overall speed-up.
+/// As [`gate`], with the textbook statistics of each case, every metric of both sides and the
+/// overall speed-up.
 #[pyfunction]
 #[pyo3(signature = (baseline, current, threshold_percent=None, policy=None, results_dir=None))]
 fn compare(
@@ -103,7 +112,8 @@ fn comparison_report(
     Ok(compared::format_comparison(&answer, format)?)
 }
 
-/// The run in the file `run` beside the baseline that is saved for its machine and suite, or why it is not compared.
+/// The run in the file `run` beside the baseline that is saved for its machine and suite, or why it
+/// is not compared.
 #[pyfunction]
 #[pyo3(signature = (run, results_dir, full=false))]
 fn against_saved(py: Python<'_>, run: &str, results_dir: &str, full: bool) -> PyResult<String> {
@@ -134,7 +144,12 @@ fn trend(name: &str, points: Vec<(String, f64)>, better: Option<&str>) -> PyResu
 /// The trends of stored series.
 #[pyfunction]
 #[pyo3(signature = (results_dir, metric, case=None))]
-fn stored_trends(py: Python<'_>, results_dir: &str, metric: &str, case: Option<&str>) -> PyResult<String> {
+fn stored_trends(
+    py: Python<'_>,
+    results_dir: &str,
+    metric: &str,
+    case: Option<&str>,
+) -> PyResult<String> {
     Ok(py.detach(|| stored::trends(results_dir, metric, case))?)
 }
 
@@ -158,7 +173,13 @@ fn export(py: Python<'_>, results_dir: &str, format: &str) -> PyResult<String> {
 
 /// Deletes old runs; their ids.
 #[pyfunction]
-fn prune(py: Python<'_>, results_dir: &str, baselines_dir: &str, days: u32, keep: usize) -> PyResult<Vec<String>> {
+fn prune(
+    py: Python<'_>,
+    results_dir: &str,
+    baselines_dir: &str,
+    days: u32,
+    keep: usize,
+) -> PyResult<Vec<String>> {
     Ok(py.detach(|| stored::prune(results_dir, baselines_dir, days, keep))?)
 }
 

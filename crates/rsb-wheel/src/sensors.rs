@@ -22,7 +22,8 @@ impl GpuWatch {
     /// How the GPU was since then: fields of a result, as JSON.
     fn stop(&self, py: Python<'_>) -> PyResult<String> {
         let sampler = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let sampler = sampler.ok_or_else(|| PyValueError::new_err("this watch was stopped before; start another"))?;
+        let sampler = sampler
+            .ok_or_else(|| PyValueError::new_err("this watch was stopped before; start another"))?;
         Ok(keep::text(&py.detach(|| sampler.stop()).fields())?)
     }
 }
@@ -30,6 +31,7 @@ impl GpuWatch {
 /// Watches the GPU at this address on the bus; None where it has no sensors.
 #[pyfunction]
 pub(crate) fn watch(py: Python<'_>, pci_address: &str) -> Option<GpuWatch> {
-    let sampler = py.detach(|| Some(Sampler::start(gpu_at(&ProbeOptions::here(), pci_address)?, PERIOD)));
+    let sampler =
+        py.detach(|| Some(Sampler::start(gpu_at(&ProbeOptions::here(), pci_address)?, PERIOD)));
     sampler.map(|sampler| GpuWatch(Mutex::new(Some(sampler))))
 }

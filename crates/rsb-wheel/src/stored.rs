@@ -15,7 +15,8 @@ fn open(results_dir: &str) -> Result<Store, KeepError> {
     let path = Path::new(results_dir);
     if !path.exists() {
         return Err(KeepError::Unknown(format!(
-            "there is no results directory {results_dir}; name the one that runs were stored in, or measure with \
+            "there is no results directory {results_dir}; name the one that runs were stored in, \
+             or measure with \
              `rusty-stack-bench run --results-dir {results_dir}`"
         )));
     }
@@ -72,25 +73,40 @@ pub(crate) fn export_results(results_dir: &str, format: &str) -> Result<String, 
             out.push_str(writer.end());
             Ok(out)
         }
-        other => Err(KeepError::Unknown(format!("`{other}` is no format of an export; it is csv or json"))),
+        other => Err(KeepError::Unknown(format!(
+            "`{other}` is no format of an export; it is csv or \
+                                                 json"
+        ))),
     }
 }
 
-/// Deletes the runs that are older than `days`, but for the newest `keep` of each machine and suite and those that a
-/// baseline was made from; their ids.
-pub(crate) fn prune(results_dir: &str, baselines_dir: &str, days: u32, keep: usize) -> Result<Vec<String>, KeepError> {
+/// Deletes the runs that are older than `days`, but for the newest `keep` of each machine and suite
+/// and those that a baseline was made from; their ids.
+pub(crate) fn prune(
+    results_dir: &str,
+    baselines_dir: &str,
+    days: u32,
+    keep: usize,
+) -> Result<Vec<String>, KeepError> {
     let store = open(results_dir)?;
     let of_baselines = Baselines::new(Path::new(baselines_dir)).run_ids().map_err(unwritten)?;
     let seconds = Timestamp::now().as_second() - 86_400 * i64::from(days);
     let before = Timestamp::from_second(seconds).map_err(unwritten)?;
-    let plan = store.plan_prune(PruneRule { before, keep }, &of_baselines).map_err(KeepError::Store)?;
+    let plan =
+        store.plan_prune(PruneRule { before, keep }, &of_baselines).map_err(KeepError::Store)?;
     let mut deleted = Vec::new();
-    store.delete(&plan.deleted, |run| deleted.push(run.run_id.0.clone())).map_err(KeepError::Store)?;
+    store
+        .delete(&plan.deleted, |run| deleted.push(run.run_id.0.clone()))
+        .map_err(KeepError::Store)?;
     Ok(deleted)
 }
 
 /// A report on the run in the file `current`, compared with that in `baseline` where one is named.
-pub(crate) fn report(current: &str, baseline: Option<&str>, format: &str) -> Result<String, KeepError> {
+pub(crate) fn report(
+    current: &str,
+    baseline: Option<&str>,
+    format: &str,
+) -> Result<String, KeepError> {
     let run: Run = rsb_store::read_run(Path::new(current)).map_err(unwritten)?;
     let request = |baseline: &str| GateRequest {
         baseline: vec![baseline.to_owned()],
@@ -116,7 +132,11 @@ pub(crate) fn report(current: &str, baseline: Option<&str>, format: &str) -> Res
 }
 
 /// The trends of the stored series of `metric`, whose cases hold `case`.
-pub(crate) fn trends(results_dir: &str, metric: &str, case: Option<&str>) -> Result<String, KeepError> {
+pub(crate) fn trends(
+    results_dir: &str,
+    metric: &str,
+    case: Option<&str>,
+) -> Result<String, KeepError> {
     let filter = SeriesFilter {
         cases: case.map(|case| format!("*{case}*")),
         metric: Some(metric.to_owned()),

@@ -2,7 +2,8 @@
 
 use rsb_model::Fields;
 
-/// The error of a verified result and the largest one that would have been accepted, both max|x − ref| / max|ref|.
+/// The error of a verified result and the largest one that would have been accepted, both max|x −
+/// ref| / max|ref|.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Accuracy {
     pub(crate) error: f64,
@@ -12,7 +13,11 @@ pub(crate) struct Accuracy {
 impl Accuracy {
     /// The one that is closer to its limit.
     pub(crate) fn worst(self, other: Self) -> Self {
-        if other.error * self.limit > self.error * other.limit || self.limit == 0.0 { other } else { self }
+        if other.error * self.limit > self.error * other.limit || self.limit == 0.0 {
+            other
+        } else {
+            self
+        }
     }
 
     /// Sets the fields of the record.

@@ -1,4 +1,5 @@
-//! Axes: the parameters of a benchmark, how a value of each is written, and how it shows in a case's id.
+//! Axes: the parameters of a benchmark, how a value of each is written, and how it shows in a
+//! case's id.
 
 use rsb_model::Dtype;
 use rsb_model::shape::{format_bytes, format_shape, parse_bytes, parse_shape};
@@ -56,7 +57,8 @@ pub enum AxisKind {
     Path(&'static str),
     /// A name of letters, digits, dashes and dots; the text is an example.
     Name(&'static str),
-    /// Any word of a benchmark of one's own: nothing that a shell, an id or a list would take for something else.
+    /// Any word of a benchmark of one's own: nothing that a shell, an id or a list would take for
+    /// something else.
     Word,
 }
 
@@ -82,27 +84,37 @@ impl AxisInfo {
         match self.kind {
             AxisKind::Choice(words) => words.contains(&text).then(|| text.to_owned()),
             AxisKind::Dtype => text.parse::<Dtype>().ok().map(|dtype| dtype.to_string()),
-            AxisKind::Architecture => Some(text.to_ascii_lowercase()).filter(|name| is_architecture(name)),
-            AxisKind::ArchitectureOrHere => {
-                Some(text.to_ascii_lowercase()).filter(|name| name == "here" || is_architecture(name))
+            AxisKind::Architecture => {
+                Some(text.to_ascii_lowercase()).filter(|name| is_architecture(name))
             }
-            AxisKind::BusAddressOrHere => {
-                Some(text.to_ascii_lowercase()).filter(|name| name == "here" || is_bus_address(name))
-            }
+            AxisKind::ArchitectureOrHere => Some(text.to_ascii_lowercase())
+                .filter(|name| name == "here" || is_architecture(name)),
+            AxisKind::BusAddressOrHere => Some(text.to_ascii_lowercase())
+                .filter(|name| name == "here" || is_bus_address(name)),
             AxisKind::Bytes => parse_bytes(text).ok().map(format_bytes),
-            AxisKind::Shape(rank, _) => {
-                parse_shape(text).ok().filter(|sizes| sizes.len() == rank).map(|sizes| format_shape(&sizes))
+            AxisKind::Shape(rank, _) => parse_shape(text)
+                .ok()
+                .filter(|sizes| sizes.len() == rank)
+                .map(|sizes| format_shape(&sizes)),
+            AxisKind::Count => {
+                text.parse::<u32>().ok().filter(|&count| count > 0).map(|count| count.to_string())
             }
-            AxisKind::Count => text.parse::<u32>().ok().filter(|&count| count > 0).map(|count| count.to_string()),
             AxisKind::CountOrZero => text.parse::<u32>().ok().map(|count| count.to_string()),
-            AxisKind::Number => {
-                text.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number.to_string())
-            }
+            AxisKind::Number => text
+                .parse::<f64>()
+                .ok()
+                .filter(|number| number.is_finite())
+                .map(|number| number.to_string()),
             AxisKind::NumberOrZero => {
-                let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0)?;
+                let number = text
+                    .parse::<f64>()
+                    .ok()
+                    .filter(|number| number.is_finite() && *number >= 0.0)?;
                 Some((number + 0.0).to_string())
             }
-            AxisKind::Path(word) => (text == word || text.contains(['/', '.'])).then(|| text.to_owned()),
+            AxisKind::Path(word) => {
+                (text == word || text.contains(['/', '.'])).then(|| text.to_owned())
+            }
             AxisKind::Name(_) => is_name(text).then(|| text.to_owned()),
             AxisKind::Word => is_word(text).then(|| text.to_owned()),
         }
@@ -114,8 +126,12 @@ impl AxisInfo {
             AxisKind::Choice(words) => format!("one of {}", words.join(", ")),
             AxisKind::Dtype => "a data type such as f32".to_owned(),
             AxisKind::Architecture => "an instruction set such as gfx90a or sm_90".to_owned(),
-            AxisKind::ArchitectureOrHere => "an instruction set such as gfx90a or sm_90, or here".to_owned(),
-            AxisKind::BusAddressOrHere => "an address on the bus such as 0000:03:00.0, or here".to_owned(),
+            AxisKind::ArchitectureOrHere => {
+                "an instruction set such as gfx90a or sm_90, or here".to_owned()
+            }
+            AxisKind::BusAddressOrHere => {
+                "an address on the bus such as 0000:03:00.0, or here".to_owned()
+            }
             AxisKind::Bytes => "a size such as 64MiB".to_owned(),
             AxisKind::Shape(rank, example) => format!("{rank} sizes such as {example}"),
             AxisKind::Count => "a whole number from 1 to 4294967295".to_owned(),
@@ -140,7 +156,8 @@ fn is_word(text: &str) -> bool {
 /// `gfx` and a number whose last two digits are hexadecimal.
 fn is_architecture(name: &str) -> bool {
     if let Some(number) = name.strip_prefix("sm_") {
-        return (2..=3).contains(&number.len()) && number.chars().all(|digit| digit.is_ascii_digit());
+        return (2..=3).contains(&number.len())
+            && number.chars().all(|digit| digit.is_ascii_digit());
     }
     let number = name.strip_prefix("gfx").unwrap_or_default();
     (3..=5).contains(&number.len()) && number.chars().all(|digit| digit.is_ascii_hexdigit())
@@ -149,7 +166,8 @@ fn is_architecture(name: &str) -> bool {
 /// Domain, bus, device and function, as sysfs writes them.
 fn is_bus_address(name: &str) -> bool {
     let parts: Vec<&str> = name.split([':', '.']).collect();
-    let is_hexadecimal = |part: &&str| !part.is_empty() && part.chars().all(|digit| digit.is_ascii_hexdigit());
+    let is_hexadecimal =
+        |part: &&str| !part.is_empty() && part.chars().all(|digit| digit.is_ascii_hexdigit());
     parts.len() == 4 && parts.iter().all(is_hexadecimal)
 }
 
@@ -187,7 +205,8 @@ pub(crate) const PROVIDER: AxisInfo = AxisInfo::with_default(
 /// Which memory holds the data, on a host with several NUMA nodes.
 pub(crate) const NUMA: AxisInfo = AxisInfo::with_default(
     "numa",
-    "memory of a CPU: any, as the system gives it; near, of the node that threads run on; far, of the farthest other",
+    "memory of a CPU: any, as the system gives it; near, of the node that threads run on; far, of \
+     the farthest other",
     "any",
     AxisKind::Choice(&["any", "near", "far"]),
 );

@@ -16,7 +16,8 @@ pub enum Breadth {
     Full,
 }
 
-/// Values for some axes; every combination of them is a case, and the axes left out are at their default.
+/// Values for some axes; every combination of them is a case, and the axes left out are at their
+/// default.
 pub type Grid = Vec<(&'static str, Vec<String>)>;
 
 /// How long one iteration of a benchmark takes.
@@ -26,7 +27,8 @@ pub enum Iterations {
     Short,
     /// Up to seconds: fewer samples and processes must do.
     Long,
-    /// Milliseconds at most, and what they say depends on how long they are kept up: clocks and power settle in seconds.
+    /// Milliseconds at most, and what they say depends on how long they are kept up: clocks and
+    /// power settle in seconds.
     Sustained,
 }
 
@@ -109,7 +111,8 @@ pub trait Benchmark: Sync {
     /// The cases worth having on `device`.
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid>;
 
-    /// The operation of one case. What is made of several, or of none, tells [`Benchmark::footprint_bytes`] instead.
+    /// The operation of one case. What is made of several, or of none, tells
+    /// [`Benchmark::footprint_bytes`] instead.
     ///
     /// # Errors
     /// When this combination of values does not go together: what, why, cure.
@@ -130,27 +133,33 @@ pub trait Benchmark: Sync {
         self.operation(params).map(|operation| operation.footprint_bytes())
     }
 
-    /// A variable that the process of a case must have in its environment, and its value: what a library reads when it is
-    /// loaded.
+    /// A variable that the process of a case must have in its environment, and its value: what a
+    /// library reads when it is loaded.
     fn environment(&self, params: &Params) -> Option<(&'static str, &'static str)> {
         let _ = params;
         None
     }
 
-    /// Names of the factors ([`rsb_model::factor`]) that a case depends on, in addition to those of its device.
+    /// Names of the factors ([`rsb_model::factor`]) that a case depends on, in addition to those of
+    /// its device.
     fn factors(&self, params: &Params) -> &'static [&'static str] {
         let _ = params;
         &[]
     }
 
-    /// Allocates, fills from a fixed seed, runs once and verifies: what is not verified is never timed.
+    /// Allocates, fills from a fixed seed, runs once and verifies: what is not verified is never
+    /// timed.
     ///
     /// # Errors
     /// `Skipped` when this device cannot do it, `Failed` when it should have.
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure>;
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure>;
 
-    /// As [`Benchmark::prepare`], with the backends of this build beside the device: for what needs a compiler of one,
-    /// or the CPU beside a GPU.
+    /// As [`Benchmark::prepare`], with the backends of this build beside the device: for what needs
+    /// a compiler of one, or the CPU beside a GPU.
     ///
     /// # Errors
     /// As [`Benchmark::prepare`].
@@ -176,7 +185,8 @@ pub trait Prepared {
     /// The fields of the case when one iteration takes `time_ns`.
     ///
     /// # Errors
-    /// When the figures are impossible (above the hardware's peak) or a measurement beside the case fails.
+    /// When the figures are impossible (above the hardware's peak) or a measurement beside the case
+    /// fails.
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure>;
 
     /// What did the work, where it is not the device: a compiler, say.
@@ -216,5 +226,9 @@ impl Failure {
 
 /// A parameter that does not make a case.
 pub(crate) fn unusable(error: &ParamError) -> Reason {
-    Reason::new("parameters of the case", error.to_string(), "see the axes of the benchmark in `list`")
+    Reason::new(
+        "parameters of the case",
+        error.to_string(),
+        "see the axes of the benchmark in `list`",
+    )
 }

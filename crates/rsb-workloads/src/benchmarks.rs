@@ -94,14 +94,15 @@ const fn is_by_vendor(device: &DeviceInfo) -> bool {
     matches!(device.device.backend, BackendId::Rocm | BackendId::Cuda)
 }
 
-/// A size for GPUs, and a smaller one where software stands for a GPU (a driver for CPUs, a fake GPU): there
-/// every byte is copied and checked by the CPU, and more of them say nothing. A case's id and fields tell which.
+/// A size for GPUs, and a smaller one where software stands for a GPU (a driver for CPUs, a fake
+/// GPU): there every byte is copied and checked by the CPU, and more of them say nothing. A case's
+/// id and fields tell which.
 fn by_kind(device: &DeviceInfo, gpu: u64, software: u64) -> u64 {
     if device.device_type == DeviceType::Gpu { gpu } else { software }
 }
 
-/// The largest cache. Where it is not known, more than other devices of its kind have: of GPUs that is the 256 MiB of
-/// AMD's Instinct.
+/// The largest cache. Where it is not known, more than other devices of its kind have: of GPUs that
+/// is the 256 MiB of AMD's Instinct.
 fn last_level_cache(device: &DeviceInfo) -> u64 {
     let unknown = if device.device_type == DeviceType::Gpu { 256 << 20 } else { 32 << 20 };
     device.last_level_cache_bytes().unwrap_or(unknown).max(1 << 20)
@@ -111,7 +112,8 @@ fn last_level_cache(device: &DeviceInfo) -> u64 {
 fn last_level_caches(device: &DeviceInfo) -> u64 {
     let last = device.caches.iter().max_by_key(|cache| cache.size_bytes);
     let shared_by = last.and_then(|cache| cache.shared_by).filter(|&threads| threads > 0);
-    last_level_cache(device) * shared_by.map_or(1, |threads| u64::from(device.units.div_ceil(threads).max(1)))
+    last_level_cache(device)
+        * shared_by.map_or(1, |threads| u64::from(device.units.div_ceil(threads).max(1)))
 }
 
 /// A buffer that no cache holds: at least twice the largest one, a round size, and affordable.
@@ -119,8 +121,8 @@ fn beyond_caches(device: &DeviceInfo) -> u64 {
     affordable(device, multiple_of_caches(2, last_level_cache(device), 1 << 30))
 }
 
-/// An array that is in memory but for a small part: four times `caches`, which STREAM demands, or eight times a memory-side
-/// cache, and affordable.
+/// An array that is in memory but for a small part: four times `caches`, which STREAM demands, or
+/// eight times a memory-side cache, and affordable.
 fn stream_size(device: &DeviceInfo, caches: u64) -> u64 {
     affordable(device, wanted_stream_size(device, caches))
 }
@@ -130,7 +132,8 @@ fn wanted_stream_size(device: &DeviceInfo, caches: u64) -> u64 {
 }
 
 fn multiple_of_caches(times: u64, caches: u64, most: u64) -> u64 {
-    // No larger than needed: a power of two above twice 260 MiB, as many shared caches are, would be twice that again.
+    // No larger than needed: a power of two above twice 260 MiB, as many shared caches are, would
+    // be twice that again.
     (times * caches).next_multiple_of(64 << 20).clamp(64 << 20, most)
 }
 
@@ -143,17 +146,20 @@ fn affordable(device: &DeviceInfo, wanted: u64) -> u64 {
 /// Whose arrays are as large as the caches ask for.
 const OF_MEMORY: [&str; 3] = ["memory-bandwidth", "memory-tiers", "inference"];
 
-/// What is to be said when so little memory of `device` is free that some of `cases` are smaller than they should be.
+/// What is to be said when so little memory of `device` is free that some of `cases` are smaller
+/// than they should be.
 pub fn sized_down(device: &DeviceInfo, cases: &[Case]) -> Option<Note> {
     let here = CaseDevice::Device(device.device);
-    if !cases.iter().any(|case| case.device == here && OF_MEMORY.contains(&case.benchmark.as_str())) {
+    if !cases.iter().any(|case| case.device == here && OF_MEMORY.contains(&case.benchmark.as_str()))
+    {
         return None;
     }
     let wanted = wanted_stream_size(device, last_level_cache(device));
     let found = affordable(device, wanted);
     (found < wanted).then(|| {
         let text = format!(
-            "{} lets a benchmark take {} alone: arrays of {} are {}, which its caches may hold in part; free memory for \
+            "{} lets a benchmark take {} alone: arrays of {} are {}, which its caches may hold in \
+             part; free memory for \
              figures that compare",
             device.device,
             rounded_bytes(device.usable_memory_bytes),

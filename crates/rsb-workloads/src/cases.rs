@@ -43,10 +43,11 @@ pub enum UsageError {
     },
 }
 
-/// Every case of `benchmark` on `device`. Each pair of `overrides` (from `--axis name=v1,v2`) replaces the values of
-/// an axis in every grid; cases that then coincide are given once. An impossible combination (a size that does not fit
-/// in memory, more threads than there are, stores of a read) comes with its reason instead of being left out; those of
-/// an operation that another grid has do not. A device that the benchmark does not run on has no cases.
+/// Every case of `benchmark` on `device`. Each pair of `overrides` (from `--axis name=v1,v2`)
+/// replaces the values of an axis in every grid; cases that then coincide are given once. An
+/// impossible combination (a size that does not fit in memory, more threads than there are, stores
+/// of a read) comes with its reason instead of being left out; those of an operation that another
+/// grid has do not. A device that the benchmark does not run on has no cases.
 ///
 /// # Errors
 /// For an axis that the benchmark does not have, and for text that is not a value of its axis.
@@ -67,7 +68,9 @@ pub fn cases(
         for params in points(benchmark, grid, &overrides) {
             let case = case(benchmark, device, params);
             let refused = impossible(benchmark, device, &case.params);
-            if (refused.is_some() && is_of_another(&case.params, grid, &grids)) || !seen.insert(case.id.clone()) {
+            if (refused.is_some() && is_of_another(&case.params, grid, &grids))
+                || !seen.insert(case.id.clone())
+            {
                 continue;
             }
             found.push(match refused {
@@ -84,7 +87,8 @@ fn is_of_another(params: &Params, grid: &Grid, grids: &[Grid]) -> bool {
     const OPERATION: &str = "operation";
     let asked = params.text(OPERATION);
     let has_it = |grid: &Grid| {
-        let mut values = grid.iter().filter(|(name, _)| *name == OPERATION).flat_map(|(_, values)| values);
+        let mut values =
+            grid.iter().filter(|(name, _)| *name == OPERATION).flat_map(|(_, values)| values);
         values.any(|value| Some(value.as_str()) == asked)
     };
     !has_it(grid) && grids.iter().any(has_it)
@@ -94,7 +98,10 @@ fn is_of_another(params: &Params, grid: &Grid, grids: &[Grid]) -> bool {
 ///
 /// # Errors
 /// As [`cases`].
-pub fn check_axes(benchmark: &dyn Benchmark, overrides: &[(String, Vec<String>)]) -> Result<(), UsageError> {
+pub fn check_axes(
+    benchmark: &dyn Benchmark,
+    overrides: &[(String, Vec<String>)],
+) -> Result<(), UsageError> {
     understand(benchmark, overrides).map(drop)
 }
 
@@ -115,7 +122,8 @@ fn understand(
         if values.is_empty() {
             return Err(UsageError::NoValue { axis: name.clone(), form: axis.form_of_values() });
         }
-        let canonical = values.iter().map(|value| canonical(axis, value)).collect::<Result<Vec<_>, _>>()?;
+        let canonical =
+            values.iter().map(|value| canonical(axis, value)).collect::<Result<Vec<_>, _>>()?;
         match understood.iter_mut().find(|(known, _)| *known == axis.name) {
             Some((_, all)) => all.extend(canonical),
             None => understood.push((axis.name, canonical)),
@@ -133,7 +141,11 @@ fn canonical(axis: &AxisInfo, value: &str) -> Result<String, UsageError> {
 }
 
 /// Every combination: the last axis changes fastest.
-fn points(benchmark: &dyn Benchmark, grid: &Grid, overrides: &[(&'static str, Vec<String>)]) -> Vec<Params> {
+fn points(
+    benchmark: &dyn Benchmark,
+    grid: &Grid,
+    overrides: &[(&'static str, Vec<String>)],
+) -> Vec<Params> {
     let mut points = vec![Params::new()];
     for axis in benchmark.axes() {
         let given = overrides.iter().find(|(name, _)| *name == axis.name);
@@ -149,14 +161,23 @@ fn points(benchmark: &dyn Benchmark, grid: &Grid, overrides: &[(&'static str, Ve
 }
 
 fn case(benchmark: &dyn Benchmark, device: &DeviceInfo, params: Params) -> Case {
-    let benchmark_type =
-        if device.device.is_cpu() { BenchmarkType::CpuPerformance } else { BenchmarkType::GpuPerformance };
-    let mut segments = vec![benchmark_type.as_str().to_owned(), benchmark.name().to_owned(), device.device.to_string()];
+    let benchmark_type = if device.device.is_cpu() {
+        BenchmarkType::CpuPerformance
+    } else {
+        BenchmarkType::GpuPerformance
+    };
+    let mut segments = vec![
+        benchmark_type.as_str().to_owned(),
+        benchmark.name().to_owned(),
+        device.device.to_string(),
+    ];
     for axis in benchmark.axes() {
         let Some(value) = params.text(axis.name) else { continue };
         match axis.form {
             IdForm::Value => segments.push(value.to_owned()),
-            IdForm::Named if axis.default != Some(value) => segments.push(format!("{}={value}", axis.name)),
+            IdForm::Named if axis.default != Some(value) => {
+                segments.push(format!("{}={value}", axis.name));
+            }
             IdForm::Named => {}
         }
     }
@@ -178,7 +199,11 @@ fn impossible(benchmark: &dyn Benchmark, device: &DeviceInfo, params: &Params) -
     if needed > device.usable_memory_bytes {
         return Some(Reason::new(
             format!("{} of memory", rounded_bytes(needed)),
-            format!("a benchmark may take {} on {}", rounded_bytes(device.usable_memory_bytes), device.device),
+            format!(
+                "a benchmark may take {} on {}",
+                rounded_bytes(device.usable_memory_bytes),
+                device.device
+            ),
             "choose a smaller size, or free memory",
         ));
     }

@@ -1,5 +1,6 @@
-//! One call of a library of collectives over several devices, with every element checked on every one of them; and what
-//! our own ring shares with it: inputs, the clock, and how an element that is wrong is found and named.
+//! One call of a library of collectives over several devices, with every element checked on every
+//! one of them; and what our own ring shares with it: inputs, the clock, and how an element that is
+//! wrong is found and named.
 
 use rsb_device::operation::{Collective, Placement};
 use rsb_device::random::{Distribution, Values};
@@ -20,7 +21,9 @@ pub(crate) fn values(rank: u64, chunk: usize) -> Values {
 
 /// Stretches of at most a block: where each begins, and its elements.
 fn blocks(elements: u64) -> impl Iterator<Item = (u64, usize)> {
-    (0..elements).step_by(BLOCK as usize).map(move |start| (start, (elements - start).min(BLOCK) as usize))
+    (0..elements)
+        .step_by(BLOCK as usize)
+        .map(move |start| (start, (elements - start).min(BLOCK) as usize))
 }
 
 /// Writes `elements` of `values` to `buffer`, from its element `at` on.
@@ -43,7 +46,8 @@ pub(crate) fn longest<'d>(
     streams: &mut [Box<dyn Stream + 'd>],
     work: impl FnOnce(&mut [Box<dyn Stream + 'd>]) -> Result<(), Failure>,
 ) -> Result<f64, Failure> {
-    // All are idle here, so that the marks stand at one and the same moment, but for the time to make them.
+    // All are idle here, so that the marks stand at one and the same moment, but for the time to
+    // make them.
     let starts = streams.iter_mut().map(|stream| stream.record()).collect::<Result<Vec<_>, _>>()?;
     work(streams)?;
     let ends = streams.iter_mut().map(|stream| stream.record()).collect::<Result<Vec<_>, _>>()?;
@@ -68,8 +72,9 @@ pub(crate) struct Differences {
 }
 
 impl Differences {
-    /// Compares `elements` at each end: on a device, of a buffer, from an element on. `expected` gives those from a place in
-    /// the stretch on; in messages the first of them is element `named` of the result.
+    /// Compares `elements` at each end: on a device, of a buffer, from an element on. `expected`
+    /// gives those from a place in the stretch on; in messages the first of them is element `named`
+    /// of the result.
     pub(crate) fn compare(
         &mut self,
         ends: &[(&dyn Device, &Buffer, u64)],
@@ -91,7 +96,10 @@ impl Differences {
                     let difference = if difference.is_nan() { f64::INFINITY } else { difference };
                     if difference > self.largest {
                         self.largest = difference;
-                        self.place = format!("element {index} on {} is {found}, not {right}", device.info().device);
+                        self.place = format!(
+                            "element {index} on {} is {found}, not {right}",
+                            device.info().device
+                        );
                     }
                 }
             }
@@ -107,13 +115,18 @@ impl Differences {
         }
         Err(Failure::Failed(Reason::new(
             format!("wrong result of {what}"),
-            format!("{}: {error:.1e} of the largest value, above the {limit:.1e} allowed", self.place),
-            "suspect copies between the GPUs: try two of them at a time with num_gpus=2, and look at the kernel's log",
+            format!(
+                "{}: {error:.1e} of the largest value, above the {limit:.1e} allowed",
+                self.place
+            ),
+            "suspect copies between the GPUs: try two of them at a time with num_gpus=2, and look \
+             at the kernel's log",
         )))
     }
 }
 
-/// How far sums over that many devices may be off, as a share of the largest. Each device may round the sum of those before.
+/// How far sums over that many devices may be off, as a share of the largest. Each device may round
+/// the sum of those before.
 pub(crate) fn tolerance(dtype: Dtype, devices: usize) -> f64 {
     match dtype {
         Dtype::F64 | Dtype::F32 => convert::epsilon(dtype) * (8.0 + 2.0 * (devices as f64).sqrt()),
@@ -137,7 +150,9 @@ impl<'d> ByLibrary<'d> {
         for (rank, &device) in (0..).zip(devices) {
             let room = |elements| device.allocate(call.dtype.bytes(elements));
             let pair = match call.placement {
-                Placement::OutOfPlace => (room(call.elements_sent())?, room(call.elements_received())?),
+                Placement::OutOfPlace => {
+                    (room(call.elements_sent())?, room(call.elements_received())?)
+                }
                 Placement::InPlace => {
                     let both = room(call.elements)?;
                     (both.clone(), both)
@@ -146,7 +161,12 @@ impl<'d> ByLibrary<'d> {
             if call.placement == Placement::OutOfPlace {
                 reference::mark_unwritten(device, &pair.1)?;
             }
-            fill(device, (&pair.0, call.places(rank)[0]), call.dtype, (&values(rank, 0), call.elements_sent()))?;
+            fill(
+                device,
+                (&pair.0, call.places(rank)[0]),
+                call.dtype,
+                (&values(rank, 0), call.elements_sent()),
+            )?;
             pairs.push(pair);
             streams.push(device.stream()?);
         }
@@ -164,13 +184,20 @@ impl<'d> ByLibrary<'d> {
                     Some((*device, &pair.1, call.places(rank)[1] + part.received_at))
                 };
                 let ends: Vec<(&dyn Device, &Buffer, u64)> = team.iter().filter_map(end).collect();
-                differences.compare(&ends, call.dtype, (part.elements, part.received_at), |start, right| {
-                    let start = part.sent_at + start;
-                    match part.from {
-                        Some(from) => convert::rounded_values(call.dtype, &values(from, 0), start, right),
-                        None => sum(call.dtype, call.devices, 0, start, right),
-                    }
-                })?;
+                differences.compare(
+                    &ends,
+                    call.dtype,
+                    (part.elements, part.received_at),
+                    |start, right| {
+                        let start = part.sent_at + start;
+                        match part.from {
+                            Some(from) => {
+                                convert::rounded_values(call.dtype, &values(from, 0), start, right);
+                            }
+                            None => sum(call.dtype, call.devices, 0, start, right),
+                        }
+                    },
+                )?;
             }
         }
         // What is only moved arrives as it was.
@@ -179,8 +206,8 @@ impl<'d> ByLibrary<'d> {
         Ok(Self { streams, kernel, accuracy })
     }
 
-    /// Exactly `iters` iterations by the clock of the device that takes longest. What the library has begun on one device
-    /// ends when all the others have come that far.
+    /// Exactly `iters` iterations by the clock of the device that takes longest. What the library
+    /// has begun on one device ends when all the others have come that far.
     pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
         let kernel = &mut self.kernel;
         longest(&mut self.streams, |_| Ok(kernel.launch_times(iters)?))
@@ -219,7 +246,9 @@ mod tests {
         fill(&device, (&buffer, 0), Dtype::F32, (&values(1, 0), 70_000)).unwrap();
         let compared = || {
             let mut differences = Differences::default();
-            let right = |start, right: &mut [f64]| convert::rounded_values(Dtype::F32, &values(1, 0), start, right);
+            let right = |start, right: &mut [f64]| {
+                convert::rounded_values(Dtype::F32, &values(1, 0), start, right);
+            };
             differences.compare(&[(&device, &buffer, 0)], Dtype::F32, (70_000, 5), right).unwrap();
             differences.accuracy("broadcast", 0.0)
         };

@@ -1,5 +1,6 @@
-//! A step of data-parallel training over several devices, without the optimizer: each has all weights and its part of a batch,
-//! goes forward and backward through linear layers, and sums the gradients of each layer over all of them.
+//! A step of data-parallel training over several devices, without the optimizer: each has all
+//! weights and its part of a batch, goes forward and backward through linear layers, and sums the
+//! gradients of each layer over all of them.
 
 use rsb_device::operation::{Collective, CollectiveKind, CollectiveLane, Gemm, OutputWidth};
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, convert, reference};
@@ -34,16 +35,20 @@ impl StepShape {
     /// Bytes of every buffer: weights, gradients and their sums; activations and their gradients.
     pub(crate) fn footprint_bytes(&self) -> u64 {
         let of_rows = self.dtype.bytes(self.rows.saturating_mul(self.width));
-        self.model_bytes().saturating_mul(3).saturating_add(of_rows.saturating_mul(2 * (Self::LAYERS + 1)))
+        self.model_bytes()
+            .saturating_mul(3)
+            .saturating_add(of_rows.saturating_mul(2 * (Self::LAYERS + 1)))
     }
 
-    /// Operations: a product forward, and two backward but for the first layer, whose input has no gradient.
+    /// Operations: a product forward, and two backward but for the first layer, whose input has no
+    /// gradient.
     pub(crate) fn flops(&self) -> f64 {
         (3 * Self::LAYERS - 1) as f64 * 2.0 * self.rows as f64 * self.weights() as f64
     }
 
     fn product(&self, [m, n, k]: [u64; 3], [transpose_a, transpose_b]: [bool; 2]) -> Gemm {
-        // Products of as many random numbers grow by this much: the step goes on with numbers about as large.
+        // Products of as many random numbers grow by this much: the step goes on with numbers about
+        // as large.
         let alpha = (3.0 / k as f64).sqrt();
         let stored = OutputWidth::AsInputs;
         Gemm { transpose_a, transpose_b, alpha, stored, ..Gemm::new(self.dtype, m, n, k) }
@@ -87,7 +92,9 @@ impl<'d> Replica<'d> {
     fn new(device: &'d dyn Device, rank: u64, shape: &StepShape) -> Result<Self, Failure> {
         let layers = StepShape::LAYERS;
         let buffers = |count: u64, elements: u64| {
-            (0..count).map(|_| device.allocate(shape.dtype.bytes(elements))).collect::<Result<Vec<_>, _>>()
+            (0..count)
+                .map(|_| device.allocate(shape.dtype.bytes(elements)))
+                .collect::<Result<Vec<_>, _>>()
         };
         let (of_rows, of_weights) = (shape.rows * shape.width, shape.weights());
         let mut replica = Self {
@@ -104,14 +111,20 @@ impl<'d> Replica<'d> {
         for (layer, buffer) in replica.weights.iter().enumerate() {
             fill(device, (buffer, 0), shape.dtype, (&values(0, layer + 2), of_weights))?;
         }
-        for (which, buffer) in [replica.activations.first(), replica.gradients.last()].into_iter().enumerate() {
+        for (which, buffer) in
+            [replica.activations.first(), replica.gradients.last()].into_iter().enumerate()
+        {
             let Some(buffer) = buffer else { continue };
             fill(device, (buffer, 0), shape.dtype, (&values(rank, which), of_rows))?;
         }
         for layer in 0..layers as usize {
             let mut kernels = Vec::new();
             for (gemm, buffers) in replica.bound(layer, shape) {
-                kernels.push(device.prepare(&Operation::Gemm(gemm), &Options::default(), &buffers)?);
+                kernels.push(device.prepare(
+                    &Operation::Gemm(gemm),
+                    &Options::default(),
+                    &buffers,
+                )?);
             }
             let mut kernels = kernels.into_iter();
             replica.forward.extend(kernels.next());
@@ -124,7 +137,9 @@ impl<'d> Replica<'d> {
     fn bound(&self, layer: usize, shape: &StepShape) -> Vec<(Gemm, [Buffer; 3])> {
         let [forward, of_weights, of_input] = shape.products();
         let (x, g, w, dw) = (&self.activations, &self.gradients, &self.weights, &self.of_weights);
-        let bind = |gemm, [a, b, c]: [Option<&Buffer>; 3]| Some((gemm, [a?.clone(), b?.clone(), c?.clone()]));
+        let bind = |gemm, [a, b, c]: [Option<&Buffer>; 3]| {
+            Some((gemm, [a?.clone(), b?.clone(), c?.clone()]))
+        };
         let products = [
             bind(forward, [x.get(layer), w.get(layer), x.get(layer + 1)]),
             bind(of_weights, [x.get(layer), g.get(layer + 1), dw.get(layer)]),
@@ -154,8 +169,13 @@ pub(crate) struct DataParallel<'d> {
 }
 
 impl<'d> DataParallel<'d> {
-    /// Allocates and fills on each device, does a step and verifies: some elements of every product, all of every sum.
-    pub(crate) fn prepare(devices: &[&'d dyn Device], shape: StepShape, summed: GradientSync) -> Result<Self, Failure> {
+    /// Allocates and fills on each device, does a step and verifies: some elements of every
+    /// product, all of every sum.
+    pub(crate) fn prepare(
+        devices: &[&'d dyn Device],
+        shape: StepShape,
+        summed: GradientSync,
+    ) -> Result<Self, Failure> {
         let mut step = Self {
             shape,
             replicas: Vec::new(),
@@ -170,9 +190,16 @@ impl<'d> DataParallel<'d> {
         }
         if let (Some(first), true) = (devices.first(), summed != GradientSync::Never) {
             let bytes = shape.dtype.bytes(shape.weights());
-            let lane = if summed == GradientSync::Overlapped { CollectiveLane::Beside } else { CollectiveLane::InLine };
+            let lane = if summed == GradientSync::Overlapped {
+                CollectiveLane::Beside
+            } else {
+                CollectiveLane::InLine
+            };
             let kind = CollectiveKind::AllReduce;
-            let call = Collective { lane, ..Collective::of_bytes(kind, shape.dtype, bytes, devices.len() as u64) };
+            let call = Collective {
+                lane,
+                ..Collective::of_bytes(kind, shape.dtype, bytes, devices.len() as u64)
+            };
             for layer in 0..StepShape::LAYERS as usize {
                 let pair = |replica: &Replica<'d>| {
                     Some((replica.of_weights.get(layer)?.clone(), replica.sums.get(layer)?.clone()))
@@ -186,7 +213,8 @@ impl<'d> DataParallel<'d> {
         Ok(step)
     }
 
-    /// The same without communication, on the same buffers: nanoseconds of one step, the best of a few turns of each.
+    /// The same without communication, on the same buffers: nanoseconds of one step, the best of a
+    /// few turns of each.
     pub(crate) fn beside(&mut self, turns: u32) -> Result<[f64; 2], Failure> {
         let (summed, mut best) = (self.summed, [f64::INFINITY; 2]);
         for _ in 0..turns {
@@ -216,7 +244,11 @@ impl<'d> DataParallel<'d> {
         for replica in &self.replicas {
             for layer in 0..StepShape::LAYERS as usize {
                 for (gemm, [a, b, c]) in replica.bound(layer, &self.shape) {
-                    let [a, b, c] = [replica.read(dtype, &a)?, replica.read(dtype, &b)?, replica.read(dtype, &c)?];
+                    let [a, b, c] = [
+                        replica.read(dtype, &a)?,
+                        replica.read(dtype, &b)?,
+                        replica.read(dtype, &c)?,
+                    ];
                     worst = worst.worst(product_accuracy(&gemm, [&a, &b, &c])?);
                 }
             }
@@ -231,11 +263,16 @@ impl<'d> DataParallel<'d> {
                 let own = replica.read(dtype, buffer)?;
                 right.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
             }
-            let ends: Vec<(&dyn Device, &Buffer, u64)> =
-                self.replicas.iter().filter_map(|one| Some((one.device, one.sums.get(layer)?, 0))).collect();
+            let ends: Vec<(&dyn Device, &Buffer, u64)> = self
+                .replicas
+                .iter()
+                .filter_map(|one| Some((one.device, one.sums.get(layer)?, 0)))
+                .collect();
             let mut differences = Differences::default();
             differences.compare(&ends, dtype, (self.shape.weights(), 0), |start, to| {
-                to.iter_mut().zip(right.iter().skip(start as usize)).for_each(|(to, right)| *to = *right);
+                to.iter_mut()
+                    .zip(right.iter().skip(start as usize))
+                    .for_each(|(to, right)| *to = *right);
             })?;
             let limit = tolerance(dtype, self.replicas.len());
             worst = worst.worst(differences.accuracy("the sum of gradients", limit)?);
@@ -277,7 +314,8 @@ fn iterate(
     Ok(())
 }
 
-/// The error of some elements of a product: the first, the last, and others between at odd distances.
+/// The error of some elements of a product: the first, the last, and others between at odd
+/// distances.
 fn product_accuracy(gemm: &Gemm, [a, b, c]: [&[f64]; 3]) -> Result<Accuracy, Failure> {
     const LOOKED_AT: usize = 61;
     let (m, n, k) = (gemm.m as usize, gemm.n as usize, gemm.k as usize);
@@ -303,7 +341,10 @@ fn product_accuracy(gemm: &Gemm, [a, b, c]: [&[f64]; 3]) -> Result<Accuracy, Fai
     }
     Err(Failure::Failed(Reason::new(
         "wrong result of a product of the step",
-        format!("{m} by {n} from {k}: {error:.1e} of the largest value looked at, above the {limit:.1e} allowed"),
+        format!(
+            "{m} by {n} from {k}: {error:.1e} of the largest value looked at, above the \
+             {limit:.1e} allowed"
+        ),
         "suspect the library, the driver or the hardware: measure gemm at this size",
     )))
 }
@@ -319,7 +360,8 @@ mod tests {
     fn a_step_without_communication_is_right_and_a_wrong_product_is_not() {
         let prepared = |script: Script| {
             let device = ScriptedDevice::new(script);
-            DataParallel::prepare(&[&device], SHAPE, GradientSync::Never).map(|step| step.accuracy.error)
+            DataParallel::prepare(&[&device], SHAPE, GradientSync::Never)
+                .map(|step| step.accuracy.error)
         };
         assert!(prepared(Script::default()).is_ok_and(|error| error < 1e-5));
         let failed = prepared(Script::with_fault(Fault::WrongResult { launch: 5 })).unwrap_err();

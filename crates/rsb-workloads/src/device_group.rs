@@ -1,5 +1,5 @@
-//! Several devices that work on one thing, each launched by a thread of its own where its backend can, and timed as one:
-//! from the first mark on any of them to the last one.
+//! Several devices that work on one thing, each launched by a thread of its own where its backend
+//! can, and timed as one: from the first mark on any of them to the last one.
 
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -12,7 +12,8 @@ use crate::benchmark::Failure;
 use crate::collective::longest;
 use crate::timed::SEED;
 
-/// `count` devices of one backend, `first` the first of them, and those at the next positions after it.
+/// `count` devices of one backend, `first` the first of them, and those at the next positions after
+/// it.
 pub(crate) fn devices(first: &dyn Device, count: u32) -> Result<Vec<&dyn Device>, Failure> {
     let peers = first.peers();
     let there = peers.len() + 1;
@@ -20,13 +21,18 @@ pub(crate) fn devices(first: &dyn Device, count: u32) -> Result<Vec<&dyn Device>
         let plural = if there == 1 { "" } else { "s" };
         return Err(Failure::Skipped(Reason::new(
             format!("{count} GPUs"),
-            format!("{} lets one process use {there} device{plural} here", first.info().device.backend),
-            "measure on a machine with as many, choose fewer with --axis num_gpus=N, and check that none is hidden \
+            format!(
+                "{} lets one process use {there} device{plural} here",
+                first.info().device.backend
+            ),
+            "measure on a machine with as many, choose fewer with --axis num_gpus=N, and check \
+             that none is hidden \
              (HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES)",
         )));
     }
     let own = position(first);
-    // Beginning with the next one, and round again: so every device has another team where there are more than needed.
+    // Beginning with the next one, and round again: so every device has another team where there
+    // are more than needed.
     let (before, after): (Vec<u32>, Vec<u32>) = peers.into_iter().partition(|&index| index < own);
     let mut all = vec![first];
     for index in after.into_iter().chain(before).take(count.saturating_sub(1) as usize) {
@@ -60,9 +66,16 @@ struct GroupTime {
 
 impl<'d> DeviceGroup<'d> {
     /// Allocates, fills, compiles, runs once and verifies on every device.
-    pub(crate) fn prepare(devices: &[&'d dyn Device], operation: &Operation) -> Result<Self, Failure> {
-        let mut group =
-            Self { kernels: Vec::new(), streams: Vec::new(), accuracy: Accuracy::default(), has_threads: false };
+    pub(crate) fn prepare(
+        devices: &[&'d dyn Device],
+        operation: &Operation,
+    ) -> Result<Self, Failure> {
+        let mut group = Self {
+            kernels: Vec::new(),
+            streams: Vec::new(),
+            accuracy: Accuracy::default(),
+            has_threads: false,
+        };
         for (number, &device) in (0_u64..).zip(devices) {
             // Each has its own part of the data.
             let seed = SEED ^ number;
@@ -81,7 +94,8 @@ impl<'d> DeviceGroup<'d> {
             group.kernels.push(kernel);
             group.streams.push(stream);
         }
-        group.has_threads = devices.len() > 1 && group.kernels.iter_mut().all(|kernel| kernel.launcher().is_some());
+        group.has_threads =
+            devices.len() > 1 && group.kernels.iter_mut().all(|kernel| kernel.launcher().is_some());
         Ok(group)
     }
 
@@ -95,7 +109,8 @@ impl<'d> DeviceGroup<'d> {
         Ok(self.run(iters)?.device_ns)
     }
 
-    /// Nanoseconds of the host for one launch on each device: a few of them, so that no queue is full.
+    /// Nanoseconds of the host for one launch on each device: a few of them, so that no queue is
+    /// full.
     pub(crate) fn launch_ns(&mut self) -> Result<f64, Failure> {
         const LAUNCHES: u64 = 8;
         Ok(self.run(LAUNCHES)?.launch.as_nanos() as f64 / LAUNCHES as f64)
@@ -108,14 +123,16 @@ impl<'d> DeviceGroup<'d> {
         let (kernels, mut launch) = (&mut self.kernels, Duration::ZERO);
         let device_ns = longest(&mut self.streams, |_| {
             let begin = Instant::now();
-            (0..iters).try_for_each(|_| kernels.iter_mut().try_for_each(|kernel| kernel.launch()))?;
+            (0..iters)
+                .try_for_each(|_| kernels.iter_mut().try_for_each(|kernel| kernel.launch()))?;
             launch = begin.elapsed();
             Ok(())
         })?;
         Ok(GroupTime { device_ns, launch })
     }
 
-    /// One thread hands over what takes a GPU less time than its launch only as fast as it can launch on all of them.
+    /// One thread hands over what takes a GPU less time than its launch only as fast as it can
+    /// launch on all of them.
     fn run_by_threads(&mut self, iters: u64) -> Result<GroupTime, Failure> {
         let (kernels, streams) = (&mut self.kernels, &mut self.streams);
         std::thread::scope(|scope| {
@@ -125,7 +142,8 @@ impl<'d> DeviceGroup<'d> {
                 let (order, begin) = channel::<()>();
                 orders.push(order);
                 threads.push(scope.spawn(move || -> Result<Duration, DeviceError> {
-                    // Without an order the marks could not be made, and the error is known elsewhere.
+                    // Without an order the marks could not be made, and the error is known
+                    // elsewhere.
                     if begin.recv().is_err() {
                         return Ok(Duration::ZERO);
                     }

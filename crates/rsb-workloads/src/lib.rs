@@ -1,7 +1,8 @@
 //! What is measured, on any device.
 //!
-//! A [`Benchmark`] names its axes and turns one point of them, a case, into an operation. It knows nothing of any
-//! backend: the device does the operation, and the reference says whether it did it right.
+//! A [`Benchmark`] names its axes and turns one point of them, a case, into an operation. It knows
+//! nothing of any backend: the device does the operation, and the reference says whether it did it
+//! right.
 
 mod accuracy;
 mod axis;

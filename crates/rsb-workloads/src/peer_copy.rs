@@ -69,7 +69,8 @@ pub(crate) struct PeerCopy<'d> {
 }
 
 impl<'d> PeerCopy<'d> {
-    /// Of `size` bytes to the device at position `peer`, and of as many from it where `direction` says so.
+    /// Of `size` bytes to the device at position `peer`, and of as many from it where `direction`
+    /// says so.
     pub(crate) fn prepare(
         device: &'d dyn Device,
         peer: Option<u32>,
@@ -84,7 +85,11 @@ impl<'d> PeerCopy<'d> {
             ))
         })?;
         let bytes = size / 4 * 4;
-        let copy = Transfer { direction: TransferDirection::DeviceToDevice, host_memory: HostMemory::Pinned, bytes };
+        let copy = Transfer {
+            direction: TransferDirection::DeviceToDevice,
+            host_memory: HostMemory::Pinned,
+            bytes,
+        };
         let operation = Operation::Transfer(copy);
         let other = device.peer(peer)?;
         let ends: &[[&'d dyn Device; 2]] = match direction {
@@ -95,7 +100,8 @@ impl<'d> PeerCopy<'d> {
         for &ends in ends {
             let mut stream = ends[0].stream()?;
             let (way, error) = OneWayCopy::prepare(ends, &operation, size, &mut *stream)?;
-            accuracy = accuracy.worst(Accuracy { error, limit: reference::tolerance(&operation, None) });
+            accuracy =
+                accuracy.worst(Accuracy { error, limit: reference::tolerance(&operation, None) });
             ways.push(way);
             streams.push(stream);
         }
@@ -107,7 +113,8 @@ impl Prepared for PeerCopy<'_> {
     fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
         let ways = &mut self.ways;
         longest(&mut self.streams, |_| {
-            Ok((0..iters).try_for_each(|_| ways.iter_mut().try_for_each(|way| way.kernel.launch()))?)
+            Ok((0..iters)
+                .try_for_each(|_| ways.iter_mut().try_for_each(|way| way.kernel.launch()))?)
         })
     }
 
@@ -117,8 +124,10 @@ impl Prepared for PeerCopy<'_> {
         let rate = gigabytes_per_second(bytes, time_ns);
         let note = check_bandwidth(rate, &self.operation, self.device.info(), 1)?;
         let provider = self.ways.first().map(|way| way.kernel.provider()).unwrap_or_default();
-        let fields = Fields::new().with("operation", self.direction.name()).with("provider", provider);
-        let fields = fields.with("size_bytes", self.size).with("num_gpus", 2).with("peer", self.peer);
+        let fields =
+            Fields::new().with("operation", self.direction.name()).with("provider", provider);
+        let fields =
+            fields.with("size_bytes", self.size).with("num_gpus", 2).with("peer", self.peer);
         let fields = fields.with("init", reference::init(&self.operation));
         let mut fields = fields.with("time_us", time_ns / 1e3).with("bandwidth_gb_s", rate);
         self.accuracy.set(&mut fields);

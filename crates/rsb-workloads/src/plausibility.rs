@@ -1,5 +1,5 @@
-//! What cannot be. A clock that lies, or a kernel that does not do its work, gives figures above what the hardware can
-//! have: such a result is refused, naming the limit.
+//! What cannot be. A clock that lies, or a kernel that does not do its work, gives figures above
+//! what the hardware can have: such a result is refused, naming the limit.
 
 pub(crate) mod gpu;
 
@@ -17,37 +17,39 @@ use rsb_model::{Dtype, Fields, Reason};
 use crate::benchmark::Failure;
 use crate::timed::Timed;
 
-/// How far above the peak of a GPU's highest known clock a result may be: boards are overclocked by their vendors.
+/// How far above the peak of a GPU's highest known clock a result may be: boards are overclocked by
+/// their vendors.
 const SLACK: f64 = 1.25;
 
-/// How far above the listed bandwidth of a memory a result may be without a note: overclocked memory, and what a cache
-/// keeps of arrays that are several times its size.
+/// How far above the listed bandwidth of a memory a result may be without a note: overclocked
+/// memory, and what a cache keeps of arrays that are several times its size.
 const BANDWIDTH_SLACK: f64 = 1.1;
 
 /// How far above it a result is refused.
 const BANDWIDTH_LIMIT: f64 = 1.3;
 
-/// How far above the peak measured on a CPU a figure may be: boost clocks move between the two measurements, and
-/// another program on the same core takes up to half of what a burst finds.
+/// How far above the peak measured on a CPU a figure may be: boost clocks move between the two
+/// measurements, and another program on the same core takes up to half of what a burst finds.
 const CPU_SLACK: f64 = 2.0;
 
-/// How often bursts are repeated, 10 ms apart, before they are believed against a faster case: other programs may have
-/// held the CPU while they ran.
+/// How often bursts are repeated, 10 ms apart, before they are believed against a faster case:
+/// other programs may have held the CPU while they ran.
 const LOOKS: u32 = 100;
 
-/// More than any CPU core moves between its registers and its nearest cache: three 64-byte vectors a clock at
-/// 6.5 GHz, in GB/s.
+/// More than any CPU core moves between its registers and its nearest cache: three 64-byte vectors
+/// a clock at 6.5 GHz, in GB/s.
 const CORE_GB_S: f64 = 3.0 * 64.0 * 6.5;
 
-/// More than any CPU core computes without tiles: two 64-byte vectors of f32 multiply-adds a clock at 6.5 GHz. In a lane of f32
-/// there are two numbers of 16 bits, and four of 8.
+/// More than any CPU core computes without tiles: two 64-byte vectors of f32 multiply-adds a clock
+/// at 6.5 GHz. In a lane of f32 there are two numbers of 16 bits, and four of 8.
 const CORE_GFLOPS: f64 = 2.0 * 16.0 * 2.0 * 6.5;
 
 /// No cache answers sooner: three clocks at 6.5 GHz, in nanoseconds.
 pub(crate) const SHORTEST_LATENCY_NS: f64 = 3.0 / 6.5;
 
-/// Refuses traffic above what the memory (beyond the caches) or the cores or compute units (within them) can have. Returns
-/// a `peak_note` for traffic that is above the memory's listed peak by more than tolerances explain.
+/// Refuses traffic above what the memory (beyond the caches) or the cores or compute units (within
+/// them) can have. Returns a `peak_note` for traffic that is above the memory's listed peak by more
+/// than tolerances explain.
 pub(crate) fn check_bandwidth(
     gb_s: f64,
     operation: &Operation,
@@ -66,8 +68,8 @@ pub(crate) fn check_bandwidth(
     Ok(None)
 }
 
-/// Refuses traffic that a memory of `peak` GB/s cannot have. Returns a `peak_note` for what is above its listed peak by more
-/// than tolerances explain.
+/// Refuses traffic that a memory of `peak` GB/s cannot have. Returns a `peak_note` for what is
+/// above its listed peak by more than tolerances explain.
 pub(crate) fn check_memory(gb_s: f64, peak: f64) -> Result<Option<String>, Failure> {
     let name = format!("{BANDWIDTH_LIMIT} times the memory's peak of {peak:.1} GB/s");
     check(gb_s, BANDWIDTH_LIMIT * peak, "GB/s", &name)?;
@@ -76,12 +78,14 @@ pub(crate) fn check_memory(gb_s: f64, peak: f64) -> Result<Option<String>, Failu
     }
     let percent = 100.0 * gb_s / peak;
     Ok(Some(format!(
-        "the result is {percent:.0} % of the memory's listed peak: its clock is raised, or a cache held a part"
+        "the result is {percent:.0} % of the memory's listed peak: its clock is raised, or a cache \
+         held a part"
     )))
 }
 
-/// Times that a cache must fit into an array for the array to lie in memory: four, as STREAM demands. A memory-side cache
-/// (AMD Infinity Cache, the third level of a GPU) need not evict the oldest lines, so it takes eight.
+/// Times that a cache must fit into an array for the array to lie in memory: four, as STREAM
+/// demands. A memory-side cache (AMD Infinity Cache, the third level of a GPU) need not evict the
+/// oldest lines, so it takes eight.
 pub(crate) fn times_of_last_cache(info: &DeviceInfo) -> u64 {
     let last = info.caches.iter().max_by_key(|cache| cache.size_bytes);
     if gpu::is_gpu(info) && last.is_some_and(|cache| cache.level >= 3) { 8 } else { 4 }
@@ -97,8 +101,9 @@ pub(crate) fn are_beyond_caches(bytes: u64, info: &DeviceInfo) -> bool {
     info.last_level_cache_bytes().is_some_and(|cache| bytes > cache.saturating_mul(4))
 }
 
-/// Says which memory holds what the case works on, as far as its size and the caches tell: the nearest cache with room
-/// for all of it, or memory, with a part in the last cache unless there is four times as much.
+/// Says which memory holds what the case works on, as far as its size and the caches tell: the
+/// nearest cache with room for all of it, or memory, with a part in the last cache unless there is
+/// four times as much.
 pub(crate) fn lies_in(timed: &Timed<'_>, fields: &mut Fields) {
     lie_in(timed.operation.footprint_bytes(), timed, fields);
 }
@@ -111,22 +116,28 @@ pub(crate) fn lie_in(bytes: u64, timed: &Timed<'_>, fields: &mut Fields) {
     }
     let info = timed.device.info();
     if let Some(place) = place(bytes, &info.caches, timed.threads()) {
-        fields.set("lies_in", if may_be_nearer(bytes, info) { format!("L1 or {place}") } else { place });
+        fields.set(
+            "lies_in",
+            if may_be_nearer(bytes, info) { format!("L1 or {place}") } else { place },
+        );
     }
 }
 
-/// Whether the caches of a GPU's compute units may hold so many bytes together, which its runtime tells nothing of: none
-/// has more than 256 KiB (NVIDIA's from Hopper on).
+/// Whether the caches of a GPU's compute units may hold so many bytes together, which its runtime
+/// tells nothing of: none has more than 256 KiB (NVIDIA's from Hopper on).
 fn may_be_nearer(bytes: u64, info: &DeviceInfo) -> bool {
     const MOST: u64 = 256 << 10;
     let first = info.caches.iter().map(|cache| cache.level).min();
-    gpu::is_gpu(info) && first.is_some_and(|level| level > 1) && bytes <= u64::from(info.units) * MOST
+    gpu::is_gpu(info)
+        && first.is_some_and(|level| level > 1)
+        && bytes <= u64::from(info.units) * MOST
 }
 
 fn place(bytes: u64, caches: &[Cache], threads: u32) -> Option<String> {
     // As many caches of a kind as the threads reach.
-    let room =
-        |cache: &Cache| cache.size_bytes * u64::from(threads.div_ceil(cache.shared_by.unwrap_or(threads).max(1)));
+    let room = |cache: &Cache| {
+        cache.size_bytes * u64::from(threads.div_ceil(cache.shared_by.unwrap_or(threads).max(1)))
+    };
     let last = caches.iter().max_by_key(|cache| cache.size_bytes)?;
     Some(match caches.iter().find(|cache| room(cache) >= bytes) {
         Some(cache) => format!("L{}", cache.level),
@@ -135,7 +146,8 @@ fn place(bytes: u64, caches: &[Cache], threads: u32) -> Option<String> {
     })
 }
 
-/// CPU cores that work: as many as were asked for, or all when another interface (`PoCL`) shares work out itself.
+/// CPU cores that work: as many as were asked for, or all when another interface (`PoCL`) shares
+/// work out itself.
 fn cores(info: &DeviceInfo, threads: u32) -> f64 {
     let ours = info.device.is_cpu();
     f64::from(if ours { threads } else { info.units }.max(1))
@@ -147,14 +159,24 @@ pub(crate) fn check_core_rate(gflops: f64, timed: &Timed<'_>) -> Result<(), Fail
     if gpu::is_gpu(info) {
         // Of sparse products the zeros are counted, too.
         let counted = if timed.options.provider.as_deref() == Some("sparse") { 2.0 } else { 1.0 };
-        return check_gpu_rate(gflops, counted, info, timed.operation.dtype().unwrap_or(Dtype::F32));
+        return check_gpu_rate(
+            gflops,
+            counted,
+            info,
+            timed.operation.dtype().unwrap_or(Dtype::F32),
+        );
     }
     check_cores(gflops, timed.operation.dtype().unwrap_or(Dtype::F32), info, &timed.options)
 }
 
-/// Refuses a rate above what CPU cores can compute in this type. Units for whole tiles (AMX) do eight
-/// times as much as vectors.
-fn check_cores(gflops: f64, dtype: Dtype, info: &DeviceInfo, options: &Options) -> Result<(), Failure> {
+/// Refuses a rate above what CPU cores can compute in this type. Units for whole tiles (AMX) do
+/// eight times as much as vectors.
+fn check_cores(
+    gflops: f64,
+    dtype: Dtype,
+    info: &DeviceInfo,
+    options: &Options,
+) -> Result<(), Failure> {
     let in_a_lane = match dtype {
         Dtype::F16 | Dtype::Bf16 => 2.0,
         Dtype::I8 => 4.0,
@@ -166,7 +188,12 @@ fn check_cores(gflops: f64, dtype: Dtype, info: &DeviceInfo, options: &Options) 
 }
 
 /// `counted` operations stand for one that is made.
-fn check_gpu_rate(gflops: f64, counted: f64, info: &DeviceInfo, dtype: Dtype) -> Result<(), Failure> {
+fn check_gpu_rate(
+    gflops: f64,
+    counted: f64,
+    info: &DeviceInfo,
+    dtype: Dtype,
+) -> Result<(), Failure> {
     let limit = SLACK * counted * gpu::most_gflops(info, dtype);
     check(gflops, limit, "GFLOP/s", &format!("what the GPU's compute units can do in {dtype}"))
 }
@@ -185,7 +212,8 @@ pub(crate) struct Compute {
 }
 
 impl Compute {
-    /// Refuses a rate above the peak, which is the data sheet's on a GPU that is known, else measured beside the case.
+    /// Refuses a rate above the peak, which is the data sheet's on a GPU that is known, else
+    /// measured beside the case.
     pub(crate) fn measure(timed: &Timed<'_>, time_ns: f64) -> Result<Self, Failure> {
         let rate = gigaflops(timed.operation.flops(), time_ns);
         let dtype = timed.operation.dtype().unwrap_or(Dtype::F32);
@@ -194,7 +222,8 @@ impl Compute {
         let intensity = timed.operation.arithmetic_intensity();
         let memory = info.peak_bandwidth_gb_s.filter(|_| beyond_caches(&timed.operation, info));
         let memory_gflops = memory.zip(intensity).map(|(gb_s, intensity)| gb_s * intensity);
-        // What was achieved is possible: a case that beats the burst by a little has found a higher peak.
+        // What was achieved is possible: a case that beats the burst by a little has found a higher
+        // peak.
         let peak_gflops = peak.map(|peak| peak.max(rate));
         let rated = gpu::rated_gpu(info);
         let clock = rated.best(dtype).and(rated.clock());
@@ -207,8 +236,9 @@ impl Compute {
         self.peak_gflops.map(|peak| 100.0 * self.gflops / peak)
     }
 
-    /// Time, rates, and the share of the roof: the peak of the arithmetic units, or what the memory lets them do. Where
-    /// the memory's peak is unknown, as on most CPUs, the roof is that of the arithmetic units alone.
+    /// Time, rates, and the share of the roof: the peak of the arithmetic units, or what the memory
+    /// lets them do. Where the memory's peak is unknown, as on most CPUs, the roof is that of the
+    /// arithmetic units alone.
     pub(crate) fn fields(&self) -> Fields {
         let mut fields = Fields::new().with("time_ms", self.time_ns / 1e6);
         fields.set("gflops", self.gflops);
@@ -237,7 +267,8 @@ pub(crate) fn set_note(fields: &mut Fields, note: Option<&str>) {
     }
 }
 
-/// Refuses a rate of `dtype` above the peak, for what is made of several operations, and gives the peak where it is known.
+/// Refuses a rate of `dtype` above the peak, for what is made of several operations, and gives the
+/// peak where it is known.
 pub(crate) fn check_compute(
     gflops: f64,
     device: &dyn Device,
@@ -247,9 +278,15 @@ pub(crate) fn check_compute(
     peak_above(gflops, device, dtype, options)
 }
 
-/// The peak of `dtype`, when `gflops` is not above it; none where there is no saying. That of a GPU is the data
-/// sheet's, as far as it says what it is: its libraries may do better than our own burst.
-fn peak_above(gflops: f64, device: &dyn Device, dtype: Dtype, options: &Options) -> Result<Option<f64>, Failure> {
+/// The peak of `dtype`, when `gflops` is not above it; none where there is no saying. That of a GPU
+/// is the data sheet's, as far as it says what it is: its libraries may do better than our own
+/// burst.
+fn peak_above(
+    gflops: f64,
+    device: &dyn Device,
+    dtype: Dtype,
+    options: &Options,
+) -> Result<Option<f64>, Failure> {
     let info = device.info();
     if gpu::is_gpu(info) {
         check_gpu_rate(gflops, 1.0, info, dtype)?;
@@ -270,7 +307,8 @@ fn peak_above(gflops: f64, device: &dyn Device, dtype: Dtype, options: &Options)
             None => return Ok(None),
         },
     };
-    // Without a burst of its own, four i8 take the place of one f32, and numbers of 16 bits are computed in f32.
+    // Without a burst of its own, four i8 take the place of one f32, and numbers of 16 bits are
+    // computed in f32.
     let times = if burst != dtype && dtype == Dtype::I8 { 4.0 } else { 1.0 };
     let mut limit = peak;
     for _ in 0..LOOKS {
@@ -286,8 +324,8 @@ fn peak_above(gflops: f64, device: &dyn Device, dtype: Dtype, options: &Options)
     Ok((times <= 1.0).then_some(peak))
 }
 
-/// As many times what one core does alone as there are threads: all of them together are rarely undisturbed on a busy
-/// machine, one often is. Nothing where threads are not ours to choose.
+/// As many times what one core does alone as there are threads: all of them together are rarely
+/// undisturbed on a busy machine, one often is. Nothing where threads are not ours to choose.
 fn peak_of_cores(device: &dyn Device, dtype: Dtype, options: &Options) -> Result<f64, Failure> {
     let threads = options.threads.unwrap_or(1);
     if threads == 1 || !device.info().device.is_cpu() {
@@ -305,13 +343,18 @@ pub(crate) fn check(found: f64, limit: f64, unit: &str, name: &str) -> Result<()
     Err(Failure::Failed(Reason::new(
         "impossible result",
         format!("{found:.1} {unit} is above {name}, {limit:.1} {unit}"),
-        "suspect the clock, or a kernel that does less than it should: run it again, then report it",
+        "suspect the clock, or a kernel that does less than it should: run it again, then report \
+         it",
     )))
 }
 
-/// The arithmetic peak of `dtype` on as many threads, in GFLOP/s: the best of several bursts of a few milliseconds
-/// together. `None` where the device has no kernel for it.
-fn measured_peak(device: &dyn Device, dtype: Dtype, options: &Options) -> Result<Option<f64>, Failure> {
+/// The arithmetic peak of `dtype` on as many threads, in GFLOP/s: the best of several bursts of a
+/// few milliseconds together. `None` where the device has no kernel for it.
+fn measured_peak(
+    device: &dyn Device,
+    dtype: Dtype,
+    options: &Options,
+) -> Result<Option<f64>, Failure> {
     const BURSTS: u32 = 16;
     let operations = burst(device.info(), dtype, options.threads.unwrap_or(1));
     let operation = Operation::PeakArithmetic(PeakArithmetic { dtype, operations });
@@ -338,7 +381,8 @@ pub(crate) fn burst(info: &DeviceInfo, dtype: Dtype, threads: u32) -> u64 {
         gpu::burst_operations(info, dtype)
     } else {
         // Units for whole tiles do up to 32 times as much.
-        let in_tiles = if info.device.is_cpu() && host_cpu::has_wider_units(dtype) { 32 } else { 1 };
+        let in_tiles =
+            if info.device.is_cpu() && host_cpu::has_wider_units(dtype) { 32 } else { 1 };
         // Waking other threads takes some 40 µs, which a millisecond of work hides.
         let awake = if info.device.is_cpu() && threads > 1 { 16 } else { 1 };
         PeakArithmetic::UNIT * 512 * in_tiles * awake * u64::from(threads.max(1))
@@ -363,7 +407,11 @@ mod tests {
     }
 
     /// The fields of a product in f32 that runs at so many GFLOP/s.
-    fn product(device: &ScriptedDevice, [m, n, k]: [u64; 3], gflops: f64) -> Result<Fields, Failure> {
+    fn product(
+        device: &ScriptedDevice,
+        [m, n, k]: [u64; 3],
+        gflops: f64,
+    ) -> Result<Fields, Failure> {
         let operation = Operation::Gemm(Gemm::new(Dtype::F32, m, n, k));
         let time_ns = operation.flops() / gflops;
         let timed = Timed::prepare(device, operation, Options::default())?;
@@ -373,7 +421,9 @@ mod tests {
     #[test]
     fn the_roof_of_a_gpu_is_its_data_sheet_or_its_memory() {
         let gpu = gpu();
-        let share = |sizes, gflops| product(&gpu, sizes, gflops).unwrap().number("roofline_percent").unwrap();
+        let share = |sizes, gflops| {
+            product(&gpu, sizes, gflops).unwrap().number("roofline_percent").unwrap()
+        };
         // 104 units, 256 operations each, 1.7 GHz: 45.3 TFLOP/s. All of it is in the cache.
         assert!((share([64, 64, 64], 22_630.4) - 50.0).abs() < 0.1);
         // A matrix that is read once: half an operation for each byte, at 1638 GB/s.
@@ -383,13 +433,20 @@ mod tests {
     #[test]
     fn data_lies_where_it_fits() {
         const MIB: u64 = 1 << 20;
-        let cache = |level, size_bytes, shared_by| Cache { level, size_bytes, shared_by: Some(shared_by) };
+        let cache =
+            |level, size_bytes, shared_by| Cache { level, size_bytes, shared_by: Some(shared_by) };
         // Sixteen threads with caches of their own; two last-level caches of 105 MiB.
         let caches = [cache(1, 48 << 10, 1), cache(2, 2 * MIB, 1), cache(3, 105 * MIB, 8)];
         let found = |bytes, threads| place(bytes, &caches, threads).unwrap();
         assert_eq!((found(32 << 10, 1).as_str(), found(MIB, 1).as_str()), ("L1", "L2"));
-        assert_eq!((found(128 * MIB, 1).as_str(), found(128 * MIB, 16).as_str()), ("memory, in part L3", "L3"));
-        assert_eq!((found(420 * MIB, 1).as_str(), found(420 * MIB, 16).as_str()), ("memory", "memory, in part L3"));
+        assert_eq!(
+            (found(128 * MIB, 1).as_str(), found(128 * MIB, 16).as_str()),
+            ("memory, in part L3", "L3")
+        );
+        assert_eq!(
+            (found(420 * MIB, 1).as_str(), found(420 * MIB, 16).as_str()),
+            ("memory", "memory, in part L3")
+        );
         assert_eq!(place(MIB, &[], 1), None, "no caches are known");
     }
 
@@ -397,12 +454,16 @@ mod tests {
     fn a_gpu_may_hold_a_little_in_the_caches_of_its_units() {
         let mut info = gpu().info().clone();
         info.caches = vec![Cache { level: 2, size_bytes: 8 << 20, shared_by: None }];
-        assert!(may_be_nearer(8 << 10, &info) && !may_be_nearer(27 << 20, &info), "104 units of at most 256 KiB");
+        assert!(
+            may_be_nearer(8 << 10, &info) && !may_be_nearer(27 << 20, &info),
+            "104 units of at most 256 KiB"
+        );
         info.caches.insert(0, Cache { level: 1, size_bytes: 16 << 10, shared_by: Some(1) });
         assert!(!may_be_nearer(8 << 10, &info), "where the first level is known");
     }
 
-    /// What a copy of 1 GiB arrays at `gb_s` gets: a note, nothing, or the reason why it is refused.
+    /// What a copy of 1 GiB arrays at `gb_s` gets: a note, nothing, or the reason why it is
+    /// refused.
     fn copy_at(gb_s: f64) -> Result<Option<String>, Failure> {
         let copy = Operation::Stream(rsb_device::operation::MemoryStream {
             pattern: rsb_device::operation::StreamPattern::Copy,
@@ -422,7 +483,9 @@ mod tests {
         let note = copy_at(1.2 * PEAK).unwrap().unwrap();
         assert!(note.contains("120 %"), "{note}");
         match copy_at(1.31 * PEAK) {
-            Err(Failure::Failed(reason)) => assert!(reason.why.contains("memory's peak of 1638.4 GB/s"), "{reason}"),
+            Err(Failure::Failed(reason)) => {
+                assert!(reason.why.contains("memory's peak of 1638.4 GB/s"), "{reason}");
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -443,12 +506,17 @@ mod tests {
     #[test]
     fn above_the_data_sheet_nothing_is_believed() {
         let noted = product(&gpu(), [64, 64, 64], 50_000.0).unwrap();
-        assert!(noted.text("peak_note").unwrap().contains("110 % of the peak at the 1700 MHz"), "boost clocks are");
+        assert!(
+            noted.text("peak_note").unwrap().contains("110 % of the peak at the 1700 MHz"),
+            "boost clocks are"
+        );
         assert_eq!(noted.number("peak_clock_mhz"), Some(1700.0));
         assert_eq!(noted.text("peak_clock_source"), Some("driver"));
         assert_eq!(product(&gpu(), [64, 64, 64], 40_000.0).unwrap().get("peak_note"), None);
         match product(&gpu(), [64, 64, 64], 60_000.0) {
-            Err(Failure::Failed(reason)) => assert!(reason.why.contains("56576.0 GFLOP/s"), "{reason}"),
+            Err(Failure::Failed(reason)) => {
+                assert!(reason.why.contains("56576.0 GFLOP/s"), "{reason}");
+            }
             other => panic!("{other:?}"),
         }
     }

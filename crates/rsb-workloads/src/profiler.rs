@@ -1,5 +1,6 @@
-//! What the vendor's profiler says of a kernel: it runs this program's own worker on the case, once for each hardware
-//! counter, and its table is read. The profiler is a tool of its own: where it is not there, that is a reason.
+//! What the vendor's profiler says of a kernel: it runs this program's own worker on the case, once
+//! for each hardware counter, and its table is read. The profiler is a tool of its own: where it is
+//! not there, that is a reason.
 
 mod ncu;
 mod rocprofv3;
@@ -42,15 +43,18 @@ static TOOLS: [CounterTool; 2] = [
     CounterTool {
         name: "rocprofv3",
         backend: BackendId::Rocm,
-        about: "by rocprofv3: VALUUtilization, FETCH_SIZE, WRITE_SIZE, and GRBM_GUI_ACTIVE over GRBM_COUNT; what is null it did not \
+        about: "by rocprofv3: VALUUtilization, FETCH_SIZE, WRITE_SIZE, and GRBM_GUI_ACTIVE over \
+                GRBM_COUNT; what is null it did not \
                 count (`rocprofv3 -L` lists what it can), or the caches gave more than memory",
         counters: rocprofv3::COUNTERS,
         dirs: rocprofv3::dirs,
         absent: [
             "it is neither on PATH nor in ROCm's directory",
-            "install rocprofiler-sdk of ROCm 6.2 or newer, set ROCM_PATH, or leave `profiler` at none",
+            "install rocprofiler-sdk of ROCm 6.2 or newer, set ROCM_PATH, or leave `profiler` at \
+             none",
         ],
-        refused: "run `rocprofv3 -L` to see what this GPU counts, and check that its driver lets this user count",
+        refused: "run `rocprofv3 -L` to see what this GPU counts, and check that its driver lets \
+                  this user count",
         command: rocprofv3::command,
         read: rocprofv3::read,
         add: rocprofv3::add,
@@ -58,16 +62,21 @@ static TOOLS: [CounterTool; 2] = [
     CounterTool {
         name: "ncu",
         backend: BackendId::Cuda,
-        about: "by ncu: sm__cycles_active, smsp__thread_inst_executed_per_inst_executed over 32, and dram__bytes; what is null it did \
-                not count (`ncu --query-metrics` lists what it can), or the caches gave more than memory",
+        about: "by ncu: sm__cycles_active, smsp__thread_inst_executed_per_inst_executed over 32, \
+                and dram__bytes; what is null it did \
+                not count (`ncu --query-metrics` lists what it can), or the caches gave more than \
+                memory",
         counters: ncu::COUNTERS,
         dirs: ncu::dirs,
         absent: [
             "it is neither on PATH nor in CUDA's directory",
-            "install Nsight Compute (it comes with the CUDA toolkit), set CUDA_HOME, or leave `profiler` at none",
+            "install Nsight Compute (it comes with the CUDA toolkit), set CUDA_HOME, or leave \
+             `profiler` at none",
         ],
-        refused: "run `ncu --query-metrics` to see what this GPU counts; where the driver lets only administrators count \
-                  (ERR_NVGPUCTRPERM), run as root or load it with NVreg_RestrictProfilingToAdminUsers=0",
+        refused: "run `ncu --query-metrics` to see what this GPU counts; where the driver lets \
+                  only administrators count \
+                  (ERR_NVGPUCTRPERM), run as root or load it with \
+                  NVreg_RestrictProfilingToAdminUsers=0",
         command: ncu::command,
         read: ncu::read,
         add: ncu::add,
@@ -113,14 +122,22 @@ pub(crate) struct KernelProfile {
 impl CounterTool {
     /// Where it is: on the path, or where its vendor puts it.
     pub(crate) fn find(&self) -> Result<PathBuf, Reason> {
-        let on_path = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
+        let on_path =
+            std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>());
         let dirs = on_path.unwrap_or_default().into_iter().chain((self.dirs)());
         let [why, cure] = self.absent;
-        dirs.map(|dir| dir.join(self.name)).find(|tool| tool.is_file()).ok_or_else(|| Reason::new(self.name, why, cure))
+        dirs.map(|dir| dir.join(self.name))
+            .find(|tool| tool.is_file())
+            .ok_or_else(|| Reason::new(self.name, why, cure))
     }
 
     /// Runs `case` under the tool at `path`, by the worker that `program` is.
-    pub(crate) fn profile(&self, path: &Path, program: &Path, case: &Case) -> Result<KernelProfile, Reason> {
+    pub(crate) fn profile(
+        &self,
+        path: &Path,
+        program: &Path,
+        case: &Case,
+    ) -> Result<KernelProfile, Reason> {
         let mut found = KernelProfile::default();
         let mut refused = None;
         for counters in self.counters {
@@ -139,10 +156,17 @@ impl CounterTool {
         }
     }
 
-    fn collect_rows(&self, path: &Path, program: &Path, case: &Case, counters: &[&str]) -> Result<Vec<Row>, Reason> {
+    fn collect_rows(
+        &self,
+        path: &Path,
+        program: &Path,
+        case: &Case,
+        counters: &[&str],
+    ) -> Result<Vec<Row>, Reason> {
         let what = format!("{} of {}", counters.join(" and "), self.name);
         let failed = |why: String| Reason::new(what.clone(), why, self.refused);
-        let dir = tempfile::tempdir().map_err(|error| failed(format!("there is no room for its table: {error}")))?;
+        let dir = tempfile::tempdir()
+            .map_err(|error| failed(format!("there is no room for its table: {error}")))?;
         let mut child = (self.command)(path, counters, dir.path())
             .arg(program)
             .arg(WORKER_ARGUMENT)
@@ -161,9 +185,17 @@ impl CounterTool {
         }
         let ended = child.wait().map_err(|error| failed(format!("it is lost: {error}")))?;
         let rows = (self.read)(dir.path());
-        let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned();
+        let last = said
+            .lines()
+            .rfind(|line| !line.trim().is_empty())
+            .unwrap_or("it said nothing")
+            .to_owned();
         let has_any = counters.iter().any(|counter| !of_the_case(&rows, counter).is_empty());
-        if has_any { Ok(rows) } else { Err(failed(format!("it counted nothing ({ended}): {last}"))) }
+        if has_any {
+            Ok(rows)
+        } else {
+            Err(failed(format!("it counted nothing ({ended}): {last}")))
+        }
     }
 }
 
@@ -186,7 +218,9 @@ struct Row {
 
 /// Those of `counter` whose kernel is the case's: the one of ours that was launched most often.
 fn of_the_case(rows: &[Row], counter: &str) -> Vec<Row> {
-    let own = |row: &&Row| row.counter == counter && row.kernel.starts_with("rsb_") && !row.kernel.starts_with(BESIDE);
+    let own = |row: &&Row| {
+        row.counter == counter && row.kernel.starts_with("rsb_") && !row.kernel.starts_with(BESIDE)
+    };
     let own: Vec<&Row> = rows.iter().filter(own).collect();
     let launches = |name: &str| own.iter().filter(|row| row.kernel == name).count();
     let Some(most) = own.iter().max_by_key(|row| launches(&row.kernel)) else { return Vec::new() };
@@ -204,7 +238,8 @@ fn share(rows: &[Row]) -> Option<f64> {
 }
 
 impl KernelProfile {
-    /// `bytes`, which a launch asks for, over what it moved. Where the caches gave more than they cost, that is no share.
+    /// `bytes`, which a launch asks for, over what it moved. Where the caches gave more than they
+    /// cost, that is no share.
     pub(crate) fn memory_efficiency_percent(&self, bytes: f64) -> Option<f64> {
         let moved = 1024.0 * (self.fetched_kib? + self.written_kib?);
         Some(100.0 * bytes / moved).filter(|share| (0.0..=100.0).contains(share))
@@ -216,7 +251,8 @@ impl KernelProfile {
         Some(share).filter(|share| (0.0..=100.0).contains(share))
     }
 
-    /// Takes over what `rows` count of `counter`, by the function of their tool, and the sizes of the launch.
+    /// Takes over what `rows` count of `counter`, by the function of their tool, and the sizes of
+    /// the launch.
     fn take(&mut self, counter: &str, rows: &[Row], add: fn(&mut Self, &str, &[Row])) {
         let Some(first) = rows.first() else { return };
         self.block_size = Some(first.block).filter(|&block| block > 0).or(self.block_size);
@@ -231,7 +267,13 @@ mod tests {
 
     #[test]
     fn a_share_above_the_whole_is_no_share() {
-        let row = |value| Row { kernel: "rsb_x".into(), counter: "MemUnitBusy".into(), value, threads: 512, block: 0 };
+        let row = |value| Row {
+            kernel: "rsb_x".into(),
+            counter: "MemUnitBusy".into(),
+            value,
+            threads: 512,
+            block: 0,
+        };
         let mut profile = KernelProfile::default();
         profile.take("MemUnitBusy", &[row(130.0)], rocprofv3::add);
         assert_eq!((profile.memory_busy_percent, profile.grid_size), (None, None));

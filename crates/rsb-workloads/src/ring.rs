@@ -1,8 +1,8 @@
-//! A sum over several devices by our own ring of copies from each to the next, which scatters the partial sums and then
-//! gathers them.
+//! A sum over several devices by our own ring of copies from each to the next, which scatters the
+//! partial sums and then gathers them.
 //!
-//! Every device keeps its own numbers as they are, so that each iteration does the same again. Between the steps all
-//! devices are waited for, which small messages feel.
+//! Every device keeps its own numbers as they are, so that each iteration does the same again.
+//! Between the steps all devices are waited for, which small messages feel.
 
 use rsb_device::operation::{Elementwise, ElementwiseOp};
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, Stream, reference};
@@ -43,30 +43,49 @@ pub(crate) struct Ring<'d> {
 
 impl<'d> Ring<'d> {
     /// Allocates and fills `elements` numbers on each device, runs once and verifies.
-    pub(crate) fn prepare(devices: &[&'d dyn Device], dtype: Dtype, elements: u64) -> Result<Self, Failure> {
+    pub(crate) fn prepare(
+        devices: &[&'d dyn Device],
+        dtype: Dtype,
+        elements: u64,
+    ) -> Result<Self, Failure> {
         let chunks = devices.len().max(1);
         let chunk = elements.div_ceil(chunks as u64).max(1);
         let (mut stations, mut streams) = (Vec::with_capacity(chunks), Vec::with_capacity(chunks));
         for (rank, &device) in (0..).zip(devices) {
-            let buffers = || (0..chunks).map(|_| device.allocate(dtype.bytes(chunk))).collect::<Result<Vec<_>, _>>();
+            let buffers = || {
+                (0..chunks)
+                    .map(|_| device.allocate(dtype.bytes(chunk)))
+                    .collect::<Result<Vec<_>, _>>()
+            };
             let own = buffers()?;
             for (number, buffer) in own.iter().enumerate() {
                 fill(device, (buffer, 0), dtype, (&values(rank, number), chunk))?;
             }
             let (arrived, sum) = (buffers()?, buffers()?);
-            arrived.iter().chain(&sum).try_for_each(|buffer| reference::mark_unwritten(device, buffer))?;
+            arrived
+                .iter()
+                .chain(&sum)
+                .try_for_each(|buffer| reference::mark_unwritten(device, buffer))?;
             stations.push(RingRank { device, own, arrived, sum });
             streams.push(device.stream()?);
         }
-        let mut ring = Self { stations, streams, steps: Vec::new(), dtype, chunk, accuracy: Accuracy::default() };
+        let mut ring = Self {
+            stations,
+            streams,
+            steps: Vec::new(),
+            dtype,
+            chunk,
+            accuracy: Accuracy::default(),
+        };
         ring.steps = ring.connect()?;
         iterate(&mut ring.steps, &mut ring.streams)?;
         ring.accuracy = ring.verify()?;
         Ok(ring)
     }
 
-    /// In step s of the first round, device d takes chunk d − 1 − s from the device before it and adds its own; the sum is
-    /// whole after as many steps as there are others, and is handed round in the second.
+    /// In step s of the first round, device d takes chunk d − 1 − s from the device before it and
+    /// adds its own; the sum is whole after as many steps as there are others, and is handed round
+    /// in the second.
     fn connect(&self) -> Result<Vec<Vec<RingStep<'d>>>, Failure> {
         let count = self.stations.len();
         let mut steps = Vec::new();
@@ -90,29 +109,35 @@ impl<'d> Ring<'d> {
         (round, step): (usize, usize),
     ) -> Result<RingStep<'d>, Failure> {
         let count = self.stations.len();
-        let (Some(before), Some(here)) = (self.stations.get((station + count - 1) % count), self.stations.get(station))
+        let (Some(before), Some(here)) =
+            (self.stations.get((station + count - 1) % count), self.stations.get(station))
         else {
             return Err(wrong_ring());
         };
         // What is sent on: first the other device's own numbers, then what it has added up.
         let source = if round == 0 && step == 0 { &before.own } else { &before.sum };
         let target = if round == 0 { &here.arrived } else { &here.sum };
-        let (Some(source), Some(target)) = (source.get(chunk), target.get(chunk)) else { return Err(wrong_ring()) };
+        let (Some(source), Some(target)) = (source.get(chunk), target.get(chunk)) else {
+            return Err(wrong_ring());
+        };
         let copy = here.device.prepare_copy(source, target)?;
         let add = if round == 0 { Some(self.sum_of(here, chunk)?) } else { None };
         Ok(RingStep { copy, add })
     }
 
     fn sum_of(&self, here: &RingRank<'d>, chunk: usize) -> Result<Box<dyn Kernel + 'd>, Failure> {
-        let operation =
-            Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype: self.dtype, elements: self.chunk });
+        let operation = Operation::Elementwise(Elementwise {
+            op: ElementwiseOp::Add,
+            dtype: self.dtype,
+            elements: self.chunk,
+        });
         let part = |of: &[Buffer]| of.get(chunk).cloned().ok_or_else(wrong_ring);
         let buffers = [part(&here.own)?, part(&here.arrived)?, part(&here.sum)?];
         Ok(here.device.prepare(&operation, &Options::default(), &buffers)?)
     }
 
-    /// Exactly `iters` iterations by the clock of the device that takes longest. Every one of them is waited for in each
-    /// step, so that its last mark stands when all are done.
+    /// Exactly `iters` iterations by the clock of the device that takes longest. Every one of them
+    /// is waited for in each step, so that its last mark stands when all are done.
     pub(crate) fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
         let steps = &mut self.steps;
         longest(&mut self.streams, |streams| (0..iters).try_for_each(|_| iterate(steps, streams)))
@@ -123,11 +148,17 @@ impl<'d> Ring<'d> {
         let (mut differences, devices) = (Differences::default(), self.stations.len());
         for chunk in 0..devices {
             let stations = self.stations.iter();
-            let ends: Vec<(&dyn Device, &Buffer, u64)> =
-                stations.filter_map(|station| Some((station.device, station.sum.get(chunk)?, 0))).collect();
-            differences.compare(&ends, self.dtype, (self.chunk, chunk as u64 * self.chunk), |start, right| {
-                sum(self.dtype, devices as u64, chunk, start, right);
-            })?;
+            let ends: Vec<(&dyn Device, &Buffer, u64)> = stations
+                .filter_map(|station| Some((station.device, station.sum.get(chunk)?, 0)))
+                .collect();
+            differences.compare(
+                &ends,
+                self.dtype,
+                (self.chunk, chunk as u64 * self.chunk),
+                |start, right| {
+                    sum(self.dtype, devices as u64, chunk, start, right);
+                },
+            )?;
         }
         differences.accuracy("all-reduce", tolerance(self.dtype, devices))
     }
@@ -139,7 +170,10 @@ impl<'d> Ring<'d> {
     }
 }
 
-fn iterate(steps: &mut [Vec<RingStep<'_>>], streams: &mut [Box<dyn Stream + '_>]) -> Result<(), Failure> {
+fn iterate(
+    steps: &mut [Vec<RingStep<'_>>],
+    streams: &mut [Box<dyn Stream + '_>],
+) -> Result<(), Failure> {
     for moves in steps {
         for one in moves {
             one.copy.launch()?;

@@ -51,7 +51,11 @@ pub(crate) struct Timed<'d> {
 
 impl<'d> Timed<'d> {
     /// Allocates, fills, compiles, runs once and verifies.
-    pub(crate) fn prepare(device: &'d dyn Device, operation: Operation, options: Options) -> Result<Self, Failure> {
+    pub(crate) fn prepare(
+        device: &'d dyn Device,
+        operation: Operation,
+        options: Options,
+    ) -> Result<Self, Failure> {
         let mut stream = device.stream()?;
         let Bound { buffers, kernel, accuracy } = bind(device, &operation, &options, &mut *stream)?;
         Ok(Self {
@@ -70,8 +74,8 @@ impl<'d> Timed<'d> {
         })
     }
 
-    /// With `sets` sets of buffers that take turns, each verified: what one iteration leaves in the caches is of no use
-    /// to the next.
+    /// With `sets` sets of buffers that take turns, each verified: what one iteration leaves in the
+    /// caches is of no use to the next.
     pub(crate) fn rotating(mut self, sets: u32) -> Result<Self, Failure> {
         for _ in 1..sets {
             let bound = bind(self.device, &self.operation, &self.options, &mut *self.stream)?;
@@ -104,25 +108,41 @@ impl<'d> Timed<'d> {
     }
 
     /// As [`Timed::prepare`], with threads, provider and state of the caches from `params`.
-    pub(crate) fn from_params(device: &'d dyn Device, operation: Operation, params: &Params) -> Result<Self, Failure> {
+    pub(crate) fn from_params(
+        device: &'d dyn Device,
+        operation: Operation,
+        params: &Params,
+    ) -> Result<Self, Failure> {
         let memory = match params.text("numa") {
             Some("near") => Some(NumaMemory::Near),
             Some("far") => Some(NumaMemory::Far),
             _ => None,
         };
         // Before anything is allocated.
-        let numa = memory.map(|memory| Ok::<_, Failure>((memory, device.place(memory)?))).transpose()?;
+        let numa =
+            memory.map(|memory| Ok::<_, Failure>((memory, device.place(memory)?))).transpose()?;
         let threads = match params.text("threads") {
-            Some(_) => Some(params.get::<u32>("threads").map_err(|error| Failure::Failed(unusable(&error)))?),
+            Some(_) => Some(
+                params.get::<u32>("threads").map_err(|error| Failure::Failed(unusable(&error)))?,
+            ),
             None => None,
         };
         let provider = params.text("provider").filter(|&name| name != "auto").map(str::to_owned);
-        let cache = if params.text("cache") == Some("cold") { CacheState::Cold } else { CacheState::Hot };
+        let cache =
+            if params.text("cache") == Some("cold") { CacheState::Cold } else { CacheState::Hot };
         let algorithms = match params.text("algorithms") {
             None | Some("1") => None,
-            Some(_) => Some(params.get::<u32>("algorithms").map_err(|error| Failure::Failed(unusable(&error)))?),
+            Some(_) => Some(
+                params
+                    .get::<u32>("algorithms")
+                    .map_err(|error| Failure::Failed(unusable(&error)))?,
+            ),
         };
-        let mut timed = Self::prepare(device, operation, Options { threads, provider, algorithms, block_size: None })?;
+        let mut timed = Self::prepare(
+            device,
+            operation,
+            Options { threads, provider, algorithms, block_size: None },
+        )?;
         timed.cache = cache;
         timed.numa = numa;
         Ok(timed)
@@ -159,8 +179,8 @@ impl<'d> Timed<'d> {
         Ok(self.stream.elapsed_ns(from, to)?)
     }
 
-    /// Nanoseconds by the host's clock from a launch until the wait for its end returns: the median of many, each on an
-    /// idle device.
+    /// Nanoseconds by the host's clock from a launch until the wait for its end returns: the median
+    /// of many, each on an idle device.
     pub(crate) fn host_latency_ns(&mut self) -> Result<f64, Failure> {
         const LAUNCHES: usize = 101;
         let mut times = Vec::with_capacity(LAUNCHES);
@@ -176,7 +196,9 @@ impl<'d> Timed<'d> {
 
     /// The numbers in buffer `index`.
     pub(crate) fn read(&self, index: usize) -> Result<Vec<f64>, Failure> {
-        let (Some(buffer), Some(spec)) = (self.buffers.get(index), self.operation.buffers().get(index).copied()) else {
+        let (Some(buffer), Some(spec)) =
+            (self.buffers.get(index), self.operation.buffers().get(index).copied())
+        else {
             return Ok(Vec::new());
         };
         let mut bytes = vec![0; spec.bytes() as usize];
@@ -243,19 +265,26 @@ fn bind<'d>(
     options: &Options,
     stream: &mut dyn Stream,
 ) -> Result<Bound<'d>, Failure> {
-    let buffers =
-        operation.buffers().iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<Vec<_>, _>>()?;
+    let buffers = operation
+        .buffers()
+        .iter()
+        .map(|spec| device.allocate(spec.bytes()))
+        .collect::<Result<Vec<_>, _>>()?;
     reference::fill(device, operation, &buffers, SEED)?;
     let mut kernel = device.prepare(operation, options, &buffers)?;
     kernel.launch()?;
     stream.synchronize()?;
     let sums_in = kernel.sums_in();
     let error = reference::verify(device, operation, &buffers, SEED, sums_in)?;
-    Ok(Bound { buffers, kernel, accuracy: Accuracy { error, limit: reference::tolerance(operation, sums_in) } })
+    Ok(Bound {
+        buffers,
+        kernel,
+        accuracy: Accuracy { error, limit: reference::tolerance(operation, sums_in) },
+    })
 }
 
-/// The time that `measure` returns. One that is zero or slightly negative is measured again: the difference of two events
-/// of a very short interval can be (ROCm/rocm-systems issue 9375).
+/// The time that `measure` returns. One that is zero or slightly negative is measured again: the
+/// difference of two events of a very short interval can be (ROCm/rocm-systems issue 9375).
 ///
 /// # Errors
 /// When it is so each time, or is no time of any clock.

@@ -1,11 +1,12 @@
-//! A decoder of transformer blocks made of operations that every device has: layer norm, matrix products, softmax, GELU,
-//! sums, and rows put into another order for attention and its cache. Attention is made of them, or one operation.
+//! A decoder of transformer blocks made of operations that every device has: layer norm, matrix
+//! products, softmax, GELU, sums, and rows put into another order for attention and its cache.
+//! Attention is made of them, or one operation.
 //!
-//! The blocks are those of GPT-2 without biases: x + attention(norm(x)), then x + GELU(norm(x)·W₁)·W₂; or with what later
-//! models changed: RMS norm, rotary positions, heads of queries that share keys and values, and a gated hidden layer. A
-//! pass handles `queries` tokens
-//! of each sequence at the end of `positions`; keys and values of those before lie in the cache. Passes may follow one
-//! another, each with the next token: the cache grows by it.
+//! The blocks are those of GPT-2 without biases: x + attention(norm(x)), then x +
+//! GELU(norm(x)·W₁)·W₂; or with what later models changed: RMS norm, rotary positions, heads of
+//! queries that share keys and values, and a gated hidden layer. A pass handles `queries` tokens of
+//! each sequence at the end of `positions`; keys and values of those before lie in the cache.
+//! Passes may follow one another, each with the next token: the cache grows by it.
 
 mod block;
 mod check;
@@ -46,7 +47,8 @@ pub(crate) struct Shape {
     pub(crate) norm: NormalizeOp,
     /// Whether queries and keys are turned by their positions.
     pub(crate) rotary: bool,
-    /// Words: a table of them before the first block and a head for them after the last; neither where there are none.
+    /// Words: a table of them before the first block and a head for them after the last; neither
+    /// where there are none.
     pub(crate) vocabulary: u64,
     /// Sequences.
     pub(crate) batch: u64,
@@ -101,8 +103,8 @@ impl Shape {
         self.queries > 1
     }
 
-    /// Cosine and sine that pair `pair` of a head is multiplied by at `position`, as in Llama 3: the first turns by a
-    /// radian a position, the later ones ever more slowly.
+    /// Cosine and sine that pair `pair` of a head is multiplied by at `position`, as in Llama 3:
+    /// the first turns by a radian a position, the later ones ever more slowly.
     fn turn(&self, position: u64, pair: u64) -> (f64, f64) {
         const BASE: f64 = 500_000.0;
         let angle = position as f64 * BASE.powf(-((2 * pair) as f64) / self.head_dim as f64);
@@ -114,16 +116,24 @@ impl Shape {
         self.norm.inputs() as u64 - 1
     }
 
-    /// Weights of all blocks and, where there is a vocabulary, of its table, the last norm and the head.
+    /// Weights of all blocks and, where there is a vocabulary, of its table, the last norm and the
+    /// head.
     pub(crate) const fn weights(&self) -> u64 {
         let width = self.width();
-        let words =
-            if self.vocabulary > 0 { self.vocabulary.saturating_mul(2).saturating_add(self.norm_rows()) } else { 0 };
+        let words = if self.vocabulary > 0 {
+            self.vocabulary.saturating_mul(2).saturating_add(self.norm_rows())
+        } else {
+            0
+        };
         let rows = 2 * self.norm_rows();
         let to_hidden = if matches!(self.mlp, Mlp::SwiGlu) { 3 } else { 2 };
         let of_hidden = self.hidden().saturating_mul(to_hidden);
-        let columns = width.saturating_add(self.kv_width()).saturating_mul(2).saturating_add(of_hidden);
-        self.layers.saturating_mul(columns.saturating_add(rows)).saturating_add(words).saturating_mul(width)
+        let columns =
+            width.saturating_add(self.kv_width()).saturating_mul(2).saturating_add(of_hidden);
+        self.layers
+            .saturating_mul(columns.saturating_add(rows))
+            .saturating_add(words)
+            .saturating_mul(width)
     }
 
     /// Weights that a pass reads: of the table a row for each token.
@@ -139,22 +149,25 @@ impl Shape {
         let gate = if self.mlp == Mlp::SwiGlu { hidden } else { 0 };
         let of_block = [(width, width), (kv_width, width), (kv_width, width), (width, width)];
         let of_hidden = [(hidden, width), (width, hidden), (gate, width)];
-        let all =
-            of_block.into_iter().chain(of_hidden).map(|(rows, columns)| (rows.saturating_mul(self.layers), columns));
+        let all = of_block
+            .into_iter()
+            .chain(of_hidden)
+            .map(|(rows, columns)| (rows.saturating_mul(self.layers), columns));
         all.chain([(self.vocabulary, width)])
     }
 
     /// Bytes that narrow weights, with their scales, take less than those of the type of all else.
     fn bytes_saved(&self) -> u64 {
         let less = |(rows, columns): (u64, u64)| {
-            let narrow = matrix::quantized_product(*self, 1, rows, columns).map_or(0, |op| op.weight_bytes());
+            let narrow = matrix::quantized_product(*self, 1, rows, columns)
+                .map_or(0, |op| op.weight_bytes());
             if narrow == 0 { 0 } else { self.bytes_of(rows.saturating_mul(columns), narrow) }
         };
         self.matrices().map(less).fold(0, u64::saturating_add)
     }
 
-    /// Bytes of so many elements, weights of products among them where they are as narrow as they are; saturated for an
-    /// absurd number, which no device has the memory for.
+    /// Bytes of so many elements, weights of products among them where they are as narrow as they
+    /// are; saturated for an absurd number, which no device has the memory for.
     fn bytes_of(&self, elements: u64, saved: u64) -> u64 {
         const MOST: u64 = u64::MAX / 64;
         let all = self.dtype.bytes(elements.min(MOST));
@@ -181,12 +194,14 @@ impl Shape {
         count.saturating_mul(64 / self.dtype.bits())
     }
 
-    /// Elements before the first block and after the last: indices of words, the last tokens, those normed, logits.
+    /// Elements before the first block and after the last: indices of words, the last tokens, those
+    /// normed, logits.
     const fn of_words(&self) -> u64 {
         if self.vocabulary == 0 {
             return 0;
         }
-        let picked = if self.is_masked() { self.of_indices(1).saturating_add(self.width()) } else { 0 };
+        let picked =
+            if self.is_masked() { self.of_indices(1).saturating_add(self.width()) } else { 0 };
         let last = picked.saturating_add(self.width()).saturating_add(self.vocabulary);
         self.tokens().saturating_mul(self.width()).saturating_add(self.batch.saturating_mul(last))
     }
@@ -194,28 +209,43 @@ impl Shape {
     /// Elements that a pass starts from: tokens, or indices of their words.
     const fn of_input(&self) -> u64 {
         let tokens = self.tokens();
-        if self.vocabulary > 0 { self.of_indices(tokens) } else { tokens.saturating_mul(self.width()) }
+        if self.vocabulary > 0 {
+            self.of_indices(tokens)
+        } else {
+            tokens.saturating_mul(self.width())
+        }
     }
 
     /// Keys and values of `positions` that all blocks keep.
     const fn cached_elements(&self, positions: u64) -> u64 {
-        let of_block = self.batch.saturating_mul(positions).saturating_mul(self.kv_width()).saturating_mul(2);
+        let of_block =
+            self.batch.saturating_mul(positions).saturating_mul(self.kv_width()).saturating_mul(2);
         self.layers.saturating_mul(of_block)
     }
 
     /// Weights, keys and values that all passes read.
     fn elements_read(&self) -> u64 {
-        (0..self.steps).map(|step| self.weights_read() + self.cached_elements(self.positions + step)).sum()
+        (0..self.steps)
+            .map(|step| self.weights_read() + self.cached_elements(self.positions + step))
+            .sum()
     }
 
     /// Elements of everything that the passes keep on the device.
     const fn elements(&self) -> u64 {
         let capacity = self.capacity();
-        let scores = self.batch.saturating_mul(self.heads).saturating_mul(self.queries).saturating_mul(capacity);
+        let scores = self
+            .batch
+            .saturating_mul(self.heads)
+            .saturating_mul(self.queries)
+            .saturating_mul(capacity);
         // The state between and after; then what a block calculates, see `block::Room`.
         let states = if self.layers > 1 { 2 } else { 1 };
-        let of_token = self.width().saturating_mul(states + 9).saturating_add(self.kv_width().saturating_mul(2));
-        let hidden = self.hidden().saturating_mul(if matches!(self.mlp, Mlp::SwiGlu) { 5 } else { 2 });
+        let of_token = self
+            .width()
+            .saturating_mul(states + 9)
+            .saturating_add(self.kv_width().saturating_mul(2));
+        let hidden =
+            self.hidden().saturating_mul(if matches!(self.mlp, Mlp::SwiGlu) { 5 } else { 2 });
         let tables = if self.fused {
             0
         } else if self.is_masked() {
@@ -242,7 +272,18 @@ impl Shape {
         let steps = if self.steps > 3 { 3 } else { self.steps };
         // Rows of narrow weights are made of vectors.
         let head_dim = if self.narrow.is_some() { 16 } else { 8 };
-        Self { layers, heads: 4, kv_heads, head_dim, vocabulary, batch: 2, queries, positions, steps, ..*self }
+        Self {
+            layers,
+            heads: 4,
+            kv_heads,
+            head_dim,
+            vocabulary,
+            batch: 2,
+            queries,
+            positions,
+            steps,
+            ..*self
+        }
     }
 }
 
@@ -287,11 +328,14 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Stages of which what they worked on is still there after the pass: the lookup of words, the last block and what
-    /// follows.
+    /// Stages of which what they worked on is still there after the pass: the lookup of words, the
+    /// last block and what follows.
     fn retained_stages(&self) -> impl Iterator<Item = &Stage> {
         let before = usize::from(self.shape.vocabulary > 0);
-        self.stages.iter().take(before).chain(self.stages.get(self.last_block..).unwrap_or_default())
+        self.stages
+            .iter()
+            .take(before)
+            .chain(self.stages.get(self.last_block..).unwrap_or_default())
     }
 }
 
@@ -311,12 +355,15 @@ impl Model<'_> {
     /// Who makes the matrix products: before they are one graph.
     fn provider(&self) -> String {
         let all = self.passes.iter().flat_map(|pass| pass.stages.iter().zip(&pass.kernels));
-        let is_product = |operation: &Operation| matches!(operation, Operation::Gemm(_) | Operation::Quantized(_));
+        let is_product = |operation: &Operation| {
+            matches!(operation, Operation::Gemm(_) | Operation::Quantized(_))
+        };
         let mut products = all.filter(|(stage, _)| is_product(&stage.operation));
         products.next().map(|(_, kernel)| kernel.provider()).unwrap_or_default()
     }
 
-    /// Has each pass be a graph. All are made once before, since what a library makes at its first call cannot be recorded.
+    /// Has each pass be a graph. All are made once before, since what a library makes at its first
+    /// call cannot be recorded.
     fn capture(&mut self) -> Result<(), Failure> {
         self.passes.iter_mut().try_for_each(Pass::launch)?;
         self.stream.synchronize()?;
@@ -326,14 +373,18 @@ impl Model<'_> {
         Ok(())
     }
 
-    /// Makes NaN of everything that passes write whole, so that nothing which was there before can be found right.
+    /// Makes NaN of everything that passes write whole, so that nothing which was there before can
+    /// be found right.
     fn spoil(&self) -> Result<(), Failure> {
         let mut stages = self.passes.iter().flat_map(|pass| &pass.stages);
         stages.try_for_each(|stage| stage.spoil(self.device))
     }
 
     /// Makes each pass, waits for it, and has `check` look at it.
-    fn check_passes(&mut self, check: &mut dyn FnMut(&Self, &Pass<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn check_passes(
+        &mut self,
+        check: &mut dyn FnMut(&Self, &Pass<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         for step in 0..self.passes.len() {
             if let Some(pass) = self.passes.get_mut(step) {
                 pass.launch()?;
@@ -357,8 +408,8 @@ pub(crate) struct Decoder<'d> {
 }
 
 impl<'d> Decoder<'d> {
-    /// Verifies a small decoder from end to end, then makes the real one and verifies samples of each of its stages, both
-    /// launched as they will be timed.
+    /// Verifies a small decoder from end to end, then makes the real one and verifies samples of
+    /// each of its stages, both launched as they will be timed.
     pub(crate) fn prepare(
         device: &'d dyn Device,
         shape: Shape,
@@ -368,7 +419,8 @@ impl<'d> Decoder<'d> {
         if !matches!(shape.dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16) {
             return Err(Failure::Skipped(Reason::new(
                 format!("inference in {}", shape.dtype),
-                "layer norm, softmax and GELU of it would lose what they are for, and no operation here widens it for them",
+                "layer norm, softmax and GELU of it would lose what they are for, and no operation \
+                 here widens it for them",
                 "choose bf16, f16, f32 or f64",
             )));
         }
@@ -407,7 +459,12 @@ impl<'d> Decoder<'d> {
 
     /// Operations of all passes.
     pub(crate) fn flops(&self) -> f64 {
-        self.model.passes.iter().flat_map(|pass| &pass.stages).map(|stage| stage.operation.flops()).sum()
+        self.model
+            .passes
+            .iter()
+            .flat_map(|pass| &pass.stages)
+            .map(|stage| stage.operation.flops())
+            .sum()
     }
 }
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use libloading::Library;
 
-/// A library that is loaded. It is never unloaded: the vendors' libraries have threads and handlers that outlive any
-/// handle, and every function pointer stays valid this way.
+/// A library that is loaded. It is never unloaded: the vendors' libraries have threads and handlers
+/// that outlive any handle, and every function pointer stays valid this way.
 #[derive(Clone, Copy)]
 pub struct Loaded {
     library: &'static Library,
@@ -26,12 +26,15 @@ impl Loaded {
     pub fn first(candidates: &[PathBuf]) -> Result<Self, Option<String>> {
         let mut refusal = None;
         for candidate in candidates {
-            // SAFETY: loading runs the initializers of a library that the user installed under its well-known name,
-            // or named explicitly.
+            // SAFETY: loading runs the initializers of a library that the user installed under its
+            // well-known name, or named explicitly.
             match unsafe { Library::new(candidate) } {
                 Ok(library) => {
                     let path = full_path(candidate);
-                    return Ok(Self { library: Box::leak(Box::new(library)), path: Box::leak(path.into_boxed_path()) });
+                    return Ok(Self {
+                        library: Box::leak(Box::new(library)),
+                        path: Box::leak(path.into_boxed_path()),
+                    });
                 }
                 // A file that is there but does not load says more than one that is not.
                 Err(error) => refusal = loader_error(candidate, refusal_text(&error)).or(refusal),
@@ -51,8 +54,8 @@ impl Loaded {
         unsafe { self.library.get::<*const ()>(name.as_bytes()) }.is_ok()
     }
 
-    /// The function `name`, if the library has it. `F` must be its type; the macro [`crate::function_table`] writes
-    /// both from one prototype.
+    /// The function `name`, if the library has it. `F` must be its type; the macro
+    /// [`crate::function_table`] writes both from one prototype.
     pub fn function<F: Copy>(&self, name: &str) -> Option<F> {
         // SAFETY: every caller names a documented function and its documented prototype.
         unsafe { self.library.get::<F>(name.as_bytes()).ok().map(|found| *found) }
@@ -61,8 +64,10 @@ impl Loaded {
 
 /// What the loader said, unless it is that there is no such file.
 fn loader_error(candidate: &Path, text: String) -> Option<String> {
-    // Of a bare name the loader first says the file that it could not open: another one is a library that this one needs.
-    let itself = text.starts_with(&format!("{}:", candidate.display())) && text.contains("No such file");
+    // Of a bare name the loader first says the file that it could not open: another one is a
+    // library that this one needs.
+    let itself =
+        text.starts_with(&format!("{}:", candidate.display())) && text.contains("No such file");
     (candidate.is_file() || (!candidate.is_absolute() && !itself)).then_some(text)
 }
 
@@ -82,13 +87,17 @@ fn full_path(candidate: &Path) -> PathBuf {
     find_mapped_path(&maps, name).unwrap_or_else(|| candidate.to_owned())
 }
 
-/// The path in a process's map of memory whose file name is `name` or goes on after it with a version.
+/// The path in a process's map of memory whose file name is `name` or goes on after it with a
+/// version.
 fn find_mapped_path(maps: &str, name: &str) -> Option<PathBuf> {
     maps.lines()
         .filter_map(|line| line.find('/').and_then(|at| line.get(at..)))
         .map(Path::new)
         .find(|path| {
-            let rest = path.file_name().and_then(|file| file.to_str()).and_then(|file| file.strip_prefix(name));
+            let rest = path
+                .file_name()
+                .and_then(|file| file.to_str())
+                .and_then(|file| file.strip_prefix(name));
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         })
         .map(Path::to_owned)
@@ -102,7 +111,10 @@ mod tests {
     fn the_map_of_memory_tells_the_file() {
         let maps = "7f00-7f01 r-xp 00000000 08:01 11 /usr/lib/libxy.so.6\n\
                     7f02-7f03 r-xp 00000000 08:01 12 /usr/lib/libx.so.6.4.1\n";
-        assert_eq!(find_mapped_path(maps, "libx.so.6"), Some(PathBuf::from("/usr/lib/libx.so.6.4.1")));
+        assert_eq!(
+            find_mapped_path(maps, "libx.so.6"),
+            Some(PathBuf::from("/usr/lib/libx.so.6.4.1"))
+        );
         assert_eq!(find_mapped_path(maps, "libx.so.7"), None);
     }
 }

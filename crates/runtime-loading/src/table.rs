@@ -1,7 +1,7 @@
 //! One macro that makes a table of optional functions from C prototypes.
 
-/// Makes a struct with one `Option<unsafe extern "C" fn>` for each prototype, a function that fills it from a library,
-/// and the list of names with their numbers of arguments.
+/// Makes a struct with one `Option<unsafe extern "C" fn>` for each prototype, a function that fills
+/// it from a library, and the list of names with their numbers of arguments.
 #[macro_export]
 macro_rules! function_table {
     (

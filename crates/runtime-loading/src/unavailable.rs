@@ -1,14 +1,16 @@
 //! What is missing, why, and what to do about it.
 
 /// What to do about a library that lacks a function.
-const SYMBOL_CURE: &str = "install a version that has it: of ROCm one of 5.2 to 7.2, of CUDA 11.4 or newer";
+const SYMBOL_CURE: &str =
+    "install a version that has it: of ROCm one of 5.2 to 7.2, of CUDA 11.4 or newer";
 
 /// What of a library is not here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingPart {
     /// The library itself, or something that it needs beside it.
     Library,
-    /// A function of a library that is here: it is broken, or of another version than any that is known.
+    /// A function of a library that is here: it is broken, or of another version than any that is
+    /// known.
     Function,
 }
 

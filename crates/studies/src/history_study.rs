@@ -1,9 +1,11 @@
-//! `cargo xtask gate-study --history FILE`: how often history mode is wrong on real series, and what it finds.
+//! `cargo xtask gate-study --history FILE`: how often history mode is wrong on real series, and
+//! what it finds.
 //!
-//! Every run of every suite is judged from the runs before it, as it was and with slow-downs multiplied in: whole runs as
-//! the product judges them, and every series by itself, by the gate and by the simple rules that others use. The code
-//! behind the series must be nearly constant: then whatever is called Regressed as it was is a false alarm, and real
-//! changes only make the figures look worse.
+//! Every run of every suite is judged from the runs before it, as it was and with slow-downs
+//! multiplied in: whole runs as the product judges them, and every series by itself, by the gate
+//! and by the simple rules that others use. The code behind the series must be nearly constant:
+//! then whatever is called Regressed as it was is a false alarm, and real changes only make the
+//! figures look worse.
 //!
 //! The first part of the runs is for tuning. What counts is the second.
 
@@ -30,12 +32,16 @@ const GATE: RegressionRule = RegressionRule::History { rule: Rule::DEFAULT, repe
 pub(crate) fn run(file: &Path) -> Result<()> {
     let series = series::read(file)?;
     if series.iter().all(|one| one.values.len() <= LEVEL) {
-        bail!("{} has no series of more than {LEVEL} runs, so there is nothing to judge", file.display());
+        bail!(
+            "{} has no series of more than {LEVEL} runs, so there is nothing to judge",
+            file.display()
+        );
     }
     println!("{}", heading(&series));
-    for (part, name) in
-        [(Part::First, "The first 60 % of the runs, for tuning"), (Part::Second, "The rest: the result")]
-    {
+    for (part, name) in [
+        (Part::First, "The first 60 % of the runs, for tuning"),
+        (Part::Second, "The rest: the result"),
+    ] {
         println!(
             "### {name}\n\n{}\n{}",
             whole::table(&whole::runs_of(&series, part), &FACTORS[1..]),
@@ -50,8 +56,10 @@ fn heading(series: &[RecordedSeries]) -> String {
     let points: usize = series.iter().map(|one| one.values.len()).sum();
     format!(
         "## `gate --against-history` on {} series of {points} figures\n\n\
-         Each run that has {LEVEL} before it is judged from {RUNS} before it at most: every case that has a figure in it, \
-         together; then each by itself. A rule sees the judged run once; `2 repeats` gives it the two runs after it too, \
+         Each run that has {LEVEL} before it is judged from {RUNS} before it at most: every case \
+         that has a figure in it, \
+         together; then each by itself. A rule sees the judged run once; `2 repeats` gives it the \
+         two runs after it too, \
          with the same slow-down, as if they were of one commit.\n",
         series.len()
     )
@@ -68,19 +76,25 @@ fn ways(series: &[RecordedSeries], part: Part) -> String {
         ("median of 5 before × 1.2", RegressionRule::MedianOfFive(1.2)),
         ("mean + 3 σ of those before", RegressionRule::Sigmas(3.0)),
     ];
-    let found: Vec<String> =
-        FACTORS[1..].iter().map(|factor| format!("found: +{:.0} %", 100.0 * (factor - 1.0))).collect();
+    let found: Vec<String> = FACTORS[1..]
+        .iter()
+        .map(|factor| format!("found: +{:.0} %", 100.0 * (factor - 1.0)))
+        .collect();
     let mut text = format!(
-        "| each series by itself | false alarms | {} | asked to repeat | called Improved |\n|---|{}\n",
+        "| each series by itself | false alarms | {} | asked to repeat | called Improved \
+         |\n|---|{}\n",
         found.join(" | "),
         "---|".repeat(3 + found.len())
     );
     for (name, way) in ways {
         let tally = series.iter().map(|one| replay(one, part, way, &FACTORS)).sum::<Tally>();
-        let found: Vec<String> =
-            (1..FACTORS.len()).map(|factor| format!("{:.2}", tally.regressed_share(factor))).collect();
+        let found: Vec<String> = (1..FACTORS.len())
+            .map(|factor| format!("{:.2}", tally.regressed_share(factor)))
+            .collect();
         let undecided = match way {
-            RegressionRule::History { .. } => format!("{:.2} | {:.2}", tally.undecided_share(), tally.improved_share()),
+            RegressionRule::History { .. } => {
+                format!("{:.2} | {:.2}", tally.undecided_share(), tally.improved_share())
+            }
             _ => "– | –".to_owned(),
         };
         let (false_alarms, found) = (tally.false_alarms(), found.join(" | "));
@@ -92,7 +106,8 @@ fn ways(series: &[RecordedSeries], part: Part) -> String {
 /// What the intervals hold, beside what they should.
 fn calibration(series: &[RecordedSeries]) -> String {
     let mut text =
-        "How many unchanged runs lie outside of their 95 % interval, by 2.5 % on each side if it is right:\n\n\
+        "How many unchanged runs lie outside of their 95 % interval, by 2.5 % on each side if it \
+         is right:\n\n\
                     | part | slower | faster |\n|---|---|---|\n"
             .to_owned();
     for (name, part) in [("first", Part::First), ("second", Part::Second)] {
@@ -106,10 +121,13 @@ fn calibration(series: &[RecordedSeries]) -> String {
 mod tests {
     use super::*;
 
-    /// The series that the constant was chosen on lie outside of the repository: `RSB_SHARED`, or `../shared`.
+    /// The series that the constant was chosen on lie outside of the repository: `RSB_SHARED`, or
+    /// `../shared`.
     fn shared_series() -> Option<Vec<RecordedSeries>> {
-        let shared = std::env::var_os("RSB_SHARED")
-            .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), std::path::PathBuf::from);
+        let shared = std::env::var_os("RSB_SHARED").map_or_else(
+            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+            std::path::PathBuf::from,
+        );
         let file = shared.join("series/github-runners.csv");
         if !file.is_file() {
             test_needs::missing("series", &format!("{} is not here", file.display()));
@@ -125,7 +143,10 @@ mod tests {
         let runs = whole::runs_of(&series, Part::First);
         let (exits, (false_alarms, checks)) = whole::judge_unchanged(&runs);
         let [_, _, passed] = exits.percent();
-        assert!(passed > 75.0 && checks > 2000 && false_alarms * 250 <= checks, "{passed} {false_alarms} {checks}");
+        assert!(
+            passed > 75.0 && checks > 2000 && false_alarms * 250 <= checks,
+            "{passed} {false_alarms} {checks}"
+        );
         let [found, _, hidden] = whole::one_slower(&runs, 1.2).percent();
         assert!(found > 38.0 && hidden < 13.0, "{found} {hidden}");
         let [_, _, hidden] = whole::one_slower(&runs, 1.5).percent();
@@ -146,14 +167,18 @@ mod tests {
     #[test]
     fn a_small_study_has_every_table() {
         let wobble = |at: usize| 1.0 + 0.01 * ((at * 7 % 13) as f64 / 6.0 - 1.0);
-        let one = |id: &str, better| series::every_second(id, better, (0..60).map(wobble).collect());
+        let one =
+            |id: &str, better| series::every_second(id, better, (0..60).map(wobble).collect());
         let series = [
             one("a/time", rsb_model::Better::Lower),
             one("a/other", rsb_model::Better::Lower),
             one("b/rate", rsb_model::Better::Higher),
         ];
         let ways = ways(&series, Part::Second);
-        assert!(ways.contains("| `gate --against-history` | 0.00 % (0 of 72, at most 4.08 %) | 0."), "{ways}");
+        assert!(
+            ways.contains("| `gate --against-history` | 0.00 % (0 of 72, at most 4.08 %) | 0."),
+            "{ways}"
+        );
         assert_eq!(ways.lines().count(), 9, "{ways}");
         assert_eq!(calibration(&series).lines().count(), 6);
         assert!(heading(&series).contains("3 series of 180 figures"));

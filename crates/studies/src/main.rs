@@ -1,5 +1,5 @@
-//! What `cargo xtask` hands on because it needs more than it: studies that are recorded and replayed, figures beside those
-//! of peers, shaders that are compiled.
+//! What `cargo xtask` hands on because it needs more than it: studies that are recorded and
+//! replayed, figures beside those of peers, shaders that are compiled.
 #![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
 
 mod gate_study;
@@ -28,7 +28,10 @@ fn main() -> ExitCode {
         Some("gate-study") => gate_study::run(&arguments[1..]),
         Some("trend-study") => trend_study::run(&arguments[1..]),
         _ => {
-            eprintln!("Usage: cargo xtask shaders | speed [WORDS] | gate-study … | store-study … | trend-study …");
+            eprintln!(
+                "Usage: cargo xtask shaders | speed [WORDS] | gate-study … | store-study … | \
+                 trend-study …"
+            );
             return ExitCode::from(2);
         }
     };

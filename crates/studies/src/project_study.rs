@@ -1,8 +1,10 @@
-//! `cargo xtask gate-study project`: how often `gate --against` is wrong in a project that nobody here wrote, and what it
-//! finds there. It knows no project: what is slowed is named on the command line.
+//! `cargo xtask gate-study project`: how often `gate --against` is wrong in a project that nobody
+//! here wrote, and what it finds there. It knows no project: what is slowed is named on the command
+//! line.
 //!
-//! The project is copied into a scratch repository. Unchanged, it is judged against itself, measured though equal. Slowed,
-//! a loop stands at the beginning of one function; how long it must be is found out in tries that are not counted.
+//! The project is copied into a scratch repository. Unchanged, it is judged against itself,
+//! measured though equal. Slowed, a loop stands at the beginning of one function; how long it must
+//! be is found out in tries that are not counted.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,8 @@ use serde::Deserialize;
 
 /// What the command line says.
 pub(crate) struct ProjectStudy<'a> {
-    /// A project of somebody else; `None` is the made one, whose code differs on both sides while its work does not.
+    /// A project of somebody else; `None` is the made one, whose code differs on both sides while
+    /// its work does not.
     pub(crate) project: Option<&'a Path>,
     pub(crate) trials: usize,
     /// Processes that compute all the time beside it.
@@ -31,14 +34,15 @@ pub(crate) struct ProjectStudy<'a> {
     pub(crate) slow_case: &'a str,
     /// By how much it is slowed, in percent.
     pub(crate) percent: f64,
-    /// For how many seconds a case Criterion measures, where its own verdict on unchanged code, and a rule of 5 % on its means,
-    /// are tried beside.
+    /// For how many seconds a case Criterion measures, where its own verdict on unchanged code, and
+    /// a rule of 5 % on its means, are tried beside.
     pub(crate) criterion: Option<&'a str>,
     /// Arguments for `cargo bench`.
     pub(crate) cargo: Vec<&'a str>,
 }
 
-/// Which samples of the made project are slower, and by how much: 20 % on average over those that are.
+/// Which samples of the made project are slower, and by how much: 20 % on average over those that
+/// are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pattern {
     /// Nine of ten samples, by 20 %.
@@ -144,7 +148,8 @@ fn run_unchanged(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> 
         let judged = scratch.gate(study, &["--measure-equal"])?;
         seconds.push(began.elapsed().as_secs_f64());
         rows += judged.comparisons.len();
-        let count = |wanted: &str| judged.comparisons.iter().filter(|row| row.verdict == wanted).count();
+        let count =
+            |wanted: &str| judged.comparisons.iter().filter(|row| row.verdict == wanted).count();
         regressed += count("Regressed");
         undecided += count("Inconclusive") + count("NotComparable");
         suites += usize::from(count("Regressed") > 0);
@@ -157,10 +162,21 @@ fn run_unchanged(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> 
         eprintln!("trial {trial}: {} in {:.0} s", judged.verdict, seconds[trial]);
     }
     let mut text = String::new();
-    let _ =
-        writeln!(text, "project {}, unchanged, {} busy processes, budget {}:", scratch.name, study.busy, study.budget);
-    let _ = writeln!(text, "- cases judged {rows}, Regressed {regressed} (at most {})", bound(regressed, rows));
-    let _ = writeln!(text, "- suites {}, with a Regressed one {suites}, without a verdict {open}", study.trials);
+    let _ = writeln!(
+        text,
+        "project {}, unchanged, {} busy processes, budget {}:",
+        scratch.name, study.busy, study.budget
+    );
+    let _ = writeln!(
+        text,
+        "- cases judged {rows}, Regressed {regressed} (at most {})",
+        bound(regressed, rows)
+    );
+    let _ = writeln!(
+        text,
+        "- suites {}, with a Regressed one {suites}, without a verdict {open}",
+        study.trials
+    );
     let _ = writeln!(text, "- cases undecided {undecided}");
     let _ = writeln!(
         text,
@@ -188,7 +204,8 @@ fn run_pattern(study: &ProjectStudy<'_>, scratch: &Scratch, pattern: Pattern) ->
     let changes: Vec<f64> = rows.iter().filter_map(|row| row.difference_percent).collect();
     let all = rows.len();
     Ok(format!(
-        "project {}, slowed {pattern:?}, {} busy processes, budget {}:\n- cases judged {all}, Regressed {regressed} ({:.1} %), \
+        "project {}, slowed {pattern:?}, {} busy processes, budget {}:\n- cases judged {all}, \
+         Regressed {regressed} ({:.1} %), \
          Unchanged {passed} (at most {}), undecided {}\n- median change {:+.1} %\n",
         scratch.name,
         study.busy,
@@ -200,8 +217,8 @@ fn run_pattern(study: &ProjectStudy<'_>, scratch: &Scratch, pattern: Pattern) ->
     ))
 }
 
-/// What Criterion says of the same executable run twice, and the rule of `critcmp --threshold 5` on the change of its
-/// means.
+/// What Criterion says of the same executable run twice, and the rule of `critcmp --threshold 5` on
+/// the change of its means.
 fn by_criterion(study: &ProjectStudy<'_>, scratch: &Scratch, seconds: &str) -> Result<String> {
     let (mut all, mut regressed, mut five) = (0, 0, 0);
     for _ in 0..study.trials {
@@ -214,7 +231,8 @@ fn by_criterion(study: &ProjectStudy<'_>, scratch: &Scratch, seconds: &str) -> R
         }
     }
     Ok(format!(
-        "project {}, unchanged, by Criterion: of {all} cases {regressed} \"regressed\", {five} with a mean over 5 % higher\n",
+        "project {}, unchanged, by Criterion: of {all} cases {regressed} \"regressed\", {five} \
+         with a mean over 5 % higher\n",
         scratch.name
     ))
 }
@@ -223,7 +241,8 @@ fn by_criterion(study: &ProjectStudy<'_>, scratch: &Scratch, seconds: &str) -> R
 fn with_next(text: &str) -> Vec<(&str, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let told = lines.iter().enumerate().filter(|(_, line)| line.contains("(p = "));
-    told.map(|(at, line)| (*line, lines[at..].iter().take(4).copied().collect::<String>())).collect()
+    told.map(|(at, line)| (*line, lines[at..].iter().take(4).copied().collect::<String>()))
+        .collect()
 }
 
 /// The estimate of `[low estimate high]`, in percent.
@@ -246,7 +265,8 @@ fn run_slowed(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
     for _ in 0..LOOKS {
         scratch.slow(study, turns)?;
         let judged = scratch.gate(study, &[&only])?;
-        let change = judged.comparisons.iter().find_map(|row| row.difference_percent).unwrap_or_default();
+        let change =
+            judged.comparisons.iter().find_map(|row| row.difference_percent).unwrap_or_default();
         eprintln!("{turns} turns of the loop make it {change:+.1} % slower");
         if (change / study.percent - 1.0).abs() < 0.1 {
             break;
@@ -264,14 +284,19 @@ fn run_slowed(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
         let of_it: Vec<&GateRow> = judged.comparisons.iter().filter(is_slowed).collect();
         let is_found = of_it.iter().any(regressed);
         found += usize::from(is_found);
-        let others = judged.comparisons.iter().filter(|row| !is_slowed(row)).filter(regressed).count();
+        let others =
+            judged.comparisons.iter().filter(|row| !is_slowed(row)).filter(regressed).count();
         alone += usize::from(is_found && others == 0);
         changes.extend(of_it.iter().filter_map(|row| row.difference_percent));
-        eprintln!("trial {trial}: {}, {others} others Regressed", if is_found { "found" } else { "missed" });
+        eprintln!(
+            "trial {trial}: {}, {others} others Regressed",
+            if is_found { "found" } else { "missed" }
+        );
     }
     let change = median(&changes).unwrap_or_default();
     Ok(format!(
-        "project {}, {} slowed by {change:.1} % in its source: found {found} of {} tries, alone {alone}\n",
+        "project {}, {} slowed by {change:.1} % in its source: found {found} of {} tries, alone \
+         {alone}\n",
         scratch.name, study.slow_case, study.trials
     ))
 }
@@ -292,9 +317,12 @@ impl Scratch {
         let dir = tempfile::tempdir()?;
         let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("made_project");
         let project = study.project.unwrap_or(&made);
-        let project = project.canonicalize().with_context(|| format!("no {}", project.display()))?;
+        let project =
+            project.canonicalize().with_context(|| format!("no {}", project.display()))?;
         let name = project.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        run_quietly(Command::new("cp").arg("-r").arg(format!("{}/.", project.display())).arg(dir.path()))?;
+        run_quietly(
+            Command::new("cp").arg("-r").arg(format!("{}/.", project.display())).arg(dir.path()),
+        )?;
         // A package from a registry carries its manifest twice, and no repository.
         drop(std::fs::remove_dir_all(dir.path().join(".git")));
         drop(std::fs::remove_dir_all(dir.path().join("target")));
@@ -316,7 +344,8 @@ impl Scratch {
         let source = match study.slow {
             Some((file, _)) => {
                 let path = dir.path().join(file);
-                let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {file}"))?;
+                let text = std::fs::read_to_string(&path)
+                    .with_context(|| format!("cannot read {file}"))?;
                 Some((path, text))
             }
             None => None,
@@ -331,17 +360,24 @@ impl Scratch {
         if !more.contains(&"--budget") {
             command.args(["--budget", study.budget]);
         }
-        command.env("RSB_CACHE_DIR", self.cache.path()).env_remove("CARGO_TARGET_DIR").stderr(Stdio::null());
+        command
+            .env("RSB_CACHE_DIR", self.cache.path())
+            .env_remove("CARGO_TARGET_DIR")
+            .stderr(Stdio::null());
         command.args(study.cases.iter().flat_map(|case| ["--benchmark", case])).args(more);
         command.arg("--").args(&study.cargo);
         let output = command.output().context("cannot start the program")?;
-        serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?} ended with {}", output.status))
+        serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("{command:?} ended with {}", output.status))
     }
 
     /// What Criterion says, asked to save a baseline or to compare with it.
     fn bench(&self, study: &ProjectStudy<'_>, verb: &str, seconds: &str) -> Result<String> {
         let mut command = Command::new("cargo");
-        command.current_dir(self.dir.path()).env("CARGO_TARGET_DIR", "target").stderr(Stdio::null());
+        command
+            .current_dir(self.dir.path())
+            .env("CARGO_TARGET_DIR", "target")
+            .stderr(Stdio::null());
         command.arg("bench").args(&study.cargo).args(["--", verb, "study", "--noplot"]);
         command.args(["--warm-up-time", "1", "--measurement-time", seconds]);
         command.args((!study.cases.is_empty()).then(|| study.cases.join("|")));
@@ -356,22 +392,29 @@ impl Scratch {
     fn make(&self, padding: usize, extra: &[usize]) -> Result<()> {
         let path = self.dir.path().join("src/lib.rs");
         let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("made_project/src/lib.rs");
-        let text = std::fs::read_to_string(&made).with_context(|| format!("cannot read {}", made.display()))?;
+        let text = std::fs::read_to_string(&made)
+            .with_context(|| format!("cannot read {}", made.display()))?;
         let text = text.replace("PADDING: usize = 0;", &format!("PADDING: usize = {padding};"));
-        let text = text.replace("EXTRA_ROUNDS: &[usize] = &[0];", &format!("EXTRA_ROUNDS: &[usize] = &{extra:?};"));
+        let text = text.replace(
+            "EXTRA_ROUNDS: &[usize] = &[0];",
+            &format!("EXTRA_ROUNDS: &[usize] = &{extra:?};"),
+        );
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 
     /// Puts a loop of so many turns into the function.
     fn slow(&self, study: &ProjectStudy<'_>, turns: u64) -> Result<()> {
-        let (Some((path, text)), Some((_, line))) = (&self.source, study.slow) else { return Ok(()) };
+        let (Some((path, text)), Some((_, line))) = (&self.source, study.slow) else {
+            return Ok(());
+        };
         let mut lines: Vec<&str> = text.lines().collect();
         if line == 0 || line > lines.len() {
             bail!("{} has no line {line}", path.display());
         }
         let spin = format!("for turn in 0..{turns}_u64 {{ core::hint::black_box(turn); }}");
         lines.insert(line, &spin);
-        std::fs::write(path, lines.join("\n") + "\n").with_context(|| format!("cannot write {}", path.display()))
+        std::fs::write(path, lines.join("\n") + "\n")
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 }
 
@@ -387,12 +430,19 @@ mod tests {
     #[test]
     fn what_criterion_says_of_a_change_is_read() {
         let text = "mul  time:   [1.01 ns 1.02 ns 1.03 ns]\n\
-            change: [-0.5012% +0.2345% +1.0123%] (p = 0.61 > 0.05)\nNo change in performance detected.\n\
+            change: [-0.5012% +0.2345% +1.0123%] (p = 0.61 > 0.05)\nNo change in performance \
+            detected.\n\
             add  time:   [2.01 ns 2.02 ns 2.03 ns]\n  thrpt:  [1 2 3]\n change:\n\
-            time:   [+5.1% +6.25% +7.0%] (p = 0.00 < 0.05)\n thrpt:  [-7% -6% -5%]\n Performance has regressed.\n";
-        let found: Vec<_> = with_next(text).into_iter().map(|(line, next)| (middle_of(line), next)).collect();
-        assert_eq!(found.iter().map(|(change, _)| *change).collect::<Vec<_>>(), [Some(0.2345), Some(6.25)]);
-        let regressed: Vec<bool> = found.iter().map(|(_, next)| next.contains("has regressed")).collect();
+            time:   [+5.1% +6.25% +7.0%] (p = 0.00 < 0.05)\n thrpt:  [-7% -6% -5%]\n Performance \
+            has regressed.\n";
+        let found: Vec<_> =
+            with_next(text).into_iter().map(|(line, next)| (middle_of(line), next)).collect();
+        assert_eq!(
+            found.iter().map(|(change, _)| *change).collect::<Vec<_>>(),
+            [Some(0.2345), Some(6.25)]
+        );
+        let regressed: Vec<bool> =
+            found.iter().map(|(_, next)| next.contains("has regressed")).collect();
         assert_eq!(regressed, [false, true]);
     }
 }

@@ -1,5 +1,5 @@
-//! The SPIR-V of the Vulkan kernels, made from their sources in WGSL and checked in, so that nobody who builds the
-//! program needs a shader compiler. A test finds drift.
+//! The SPIR-V of the Vulkan kernels, made from their sources in WGSL and checked in, so that nobody
+//! who builds the program needs a shader compiler. A test finds drift.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,8 @@ enum Needs {
     Matrices,
 }
 
-/// Shapes m × n × 16 of matrix units that there is a kernel for. The length of sums is 16 in each, which the source relies on.
+/// Shapes m × n × 16 of matrix units that there is a kernel for. The length of sums is 16 in each,
+/// which the source relies on.
 const MATRICES: [(&str, [CooperativeSize; 2]); 3] = [
     ("_16x16x16", [CooperativeSize::Sixteen, CooperativeSize::Sixteen]),
     ("_8x16x16", [CooperativeSize::Eight, CooperativeSize::Sixteen]),
@@ -51,14 +52,22 @@ const SOURCES: &[(&str, Needs, &[&str])] = &[
 impl Needs {
     /// The parts of a file before the source, for each form of it: its ending, and the names.
     fn forms(self, dtype: &str) -> Vec<(&'static str, Vec<String>)> {
-        let parts = |names: &[&str]| names.iter().map(|name| format!("{name}.wgsl")).collect::<Vec<_>>();
+        let parts =
+            |names: &[&str]| names.iter().map(|name| format!("{name}.wgsl")).collect::<Vec<_>>();
         match self {
-            Self::Types(prefix) => vec![("", parts(&[&format!("{prefix}_{dtype}"), "prelude", "place"]))],
+            Self::Types(prefix) => {
+                vec![("", parts(&[&format!("{prefix}_{dtype}"), "prelude", "place"]))]
+            }
             Self::Matrices => MATRICES.map(|(ending, _)| (ending, Vec::new())).to_vec(),
-            Self::Tree => vec![("", parts(&[&format!("type_{dtype}"), "prelude", "place", "across"]))],
+            Self::Tree => {
+                vec![("", parts(&[&format!("type_{dtype}"), "prelude", "place", "across"]))]
+            }
             Self::Groups => {
                 let mut forms = Self::Tree.forms(dtype);
-                forms.push(("_subgroups", parts(&[&format!("type_{dtype}"), "prelude", "across_subgroups"])));
+                forms.push((
+                    "_subgroups",
+                    parts(&[&format!("type_{dtype}"), "prelude", "across_subgroups"]),
+                ));
                 forms
             }
         }
@@ -92,14 +101,21 @@ fn shaders(dir: &Path) -> Result<Vec<Shader>> {
         std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
     };
     let mut made = Vec::new();
-    let named = SOURCES.iter().flat_map(|(source, needs, types)| types.iter().map(move |name| (source, needs, name)));
+    let named = SOURCES
+        .iter()
+        .flat_map(|(source, needs, types)| types.iter().map(move |name| (source, needs, name)));
     for (source, needs, name) in named {
         for (ending, mut parts) in needs.forms(name) {
             parts.push(format!("{source}.wgsl"));
             let text = parts.into_iter().map(read).collect::<Result<String>>()?;
-            let shape = MATRICES.iter().find(|(known, _)| *known == ending).map(|(_, shape)| *shape);
-            let bytes = compile(&text, shape).with_context(|| format!("{source}{ending} for {name}"))?;
-            made.push(Shader { path: dir.join("spirv").join(format!("{source}{ending}_{name}.spv")), bytes });
+            let shape =
+                MATRICES.iter().find(|(known, _)| *known == ending).map(|(_, shape)| *shape);
+            let bytes =
+                compile(&text, shape).with_context(|| format!("{source}{ending} for {name}"))?;
+            made.push(Shader {
+                path: dir.join("spirv").join(format!("{source}{ending}_{name}.spv")),
+                bytes,
+            });
         }
     }
     Ok(made)
@@ -108,13 +124,17 @@ fn shaders(dir: &Path) -> Result<Vec<Shader>> {
 /// The source for matrices of `rows` × `columns` instead of 16 × 16.
 fn set_matrix_size(text: &str, [rows, columns]: [CooperativeSize; 2]) -> String {
     let set = |text: &str, name: &str, size: CooperativeSize| {
-        text.replacen(&format!("const {name}: u32 = 16u;"), &format!("const {name}: u32 = {}u;", size as u32), 1)
+        text.replacen(
+            &format!("const {name}: u32 = 16u;"),
+            &format!("const {name}: u32 = {}u;", size as u32),
+            1,
+        )
     };
     set(&set(text, "M", rows), "N", columns)
 }
 
-/// Gives every cooperative matrix of `module` the size that its role has in a product of `rows` × `columns` × 16. WGSL can
-/// name squares alone; SPIR-V and naga's own form of it can have any.
+/// Gives every cooperative matrix of `module` the size that its role has in a product of `rows` ×
+/// `columns` × 16. WGSL can name squares alone; SPIR-V and naga's own form of it can have any.
 fn reshape(module: &mut naga::Module, [rows, columns]: [CooperativeSize; 2]) {
     const LENGTH: CooperativeSize = CooperativeSize::Sixteen;
     // Rows and columns of each role.
@@ -126,7 +146,9 @@ fn reshape(module: &mut naga::Module, [rows, columns]: [CooperativeSize; 2]) {
     let handles: Vec<_> = module.types.iter().map(|(handle, _)| handle).collect();
     for handle in handles {
         let mut known = module.types[handle].clone();
-        let TypeInner::CooperativeMatrix { columns, rows, role, .. } = &mut known.inner else { continue };
+        let TypeInner::CooperativeMatrix { columns, rows, role, .. } = &mut known.inner else {
+            continue;
+        };
         let size = of(*role);
         if (*rows, *columns) != size {
             (*rows, *columns) = size;
@@ -142,11 +164,13 @@ fn reshape(module: &mut naga::Module, [rows, columns]: [CooperativeSize; 2]) {
     }
 }
 
-/// SPIR-V 1.3, which every driver of Vulkan 1.1 takes; for a shape of [`MATRICES`] where the source is of those.
+/// SPIR-V 1.3, which every driver of Vulkan 1.1 takes; for a shape of [`MATRICES`] where the source
+/// is of those.
 fn compile(text: &str, shape: Option<[CooperativeSize; 2]>) -> Result<Vec<u8>> {
     let sized = shape.map(|shape| set_matrix_size(text, shape));
     let text = sized.as_deref().unwrap_or(text);
-    let mut module = naga::front::wgsl::parse_str(text).map_err(|error| anyhow!(error.emit_to_string(text)))?;
+    let mut module =
+        naga::front::wgsl::parse_str(text).map_err(|error| anyhow!(error.emit_to_string(text)))?;
     if let Some(shape) = shape {
         reshape(&mut module, shape);
     }
@@ -160,8 +184,8 @@ fn compile(text: &str, shape: Option<[CooperativeSize; 2]>) -> Result<Vec<u8>> {
     let options = spv::Options {
         lang_version: (1, 3),
         flags: spv::WriterFlags::empty(),
-        // The host sees to it that nothing is read or written outside, that nothing is divided by zero, and that each
-        // kernel writes the memory of its group before it reads it.
+        // The host sees to it that nothing is read or written outside, that nothing is divided by
+        // zero, and that each kernel writes the memory of its group before it reads it.
         bounds_check_policies: naga::proc::BoundsCheckPolicies::default(),
         zero_initialize_workgroup_memory: spv::ZeroInitializeWorkgroupMemoryMode::None,
         force_loop_bounding: false,
@@ -176,8 +200,8 @@ fn compile(text: &str, shape: Option<[CooperativeSize; 2]>) -> Result<Vec<u8>> {
     Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect())
 }
 
-/// Arithmetic in f16 comes with the demand for f16 in memory and between stages, which no kernel has: fewer drivers take
-/// that.
+/// Arithmetic in f16 comes with the demand for f16 in memory and between stages, which no kernel
+/// has: fewer drivers take that.
 fn without_small_storage(words: &[u32]) -> Vec<u32> {
     const HEADER: usize = 5;
     const CAPABILITY: u32 = 0x0002_0011;
@@ -188,7 +212,9 @@ fn without_small_storage(words: &[u32]) -> Vec<u32> {
     // Capabilities are the first instructions, of two words each.
     let capabilities = body.chunks_exact(2).take_while(|pair| pair.first() == Some(&CAPABILITY));
     let count = capabilities.clone().count();
-    kept.extend(capabilities.filter(|pair| !SMALL.iter().any(|small| pair.get(1) == Some(small))).flatten());
+    kept.extend(
+        capabilities.filter(|pair| !SMALL.iter().any(|small| pair.get(1) == Some(small))).flatten(),
+    );
     kept.extend(body.iter().skip(2 * count));
     kept
 }
@@ -202,7 +228,11 @@ mod tests {
         let made = shaders(&dir()).unwrap();
         for shader in &made {
             let found = std::fs::read(&shader.path).unwrap_or_default();
-            assert!(found == shader.bytes, "{} has drifted; run `cargo xtask codegen`", shader.path.display());
+            assert!(
+                found == shader.bytes,
+                "{} has drifted; run `cargo xtask codegen`",
+                shader.path.display()
+            );
         }
         let kept = std::fs::read_dir(dir().join("spirv")).unwrap().count();
         assert_eq!(kept, made.len(), "files that no source makes");
@@ -220,7 +250,9 @@ mod tests {
             at += length;
         }
         let constant = |id: u32| {
-            let defines = |(code, operands): &&(u32, &[u32])| *code == CONSTANT && operands.get(1) == Some(&id);
+            let defines = |(code, operands): &&(u32, &[u32])| {
+                *code == CONSTANT && operands.get(1) == Some(&id)
+            };
             instructions.iter().find(defines).unwrap().1[2]
         };
         let types = instructions.iter().filter(|(code, _)| *code == COOPERATIVE_MATRIX);
@@ -229,7 +261,10 @@ mod tests {
 
     #[test]
     fn matrices_have_the_sizes_of_their_shape() {
-        for shader in shaders(&dir()).unwrap().iter().filter(|shader| shader.path.to_string_lossy().contains("matrix"))
+        for shader in shaders(&dir())
+            .unwrap()
+            .iter()
+            .filter(|shader| shader.path.to_string_lossy().contains("matrix"))
         {
             let name = shader.path.file_name().unwrap().to_string_lossy().into_owned();
             let [m, n] = match name.as_str() {
@@ -238,8 +273,11 @@ mod tests {
                 "peak_matrix_8x8x16_f16.spv" => [8, 8],
                 other => panic!("{other}"),
             };
-            let words: Vec<u32> =
-                shader.bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+            let words: Vec<u32> = shader
+                .bytes
+                .chunks_exact(4)
+                .map(|word| u32::from_le_bytes(word.try_into().unwrap()))
+                .collect();
             let mut found = matrices(&words);
             found.sort_by_key(|[_, _, role]| *role);
             assert_eq!(found, [[m, 16, 0], [16, n, 1], [m, n, 2]], "{name}");

@@ -46,10 +46,17 @@ impl Program {
         if !status.success() {
             bail!("the program does not build");
         }
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-        let scratch = std::env::temp_dir().join(format!("rusty-stack-bench-speed-{}", std::process::id()));
+        let target = std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| root().join("target"), PathBuf::from);
+        let scratch =
+            std::env::temp_dir().join(format!("rusty-stack-bench-speed-{}", std::process::id()));
         std::fs::create_dir_all(&scratch)?;
-        Ok(Self { path: target.join("release/rusty-stack-bench"), scratch, only, wanted: Cell::new(0) })
+        Ok(Self {
+            path: target.join("release/rusty-stack-bench"),
+            scratch,
+            only,
+            wanted: Cell::new(0),
+        })
     }
 
     fn wants(&self, what: &str) -> bool {
@@ -64,7 +71,11 @@ impl Program {
     }
 
     /// The same with these variables of the environment.
-    fn measure_beside(&self, environment: &[(&str, &str)], arguments: &[&str]) -> Result<Vec<Value>> {
+    fn measure_beside(
+        &self,
+        environment: &[(&str, &str)],
+        arguments: &[&str],
+    ) -> Result<Vec<Value>> {
         let mut command = Command::new(&self.path);
         command
             .args(arguments)
@@ -73,9 +84,11 @@ impl Program {
             .arg("--results-dir")
             .arg(self.scratch.join("results"))
             .current_dir(&self.scratch);
-        let output = command.output().with_context(|| format!("cannot start {}", self.path.display()))?;
-        let document: Value = serde_json::from_slice(&output.stdout)
-            .with_context(|| format!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr)))?;
+        let output =
+            command.output().with_context(|| format!("cannot start {}", self.path.display()))?;
+        let document: Value = serde_json::from_slice(&output.stdout).with_context(|| {
+            format!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr))
+        })?;
         Ok(document["benchmarks"].as_array().cloned().unwrap_or_default())
     }
 
@@ -86,8 +99,17 @@ impl Program {
         provider: &str,
         environment: &[(&str, &str)],
     ) -> Result<Option<f64>> {
-        let more = [format!("dtype={}", shape.dtype), format!("threads={threads}"), format!("provider={provider}")];
-        let axes = shape.axes.iter().copied().chain(more.iter().map(String::as_str)).flat_map(|axis| ["--axis", axis]);
+        let more = [
+            format!("dtype={}", shape.dtype),
+            format!("threads={threads}"),
+            format!("provider={provider}"),
+        ];
+        let axes = shape
+            .axes
+            .iter()
+            .copied()
+            .chain(more.iter().map(String::as_str))
+            .flat_map(|axis| ["--axis", axis]);
         let arguments: Vec<&str> = ["gemm", "--replicates", "1"].into_iter().chain(axes).collect();
         self.figure_beside(environment, &arguments, "gflops")
     }
@@ -97,7 +119,12 @@ impl Program {
         self.figure_beside(&[], arguments, metric)
     }
 
-    fn figure_beside(&self, environment: &[(&str, &str)], arguments: &[&str], metric: &str) -> Result<Option<f64>> {
+    fn figure_beside(
+        &self,
+        environment: &[(&str, &str)],
+        arguments: &[&str],
+        metric: &str,
+    ) -> Result<Option<f64>> {
         let results = self.measure_beside(environment, arguments)?;
         let case = results.first().ok_or_else(|| anyhow!("{arguments:?} chooses no case"))?;
         Ok(case["results"][0][metric].as_f64())
@@ -130,8 +157,11 @@ fn measure_interleaved(
 }
 
 fn row(what: &str, unit: &str, (ours, peer): (Option<f64>, Option<f64>)) {
-    let shown = |value: Option<f64>| value.map_or_else(|| "not here".to_owned(), |value| format!("{value:.1} {unit}"));
-    let ratio = ours.zip(peer).map_or_else(|| "-".to_owned(), |(ours, peer)| format!("{:.3}", ours / peer));
+    let shown = |value: Option<f64>| {
+        value.map_or_else(|| "not here".to_owned(), |value| format!("{value:.1} {unit}"))
+    };
+    let ratio =
+        ours.zip(peer).map_or_else(|| "-".to_owned(), |(ours, peer)| format!("{:.3}", ours / peer));
     println!("| {what} | {} | {} | {ratio} |", shown(ours), shown(peer));
 }
 
@@ -148,7 +178,9 @@ fn copy_against_c(program: &Program) -> Result<()> {
     }
     let bytes = beyond_caches();
     let (size, shown) = (format!("size={bytes}B"), format!("{} MiB", bytes >> 20));
-    for (stores, peer) in [("non-temporal", "non-temporal"), ("non-temporal", "plain"), ("temporal", "plain")] {
+    for (stores, peer) in
+        [("non-temporal", "non-temporal"), ("non-temporal", "plain"), ("temporal", "plain")]
+    {
         let what = format!("copy, {shown}, {stores} stores, against C STREAM, {peer} stores");
         if !program.wants(&what) {
             continue;
@@ -178,7 +210,8 @@ fn copy_against_c(program: &Program) -> Result<()> {
     Ok(())
 }
 
-/// Four times the largest cache of the first CPU, as STREAM demands, in steps of 64 MiB; 128 MiB where it is not told.
+/// Four times the largest cache of the first CPU, as STREAM demands, in steps of 64 MiB; 128 MiB
+/// where it is not told.
 fn beyond_caches() -> u64 {
     let kibibytes = |index: u32| -> Option<u64> {
         let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
@@ -191,7 +224,8 @@ fn beyond_caches() -> u64 {
 /// What the C program reached; nothing where it has no such stores on this CPU.
 fn stream_copy(binary: &Path, bytes: u64, stores: &str) -> Result<Option<f64>> {
     let around = (stores == "non-temporal").then_some("around");
-    let output = Command::new(binary).args([bytes.to_string(), "40".to_owned()]).args(around).output()?;
+    let output =
+        Command::new(binary).args([bytes.to_string(), "40".to_owned()]).args(around).output()?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().parse().ok())
 }
 
@@ -208,7 +242,11 @@ struct Cap {
 const AVX2: Cap = Cap {
     name: "AVX2",
     ours: "native-avx2",
-    peers: [("ONEDNN_MAX_CPU_ISA", "AVX2_VNNI"), ("OPENBLAS_CORETYPE", "Haswell"), ("MKL_ENABLE_INSTRUCTIONS", "AVX2")],
+    peers: [
+        ("ONEDNN_MAX_CPU_ISA", "AVX2_VNNI"),
+        ("OPENBLAS_CORETYPE", "Haswell"),
+        ("MKL_ENABLE_INSTRUCTIONS", "AVX2"),
+    ],
 };
 
 /// All of AVX-512, where a CPU has AMX beside it.
@@ -229,8 +267,8 @@ struct Shape {
     shown: &'static str,
 }
 
-/// Products by the provider that is chosen here and by each other one, on one thread and on all; then our own kernels with the
-/// instruction set capped on both sides.
+/// Products by the provider that is chosen here and by each other one, on one thread and on all;
+/// then our own kernels with the instruction set capped on both sides.
 fn gemm_against_providers(program: &Program) -> Result<()> {
     let all = std::thread::available_parallelism()?.to_string();
     let threads = if all == "1" { vec!["1"] } else { vec!["1", all.as_str()] };
@@ -238,10 +276,14 @@ fn gemm_against_providers(program: &Program) -> Result<()> {
         1024 => Shape { dtype, axes: &["shape=1024x1024x1024"], shown: "1024³" },
         _ => Shape { dtype, axes: &["shape=2048x2048x2048"], shown: "2048³" },
     };
-    let token =
-        |dtype| Shape { dtype, axes: &["shape=1x4096x4096", "transpose=nt"], shown: "1×4096×4096, B transposed" };
+    let token = |dtype| Shape {
+        dtype,
+        axes: &["shape=1x4096x4096", "transpose=nt"],
+        shown: "1×4096×4096, B transposed",
+    };
     let squares = || [square("f32", 2048), square("bf16", 2048), square("i8", 2048)];
-    let shapes = [square("f16", 2048), square("f32", 1024), square("f64", 1024), token("bf16"), token("i8")];
+    let shapes =
+        [square("f16", 2048), square("f32", 1024), square("f64", 1024), token("bf16"), token("i8")];
     for shape in squares().iter().chain(&shapes) {
         for threads in &threads {
             for peer in ["gemm", "openblas", "mkl", "onednn"] {
@@ -262,8 +304,14 @@ fn gemm_against_providers(program: &Program) -> Result<()> {
     Ok(())
 }
 
-/// A row of one product on so many threads by a provider of ours and by a peer; none where the peer has none.
-fn gemm_against(program: &Program, product: (&Shape, &str), peer: &str, cap: Option<&Cap>) -> Result<()> {
+/// A row of one product on so many threads by a provider of ours and by a peer; none where the peer
+/// has none.
+fn gemm_against(
+    program: &Program,
+    product: (&Shape, &str),
+    peer: &str,
+    cap: Option<&Cap>,
+) -> Result<()> {
     let (shape, threads) = product;
     let ours = cap.map_or("auto", |cap| cap.ours);
     if cap.is_some() && (peer, shape.dtype) == ("mkl", "bf16") {
@@ -271,7 +319,8 @@ fn gemm_against(program: &Program, product: (&Shape, &str), peer: &str, cap: Opt
         return Ok(());
     }
     let capped = cap.map_or_else(String::new, |cap| format!(", both capped to {}", cap.name));
-    let what = format!("gemm {} {}, threads: {threads}, against {peer}{capped}", shape.dtype, shape.shown);
+    let what =
+        format!("gemm {} {}, threads: {threads}, against {peer}{capped}", shape.dtype, shape.shown);
     if !program.wants(&what) {
         return Ok(());
     }
@@ -286,20 +335,23 @@ fn gemm_against(program: &Program, product: (&Shape, &str), peer: &str, cap: Opt
 }
 
 fn rates(program: &Program) -> Result<()> {
-    for operation in ["add", "multiply", "relu", "gelu", "sigmoid", "sum", "max", "mean", "argmax"] {
+    for operation in ["add", "multiply", "relu", "gelu", "sigmoid", "sum", "max", "mean", "argmax"]
+    {
         let what = format!("{operation} f32, one thread");
         if !program.wants(&what) {
             continue;
         }
         let operation_axis = format!("operation={operation}");
-        let arguments = ["tensor-ops", "--axis", &operation_axis, "--axis", "dtype=f32", "--axis", "threads=1"];
+        let arguments =
+            ["tensor-ops", "--axis", &operation_axis, "--axis", "dtype=f32", "--axis", "threads=1"];
         let rates = program
             .measure(&arguments)?
             .iter()
             .filter_map(|case| case["results"][0]["throughput_gb_s"].as_f64())
             .collect();
         let limit = if matches!(operation, "sum" | "max" | "mean" | "argmax") { 5.0 } else { 10.0 };
-        let shown = median(rates).map_or_else(|| "not here".to_owned(), |rate| format!("{rate:.1} GB/s"));
+        let shown =
+            median(rates).map_or_else(|| "not here".to_owned(), |rate| format!("{rate:.1} GB/s"));
         println!("| {what} | {shown} | - | above {limit} GB/s |");
     }
     Ok(())
@@ -314,13 +366,24 @@ fn harness_cost(program: &Program) -> Result<()> {
     let total = |name: &str| results.iter().filter_map(|case| of(case, name)).sum::<f64>();
     let replicates = total("replicates");
     let harness = total("harness_ms") / replicates;
-    println!("| harness beyond preparing and measuring, a replicate of a case | {harness:.1} ms | - | at most 40 ms |");
-    let each = results.iter().filter_map(|case| Some(of(case, "prepare_ms")? / of(case, "replicates")?)).collect();
+    println!(
+        "| harness beyond preparing and measuring, a replicate of a case | {harness:.1} ms | - | \
+         at most 40 ms |"
+    );
+    let each = results
+        .iter()
+        .filter_map(|case| Some(of(case, "prepare_ms")? / of(case, "replicates")?))
+        .collect();
     if let Some(median) = median(each) {
-        println!("| preparing and verifying, a replicate of the median case | {median:.1} ms | - | at most 20 ms |");
+        println!(
+            "| preparing and verifying, a replicate of the median case | {median:.1} ms | - | at \
+             most 20 ms |"
+        );
     }
     let mean = total("prepare_ms") / replicates;
-    println!("| the same on average, arrays that no cache holds among them | {mean:.1} ms | - | - |");
+    println!(
+        "| the same on average, arrays that no cache holds among them | {mean:.1} ms | - | - |"
+    );
     Ok(())
 }
 
@@ -333,7 +396,8 @@ fn start_up(program: &Program) -> Result<()> {
         let mut times = Vec::new();
         for _ in 0..21 {
             let began = Instant::now();
-            let output = Command::new(&program.path).args(arguments).current_dir(root()).output()?;
+            let output =
+                Command::new(&program.path).args(arguments).current_dir(root()).output()?;
             times.push(began.elapsed().as_secs_f64() * 1e3);
             if !output.status.success() {
                 bail!("{arguments:?} failed");

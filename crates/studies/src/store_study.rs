@@ -1,7 +1,8 @@
-//! `cargo xtask store-study`: how long a history of up to ten million values takes to be indexed, opened and asked.
+//! `cargo xtask store-study`: how long a history of up to ten million values takes to be indexed,
+//! opened and asked.
 //!
-//! The runs are written as files, as `run` leaves them, and indexed as the program does when it opens a directory that has
-//! no index. Each figure is of a warm cache.
+//! The runs are written as files, as `run` leaves them, and indexed as the program does when it
+//! opens a directory that has no index. Each figure is of a warm cache.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,7 +13,8 @@ use anyhow::{Context, Result, ensure};
 use rsb_model::environment::{Cpu, Git};
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, DeviceType, Environment, Fields, Outcome, Run, RunId, Samples, Timestamp,
+    BenchmarkResult, BenchmarkType, CaseId, DeviceType, Environment, Fields, Outcome, Run, RunId,
+    Samples, Timestamp,
 };
 use rsb_store::{HistoryFilter, HistoryQuestion, SeriesFilter, Store, sealed_text};
 use rusqlite::Connection;
@@ -46,7 +48,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let dir = arguments.first().map_or_else(|| scratch.path().to_owned(), PathBuf::from);
     println!("| history | what | median | 99 of 100 |\n|---|---|---|---|");
     if arguments.get(1).is_some_and(|word| word == "long") {
-        // A million files; nothing is asked of it here but to be indexed: it is what `serve` is timed on.
+        // A million files; nothing is asked of it here but to be indexed: it is what `serve` is
+        // timed on.
         let long = dir.join("long");
         write(&long, 0..LONG, ONE)?;
         row("a series of 1 M", "indexed from the run files", &mut [build_index(&long)?]);
@@ -78,12 +81,17 @@ fn write(dir: &Path, runs: std::ops::Range<u32>, shape: Shape) -> Result<()> {
     Ok(())
 }
 
-/// The run at this place: of times that wander a little, and without samples, whose text would be most of it.
+/// The run at this place: of times that wander a little, and without samples, whose text would be
+/// most of it.
 fn made_up(at: u32, shape: Shape) -> Result<Run> {
     let started = Timestamp::from_second(1_600_000_000 + i64::from(at) * shape.seconds_apart)?;
     let environment = Environment {
         cpu: Some(Cpu { model: Some("Study CPU".to_owned()), usable_cores: 2, ..Cpu::default() }),
-        git: Some(Git { commit: format!("{at:040x}"), branch: Some("main".to_owned()), ..Git::default() }),
+        git: Some(Git {
+            commit: format!("{at:040x}"),
+            branch: Some("main".to_owned()),
+            ..Git::default()
+        }),
         ..Environment::default()
     };
     let id = RunId(format!("{}_{at:07}", started.strftime("%Y%m%dT%H%M%SZ")));
@@ -95,7 +103,8 @@ fn made_up(at: u32, shape: Shape) -> Result<Run> {
 }
 
 fn result(at: u32, case: u32, timestamp: Timestamp) -> BenchmarkResult {
-    let time_ms = f64::from(case + 1) * (1.0 + f64::from((at % 1_000 * 7_919 + case * 104_729) % 1_000) / 20_000.0);
+    let time_ms = f64::from(case + 1)
+        * (1.0 + f64::from((at % 1_000 * 7_919 + case * 104_729) % 1_000) / 20_000.0);
     let name = format!("case-{case:03}");
     BenchmarkResult {
         benchmark_id: CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", "f32", &name]),
@@ -148,16 +157,23 @@ fn measure(dir: &Path, history: &str) -> Result<()> {
         Ok(Store::open_existing(dir)?.series(&last)?.iter().map(|series| series.points.len()).sum())
     })?;
     let store = Store::open_existing(dir)?;
-    let points = |filter: &SeriesFilter| Ok(store.series(filter)?.iter().map(|series| series.points.len()).sum());
+    let points = |filter: &SeriesFilter| {
+        Ok(store.series(filter)?.iter().map(|series| series.points.len()).sum())
+    };
     ask(history, "the last 500 of a metric of a case, as `trend` asks", || points(&last))?;
     ask(history, "all of a metric of a case, as `trend` asks", || points(&all))?;
     let of_case = HistoryFilter { cases: Some(CASE.to_owned()), ..HistoryFilter::default() };
-    ask(history, "every value of a case, as `history --case` asks", || Ok(store.history(&of_case)?.len()))?;
+    ask(history, "every value of a case, as `history --case` asks", || {
+        Ok(store.history(&of_case)?.len())
+    })?;
     let since = Timestamp::now();
     let commit = |at: u32| format!("{at:040x}");
     for (what, question) in [
         ("`history slowest`", HistoryQuestion::Slowest { limit: 20 }),
-        ("`history between`", HistoryQuestion::Between { before: commit(1), after: commit(MILLION - 1) }),
+        (
+            "`history between`",
+            HistoryQuestion::Between { before: commit(1), after: commit(MILLION - 1) },
+        ),
         ("`history unmeasured`", HistoryQuestion::Unmeasured { since }),
     ] {
         let sql = question.sql();
@@ -173,7 +189,8 @@ fn measure(dir: &Path, history: &str) -> Result<()> {
                  WHERE c.name = '{CASE}' AND m.name = 'time_ms' ORDER BY p.started DESC LIMIT 500"
             ),
         ),
-        ("mean of each day of a metric over all cases", "SELECT day, mean FROM daily_means WHERE metric = 'time_ms'".to_owned()),
+        ("mean of each day of a metric over all cases", "SELECT day, mean FROM daily_means WHERE \
+                                                         metric = 'time_ms'".to_owned()),
         (
             "mean of each day of a metric of a case",
             format!(
@@ -231,7 +248,9 @@ fn ask(history: &str, what: &str, mut question: impl FnMut() -> Result<usize>) -
 
 fn row(history: &str, what: &str, times: &mut [Duration]) {
     times.sort_unstable();
-    let at = |share: f64| times.get(((times.len() - 1) as f64 * share).round() as usize).copied().unwrap_or_default();
+    let at = |share: f64| {
+        times.get(((times.len() - 1) as f64 * share).round() as usize).copied().unwrap_or_default()
+    };
     let mut line = format!("| {history} | {what} | {} |", format_duration(at(0.5)));
     let slow = if times.len() > 1 { format_duration(at(0.99)) } else { String::new() };
     let _ = write!(line, " {slow} |"); // Into a string it cannot fail.

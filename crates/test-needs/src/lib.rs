@@ -1,8 +1,9 @@
-//! What a test needs of the machine. Green is never "skipped": what is missing is written down, and where
-//! `RSB_REQUIRE` names it, the test fails.
+//! What a test needs of the machine. Green is never "skipped": what is missing is written down, and
+//! where `RSB_REQUIRE` names it, the test fails.
 //!
-//! `RSB_REQUIRE` is a list such as `vulkan,opencl`, or `all`. `RSB_SKIPPED` is a file to which each skip adds a line, so
-//! that `cargo xtask test` can print them at the end; a test runner hides what passed tests say.
+//! `RSB_REQUIRE` is a list such as `vulkan,opencl`, or `all`. `RSB_SKIPPED` is a file to which each
+//! skip adds a line, so that `cargo xtask test` can print them at the end; a test runner hides what
+//! passed tests say.
 #![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
 
 use std::fs::File;
@@ -14,7 +15,10 @@ use std::io::Write;
 /// When `RSB_REQUIRE` names `need`, or says `all`.
 pub fn missing(need: &str, why: &str) {
     let required = std::env::var("RSB_REQUIRE").unwrap_or_default();
-    assert!(!is_required(need, &required), "RSB_REQUIRE={required} asks for {need}, and it is missing: {why}");
+    assert!(
+        !is_required(need, &required),
+        "RSB_REQUIRE={required} asks for {need}, and it is missing: {why}"
+    );
     eprintln!("skipped: {need}: {why}");
     let Some(path) = std::env::var_os("RSB_SKIPPED") else { return };
     // Tests run side by side: a line is written in one piece.
@@ -33,7 +37,9 @@ mod tests {
 
     #[test]
     fn what_is_named_is_required() {
-        for (required, expected) in [("", false), ("opencl", false), ("opencl, vulkan", true), ("all", true)] {
+        for (required, expected) in
+            [("", false), ("opencl", false), ("opencl, vulkan", true), ("all", true)]
+        {
             assert_eq!(is_required("vulkan", required), expected, "{required}");
         }
     }

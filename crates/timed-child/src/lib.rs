@@ -1,8 +1,9 @@
-//! A child process with a time limit and a bounded answer, and with bounded memory where it is given something to work on. When
-//! it is late it is killed, with what it started.
+//! A child process with a time limit and a bounded answer, and with bounded memory where it is
+//! given something to work on. When it is late it is killed, with what it started.
 //!
-//! A crate of its own, since whoever asks such questions (what a driver has, what an interpreter is, whether a worktree is
-//! clean) may not know the others, and `rsb-model`, which all know, starts no process. It depends on none of ours.
+//! A crate of its own, since whoever asks such questions (what a driver has, what an interpreter
+//! is, whether a worktree is clean) may not know the others, and `rsb-model`, which all know,
+//! starts no process. It depends on none of ours.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -29,8 +30,8 @@ pub struct ChildOutput {
     pub stdout: String,
     /// Likewise standard error, where it is kept.
     pub stderr: String,
-    /// How it ended. `None` when it was killed: at the limit it still ran, or something that it had started still held
-    /// its output open.
+    /// How it ended. `None` when it was killed: at the limit it still ran, or something that it had
+    /// started still held its output open.
     pub status: Option<ExitStatus>,
 }
 
@@ -39,7 +40,8 @@ pub struct ChildOutput {
 pub struct ChildBounds {
     /// How long it may take.
     pub time: Duration,
-    /// Memory of its own that it may ask for, in bytes. One that asks for more is refused it, and most end then.
+    /// Memory of its own that it may ask for, in bytes. One that asks for more is refused it, and
+    /// most end then.
     pub memory_bytes: u64,
     /// The longest answer; a child that writes more finds its output closed.
     pub answer_bytes: u64,
@@ -68,7 +70,8 @@ pub fn run(command: &mut Command, stderr: Stderr, limit: Duration) -> io::Result
     };
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
     lead_a_group(command);
-    let ChildAnswer { stdout, stderr, status } = answer(command.spawn()?, deadline, MAX_OUTPUT_BYTES);
+    let ChildAnswer { stdout, stderr, status } =
+        answer(command.spawn()?, deadline, MAX_OUTPUT_BYTES);
     Ok(ChildOutput { stdout: String::from_utf8_lossy(&stdout).into_owned(), stderr, status })
 }
 
@@ -76,13 +79,18 @@ pub fn run(command: &mut Command, stderr: Stderr, limit: Duration) -> io::Result
 ///
 /// # Errors
 /// When it cannot be started, or bounded.
-pub fn run_with_input(command: &mut Command, input: Vec<u8>, bounds: ChildBounds) -> io::Result<ChildAnswer> {
+pub fn run_with_input(
+    command: &mut Command,
+    input: Vec<u8>,
+    bounds: ChildBounds,
+) -> io::Result<ChildAnswer> {
     let deadline = Instant::now() + bounds.time;
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     lead_a_group(command);
     let mut child = command.spawn()?;
     // It is bounded before there is anything for it to read.
-    let fed = limit_memory(&child, bounds.memory_bytes).and_then(|()| write_to(child.stdin.take(), input));
+    let fed = limit_memory(&child, bounds.memory_bytes)
+        .and_then(|()| write_to(child.stdin.take(), input));
     if let Err(error) = fed {
         end(&mut child);
         return Err(error);
@@ -106,7 +114,11 @@ fn answer(mut child: Child, deadline: Instant, most: u64) -> ChildAnswer {
     if status.is_none() {
         end(&mut child);
     }
-    ChildAnswer { stdout: stdout.bytes(), stderr: String::from_utf8_lossy(&stderr.bytes()).into_owned(), status }
+    ChildAnswer {
+        stdout: stdout.bytes(),
+        stderr: String::from_utf8_lossy(&stderr.bytes()).into_owned(),
+        status,
+    }
 }
 
 fn end(child: &mut Child) {
@@ -143,7 +155,9 @@ impl PipeReader {
             let into = Arc::clone(&bytes);
             // A machine that grants no more threads gives an empty answer: the channel closes.
             drop(
-                std::thread::Builder::new().name("child".to_owned()).spawn(move || read(pipe.take(most), &into, open)),
+                std::thread::Builder::new()
+                    .name("child".to_owned())
+                    .spawn(move || read(pipe.take(most), &into, open)),
             );
         }
         Self { bytes, end }
@@ -196,14 +210,18 @@ fn limit_memory(child: &Child, bytes: u64) -> io::Result<()> {
     // Nobody may raise what somebody lowered for all of us.
     let bytes = getrlimit(Resource::Data).maximum.map_or(bytes, |most| most.min(bytes));
     // Of no process it would be our own memory that is bounded.
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+    let pid =
+        i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
     prlimit(Some(pid), Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) })?;
     Ok(())
 }
 
 #[cfg(not(target_os = "linux"))]
 fn limit_memory(_: &Child, _: u64) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "the memory of a child can only be limited on Linux"))
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "the memory of a child can only be limited on Linux",
+    ))
 }
 
 #[cfg(not(unix))]
@@ -234,7 +252,8 @@ mod tests {
 
     #[test]
     fn what_nobody_reads_is_not_kept() {
-        let answer = run(Command::new("sh").args(["-c", "echo no >&2"]), Stderr::Discard, LONG).unwrap();
+        let answer =
+            run(Command::new("sh").args(["-c", "echo no >&2"]), Stderr::Discard, LONG).unwrap();
         assert!(answer.stderr.is_empty() && answer.status.unwrap().success());
     }
 
@@ -249,7 +268,8 @@ mod tests {
         let is_gone = || !std::path::Path::new(&format!("/proc/{}", left.stdout.trim())).exists();
         // Whoever adopts it takes it off the list when it likes; a zombie runs no more.
         let is_dead = || {
-            let stat = std::fs::read_to_string(format!("/proc/{}/stat", left.stdout.trim())).unwrap_or_default();
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", left.stdout.trim()))
+                .unwrap_or_default();
             stat.contains(") Z ")
         };
         let waited = Instant::now();
@@ -264,7 +284,8 @@ mod tests {
         run_with_input(Command::new("sh").args(["-c", script]), input.to_vec(), bounds).unwrap()
     }
 
-    const WIDE: ChildBounds = ChildBounds { time: LONG, memory_bytes: 1 << 30, answer_bytes: 1 << 20 };
+    const WIDE: ChildBounds =
+        ChildBounds { time: LONG, memory_bytes: 1 << 30, answer_bytes: 1 << 20 };
 
     #[test]
     fn what_is_given_comes_back_byte_by_byte_or_is_left_unread() {
@@ -288,8 +309,11 @@ mod tests {
 
     #[test]
     fn a_child_that_is_late_is_killed_whatever_it_was_given() {
-        let late =
-            feed_script("cat; tail -f /dev/null", b"x", ChildBounds { time: Duration::from_millis(300), ..WIDE });
+        let late = feed_script(
+            "cat; tail -f /dev/null",
+            b"x",
+            ChildBounds { time: Duration::from_millis(300), ..WIDE },
+        );
         assert_eq!((late.stdout.as_slice(), late.status), (&b"x"[..], None));
     }
 

@@ -1,4 +1,5 @@
-//! Relative links of the documents lead somewhere: to a file of the repository, and to a heading where they name one.
+//! Relative links of the documents lead somewhere: to a file of the repository, and to a heading
+//! where they name one.
 
 use std::path::Path;
 
@@ -11,10 +12,12 @@ pub(crate) fn broken(root: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for document in steps::tracked_files(&["*.md"])? {
         let path = root.join(&document);
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
         let directory = path.parent().unwrap_or(root);
         let broken = links(&text).into_iter().filter(|link| !resolves(directory, &text, link));
-        found.extend(broken.map(|link| format!("{document} links to {link}, which does not exist")));
+        found
+            .extend(broken.map(|link| format!("{document} links to {link}, which does not exist")));
     }
     Ok(found)
 }
@@ -44,7 +47,8 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn resolves(directory: &Path, text: &str, link: &str) -> bool {
-    let (file, heading) = link.split_once('#').map_or((link, None), |(file, heading)| (file, Some(heading)));
+    let (file, heading) =
+        link.split_once('#').map_or((link, None), |(file, heading)| (file, Some(heading)));
     let path = directory.join(file);
     if !file.is_empty() && !path.exists() {
         return false;
@@ -52,7 +56,9 @@ fn resolves(directory: &Path, text: &str, link: &str) -> bool {
     match heading {
         None => true,
         Some(heading) if file.is_empty() => has_heading(text, heading),
-        Some(heading) => std::fs::read_to_string(&path).is_ok_and(|text| has_heading(&text, heading)),
+        Some(heading) => {
+            std::fs::read_to_string(&path).is_ok_and(|text| has_heading(&text, heading))
+        }
     }
 }
 
@@ -60,7 +66,8 @@ fn resolves(directory: &Path, text: &str, link: &str) -> bool {
 fn has_heading(text: &str, anchor: &str) -> bool {
     prose(text).filter(|line| line.starts_with('#')).any(|line| {
         let title = line.trim_start_matches('#').trim().to_lowercase();
-        let kept = title.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+        let kept =
+            title.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
         kept.map(|letter| if letter == ' ' { '-' } else { letter }).eq(anchor.chars())
     })
 }
@@ -71,14 +78,20 @@ mod tests {
 
     #[test]
     fn links_are_found_outside_code_and_followed() {
-        let text = "# The `front` door\n[a](b.md) ![c](d.svg) `[x](y)` [e](https://e.org) [f](#the-front-door)\n\
+        let text = "# The `front` door\n[a](b.md) ![c](d.svg) `[x](y)` [e](https://e.org) \
+                    [f](#the-front-door)\n\
                     ```\n[g](h)\n# no heading\n```\n[i](#no-heading)\n";
         assert_eq!(links(text), ["b.md", "d.svg", "#the-front-door", "#no-heading"]);
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("b.md"), "## Two words\n").unwrap();
-        let broken: Vec<&str> =
-            links(text).into_iter().filter(|link| !resolves(directory.path(), text, link)).collect();
+        let broken: Vec<&str> = links(text)
+            .into_iter()
+            .filter(|link| !resolves(directory.path(), text, link))
+            .collect();
         assert_eq!(broken, ["d.svg", "#no-heading"]);
-        assert!(resolves(directory.path(), text, "b.md#two-words") && !resolves(directory.path(), text, "b.md#three"));
+        assert!(
+            resolves(directory.path(), text, "b.md#two-words")
+                && !resolves(directory.path(), text, "b.md#three")
+        );
     }
 }

@@ -29,10 +29,14 @@ fn main() -> ExitCode {
         Some("ci") => steps::lint().and_then(|()| tidy::run()).and_then(|()| steps::test(&[])),
         Some("lint") => steps::lint(),
         Some("tidy") => tidy::run(),
-        Some("test") if arguments.get(1).is_some_and(|argument| argument == "--slow") => steps::slow_tests(),
+        Some("test") if arguments.get(1).is_some_and(|argument| argument == "--slow") => {
+            steps::slow_tests()
+        }
         Some("test") => steps::test(&arguments[1..]),
         Some("codegen") => steps::study(&["shaders".to_owned()]).and_then(|()| steps::codegen()),
-        Some("shaders" | "speed" | "gate-study" | "store-study" | "trend-study") => steps::study(&arguments),
+        Some("shaders" | "speed" | "gate-study" | "store-study" | "trend-study") => {
+            steps::study(&arguments)
+        }
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

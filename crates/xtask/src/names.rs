@@ -9,7 +9,8 @@ use crate::steps;
 /// Crates whose names mirror somebody else's: C's, and those of the runtimes that are imitated.
 const MIRRORS: &[&str] = &["-sys/", "crates/rsb-fake-gpu/"];
 
-/// Backends fill the same roles with types of the same name. What they show to nobody else may repeat among them.
+/// Backends fill the same roles with types of the same name. What they show to nobody else may
+/// repeat among them.
 const BACKENDS: &[&str] = &["crates/rsb-cpu/", "crates/rsb-gpu/", "crates/rsb-portable/"];
 
 /// Programs of their own, whose names no other crate sees.
@@ -47,18 +48,23 @@ pub(crate) fn breaches(root: &Path) -> Result<Vec<String>> {
 
 /// The public types that `file` defines outside its tests.
 fn definitions(file: &str, text: &str) -> Vec<Definition> {
-    let is_apart =
-        APART.iter().any(|part| if part.starts_with('/') { file.contains(part) } else { file.starts_with(part) });
-    if is_apart || file.ends_with("tests.rs") || MIRRORS.iter().any(|mirror| file.contains(mirror)) {
+    let is_apart = APART.iter().any(|part| {
+        if part.starts_with('/') { file.contains(part) } else { file.starts_with(part) }
+    });
+    if is_apart || file.ends_with("tests.rs") || MIRRORS.iter().any(|mirror| file.contains(mirror))
+    {
         return Vec::new();
     }
     let product = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-    let owner = file.strip_prefix("crates/").and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    let owner =
+        file.strip_prefix("crates/").and_then(|rest| rest.split('/').next()).unwrap_or_default();
     let in_backend = BACKENDS.iter().any(|backend| file.starts_with(backend));
     let definition = |(at, line): (usize, &str)| {
         let (visibility, kind, name) = item(line)?;
         let reach = if visibility == "pub" { Reach::Workspace } else { Reach::Crate };
-        let counts = visibility.starts_with("pub") && kind != "mod" && !(in_backend && reach == Reach::Crate);
+        let counts = visibility.starts_with("pub")
+            && kind != "mod"
+            && !(in_backend && reach == Reach::Crate);
         let place = format!("{file}:{}", at + 1);
         counts.then(|| Definition { name: name.to_owned(), owner: owner.to_owned(), place, reach })
     };
@@ -70,12 +76,16 @@ fn defined_twice(definitions: &[Definition]) -> Vec<String> {
     let mut sorted: Vec<&Definition> = definitions.iter().collect();
     sorted.sort_by(|a, b| (&a.name, &a.place).cmp(&(&b.name, &b.place)));
     let groups = sorted.chunk_by(|a, b| a.name == b.name);
-    groups.filter(|group| group.len() > 1 && group.iter().any(|one| meets_another(one, group))).map(describe).collect()
+    groups
+        .filter(|group| group.len() > 1 && group.iter().any(|one| meets_another(one, group)))
+        .map(describe)
+        .collect()
 }
 
 fn meets_another(one: &Definition, group: &[&Definition]) -> bool {
     let meets = |other: &&&Definition| {
-        other.place != one.place && (one.owner == other.owner || [one.reach, other.reach].contains(&Reach::Workspace))
+        other.place != one.place
+            && (one.owner == other.owner || [one.reach, other.reach].contains(&Reach::Workspace))
     };
     group.iter().any(|other| meets(&other))
 }
@@ -83,7 +93,11 @@ fn meets_another(one: &Definition, group: &[&Definition]) -> bool {
 fn describe(group: &[&Definition]) -> String {
     let places: Vec<&str> = group.iter().map(|one| one.place.as_str()).collect();
     let name = group.first().map_or("", |one| one.name.as_str());
-    format!("`{name}` is {} things ({}): give each a name of its own", places.len(), places.join(", "))
+    format!(
+        "`{name}` is {} things ({}): give each a name of its own",
+        places.len(),
+        places.join(", ")
+    )
 }
 
 /// Visibility, kind and name of the type or module that `line` defines.
@@ -95,7 +109,8 @@ fn item(line: &str) -> Option<(&str, &str, &str)> {
         None => line.strip_prefix("pub ").map_or(("", line), |rest| ("pub", rest)),
     };
     let rest = rest.strip_prefix("unsafe ").unwrap_or(rest);
-    let (kind, rest) = KINDS.iter().find_map(|kind| Some((*kind, rest.strip_prefix(kind)?.strip_prefix(' ')?)))?;
+    let (kind, rest) =
+        KINDS.iter().find_map(|kind| Some((*kind, rest.strip_prefix(kind)?.strip_prefix(' ')?)))?;
     let name = rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()?;
     (!name.is_empty()).then_some((visibility, kind, name))
 }
@@ -107,21 +122,33 @@ mod tests {
     #[test]
     fn a_public_name_means_one_thing() {
         let check = |files: &[(&str, &str)], expected: usize| {
-            let all: Vec<Definition> = files.iter().flat_map(|(file, text)| definitions(file, text)).collect();
+            let all: Vec<Definition> =
+                files.iter().flat_map(|(file, text)| definitions(file, text)).collect();
             let found = defined_twice(&all);
             assert_eq!(found.len(), expected, "{files:?}: {found:?}");
         };
         let (one, two) = ("crates/rsb-stats/src/a.rs", "crates/rsb-store/src/b.rs");
         check(&[(one, "pub struct Case {"), (two, "pub enum Case {")], 1);
         check(&[(one, "pub struct Case {"), (two, "pub(crate) struct Case {")], 1);
-        check(&[(one, "pub(super) struct Case {"), ("crates/rsb-stats/src/b.rs", "pub(super) type Case = ();")], 1);
+        check(
+            &[
+                (one, "pub(super) struct Case {"),
+                ("crates/rsb-stats/src/b.rs", "pub(super) type Case = ();"),
+            ],
+            1,
+        );
         check(&[(one, "pub struct Case {"), ("src/main.rs", "pub trait Case {")], 1);
-        // What nobody else can use, what tests and mirrors of C have, and the roles that each backend fills.
+        // What nobody else can use, what tests and mirrors of C have, and the roles that each
+        // backend fills.
         check(&[(one, "pub(crate) struct Case {"), (two, "pub(crate) struct Case {")], 0);
         check(&[(one, "pub struct Case {"), (two, "struct Case {")], 0);
         check(&[(one, "pub struct Case {\n#[cfg(test)]\nmod tests {\npub struct Case;\n}")], 0);
-        check(&[(one, "pub struct Device {"), ("crates/cuda-sys/src/a.rs", "pub struct Device;")], 0);
-        let roles = ["crates/rsb-portable/src/opencl/core.rs", "crates/rsb-portable/src/vulkan/core.rs"];
+        check(
+            &[(one, "pub struct Device {"), ("crates/cuda-sys/src/a.rs", "pub struct Device;")],
+            0,
+        );
+        let roles =
+            ["crates/rsb-portable/src/opencl/core.rs", "crates/rsb-portable/src/vulkan/core.rs"];
         check(&[(roles[0], "pub(super) struct Core {"), (roles[1], "pub(super) struct Core {")], 0);
         check(&[(roles[0], "pub struct Core {"), (roles[1], "pub struct Core {")], 1);
     }

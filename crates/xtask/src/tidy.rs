@@ -16,7 +16,15 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-cpu", &["rsb-device"]),
     (
         "rsb-gpu",
-        &["rsb-device", "cuda-sys", "hip-runtime-sys", "hipblaslt-sys", "nccl-sys", "rocblas-sys", "runtime-loading"],
+        &[
+            "rsb-device",
+            "cuda-sys",
+            "hip-runtime-sys",
+            "hipblaslt-sys",
+            "nccl-sys",
+            "rocblas-sys",
+            "runtime-loading",
+        ],
     ),
     ("rsb-portable", &["cuda-sys", "rsb-device", "rsb-probe"]),
     ("rsb-workloads", &["rsb-device", "rsb-probe"]),
@@ -57,8 +65,15 @@ const EDGES: &[(&str, &[&str])] = &[
 
 /// Crates that never touch files, processes, the network or the clock.
 const PURE: &[&str] = &["rsb-model", "rsb-stats", "rsb-report", "rsb-tui", "rsb-web"];
-const IMPURE: &[&str] =
-    &["std::fs", "std::process", "std::net", "std::env::", "Instant::now", "SystemTime::now", "Timestamp::now"];
+const IMPURE: &[&str] = &[
+    "std::fs",
+    "std::process",
+    "std::net",
+    "std::env::",
+    "Instant::now",
+    "SystemTime::now",
+    "Timestamp::now",
+];
 
 /// Where `unsafe` may stand, each block with its `// SAFETY:`.
 const UNSAFE: &[&str] = &[
@@ -76,9 +91,11 @@ const UNSAFE: &[&str] = &[
     "crates/rsb-python/src/interpreter.rs",
     "crates/rsb-engine/src/memory_profile.rs",
 ];
-const UNSAFE_MARKS: &[&str] = &[concat!("unsafe", " {"), concat!("unsafe", " fn"), concat!("unsafe", " impl")];
+const UNSAFE_MARKS: &[&str] =
+    &[concat!("unsafe", " {"), concat!("unsafe", " fn"), concat!("unsafe", " impl")];
 
-/// Which words may not stand below a path, and why: the direction inside a crate, and what keeps the engine silent.
+/// Which words may not stand below a path, and why: the direction inside a crate, and what keeps
+/// the engine silent.
 const FORBIDDEN: &[(&str, &[&str], &str)] = &[
     (
         "crates/rsb-engine/src",
@@ -105,7 +122,11 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
         &["crate::plan", "crate::measure", "crate::gate", "crate::revisions"],
         "the catalog of frameworks knows nobody who uses it",
     ),
-    ("crates/rsb-engine/src/gate", &["crate::revisions"], "the gate judges programs, whoever built them"),
+    (
+        "crates/rsb-engine/src/gate",
+        &["crate::revisions"],
+        "the gate judges programs, whoever built them",
+    ),
     ("src/cli", &["crate::commands", "crate::config", "crate::show"], "types and help text alone"),
     ("src/show.rs", &["crate::commands"], "verbs use it, not it them"),
     ("src/console.rs", &["crate::commands"], "verbs use it, not it them"),
@@ -122,17 +143,21 @@ pub(crate) fn run() -> Result<()> {
     let mut breaches = Vec::new();
     for (name, allowed) in EDGES {
         let manifest = root.join("crates").join(name).join("Cargo.toml");
-        let text = std::fs::read_to_string(&manifest).with_context(|| format!("cannot read {}", manifest.display()))?;
+        let text = std::fs::read_to_string(&manifest)
+            .with_context(|| format!("cannot read {}", manifest.display()))?;
         breaches.extend(edge_breaches(name, allowed, &text));
     }
     for entry in std::fs::read_dir(root.join("crates"))? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         if EDGES.iter().all(|(known, _)| *known != name) {
-            breaches.push(format!("crates/{name} has no row in the table of edges (crates/xtask/src/tidy.rs)"));
+            breaches.push(format!(
+                "crates/{name} has no row in the table of edges (crates/xtask/src/tidy.rs)"
+            ));
         }
     }
     for path in rust_files(&root)? {
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
         let shown = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().into_owned();
         breaches.extend(file_breaches(&shown, &text));
     }
@@ -146,10 +171,13 @@ pub(crate) fn run() -> Result<()> {
 
 /// What `manifest` uses of this workspace and may not: a crate that has a row in the table.
 fn edge_breaches(name: &str, allowed: &[&str], manifest: &str) -> Vec<String> {
-    let is_ours =
-        |dependency: &str| dependency.starts_with("rsb-") || EDGES.iter().any(|(known, _)| *known == dependency);
+    let is_ours = |dependency: &str| {
+        dependency.starts_with("rsb-") || EDGES.iter().any(|(known, _)| *known == dependency)
+    };
     dependencies(manifest)
-        .filter(|dependency| is_ours(dependency) && *dependency != "rsb-model" && !allowed.contains(dependency))
+        .filter(|dependency| {
+            is_ours(dependency) && *dependency != "rsb-model" && !allowed.contains(dependency)
+        })
         .map(|dependency| format!("{name} must not use {dependency}"))
         .collect()
 }
@@ -159,7 +187,8 @@ fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
     let mut listed = false;
     manifest.lines().filter_map(move |line| {
         if line.starts_with('[') {
-            listed = line == "[dependencies]" || (line.starts_with("[target.") && line.ends_with(".dependencies]"));
+            listed = line == "[dependencies]"
+                || (line.starts_with("[target.") && line.ends_with(".dependencies]"));
             return None;
         }
         let name = line.split(['.', ' ', '=']).next().filter(|name| listed && !name.is_empty())?;
@@ -174,7 +203,8 @@ fn file_breaches(shown: &str, text: &str) -> Vec<String> {
     }
     let lines = text.lines().count();
     if lines > MOST_LINES {
-        breaches.push(format!("{shown} has {lines} lines, more than {MOST_LINES}: is it one thing?"));
+        breaches
+            .push(format!("{shown} has {lines} lines, more than {MOST_LINES}: is it one thing?"));
     }
     let product = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     let code = || product.lines().filter(|line| !line.trim_start().starts_with("//"));
@@ -197,9 +227,12 @@ fn file_breaches(shown: &str, text: &str) -> Vec<String> {
 
 fn rust_files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    let mut dirs: Vec<PathBuf> = ["src", "benches", "tests", "crates"].iter().map(|name| root.join(name)).collect();
+    let mut dirs: Vec<PathBuf> =
+        ["src", "benches", "tests", "crates"].iter().map(|name| root.join(name)).collect();
     while let Some(dir) = dirs.pop() {
-        for entry in std::fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))? {
+        for entry in
+            std::fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))?
+        {
             let path = entry?.path();
             if path.is_dir() {
                 dirs.push(path);
@@ -223,18 +256,29 @@ mod tests {
     #[test]
     fn each_breach_is_found() {
         assert_eq!(
-            edge_breaches("rsb-stats", &[], "[dependencies]\nrsb-store.workspace = true\n\n[dev-dependencies]\n"),
+            edge_breaches(
+                "rsb-stats",
+                &[],
+                "[dependencies]\nrsb-store.workspace = true\n\n[dev-dependencies]\n"
+            ),
             ["rsb-stats must not use rsb-store"]
         );
-        assert!(edge_breaches("rsb-stats", &[], "[dependencies]\nrsb-model.workspace = true\n").is_empty());
+        assert!(
+            edge_breaches("rsb-stats", &[], "[dependencies]\nrsb-model.workspace = true\n")
+                .is_empty()
+        );
         let wide = "[dependencies]\nserde.workspace = true\ncuda-sys = { workspace = true }\n\n\
-                    [target.'cfg(unix)'.dependencies]\ntimed-child.workspace = true\n\n[dev-dependencies]\nrsb-cpu = \"1\"\n";
+                    [target.'cfg(unix)'.dependencies]\ntimed-child.workspace = \
+                    true\n\n[dev-dependencies]\nrsb-cpu = \"1\"\n";
         assert_eq!(
             edge_breaches("rsb-device", &["timed-child"], wide),
             ["rsb-device must not use cuda-sys"],
             "libraries of drivers are edges too"
         );
-        assert_eq!(edge_breaches("rsb-device", &["cuda-sys"], wide), ["rsb-device must not use timed-child"]);
+        assert_eq!(
+            edge_breaches("rsb-device", &["cuda-sys"], wide),
+            ["rsb-device must not use timed-child"]
+        );
         let long = format!("//! x\n{}", "\n".repeat(MOST_LINES));
         let unsafely = concat!("//! x\nlet y = uns", "afe { z };\n");
         for (shown, text, word) in [
@@ -249,6 +293,10 @@ mod tests {
             assert!(breaches.len() == 1 && breaches[0].contains(word), "{breaches:?}");
         }
         assert!(file_breaches("crates/rsb-cpu/src/a.rs", unsafely).is_empty());
-        assert_eq!(file_breaches("crates/rsb-device/src/a.rs", unsafely).len(), 1, "the contract holds none");
+        assert_eq!(
+            file_breaches("crates/rsb-device/src/a.rs", unsafely).len(),
+            1,
+            "the contract holds none"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! `baseline accept ID --because "…"`: a regression that is wanted becomes part of the baseline, with its reason.
+//! `baseline accept ID --because "…"`: a regression that is wanted becomes part of the baseline,
+//! with its reason.
 
 use std::path::Path;
 
@@ -38,7 +39,8 @@ pub(super) fn run(args: &AcceptArgs, style: Style) -> CliResult {
     if baseline.runs.iter().any(|own| own.run_id == run.run_id) {
         let id = &run.run_id;
         return Err(CliError::no_verdict(anyhow!(
-            "the run {id} is the baseline itself; name with --from the run in which the case regressed"
+            "the run {id} is the baseline itself; name with --from the run in which the case \
+             regressed"
         )));
     }
     let now = Timestamp::now();
@@ -49,7 +51,9 @@ pub(super) fn run(args: &AcceptArgs, style: Style) -> CliResult {
     for id in ids {
         baseline.replace(id, &run).map_err(CliError::no_verdict)?;
     }
-    let by = revisions::git(Path::new("."), &["config", "user.name"]).ok().filter(|name| !name.is_empty());
+    let by = revisions::git(Path::new("."), &["config", "user.name"])
+        .ok()
+        .filter(|name| !name.is_empty());
     let record = |row: &&Comparison| Accepted {
         id: row.id.to_string(),
         metric: Some(row.metric.clone()),
@@ -81,7 +85,9 @@ fn baseline_for(
 ) -> Result<(std::path::PathBuf, Baseline), CliError> {
     let baselines = Baselines::new(&directories.baselines);
     let fingerprint = Fingerprint::of(&run.environment);
-    let wrong = |error: StoreError| if name.is_some() { CliError::usage(error) } else { CliError::no_verdict(error) };
+    let wrong = |error: StoreError| {
+        if name.is_some() { CliError::usage(error) } else { CliError::no_verdict(error) }
+    };
     let path = baselines.find(name.unwrap_or(&run.suite), Some(&fingerprint)).map_err(wrong)?;
     let baseline = Baseline::read(&path).map_err(CliError::usage)?;
     Ok((path, baseline))
@@ -90,28 +96,36 @@ fn baseline_for(
 /// What has regressed of the cases that `wanted` names: one id, or a pattern for several.
 fn choose<'a>(wanted: &str, result: &'a ComparisonResult) -> Result<Vec<&'a Comparison>, CliError> {
     // That an absolute target is missed is said by the policy; no baseline changes it.
-    let rows = || result.comparisons.iter().filter(|row| row.reason_code != ReasonCode::TargetMissed);
+    let rows =
+        || result.comparisons.iter().filter(|row| row.reason_code != ReasonCode::TargetMissed);
     let exact = rows().any(|row| row.id.as_str() == wanted);
     let fits = |row: &&Comparison| {
         if exact { row.id.as_str() == wanted } else { glob::matches(wanted, row.id.as_str()) }
     };
     let named: Vec<&Comparison> = rows().filter(fits).collect();
-    let regressed: Vec<&Comparison> = named.iter().copied().filter(|row| row.verdict == Verdict::Regressed).collect();
+    let regressed: Vec<&Comparison> =
+        named.iter().copied().filter(|row| row.verdict == Verdict::Regressed).collect();
     if !regressed.is_empty() {
         return Ok(regressed);
     }
-    let Some(first) = named.iter().copied().find(|row| !row.verdict.is_decided()).or(named.first().copied()) else {
+    let Some(first) =
+        named.iter().copied().find(|row| !row.verdict.is_decided()).or(named.first().copied())
+    else {
         return Err(unknown(wanted, result));
     };
     let (id, reason) = (&first.id, &first.reason);
     Err(match first.verdict {
         Verdict::Inconclusive => CliError::no_verdict(anyhow!(
-            "{id} has no verdict, so there is nothing to accept: {reason}; `rusty-stack-bench gate --budget 3m` measures it again"
+            "{id} has no verdict, so there is nothing to accept: {reason}; `rusty-stack-bench gate \
+             --budget 3m` measures it again"
         )),
         Verdict::NotComparable => CliError::no_verdict(anyhow!(
-            "{id} cannot be compared, so there is nothing to accept: {reason}; save a baseline of that machine"
+            "{id} cannot be compared, so there is nothing to accept: {reason}; save a baseline of \
+             that machine"
         )),
-        _ => CliError::usage(anyhow!("{id} has not regressed, so there is nothing to accept: {reason}")),
+        _ => CliError::usage(anyhow!(
+            "{id} has not regressed, so there is nothing to accept: {reason}"
+        )),
     })
 }
 
@@ -119,10 +133,14 @@ fn unknown(wanted: &str, result: &ComparisonResult) -> CliError {
     let missed = result.comparisons.iter().find(|row| glob::matches(wanted, row.id.as_str()));
     if let Some(row) = missed {
         let (id, reason) = (&row.id, &row.reason);
-        return CliError::usage(anyhow!("{id} misses a target, which no baseline changes: {reason}; see policy.toml"));
+        return CliError::usage(anyhow!(
+            "{id} misses a target, which no baseline changes: {reason}; see policy.toml"
+        ));
     }
     let likeness = |row: &Comparison| strsim::jaro_winkler(wanted, row.id.as_str());
     let nearest = result.comparisons.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     let near = nearest.map(|row| format!(", did you mean `{}`?", row.id)).unwrap_or_default();
-    CliError::usage(anyhow!("the baseline has no case `{wanted}`{near}; a pattern needs a `*` for what it leaves out"))
+    CliError::usage(anyhow!(
+        "the baseline has no case `{wanted}`{near}; a pattern needs a `*` for what it leaves out"
+    ))
 }

@@ -1,4 +1,5 @@
-//! `baseline refresh [NAME…]`: measures the cases of a baseline again, as thoroughly as before, and replaces it.
+//! `baseline refresh [NAME…]`: measures the cases of a baseline again, as thoroughly as before, and
+//! replaces it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,8 @@ use rsb_engine::plan::{self, Plan};
 use rsb_engine::run::FinishedRun;
 use rsb_engine::{frameworks, machine};
 use rsb_model::{
-    BenchmarkResult, CaseId, Environment, Fingerprint, Note, Outcome, Profile, Run, RunStatus, Suite, Timestamp,
+    BenchmarkResult, CaseId, Environment, Fingerprint, Note, Outcome, Profile, Run, RunStatus,
+    Suite, Timestamp,
 };
 use rsb_report::comparison::Detail;
 use rsb_report::number::format_count;
@@ -32,7 +34,11 @@ pub(super) fn run(args: &RefreshArgs, style: Style) -> CliResult {
     let (config, directories) = settings::load(&args.places)?;
     let policy = judge::policy(&config, &directories, None)?;
     let environment = machine::environment();
-    let wanted = baseline_files(&args.name, &Baselines::new(&directories.baselines), &Fingerprint::of(&environment))?;
+    let wanted = baseline_files(
+        &args.name,
+        &Baselines::new(&directories.baselines),
+        &Fingerprint::of(&environment),
+    )?;
     let store = Store::open_for_writing(&directories.results).map_err(CliError::usage)?;
     interrupt::listen();
     let mut worst = Exit::Pass;
@@ -60,14 +66,23 @@ pub(super) fn run(args: &RefreshArgs, style: Style) -> CliResult {
 }
 
 /// The files of the baselines named, or of every one of this machine.
-fn baseline_files(names: &[String], baselines: &Baselines, here: &Fingerprint) -> Result<Vec<PathBuf>, CliError> {
+fn baseline_files(
+    names: &[String],
+    baselines: &Baselines,
+    here: &Fingerprint,
+) -> Result<Vec<PathBuf>, CliError> {
     let slug = here.slug();
     if names.is_empty() {
-        let own: Vec<PathBuf> =
-            baselines.list().into_iter().filter(|info| info.slug == slug).map(|info| info.path).collect();
+        let own: Vec<PathBuf> = baselines
+            .list()
+            .into_iter()
+            .filter(|info| info.slug == slug)
+            .map(|info| info.path)
+            .collect();
         if own.is_empty() {
             return Err(CliError::usage(anyhow!(
-                "no baseline was saved for this machine ({slug}); save one with `rusty-stack-bench baseline save`"
+                "no baseline was saved for this machine ({slug}); save one with `rusty-stack-bench \
+                 baseline save`"
             )));
         }
         return Ok(own);
@@ -102,7 +117,8 @@ impl Refresh {
         };
         let Ok(profile) = first.profile.parse::<Profile>() else {
             return Err(CliError::usage(anyhow!(
-                "the baseline {name} was measured under `{}`, not by `run`; measure it so again, then `baseline save` it",
+                "the baseline {name} was measured under `{}`, not by `run`; measure it so again, \
+                 then `baseline save` it",
                 first.profile
             )));
         };
@@ -121,7 +137,8 @@ impl Refresh {
         Ok(Self { suite: first.suite.clone(), settings, plan, gone })
     }
 
-    /// The new run, which is stored whatever becomes of the baseline; `None` when somebody asked to stop.
+    /// The new run, which is stored whatever becomes of the baseline; `None` when somebody asked to
+    /// stop.
     fn measure(&self, store: &Store) -> Result<Option<FinishedRun>, CliError> {
         let mut new = measuring::measure(&self.plan, &self.suite, &self.settings, store)?;
         std::mem::replace(&mut new.stored, Ok(PathBuf::new()))?;
@@ -131,7 +148,9 @@ impl Refresh {
     /// Why `new` should not replace the baseline without more ado.
     fn objection(&self, new: &FinishedRun) -> Option<String> {
         let of = |id: &CaseId| new.run.benchmarks.iter().find(|result| result.benchmark_id == *id);
-        let has_figures = |result: &BenchmarkResult| matches!(result.outcome, Outcome::Measured | Outcome::Simulated);
+        let has_figures = |result: &BenchmarkResult| {
+            matches!(result.outcome, Outcome::Measured | Outcome::Simulated)
+        };
         let asked = self.plan.cases.iter().map(|case| &case.id).chain(&self.gone);
         let mut lines: Vec<String> = asked
             .filter(|id| !of(id).is_some_and(has_figures))
@@ -141,10 +160,14 @@ impl Refresh {
             })
             .collect();
         if new.run.counts().measured == 0 {
-            lines.push("nothing was measured, and a baseline needs at least one measured case".to_owned());
+            lines.push(
+                "nothing was measured, and a baseline needs at least one measured case".to_owned(),
+            );
         } else if !lines.is_empty() {
             lines.push(
-                "the gate would no longer miss these cases: mend them, or leave them out with --force".to_owned(),
+                "the gate would no longer miss these cases: mend them, or leave them out with \
+                 --force"
+                    .to_owned(),
             );
         }
         if new.status == RunStatus::OutOfTime {
@@ -156,18 +179,24 @@ impl Refresh {
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    /// A suite may have got cases since the baseline was saved. They are no part of a refresh, which asks the same
-    /// questions again.
+    /// A suite may have got cases since the baseline was saved. They are no part of a refresh,
+    /// which asks the same questions again.
     fn note_new_cases(&self, config: &Config) -> Result<(), CliError> {
         let Ok(suite) = self.suite.parse::<Suite>() else { return Ok(()) };
-        let (mut selection, _) = settings::resolve(&[], Some(suite), &MeasureArgs::default(), config)?;
+        let (mut selection, _) =
+            settings::resolve(&[], Some(suite), &MeasureArgs::default(), config)?;
         selection.profile = self.settings.profile;
         let Ok(today) = plan::plan(&selection, &machine::here()) else { return Ok(()) };
-        let new = today.cases.iter().filter(|case| self.plan.cases.iter().all(|known| known.id != case.id)).count();
+        let new = today
+            .cases
+            .iter()
+            .filter(|case| self.plan.cases.iter().all(|known| known.id != case.id))
+            .count();
         if new > 0 {
             let name = &self.suite;
             console::say(&format!(
-                "note: the suite {name} has {} that this baseline lacks; `run --suite {name}`, then `baseline save` takes them in",
+                "note: the suite {name} has {} that this baseline lacks; `run --suite {name}`, \
+                 then `baseline save` takes them in",
                 format_count(new, "case", "cases")
             ));
         }
@@ -179,8 +208,8 @@ fn is_known(benchmark: &str) -> bool {
     rsb_workloads::find(benchmark).is_some() || frameworks::find(benchmark).is_some()
 }
 
-/// The cases of `runs` to measure again, those that were skipped with the reason of then, and the ids of those that
-/// this program cannot measure any more.
+/// The cases of `runs` to measure again, those that were skipped with the reason of then, and the
+/// ids of those that this program cannot measure any more.
 fn plan_again(runs: &[Run]) -> (Plan, Vec<CaseId>) {
     let (mut plan, mut gone, mut seen) = (Plan::default(), Vec::new(), BTreeSet::new());
     let mut results: Vec<&BenchmarkResult> = runs.iter().flat_map(|run| &run.benchmarks).collect();
@@ -200,16 +229,20 @@ fn plan_again(runs: &[Run]) -> (Plan, Vec<CaseId>) {
     (plan, gone)
 }
 
-/// As many fresh processes as most cases of either kind had, all runs together: a few were perhaps measured more often
-/// for doubt.
+/// As many fresh processes as most cases of either kind had, all runs together: a few were perhaps
+/// measured more often for doubt.
 fn replicates(runs: &[Run]) -> Count<u32> {
     let mut counts: BTreeMap<&CaseId, (bool, usize)> = BTreeMap::new();
-    for result in runs.iter().flat_map(|run| &run.benchmarks).filter(|result| !result.samples.is_empty()) {
+    for result in
+        runs.iter().flat_map(|run| &run.benchmarks).filter(|result| !result.samples.is_empty())
+    {
         let is_long = || result.case().is_some_and(|case| measure::is_long(&case));
-        counts.entry(&result.benchmark_id).or_insert_with(|| (is_long(), 0)).1 += result.samples.len();
+        counts.entry(&result.benchmark_id).or_insert_with(|| (is_long(), 0)).1 +=
+            result.samples.len();
     }
     let most = |long: bool| {
-        let mut counts: Vec<usize> = counts.values().filter(|known| known.0 == long).map(|known| known.1).collect();
+        let mut counts: Vec<usize> =
+            counts.values().filter(|known| known.0 == long).map(|known| known.1).collect();
         counts.sort_unstable();
         counts.get(counts.len() / 2).and_then(|&count| u32::try_from(count).ok()).unwrap_or(1)
     };
@@ -221,14 +254,16 @@ fn show_change(old: &Baseline, new: &Run, policy: &Policy, style: Style) -> anyh
     let here = Fingerprint::of(&new.environment);
     let factors = old.fingerprint.factors.keys().chain(here.factors.keys()).cloned();
     let across = factors.into_iter().sorted_unstable().dedup().collect_vec();
-    let result = rsb_stats::gate(&old.runs, std::slice::from_ref(new), policy, &across, Timestamp::now());
+    let result =
+        rsb_stats::gate(&old.runs, std::slice::from_ref(new), policy, &across, Timestamp::now());
     show::text(&rsb_report::gate::write(&result, GateFormat::Text, style, Detail::Full)?)?;
     Ok(())
 }
 
 /// What was accepted stays on record: it is in the new figures, too.
 fn replace(path: &Path, old: Baseline, new: &Run) -> Result<(), CliError> {
-    let baseline = Baseline::new(&old.name, Timestamp::now(), std::slice::from_ref(new)).map_err(CliError::usage)?;
+    let baseline = Baseline::new(&old.name, Timestamp::now(), std::slice::from_ref(new))
+        .map_err(CliError::usage)?;
     let baseline = baseline.with_past(&old.runs);
     Baseline { accepted: old.accepted, ..baseline }.write(path)?;
     Ok(show::text(&format!(
@@ -245,9 +280,16 @@ mod tests {
 
     /// A run of cases with so many processes each.
     fn run(cases: &[(&str, &str, u32)]) -> Run {
-        let mut run = Run::begin(RunId("x".into()), Timestamp::UNIX_EPOCH, "x", "standard", Environment::default());
+        let mut run = Run::begin(
+            RunId("x".into()),
+            Timestamp::UNIX_EPOCH,
+            "x",
+            "standard",
+            Environment::default(),
+        );
         for (name, benchmark, replicates) in cases {
-            let sample = |replicate: u32| json!({"replicate": replicate, "iters": [1], "times_ns": [1.0]});
+            let sample =
+                |replicate: u32| json!({"replicate": replicate, "iters": [1], "times_ns": [1.0]});
             let result = json!({
                 "benchmark_id": format!("cpu_performance/{benchmark}/cpu:0/{name}"),
                 "timestamp": Timestamp::UNIX_EPOCH,
@@ -266,9 +308,22 @@ mod tests {
 
     #[test]
     fn each_kind_of_case_is_measured_as_often_as_before() {
-        let first = run(&[("a", "gemm", 5), ("b", "gemm", 5), ("c", "gemm", 9), ("d", "kernel-compilation", 2)]);
+        let first = run(&[
+            ("a", "gemm", 5),
+            ("b", "gemm", 5),
+            ("c", "gemm", 9),
+            ("d", "kernel-compilation", 2),
+        ]);
         assert_eq!(replicates(std::slice::from_ref(&first)), Count { usual: 5, long: 2 });
-        assert_eq!(replicates(&[first.clone(), first]), Count { usual: 10, long: 4 }, "all runs together");
-        assert_eq!(replicates(&[run(&[("a", "pytorch", 5)])]), Count { usual: 1, long: 5 }, "none of the other kind");
+        assert_eq!(
+            replicates(&[first.clone(), first]),
+            Count { usual: 10, long: 4 },
+            "all runs together"
+        );
+        assert_eq!(
+            replicates(&[run(&[("a", "pytorch", 5)])]),
+            Count { usual: 1, long: 5 },
+            "none of the other kind"
+        );
     }
 }

@@ -81,7 +81,11 @@ pub(super) fn document<'a>(bisection: &'a Bisection, case: &'a CaseId) -> Docume
         steps: bisection.steps.iter().map(step).collect(),
         skipped: bisection.of(StepOutcome::Skipped),
         undecided: bisection.of(StepOutcome::Undecided),
-        remaining: bisection.suspect_commits().into_iter().map(|commit| commit.hash.as_str()).collect(),
+        remaining: bisection
+            .suspect_commits()
+            .into_iter()
+            .map(|commit| commit.hash.as_str())
+            .collect(),
     }
 }
 
@@ -107,7 +111,8 @@ const fn tone(outcome: StepOutcome) -> Tone {
 pub(super) fn text(bisection: &Bisection, case: &CaseId, style: Style) -> String {
     let head = format!("Bisection of {case} against {}\n\n", bisection.range.good.short());
     let (tone, sentence) = sentence(bisection, case);
-    [head, steps(bisection).text(style), "\n".to_owned(), style.paint(tone, sentence.trim_end())].concat()
+    [head, steps(bisection).text(style), "\n".to_owned(), style.paint(tone, sentence.trim_end())]
+        .concat()
 }
 
 /// The commits that were tried, the oldest first.
@@ -127,7 +132,10 @@ fn steps(bisection: &Bisection) -> Table {
             Cell::from(commit.short()),
             Cell::with_tone(word(finding.outcome), tone(finding.outcome)),
             Cell::from(finding.change_percent.map_or_else(String::new, format_percent)),
-            Cell::with_tone(finding.confidence_interval.map_or_else(String::new, format_interval), Tone::Dim),
+            Cell::with_tone(
+                finding.confidence_interval.map_or_else(String::new, format_interval),
+                Tone::Dim,
+            ),
             Cell::from(&commit.subject),
         ]);
         if finding.change_percent.is_none() || finding.outcome == StepOutcome::Undecided {
@@ -144,16 +152,20 @@ fn sentence(bisection: &Bisection, case: &CaseId) -> (Tone, String) {
         return (Tone::Bad, format!("FOUND: {hash}\n  {date}  {subject}\n  {case}: {reason}"));
     }
     let left = bisection.suspect_commits();
-    let list: Vec<String> = left.iter().map(|each| format!("\n  {}  {}", each.short(), each.subject)).collect();
+    let list: Vec<String> =
+        left.iter().map(|each| format!("\n  {}  {}", each.short(), each.subject)).collect();
     let list = list.concat();
     match &bisection.conclusion {
         Conclusion::NotRegressed { outcome } => {
             let reason = bisection.steps.first().map_or("", |(_, finding)| finding.reason.as_str());
             let (tone, what) = match outcome {
-                StepOutcome::Undecided => (Tone::Caution, "NO VERDICT: it is unclear whether the bad commit is slower"),
+                StepOutcome::Undecided => {
+                    (Tone::Caution, "NO VERDICT: it is unclear whether the bad commit is slower")
+                }
                 _ => (Tone::Good, "NOT REGRESSED: there is nothing to search"),
             };
-            let cure = if tone == Tone::Caution { "; allow more time with --budget 3m" } else { "" };
+            let cure =
+                if tone == Tone::Caution { "; allow more time with --budget 3m" } else { "" };
             (tone, format!("{what}: {reason}{cure}"))
         }
         Conclusion::Interrupted { .. } => {
@@ -174,7 +186,8 @@ fn sentence(bisection: &Bisection, case: &CaseId) -> (Tone, String) {
             (
                 Tone::Caution,
                 format!(
-                    "NO VERDICT: the commits between cannot be judged{cure}; the first bad one is among {count}:{list}"
+                    "NO VERDICT: the commits between cannot be judged{cure}; the first bad one is \
+                     among {count}:{list}"
                 ),
             )
         }
@@ -214,7 +227,12 @@ mod tests {
         let searched = |left| Conclusion::Searched { left };
         let not = |outcome| (vec![(2, finding(outcome))], Conclusion::NotRegressed { outcome });
         for ((steps, conclusion), exit, words, remaining) in [
-            ((vec![bad.clone(), (1, finding(StepOutcome::Good))], searched(2..=2)), Exit::Pass, "FOUND: cccc", 0),
+            (
+                (vec![bad.clone(), (1, finding(StepOutcome::Good))], searched(2..=2)),
+                Exit::Pass,
+                "FOUND: cccc",
+                0,
+            ),
             (
                 (vec![bad.clone(), (1, finding(StepOutcome::Skipped))], searched(1..=2)),
                 Exit::NoVerdict,
@@ -233,18 +251,35 @@ mod tests {
                 "is among those that were left",
                 3,
             ),
-            ((vec![], Conclusion::Interrupted { left: 0..=2 }), Exit::Interrupted, "not known yet", 3),
+            (
+                (vec![], Conclusion::Interrupted { left: 0..=2 }),
+                Exit::Interrupted,
+                "not known yet",
+                3,
+            ),
             (not(StepOutcome::Good), Exit::Pass, "NOT REGRESSED", 0),
             (not(StepOutcome::Undecided), Exit::NoVerdict, "NO VERDICT", 0),
         ] {
-            let bisection =
-                Bisection { range: range.clone(), case: Some(CaseId::from_segments(&["x"])), steps, conclusion };
+            let bisection = Bisection {
+                range: range.clone(),
+                case: Some(CaseId::from_segments(&["x"])),
+                steps,
+                conclusion,
+            };
             assert_eq!(exit_of(&bisection.conclusion), exit, "{words}");
             let text = text(&bisection, &case, Style::PLAIN);
             assert!(text.contains(words), "{text}");
             let document = serde_json::to_value(document(&bisection, &case)).unwrap();
-            assert_eq!(document["remaining"].as_array().map(Vec::len), Some(remaining), "{document:#}");
-            assert_eq!(document["first_bad"].is_null(), !words.starts_with("FOUND"), "{document:#}");
+            assert_eq!(
+                document["remaining"].as_array().map(Vec::len),
+                Some(remaining),
+                "{document:#}"
+            );
+            assert_eq!(
+                document["first_bad"].is_null(),
+                !words.starts_with("FOUND"),
+                "{document:#}"
+            );
         }
     }
 }

@@ -31,7 +31,12 @@ impl Picture {
 ///
 /// # Errors
 /// When there are several for one file, one cannot be drawn, or cannot be written.
-pub(super) fn write(charts: &[Chart], path: Option<&Path>, theme: &Theme, format: ChartFormat) -> CliResult {
+pub(super) fn write(
+    charts: &[Chart],
+    path: Option<&Path>,
+    theme: &Theme,
+    format: ChartFormat,
+) -> CliResult {
     #[cfg(not(feature = "png"))]
     if format == ChartFormat::Png {
         return Err(without_png());
@@ -44,17 +49,25 @@ pub(super) fn write(charts: &[Chart], path: Option<&Path>, theme: &Theme, format
         }
         ([chart], None) => match drawn(chart, theme, format)? {
             Picture::Svg(text) => report::to(None, &text),
-            Picture::Png(_) => Err(CliError::usage(anyhow!("PNG is no text: name a file with --output FILE"))),
+            Picture::Png(_) => {
+                Err(CliError::usage(anyhow!("PNG is no text: name a file with --output FILE")))
+            }
         },
         (_, None) => Err(several(charts)),
-        (_, Some(file)) if file.extension().is_some_and(|extension| extension == ending) => Err(several(charts)),
+        (_, Some(file)) if file.extension().is_some_and(|extension| extension == ending) => {
+            Err(several(charts))
+        }
         (_, Some(dir)) => {
             output::create_dir(dir).map_err(output_error)?;
             for chart in charts {
                 let name = Path::new(&chart.file_name()).with_extension(ending);
                 drawn(chart, theme, format)?.write(&dir.join(name)).map_err(output_error)?;
             }
-            show::text(&format!("{} in {}", format_count(charts.len(), "chart", "charts"), dir.display()))?;
+            show::text(&format!(
+                "{} in {}",
+                format_count(charts.len(), "chart", "charts"),
+                dir.display()
+            ))?;
             Ok(Exit::Pass)
         }
     }
@@ -62,7 +75,8 @@ pub(super) fn write(charts: &[Chart], path: Option<&Path>, theme: &Theme, format
 
 fn drawn(chart: &Chart, theme: &Theme, format: ChartFormat) -> Result<Picture, CliError> {
     let svg = svg_in(chart, theme);
-    let svg = svg.ok_or_else(|| CliError::usage(anyhow!("{}: a figure in it is not finite", chart.title)))?;
+    let svg = svg
+        .ok_or_else(|| CliError::usage(anyhow!("{}: a figure in it is not finite", chart.title)))?;
     if format == ChartFormat::Png { png(&svg).map(Picture::Png) } else { Ok(Picture::Svg(svg)) }
 }
 
@@ -84,7 +98,8 @@ fn without_png() -> CliError {
 /// That one picture was asked for, and there are more.
 fn several(charts: &[Chart]) -> CliError {
     CliError::usage(anyhow!(
-        "these are {} charts; name a directory for them with --output, or choose one with --benchmark",
+        "these are {} charts; name a directory for them with --output, or choose one with \
+         --benchmark",
         charts.len()
     ))
 }

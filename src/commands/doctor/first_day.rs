@@ -21,7 +21,8 @@ const WIDTH: usize = 120;
 /// Makes the checks, shows them and writes the folder.
 ///
 /// # Errors
-/// When the configuration is wrong or names a device that is not here, or the folder cannot be written.
+/// When the configuration is wrong or names a device that is not here, or the folder cannot be
+/// written.
 pub(super) fn run(args: &DoctorArgs, style: Style) -> CliResult {
     let (config, directories) = settings::load(&args.places)?;
     let (selection, _) = settings::resolve(&[], None, &MeasureArgs::default(), &config)?;
@@ -31,7 +32,8 @@ pub(super) fn run(args: &DoctorArgs, style: Style) -> CliResult {
     interrupt::listen();
     let machine = machine::here();
     let mut environment = machine::environment();
-    // The tree in the current directory has nothing to do with the card, and its branch may be anybody's.
+    // The tree in the current directory has nothing to do with the card, and its branch may be
+    // anybody's.
     environment.git = None;
     let workers = WorkerCommand::this_program()
         .map_err(|error| anyhow::anyhow!("cannot find this program to start workers: {error}"))?;
@@ -64,25 +66,33 @@ pub(super) fn run(args: &DoctorArgs, style: Style) -> CliResult {
 fn folder_in(results: &Path) -> Result<PathBuf, CliError> {
     let parent = results.join(first_day::NAME);
     let now = rsb_model::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
-    let names = std::iter::once(now.clone()).chain((2..1000).map(|number| format!("{now}-{number}")));
-    let free = names.map(|name| parent.join(name)).find(|folder| !folder.exists()).unwrap_or(parent);
+    let names =
+        std::iter::once(now.clone()).chain((2..1000).map(|number| format!("{now}-{number}")));
+    let free =
+        names.map(|name| parent.join(name)).find(|folder| !folder.exists()).unwrap_or(parent);
     let refused = |error| {
-        let what = format!("cannot keep results in {}; choose another directory with --results-dir", results.display());
+        let what = format!(
+            "cannot keep results in {}; choose another directory with --results-dir",
+            results.display()
+        );
         CliError::usage(anyhow::Error::new(error).context(what))
     };
     output::create_dir(&free).map_err(refused)?;
     Ok(free)
 }
 
-/// Writes the document, the table and the run into `folder`, without the names of the host and the user.
+/// Writes the document, the table and the run into `folder`, without the names of the host and the
+/// user.
 fn write(folder: &Path, day: &FirstDay, redaction: &Redaction) -> Result<(), CliError> {
-    let without_names = |document: serde_json::Result<serde_json::Value>| -> anyhow::Result<serde_json::Value> {
-        let mut document = document?;
-        redaction.value(&mut document);
-        Ok(document)
-    };
+    let without_names =
+        |document: serde_json::Result<serde_json::Value>| -> anyhow::Result<serde_json::Value> {
+            let mut document = document?;
+            redaction.value(&mut document);
+            Ok(document)
+        };
     let document = without_names(serde_json::to_value(&day.document))?;
-    output::write(&folder.join("first-day.json"), &rsb_report::json(&document)?).map_err(output_error)?;
+    output::write(&folder.join("first-day.json"), &rsb_report::json(&document)?)
+        .map_err(output_error)?;
     let style = Style { color: Color::Never, width: WIDTH };
     let text = redaction.text(&rsb_report::first_day::text(&day.document, style));
     output::write(&folder.join("first-day.txt"), &text).map_err(output_error)?;

@@ -1,4 +1,5 @@
-//! A short run that is saved as a baseline, and compared with the one saved before the software changed.
+//! A short run that is saved as a baseline, and compared with the one saved before the software
+//! changed.
 
 use anyhow::Context;
 use rsb_engine::gate::Judge;
@@ -32,7 +33,8 @@ pub(super) fn establish(args: &DoctorArgs, style: Style) -> CliResult {
     let now = Fingerprint::of(&finished.run.environment);
     let before = saved_baseline(&directories, &now)?;
     let mut document = installation::document(&finished.run);
-    let changed = before.as_ref().map(|before| installation::changed_software(&before.fingerprint, &now));
+    let changed =
+        before.as_ref().map(|before| installation::changed_software(&before.fingerprint, &now));
     document.comparison = match (before, &changed) {
         (Some(before), Some(across)) => {
             Some(compare_installation(before, &finished.run, (&config, &directories), across)?)
@@ -53,7 +55,10 @@ pub(super) fn establish(args: &DoctorArgs, style: Style) -> CliResult {
 }
 
 /// The baseline that an earlier call saved on this machine.
-fn saved_baseline(directories: &Directories, now: &Fingerprint) -> Result<Option<Baseline>, CliError> {
+fn saved_baseline(
+    directories: &Directories,
+    now: &Fingerprint,
+) -> Result<Option<Baseline>, CliError> {
     let baselines = Baselines::new(&directories.baselines);
     if !baselines.path_of(now, installation::NAME).exists() {
         return Ok(None);
@@ -75,7 +80,12 @@ fn compare_installation(
     Ok(result)
 }
 
-fn tell(document: &PerformanceBaseline, stays: bool, json: bool, style: Style) -> Result<(), CliError> {
+fn tell(
+    document: &PerformanceBaseline,
+    stays: bool,
+    json: bool,
+    style: Style,
+) -> Result<(), CliError> {
     if json {
         return Ok(show::json(document)?);
     }
@@ -87,9 +97,16 @@ fn tell(document: &PerformanceBaseline, stays: bool, json: bool, style: Style) -
     let (run, name) = (&document.run_id, installation::NAME);
     Ok(show::text(&match (stays, &document.comparison) {
         (true, _) => {
-            format!("\nThe software is that of {file}, which stays; `baseline save {name} --run {run}` replaces it.")
+            format!(
+                "\nThe software is that of {file}, which stays; `baseline save {name} --run {run}` \
+                 replaces it."
+            )
         }
-        (false, None) => format!("\nSaved as {file}. After the installation `doctor --baseline` compares with it."),
-        (false, Some(_)) => format!("\nSaved as {file}, in place of the one before; its run is kept."),
+        (false, None) => format!(
+            "\nSaved as {file}. After the installation `doctor --baseline` compares with it."
+        ),
+        (false, Some(_)) => {
+            format!("\nSaved as {file}, in place of the one before; its run is kept.")
+        }
     })?)
 }

@@ -25,16 +25,24 @@ pub(super) fn model(name: &str) -> Result<ModelRow, Reason> {
         let cure = if Path::new(name).is_absolute() || name.starts_with('.') {
             "correct the path, or name a model of `models list`".to_owned()
         } else {
-            format!("nothing is downloaded here: `hf download {name}`, or name a model of `models list`")
+            format!(
+                "nothing is downloaded here: `hf download {name}`, or name a model of `models list`"
+            )
         };
         Reason::new(format!("model {name}"), why, cure)
     })?;
-    let refused =
-        |why: String| Reason::new(format!("model {name}"), why, "name a directory with config.json and safetensors");
+    let refused = |why: String| {
+        Reason::new(
+            format!("model {name}"),
+            why,
+            "name a directory with config.json and safetensors",
+        )
+    };
     let dir = dir.canonicalize().map_err(|error| refused(error.to_string()))?;
     let dir = of_pipeline(dir).map_err(refused)?;
     let path = dir.join("config.json");
-    let text = rsb_store::read_text(&path).map_err(|error| refused(format!("{}: {error}", path.display())))?;
+    let text = rsb_store::read_text(&path)
+        .map_err(|error| refused(format!("{}: {error}", path.display())))?;
     let mut row = models::detect(&dir.to_string_lossy(), &text, weights(&dir)).map_err(refused)?;
     if name.matches('/').count() == 1 && !is_here {
         row.name = name.replace('/', "-");
@@ -44,11 +52,14 @@ pub(super) fn model(name: &str) -> Result<ModelRow, Reason> {
 
 /// Where the hub's package keeps a model that it has downloaded.
 fn find_snapshot(name: &str) -> Option<PathBuf> {
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/huggingface"));
+    let home =
+        || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/huggingface"));
     let hub = std::env::var_os("HF_HOME").map(PathBuf::from).or_else(home)?.join("hub");
     let snapshots = hub.join(format!("models--{}", name.replace('/', "--"))).join("snapshots");
     let found = std::fs::read_dir(snapshots).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    let is_model = |dir: &PathBuf| ["config.json", "model_index.json"].iter().any(|file| dir.join(file).is_file());
+    let is_model = |dir: &PathBuf| {
+        ["config.json", "model_index.json"].iter().any(|file| dir.join(file).is_file())
+    };
     found.filter(is_model).max()
 }
 
@@ -61,20 +72,25 @@ fn of_pipeline(dir: PathBuf) -> Result<PathBuf, String> {
     if unet.join("config.json").is_file() {
         return Ok(unet);
     }
-    Err("it is a pipeline of diffusers without a UNet, and only the UNet of one can be measured".to_owned())
+    Err("it is a pipeline of diffusers without a UNet, and only the UNet of one can be measured"
+        .to_owned())
 }
 
-/// The weights in the files of `dir`, by their headers; zero where it has no such files, or they cannot be read.
+/// The weights in the files of `dir`, by their headers; zero where it has no such files, or they
+/// cannot be read.
 fn weights(dir: &Path) -> u64 {
     let index = ["model.safetensors.index.json", "diffusion_pytorch_model.safetensors.index.json"];
     let listed = index.iter().find_map(|name| rsb_store::read_text(&dir.join(name)).ok());
     let files: Vec<String> = match listed.and_then(|text| rsb_model::json::parse(&text).ok()) {
         Some(index) => {
             let named = index["weight_map"].as_object().into_iter().flatten();
-            let names: std::collections::BTreeSet<&str> = named.filter_map(|(_, file)| file.as_str()).collect();
+            let names: std::collections::BTreeSet<&str> =
+                named.filter_map(|(_, file)| file.as_str()).collect();
             names.into_iter().map(str::to_owned).collect()
         }
-        None => ["model.safetensors", "diffusion_pytorch_model.safetensors"].map(str::to_owned).to_vec(),
+        None => {
+            ["model.safetensors", "diffusion_pytorch_model.safetensors"].map(str::to_owned).to_vec()
+        }
     };
     // A name with a way in it leads elsewhere.
     let files = files.iter().filter(|name| !name.contains('/'));
@@ -92,7 +108,10 @@ fn of_file(path: &Path) -> Option<u64> {
     let header: Value = rsb_model::json::parse(&header).ok()?;
     let tensors = header.as_object()?.iter().filter(|(name, _)| *name != "__metadata__");
     let count = |tensor: &Value| {
-        tensor["shape"].as_array()?.iter().try_fold(1_u64, |all, size| all.checked_mul(size.as_u64()?))
+        tensor["shape"]
+            .as_array()?
+            .iter()
+            .try_fold(1_u64, |all, size| all.checked_mul(size.as_u64()?))
     };
     tensors.map(|(_, tensor)| count(tensor)).try_fold(0_u64, |all, one| all.checked_add(one?))
 }

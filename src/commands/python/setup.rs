@@ -1,4 +1,5 @@
-//! Environments that are made: one for the components that go together, one for each that stands apart.
+//! Environments that are made: one for the components that go together, one for each that stands
+//! apart.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,7 +14,8 @@ use rsb_engine::frameworks::{self, Component, InstallPlace};
 /// The versions that this project is tested with on a CPU.
 const LOCKED: &str = include_str!("../../../python/frameworks.txt");
 
-/// What vLLM needs on a CPU beside PyTorch, whose version it demands is served by its vendors alone.
+/// What vLLM needs on a CPU beside PyTorch, whose version it demands is served by its vendors
+/// alone.
 const LOCKED_FOR_VLLM: &str = include_str!("../../../python/vllm.txt");
 
 /// What QNN runs with, beside the environment that models are built in.
@@ -48,7 +50,8 @@ impl EnvironmentPlan {
 /// # Errors
 /// When a component is not known, a directory is something else, or a command fails.
 pub(super) fn run(args: &SetupArgs) -> CliResult {
-    let components = args.components.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
+    let components =
+        args.components.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
     let wheels = wheels();
     for wanted in group_by_directory(components, args)? {
         let is_there = wanted.dir.join("bin/python3").is_file();
@@ -58,18 +61,25 @@ pub(super) fn run(args: &SetupArgs) -> CliResult {
                 "{dir} is there and is no Python environment; name another directory with --dir"
             )));
         }
-        console::say(&format!("{} will take about {:.1} GB of the disk", wanted.dir.display(), wanted.disk_gb()));
-        let made = if is_there { Vec::new() } else { vec![make(&wanted.dir, args.python.as_deref())] };
+        console::say(&format!(
+            "{} will take about {:.1} GB of the disk",
+            wanted.dir.display(),
+            wanted.disk_gb()
+        ));
+        let made =
+            if is_there { Vec::new() } else { vec![make(&wanted.dir, args.python.as_deref())] };
         for step in made.into_iter().chain(installs(&wanted, &wheels)) {
             console::say(&format!("$ {}", step.join(" ")));
             if !args.dry_run {
                 start(&step)?;
             }
         }
-        let names = wanted.components.iter().map(|component| component.name).collect::<Vec<_>>().join(", ");
+        let names =
+            wanted.components.iter().map(|component| component.name).collect::<Vec<_>>().join(", ");
         let what = if names.is_empty() { "frameworks".to_owned() } else { names };
         console::say(&format!(
-            "{} is where {what} will be measured, unless --python, a variable or an active environment names another",
+            "{} is where {what} will be measured, unless --python, a variable or an active \
+             environment names another",
             wanted.dir.display()
         ));
     }
@@ -78,13 +88,19 @@ pub(super) fn run(args: &SetupArgs) -> CliResult {
 
 fn find(name: &str) -> Result<&'static Component, CliError> {
     frameworks::installable().find(|component| component.name == name).ok_or_else(|| {
-        let known = frameworks::installable().map(|component| component.name).collect::<Vec<_>>().join(", ");
+        let known = frameworks::installable()
+            .map(|component| component.name)
+            .collect::<Vec<_>>()
+            .join(", ");
         CliError::usage(anyhow!("there is no component `{name}`; there are {known}"))
     })
 }
 
 /// Where each component goes: a directory that is named takes them all.
-fn group_by_directory(components: Vec<&'static Component>, args: &SetupArgs) -> Result<Vec<EnvironmentPlan>, CliError> {
+fn group_by_directory(
+    components: Vec<&'static Component>,
+    args: &SetupArgs,
+) -> Result<Vec<EnvironmentPlan>, CliError> {
     let no_home = || CliError::usage(anyhow!("the home directory is unknown; pass --dir"));
     if let Some(dir) = args.dir.clone() {
         return Ok(vec![EnvironmentPlan { dir, components }]);
@@ -105,11 +121,17 @@ fn group_by_directory(components: Vec<&'static Component>, args: &SetupArgs) -> 
 
 fn wheels() -> Wheels {
     let machine = rsb_probe::environment(&rsb_probe::ProbeOptions::default());
-    let has =
-        |vendor: &str| machine.gpus.iter().any(|gpu| gpu.pci_id.as_deref().is_some_and(|id| id.starts_with(vendor)));
+    let has = |vendor: &str| {
+        machine
+            .gpus
+            .iter()
+            .any(|gpu| gpu.pci_id.as_deref().is_some_and(|id| id.starts_with(vendor)))
+    };
     match machine.rocm {
         // A library of ROCm without a GPU of AMD is no machine of ROCm.
-        Some(version) if has("1002:") => Wheels::Rocm(version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".")),
+        Some(version) if has("1002:") => {
+            Wheels::Rocm(version.splitn(3, '.').take(2).collect::<Vec<_>>().join("."))
+        }
         _ if has("10de:") => Wheels::Cuda,
         _ => Wheels::Cpu,
     }
@@ -163,7 +185,10 @@ fn installs(wanted: &EnvironmentPlan, wheels: &Wheels) -> Vec<Vec<String>> {
                 steps.push(install(&["--index-url", &index], &words(&["torch"])));
             }
             (Wheels::Rocm(_), "vllm") => {
-                steps.push(install(&["--extra-index-url", "https://wheels.vllm.ai/rocm/"], &words(&["vllm"])));
+                steps.push(install(
+                    &["--extra-index-url", "https://wheels.vllm.ai/rocm/"],
+                    &words(&["vllm"]),
+                ));
             }
             _ => rest.push(pin_version(package)),
         }
@@ -176,8 +201,10 @@ fn installs(wanted: &EnvironmentPlan, wheels: &Wheels) -> Vec<Vec<String>> {
 
 /// The package at the version that this project is tested with, where there is one.
 fn pin_version(package: &str) -> String {
-    let known =
-        [LOCKED, LOCKED_FOR_QNN].into_iter().flat_map(lines).find(|line| line.split("==").next() == Some(package));
+    let known = [LOCKED, LOCKED_FOR_QNN]
+        .into_iter()
+        .flat_map(lines)
+        .find(|line| line.split("==").next() == Some(package));
     known.unwrap_or_else(|| package.to_owned())
 }
 
@@ -198,7 +225,11 @@ fn start(step: &[String]) -> anyhow::Result<()> {
         .stdout(std::io::stderr())
         .status()
         .with_context(|| format!("cannot start {program}"))?;
-    anyhow::ensure!(status.success(), "`{}` failed: {status}; what it said stands above", step.join(" "));
+    anyhow::ensure!(
+        status.success(),
+        "`{}` failed: {status}; what it said stands above",
+        step.join(" ")
+    );
     Ok(())
 }
 
@@ -216,9 +247,12 @@ mod tests {
     fn an_environment_is_made_with_the_interpreter_named_and_filled_with_locked_versions() {
         let made = make(Path::new("/data/python"), Some(Path::new("/opt/python3.11"))).join(" ");
         assert!(made.contains("/opt/python3.11") && made.ends_with("/data/python"), "{made}");
-        let [step] = <[String; 1]>::try_from(steps(&["pytorch", "deepspeed"], &Wheels::Cuda)).unwrap();
+        let [step] =
+            <[String; 1]>::try_from(steps(&["pytorch", "deepspeed"], &Wheels::Cuda)).unwrap();
         assert!(
-            step.contains("/data/python/bin/python3") && step.contains(" torch==") && step.contains(" deepspeed==")
+            step.contains("/data/python/bin/python3")
+                && step.contains(" torch==")
+                && step.contains(" deepspeed==")
         );
         assert_eq!(step.matches(" torch==").count(), 1, "each package once: {step}");
         assert!(steps(&[], &Wheels::Cpu).is_empty());
@@ -229,7 +263,10 @@ mod tests {
         let found = steps(&["pytorch", "onnxruntime", "vllm"], &Wheels::Rocm("7.0".to_owned()));
         assert!(found.iter().any(|step| step.ends_with("whl/rocm7.0 torch")), "{found:?}");
         assert!(found.iter().any(|step| step.contains("rocm/ vllm")), "{found:?}");
-        assert!(found.iter().any(|step| step.contains(" onnx==") && !step.contains(" torch")), "{found:?}");
+        assert!(
+            found.iter().any(|step| step.contains(" onnx==") && !step.contains(" torch")),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -246,7 +283,10 @@ mod tests {
         let [qnn] = <[String; 1]>::try_from(steps(&["qnn"], &Wheels::Cpu)).unwrap();
         assert!(qnn.contains(" onnxruntime-qnn==") && !qnn.contains("torch"), "{qnn}");
         let [openvino] = <[String; 1]>::try_from(steps(&["openvino"], &Wheels::Cpu)).unwrap();
-        assert!(openvino.contains(" openvino==") && openvino.contains(" onnxscript=="), "{openvino}");
+        assert!(
+            openvino.contains(" openvino==") && openvino.contains(" onnxscript=="),
+            "{openvino}"
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The PDF of a report: typeset by a program of its own beside this one, which is given the report as values and bounded in time
-//! and memory.
+//! The PDF of a report: typeset by a program of its own beside this one, which is given the report
+//! as values and bounded in time and memory.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -31,12 +31,14 @@ pub(super) fn worker() -> Result<PathBuf, Reason> {
         let cure = format!("name the program `{WORKER}` in it, or unset it");
         return if named.is_file() { Ok(named) } else { Err(Reason::new("PDF", why(), cure)) };
     }
-    let found = std::env::current_exe().ok().and_then(|program| worker_command::beside(&program, WORKER));
+    let found =
+        std::env::current_exe().ok().and_then(|program| worker_command::beside(&program, WORKER));
     found.ok_or_else(|| {
         Reason::new(
             "PDF",
             format!("there is no `{WORKER}` beside this program: the build has no feature `pdf`"),
-            "`cargo install --path . --features pdf` builds both; `--format html` is in every build and prints as well",
+            "`cargo install --path . --features pdf` builds both; `--format html` is in every \
+             build and prints as well",
         )
     })
 }
@@ -51,24 +53,34 @@ pub(super) fn without(reason: &Reason) -> CliError {
 /// # Errors
 /// When it cannot be started, fails, or takes more than its bounds.
 pub(super) fn typeset(worker: &Path, document: String) -> anyhow::Result<Vec<u8>> {
-    let answer = timed_child::run_with_input(&mut Command::new(worker), document.into_bytes(), BOUNDS)
-        .with_context(|| format!("cannot start {}", worker.display()))?;
+    let answer =
+        timed_child::run_with_input(&mut Command::new(worker), document.into_bytes(), BOUNDS)
+            .with_context(|| format!("cannot start {}", worker.display()))?;
     match answer.status {
         Some(status) if status.success() => Ok(answer.stdout),
-        status => {
-            Err(anyhow!("no report as PDF: {}; `--format html` needs no other program", describe_end(&answer, status)))
-        }
+        status => Err(anyhow!(
+            "no report as PDF: {}; `--format html` needs no other program",
+            describe_end(&answer, status)
+        )),
     }
 }
 
 fn describe_end(answer: &ChildAnswer, status: Option<ExitStatus>) -> String {
-    let said = answer.stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it said nothing");
+    let said = answer
+        .stderr
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or("it said nothing");
     match status {
         None => format!("`{WORKER}` was stopped after {} s", BOUNDS.time.as_secs()),
         Some(status) => match status.signal() {
             Some(signal) => {
                 let most = BOUNDS.memory_bytes >> 30;
-                format!("`{WORKER}` was ended by signal {signal} ({said}); it may take {most} GiB of memory")
+                format!(
+                    "`{WORKER}` was ended by signal {signal} ({said}); it may take {most} GiB of \
+                     memory"
+                )
             }
             None => format!("`{WORKER}` failed: {said}"),
         },

@@ -17,8 +17,8 @@ use crate::{console, show};
 pub(super) fn run(stored: &Arc<Stored>, dir: &Path) -> CliResult {
     let results = &stored.directories.results;
     if !results.is_dir() {
-        let problem =
-            "nothing to write pages of: `rusty-stack-bench run` measures, `--results-dir` names where results are";
+        let problem = "nothing to write pages of: `rusty-stack-bench run` measures, \
+                       `--results-dir` names where results are";
         return Err(CliError::usage(anyhow!("{} is no directory; {problem}", results.display())));
     }
     let source = StoreSource::open(stored, &mut console::tell)?;
@@ -30,6 +30,10 @@ pub(super) fn run(stored: &Arc<Stored>, dir: &Path) -> CliResult {
         SiteExportError::Write(error) => output_error(error),
         page @ SiteExportError::Page { .. } => CliError::from(anyhow!(page)),
     })?;
-    show::text(&format!("{} in {}: begin at index.html", format_count(count, "file", "files"), dir.display()))?;
+    show::text(&format!(
+        "{} in {}: begin at index.html",
+        format_count(count, "file", "files"),
+        dir.display()
+    ))?;
     Ok(Exit::Pass)
 }

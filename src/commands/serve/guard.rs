@@ -1,7 +1,8 @@
-//! Who is answered: by the name that the server is called, and by the token where there is one. Pure.
+//! Who is answered: by the name that the server is called, and by the token where there is one.
+//! Pure.
 //!
-//! A page of somebody else's can make a browser ask a name of its own that leads to this machine. Names that are not expected
-//! are refused; an address in figures cannot be redirected so.
+//! A page of somebody else's can make a browser ask a name of its own that leads to this machine.
+//! Names that are not expected are refused; an address in figures cannot be redirected so.
 
 use std::hint::black_box;
 use std::net::{IpAddr, SocketAddr};
@@ -41,7 +42,8 @@ pub(super) struct Caller<'r> {
 pub(super) enum Admission {
     /// It is answered.
     Answered,
-    /// The token came in the address: it goes into a cookie, and the address is asked again without it.
+    /// The token came in the address: it goes into a cookie, and the address is asked again without
+    /// it.
     Redirected { location: String, cookie: String },
     /// It is not answered, and why.
     Refused { status: u16, why: &'static str },
@@ -51,19 +53,22 @@ impl Guard {
     /// What `args` ask for where the server listens at `address`.
     ///
     /// # Errors
-    /// When others could reach it, and neither a token is given nor a reason why none is needed; when the file holds no token.
+    /// When others could reach it, and neither a token is given nor a reason why none is needed;
+    /// when the file holds no token.
     pub(super) fn new(args: &ServeArgs, address: SocketAddr) -> Result<Self, CliError> {
         let token = args.token_file.as_deref().map(token_in).transpose()?;
         let is_explained = args.no_token.as_ref().is_some_and(|why| !why.trim().is_empty());
         if !address.ip().is_loopback() && token.is_none() && !is_explained {
             return Err(CliError::usage(anyhow!(
-                "at {address} everybody who reaches this machine could read the results: --token-file FILE answers only those who \
+                "at {address} everybody who reaches this machine could read the results: \
+                 --token-file FILE answers only those who \
                  know the token, --no-token \"WHY\" says why that is not needed"
             )));
         }
         if args.no_token.is_some() && !is_explained {
             return Err(CliError::usage(anyhow!(
-                "--no-token wants the reason, such as \"only the build machines reach this network\""
+                "--no-token wants the reason, such as \"only the build machines reach this \
+                 network\""
             )));
         }
         Ok(Self { hosts: args.host.clone(), token, cookie: format!("rsb_{}", address.port()) })
@@ -82,27 +87,32 @@ impl Guard {
         if !caller.host.is_some_and(|host| self.is_own(host)) {
             return refused(
                 403,
-                "this server is not called so; `serve --host NAME` answers to a name, and addresses in figures are always answered",
+                "this server is not called so; `serve --host NAME` answers to a name, and \
+                 addresses in figures are always answered",
             );
         }
         let Some(token) = &self.token else { return Admission::Answered };
         let (given, query) = without_token(caller.query);
         if given.is_some_and(|given| is_same(given, token)) {
             // From where the reader is, so that a prefix that a proxy adds stays.
-            let page = caller.path.rsplit('/').next().filter(|page| !page.is_empty()).unwrap_or("./");
-            let location = if query.is_empty() { page.to_owned() } else { format!("{page}?{query}") };
+            let page =
+                caller.path.rsplit('/').next().filter(|page| !page.is_empty()).unwrap_or("./");
+            let location =
+                if query.is_empty() { page.to_owned() } else { format!("{page}?{query}") };
             let cookie = format!("{}={token}; HttpOnly; SameSite=Lax; Path=/", self.cookie);
             return Admission::Redirected { location, cookie };
         }
         let bearer = caller.authorization.and_then(|text| text.strip_prefix("Bearer "));
         let cookies = caller.cookies.into_iter().flat_map(|cookies| cookies.split(';'));
-        let kept = cookies.filter_map(|cookie| cookie.trim().strip_prefix(&self.cookie)?.strip_prefix('='));
+        let kept = cookies
+            .filter_map(|cookie| cookie.trim().strip_prefix(&self.cookie)?.strip_prefix('='));
         if bearer.into_iter().chain(kept).any(|given| is_same(given.trim(), token)) {
             Admission::Answered
         } else {
             refused(
                 401,
-                "this server wants its token: open it once with ?token=TOKEN, or send `Authorization: Bearer TOKEN`",
+                "this server wants its token: open it once with ?token=TOKEN, or send \
+                 `Authorization: Bearer TOKEN`",
             )
         }
     }
@@ -110,7 +120,8 @@ impl Guard {
     /// Whether `host`, as a request names it, is this server.
     fn is_own(&self, host: &str) -> bool {
         let name = name_of(host);
-        let is_figures = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
+        let is_figures =
+            name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
         is_figures
             || name.eq_ignore_ascii_case("localhost")
             || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
@@ -120,7 +131,11 @@ impl Guard {
 /// `host` without a port.
 fn name_of(host: &str) -> &str {
     match host.rsplit_once(':') {
-        Some((name, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        Some((name, port))
+            if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            name
+        }
         _ => host,
     }
 }
@@ -146,7 +161,8 @@ fn token_in(path: &Path) -> Result<String, CliError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     if token.len() < FEWEST || token.len() > 200 || !token.bytes().all(is_plain) {
         return Err(CliError::usage(anyhow!(
-            "{}: a token is a line of {FEWEST} to 200 letters, digits, `-`, `.`, `_` or `~`; `head -c 24 /dev/urandom | base64 | tr -d '+/='` \
+            "{}: a token is a line of {FEWEST} to 200 letters, digits, `-`, `.`, `_` or `~`; `head \
+             -c 24 /dev/urandom | base64 | tr -d '+/='` \
              makes one",
             path.display()
         )));
@@ -161,7 +177,11 @@ mod tests {
     const TOKEN: &str = "abcdefgh12345678";
 
     fn guard(token: Option<&str>) -> Guard {
-        Guard { hosts: vec!["bench.example".into()], token: token.map(str::to_owned), cookie: "rsb_8080".into() }
+        Guard {
+            hosts: vec!["bench.example".into()],
+            token: token.map(str::to_owned),
+            cookie: "rsb_8080".into(),
+        }
     }
 
     fn status(admission: &Admission) -> u16 {

@@ -1,7 +1,9 @@
-//! What happens in the results directory, told when a case has ended: the journal of a run grows only then.
+//! What happens in the results directory, told when a case has ended: the journal of a run grows
+//! only then.
 //!
-//! One thread waits for the system to say that a journal was written. It reads what is new in it, and nothing else: the case
-//! that begins meanwhile is disturbed for as little as can be. It begins with the first reader of the live page.
+//! One thread waits for the system to say that a journal was written. It reads what is new in it,
+//! and nothing else: the case that begins meanwhile is disturbed for as little as can be. It begins
+//! with the first reader of the live page.
 
 use std::collections::HashMap;
 use std::fs;
@@ -31,7 +33,11 @@ pub(super) struct JournalWatch {
 impl JournalWatch {
     /// Of the runs in `results`. Nothing is watched yet.
     pub(super) fn new(results: &Path) -> Self {
-        Self { runs: results.join("runs"), sender: channel(WAITING).0, has_begun: Mutex::new(false) }
+        Self {
+            runs: results.join("runs"),
+            sender: channel(WAITING).0,
+            has_begun: Mutex::new(false),
+        }
     }
 
     /// What happens from now on.
@@ -113,7 +119,9 @@ impl Tail {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
         let mut last = None;
-        for line in bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
+        for line in
+            bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"))
+        {
             self.offset += line.len() as u64;
             last = self.take(line).or(last);
         }
@@ -130,9 +138,10 @@ impl Tail {
     }
 
     fn message(&self, run: &str, last: &str) -> String {
-        let progress = self.progress.map_or_else(String::new, |ReplicateProgress { done, total }| {
-            format!("{done} of {}, ", format_count(total, "replicate", "replicates"))
-        });
+        let progress =
+            self.progress.map_or_else(String::new, |ReplicateProgress { done, total }| {
+                format!("{done} of {}, ", format_count(total, "replicate", "replicates"))
+            });
         format!("{run}: {progress}last case {}.", clean(last))
     }
 }
@@ -189,7 +198,9 @@ mod tests {
             file.write_all(text.as_bytes()).unwrap();
         };
         let mut journals = Journals::default();
-        let result = |id: &str| format!("{{\"result\":{{\"benchmark_id\":\"{id}\",\"outcome\":\"measured\"}}}}\n");
+        let result = |id: &str| {
+            format!("{{\"result\":{{\"benchmark_id\":\"{id}\",\"outcome\":\"measured\"}}}}\n")
+        };
         let progress = |done: usize| format!("{{\"progress\":{{\"done\":{done},\"total\":35}}}}\n");
         add("{\"run\":{}}\n{\"planned\":7}\n");
         assert_eq!(journals.look(dir.path()), Vec::<String>::new());
@@ -200,12 +211,21 @@ mod tests {
         add(&whole);
         add(&progress(10));
         add(&half[..10]);
-        assert_eq!(journals.look(dir.path()), ["20261121T090312Z_1a2b3c4: 10 of 35 replicates, last case a measured."]);
+        assert_eq!(
+            journals.look(dir.path()),
+            ["20261121T090312Z_1a2b3c4: 10 of 35 replicates, last case a measured."]
+        );
         add(&half[10..]);
-        assert_eq!(journals.look(dir.path()), ["20261121T090312Z_1a2b3c4: 10 of 35 replicates, last case b measured."]);
+        assert_eq!(
+            journals.look(dir.path()),
+            ["20261121T090312Z_1a2b3c4: 10 of 35 replicates, last case b measured."]
+        );
         assert_eq!(journals.look(dir.path()), Vec::<String>::new());
         fs::remove_file(&path).unwrap();
-        assert_eq!(journals.look(dir.path()), ["The run 20261121T090312Z_1a2b3c4 is over: load this page again."]);
+        assert_eq!(
+            journals.look(dir.path()),
+            ["The run 20261121T090312Z_1a2b3c4 is over: load this page again."]
+        );
     }
 
     #[test]

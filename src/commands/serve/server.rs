@@ -1,7 +1,7 @@
 //! HTTP around the pages: one thread takes requests, a few make answers, and nobody is written for.
 //!
-//! hyper alone and not a framework on it: there is one handler, and what such a server must limit, the time of a request's
-//! head and the number of connections, is set here.
+//! hyper alone and not a framework on it: there is one handler, and what such a server must limit,
+//! the time of a request's head and the number of connections, is set here.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -37,7 +37,8 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 const HEAD_BYTES: usize = 16 * 1024;
 /// Connections at the same time; who comes after them waits.
 const CONNECTIONS: usize = 512;
-/// How often a reader of the live page is told that the server is still there, where nothing happens.
+/// How often a reader of the live page is told that the server is still there, where nothing
+/// happens.
 const ALIVE: Duration = Duration::from_mins(5);
 
 type Body = Either<Full<Bytes>, Channel<Bytes, Infallible>>;
@@ -60,18 +61,25 @@ pub(super) fn run(stored: &Arc<Stored>, args: &ServeArgs) -> CliResult {
     let asked = args.listen.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get).clamp(2, 8);
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_io().enable_time().max_blocking_threads(threads).build().context("cannot begin")?;
+    let runtime = builder
+        .enable_io()
+        .enable_time()
+        .max_blocking_threads(threads)
+        .build()
+        .context("cannot begin")?;
     // What is wrong with the arguments is said before anybody can ask.
     Guard::new(args, asked)?;
     runtime.block_on(async {
         let cannot = || format!("cannot listen at {asked}: name another with --listen");
-        let listener = TcpListener::bind(asked).await.with_context(cannot).map_err(CliError::usage)?;
+        let listener =
+            TcpListener::bind(asked).await.with_context(cannot).map_err(CliError::usage)?;
         let address = listener.local_addr().context("cannot tell the address")?;
         let guard = Guard::new(args, address)?;
         announce(args, &guard, address)?;
         let _said_to_runs = rsb_engine::machine_lock::serving();
         let watch = JournalWatch::new(&stored.directories.results);
-        let server = Server { stored: Arc::clone(stored), guard, watch, idle: Mutex::new(vec![first]) };
+        let server =
+            Server { stored: Arc::clone(stored), guard, watch, idle: Mutex::new(vec![first]) };
         serve(listener, Arc::new(server)).await
     })
 }
@@ -81,15 +89,22 @@ fn announce(args: &ServeArgs, guard: &Guard, address: SocketAddr) -> Result<(), 
     if !address.ip().is_loopback() {
         console::say(&match &args.no_token {
             Some(why) => {
-                format!("warning: everybody who reaches {address} can read the results; given as the reason: {why}")
+                format!(
+                    "warning: everybody who reaches {address} can read the results; given as the \
+                     reason: {why}"
+                )
             }
             None => format!(
-                "warning: {address} can be reached from other machines; HTTP hides neither the token nor the results on the way"
+                "warning: {address} can be reached from other machines; HTTP hides neither the \
+                 token nor the results on the way"
             ),
         });
     }
-    let host =
-        if address.ip().is_unspecified() { format!("localhost:{}", address.port()) } else { address.to_string() };
+    let host = if address.ip().is_unspecified() {
+        format!("localhost:{}", address.port())
+    } else {
+        address.to_string()
+    };
     let token = if guard.has_token() { "?token=TOKEN, the line in the token file" } else { "" };
     show::text(&format!("http://{host}/{token}"))?;
     console::say("read only; Ctrl-C ends it");
@@ -181,7 +196,12 @@ impl Server {
     fn events(&self) -> Response<Body> {
         let mut heard = match self.watch.listen() {
             Ok(heard) => heard,
-            Err(error) => return refusal(404, &format!("nothing was measured into this directory yet: {error}")),
+            Err(error) => {
+                return refusal(
+                    404,
+                    &format!("nothing was measured into this directory yet: {error}"),
+                );
+            }
         };
         let (mut sender, body) = Channel::new(4);
         tokio::spawn(async move {
@@ -211,9 +231,14 @@ fn broken(why: &str) -> rsb_web::PageResponse {
 }
 
 /// `answer` over HTTP; without its body where the reader has it, or asked for the head alone.
-fn http_response(answer: rsb_web::PageResponse, known: Option<&str>, is_head: bool) -> Response<Body> {
+fn http_response(
+    answer: rsb_web::PageResponse,
+    known: Option<&str>,
+    is_head: bool,
+) -> Response<Body> {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let tag = format!("\"{}{}\"", short_hash(&String::from_utf8_lossy(&answer.body)), answer.body.len());
+    let tag =
+        format!("\"{}{}\"", short_hash(&String::from_utf8_lossy(&answer.body)), answer.body.len());
     let is_known = known == Some(tag.as_str()) && status == StatusCode::OK;
     let length = answer.body.len();
     let body = if is_head || is_known { Bytes::new() } else { Bytes::from(answer.body) };
@@ -239,13 +264,15 @@ fn refusal(status: u16, why: &str) -> Response<Body> {
 }
 
 fn redirect(location: &str, cookie: &str) -> Response<Body> {
-    let mut response = with_headers(StatusCode::SEE_OTHER, "text/plain", Either::Left(Full::default()));
+    let mut response =
+        with_headers(StatusCode::SEE_OTHER, "text/plain", Either::Left(Full::default()));
     set(response.headers_mut(), header::LOCATION, location);
     set(response.headers_mut(), header::SET_COOKIE, cookie);
     response
 }
 
-/// What every answer says: what a page may do, and that nobody else keeps, frames, or guesses at it.
+/// What every answer says: what a page may do, and that nobody else keeps, frames, or guesses at
+/// it.
 fn with_headers(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = status;

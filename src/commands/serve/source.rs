@@ -1,7 +1,7 @@
 //! What the pages ask, answered from the store by the functions of the verbs. Nothing is written.
 //!
-//! Names come from whoever can reach the server: they are looked up among the stored runs and saved baselines, and none of them
-//! ever becomes a path.
+//! Names come from whoever can reach the server: they are looked up among the stored runs and saved
+//! baselines, and none of them ever becomes a path.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -20,8 +20,8 @@ use rsb_report::{BaselineRow, RunRow};
 use rsb_stats::{SeriesInput, TrendSettings, trend_with};
 use rsb_store::{Baseline, Baselines, LinePoint, SeriesName, Store};
 use rsb_web::source::{
-    CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewData, PageSource, PointKey, PointRun, RunReportData,
-    SourceError, SourceResult, StoredCase, StoredMachine,
+    CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewData, PageSource, PointKey,
+    PointRun, RunReportData, SourceError, SourceResult, StoredCase, StoredMachine,
 };
 
 use super::stored::{Stamp, Stored};
@@ -47,7 +47,10 @@ pub(super) struct StoreSource {
 
 impl StoreSource {
     /// Opens the store. What is wrong with it goes to `listener`; the overview says it, too.
-    pub(super) fn open(stored: &Arc<Stored>, listener: &mut Listener<'_>) -> Result<Self, CliError> {
+    pub(super) fn open(
+        stored: &Arc<Stored>,
+        listener: &mut Listener<'_>,
+    ) -> Result<Self, CliError> {
         let stamp = RefCell::new(stored.stamp());
         Ok(Self { stored: Arc::clone(stored), judge: stored.judge(listener)?, stamp })
     }
@@ -70,12 +73,13 @@ impl StoreSource {
     fn id_of(&self, text: &str) -> SourceResult<String> {
         let runs = self.runs()?;
         let exact = runs.iter().find(|run| run.run_id == text);
-        let mut beginning = runs.iter().filter(|run| !text.is_empty() && run.run_id.starts_with(text));
+        let mut beginning =
+            runs.iter().filter(|run| !text.is_empty() && run.run_id.starts_with(text));
         match (exact, beginning.next(), beginning.next()) {
             (Some(run), ..) | (None, Some(run), None) => Ok(run.run_id.clone()),
-            (None, Some(_), Some(_)) => {
-                Err(SourceError::Senseless(format!("`{text}` is the beginning of several runs' ids; write more of it")))
-            }
+            (None, Some(_), Some(_)) => Err(SourceError::Senseless(format!(
+                "`{text}` is the beginning of several runs' ids; write more of it"
+            ))),
             (None, None, _) => Err(SourceError::NotThere(format!("no run is called `{text}`"))),
         }
     }
@@ -86,11 +90,20 @@ impl StoreSource {
 
     fn material(&self, id: &str) -> SourceResult<RunReportData> {
         let run = self.read(id)?;
-        let gathered = ReportInput::gather(&self.stored.config, &self.stored.directories, self.store(), &run);
+        let gathered =
+            ReportInput::gather(&self.stored.config, &self.stored.directories, self.store(), &run);
         let ReportInput { comparison, not_compared, baseline, checks, recommendations } =
             gathered.map_err(|error| source_error(&error))?;
         let previous = self.previous(&run)?;
-        Ok(RunReportData { run, comparison, not_compared, baseline, checks, recommendations, previous })
+        Ok(RunReportData {
+            run,
+            comparison,
+            not_compared,
+            baseline,
+            checks,
+            recommendations,
+            previous,
+        })
     }
 
     /// The run of the same machine and suite before `run`.
@@ -99,23 +112,31 @@ impl StoreSource {
         let own = runs.iter().find(|row| row.run_id == run.run_id.0).cloned();
         let Some(own) = own else { return Ok(None) };
         let is_before = |row: &&RunRow| {
-            row.machine == own.machine && row.suite == own.suite && row.started < own.started && row.measured > 0
+            row.machine == own.machine
+                && row.suite == own.suite
+                && row.started < own.started
+                && row.measured > 0
         };
         Ok(runs.iter().find(is_before).map(|row| row.run_id.clone()))
     }
 
-    /// The runs of the saved baseline called `name`, that of the machine of `run` where there are several.
+    /// The runs of the saved baseline called `name`, that of the machine of `run` where there are
+    /// several.
     fn saved_baseline(&self, name: &str, run: &Run) -> SourceResult<Option<Vec<Run>>> {
         let all = Baselines::new(&self.stored.directories.baselines).list();
         let own = Fingerprint::of(&run.environment).slug();
         let named = || all.iter().filter(|info| info.name == name);
-        let Some(info) = named().find(|info| info.slug == own).or_else(|| named().next()) else { return Ok(None) };
+        let Some(info) = named().find(|info| info.slug == own).or_else(|| named().next()) else {
+            return Ok(None);
+        };
         Baseline::read(&info.path).map(|baseline| Some(baseline.into_runs())).map_err(unreadable)
     }
 
     fn compare_runs(&self, from: &str, to: &str) -> SourceResult<ComparedRuns> {
         let current = vec![self.read(to)?];
-        let current_run = current.first().ok_or_else(|| SourceError::NotThere(format!("no run is called `{to}`")))?;
+        let current_run = current
+            .first()
+            .ok_or_else(|| SourceError::NotThere(format!("no run is called `{to}`")))?;
         let baseline = match self.saved_baseline(from, current_run)? {
             Some(runs) => runs,
             None => vec![self.read(&self.id_of(from)?)?],
@@ -124,7 +145,8 @@ impl StoreSource {
             return Err(SourceError::Senseless(why));
         }
         self.judge.check(&baseline, &current).map_err(|error| source_error(&error))?;
-        let environment = |runs: &[Run]| runs.first().map(|run| run.environment.clone()).unwrap_or_default();
+        let environment =
+            |runs: &[Run]| runs.first().map(|run| run.environment.clone()).unwrap_or_default();
         let environments = [environment(&baseline), environment(&current)];
         Ok(ComparedRuns { result: self.judge.judge(&baseline, &current), environments })
     }
@@ -132,15 +154,26 @@ impl StoreSource {
     fn look(&self) -> SourceResult<OverviewData> {
         let store = self.store();
         let latest = store.latest().map_err(unreadable)?;
-        let series = trend::times_in(store, None, Some(NEWEST)).map_err(|error| source_error(&error))?;
+        let series =
+            trend::times_in(store, None, Some(NEWEST)).map_err(|error| source_error(&error))?;
         let document = trend_with(&trend::inputs(&series), &TrendSettings::DEFAULT);
         let now = Timestamp::now();
-        let request = TrackRequest { series: &series, trends: &document, settings: &TrendSettings::DEFAULT, now };
-        let alerts = trends::track_read_only(store, &request, Path::new(".")).map_err(|error| source_error(&error))?;
-        let earlier = latest.as_ref().map_or_else(|| Ok(Vec::new()), |run| store.runs_before(run, EARLIER));
+        let request = TrackRequest {
+            series: &series,
+            trends: &document,
+            settings: &TrendSettings::DEFAULT,
+            now,
+        };
+        let alerts = trends::track_read_only(store, &request, Path::new("."))
+            .map_err(|error| source_error(&error))?;
+        let earlier =
+            latest.as_ref().map_or_else(|| Ok(Vec::new()), |run| store.runs_before(run, EARLIER));
         let earlier = earlier.map_err(unreadable)?;
         let all = self.runs()?;
-        let own = latest.as_ref().map(|run| store.slugs_of(&Fingerprint::of(&run.environment))).transpose();
+        let own = latest
+            .as_ref()
+            .map(|run| store.slugs_of(&Fingerprint::of(&run.environment)))
+            .transpose();
         let own = own.map_err(unreadable)?.unwrap_or_default();
         let input = HealthInput {
             latest: latest.as_ref(),
@@ -155,25 +188,37 @@ impl StoreSource {
         let health = health(&input);
         let latest = latest.map(|run| self.verdict(&run.run_id.0)).transpose()?;
         let notices = rsb_store::notes(&store.notices());
-        Ok(OverviewData { health, alerts, latest, notices, only_newest: (all.len() > NEWEST).then_some(NEWEST) })
+        Ok(OverviewData {
+            health,
+            alerts,
+            latest,
+            notices,
+            only_newest: (all.len() > NEWEST).then_some(NEWEST),
+        })
     }
 
     fn verdict(&self, id: &str) -> SourceResult<LatestVerdict> {
         let material = self.run(id)?;
-        let (comparison, not_compared) = (material.comparison.clone(), material.not_compared.clone());
+        let (comparison, not_compared) =
+            (material.comparison.clone(), material.not_compared.clone());
         Ok(LatestVerdict { run_id: id.to_owned(), comparison, not_compared })
     }
 
     fn line(&self, id: &str, metric: &str, machine: &str) -> SourceResult<CaseHistory> {
         let names = self.store().series_of(id).map_err(unreadable)?;
-        let nothing = || SourceError::NotThere(format!("nothing was measured of a case called `{id}`"));
+        let nothing =
+            || SourceError::NotThere(format!("nothing was measured of a case called `{id}`"));
         let latest = self.store().latest().map_err(unreadable)?;
-        let own = latest.map(|run| self.store().slugs_of(&Fingerprint::of(&run.environment))).transpose();
+        let own =
+            latest.map(|run| self.store().slugs_of(&Fingerprint::of(&run.environment))).transpose();
         let own = own.map_err(unreadable)?.unwrap_or_default();
-        let name = select_series(&names, metric, machine, &own).ok_or_else(|| match names.first() {
-            None => nothing(),
-            Some(_) => SourceError::NotThere(format!("`{id}` has no figure `{metric}` on the machine `{machine}`")),
-        })?;
+        let name =
+            select_series(&names, metric, machine, &own).ok_or_else(|| match names.first() {
+                None => nothing(),
+                Some(_) => SourceError::NotThere(format!(
+                    "`{id}` has no figure `{metric}` on the machine `{machine}`"
+                )),
+            })?;
         let points = self.store().line(&name).map_err(unreadable)?;
         if points.is_empty() {
             return Err(nothing());
@@ -181,13 +226,21 @@ impl StoreSource {
         let (trend, not_analyzed) = analyze_trend(id, &name, &points).ok_or_else(nothing)?;
         let mut machines: Vec<String> = names.iter().map(|name| name.machine.clone()).collect();
         machines.dedup();
-        let metrics = names.iter().filter(|one| one.machine == name.machine).map(|one| one.metric.clone()).collect();
+        let metrics = names
+            .iter()
+            .filter(|one| one.machine == name.machine)
+            .map(|one| one.metric.clone())
+            .collect();
         let alerts = self.overview()?.alerts.clone().into_iter().filter(|alert| {
-            alert.machine == name.machine && alert.moves.iter().any(|one| one.id == id && one.metric == name.metric)
+            alert.machine == name.machine
+                && alert.moves.iter().any(|one| one.id == id && one.metric == name.metric)
         });
         Ok(CaseHistory {
             alerts: alerts.collect(),
-            keys: points.iter().map(|point| PointKey { started: point.started, run: point.run }).collect(),
+            keys: points
+                .iter()
+                .map(|point| PointKey { started: point.started, run: point.run })
+                .collect(),
             machine: name.machine,
             machines,
             metrics,
@@ -211,9 +264,14 @@ impl StoreSource {
     }
 }
 
-/// The series that is asked for: of `machine`, else of one of `own`, the machine that measured last, else of any; of `metric`,
-/// else the time of an iteration, else of any.
-fn select_series(names: &[SeriesName], metric: &str, machine: &str, own: &[String]) -> Option<SeriesName> {
+/// The series that is asked for: of `machine`, else of one of `own`, the machine that measured
+/// last, else of any; of `metric`, else the time of an iteration, else of any.
+fn select_series(
+    names: &[SeriesName],
+    metric: &str,
+    machine: &str,
+    own: &[String],
+) -> Option<SeriesName> {
     let of_machine = |wanted: &dyn Fn(&str) -> bool| -> Vec<&SeriesName> {
         names.iter().filter(|name| wanted(&name.machine)).collect()
     };
@@ -234,17 +292,25 @@ fn select_series(names: &[SeriesName], metric: &str, machine: &str, own: &[Strin
     };
     let mut name = SeriesName::clone(found?);
     // One machine may have had several names.
-    let others = there.iter().filter(|other| other.metric == name.metric && other.unit == name.unit);
-    let others: Vec<SeriesName> =
-        others.filter(|other| other.machine != name.machine).map(|other| SeriesName::clone(other)).collect();
+    let others =
+        there.iter().filter(|other| other.metric == name.metric && other.unit == name.unit);
+    let others: Vec<SeriesName> = others
+        .filter(|other| other.machine != name.machine)
+        .map(|other| SeriesName::clone(other))
+        .collect();
     for other in &others {
         name.join(other);
     }
     Some(name)
 }
 
-/// The trend of all points, and how many of the oldest were not searched for changes of level. Positions count from the oldest.
-fn analyze_trend(id: &str, name: &SeriesName, points: &[LinePoint]) -> Option<(rsb_model::record::SeriesTrend, usize)> {
+/// The trend of all points, and how many of the oldest were not searched for changes of level.
+/// Positions count from the oldest.
+fn analyze_trend(
+    id: &str,
+    name: &SeriesName,
+    points: &[LinePoint],
+) -> Option<(rsb_model::record::SeriesTrend, usize)> {
     let left_out = points.len().saturating_sub(ANALYZED);
     let input = SeriesInput {
         id: id.to_owned(),
@@ -254,7 +320,11 @@ fn analyze_trend(id: &str, name: &SeriesName, points: &[LinePoint]) -> Option<(r
         points: points.get(left_out..)?.iter().map(|point| (point.started, point.value)).collect(),
     };
     let mut trend = trend_with(&[input], &TrendSettings::DEFAULT).series.into_iter().next()?;
-    trend.change_points.iter_mut().chain(&mut trend.suspected).for_each(|point| point.index += left_out);
+    trend
+        .change_points
+        .iter_mut()
+        .chain(&mut trend.suspected)
+        .for_each(|point| point.index += left_out);
     if let Some(ramp) = &mut trend.ramp {
         (ramp.from_index, ramp.to_index) = (ramp.from_index + left_out, ramp.to_index + left_out);
     }
@@ -272,7 +342,10 @@ fn source_error(error: &CliError) -> SourceError {
 
 impl PageSource for StoreSource {
     fn runs(&self) -> SourceResult<Arc<Vec<RunRow>>> {
-        let runs = || history::runs(self.store()).map_err(|error| SourceError::Unreadable(show::chain(&error)));
+        let runs = || {
+            history::runs(self.store())
+                .map_err(|error| SourceError::Unreadable(show::chain(&error)))
+        };
         self.stored.answers.runs.get((), &self.now()?, runs)
     }
 
@@ -283,12 +356,20 @@ impl PageSource for StoreSource {
 
     fn compare(&self, from: &str, to: &str) -> SourceResult<Arc<ComparedRuns>> {
         let to = self.id_of(to)?;
-        self.stored.answers.compare.get((from.to_owned(), to.clone()), &self.now()?, || self.compare_runs(from, &to))
+        self.stored
+            .answers
+            .compare
+            .get((from.to_owned(), to.clone()), &self.now()?, || self.compare_runs(from, &to))
     }
 
     fn cases(&self) -> SourceResult<Arc<Vec<StoredCase>>> {
-        let case = |case: rsb_store::KnownCase| StoredCase { id: case.id, outcome: case.outcome, last: case.last };
-        let cases = || Ok(self.store().cases().map_err(unreadable)?.into_iter().map(case).collect());
+        let case = |case: rsb_store::KnownCase| StoredCase {
+            id: case.id,
+            outcome: case.outcome,
+            last: case.last,
+        };
+        let cases =
+            || Ok(self.store().cases().map_err(unreadable)?.into_iter().map(case).collect());
         self.stored.answers.cases.get((), &self.now()?, cases)
     }
 
@@ -319,7 +400,10 @@ impl PageSource for StoreSource {
     }
 
     fn baselines(&self) -> SourceResult<Arc<Vec<BaselineRow>>> {
-        self.stored.answers.baselines.get((), &self.now()?, || Ok(baseline::rows(&self.stored.directories)))
+        self.stored
+            .answers
+            .baselines
+            .get((), &self.now()?, || Ok(baseline::rows(&self.stored.directories)))
     }
 
     fn doctor(&self) -> SourceResult<Arc<Vec<Finding>>> {

@@ -47,12 +47,14 @@ impl Stored {
         Ok(Self { config, directories, answers: Answers::default() })
     }
 
-    /// A connection to the store, with the policy that decides. What a reader should know of both goes to `listener`.
+    /// A connection to the store, with the policy that decides. What a reader should know of both
+    /// goes to `listener`.
     pub(super) fn judge(&self, listener: &mut Listener<'_>) -> Result<Judge, CliError> {
         Judge::load(self.directories.clone(), (&self.config.thresholds, None), Vec::new(), listener)
     }
 
-    /// What is stored now, in a word: it is another one whenever something was added, changed or taken away.
+    /// What is stored now, in a word: it is another one whenever something was added, changed or
+    /// taken away.
     pub(super) fn stamp(&self) -> Stamp {
         let results = &self.directories.results;
         let mut paths = vec![
@@ -103,7 +105,12 @@ impl<K, T, const MOST: usize> Default for AnswerCache<K, T, MOST> {
 
 impl<K: PartialEq, T, const MOST: usize> AnswerCache<K, T, MOST> {
     /// The answer to `key` as of `stamp`: the one that is known, or what `make` gives.
-    pub(super) fn get(&self, key: K, stamp: &Stamp, make: impl FnOnce() -> SourceResult<T>) -> SourceResult<Arc<T>> {
+    pub(super) fn get(
+        &self,
+        key: K,
+        stamp: &Stamp,
+        make: impl FnOnce() -> SourceResult<T>,
+    ) -> SourceResult<Arc<T>> {
         // Whoever panicked while it was held has left whole answers only.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|(_, made, _)| made == stamp);

@@ -1,5 +1,5 @@
-//! What the interface asks for, done one after the other by the verbs' own functions, so that nothing else works while a run
-//! is measured.
+//! What the interface asks for, done one after the other by the verbs' own functions, so that
+//! nothing else works while a run is measured.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, sync_channel};
@@ -15,13 +15,16 @@ use rsb_probe::ProbeOptions;
 use rsb_report::Style;
 use rsb_store::{MergedFile, Store};
 use rsb_tui::{
-    Command, ComponentRow, HistoryPage, LoadedDocument, Message, PlanSummary, RunEnd, RunSelection, StoredRun, Subject,
+    Command, ComponentRow, HistoryPage, LoadedDocument, Message, PlanSummary, RunEnd, RunSelection,
+    StoredRun, Subject,
 };
 
 use super::offers;
 use super::session::Incoming;
 use crate::cli::{BaselineVerb, MeasureArgs, Places, ReportArgs};
-use crate::commands::{baseline, compare, components, health, history, judge, report, run, settings, trend};
+use crate::commands::{
+    baseline, compare, components, health, history, judge, report, run, settings, trend,
+};
 use crate::config::Config;
 use crate::exit::CliError;
 use crate::{console, show};
@@ -52,7 +55,9 @@ impl JobWorker {
         for command in asked {
             let done = catch_unwind(AssertUnwindSafe(|| self.perform(&command)));
             // The panic itself was said, and is on the page.
-            let message = done.unwrap_or_else(|_| failure_message(&command, "it broke; this is a bug".to_owned()));
+            let message = done.unwrap_or_else(|_| {
+                failure_message(&command, "it broke; this is a bug".to_owned())
+            });
             if self.incoming.send(Incoming::Message(message)).is_err() {
                 return;
             }
@@ -63,12 +68,18 @@ impl JobWorker {
         let done = match command {
             Command::Load(subject) => self.load(*subject),
             Command::OpenRun(id) => self.open_run(id),
-            Command::Plan(wish) => return Message::Planned(self.preview(wish).map_err(|error| describe_error(&error))),
+            Command::Plan(wish) => {
+                return Message::Planned(
+                    self.preview(wish).map_err(|error| describe_error(&error)),
+                );
+            }
             Command::Measure(wish) => {
                 return Message::Ended(self.measure(wish).map_err(|error| describe_error(&error)));
             }
             Command::Resume(run) => {
-                return Message::Ended(self.measure_on(run).map_err(|error| describe_error(&error)));
+                return Message::Ended(
+                    self.measure_on(run).map_err(|error| describe_error(&error)),
+                );
             }
             Command::Compare { baseline, current } => self.compare(baseline, current),
             Command::SaveBaseline(run) => self.save_baseline(run),
@@ -94,14 +105,19 @@ impl JobWorker {
                 LoadedDocument::Offers(offers)
             }
             Subject::Components => {
-                let text = |row: &serde_json::Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+                let text = |row: &serde_json::Value, name: &str| {
+                    row[name].as_str().unwrap_or_default().to_owned()
+                };
                 let row = |row: &serde_json::Value| ComponentRow {
                     name: text(row, "component_id"),
                     status: components::shown_status(row).to_owned(),
                     text: components::lines(row, Style { width: usize::MAX, ..Style::PLAIN }),
-                    checks: serde::Deserialize::deserialize(&row["threshold_checks"]).unwrap_or_default(),
+                    checks: serde::Deserialize::deserialize(&row["threshold_checks"])
+                        .unwrap_or_default(),
                 };
-                LoadedDocument::Components(components::rows(&self.places)?.iter().map(row).collect())
+                LoadedDocument::Components(
+                    components::rows(&self.places)?.iter().map(row).collect(),
+                )
             }
             Subject::Runs => LoadedDocument::Runs {
                 runs: history::runs(&self.store()?)?,
@@ -118,7 +134,9 @@ impl JobWorker {
                 findings: rsb_probe::doctor::examine(&ProbeOptions::default()),
                 environment: Box::new(machine::environment()),
             },
-            Subject::Run | Subject::Comparison => return Err(anyhow!("these are asked for by name").into()),
+            Subject::Run | Subject::Comparison => {
+                return Err(anyhow!("these are asked for by name").into());
+            }
         }))
     }
 
@@ -129,7 +147,11 @@ impl JobWorker {
 
     /// What `wish` means, by the configuration and the environment as `run` reads them.
     fn resolve(&self, wish: &RunSelection) -> Result<(Selection, Settings), CliError> {
-        let args = MeasureArgs { profile: wish.profile, places: self.places.clone(), ..MeasureArgs::default() };
+        let args = MeasureArgs {
+            profile: wish.profile,
+            places: self.places.clone(),
+            ..MeasureArgs::default()
+        };
         settings::resolve(&wish.names, wish.suite, &args, &self.config)
     }
 
@@ -152,13 +174,15 @@ impl JobWorker {
         })
     }
 
-    /// As the verb `run` does it. Where runs are kept by a key alone, it goes to a directory that is gone at the end.
+    /// As the verb `run` does it. Where runs are kept by a key alone, it goes to a directory that
+    /// is gone at the end.
     fn measure(&mut self, wish: &RunSelection) -> Result<Box<RunEnd>, CliError> {
         let (selection, settings) = self.resolve(wish)?;
         let plan = settings::plan(&selection, &machine::here(), &self.config)?;
         let keeps = self.config.tui.save_results_automatically;
         self.unkept = if keeps { None } else { Some(tempfile::tempdir()?) };
-        let results = self.unkept.as_ref().map_or(self.directories.results.as_path(), |dir| dir.path());
+        let results =
+            self.unkept.as_ref().map_or(self.directories.results.as_path(), |dir| dir.path());
         let store = run::open_store(results)?;
         let suite = engine::suite_name(&selection);
         let finished = run::measure_with((&plan, &suite), &settings, &store, &mut self.drawn())?;
@@ -188,19 +212,28 @@ impl JobWorker {
 
     fn compare(&self, baseline: &str, current: &str) -> Result<Message, CliError> {
         let thresholds = (&self.config.thresholds, None);
-        let judge = Judge::load(self.directories.clone(), thresholds, Vec::new(), &mut console::tell)?;
+        let judge =
+            Judge::load(self.directories.clone(), thresholds, Vec::new(), &mut console::tell)?;
         let result = compare::compare_sides(&judge, baseline, &[current.to_owned()])?.result;
         judge::keep(&judge, &result);
         Ok(Message::Loaded(LoadedDocument::Comparison(Box::new(result))))
     }
 
     fn save_baseline(&self, run: &str) -> Result<Message, CliError> {
-        let verb = BaselineVerb::Save { name: None, run: vec![run.to_owned()], places: self.places.clone() };
+        let verb = BaselineVerb::Save {
+            name: None,
+            run: vec![run.to_owned()],
+            places: self.places.clone(),
+        };
         baseline::run(&verb, Style::PLAIN).map(|_| Message::Done)
     }
 
     fn write_report(&self, run: &str) -> Result<Message, CliError> {
-        let args = ReportArgs { run: Some(run.to_owned()), places: self.places.clone(), ..ReportArgs::default() };
+        let args = ReportArgs {
+            run: Some(run.to_owned()),
+            places: self.places.clone(),
+            ..ReportArgs::default()
+        };
         report::run(&args, Style::PLAIN).map(|_| Message::Done)
     }
 
@@ -213,8 +246,9 @@ impl JobWorker {
                 kept = Some(path);
             }
         })?;
-        let path =
-            kept.ok_or_else(|| anyhow!("the run cannot be kept: it is not in {} any more", dir.path().display()))?;
+        let path = kept.ok_or_else(|| {
+            anyhow!("the run cannot be kept: it is not in {} any more", dir.path().display())
+        })?;
         self.unkept = None;
         Ok(Message::Kept(path.display().to_string()))
     }
@@ -232,7 +266,9 @@ fn run_end(finished: engine::FinishedRun, keeps: bool) -> Box<RunEnd> {
 /// Cases without a turn, counted by what stands in their way, the most common first.
 fn counted(plan: &Plan) -> Vec<(usize, Reason)> {
     let mut count_reasons: Vec<(usize, Reason)> = Vec::new();
-    for (_, _, reason) in plan.without_figures().filter(|(_, outcome, _)| *outcome != Outcome::Measured) {
+    for (_, _, reason) in
+        plan.without_figures().filter(|(_, outcome, _)| *outcome != Outcome::Measured)
+    {
         match count_reasons.iter_mut().find(|(_, known)| known == reason) {
             Some((count, _)) => *count += 1,
             None => count_reasons.push((1, reason.clone())),

@@ -43,7 +43,9 @@ fn key(event: &KeyEvent) -> Option<Key> {
 
 fn mouse(event: MouseEvent) -> Option<Message> {
     match event.kind {
-        MouseEventKind::Down(MouseButton::Left) => Some(Message::Click { column: event.column, row: event.row }),
+        MouseEventKind::Down(MouseButton::Left) => {
+            Some(Message::Click { column: event.column, row: event.row })
+        }
         MouseEventKind::ScrollUp => Some(Message::Key(Key::Up)),
         MouseEventKind::ScrollDown => Some(Message::Key(Key::Down)),
         _ => None,
@@ -57,7 +59,8 @@ mod tests {
     #[test]
     fn keys_that_mean_something_are_known_and_the_others_are_left_alone() {
         let control = KeyModifiers::CONTROL;
-        let release = KeyEvent::new_with_kind(KeyCode::Enter, KeyModifiers::NONE, KeyEventKind::Release);
+        let release =
+            KeyEvent::new_with_kind(KeyCode::Enter, KeyModifiers::NONE, KeyEventKind::Release);
         for (event, expected) in [
             (KeyEvent::from(KeyCode::Char('?')), Some(Key::Char('?'))),
             (KeyEvent::new(KeyCode::Char('G'), KeyModifiers::SHIFT), Some(Key::Char('G'))),

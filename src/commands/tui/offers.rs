@@ -1,4 +1,5 @@
-//! What each stage offers to run: suites, benchmarks and components, with where each can run and why not.
+//! What each stage offers to run: suites, benchmarks and components, with where each can run and
+//! why not.
 
 use rsb_device::DeviceInfo;
 use rsb_engine::plan::{self, Machine, Plan};
@@ -25,8 +26,9 @@ const SUITES: [(Stage, Suite); 8] = [
     (Stage::GpuPerformance, Suite::HardwareAcceleration),
 ];
 
-/// Everything that can be started on `machine`, or could. `custom` are the entries of the suite that
-/// the configuration describes. `planned` returns what starting an offer would measure, and the profile.
+/// Everything that can be started on `machine`, or could. `custom` are the entries of the suite
+/// that the configuration describes. `planned` returns what starting an offer would measure, and
+/// the profile.
 pub(super) fn offers(
     machine: &Machine,
     custom: &[CustomSection],
@@ -55,8 +57,14 @@ pub(super) fn offers(
         let everywhere = rows.iter().filter(own).cloned().collect();
         offers.push(offer(Stage::PreInstallation, OfferKind::Benchmark, words, everywhere));
         if suites::benchmarks(Suite::GpuPerformance).contains(&benchmark.name()) {
-            let on_gpus = rows.iter().filter(own).filter(|row| row.backend != BackendId::Cpu.as_str());
-            offers.push(offer(Stage::GpuPerformance, OfferKind::Benchmark, words, on_gpus.cloned().collect()));
+            let on_gpus =
+                rows.iter().filter(own).filter(|row| row.backend != BackendId::Cpu.as_str());
+            offers.push(offer(
+                Stage::GpuPerformance,
+                OfferKind::Benchmark,
+                words,
+                on_gpus.cloned().collect(),
+            ));
         }
     }
     offers.extend(frameworks::all().iter().map(|component| {
@@ -71,12 +79,14 @@ fn with_plan(mut offer: Offer, plan: &Plan, profile: Profile) -> Offer {
     for row in &mut offer.rows {
         let is_own = |case: &Case, benchmark: &str| {
             let backend = case.device.backend().map(BackendId::as_str);
-            case.benchmark == benchmark && (row.backend == ANYWHERE || backend == Some(row.backend.as_str()))
+            case.benchmark == benchmark
+                && (row.backend == ANYWHERE || backend == Some(row.backend.as_str()))
         };
         row.cases = plan.cases.iter().filter(|case| is_own(case, &row.benchmark)).count();
         if row.cases == 0 && row.missing.is_none() {
             let mut without = plan.without_figures();
-            let found = without.find(|(case, ..)| is_own(case, &row.benchmark) || is_own(case, plan::ALL));
+            let found =
+                without.find(|(case, ..)| is_own(case, &row.benchmark) || is_own(case, plan::ALL));
             row.missing = found.map(|(_, _, reason)| reason.clone());
         }
     }
@@ -85,7 +95,12 @@ fn with_plan(mut offer: Offer, plan: &Plan, profile: Profile) -> Offer {
 }
 
 /// Where the benchmarks and components of `suite` can run.
-fn rows_of_suite(suite: Suite, custom: &[CustomSection], machine: &Machine, rows: &[CaseRow]) -> Vec<CaseRow> {
+fn rows_of_suite(
+    suite: Suite,
+    custom: &[CustomSection],
+    machine: &Machine,
+    rows: &[CaseRow],
+) -> Vec<CaseRow> {
     let components = suites::components(suite);
     let benchmarks: Vec<&str> = match suite {
         Suite::Custom => custom.iter().map(|entry| entry.benchmark.as_str()).collect(),
@@ -102,9 +117,16 @@ fn rows_of_suite(suite: Suite, custom: &[CustomSection], machine: &Machine, rows
 fn wants(suite: Suite, row: &CaseRow, machine: &Machine) -> bool {
     // A component needs no backend of its own.
     let Ok(backend) = row.backend.parse::<BackendId>() else { return true };
-    let mut devices = machine.devices.iter().filter(|device: &&DeviceInfo| device.device.backend == backend).peekable();
+    let mut devices = machine
+        .devices
+        .iter()
+        .filter(|device: &&DeviceInfo| device.device.backend == backend)
+        .peekable();
     if devices.peek().is_none() {
-        return suite.wants(backend, if backend == BackendId::Cpu { DeviceType::Cpu } else { DeviceType::Gpu });
+        return suite.wants(
+            backend,
+            if backend == BackendId::Cpu { DeviceType::Cpu } else { DeviceType::Gpu },
+        );
     }
     devices.any(|device| suite.wants(backend, device.device_type))
 }
@@ -133,7 +155,10 @@ mod tests {
         };
         Machine {
             devices: vec![device],
-            missing: vec![(BackendId::Rocm, Reason::new("backend rocm", "no driver", "install one"))],
+            missing: vec![(
+                BackendId::Rocm,
+                Reason::new("backend rocm", "no driver", "install one"),
+            )],
             broken: Vec::new(),
             sensors: Vec::new(),
             readiness: |name| Err(Reason::new(name, "it is not installed", "install it")),
@@ -162,7 +187,12 @@ mod tests {
         let listed: usize = quick.rows.iter().map(|row| row.cases).sum();
         assert_eq!((quick.cases, listed), (plan.cases.len(), plan.cases.len()));
         for offer in offers.iter().filter(|offer| offer.stage == Stage::PreInstallation) {
-            assert_eq!(offer.rows.iter().map(|row| row.cases).sum::<usize>(), offer.cases, "{}", offer.name);
+            assert_eq!(
+                offer.rows.iter().map(|row| row.cases).sum::<usize>(),
+                offer.cases,
+                "{}",
+                offer.name
+            );
         }
     }
 }

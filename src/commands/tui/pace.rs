@@ -20,7 +20,8 @@ impl FramePacer {
 
     /// How long to wait for the picture that is wanted; nothing when none is.
     pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
-        let since = self.last.map_or(MIN_FRAME_INTERVAL, |last| now.saturating_duration_since(last));
+        let since =
+            self.last.map_or(MIN_FRAME_INTERVAL, |last| now.saturating_duration_since(last));
         self.is_wanted.then(|| MIN_FRAME_INTERVAL.saturating_sub(since))
     }
 

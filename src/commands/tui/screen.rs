@@ -1,5 +1,6 @@
-//! The terminal: taken, drawn on, and given back as it was, whatever happens. While it is taken, what the program and its
-//! libraries write to standard output and standard error goes to the page and not over it.
+//! The terminal: taken, drawn on, and given back as it was, whatever happens. While it is taken,
+//! what the program and its libraries write to standard output and standard error goes to the page
+//! and not over it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, PipeReader, stderr, stdin, stdout};
@@ -13,7 +14,9 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
 use rsb_tui::{State, view};
 
 use crate::exit::CliError;
@@ -44,12 +47,16 @@ impl Screen {
     pub(super) fn take() -> Result<(Self, PipeReader), CliError> {
         if !stdin().is_terminal() || !stdout().is_terminal() {
             return Err(CliError::usage(anyhow!(
-                "`tui` needs a terminal for its input and output; in a script `rusty-stack-bench run`, `compare`, `trend` \
+                "`tui` needs a terminal for its input and output; in a script `rusty-stack-bench \
+                 run`, `compare`, `trend` \
                  and `components` do the same, each with --json"
             )));
         }
         give_back_in_panics();
-        take().inspect_err(|_| give_back()).context("cannot take the terminal").map_err(CliError::from)
+        take()
+            .inspect_err(|_| give_back())
+            .context("cannot take the terminal")
+            .map_err(CliError::from)
     }
 
     /// Draws `state`.
@@ -72,7 +79,11 @@ fn take() -> std::io::Result<(Screen, PipeReader)> {
     let (reader, writer) = std::io::pipe()?;
     let (mut terminal, before) = (
         File::from(own()?),
-        SavedTerminal { stdout: own()?, stderr: stderr().as_fd().try_clone_to_owned()?, terminal: File::from(own()?) },
+        SavedTerminal {
+            stdout: own()?,
+            stderr: stderr().as_fd().try_clone_to_owned()?,
+            terminal: File::from(own()?),
+        },
     );
     *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
     enable_raw_mode()?;
@@ -82,7 +93,8 @@ fn take() -> std::io::Result<(Screen, PipeReader)> {
     Ok((Screen { terminal: Terminal::new(CrosstermBackend::new(terminal))? }, reader))
 }
 
-/// Gives the terminal back, if it was taken and is not given back yet. A terminal that is gone gets nothing.
+/// Gives the terminal back, if it was taken and is not given back yet. A terminal that is gone gets
+/// nothing.
 pub(super) fn give_back() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(mut before) = before {
@@ -93,8 +105,8 @@ pub(super) fn give_back() {
     }
 }
 
-/// A panic of this thread is told on the terminal as it was before. One of another thread is told on the page, and the
-/// program goes on.
+/// A panic of this thread is told on the terminal as it was before. One of another thread is told
+/// on the page, and the program goes on.
 fn give_back_in_panics() {
     let (drawing, told) = (thread::current().id(), std::panic::take_hook());
     std::panic::set_hook(Box::new(move |panic| {

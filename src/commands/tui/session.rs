@@ -39,20 +39,26 @@ pub(super) fn run(args: &TuiArgs) -> CliResult {
     let worker = JobWorker::new(args.places.clone(), config, directories, tell.clone());
     thread::spawn(move || worker.work(&asked));
     let hear = tell.clone();
-    thread::spawn(move || screen::listen(said, |line| drop(hear.send(Incoming::Message(Message::Said(line))))));
+    thread::spawn(move || {
+        screen::listen(said, |line| drop(hear.send(Incoming::Message(Message::Said(line)))));
+    });
     let signal = tell.clone();
     // Another handler (a test harness) may be there already: then signals are theirs.
-    if let Err(error) = ctrlc::set_handler(move || drop(signal.send(Incoming::Message(Message::Key(Key::Interrupt))))) {
+    if let Err(error) = ctrlc::set_handler(move || {
+        drop(signal.send(Incoming::Message(Message::Key(Key::Interrupt))));
+    }) {
         tracing::warn!("cannot install the handler of signals: {error}");
     }
     thread::spawn(move || read_terminal(&tell));
-    Session { state: State::new(wanted), screen: &mut screen, pace: FramePacer::default(), ask }.until_quit(&incoming)
+    Session { state: State::new(wanted), screen: &mut screen, pace: FramePacer::default(), ask }
+        .until_quit(&incoming)
 }
 
 fn read_terminal(tell: &Sender<Incoming>) {
     loop {
         let sent = match event::read() {
-            Ok(event) => keys::message(&event).is_none_or(|message| tell.send(Incoming::Message(message)).is_ok()),
+            Ok(event) => keys::message(&event)
+                .is_none_or(|message| tell.send(Incoming::Message(message)).is_ok()),
             Err(error) => {
                 let _ = tell.send(Incoming::Lost(error));
                 return;
@@ -86,7 +92,8 @@ impl Session<'_> {
                 Ok(Incoming::Message(message)) => self.take(message)?,
                 Ok(Incoming::Engine(message, drawn)) => {
                     let exit = self.take(message)?;
-                    // The engine waits: now is the time for the picture, however long ago the last one was.
+                    // The engine waits: now is the time for the picture, however long ago the last
+                    // one was.
                     if let Some(wait) = self.pace.wait(Instant::now()) {
                         thread::sleep(wait);
                         self.draw()?;
@@ -102,7 +109,9 @@ impl Session<'_> {
                     self.draw()?;
                     None
                 }
-                Err(RecvTimeoutError::Disconnected) => return Err(anyhow!("nobody tells anything any more").into()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(anyhow!("nobody tells anything any more").into());
+                }
             };
             if let Some(exit) = exit {
                 return Ok(exit);
@@ -124,7 +133,8 @@ impl Session<'_> {
                 Command::Quit(_) => return Ok(Some(Exit::Interrupted)),
                 other => {
                     if matches!(other, Command::Measure(_) | Command::Resume(_)) {
-                        // Here and not where it is measured: who asks to stop from now on means this run.
+                        // Here and not where it is measured: who asks to stop from now on means
+                        // this run.
                         interrupt::forget();
                     }
                     self.ask.send(other).map_err(|_| anyhow!("nobody does anything any more"))?;
@@ -144,7 +154,8 @@ impl Session<'_> {
 /// Breaks on purpose at the key `!`, to prove that the terminal is given back.
 #[cfg(feature = "fault-injection")]
 fn panic_if_asked(message: &Message) {
-    let is_asked = matches!(message, Message::Key(Key::Char('!'))) && std::env::var_os("RSB_TEST_PANIC").is_some();
+    let is_asked = matches!(message, Message::Key(Key::Char('!')))
+        && std::env::var_os("RSB_TEST_PANIC").is_some();
     assert!(!is_asked, "RSB_TEST_PANIC asks for it");
 }
 
@@ -161,15 +172,19 @@ fn interface(args: &TuiArgs, config: &Config) -> Result<InterfaceSettings, CliEr
         },
         palette: palette(args.palette, |name| std::env::var(name).ok()),
         ascii_only: args.ascii_only,
-        theme: config.charts.theme(ThemeName::Dark).map_err(|why| CliError::usage(anyhow!("{why}")))?,
+        theme: config
+            .charts
+            .theme(ThemeName::Dark)
+            .map_err(|why| CliError::usage(anyhow!("{why}")))?,
         glyphs: config.charts.glyphs.unwrap_or_default(),
     })
 }
 
 /// The colors that were asked for, or as many as the terminal says it has.
 fn palette(asked: PaletteArg, variable: impl Fn(&str) -> Option<String>) -> Palette {
-    let holds =
-        |name: &str, words: &[&str]| variable(name).is_some_and(|value| words.iter().any(|word| value.contains(word)));
+    let holds = |name: &str, words: &[&str]| {
+        variable(name).is_some_and(|value| words.iter().any(|word| value.contains(word)))
+    };
     if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
         return Palette::Plain;
     }
@@ -201,7 +216,11 @@ mod tests {
     #[test]
     fn the_terminal_says_how_many_colors_it_has_and_no_color_is_heard() {
         for (asked, variables, expected) in [
-            (PaletteArg::Auto, &[("COLORTERM", "truecolor"), ("TERM", "xterm-256color")][..], Palette::TrueColor),
+            (
+                PaletteArg::Auto,
+                &[("COLORTERM", "truecolor"), ("TERM", "xterm-256color")][..],
+                Palette::TrueColor,
+            ),
             (PaletteArg::Auto, &[("TERM", "tmux-256color")], Palette::Indexed),
             (PaletteArg::Auto, &[("TERM", "linux")], Palette::Ansi),
             (PaletteArg::Auto, &[("TERM", "dumb")], Palette::Plain),
@@ -209,8 +228,12 @@ mod tests {
             (PaletteArg::Truecolor, &[("NO_COLOR", "1")], Palette::Plain),
             (PaletteArg::Indexed, &[("NO_COLOR", "")], Palette::Indexed),
         ] {
-            let value =
-                |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+            let value = |name: &str| {
+                variables
+                    .iter()
+                    .find(|(known, _)| *known == name)
+                    .map(|(_, value)| (*value).to_owned())
+            };
             assert_eq!(palette(asked, value), expected, "{asked:?} {variables:?}");
         }
     }

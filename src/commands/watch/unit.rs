@@ -35,7 +35,8 @@ pub(super) fn units(program: &Path, words: &[OsString], dir: &Path, every: Durat
          [Install]\n\
          WantedBy=timers.target\n\
          \n\
-         # then: systemctl --user daemon-reload && systemctl --user enable --now rusty-stack-bench.timer\n\
+         # then: systemctl --user daemon-reload && systemctl --user enable --now \
+         rusty-stack-bench.timer\n\
          \n\
          # ---- or a line for cron (crontab -e)\n",
         dir.display().to_string().replace('%', "%%"),
@@ -44,7 +45,9 @@ pub(super) fn units(program: &Path, words: &[OsString], dir: &Path, every: Durat
         Some(times) => {
             let _ = writeln!(text, "{times} cd {} && {cron_line}", cron_word(dir.as_os_str()));
         }
-        None => text.push_str("# cron cannot keep this interval; it can keep 10m, 30m, 1h, 6h, 12h and 1d\n"),
+        None => text.push_str(
+            "# cron cannot keep this interval; it can keep 10m, 30m, 1h, 6h, 12h and 1d\n",
+        ),
     }
     text
 }
@@ -63,16 +66,25 @@ fn cron_times(seconds: u64) -> Option<String> {
     }
 }
 
-/// A word of a command line of systemd: `%` and `$` mean something there, and backslashes and quotes within quotes.
+/// A word of a command line of systemd: `%` and `$` mean something there, and backslashes and
+/// quotes within quotes.
 fn systemd_word(word: &OsStr) -> String {
     let word = word.to_string_lossy().replace('%', "%%").replace('$', "$$");
-    if is_plain(&word) { word } else { format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\"")) }
+    if is_plain(&word) {
+        word
+    } else {
+        format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
+    }
 }
 
 /// A word of a line of cron: a shell reads it, after cron has taken `%` for the end of a line.
 fn cron_word(word: &OsStr) -> String {
     let word = word.to_string_lossy();
-    let quoted = if is_plain(&word) { word.into_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) };
+    let quoted = if is_plain(&word) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    };
     quoted.replace('%', "\\%")
 }
 
@@ -88,17 +100,29 @@ mod tests {
 
     #[test]
     fn both_kinds_start_the_same_turn() {
-        let words = ["watch", "--once", "--results-dir", "/srv/50% of it's \"mine\""].map(OsString::from);
-        let text =
-            units(Path::new("/opt/bin/rusty-stack-bench"), &words, Path::new("/home/a b"), Duration::from_hours(6));
-        let line = |begin: &str| text.lines().find(|line| line.starts_with(begin)).unwrap_or_default().to_owned();
+        let words =
+            ["watch", "--once", "--results-dir", "/srv/50% of it's \"mine\""].map(OsString::from);
+        let text = units(
+            Path::new("/opt/bin/rusty-stack-bench"),
+            &words,
+            Path::new("/home/a b"),
+            Duration::from_hours(6),
+        );
+        let line = |begin: &str| {
+            text.lines().find(|line| line.starts_with(begin)).unwrap_or_default().to_owned()
+        };
         let (program, turn) = ("/opt/bin/rusty-stack-bench", "watch --once --results-dir");
-        assert_eq!(line("ExecStart"), format!(r#"ExecStart={program} {turn} "/srv/50%% of it's \"mine\"""#));
+        assert_eq!(
+            line("ExecStart"),
+            format!(r#"ExecStart={program} {turn} "/srv/50%% of it's \"mine\"""#)
+        );
         assert_eq!(line("WorkingDirectory"), "WorkingDirectory=/home/a b");
         assert_eq!(line("OnUnitActiveSec"), "OnUnitActiveSec=21600s");
         assert_eq!(
             line("0 */6"),
-            format!(r#"0 */6 * * * cd '/home/a b' && {program} {turn} '/srv/50\% of it'\''s "mine"'"#)
+            format!(
+                r#"0 */6 * * * cd '/home/a b' && {program} {turn} '/srv/50\% of it'\''s "mine"'"#
+            )
         );
     }
 

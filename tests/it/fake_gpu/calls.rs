@@ -18,22 +18,41 @@ fn calls(file: &Path) -> Vec<String> {
     std::fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// The host hands the marks and the kernel over while the flush works: with a wait behind the flush, each cold sample
-/// would hold the launch of its kernel. The flush ends by reading, so that it leaves no dirty lines.
+/// The host hands the marks and the kernel over while the flush works: with a wait behind the
+/// flush, each cold sample would hold the launch of its kernel. The flush ends by reading, so that
+/// it leaves no dirty lines.
 #[test]
 fn a_cold_sample_is_queued_behind_its_flush_without_a_wait() {
     for &runtime in RUNTIMES {
         let (bench, file) = listing(runtime);
-        let axes = ["operation=copy", "dtype=f32", "size=64KiB", "cache=cold"].iter().flat_map(|axis| ["--axis", axis]);
+        let axes = ["operation=copy", "dtype=f32", "size=64KiB", "cache=cold"]
+            .iter()
+            .flat_map(|axis| ["--axis", axis]);
         let arguments: Vec<&str> = std::iter::once("memory-bandwidth").chain(axes).collect();
         assert_rest_stands(&runtime.run(&bench, &arguments).expect(0).json(), "nothing");
         let calls = calls(&file);
-        let flushes = calls.iter().enumerate().filter(|(_, call)| *call == "launch rsb_flush").map(|(place, _)| place);
+        let flushes = calls
+            .iter()
+            .enumerate()
+            .filter(|(_, call)| *call == "launch rsb_flush")
+            .map(|(place, _)| place);
         let flushes: Vec<usize> = flushes.collect();
         assert!(!flushes.is_empty(), "{calls:?}");
         for place in flushes {
-            let sample = ["launch rsb_flush", "launch rsb_read", "record", "launch rsb_copy", "record", "synchronize"];
-            assert_eq!(calls.get(place..place + sample.len()).unwrap(), sample, "{}", runtime.backend);
+            let sample = [
+                "launch rsb_flush",
+                "launch rsb_read",
+                "record",
+                "launch rsb_copy",
+                "record",
+                "synchronize",
+            ];
+            assert_eq!(
+                calls.get(place..place + sample.len()).unwrap(),
+                sample,
+                "{}",
+                runtime.backend
+            );
         }
     }
 }
@@ -42,17 +61,28 @@ fn a_cold_sample_is_queued_behind_its_flush_without_a_wait() {
 #[test]
 fn a_group_of_collectives_is_closed_when_one_of_its_calls_is_refused() {
     let library = rsb_fake_gpu::file::library().unwrap().display().to_string();
-    for (launcher, operation) in [("one-thread", "broadcast"), ("one-thread", "all-to-all"), ("threads", "all-to-all")]
+    for (launcher, operation) in
+        [("one-thread", "broadcast"), ("one-thread", "all-to-all"), ("threads", "all-to-all")]
     {
         let (bench, file) = listing(ROCM);
         let bench = bench.set("FAKE_GPU_DEVICES", "3").set("RSB_RCCL_LIBRARY", &library);
         let bench = bench.set("FAKE_GPU_FAULT", "nccl:2");
-        let (operation, launcher) = (format!("operation={operation}"), format!("launcher={launcher}"));
-        let fixed = ["size=64KiB", "num_gpus=3", "dtype=f32", "communication_backend=rccl", &operation, &launcher];
+        let (operation, launcher) =
+            (format!("operation={operation}"), format!("launcher={launcher}"));
+        let fixed = [
+            "size=64KiB",
+            "num_gpus=3",
+            "dtype=f32",
+            "communication_backend=rccl",
+            &operation,
+            &launcher,
+        ];
         let axes = fixed.iter().flat_map(|axis| ["--axis", axis]);
-        let arguments: Vec<&str> = ["all-reduce", "--device", "0"].into_iter().chain(axes).collect();
+        let arguments: Vec<&str> =
+            ["all-reduce", "--device", "0"].into_iter().chain(axes).collect();
         let document = ROCM.run(&bench, &arguments).expect(1).json();
-        // Of several threads another may be the first to say so: that the calls of all do not fit together.
+        // Of several threads another may be the first to say so: that the calls of all do not fit
+        // together.
         assert_reason(case(&document, &operation), "failed", "nccl");
         let calls = calls(&file);
         let count = |name: &str| calls.iter().filter(|call| *call == name).count();

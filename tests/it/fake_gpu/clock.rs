@@ -37,7 +37,16 @@ fn too_fast_is_above_the_peak_of_the_compute_units() {
 #[test]
 fn too_fast_is_refused_by_every_benchmark() {
     let bench = ROCM.with_fault("clock:fast").set("FAKE_GPU_DEVICES", "2");
-    let arguments = ["--suite", "gpu-performance", "--profile", "quick", "--device", "0", "--axis", "size=65536"];
+    let arguments = [
+        "--suite",
+        "gpu-performance",
+        "--profile",
+        "quick",
+        "--device",
+        "0",
+        "--axis",
+        "size=65536",
+    ];
     let document = ROCM.run(&bench, &arguments).expect(1).json();
     let by_the_gpu = |case: &&serde_json::Value| !id(case).contains("/memory-tiers/rocm:0/host/");
     for case in cases(&document).iter().filter(by_the_gpu) {
@@ -51,9 +60,11 @@ fn too_fast_is_refused_by_every_benchmark() {
 fn backwards_stopped_and_no_number_are_no_times() {
     let relu = ["tensor-ops", "--axis", "shape=32x1024", "--axis", "operation=relu"];
     for &runtime in RUNTIMES {
-        for (lie, word) in
-            [("clock:backwards", "clock gives -"), ("clock:stopped", "gives 0 ns"), ("clock:nan", "gives NaN")]
-        {
+        for (lie, word) in [
+            ("clock:backwards", "clock gives -"),
+            ("clock:stopped", "gives 0 ns"),
+            ("clock:nan", "gives NaN"),
+        ] {
             refused(runtime, lie, &relu, word);
         }
     }

@@ -1,12 +1,14 @@
-//! Each fault gives a failed case with what, why and cure; the rest of the run stands, and no process is left behind. What
-//! is said of it is in the words of each runtime.
+//! Each fault gives a failed case with what, why and cure; the rest of the run stands, and no
+//! process is left behind. What is said of it is in the words of each runtime.
 
 use super::support::{
-    RUNTIMES, THREE, assert_no_process_left, assert_reason, assert_rest_stands, case, cases, each, outcome,
+    RUNTIMES, THREE, assert_no_process_left, assert_reason, assert_rest_stands, case, cases, each,
+    outcome,
 };
 use crate::common::SMALL;
 
-/// A fault of the kernel for gelu: that case fails and says its word, the two others stand, and the run ends with 1.
+/// A fault of the kernel for gelu: that case fails and says its word, the two others stand, and the
+/// run ends with 1.
 fn check(fault: &str, more: &[&str], words: [&str; 2]) {
     std::thread::scope(|scope| {
         for (runtime, word) in each(words) {
@@ -23,12 +25,20 @@ fn check(fault: &str, more: &[&str], words: [&str; 2]) {
 
 #[test]
 fn a_launch_that_fails() {
-    check("launch:rsb_gelu", &[], ["unspecified launch failure (error 719)", "unspecified launch failure"]);
+    check(
+        "launch:rsb_gelu",
+        &[],
+        ["unspecified launch failure (error 719)", "unspecified launch failure"],
+    );
 }
 
 #[test]
 fn a_gpu_that_is_lost() {
-    check("lost:rsb_gelu", &[], ["hipStreamSynchronize: unknown error (error 999)", "cuStreamSynchronize: "]);
+    check(
+        "lost:rsb_gelu",
+        &[],
+        ["hipStreamSynchronize: unknown error (error 999)", "cuStreamSynchronize: "],
+    );
 }
 
 #[test]
@@ -46,7 +56,8 @@ fn a_wrong_result_is_never_timed() {
     check("wrong:rsb_gelu", &[], ["wrong result of gelu"; 2]);
 }
 
-/// A fault of the library for products: its product fails and says its words, and the native one stands.
+/// A fault of the library for products: its product fails and says its words, and the native one
+/// stands.
 fn check_products(fault: &str, words: [&[&str]; 2]) {
     for (runtime, words) in each(words) {
         let bench = runtime.with_fault(&format!("{fault}{}", runtime.products));
@@ -79,11 +90,21 @@ fn a_library_that_ends_the_process() {
 fn memory_that_is_used_up_at_the_third_allocation() {
     for (runtime, word) in each(["hipMalloc: out of memory (error 2)", "cuMemAlloc_v2: "]) {
         let bench = runtime.with_fault("oom:3");
-        let axes =
-            ["memory-bandwidth", "--axis", "size=64KiB", "--axis", "operation=copy,triad", "--axis", "cache=hot"];
+        let axes = [
+            "memory-bandwidth",
+            "--axis",
+            "size=64KiB",
+            "--axis",
+            "operation=copy,triad",
+            "--axis",
+            "cache=hot",
+        ];
         let document = runtime.run(&bench, &axes).expect(1).json();
         assert_reason(case(&document, "/triad/"), "failed", word);
-        assert!(case(&document, "/triad/")["cure"].as_str().unwrap().contains("smaller size"), "{document:#}");
+        assert!(
+            case(&document, "/triad/")["cure"].as_str().unwrap().contains("smaller size"),
+            "{document:#}"
+        );
         assert_rest_stands(&document, "/triad/");
         assert_no_process_left(&bench);
     }
@@ -103,7 +124,8 @@ fn a_gpu_that_vanishes_in_the_middle_of_a_run() {
         let document = runtime.run(&bench, &THREE).expect(1).json();
         assert!(gone.exists());
         assert_reason(case(&document, "/gelu/"), "failed", word);
-        // Cases take turns in an order of their own: what came before stands, what came after says why it could not be.
+        // Cases take turns in an order of their own: what came before stands, what came after says
+        // why it could not be.
         for other in ["/relu/", "/sum/"].map(|part| case(&document, part)) {
             if outcome(other) != "simulated" {
                 assert_reason(other, "failed", absent);
@@ -114,14 +136,30 @@ fn a_gpu_that_vanishes_in_the_middle_of_a_run() {
         assert_reason(case(&again, "tensor-ops"), "skipped", absent);
         // What was measured before stands, even when its later replicates find no GPU.
         std::fs::remove_file(&gone).unwrap();
-        let twice =
-            ["run", "--backend", runtime.backend, "--json", "--replicates", "2", "--runs", "10", "--warmup", "1"];
+        let twice = [
+            "run",
+            "--backend",
+            runtime.backend,
+            "--json",
+            "--replicates",
+            "2",
+            "--runs",
+            "10",
+            "--warmup",
+            "1",
+        ];
         let document = bench.run(&[&twice[..], &THREE].concat()).expect(1).json();
-        let mut stands = cases(&document).iter().filter(|case| outcome(case) == "simulated").peekable();
+        let mut stands =
+            cases(&document).iter().filter(|case| outcome(case) == "simulated").peekable();
         assert!(stands.peek().is_some(), "{document:#}");
         for case in stands {
             assert_eq!(case["metadata"]["replicates"], 1, "{case:#}");
-            assert!(case["metadata"]["notes"].to_string().contains("from replicate 2 on it could not run"), "{case:#}");
+            assert!(
+                case["metadata"]["notes"]
+                    .to_string()
+                    .contains("from replicate 2 on it could not run"),
+                "{case:#}"
+            );
         }
     }
 }
@@ -160,10 +198,16 @@ fn a_runtime_that_ends_the_process_when_it_starts() {
         assert_reason(case(&document, "tensor-ops"), "failed", "ended the process that asked");
         // The CPU is measured all the same.
         bench.run(&[&["run", "--backend", "cpu"], &THREE[..], &SMALL].concat()).expect(0);
-        let auto = bench.run(&[&["run", "--suite", "quick", "--dry-run"], &SMALL[..]].concat()).expect(0).stdout;
+        let auto = bench
+            .run(&[&["run", "--suite", "quick", "--dry-run"], &SMALL[..]].concat())
+            .expect(0)
+            .stdout;
         assert!(auto.contains("/gemm/cpu:0/"), "{auto}");
         let backend = runtime.backend;
-        assert!(auto.contains(&format!("gpu_performance/all/{backend}: failed: devices of {backend}")), "{auto}");
+        assert!(
+            auto.contains(&format!("gpu_performance/all/{backend}: failed: devices of {backend}")),
+            "{auto}"
+        );
     }
 }
 
@@ -185,11 +229,22 @@ fn little_free_memory_makes_cases_smaller_and_says_so() {
         let bench = runtime.fake_gpu().set("FAKE_GPU_FREE_MB", "100");
         let document = runtime.run(&bench, &copies).expect(0).json();
         assert_rest_stands(&document, "nothing");
-        assert!(case(&document, "/8MiB").is_object(), "eighths of 90 MB, rounded down: {document:#}");
-        let text = bench.run(&[&["run", "--backend", runtime.backend], &copies[..], &SMALL].concat()).expect(0);
+        assert!(
+            case(&document, "/8MiB").is_object(),
+            "eighths of 90 MB, rounded down: {document:#}"
+        );
+        let text = bench
+            .run(&[&["run", "--backend", runtime.backend], &copies[..], &SMALL].concat())
+            .expect(0);
         let said = format!("{}{}", text.stdout, text.stderr).replace('\n', " ");
-        assert!(said.contains(&format!("{}:0 lets a benchmark take 90 MB alone", runtime.backend)), "{said}");
-        let large = runtime.run(&bench, &[&copies[..], &["--axis", "size=64MiB"]].concat()).expect(5).json();
+        assert!(
+            said.contains(&format!("{}:0 lets a benchmark take 90 MB alone", runtime.backend)),
+            "{said}"
+        );
+        let large = runtime
+            .run(&bench, &[&copies[..], &["--axis", "size=64MiB"]].concat())
+            .expect(5)
+            .json();
         assert_reason(case(&large, "/copy/f32/64MiB"), "skipped", "134.2 MB of memory");
     }
 }

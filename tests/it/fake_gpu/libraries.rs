@@ -1,9 +1,11 @@
-//! Libraries that are not as today's are: without a function, with the properties of ROCm 5, for other GPUs, or
-//! several of them.
+//! Libraries that are not as today's are: without a function, with the properties of ROCm 5, for
+//! other GPUs, or several of them.
 
 use std::path::Path;
 
-use super::support::{ROCM, RUNTIMES, THREE, assert_reason, assert_rest_stands, case, cases, each, fake_gpu, run};
+use super::support::{
+    ROCM, RUNTIMES, THREE, assert_reason, assert_rest_stands, case, cases, each, fake_gpu, run,
+};
 
 #[test]
 fn without_a_function_what_needs_it_fails_and_the_rest_stands() {
@@ -28,7 +30,9 @@ fn a_library_without_its_product_leaves_the_native_one() {
 
 #[test]
 fn without_a_function_that_every_gpu_needs_all_cases_fail() {
-    for (runtime, names) in each([["hipGetDeviceCount", "hipMemGetInfo"], ["cuInit", "cuMemGetInfo_v2"]]) {
+    for (runtime, names) in
+        each([["hipGetDeviceCount", "hipMemGetInfo"], ["cuInit", "cuMemGetInfo_v2"]])
+    {
         for name in names {
             let (_dir, bench) = runtime.without(&[name]);
             let document = runtime.run(&bench, &THREE).expect(1).json();
@@ -59,15 +63,31 @@ fn every_architecture_is_measured_within_its_peaks() {
     for arch in ["gfx906", "gfx908", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"] {
         let bench = fake_gpu().set("FAKE_GPU_ARCH", arch);
         // (What a flush of the largest caches takes the CPU is another test's matter.)
-        let axes = ["compute-peak", "memory-bandwidth", "--axis", "operation=copy", "--axis", "size=64KiB"];
-        let document = run(&bench, &[&axes[..], &["--axis", "cache=hot"]].concat()).expect(0).json();
+        let axes = [
+            "compute-peak",
+            "memory-bandwidth",
+            "--axis",
+            "operation=copy",
+            "--axis",
+            "size=64KiB",
+        ];
+        let document =
+            run(&bench, &[&axes[..], &["--axis", "cache=hot"]].concat()).expect(0).json();
         assert_rest_stands(&document, "nothing");
     }
 }
 
 #[test]
 fn eight_gpus_are_eight_devices() {
-    let axes = ["tensor-ops", "--axis", "shape=32x1024", "--axis", "operation=relu", "--axis", "cache=hot"];
+    let axes = [
+        "tensor-ops",
+        "--axis",
+        "shape=32x1024",
+        "--axis",
+        "operation=relu",
+        "--axis",
+        "cache=hot",
+    ];
     for &runtime in RUNTIMES {
         let bench = runtime.fake_gpu().set("FAKE_GPU_DEVICES", "8");
         let document = runtime.run(&bench, &axes).expect(0).json();

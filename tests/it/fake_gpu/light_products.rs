@@ -1,5 +1,6 @@
-//! hipBLASLt and cuBLASLt on the fake GPU: what records say of their products, and what goes wrong with them. That products
-//! of each type and epilogue are right is tested in `crates/rsb-fake-gpu/tests/light_products.rs`.
+//! hipBLASLt and cuBLASLt on the fake GPU: what records say of their products, and what goes wrong
+//! with them. That products of each type and epilogue are right is tested in
+//! `crates/rsb-fake-gpu/tests/light_products.rs`.
 
 use serde_json::Value;
 
@@ -31,11 +32,22 @@ fn records_say_what_was_done_and_how() {
         let axes = ["dtype=bf16", "output=as-inputs", "epilogue=gelu", "algorithms=8"];
         let document = products(runtime, &runtime.fake_gpu(), &axes).expect(0).json();
         let found = fields(case(&document, "epilogue=gelu"));
-        assert_eq!((&found["provider"], &found["epilogue"]), (&runtime.light.into(), &"gelu".into()), "{found:#}");
-        assert_eq!((&found["output_dtype"], &found["strides_b"]), (&"bf16".into(), &"1536x1x32".into()), "{found:#}");
+        assert_eq!(
+            (&found["provider"], &found["epilogue"]),
+            (&runtime.light.into(), &"gelu".into()),
+            "{found:#}"
+        );
+        assert_eq!(
+            (&found["output_dtype"], &found["strides_b"]),
+            (&"bf16".into(), &"1536x1x32".into()),
+            "{found:#}"
+        );
         let chosen = ["algorithm_index", "algorithms_tried"].map(|name| found[name].as_f64());
         assert_eq!(chosen, [Some(1.0), Some(3.0)], "{found:#}");
-        assert!(found["memory_bandwidth_gb_s"].is_number() && found["utilization_percent"].is_number(), "{found:#}");
+        assert!(
+            found["memory_bandwidth_gb_s"].is_number() && found["utilization_percent"].is_number(),
+            "{found:#}"
+        );
     }
 }
 
@@ -46,10 +58,13 @@ fn fast_accumulation_reaches_cublaslt() {
     use super::support::CUDA;
     let axes = ["dtype=fp8", "accumulation=full,fast"];
     let document = products(CUDA, &CUDA.fake_gpu(), &axes).expect(0).json();
-    for (case, accumulation) in [(case(&document, "accumulation=fast"), "fast"), (full(&document), "full")] {
+    for (case, accumulation) in
+        [(case(&document, "accumulation=fast"), "fast"), (full(&document), "full")]
+    {
         assert_eq!(fields(case)["accumulation"], accumulation, "{case:#}");
     }
-    let document = products(CUDA, &CUDA.with_fault("wrong:cublaslt_gemm_fast"), &axes).expect(1).json();
+    let document =
+        products(CUDA, &CUDA.with_fault("wrong:cublaslt_gemm_fast"), &axes).expect(1).json();
     assert_eq!(outcome(case(&document, "accumulation=fast")), "failed", "{document:#}");
     fields(full(&document));
 }
@@ -57,17 +72,27 @@ fn fast_accumulation_reaches_cublaslt() {
 /// The case that does not ask for fast sums.
 #[cfg(feature = "cuda")]
 fn full(document: &Value) -> &Value {
-    let mut others = super::support::cases(document).iter().filter(|case| !super::support::id(case).contains("fast"));
+    let mut others = super::support::cases(document)
+        .iter()
+        .filter(|case| !super::support::id(case).contains("fast"));
     others.next().unwrap()
 }
 
 #[test]
 fn fast_accumulation_of_others_is_skipped_with_its_cure() {
     for (dtype, provider) in [("fp8", "auto"), ("f16", "hipblaslt")] {
-        let axes = [format!("dtype={dtype}"), format!("provider={provider}"), "accumulation=fast".to_owned()];
+        let axes = [
+            format!("dtype={dtype}"),
+            format!("provider={provider}"),
+            "accumulation=fast".to_owned(),
+        ];
         let axes = axes.each_ref().map(String::as_str);
         let document = products(ROCM, &with_every_type(ROCM), &axes).expect(5).json();
-        assert_reason(case(&document, "accumulation=fast"), "skipped", "only cuBLASLt has this mode");
+        assert_reason(
+            case(&document, "accumulation=fast"),
+            "skipped",
+            "only cuBLASLt has this mode",
+        );
     }
 }
 
@@ -82,14 +107,22 @@ fn xf32_is_a_mode_of_rocblas_where_the_gpu_has_it() {
 
 #[test]
 fn a_speed_up_from_one_type_to_another() {
-    let axes = ["operation=matmul", "dtype=fp8", "n=64", "over=bf16"].map(|axis| ["--axis", axis]).concat();
-    let document = ROCM.run(&with_every_type(ROCM), &[&["precision"][..], &axes].concat()).expect(0).json();
+    let axes = ["operation=matmul", "dtype=fp8", "n=64", "over=bf16"]
+        .map(|axis| ["--axis", axis])
+        .concat();
+    let document =
+        ROCM.run(&with_every_type(ROCM), &[&["precision"][..], &axes].concat()).expect(0).json();
     let found = fields(case(&document, "over=bf16"));
-    assert_eq!((&found["provider"], &found["speedup_over"]), (&"hipblaslt".into(), &"bf16".into()), "{found:#}");
+    assert_eq!(
+        (&found["provider"], &found["speedup_over"]),
+        (&"hipblaslt".into(), &"bf16".into()),
+        "{found:#}"
+    );
     assert!(found["reference_accuracy_error"].as_f64().unwrap() < 0.01, "{found:#}");
 }
 
-/// One product by the library, which ends as is said, beside one by a kernel of our own, which stands.
+/// One product by the library, which ends as is said, beside one by a kernel of our own, which
+/// stands.
 fn check(runtime: Runtime, bench: &Bench, expected: &str, word: &str) {
     let providers = format!("provider={},native", runtime.light);
     let document = products(runtime, bench, &["dtype=f16", &providers]).json();

@@ -1,5 +1,6 @@
-//! The faults that a GPU or its libraries may have, written down once: each is ordered of the fake GPU by a test, which
-//! sees that the case says what, why and cure, and that the rest of the run stands.
+//! The faults that a GPU or its libraries may have, written down once: each is ordered of the fake
+//! GPU by a test, which sees that the case says what, why and cure, and that the rest of the run
+//! stands.
 
 const FAULTS: &str = include_str!("faults.rs");
 const CLOCK: &str = include_str!("clock.rs");
@@ -9,20 +10,50 @@ const LIBRARIES: &str = include_str!("libraries.rs");
 
 /// A fault; how it is ordered; where its test is, and what it is called.
 const ALL: [(&str, &str, &str, &str); 16] = [
-    ("out of memory at the n-th allocation", "oom:3", FAULTS, "memory_that_is_used_up_at_the_third_allocation"),
+    (
+        "out of memory at the n-th allocation",
+        "oom:3",
+        FAULTS,
+        "memory_that_is_used_up_at_the_third_allocation",
+    ),
     ("launch failure", "launch:rsb_gelu", FAULTS, "a_launch_that_fails"),
     ("device lost", "lost:rsb_gelu", FAULTS, "a_gpu_that_is_lost"),
-    ("device vanishes in the middle of a run", "vanish:rsb_gelu", FAULTS, "a_gpu_that_vanishes_in_the_middle_of_a_run"),
+    (
+        "device vanishes in the middle of a run",
+        "vanish:rsb_gelu",
+        FAULTS,
+        "a_gpu_that_vanishes_in_the_middle_of_a_run",
+    ),
     ("hang", "hang:rsb_gelu", FAULTS, "a_kernel_that_hangs_ends_at_the_time_limit"),
-    ("launch never returns", "stuck:rsb_gelu", FAULTS, "a_launch_that_never_returns_ends_at_the_time_limit"),
+    (
+        "launch never returns",
+        "stuck:rsb_gelu",
+        FAULTS,
+        "a_launch_that_never_returns_ends_at_the_time_limit",
+    ),
     ("wrong result", "wrong:rsb_gelu", FAULTS, "a_wrong_result_is_never_timed"),
     ("wrong result of a library", "wrong:", FAULTS, "a_wrong_product_of_a_library"),
     ("compiler ends the process", "abort:{}", FAULTS, "a_compiler_that_ends_the_process"),
-    ("module does not compile", "compile:rsb_sum", FAULTS, "a_module_that_does_not_compile_costs_its_cases"),
+    (
+        "module does not compile",
+        "compile:rsb_sum",
+        FAULTS,
+        "a_module_that_does_not_compile_costs_its_cases",
+    ),
     ("library ends the process", "abort:", FAULTS, "a_library_that_ends_the_process"),
-    ("runtime ends the process at start", "abort:init", FAULTS, "a_runtime_that_ends_the_process_when_it_starts"),
+    (
+        "runtime ends the process at start",
+        "abort:init",
+        FAULTS,
+        "a_runtime_that_ends_the_process_when_it_starts",
+    ),
     ("lying clock", "clock:fast", CLOCK, "too_fast_is_above_the_peak_of_the_compute_units"),
-    ("missing symbol", "hipGraphInstantiate", LIBRARIES, "without_a_function_what_needs_it_fails_and_the_rest_stands"),
+    (
+        "missing symbol",
+        "hipGraphInstantiate",
+        LIBRARIES,
+        "without_a_function_what_needs_it_fails_and_the_rest_stands",
+    ),
     ("old layout", "hipGetDevicePropertiesR0600", LIBRARIES, "properties_in_the_layout_of_rocm_5"),
     ("8 devices", "\"FAKE_GPU_DEVICES\", \"8\"", LIBRARIES, "eight_gpus_are_eight_devices"),
 ];
@@ -30,8 +61,10 @@ const ALL: [(&str, &str, &str, &str); 16] = [
 #[test]
 fn every_fault_has_its_test() {
     for (fault, order, source, test) in ALL {
-        let body =
-            source.split(&format!("#[test]\nfn {test}()")).nth(1).unwrap_or_else(|| panic!("{fault}: no {test}"));
+        let body = source
+            .split(&format!("#[test]\nfn {test}()"))
+            .nth(1)
+            .unwrap_or_else(|| panic!("{fault}: no {test}"));
         let body = body.split("\n#[test]").next().unwrap();
         assert!(body.contains(order), "{fault}: {test} does not order {order}");
     }
@@ -41,11 +74,16 @@ fn every_fault_has_its_test() {
 #[test]
 fn every_order_is_given_by_a_test() {
     let orders = include_str!("../../../crates/rsb-fake-gpu/src/orders.rs");
-    let documented = orders.lines().filter_map(|line| line.trim().strip_prefix("/// `")?.split(':').next());
-    let kinds: Vec<&str> = documented.filter(|kind| kind.chars().all(|letter| letter.is_ascii_lowercase())).collect();
+    let documented =
+        orders.lines().filter_map(|line| line.trim().strip_prefix("/// `")?.split(':').next());
+    let kinds: Vec<&str> =
+        documented.filter(|kind| kind.chars().all(|letter| letter.is_ascii_lowercase())).collect();
     assert!(kinds.len() >= 8, "{kinds:?}");
     for kind in kinds {
         let order = format!("\"{kind}:");
-        assert!([FAULTS, CLOCK, PRODUCTS, CALLS].iter().any(|source| source.contains(&order)), "no test orders {kind}");
+        assert!(
+            [FAULTS, CLOCK, PRODUCTS, CALLS].iter().any(|source| source.contains(&order)),
+            "no test orders {kind}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The real binary on a fake of ROCm, and in `cuda` of CUDA: every workload, every fault. Nothing here
-//! needs a GPU, and what is measured says so.
+//! The real binary on a fake of ROCm, and in `cuda` of CUDA: every workload, every fault. Nothing
+//! here needs a GPU, and what is measured says so.
 
 mod calls;
 mod clock;

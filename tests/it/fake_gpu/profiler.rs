@@ -1,5 +1,5 @@
-//! The vendors' profilers beside a case, by scripts that stand for the tools: each runs what it is given and writes a table in
-//! its tool's form.
+//! The vendors' profilers beside a case, by scripts that stand for the tools: each runs what it is
+//! given and writes a table in its tool's form.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -59,8 +59,16 @@ esac
 } > "$file"
 "#;
 
-const CASES: [&str; 8] =
-    ["occupancy", "--axis", "operation=triad", "--axis", "size=64KiB", "--axis", "block_size=256", "--axis"];
+const CASES: [&str; 8] = [
+    "occupancy",
+    "--axis",
+    "operation=triad",
+    "--axis",
+    "size=64KiB",
+    "--axis",
+    "block_size=256",
+    "--axis",
+];
 
 /// The two cases on the GPU: with the tool, and without.
 fn both<'d>(document: &'d Value, device: &str, tool: &str) -> [&'d Value; 2] {
@@ -84,11 +92,21 @@ fn what_the_counters_say_stands_beside_the_case() {
         let [counted, plain] = both(&document, &format!("{}:0", runtime.backend), name);
         assert_eq!((outcome(counted), outcome(plain)), ("simulated", "simulated"), "{counted:#}");
         let counted = &counted["results"][0];
-        assert_eq!((&counted["measured_occupancy_percent"], &counted["grid_size"]), (&70.5.into(), &104.into()));
-        assert_eq!((&counted["wave_efficiency_percent"], &counted["profiler"]), (&100.0.into(), &name.into()));
+        assert_eq!(
+            (&counted["measured_occupancy_percent"], &counted["grid_size"]),
+            (&70.5.into(), &104.into())
+        );
+        assert_eq!(
+            (&counted["wave_efficiency_percent"], &counted["profiler"]),
+            (&100.0.into(), &name.into())
+        );
         // Three arrays of 64 KiB were asked for, and 240 KiB moved.
-        let shares = ["warp_efficiency_percent", "global_memory_efficiency_percent"].map(|name| counted[name].as_f64());
-        assert_eq!((shares, counted["sm_efficiency_percent"].as_f64()), ([Some(100.0), Some(80.0)], Some(94.0)));
+        let shares = ["warp_efficiency_percent", "global_memory_efficiency_percent"]
+            .map(|name| counted[name].as_f64());
+        assert_eq!(
+            (shares, counted["sm_efficiency_percent"].as_f64()),
+            ([Some(100.0), Some(80.0)], Some(94.0))
+        );
         assert!(
             counted["memory_busy_percent"].is_null(),
             "a counter that the GPU lacks takes no other away: {counted:#}"

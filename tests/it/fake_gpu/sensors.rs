@@ -1,4 +1,5 @@
-//! What a GPU's sensors say beside a measurement, and as a benchmark of its own, from a tree that stands for `/sys`.
+//! What a GPU's sensors say beside a measurement, and as a benchmark of its own, from a tree that
+//! stands for `/sys`.
 
 use serde_json::{Value, json};
 
@@ -38,13 +39,19 @@ fn metrics(status: u64) -> Vec<u8> {
 #[test]
 fn sensors_are_a_benchmark_before_any_runtime_is_installed() {
     let bench = with_sensors(&[]).set("RSB_HIP_LIBRARY", "/nonexistent/libamdhip64.so");
-    let document = run(&bench, &["smi-metrics", "--axis", "duration_seconds=0.01"]).expect(0).json();
+    let document =
+        run(&bench, &["smi-metrics", "--axis", "duration_seconds=0.01"]).expect(0).json();
     let watched = case(&document, "/smi-metrics/cpu:0/idle/gpu=0000:01:00.0");
     assert_eq!(outcome(watched), "simulated", "a tree of files is no GPU");
     assert_eq!(watched["results"][0]["gpu_power_w"], 290.0, "{watched:#}");
-    let reached = run(&with_sensors(&[]), &["smi-metrics", "--axis", "duration_seconds=0.01"]).expect(0).json();
+    let reached = run(&with_sensors(&[]), &["smi-metrics", "--axis", "duration_seconds=0.01"])
+        .expect(0)
+        .json();
     assert!(case(&reached, "/smi-metrics/rocm:0/idle")["results"][0]["gpu_power_w"] == 290.0);
-    assert!(reached.to_string().matches("/smi-metrics/").count() >= 1 && !reached.to_string().contains("gpu=0000"));
+    assert!(
+        reached.to_string().matches("/smi-metrics/").count() >= 1
+            && !reached.to_string().contains("gpu=0000")
+    );
 }
 
 const GEMM: [&str; 5] = ["gemm", "--axis", "shape=64x64x64", "--axis", "dtype=f32"];
@@ -60,8 +67,15 @@ fn gemm(bench: &Bench) -> Value {
 fn sensors_are_read_beside_every_measurement() {
     let found = gemm(&with_sensors(&[]));
     let fields = &found["results"][0];
-    assert_eq!((&fields["gpu_power_w"], &fields["gpu_temperature_c"]), (&json!(290.0), &json!(53.0)), "{found:#}");
-    assert_eq!((&fields["gpu_memory_used_mb"], &fields["gpu_utilization_percent"]), (&json!(1000.0), &json!(97.0)));
+    assert_eq!(
+        (&fields["gpu_power_w"], &fields["gpu_temperature_c"]),
+        (&json!(290.0), &json!(53.0)),
+        "{found:#}"
+    );
+    assert_eq!(
+        (&fields["gpu_memory_used_mb"], &fields["gpu_utilization_percent"]),
+        (&json!(1000.0), &json!(97.0))
+    );
     let telemetry = &found["metadata"]["telemetry"][0];
     assert_eq!(telemetry["power_w"], json!({ "mean": 290.0, "min": 290.0, "max": 290.0 }));
     assert!(telemetry["samples"].as_u64().unwrap() >= 1);
@@ -87,8 +101,16 @@ fn the_process_of_a_case_runs_on_the_cpus_near_its_gpu() {
         bench.write(&format!("sys/bus/pci/devices/0000:01:00.0/{name}"), content);
     }
     let fields = gemm(&bench)["results"][0].clone();
-    assert_eq!((&fields["numa_node"], &fields["pci_address"]), (&json!(1.0), &json!("0000:01:00.0")), "{fields:#}");
-    assert_eq!(gemm(&with_sensors(&[]))["results"][0]["numa_node"], Value::Null, "sysfs does not report it");
+    assert_eq!(
+        (&fields["numa_node"], &fields["pci_address"]),
+        (&json!(1.0), &json!("0000:01:00.0")),
+        "{fields:#}"
+    );
+    assert_eq!(
+        gemm(&with_sensors(&[]))["results"][0]["numa_node"],
+        Value::Null,
+        "sysfs does not report it"
+    );
 }
 
 #[test]
@@ -100,7 +122,11 @@ fn a_replicate_of_a_gpu_that_was_held_back_is_flagged_and_kept() {
         assert_eq!(found["metadata"]["telemetry"][0]["throttled"], json!(status == 1), "{found:#}");
         assert_eq!(found["metadata"]["throttled_replicates"], flagged);
         let notes = found["metadata"]["notes"].to_string();
-        assert_eq!(notes.contains("held back while it was measured: power limit"), status == 1, "{notes}");
+        assert_eq!(
+            notes.contains("held back while it was measured: power limit"),
+            status == 1,
+            "{notes}"
+        );
         assert_eq!(found["samples"].as_array().unwrap().len(), 1, "nothing is dropped");
     }
 }
@@ -124,15 +150,29 @@ fn sensors_of_intels_driver_are_read_beside_every_measurement() {
     let bench = bench.set("RSB_SYSFS_ROOT", &root);
     let found = gemm(&bench);
     let fields = &found["results"][0];
-    assert_eq!((&fields["gpu_temperature_c"], &fields["gpu_memory_total_mb"]), (&json!(61.0), &json!(12000.0)));
-    assert!(!fields.as_object().unwrap().contains_key("gpu_power_w"), "absent, not zero: {found:#}");
+    assert_eq!(
+        (&fields["gpu_temperature_c"], &fields["gpu_memory_total_mb"]),
+        (&json!(61.0), &json!(12000.0))
+    );
+    assert!(
+        !fields.as_object().unwrap().contains_key("gpu_power_w"),
+        "absent, not zero: {found:#}"
+    );
     let telemetry = &found["metadata"]["telemetry"][0];
     assert_eq!(telemetry["sclk_mhz"]["mean"], json!(2400.0), "{telemetry:#}");
     assert_eq!(telemetry["throttle_reasons"], json!(["sustained power limit"]));
-    assert!(telemetry["notes"].to_string().contains("not known: power: energy1_input: "), "{telemetry:#}");
+    assert!(
+        telemetry["notes"].to_string().contains("not known: power: energy1_input: "),
+        "{telemetry:#}"
+    );
     let watched =
-        run(&bench, &["smi-metrics", "--axis", "load=idle", "--axis", "duration_seconds=0.01"]).expect(0).json();
-    assert_eq!(case(&watched, "/smi-metrics/rocm:0/idle")["results"][0]["gpu_clock_mhz"], json!(2400.0));
+        run(&bench, &["smi-metrics", "--axis", "load=idle", "--axis", "duration_seconds=0.01"])
+            .expect(0)
+            .json();
+    assert_eq!(
+        case(&watched, "/smi-metrics/rocm:0/idle")["results"][0]["gpu_clock_mhz"],
+        json!(2400.0)
+    );
 }
 
 #[test]
@@ -152,14 +192,22 @@ fn sensors_that_lie_are_absent_not_zero() {
 #[test]
 fn the_sensors_are_a_benchmark_of_their_own() {
     let bench = with_sensors(&[("pp_dpm_sclk", "0: 500Mhz\n1: 1700Mhz *\n")]);
-    let arguments = ["smi-metrics", "--axis", "load=idle,memory", "--axis", "duration_seconds=0.01"];
+    let arguments =
+        ["smi-metrics", "--axis", "load=idle,memory", "--axis", "duration_seconds=0.01"];
     let document = run(&bench, &arguments).expect(0).json();
     for load in ["idle", "memory"] {
         let found = case(&document, &format!("/smi-metrics/rocm:0/{load}"));
         assert_eq!(outcome(found), "simulated", "{found:#}");
         let fields = &found["results"][0];
-        assert_eq!((&fields["gpu_clock_mhz"], &fields["gpu_memory_total_mb"]), (&json!(1700.0), &json!(64000.0)));
-        assert_eq!(fields["time_us"].as_f64().is_some_and(|time| time > 0.0), load == "memory", "only work takes time");
+        assert_eq!(
+            (&fields["gpu_clock_mhz"], &fields["gpu_memory_total_mb"]),
+            (&json!(1700.0), &json!(64000.0))
+        );
+        assert_eq!(
+            fields["time_us"].as_f64().is_some_and(|time| time > 0.0),
+            load == "memory",
+            "only work takes time"
+        );
         assert!(fields["sensor_reading_us"].as_f64().unwrap() > 0.0);
     }
 }

@@ -12,16 +12,32 @@ fn number(case: &Value, field: &str) -> f64 {
 #[test]
 fn a_task_is_shared_and_every_pair_of_gpus_can_copy() {
     let bench = fake_gpu().set("FAKE_GPU_DEVICES", "4");
-    let arguments = ["multi-gpu", "--axis", "size=4MiB", "--axis", "operation=triad", "--axis", "num_gpus=2,4"];
+    let arguments =
+        ["multi-gpu", "--axis", "size=4MiB", "--axis", "operation=triad", "--axis", "num_gpus=2,4"];
     let document = run(&bench, &[&arguments[..], &["--device", "0"]].concat()).expect(0).json();
-    let shared: Vec<&Value> = cases(&document).iter().filter(|case| case["outcome"] == "simulated").collect();
-    assert_eq!(shared.iter().map(|case| number(case, "num_gpus") as u32).collect::<Vec<_>>(), [2, 4]);
+    let shared: Vec<&Value> =
+        cases(&document).iter().filter(|case| case["outcome"] == "simulated").collect();
+    assert_eq!(
+        shared.iter().map(|case| number(case, "num_gpus") as u32).collect::<Vec<_>>(),
+        [2, 4]
+    );
     for found in shared {
         assert!(number(found, "launch_time_us") > 0.0, "{found:#}");
         let (speedup, efficiency) = (number(found, "speedup"), number(found, "efficiency"));
-        assert!(speedup > 1.0 && (efficiency - speedup / number(found, "num_gpus")).abs() < 1e-9, "{found:#}");
+        assert!(
+            speedup > 1.0 && (efficiency - speedup / number(found, "num_gpus")).abs() < 1e-9,
+            "{found:#}"
+        );
     }
-    let arguments = ["multi-gpu", "--axis", "size=64KiB", "--axis", "operation=peer-copy", "--axis", "peer=0,1,2,3"];
+    let arguments = [
+        "multi-gpu",
+        "--axis",
+        "size=64KiB",
+        "--axis",
+        "operation=peer-copy",
+        "--axis",
+        "peer=0,1,2,3",
+    ];
     let document = run(&bench, &arguments).expect(0).json();
     let copied = cases(&document).iter().filter(|case| case["outcome"] == "simulated");
     let mut pairs: Vec<&str> = copied.map(id).collect();
@@ -32,22 +48,38 @@ fn a_task_is_shared_and_every_pair_of_gpus_can_copy() {
 
 #[test]
 fn copies_both_ways_at_once_are_verified_at_both_ends() {
-    let arguments =
-        ["multi-gpu", "--axis", "size=16MiB", "--axis", "operation=peer-copy,peer-exchange", "--device", "0"];
+    let arguments = [
+        "multi-gpu",
+        "--axis",
+        "size=16MiB",
+        "--axis",
+        "operation=peer-copy,peer-exchange",
+        "--device",
+        "0",
+    ];
     let arguments = [&arguments[..], &["--axis", "peer=1"]].concat();
     let bench = fake_gpu().set("FAKE_GPU_DEVICES", "2");
     let document = run(&bench, &arguments).expect(0).json();
     assert_rest_stands(&document, "nothing");
-    let [one_way, both] =
-        ["/peer-copy/", "/peer-exchange/"].map(|part| number(case(&document, part), "bandwidth_gb_s"));
+    let [one_way, both] = ["/peer-copy/", "/peer-exchange/"]
+        .map(|part| number(case(&document, part), "bandwidth_gb_s"));
     assert!((1.8..2.05).contains(&(both / one_way)), "as much each way: {both} and {one_way}");
 }
 
 #[test]
 fn sums_over_gpus_are_right_for_any_number_of_them() {
     let bench = fake_gpu().set("FAKE_GPU_DEVICES", "8");
-    let arguments = ["all-reduce", "--axis", "size=64KiB", "--axis", "num_gpus=2,3,8", "--axis", "dtype=f32,f16"];
-    let own = ["--axis", "communication_backend=ring", "--axis", "operation=all-reduce", "--device", "0"];
+    let arguments = [
+        "all-reduce",
+        "--axis",
+        "size=64KiB",
+        "--axis",
+        "num_gpus=2,3,8",
+        "--axis",
+        "dtype=f32,f16",
+    ];
+    let own =
+        ["--axis", "communication_backend=ring", "--axis", "operation=all-reduce", "--device", "0"];
     let document = run(&bench, &[&arguments[..], &own].concat()).expect(0).json();
     assert_eq!(cases(&document).len(), 6);
     assert_rest_stands(&document, "nothing");
@@ -56,12 +88,23 @@ fn sums_over_gpus_are_right_for_any_number_of_them() {
     assert!((ratio - 1.75).abs() < 1e-6, "2 x 7 / 8: {ratio}");
 }
 
-const COLLECTIVES: &str = "operation=all-reduce,all-gather,reduce-scatter,broadcast,all-to-all,send-receive";
+const COLLECTIVES: &str =
+    "operation=all-reduce,all-gather,reduce-scatter,broadcast,all-to-all,send-receive";
 
 /// The cases of `communication_backend` at 64 KiB on three GPUs.
 fn collectives(backend: &str, more: &[&str]) -> Vec<String> {
     let backend = format!("communication_backend={backend}");
-    let fixed = ["all-reduce", "--axis", "size=64KiB", "--axis", "num_gpus=3", "--device", "0", "--axis", &backend];
+    let fixed = [
+        "all-reduce",
+        "--axis",
+        "size=64KiB",
+        "--axis",
+        "num_gpus=3",
+        "--device",
+        "0",
+        "--axis",
+        &backend,
+    ];
     fixed.iter().chain(more).map(|&argument| argument.to_owned()).collect()
 }
 
@@ -73,10 +116,12 @@ fn borrowed(arguments: &[String]) -> Vec<&str> {
 fn collectives_by_rccl_are_right_and_a_wrong_element_is_named() {
     let library = rsb_fake_gpu::file::library().unwrap().display().to_string();
     let with_rccl = || fake_gpu().set("FAKE_GPU_DEVICES", "4").set("RSB_RCCL_LIBRARY", &library);
-    let both = ["--axis", COLLECTIVES, "--axis", "placement=out-of-place,in-place", "--axis", "dtype=f32"];
+    let both =
+        ["--axis", COLLECTIVES, "--axis", "placement=out-of-place,in-place", "--axis", "dtype=f32"];
     let arguments = collectives("rccl", &[&both[..], &["--axis", "algorithm=auto"]].concat());
     let document = run(&with_rccl(), &borrowed(&arguments)).expect(0).json();
-    let measured: Vec<&Value> = cases(&document).iter().filter(|case| case["outcome"] == "simulated").collect();
+    let measured: Vec<&Value> =
+        cases(&document).iter().filter(|case| case["outcome"] == "simulated").collect();
     assert_eq!(measured.len(), 10, "all-to-all and send-receive are never in place");
     for found in measured {
         let name = found["results"][0]["operation"].as_str().unwrap();
@@ -89,10 +134,18 @@ fn collectives_by_rccl_are_right_and_a_wrong_element_is_named() {
         assert!((ratio - factor).abs() < 1e-6, "{name}: {ratio}");
         // A third of 16,384 elements is no whole number of them.
         let parts = ["all-gather", "reduce-scatter", "all-to-all"].contains(&name);
-        assert_eq!(found["results"][0]["size_bytes"].as_u64(), Some(if parts { 65_532 } else { 65_536 }), "{name}");
+        assert_eq!(
+            found["results"][0]["size_bytes"].as_u64(),
+            Some(if parts { 65_532 } else { 65_536 }),
+            "{name}"
+        );
         assert_eq!(found["results"][0]["communication_backend"], "rccl");
     }
-    assert_reason(case(&document, "operation=all-to-all/placement=in-place"), "skipped", "overwritten");
+    assert_reason(
+        case(&document, "operation=all-to-all/placement=in-place"),
+        "skipped",
+        "overwritten",
+    );
     let by_threads = ["--axis", COLLECTIVES, "--axis", "dtype=f32", "--axis", "launcher=threads"];
     let document = run(&with_rccl(), &borrowed(&collectives("rccl", &by_threads))).expect(0).json();
     assert_eq!(cases(&document).len(), 6, "a thread for each GPU does all of them");
@@ -102,12 +155,15 @@ fn collectives_by_rccl_are_right_and_a_wrong_element_is_named() {
     let wrong = with_rccl().set("FAKE_GPU_FAULT", "wrong:rccl_all_gather,wrong:rccl_send");
     let arguments = collectives("rccl", &["--axis", COLLECTIVES, "--axis", "dtype=f32"]);
     let document = run(&wrong, &borrowed(&arguments)).expect(1).json();
-    for (operation, element) in [("all-gather", 16_382), ("send-receive", 16_383), ("all-to-all", 16_382)] {
+    for (operation, element) in
+        [("all-gather", 16_382), ("send-receive", 16_383), ("all-to-all", 16_382)]
+    {
         let found = case(&document, &format!("operation={operation}"));
         assert_reason(found, "failed", &format!("element {element} on rocm:2 is "));
     }
     assert_eq!(case(&document, "operation=broadcast")["outcome"], "simulated");
-    let nowhere = fake_gpu().set("FAKE_GPU_DEVICES", "3").set("RSB_RCCL_LIBRARY", "/nonexistent/librccl.so");
+    let nowhere =
+        fake_gpu().set("FAKE_GPU_DEVICES", "3").set("RSB_RCCL_LIBRARY", "/nonexistent/librccl.so");
     let arguments = collectives("rccl", &["--axis", "operation=broadcast", "--axis", "dtype=f32"]);
     let document = run(&nowhere, &borrowed(&arguments)).expect(5).json();
     assert_reason(case(&document, "operation=broadcast"), "skipped", "cannot be loaded");
@@ -117,8 +173,14 @@ fn collectives_by_rccl_are_right_and_a_wrong_element_is_named() {
 fn a_step_sums_its_gradients_beside_the_backward_pass_or_after_it() {
     let library = rsb_fake_gpu::file::library().unwrap().display().to_string();
     let bench = || fake_gpu().set("FAKE_GPU_DEVICES", "4").set("RSB_RCCL_LIBRARY", &library);
-    let fixed =
-        ["operation=data-parallel", "size=1MiB", "num_gpus=4", "scaling=strong,weak", "batch_size=64", "peer=none"];
+    let fixed = [
+        "operation=data-parallel",
+        "size=1MiB",
+        "num_gpus=4",
+        "scaling=strong,weak",
+        "batch_size=64",
+        "peer=none",
+    ];
     let axes = |overlap| {
         let all = fixed.iter().copied().chain([overlap]).flat_map(|axis| ["--axis", axis]);
         ["multi-gpu", "--device", "0"].into_iter().chain(all).collect::<Vec<_>>()
@@ -129,13 +191,23 @@ fn a_step_sums_its_gradients_beside_the_backward_pass_or_after_it() {
     for scaling in ["strong", "weak"] {
         let of = |overlap: &str| {
             let found = cases(&document).iter().map(|case| &case["results"][0]);
-            found.into_iter().find(|found| found["scaling"] == scaling && found["overlap"] == overlap).unwrap()
+            found
+                .into_iter()
+                .find(|found| found["scaling"] == scaling && found["overlap"] == overlap)
+                .unwrap()
         };
-        let number =
-            |overlap: &str, field: &str| of(overlap)[field].as_f64().unwrap_or_else(|| panic!("{:#}", of(overlap)));
-        assert_eq!(of("off")["batch_size"].as_u64(), Some(if scaling == "strong" { 64 } else { 256 }));
+        let number = |overlap: &str, field: &str| {
+            of(overlap)[field].as_f64().unwrap_or_else(|| panic!("{:#}", of(overlap)))
+        };
+        assert_eq!(
+            of("off")["batch_size"].as_u64(),
+            Some(if scaling == "strong" { 64 } else { 256 })
+        );
         assert!((number("off", "model_size_gb") * 1e9 - 1_048_576.0).abs() < 1.0);
-        assert!(number("on", "time_per_step_ms") < number("off", "time_per_step_ms"), "{scaling}: it hides something");
+        assert!(
+            number("on", "time_per_step_ms") < number("off", "time_per_step_ms"),
+            "{scaling}: it hides something"
+        );
         let overheads = ["on", "off"].map(|overlap| number(overlap, "communication_overhead_ms"));
         assert!(0.0 < overheads[0] && overheads[0] < overheads[1], "{scaling}: {overheads:?}");
         assert!(number("on", "memory_utilization_percent") > 0.0);
@@ -149,25 +221,56 @@ fn a_step_sums_its_gradients_beside_the_backward_pass_or_after_it() {
 
 #[test]
 fn both_ways_over_the_link_at_once_and_arrays_in_place_are_verified() {
-    let arguments = ["memory-transfer", "--axis", "direction=host-to-device,bidirectional", "--axis", "size=4MiB"];
-    let document = run(&fake_gpu(), &[&arguments[..], &["--axis", "host_memory=pinned"]].concat()).expect(0).json();
+    let arguments = [
+        "memory-transfer",
+        "--axis",
+        "direction=host-to-device,bidirectional",
+        "--axis",
+        "size=4MiB",
+    ];
+    let document = run(&fake_gpu(), &[&arguments[..], &["--axis", "host_memory=pinned"]].concat())
+        .expect(0)
+        .json();
     assert_rest_stands(&document, "nothing");
     let rate = |part: &str| number(case(&document, part), "bandwidth_gb_s");
     let ratio = rate("/bidirectional/") / rate("/host-to-device/");
     assert!((1.8..2.05).contains(&ratio), "as much each way: {ratio}");
-    let arguments = ["memory-tiers", "--axis", "tier=device,bidirectional", "--axis", "operation=copy,read_write"];
-    let document = run(&fake_gpu(), &[&arguments[..], &["--axis", "size=1MiB", "--axis", "dtype=f32"]].concat());
+    let arguments = [
+        "memory-tiers",
+        "--axis",
+        "tier=device,bidirectional",
+        "--axis",
+        "operation=copy,read_write",
+    ];
+    let document = run(
+        &fake_gpu(),
+        &[&arguments[..], &["--axis", "size=1MiB", "--axis", "dtype=f32"]].concat(),
+    );
     let document = document.expect(0).json();
-    assert_eq!(case(&document, "/device/1MiB/operation=read_write")["results"][0]["accuracy_error"], 0.0);
-    assert_reason(case(&document, "bidirectional/1MiB/operation=read_write"), "skipped", "a link carries bytes");
+    assert_eq!(
+        case(&document, "/device/1MiB/operation=read_write")["results"][0]["accuracy_error"],
+        0.0
+    );
+    assert_reason(
+        case(&document, "bidirectional/1MiB/operation=read_write"),
+        "skipped",
+        "a link carries bytes",
+    );
 }
 
 #[test]
 fn a_wrong_sum_fails_its_case() {
     let bench = fake_gpu().set("FAKE_GPU_DEVICES", "2").set("FAKE_GPU_FAULT", "wrong:rsb_add");
     let arguments = ["all-reduce", "--axis", "size=64KiB", "--axis", "communication_backend=ring"];
-    let document = run(&bench, &[&arguments[..], &["--device", "0", "--axis", "operation=all-reduce"]].concat());
-    assert_reason(case(&document.expect(1).json(), "/all-reduce/"), "failed", "wrong result of all-reduce");
+    let document = run(
+        &bench,
+        &[&arguments[..], &["--device", "0", "--axis", "operation=all-reduce"]].concat(),
+    );
+    assert_reason(
+        case(&document.expect(1).json(), "/all-reduce/"),
+        "failed",
+        "wrong result of all-reduce",
+    );
 }
 
 #[test]
@@ -206,8 +309,14 @@ fn a_decoder_is_verified_from_end_to_end_and_stage_by_stage() {
             for found in cases(&document).iter().filter(|case| id(case).contains(&of_kind)) {
                 let tokens = if phase == "prefill" { 32.0 } else { 2.0 };
                 let rate = tokens / (number(found, "forward_time_ms") / 1e3);
-                assert!((number(found, "tokens_per_second") / rate - 1.0).abs() < 1e-6, "{found:#}");
-                assert!(number(found, "accuracy_error") > 0.0, "16-bit or 32-bit sums are never exact");
+                assert!(
+                    (number(found, "tokens_per_second") / rate - 1.0).abs() < 1e-6,
+                    "{found:#}"
+                );
+                assert!(
+                    number(found, "accuracy_error") > 0.0,
+                    "16-bit or 32-bit sums are never exact"
+                );
             }
         }
     }
@@ -221,7 +330,14 @@ fn a_decoder_is_verified_from_end_to_end_and_stage_by_stage() {
 /// A token by the kernel of a few rows, a prompt by that of tiles, on either runtime.
 #[test]
 fn weights_of_few_bits_are_verified_and_take_less_memory() {
-    let axes = ["heads=4x32", "kv_heads=2", "mlp=swiglu", "sequence_length=20", "dtype=f16", "weights=as-inputs,i8,i4"];
+    let axes = [
+        "heads=4x32",
+        "kv_heads=2",
+        "mlp=swiglu",
+        "sequence_length=20",
+        "dtype=f16",
+        "weights=as-inputs,i8,i4",
+    ];
     let axes = axes.iter().flat_map(|axis| ["--axis", axis]);
     let arguments: Vec<&str> = std::iter::once("inference").chain(axes).collect();
     for runtime in RUNTIMES {
@@ -236,15 +352,23 @@ fn weights_of_few_bits_are_verified_and_take_less_memory() {
             let megabytes = [whole, eight, four].map(|case| number(case, "memory_used_mb"));
             assert!(megabytes[0] > megabytes[1] && megabytes[1] > megabytes[2], "{megabytes:?}");
             let result = &four["results"][0];
-            assert_eq!((&result["weight_dtype"], &result["group_size"]), (&json!("i4"), &json!(128)));
+            assert_eq!(
+                (&result["weight_dtype"], &result["group_size"]),
+                (&json!("i4"), &json!(128))
+            );
             assert_eq!(result["provider"], "native", "no library has such products");
             assert!(number(four, "accuracy_error") > 0.0, "{four:#}");
         }
     }
-    for (kernel, phase) in [("rsb_quantized_rows", "/decode/"), ("rsb_quantized_tiled", "/prefill/")] {
+    for (kernel, phase) in
+        [("rsb_quantized_rows", "/decode/"), ("rsb_quantized_tiled", "/prefill/")]
+    {
         let broken = fake_gpu().set("FAKE_GPU_FAULT", &format!("wrong:{kernel}"));
         let document = run(&broken, &arguments).expect(1).json();
-        for found in cases(&document).iter().filter(|case| id(case).contains("weights=") && id(case).contains(phase)) {
+        for found in cases(&document)
+            .iter()
+            .filter(|case| id(case).contains("weights=") && id(case).contains(phase))
+        {
             assert_reason(found, "failed", "wrong result of");
         }
     }
@@ -253,13 +377,20 @@ fn weights_of_few_bits_are_verified_and_take_less_memory() {
 /// The same passes, verified through the graph; a device that has none says so.
 #[test]
 fn a_pass_is_recorded_as_a_graph() {
-    let axes = ["phase=decode", "heads=2x8", "sequence_length=8", "output_length=2", "launch_mode=stream,graph"];
+    let axes = [
+        "phase=decode",
+        "heads=2x8",
+        "sequence_length=8",
+        "output_length=2",
+        "launch_mode=stream,graph",
+    ];
     let axes = axes.iter().flat_map(|axis| ["--axis", axis]);
     let arguments: Vec<&str> = std::iter::once("inference").chain(axes).collect();
     for runtime in RUNTIMES {
         let document = runtime.run(&runtime.fake_gpu(), &arguments).expect(0).json();
         let graph = case(&document, "/launch_mode=graph");
-        let stream = cases(&document).iter().find(|case| !id(case).contains("launch_mode")).unwrap();
+        let stream =
+            cases(&document).iter().find(|case| !id(case).contains("launch_mode")).unwrap();
         for field in ["provider", "accuracy_error", "tokens_per_second"] {
             assert!(!graph["results"][0][field].is_null(), "{field}: {graph:#}");
         }
@@ -270,14 +401,17 @@ fn a_pass_is_recorded_as_a_graph() {
         let document = runtime.run(&broken, &arguments).expect(1).json();
         assert_reason(case(&document, "/launch_mode=graph"), "failed", "wrong result of");
     }
-    let on_the_cpu = Bench::new().run(&[&["run", "--backend", "cpu", "--json"], &arguments[..], &SMALL].concat());
+    let on_the_cpu = Bench::new()
+        .run(&[&["run", "--backend", "cpu", "--json"], &arguments[..], &SMALL].concat());
     let document = on_the_cpu.json();
     assert_reason(case(&document, "/launch_mode=graph"), "skipped", "call by call");
 }
 
 #[test]
 fn peak_and_measurement_stand_side_by_side_on_every_architecture() {
-    for (arch, unit, tiles) in [("gfx942", "MFMA 3", true), ("gfx1100", "WMMA 1", true), ("gfx1030", "none", false)] {
+    for (arch, unit, tiles) in
+        [("gfx942", "MFMA 3", true), ("gfx1100", "WMMA 1", true), ("gfx1030", "none", false)]
+    {
         let bench = fake_gpu().set("FAKE_GPU_ARCH", arch);
         let arguments = ["tensor-core", "--axis", "dtype=f16", "--axis", "engine=matrix,vector"];
         let document = run(&bench, &arguments).json();

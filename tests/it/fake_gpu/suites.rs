@@ -1,13 +1,17 @@
-//! Whole suites on the fake GPU: every case is verified and marked, and no figure of it is ever gated.
+//! Whole suites on the fake GPU: every case is verified and marked, and no figure of it is ever
+//! gated.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::support::{ROCM, RUNTIMES, Runtime, assert_no_process_left, cases, fake_gpu, id, outcome};
+use super::support::{
+    ROCM, RUNTIMES, Runtime, assert_no_process_left, cases, fake_gpu, id, outcome,
+};
 use crate::common::{Bench, SMALL};
 
-/// Runs a suite at a glance and checks every case: simulated and verified, or skipped with a reason.
+/// Runs a suite at a glance and checks every case: simulated and verified, or skipped with a
+/// reason.
 fn whole(runtime: Runtime, suite: &str, more: &[&str]) -> (Bench, Value) {
     let bench = runtime.fake_gpu().set("FAKE_GPU_DEVICES", "2");
     let arguments = ["--suite", suite, "--profile", "quick", "--device", "0"];
@@ -18,7 +22,10 @@ fn whole(runtime: Runtime, suite: &str, more: &[&str]) -> (Bench, Value) {
                 assert_eq!(case["device_type"], "simulated", "{case:#}");
                 assert!(!case["results"].as_array().unwrap().is_empty(), "{case:#}");
             }
-            "skipped" => assert!(["what", "why", "cure"].iter().all(|name| case[*name].is_string()), "{case:#}"),
+            "skipped" => assert!(
+                ["what", "why", "cure"].iter().all(|name| case[*name].is_string()),
+                "{case:#}"
+            ),
             _ => panic!("{case:#}"),
         }
     }
@@ -27,24 +34,36 @@ fn whole(runtime: Runtime, suite: &str, more: &[&str]) -> (Bench, Value) {
 }
 
 /// Benchmarks that can never run on a fake GPU, or only on a CPU.
-const ELSEWHERE: [&str; 4] = ["cache-hit-rate", "memory-allocation", "memory-fragmentation", "smi-metrics"];
+const ELSEWHERE: [&str; 4] =
+    ["cache-hit-rate", "memory-allocation", "memory-fragmentation", "smi-metrics"];
 
 fn every_benchmark_ran(document: &Value) {
     let name = |case: &Value| id(case).split('/').nth(1).unwrap_or_default().to_owned();
-    let named: BTreeSet<String> =
-        cases(document).iter().map(name).filter(|name| !ELSEWHERE.contains(&name.as_str())).collect();
+    let named: BTreeSet<String> = cases(document)
+        .iter()
+        .map(name)
+        .filter(|name| !ELSEWHERE.contains(&name.as_str()))
+        .collect();
     assert!(named.len() > 6, "{named:?}");
-    let ran = cases(document).iter().filter(|case| outcome(case) == "simulated").map(name).collect();
-    assert_eq!(named.difference(&ran).collect::<Vec<_>>(), Vec::<&String>::new(), "never ran: {document:#}");
+    let ran =
+        cases(document).iter().filter(|case| outcome(case) == "simulated").map(name).collect();
+    assert_eq!(
+        named.difference(&ran).collect::<Vec<_>>(),
+        Vec::<&String>::new(),
+        "never ran: {document:#}"
+    );
 }
 
 #[test]
 fn every_workload_runs_verifies_and_is_marked() {
     let (bench, document) = whole(ROCM, "pre-installation", &[]);
     every_benchmark_ran(&document);
-    let gemm =
-        cases(&document).iter().find(|case| id(case).contains("/gemm/") && outcome(case) == "simulated").unwrap();
-    let [error, limit] = ["accuracy_error", "accuracy_limit"].map(|name| gemm["results"][0][name].as_f64().unwrap());
+    let gemm = cases(&document)
+        .iter()
+        .find(|case| id(case).contains("/gemm/") && outcome(case) == "simulated")
+        .unwrap();
+    let [error, limit] =
+        ["accuracy_error", "accuracy_limit"].map(|name| gemm["results"][0][name].as_f64().unwrap());
     assert!(error < 1e-3 && error <= limit && limit < 0.05, "{gemm:#}");
     assert_eq!(gemm["results"][0]["provider"], "rocblas");
     never_green(&bench);
@@ -53,7 +72,8 @@ fn every_workload_runs_verifies_and_is_marked() {
 /// A run of simulated results has no verdict against itself, nor against a baseline of them.
 fn never_green(bench: &Bench) {
     let run = bench.run_files()[0].display().to_string();
-    let gate = bench.run(&["gate", "--baseline", &run, "--current", &run, "--json"]).expect(4).json();
+    let gate =
+        bench.run(&["gate", "--baseline", &run, "--current", &run, "--json"]).expect(4).json();
     assert_ne!(gate["verdict"], "unchanged", "{gate:#}");
     for comparison in gate["comparisons"].as_array().unwrap() {
         assert_eq!(comparison["verdict"], "not_comparable", "{comparison:#}");
@@ -77,7 +97,12 @@ fn a_capability_of_a_look_alike_is_no_hardware_to_the_probe() {
     let document = bench.run(&["probe", "--json"]).expect(0).json();
     let named = document["gpus"].to_string();
     assert!(!named.contains("fake GPU"), "the probe reads the system, not the runtime: {named}");
-    let text = bench
-        .run(&[&["gemm", "--backend", "rocm", "--axis", "shape=64x64x64", "--axis", "dtype=f32"], &SMALL[..]].concat());
+    let text = bench.run(
+        &[
+            &["gemm", "--backend", "rocm", "--axis", "shape=64x64x64", "--axis", "dtype=f32"],
+            &SMALL[..],
+        ]
+        .concat(),
+    );
     assert!(text.expect(0).stdout.contains("simulated"));
 }

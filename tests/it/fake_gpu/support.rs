@@ -62,7 +62,8 @@ impl Runtime {
         self.variables.iter().fold(bench, named).set("XDG_CACHE_HOME", &caches)
     }
 
-    /// The program with a certain library in the place of this runtime's alone, its caches in the temporary directory.
+    /// The program with a certain library in the place of this runtime's alone, its caches in the
+    /// temporary directory.
     pub fn with_library(self, library: &Path) -> Bench {
         self.loaded(Bench::new(), library)
     }
@@ -94,7 +95,8 @@ impl Runtime {
     /// Small products by its library and by a kernel of our own.
     pub fn run_products(self, bench: &Bench) -> ProgramOutput {
         let provider = format!("provider={},native", self.products);
-        let sizes = ["gemm", "--axis", "shape=64x48x32", "--axis", "dtype=f32", "--axis", &provider];
+        let sizes =
+            ["gemm", "--axis", "shape=64x48x32", "--axis", "dtype=f32", "--axis", &provider];
         self.run(bench, &sizes)
     }
 }
@@ -110,7 +112,8 @@ pub fn run(bench: &Bench, arguments: &[&str]) -> ProgramOutput {
 }
 
 /// The small cases of `tensor-ops` that most faults are tried on: gelu breaks, the others stand.
-pub const THREE: [&str; 5] = ["tensor-ops", "--axis", "shape=32x1024", "--axis", "operation=relu,gelu,sum"];
+pub const THREE: [&str; 5] =
+    ["tensor-ops", "--axis", "shape=32x1024", "--axis", "operation=relu,gelu,sum"];
 
 /// Every case of a document.
 pub fn cases(document: &Value) -> &[Value] {
@@ -119,7 +122,8 @@ pub fn cases(document: &Value) -> &[Value] {
 
 /// The one case whose id holds `part`.
 pub fn case<'d>(document: &'d Value, part: &str) -> &'d Value {
-    let found: Vec<&Value> = cases(document).iter().filter(|case| id(case).contains(part)).collect();
+    let found: Vec<&Value> =
+        cases(document).iter().filter(|case| id(case).contains(part)).collect();
     assert_eq!(found.len(), 1, "{part}: {document:#}");
     found[0]
 }
@@ -137,9 +141,14 @@ pub fn outcome(case: &Value) -> &str {
 /// Checks that a case has no figures, and says what, why and cure; `why` must hold the word given.
 pub fn assert_reason(case: &Value, expected: &str, word: &str) {
     assert_eq!(outcome(case), expected, "{case:#}");
-    let text = |name: &str| case[name].as_str().unwrap_or_else(|| panic!("no {name}: {case:#}")).to_owned();
+    let text = |name: &str| {
+        case[name].as_str().unwrap_or_else(|| panic!("no {name}: {case:#}")).to_owned()
+    };
     assert!(!text("what").is_empty() && !text("cure").is_empty(), "{case:#}");
-    assert!(format!("{}: {}", text("what"), text("why")).contains(word), "{word} is not in {case:#}");
+    assert!(
+        format!("{}: {}", text("what"), text("why")).contains(word),
+        "{word} is not in {case:#}"
+    );
 }
 
 /// Checks that every case but those whose id holds `but` was simulated.
@@ -155,8 +164,9 @@ pub fn assert_rest_stands(document: &Value, but: &str) {
 /// Checks that no process whose current directory is the bench's is left.
 pub fn assert_no_process_left(bench: &Bench) {
     let here = bench.dir.path().canonicalize().unwrap();
-    let at_home =
-        |process: &std::fs::DirEntry| std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == here);
+    let at_home = |process: &std::fs::DirEntry| {
+        std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == here)
+    };
     let left = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).filter(at_home).count();
     assert_eq!(left, 0, "a worker outlived its run");
 }

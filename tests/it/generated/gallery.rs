@@ -15,7 +15,8 @@ use rsb_stats::{Policy, SeriesInput, trend_with};
 use self::rows::{HEAD, ROWS};
 use super::{check, root};
 
-/// A row: what it shows, the words behind `rusty-stack-bench chart`, and which of the charts that come.
+/// A row: what it shows, the words behind `rusty-stack-bench chart`, and which of the charts that
+/// come.
 struct Row {
     heading: &'static str,
     command: &'static str,
@@ -45,14 +46,19 @@ impl<'a> Words<'a> {
 
 fn words(command: &str) -> Words<'_> {
     let mut parts = command.split_whitespace();
-    let kind = parts.next().and_then(ChartKind::find).unwrap_or_else(|| panic!("`{command}` begins with no kind"));
+    let kind = parts
+        .next()
+        .and_then(ChartKind::find)
+        .unwrap_or_else(|| panic!("`{command}` begins with no kind"));
     Words { kind, rest: parts.collect() }
 }
 
 fn read(file: &str, pattern: Option<&str>) -> Run {
     let mut run = rsb_store::read_run(&root().join(file)).unwrap();
     if let Some(pattern) = pattern {
-        run.benchmarks.retain(|result| rsb_stats::glob::matches(&format!("*{pattern}*"), result.benchmark_id.as_str()));
+        run.benchmarks.retain(|result| {
+            rsb_stats::glob::matches(&format!("*{pattern}*"), result.benchmark_id.as_str())
+        });
     }
     run
 }
@@ -99,13 +105,16 @@ fn chart(row: &Row) -> Chart {
             words.kind.draw(&ChartSubject { series: &document.series, ..ChartSubject::default() })
         }
         ChartSource::Models => {
-            let advice = models::recommend(&[read(words.rest[0], pattern)], RecommendRequest::LATENCY);
+            let advice =
+                models::recommend(&[read(words.rest[0], pattern)], RecommendRequest::LATENCY);
             words.kind.draw(&ChartSubject { advice: Some(&advice), ..ChartSubject::default() })
         }
     };
     let names: Vec<String> = charts.iter().map(|chart| chart.title.clone()).collect();
     let found = charts.into_iter().find(|chart| chart.title.contains(row.title));
-    found.unwrap_or_else(|| panic!("`chart {}` draws no `{}`, but {names:?}", row.command, row.title))
+    found.unwrap_or_else(|| {
+        panic!("`chart {}` draws no `{}`, but {names:?}", row.command, row.title)
+    })
 }
 
 /// The kind that would need a run on a GPU with sensors, which nobody has recorded yet.
@@ -123,12 +132,17 @@ fn page() -> (String, Vec<(String, String)>) {
         let (heading, command) = (row.heading, row.command);
         writeln!(
             text,
-            "## {heading}\n\n```console\n$ rusty-stack-bench chart {command}\n{drawn}```\n\n![{heading}](gallery/{name})\n"
+            "## {heading}\n\n```console\n$ rusty-stack-bench chart \
+             {command}\n{drawn}```\n\n![{heading}](gallery/{name})\n"
         )
         .unwrap();
         pictures.push((name, svg(&chart).unwrap()));
     }
-    writeln!(text, "`{NOT_RECORDED}` has no picture: no run on a GPU with sensors was recorded yet.\n").unwrap();
+    writeln!(
+        text,
+        "`{NOT_RECORDED}` has no picture: no run on a GPU with sensors was recorded yet.\n"
+    )
+    .unwrap();
     (text.trim_end().to_owned() + "\n", pictures)
 }
 
@@ -152,6 +166,11 @@ fn the_gallery_is_drawn_of_the_runs_beside_it() {
 fn every_kind_is_in_the_gallery() {
     for kind in &rsb_report::charts::CHART_KINDS {
         let is_shown = ROWS.iter().any(|row| row.command.split(' ').next() == Some(kind.name));
-        assert_ne!(is_shown, kind.name == NOT_RECORDED, "`{}` has no row, or one too many", kind.name);
+        assert_ne!(
+            is_shown,
+            kind.name == NOT_RECORDED,
+            "`{}` has no row, or one too many",
+            kind.name
+        );
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use rsb_engine::models::{
-    Family, Outliers, PRECISIONS, RecommendRequest, SizeClass, catalogue, compatibility, document, recommend,
-    representative,
+    Family, Outliers, PRECISIONS, RecommendRequest, SizeClass, catalogue, compatibility, document,
+    recommend, representative,
 };
 use rsb_model::Run;
 use rsb_model::record::{ModelAdvice, ModelBasis, ModelChoice, ModelsDocument};
@@ -13,7 +13,8 @@ use super::{check_section, root};
 
 const PAGE: &str = "docs/models.md";
 const SEEN: &str = "models";
-/// Runs in other precisions and runtimes, of a busy machine: what runs, not how fast. The newest first.
+/// Runs in other precisions and runtimes, of a busy machine: what runs, not how fast. The newest
+/// first.
 const OTHERS: [&str; 3] = ["models-qnn", "models-precisions", "models-onnxruntime"];
 
 fn run(name: &str) -> Run {
@@ -27,7 +28,8 @@ fn seen() -> ModelsDocument {
 
 #[test]
 fn the_page_of_models_lists_the_catalogue() {
-    let mut table = String::from("| family | size | model | parameters | published |\n|---|---|---|--:|---|\n");
+    let mut table =
+        String::from("| family | size | model | parameters | published |\n|---|---|---|--:|---|\n");
     for row in catalogue() {
         let published = match (&row.published, &row.source) {
             (Some(said), Some(source)) => format!("[{said}]({source})"),
@@ -42,16 +44,20 @@ fn the_page_of_models_lists_the_catalogue() {
 #[test]
 fn the_page_of_models_shows_the_stored_run() {
     let mut table = String::from(
-        "| model | family | parameters | runtime | batch | ms | items/s | error |\n|---|---|--:|---|---|--:|--:|--:|\n",
+        "| model | family | parameters | runtime | batch | ms | items/s | error \
+         |\n|---|---|--:|---|---|--:|--:|--:|\n",
     );
     for record in seen().models {
         for (key, figures) in &record.batch_results {
             let Some(time) = figures.inference_time_ms else { continue };
             let (model, backend) = (&record.model_id, &record.backend);
-            let (family, count) = (record.architecture_type.as_deref().unwrap(), record.parameter_count.unwrap());
-            let (rate, error) = (figures.throughput_samples_per_second.unwrap(), figures.accuracy_error.unwrap());
+            let (family, count) =
+                (record.architecture_type.as_deref().unwrap(), record.parameter_count.unwrap());
+            let (rate, error) =
+                (figures.throughput_samples_per_second.unwrap(), figures.accuracy_error.unwrap());
             let said = format!("{time:.1} | {rate:.2} | {error:.0e}");
-            writeln!(table, "| {model} | {family} | {count} | {backend} | {key} | {said} |").unwrap();
+            writeln!(table, "| {model} | {family} | {count} | {backend} | {key} | {said} |")
+                .unwrap();
         }
     }
     check_section(&root().join(PAGE), "results", &table);
@@ -69,7 +75,8 @@ fn the_page_of_models_says_what_runs_where() {
     for row in map.chunks(PRECISIONS.len()) {
         write!(table, "| {} | {} | {} |", row[0].family, row[0].runtime, row[0].backend).unwrap();
         for one in row {
-            let cure = one.reason.as_ref().map(|reason| format!(": {}", reason.cure)).unwrap_or_default();
+            let cure =
+                one.reason.as_ref().map(|reason| format!(": {}", reason.cure)).unwrap_or_default();
             write!(table, " {}{cure} |", one.standing.as_str()).unwrap();
         }
         table.push('\n');
@@ -80,14 +87,19 @@ fn the_page_of_models_says_what_runs_where() {
 #[test]
 fn the_page_of_models_has_the_matrix_of_what_is_best() {
     // The others say nothing of speed.
-    let advised = recommend(&[run(SEEN)], RecommendRequest { is_predicting: true, ..RecommendRequest::LATENCY });
-    let mut table = format!("| family |{}\n|---|", SizeClass::NAMES.map(|size| format!(" {size} |")).concat());
+    let advised = recommend(
+        &[run(SEEN)],
+        RecommendRequest { is_predicting: true, ..RecommendRequest::LATENCY },
+    );
+    let mut table =
+        format!("| family |{}\n|---|", SizeClass::NAMES.map(|size| format!(" {size} |")).concat());
     writeln!(table, "{}", "---|".repeat(SizeClass::ALL.len())).unwrap();
     for family in Family::ALL {
         write!(table, "| {family} |").unwrap();
         for size in SizeClass::ALL {
             let row = representative((family, size));
-            let advice = row.and_then(|row| advised.models.iter().find(|advice| advice.model_id == row.name));
+            let advice = row
+                .and_then(|row| advised.models.iter().find(|advice| advice.model_id == row.name));
             write!(table, " {} |", advice.map_or_else(|| "no model".to_owned(), best)).unwrap();
         }
         table.push('\n');

@@ -1,5 +1,6 @@
-//! Attention in one kernel: a block of scores stays in a cache and is gone when the next is made. Each row keeps the largest
-//! score so far and the sum of powers below it; a larger score later scales down what is there (online softmax).
+//! Attention in one kernel: a block of scores stays in a cache and is gone when the next is made.
+//! Each row keeps the largest score so far and the sum of powers below it; a larger score later
+//! scales down what is there (online softmax).
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -54,19 +55,24 @@ pub(super) fn kernel(op: Attention, bound: Bound) -> Result<CpuKernel, DeviceErr
     let work = Work { op, format, inputs, y: bound.span(3), alone: ThreadPool::new(1)? };
     let blocks = (op.rows_of_keys() as usize).div_ceil(QUERIES);
     let items = (op.batch * op.kv_heads) as usize * blocks;
-    let scratch: Vec<Mutex<Scratch>> = (0..bound.pool.threads()).map(|_| Mutex::default()).collect();
+    let scratch: Vec<Mutex<Scratch>> =
+        (0..bound.pool.threads()).map(|_| Mutex::default()).collect();
     Ok(CpuKernel::native(move || {
-        // Under a mask blocks are unlike in size, so that shares made beforehand would end one after another.
+        // Under a mask blocks are unlike in size, so that shares made beforehand would end one
+        // after another.
         let next = AtomicUsize::new(0);
         let (pool, work): (&ThreadPool, &Work) = (&bound.pool, &work);
         pool.each(|index| {
-            let Some(mut scratch) = scratch.get(index).and_then(|slot| slot.lock().ok()) else { return };
+            let Some(mut scratch) = scratch.get(index).and_then(|slot| slot.lock().ok()) else {
+                return;
+            };
             loop {
                 let item = next.fetch_add(1, Ordering::Relaxed);
                 if item >= items {
                     return;
                 }
-                // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and each item is one thread's.
+                // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and
+                // each item is one thread's.
                 unsafe { work.block(item / blocks, item % blocks * QUERIES, &mut scratch) };
             }
         });
@@ -77,7 +83,8 @@ impl Work {
     /// Rows of `y` of head `head` of keys, from its row `first` on.
     ///
     /// # Safety
-    /// The spans must outlive the call, the output overlap no input, and nobody else touch these rows of it.
+    /// The spans must outlive the call, the output overlap no input, and nobody else touch these
+    /// rows of it.
     unsafe fn block(&self, head: usize, first: usize, scratch: &mut Scratch) {
         let (op, width) = (&self.op, self.op.head_dim as usize);
         let of_head = op.rows_of_keys() as usize;
@@ -89,7 +96,8 @@ impl Work {
         sums.clear();
         sums.resize(rows.len() * width, 0.0);
         // SAFETY: by the promise of the caller.
-        let queries = unsafe { self.numbers(0, rows.start * width..rows.end * width, wide_queries) };
+        let queries =
+            unsafe { self.numbers(0, rows.start * width..rows.end * width, wide_queries) };
         for start in (0..most).step_by(POSITIONS) {
             let count = POSITIONS.min(most - start);
             let first = head * op.capacity as usize + start;
@@ -98,7 +106,8 @@ impl Work {
             let alpha = 1.0 / (width as f64).sqrt();
             let of_scores = Gemm { transpose_b: true, alpha, ..product(rows.len(), count, width) };
             let of_values = Gemm { beta: 1.0, ..product(rows.len(), width, count) };
-            // SAFETY: by the promise of the caller; the scratch is this thread's, and as large as the products.
+            // SAFETY: by the promise of the caller; the scratch is this thread's, and as large as
+            // the products.
             unsafe {
                 let keys = self.numbers(1, cached.clone(), wide_keys);
                 self.multiply(of_scores, [queries, keys, Span::of_slice(scores)]);
@@ -153,8 +162,12 @@ fn product(m: usize, n: usize, k: usize) -> Gemm {
     Gemm::new(Dtype::F32, m as u64, n as u64, k as u64)
 }
 
-/// Makes powers of the first `seen` scores and zeros of the others, and brings `sums` to the same scale.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+/// Makes powers of the first `seen` scores and zeros of the others, and brings `sums` to the same
+/// scale.
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn fold(scores: &mut [f32], seen: usize, state: &mut Row, sums: &mut [f32]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
     let (scores, hidden) = scores.split_at_mut(seen);

@@ -9,14 +9,15 @@ pub(super) fn kernel(op: &PointerChase, bound: Bound) -> CpuKernel {
     CpuKernel::native(move || {
         let _keeps_the_buffers = &bound;
         // SAFETY: `bound` keeps both buffers, which are distinct, and only this thread is at work.
-        let (cycle, position) = unsafe { (cycle.slice::<u8>(&(0..bytes)), position.slice_mut::<u8>(&(0..8))) };
+        let (cycle, position) =
+            unsafe { (cycle.slice::<u8>(&(0..bytes)), position.slice_mut::<u8>(&(0..8))) };
         let Some(position) = position.first_chunk_mut::<8>() else { return };
         *position = walk(cycle, u64::from_le_bytes(*position), accesses).to_le_bytes();
     })
 }
 
-/// Where `accesses` steps from `start` lead. The bounds check is not part of the chain of dependent reads: the CPU
-/// predicts it and reads on.
+/// Where `accesses` steps from `start` lead. The bounds check is not part of the chain of dependent
+/// reads: the CPU predicts it and reads on.
 fn walk(cycle: &[u8], start: u64, accesses: u64) -> u64 {
     let mut at = start;
     for _ in 0..accesses {

@@ -1,5 +1,5 @@
-//! Convolution as a matrix product: the patches under the kernel become the columns of a matrix, image by image and
-//! group by group. Kernels of one point need no patches.
+//! Convolution as a matrix product: the patches under the kernel become the columns of a matrix,
+//! image by image and group by group. Kernels of one point need no patches.
 
 use rsb_model::Dtype;
 
@@ -22,15 +22,27 @@ pub(super) fn kernel(op: &Convolution, bound: Bound) -> Result<CpuKernel, Device
     };
     let shape = Shape::new(op, rows as usize, columns as usize);
     let patches = Memory::new_zeroed(shape.patch_bytes()).ok_or_else(|| {
-        unsupported_error("convolution of this shape", "there is no memory for its patches", "choose a smaller one")
+        unsupported_error(
+            "convolution of this shape",
+            "there is no memory for its patches",
+            "choose a smaller one",
+        )
     })?;
     let (input, weights, output) = (bound.span(0), bound.span(1), bound.span(2));
     Ok(CpuKernel::new("gemm", move || {
         for image in 0..shape.batch {
             for group in 0..shape.groups {
-                // SAFETY: `bound` keeps the three buffers and the closure keeps the patches; all are distinct, as
-                // large as the shape says, and nobody else uses them during a launch.
-                unsafe { one(&shape, &bound, [input, weights, output, Span::of(&patches)], (image, group)) };
+                // SAFETY: `bound` keeps the three buffers and the closure keeps the patches; all
+                // are distinct, as large as the shape says, and nobody else uses them during a
+                // launch.
+                unsafe {
+                    one(
+                        &shape,
+                        &bound,
+                        [input, weights, output, Span::of(&patches)],
+                        (image, group),
+                    );
+                };
             }
         }
         Ok(())
@@ -86,13 +98,17 @@ impl Shape {
     }
 
     fn patch_bytes(&self) -> usize {
-        if self.is_pointwise() { 0 } else { self.taps().saturating_mul(self.points()).saturating_mul(size_of::<f32>()) }
+        if self.is_pointwise() {
+            0
+        } else {
+            self.taps().saturating_mul(self.points()).saturating_mul(size_of::<f32>())
+        }
     }
 }
 
 /// # Safety
-/// The spans (input, weights, output, patches) must be distinct, as large as the shape says, outlive the call and be
-/// nobody else's.
+/// The spans (input, weights, output, patches) must be distinct, as large as the shape says,
+/// outlive the call and be nobody else's.
 unsafe fn one(
     shape: &Shape,
     bound: &Bound,
@@ -111,7 +127,8 @@ unsafe fn one(
             let taps = pool.share(thread, all_taps, 1);
             let share = taps.start * shape.points()..taps.end * shape.points();
             // SAFETY: by the promise of the caller; shares are disjoint.
-            let (source, target) = unsafe { (input.slice::<f32>(&part), patches.slice_mut::<f32>(&share)) };
+            let (source, target) =
+                unsafe { (input.slice::<f32>(&part), patches.slice_mut::<f32>(&share)) };
             for (tap, row) in taps.zip(target.chunks_exact_mut(shape.points())) {
                 gather(shape, source, tap, row);
             }
@@ -147,7 +164,8 @@ fn gather(shape: &Shape, input: &[f32], tap: usize, row: &mut [f32]) {
     }
 }
 
-/// The part of one input line that a tap sees, `offset` to the right of each point, with zeros beyond its ends.
+/// The part of one input line that a tap sees, `offset` to the right of each point, with zeros
+/// beyond its ends.
 fn gather_line(shape: &Shape, line: &[f32], offset: usize, points: &mut [f32]) {
     if shape.stride == 1 {
         // Three stretches, the middle one a plain copy.

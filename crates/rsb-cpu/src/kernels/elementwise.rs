@@ -32,21 +32,30 @@ pub(super) fn kernel(op: &Elementwise, bound: Bound) -> Result<CpuKernel, Device
         let pool: &ThreadPool = &bound.pool;
         pool.each(|index| {
             let share = pool.share(index, elements, GRAIN);
-            // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and shares are disjoint.
+            // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and shares
+            // are disjoint.
             unsafe { run(function, format, spans, &share) };
         });
     }))
 }
 
 /// # Safety
-/// The spans must outlive the call, the third must overlap neither of the others, and nobody else may touch this share.
-pub(super) unsafe fn run(function: Function, format: Option<HalfFormat>, [x, z, y]: [Span; 3], share: &Range<usize>) {
+/// The spans must outlive the call, the third must overlap neither of the others, and nobody else
+/// may touch this share.
+pub(super) unsafe fn run(
+    function: Function,
+    format: Option<HalfFormat>,
+    [x, z, y]: [Span; 3],
+    share: &Range<usize>,
+) {
     match format {
         // SAFETY: by the promise of the caller.
         None => unsafe { function(x.slice(share), z.slice(share), y.slice_mut(share)) },
         Some(format) => {
             // SAFETY: by the promise of the caller.
-            unsafe { run_sixteen(function, format, x.slice(share), z.slice(share), y.slice_mut(share)) };
+            unsafe {
+                run_sixteen(function, format, x.slice(share), z.slice(share), y.slice_mut(share));
+            };
         }
     }
 }
@@ -123,7 +132,10 @@ mod tests {
     #[test]
     fn functions_begin_at_cache_lines() {
         if option_env!("RUSTFLAGS").or(option_env!("CARGO_ENCODED_RUSTFLAGS")).is_some() {
-            eprintln!("skipped: built with RUSTFLAGS, which cargo reads in place of .cargo/config.toml; unset it");
+            eprintln!(
+                "skipped: built with RUSTFLAGS, which cargo reads in place of .cargo/config.toml; \
+                 unset it"
+            );
             return;
         }
         for op in [Add, Multiply, Relu, Gelu, Sigmoid] {

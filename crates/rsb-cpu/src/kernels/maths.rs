@@ -4,8 +4,8 @@
 
 /// eˣ to 2 units in the last place; x is limited to where the result is a normal number.
 ///
-/// x is split into n·ln 2 + r with |r| ≤ ½ ln 2. The Taylor series of eʳ to the seventh power is then good to 5·10⁻⁹,
-/// and 2ⁿ goes straight into the exponent.
+/// x is split into n·ln 2 + r with |r| ≤ ½ ln 2. The Taylor series of eʳ to the seventh power is
+/// then good to 5·10⁻⁹, and 2ⁿ goes straight into the exponent.
 #[inline(always)]
 pub(super) fn exp<const FUSED: bool>(x: f32) -> f32 {
     /// 1.5·2²³: adding it leaves the nearest whole number in the low bits.
@@ -25,8 +25,8 @@ pub(super) fn exp<const FUSED: bool>(x: f32) -> f32 {
     series * power
 }
 
-/// a·b + c. The fused instruction must only be asked for where the function that this is inlined in is compiled for a
-/// CPU that has it: elsewhere it is a slow call.
+/// a·b + c. The fused instruction must only be asked for where the function that this is inlined in
+/// is compiled for a CPU that has it: elsewhere it is a slow call.
 #[inline(always)]
 fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
@@ -80,7 +80,10 @@ mod tests {
             for (op, found) in all {
                 let expected = elementwise(op, f64::from(x), 0.0);
                 let error = (f64::from(found) - expected).abs();
-                assert!(error < 5e-7 * expected.abs().max(1.0), "{op}({x}) = {found}, not {expected}");
+                assert!(
+                    error < 5e-7 * expected.abs().max(1.0),
+                    "{op}({x}) = {found}, not {expected}"
+                );
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Softmax, layer norm and RMS norm, a row at a time: a row is read from memory once and stays in the first caches.
+//! Softmax, layer norm and RMS norm, a row at a time: a row is read from memory once and stays in
+//! the first caches.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -39,7 +40,14 @@ pub(super) fn kernel(op: &Normalize, bound: Bound) -> Result<CpuKernel, DeviceEr
     let format = format_of("softmax and norms", op.dtype)?;
     let (rows, columns, inputs) = (op.rows as usize, op.columns as usize, op.op.inputs());
     let input = |index| if index < inputs { bound.span(index) } else { Span::EMPTY };
-    let work = Work { op: op.op, columns, x: bound.span(0), gain: input(1), bias: input(2), y: bound.span(inputs) };
+    let work = Work {
+        op: op.op,
+        columns,
+        x: bound.span(0),
+        gain: input(1),
+        bias: input(2),
+        y: bound.span(inputs),
+    };
     let row = || vec![0.0; columns];
     let scratch: Vec<Mutex<Scratch>> = (0..bound.pool.threads())
         .map(|_| Mutex::new(Scratch { x: row(), y: row(), gain: row(), bias: row() }))
@@ -48,8 +56,11 @@ pub(super) fn kernel(op: &Normalize, bound: Bound) -> Result<CpuKernel, DeviceEr
         let pool: &ThreadPool = &bound.pool;
         pool.each(|index| {
             let share = pool.share(index, rows, 1);
-            let Some(mut scratch) = scratch.get(index).and_then(|slot| slot.lock().ok()) else { return };
-            // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and shares are disjoint.
+            let Some(mut scratch) = scratch.get(index).and_then(|slot| slot.lock().ok()) else {
+                return;
+            };
+            // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and shares
+            // are disjoint.
             unsafe {
                 match format {
                     None => run(&work, &share),
@@ -61,13 +72,15 @@ pub(super) fn kernel(op: &Normalize, bound: Bound) -> Result<CpuKernel, DeviceEr
 }
 
 /// # Safety
-/// The spans must outlive the call, the output overlap no input, and nobody else touch these rows of it.
+/// The spans must outlive the call, the output overlap no input, and nobody else touch these rows
+/// of it.
 unsafe fn run(work: &Work, rows: &Range<usize>) {
     let elements = rows.start * work.columns..rows.end * work.columns;
     // SAFETY: by the promise of the caller.
     let (x, y) = unsafe { (work.x.slice::<f32>(&elements), work.y.slice_mut::<f32>(&elements)) };
     // SAFETY: by the promise of the caller.
-    let affine = unsafe { (work.gain.slice(&(0..work.columns)), work.bias.slice(&(0..work.columns))) };
+    let affine =
+        unsafe { (work.gain.slice(&(0..work.columns)), work.bias.slice(&(0..work.columns))) };
     for (x, y) in x.chunks_exact(work.columns).zip(y.chunks_exact_mut(work.columns)) {
         row(work.op, x, affine, y);
     }
@@ -126,7 +139,10 @@ pub(super) fn larger(a: f32, b: f32) -> f32 {
     if b > a { b } else { a }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn softmax(x: &[f32], y: &mut [f32]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
     let largest = lanes(x, larger, f32::NEG_INFINITY).into_iter().fold(f32::NEG_INFINITY, larger);
@@ -140,7 +156,10 @@ fn softmax(x: &[f32], y: &mut [f32]) {
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn layer_norm(x: &[f32], gain: &[f32], bias: &[f32], y: &mut [f32]) {
     let count = x.len() as f32;
     let mean = lanes(x, |sum, value| sum + value, 0.0).iter().sum::<f32>() / count;
@@ -152,7 +171,10 @@ fn layer_norm(x: &[f32], gain: &[f32], bias: &[f32], y: &mut [f32]) {
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn rms_norm(x: &[f32], gain: &[f32], y: &mut [f32]) {
     let squares: f32 = lanes(x, |sum, value| sum + value * value, 0.0).iter().sum();
     let scale = 1.0 / (squares / x.len() as f32 + LAYER_NORM_EPSILON as f32).sqrt();

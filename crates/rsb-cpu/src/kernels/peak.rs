@@ -1,7 +1,9 @@
-//! The highest arithmetic rate: multiply-adds in registers, in twelve independent chains to hide their latency.
+//! The highest arithmetic rate: multiply-adds in registers, in twelve independent chains to hide
+//! their latency.
 //!
-//! Each chain goes `x ← u·x + v`, `x ← a·x + x` by turns, with random u and v and an a from -3/4 to -1/2: full mantissas,
-//! bounded, unlike in every chain and lane. It ends where f64 says it does, however many turns it made.
+//! Each chain goes `x ← u·x + v`, `x ← a·x + x` by turns, with random u and v and an a from -3/4 to
+//! -1/2: full mantissas, bounded, unlike in every chain and lane. It ends where f64 says it does,
+//! however many turns it made.
 
 #[cfg(target_arch = "x86_64")]
 mod dots;
@@ -26,7 +28,8 @@ const SEED: u64 = 0x7065_616b;
 /// Chains in flight: latency times units is eight to ten on the CPUs of the last ten years.
 const CHAINS: usize = 12;
 
-/// Does `units` times [`PeakArithmetic::UNIT`] operations and gives max|x − ref| / max|ref| over all chains and lanes.
+/// Does `units` times [`PeakArithmetic::UNIT`] operations and gives max|x − ref| / max|ref| over
+/// all chains and lanes.
 type Burst = fn(units: usize) -> f64;
 
 /// A burst that the CPU has, and what it is called.
@@ -72,7 +75,11 @@ pub(super) fn kernel(op: &PeakArithmetic, bound: Bound) -> Result<CpuKernel, Dev
     let units = (op.operations / PeakArithmetic::UNIT) as usize;
     if !units.is_multiple_of(grain) {
         let why = format!("{name} does {} operations at once", grain as u64 * PeakArithmetic::UNIT);
-        return Err(unsupported_error(format!("{} operations", op.operations), why, "ask for a multiple of it"));
+        return Err(unsupported_error(
+            format!("{} operations", op.operations),
+            why,
+            "ask for a multiple of it",
+        ));
     }
     let (dtype, output) = (op.dtype, bound.span(0));
     let largest = Mutex::new(0.0);
@@ -89,7 +96,8 @@ pub(super) fn kernel(op: &PeakArithmetic, bound: Bound) -> Result<CpuKernel, Dev
         });
         // The output is 1 and the largest error of any thread.
         let end = 1.0 + largest.lock().map_or(f64::NAN, |largest| *largest);
-        // SAFETY: the output is one element of this type, kept by `bound`, and only this thread is at work now.
+        // SAFETY: the output is one element of this type, kept by `bound`, and only this thread is
+        // at work now.
         unsafe {
             match dtype {
                 Dtype::F64 => output.slice_mut::<f64>(&(0..1)).fill(end),
@@ -109,11 +117,14 @@ fn set(largest: &Mutex<f64>, value: impl FnOnce(f64) -> f64) {
     }
 }
 
-/// The four operands of each lane, before they are rounded: sizes from 1/2 to 3/4, the latter two negative.
+/// The four operands of each lane, before they are rounded: sizes from 1/2 to 3/4, the latter two
+/// negative.
 fn operands<const LANES: usize>() -> [[f64; LANES]; 4] {
     std::array::from_fn(|which| {
-        let (sizes, signs) =
-            (Values::new(SEED, which, Distribution::Unit), Values::new(SEED, which + 4, Distribution::Signed));
+        let (sizes, signs) = (
+            Values::new(SEED, which, Distribution::Unit),
+            Values::new(SEED, which + 4, Distribution::Signed),
+        );
         std::array::from_fn(|lane| {
             let size = 0.5 + sizes.wide(lane as u64) / 4.0;
             if which >= 2 || signs.wide(lane as u64) < 0.0 { -size } else { size }
@@ -154,7 +165,8 @@ fn burst_f32() -> (Burst, &'static str) {
             // SAFETY: AVX-512F was just found.
             return (|units| unsafe { x86::f32_avx512(units) }, "native-avx512");
         }
-        if std::arch::is_x86_feature_detected!("avx") && std::arch::is_x86_feature_detected!("fma") {
+        if std::arch::is_x86_feature_detected!("avx") && std::arch::is_x86_feature_detected!("fma")
+        {
             // SAFETY: AVX and FMA were just found.
             return (|units| unsafe { x86::f32_avx(units) }, "native-fma");
         }
@@ -172,7 +184,8 @@ fn burst_f64() -> (Burst, &'static str) {
             // SAFETY: AVX-512F was just found.
             return (|units| unsafe { x86::f64_avx512(units) }, "native-avx512");
         }
-        if std::arch::is_x86_feature_detected!("avx") && std::arch::is_x86_feature_detected!("fma") {
+        if std::arch::is_x86_feature_detected!("avx") && std::arch::is_x86_feature_detected!("fma")
+        {
             // SAFETY: AVX and FMA were just found.
             return (|units| unsafe { x86::f64_avx(units) }, "native-fma");
         }
@@ -191,7 +204,8 @@ macro_rules! burst {
         pub(super) fn $name(units: usize) -> f64 {
             let operands = operands::<$lanes>().map(|lanes| lanes.map(|value| value as $number));
             let order = order(std::hint::black_box(operands).map($load));
-            // Each chain begins at a value that the compiler cannot see, or it would merge them all.
+            // Each chain begins at a value that the compiler cannot see, or it would merge them
+            // all.
             let mut chains = [$load([0.0; $lanes]); CHAINS].map(std::hint::black_box);
             for _ in 0..units * (PeakArithmetic::UNIT as usize / (4 * CHAINS * $lanes)) {
                 for (x, [u, v, _]) in chains.iter_mut().zip(&order) {
@@ -206,7 +220,8 @@ macro_rules! burst {
     };
 }
 
-/// A multiply and an add for each lane, as the compiler vectorizes them: it does so where chains lie side by side.
+/// A multiply and an add for each lane, as the compiler vectorizes them: it does so where chains
+/// lie side by side.
 #[cfg(not(target_arch = "x86_64"))]
 macro_rules! plain {
     ($name:ident, $number:ty, $lanes:literal) => {
@@ -217,14 +232,19 @@ macro_rules! plain {
                 std::array::from_fn(|which| order.map(|chain| chain[which]));
             let mut chains = std::hint::black_box([[0.0; $lanes]; CHAINS]);
             for _ in 0..units * (PeakArithmetic::UNIT as usize / (4 * CHAINS * $lanes)) {
-                for ((x, u), v) in chains.as_flattened_mut().iter_mut().zip(u.as_flattened()).zip(v.as_flattened()) {
+                for ((x, u), v) in
+                    chains.as_flattened_mut().iter_mut().zip(u.as_flattened()).zip(v.as_flattened())
+                {
                     *x = *u * *x + *v;
                 }
                 for (x, a) in chains.as_flattened_mut().iter_mut().zip(a.as_flattened()) {
                     *x = *a * *x + *x;
                 }
             }
-            error(operands.map(|lanes| lanes.map(f64::from)), &chains.map(|lanes| lanes.map(f64::from)))
+            error(
+                operands.map(|lanes| lanes.map(f64::from)),
+                &chains.map(|lanes| lanes.map(f64::from)),
+            )
         }
     };
 }
@@ -236,8 +256,8 @@ plain!(plain_f64, f64, 2);
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m128, __m128d, __m256, __m256d, __m512, __m512d, _mm_add_pd, _mm_add_ps, _mm_mul_pd, _mm_mul_ps,
-        _mm256_fmadd_pd, _mm256_fmadd_ps, _mm512_fmadd_pd, _mm512_fmadd_ps,
+        __m128, __m128d, __m256, __m256d, __m512, __m512d, _mm_add_pd, _mm_add_ps, _mm_mul_pd,
+        _mm_mul_ps, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm512_fmadd_pd, _mm512_fmadd_ps,
     };
     use std::mem::transmute;
 
@@ -252,7 +272,9 @@ mod x86 {
                 $number,
                 $lanes,
                 // SAFETY: a vector is its lanes, and any bits are numbers.
-                |lanes: [$number; $lanes]| unsafe { transmute::<[$number; $lanes], $vector>(lanes) },
+                |lanes: [$number; $lanes]| unsafe {
+                    transmute::<[$number; $lanes], $vector>(lanes)
+                },
                 $multiply_add,
                 // SAFETY: as above.
                 |vector: $vector| unsafe { transmute::<$vector, [$number; $lanes]>(vector) }
@@ -290,7 +312,8 @@ mod tests {
         #[cfg(target_arch = "x86_64")]
         {
             // SAFETY: every CPU of this architecture has SSE2.
-            let least: [Burst; 2] = [|units| unsafe { x86::f32_sse2(units) }, |units| unsafe { x86::f64_sse2(units) }];
+            let least: [Burst; 2] =
+                [|units| unsafe { x86::f32_sse2(units) }, |units| unsafe { x86::f64_sse2(units) }];
             all.extend(least.into_iter().zip([f64::from(f32::EPSILON), f64::EPSILON]));
         }
         for (burst, epsilon) in all {
@@ -301,10 +324,11 @@ mod tests {
             assert!((burst(0) - 1.0).abs() < 1e-12, "chains that never moved are off by all");
         }
         let operands = operands::<4>();
-        let ends = order(operands).map(|[u, v, a]| std::array::from_fn(|l| end_of(u[l], v[l], a[l])));
+        let ends =
+            order(operands).map(|[u, v, a]| std::array::from_fn(|l| end_of(u[l], v[l], a[l])));
         assert!(error(operands, &ends) < 1e-15);
-        let half_a_turn =
-            order(operands).map(|[u, v, a]| std::array::from_fn(|l| u[l] * end_of(u[l], v[l], a[l]) + v[l]));
+        let half_a_turn = order(operands)
+            .map(|[u, v, a]| std::array::from_fn(|l| u[l] * end_of(u[l], v[l], a[l]) + v[l]));
         assert!(error(operands, &half_a_turn) > 0.1);
     }
 
@@ -315,7 +339,10 @@ mod tests {
         let types = [(Dtype::Bf16, 1e-6), (Dtype::F16, 8.0 * 2_f64.powi(-11)), (Dtype::I8, 0.0)];
         let all = types.into_iter().flat_map(|(dtype, most)| {
             let vectors = if dtype == Dtype::F16 { halves::burst() } else { dots::burst(dtype) };
-            [tiles::burst(dtype), vectors].into_iter().flatten().map(move |found| (found, dtype, most))
+            [tiles::burst(dtype), vectors]
+                .into_iter()
+                .flatten()
+                .map(move |found| (found, dtype, most))
         });
         for (BurstKernel { burst, name, grain }, dtype, most) in all {
             for turns in [1, 2, 5, 64] {

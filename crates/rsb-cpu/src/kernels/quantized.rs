@@ -1,6 +1,6 @@
-//! Products with weights of few bits. Of a few rows, as of a token, each weight is read once, made a number in a register
-//! and multiplied with all of them there; of many rows, panels of weights are made numbers in a cache and multiplied as
-//! any others are.
+//! Products with weights of few bits. Of a few rows, as of a token, each weight is read once, made
+//! a number in a register and multiplied with all of them there; of many rows, panels of weights
+//! are made numbers in a cache and multiplied as any others are.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -16,7 +16,8 @@ use rsb_device::operation::{Gemm, QuantizedProduct};
 
 mod numbers;
 
-/// So many rows of A are multiplied in registers: of fewer, products of the crate `gemm` take longer than that.
+/// So many rows of A are multiplied in registers: of fewer, products of the crate `gemm` take
+/// longer than that.
 const FEW: u64 = 48;
 
 /// Rows of weights whose scales are widened at once.
@@ -55,25 +56,31 @@ pub(super) fn kernel(op: QuantizedProduct, bound: Bound) -> Result<CpuKernel, De
     let sorted = few && op.weights == Dtype::I4;
     let from = bound.span(0);
     // A is widened, and put into the order in which halves of bytes are met, once for all threads.
-    let mut made = vec![0.0_f32; if format.is_some() || sorted { (op.m * op.k) as usize } else { 0 }];
+    let mut made =
+        vec![0.0_f32; if format.is_some() || sorted { (op.m * op.k) as usize } else { 0 }];
     let a = if made.is_empty() { from } else { Span::of_slice(&mut made) };
     let (weights, scales, c) = (bound.span(1), bound.span(2), bound.span(3));
     let work = Work { op, format, a, weights, scales, c, alone: ThreadPool::new(1)? };
-    let scratch: Vec<Mutex<Scratch>> = (0..bound.pool.threads()).map(|_| Mutex::default()).collect();
+    let scratch: Vec<Mutex<Scratch>> =
+        (0..bound.pool.threads()).map(|_| Mutex::default()).collect();
     Ok(CpuKernel::native(move || {
         let (pool, work): (&ThreadPool, &Work) = (&bound.pool, &work);
         if !made.is_empty() {
             let units = made.len() / UNIT;
             pool.each(|index| {
                 let share = pool.share(index, units, 1);
-                // SAFETY: `bound` keeps the buffer, the closure what is made of it, and shares are disjoint.
+                // SAFETY: `bound` keeps the buffer, the closure what is made of it, and shares are
+                // disjoint.
                 unsafe { work.make(from, share.start * UNIT..share.end * UNIT, sorted) };
             });
         }
         pool.each(|index| {
             let share = pool.share(index, op.n as usize, PANEL);
-            let Some(mut scratch) = scratch.get(index).and_then(|slot| slot.lock().ok()) else { return };
-            // SAFETY: `bound` keeps the buffers, C is distinct from what is read, and shares of its columns are disjoint.
+            let Some(mut scratch) = scratch.get(index).and_then(|slot| slot.lock().ok()) else {
+                return;
+            };
+            // SAFETY: `bound` keeps the buffers, C is distinct from what is read, and shares of its
+            // columns are disjoint.
             unsafe {
                 if few {
                     work.few(share, &mut scratch);
@@ -107,7 +114,8 @@ impl Work {
     /// Columns of C, of a few rows of A.
     ///
     /// # Safety
-    /// The spans must outlive the call, C overlap nothing else, and nobody else touch these columns of it.
+    /// The spans must outlive the call, C overlap nothing else, and nobody else touch these columns
+    /// of it.
     unsafe fn few(&self, columns: Range<usize>, scratch: &mut Scratch) {
         let (bytes, m) = (self.op.row_bytes() as usize, self.op.m as usize);
         // SAFETY: by the promise of the caller.
@@ -136,12 +144,14 @@ impl Work {
             scratch.panel.resize(block.len() * k, 0.0);
             scratch.sums.resize(self.op.m as usize * block.len(), 0.0);
             let product = Gemm::new(Dtype::F32, self.op.m, block.len() as u64, self.op.k);
-            // SAFETY: by the promise of the caller; the scratch is this thread's, and as large as the product.
+            // SAFETY: by the promise of the caller; the scratch is this thread's, and as large as
+            // the product.
             unsafe {
                 self.widen_scales(&block, &mut scratch.scales);
                 let weights: &[u8] = self.weights.slice(&(block.start * bytes..block.end * bytes));
                 panel(&self.op, (weights, &scratch.scales), &mut scratch.panel);
-                let (b, c) = (Span::of_slice(&mut scratch.panel), Span::of_slice(&mut scratch.sums));
+                let (b, c) =
+                    (Span::of_slice(&mut scratch.panel), Span::of_slice(&mut scratch.sums));
                 let op = Gemm { transpose_b: true, ..product };
                 plain_product(&Product { op, a: self.a, b, c }, &self.alone);
                 self.put(&block, &scratch.sums);

@@ -1,4 +1,5 @@
-//! Rows in another order: each is copied as it is, whatever its type, or turned by the angles of its position.
+//! Rows in another order: each is copied as it is, whatever its type, or turned by the angles of
+//! its position.
 
 use super::elementwise::{self, Function};
 use super::{Bound, CpuKernel, Span, ThreadPool, format_of, unsupported_error};
@@ -18,7 +19,8 @@ pub(super) fn kernel(op: Rearrange, bound: Bound) -> Result<CpuKernel, DeviceErr
     if !op.fits() || !op.dtype.bits().is_multiple_of(8) {
         return Err(unsupported_error(
             "rearrange",
-            "its rows do not fit where they shall go, are no pairs to be turned, or do not end at a byte",
+            "its rows do not fit where they shall go, are no pairs to be turned, or do not end at \
+             a byte",
             "choose a larger capacity, or a type of whole bytes",
         ));
     }
@@ -33,8 +35,8 @@ pub(super) fn kernel(op: Rearrange, bound: Bound) -> Result<CpuKernel, DeviceErr
         let pool: &ThreadPool = &bound.pool;
         pool.each(|index| {
             for row in pool.share(index, rows, 1) {
-                // SAFETY: `bound` keeps all buffers, which are distinct, and no two threads have a row of `x` in common,
-                // nor therefore a place in `y`.
+                // SAFETY: `bound` keeps all buffers, which are distinct, and no two threads have a
+                // row of `x` in common, nor therefore a place in `y`.
                 unsafe { put(&op, way, row as u64, x, y) };
             }
         });
@@ -55,7 +57,9 @@ unsafe fn put(op: &Rearrange, way: RowAction, row: u64, x: Span, y: Span) {
         match way {
             RowAction::Copied => {
                 // SAFETY: by the promise of the caller.
-                let (x, y) = unsafe { (x.slice::<u8>(&(from..from + width)), y.slice_mut::<u8>(&(to..to + width))) };
+                let (x, y) = unsafe {
+                    (x.slice::<u8>(&(from..from + width)), y.slice_mut::<u8>(&(to..to + width)))
+                };
                 y.copy_from_slice(x);
             }
             RowAction::Turned(angles, format) => {
@@ -68,10 +72,15 @@ unsafe fn put(op: &Rearrange, way: RowAction, row: u64, x: Span, y: Span) {
     }
 }
 
-/// Rows of a table one after another, by their indices; one that is not in the table leaves its row as it was.
+/// Rows of a table one after another, by their indices; one that is not in the table leaves its row
+/// as it was.
 pub(super) fn gather(op: Gather, bound: Bound) -> Result<CpuKernel, DeviceError> {
     if !op.dtype.bits().is_multiple_of(8) {
-        return Err(unsupported_error("gather", "its rows do not end at a byte", "choose a type of whole bytes"));
+        return Err(unsupported_error(
+            "gather",
+            "its rows do not end at a byte",
+            "choose a type of whole bytes",
+        ));
     }
     let [x, indices, y] = [0, 1, 2].map(|index| bound.span(index));
     let width = op.dtype.bytes(op.width) as usize;
@@ -79,10 +88,17 @@ pub(super) fn gather(op: Gather, bound: Bound) -> Result<CpuKernel, DeviceError>
         let pool: &ThreadPool = &bound.pool;
         pool.each(|thread| {
             let share = pool.share(thread, op.rows as usize, 1);
-            // SAFETY: `bound` keeps all buffers, which are distinct, and shares of rows are disjoint.
-            let (indices, y) =
-                unsafe { (indices.slice::<u64>(&share), y.slice_mut::<u8>(&(share.start * width..share.end * width))) };
-            for (&index, to) in indices.iter().zip(y.chunks_exact_mut(width)).filter(|(index, _)| **index < op.of) {
+            // SAFETY: `bound` keeps all buffers, which are distinct, and shares of rows are
+            // disjoint.
+            let (indices, y) = unsafe {
+                (
+                    indices.slice::<u64>(&share),
+                    y.slice_mut::<u8>(&(share.start * width..share.end * width)),
+                )
+            };
+            for (&index, to) in
+                indices.iter().zip(y.chunks_exact_mut(width)).filter(|(index, _)| **index < op.of)
+            {
                 let from = index as usize * width;
                 // SAFETY: as above; nobody writes to `x`.
                 to.copy_from_slice(unsafe { x.slice(&(from..from + width)) });
@@ -93,7 +109,8 @@ pub(super) fn gather(op: Gather, bound: Bound) -> Result<CpuKernel, DeviceError>
 
 /// Products of complex numbers, each two neighbors.
 const TURN: Function = |x, angles, y| {
-    let ((x, _), (angles, _), (y, _)) = (x.as_chunks::<2>(), angles.as_chunks::<2>(), y.as_chunks_mut::<2>());
+    let ((x, _), (angles, _), (y, _)) =
+        (x.as_chunks::<2>(), angles.as_chunks::<2>(), y.as_chunks_mut::<2>());
     for ((y, x), angle) in y.iter_mut().zip(x).zip(angles) {
         let ([first, second], [cosine, sine]) = (x, angle);
         *y = [first * cosine - second * sine, first * sine + second * cosine];

@@ -52,7 +52,8 @@ pub(super) fn kernel(op: &Reduce, bound: Bound) -> Result<CpuKernel, DeviceError
     };
     let (kind, elements) = (op.op, op.elements as usize);
     let (input, output) = (bound.span(0), bound.span(1));
-    let partials: Vec<Mutex<Partial>> = (0..bound.pool.threads()).map(|_| Mutex::new(Partial::NONE)).collect();
+    let partials: Vec<Mutex<Partial>> =
+        (0..bound.pool.threads()).map(|_| Mutex::new(Partial::NONE)).collect();
     Ok(CpuKernel::native(move || {
         let pool: &ThreadPool = &bound.pool;
         pool.each(|index| {
@@ -65,7 +66,8 @@ pub(super) fn kernel(op: &Reduce, bound: Bound) -> Result<CpuKernel, DeviceError
         });
         let known = partials.iter().filter_map(|slot| slot.lock().ok().map(|slot| *slot));
         let total = known.fold(Partial::NONE, Partial::and);
-        // SAFETY: the output is a buffer of its own, kept by `bound`, and only this thread is at work now.
+        // SAFETY: the output is a buffer of its own, kept by `bound`, and only this thread is at
+        // work now.
         unsafe { write(kind, total, elements, output) };
     }))
 }
@@ -76,7 +78,8 @@ unsafe fn write(kind: ReduceOp, total: Partial, elements: usize, output: Span) {
     let value = match kind {
         ReduceOp::Argmax => {
             // SAFETY: by the promise of the caller; a position is a word.
-            unsafe { output.slice_mut::<u8>(&(0..8)) }.copy_from_slice(&(total.at as u64).to_le_bytes());
+            unsafe { output.slice_mut::<u8>(&(0..8)) }
+                .copy_from_slice(&(total.at as u64).to_le_bytes());
             return;
         }
         ReduceOp::Sum => total.sum as f32,
@@ -135,7 +138,10 @@ fn fold<'a>(kind: ReduceOp, first: usize, blocks: impl Iterator<Item = &'a [f32]
     total
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn sum(block: &[f32]) -> f32 {
     let (chunks, rest) = block.as_chunks::<LANES>();
     let mut lanes = [0.0_f32; LANES];
@@ -147,7 +153,10 @@ fn sum(block: &[f32]) -> f32 {
     lanes.iter().sum::<f32>() + rest.iter().sum::<f32>()
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn largest(block: &[f32]) -> f32 {
     let (chunks, rest) = block.as_chunks::<LANES>();
     let mut lanes = [f32::NEG_INFINITY; LANES];
@@ -156,5 +165,8 @@ fn largest(block: &[f32]) -> f32 {
             *lane = if value > *lane { value } else { *lane };
         }
     }
-    lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |best, &value| if value > best { value } else { best })
+    lanes
+        .iter()
+        .chain(rest)
+        .fold(f32::NEG_INFINITY, |best, &value| if value > best { value } else { best })
 }

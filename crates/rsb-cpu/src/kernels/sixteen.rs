@@ -1,4 +1,5 @@
-//! 16-bit floating point in memory, 32-bit in registers: blocks are widened, worked on and narrowed in the first cache.
+//! 16-bit floating point in memory, 32-bit in registers: blocks are widened, worked on and narrowed
+//! in the first cache.
 
 use rsb_device::convert::HalfFormat;
 
@@ -44,8 +45,8 @@ fn narrow_f16(from: &[f32], to: &mut [u16]) {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        _MM_FROUND_TO_NEAREST_INT, _mm_loadu_si128, _mm_storeu_si128, _mm256_cvtph_ps, _mm256_cvtps_ph,
-        _mm256_loadu_ps, _mm256_storeu_ps,
+        _MM_FROUND_TO_NEAREST_INT, _mm_loadu_si128, _mm_storeu_si128, _mm256_cvtph_ps,
+        _mm256_cvtps_ph, _mm256_loadu_ps, _mm256_storeu_ps,
     };
 
     use half::f16;
@@ -55,7 +56,12 @@ mod x86 {
         let ((from, rest), (to, rest_to)) = (from.as_chunks::<8>(), to.as_chunks_mut::<8>());
         for (from, to) in from.iter().zip(to) {
             // SAFETY: both arrays are exactly as long as the vectors.
-            unsafe { _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().cast()))) };
+            unsafe {
+                _mm256_storeu_ps(
+                    to.as_mut_ptr(),
+                    _mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().cast())),
+                );
+            };
         }
         for (from, to) in rest.iter().zip(rest_to) {
             *to = f16::from_bits(*from).to_f32();
@@ -68,7 +74,8 @@ mod x86 {
         for (from, to) in from.iter().zip(to) {
             // SAFETY: both arrays are exactly as long as the vectors.
             unsafe {
-                let halves = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.as_ptr()));
+                let halves =
+                    _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.as_ptr()));
                 _mm_storeu_si128(to.as_mut_ptr().cast(), halves);
             }
         }
@@ -92,10 +99,14 @@ mod tests {
             narrow(format, &values, &mut bits);
             format.narrow(&values, &mut expected);
             assert_eq!(bits, expected, "{format:?}");
-            let (mut wide, mut expected) = (vec![0.0_f32; values.len()], vec![0.0_f32; values.len()]);
+            let (mut wide, mut expected) =
+                (vec![0.0_f32; values.len()], vec![0.0_f32; values.len()]);
             widen(format, &bits, &mut wide);
             format.widen(&bits, &mut expected);
-            assert!(wide.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits()), "{format:?}");
+            assert!(
+                wide.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits()),
+                "{format:?}"
+            );
         }
     }
 }

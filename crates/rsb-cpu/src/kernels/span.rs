@@ -17,7 +17,8 @@ unsafe impl Send for Span {}
 unsafe impl Sync for Span {}
 
 impl Span {
-    pub(super) const EMPTY: Self = Self { start: std::ptr::NonNull::<u64>::dangling().as_ptr().cast(), bytes: 0 };
+    pub(super) const EMPTY: Self =
+        Self { start: std::ptr::NonNull::<u64>::dangling().as_ptr().cast(), bytes: 0 };
 
     pub(crate) fn of(memory: &Memory) -> Self {
         Self { start: memory.start(), bytes: memory.bytes() }
@@ -48,21 +49,26 @@ impl Span {
     /// Elements `range`, cut to what is there.
     ///
     /// # Safety
-    /// The memory must live for `'a`, nobody may write to these elements during it, and `T` must be a plain number
-    /// (any bits are a value of it). Buffers are page-aligned, which is enough for any number.
+    /// The memory must live for `'a`, nobody may write to these elements during it, and `T` must be
+    /// a plain number (any bits are a value of it). Buffers are page-aligned, which is enough for
+    /// any number.
     pub(crate) unsafe fn slice<'a, T: Copy>(self, range: &Range<usize>) -> &'a [T] {
         let range = self.clamp::<T>(range);
-        // SAFETY: in bounds after `clamp`, initialized when it was allocated; the rest is the caller's promise.
+        // SAFETY: in bounds after `clamp`, initialized when it was allocated; the rest is the
+        // caller's promise.
         unsafe { std::slice::from_raw_parts(self.start.cast::<T>().add(range.start), range.len()) }
     }
 
     /// As [`Span::slice`], to write to.
     ///
     /// # Safety
-    /// As there, and nobody else may even read these elements during `'a`: threads take disjoint shares.
+    /// As there, and nobody else may even read these elements during `'a`: threads take disjoint
+    /// shares.
     pub(crate) unsafe fn slice_mut<'a, T: Copy>(self, range: &Range<usize>) -> &'a mut [T] {
         let range = self.clamp::<T>(range);
         // SAFETY: as in `slice`.
-        unsafe { std::slice::from_raw_parts_mut(self.start.cast::<T>().add(range.start), range.len()) }
+        unsafe {
+            std::slice::from_raw_parts_mut(self.start.cast::<T>().add(range.start), range.len())
+        }
     }
 }

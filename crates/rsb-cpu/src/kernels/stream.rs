@@ -1,7 +1,8 @@
-//! Memory traffic: read, write, copy, triad and what is read and written in place, through the caches or around them.
+//! Memory traffic: read, write, copy, triad and what is read and written in place, through the
+//! caches or around them.
 //!
-//! The loops carry a compiler fence: without one the compiler turns them into `memcpy` and `memset`, which choose
-//! between temporal and non-temporal stores on their own.
+//! The loops carry a compiler fence: without one the compiler turns them into `memcpy` and
+//! `memset`, which choose between temporal and non-temporal stores on their own.
 
 use std::sync::Mutex;
 
@@ -62,7 +63,8 @@ pub(super) fn kernel(op: &MemoryStream, bound: Bound) -> Result<CpuKernel, Devic
             let dtype = op.dtype;
             CpuKernel::native(move || {
                 each_share(&bound.pool, bytes, |share| {
-                    // SAFETY: `bound` keeps the three buffers, which are distinct, and shares are disjoint.
+                    // SAFETY: `bound` keeps the three buffers, which are distinct, and shares are
+                    // disjoint.
                     unsafe { triad(dtype, stores, [first, second, third], &share) };
                 });
             })
@@ -89,7 +91,8 @@ fn read(bound: Bound, bytes: usize) -> CpuKernel {
             }
         });
         let total = total.lock().map_or(0, |total| *total);
-        // SAFETY: the second buffer is one word, kept by `bound`, and only this thread is at work now.
+        // SAFETY: the second buffer is one word, kept by `bound`, and only this thread is at work
+        // now.
         unsafe { result.slice_mut::<u8>(&(0..8)) }.copy_from_slice(&total.to_le_bytes());
     })
 }
@@ -99,8 +102,12 @@ fn word_of_scalar(dtype: Dtype) -> Option<u64> {
     Some(match dtype {
         Dtype::F64 => STREAM_SCALAR.to_bits(),
         Dtype::F32 => u64::from((STREAM_SCALAR as f32).to_bits()) * 0x0000_0001_0000_0001,
-        Dtype::F16 => u64::from(half::f16::from_f64(STREAM_SCALAR).to_bits()) * 0x0001_0001_0001_0001,
-        Dtype::Bf16 => u64::from(half::bf16::from_f64(STREAM_SCALAR).to_bits()) * 0x0001_0001_0001_0001,
+        Dtype::F16 => {
+            u64::from(half::f16::from_f64(STREAM_SCALAR).to_bits()) * 0x0001_0001_0001_0001
+        }
+        Dtype::Bf16 => {
+            u64::from(half::bf16::from_f64(STREAM_SCALAR).to_bits()) * 0x0001_0001_0001_0001
+        }
         _ => return None,
     })
 }
@@ -122,30 +129,57 @@ fn turn(signs: u64, all: &mut [u8], stores: Stores) {
 /// c ← a + s·b over the bytes `share`.
 ///
 /// # Safety
-/// The three spans are distinct buffers that outlive the call, and nobody else touches this share of the third.
-unsafe fn triad(dtype: Dtype, stores: Stores, [a, b, c]: [Span; 3], share: &std::ops::Range<usize>) {
+/// The three spans are distinct buffers that outlive the call, and nobody else touches this share
+/// of the third.
+unsafe fn triad(
+    dtype: Dtype,
+    stores: Stores,
+    [a, b, c]: [Span; 3],
+    share: &std::ops::Range<usize>,
+) {
     let size = dtype.bytes(1) as usize;
     let elements = share.start / size..share.end / size;
     match dtype {
         // SAFETY: by the promise of the caller.
         Dtype::F64 => unsafe {
-            blocks(stores, a.slice(&elements), b.slice(&elements), c.slice_mut(&elements), triad_f64);
+            blocks(
+                stores,
+                a.slice(&elements),
+                b.slice(&elements),
+                c.slice_mut(&elements),
+                triad_f64,
+            );
         },
         // SAFETY: by the promise of the caller.
         Dtype::F32 => unsafe {
-            blocks(stores, a.slice(&elements), b.slice(&elements), c.slice_mut(&elements), triad_f32);
+            blocks(
+                stores,
+                a.slice(&elements),
+                b.slice(&elements),
+                c.slice_mut(&elements),
+                triad_f32,
+            );
         },
         _ => {
             let format = if dtype == Dtype::F16 { HalfFormat::F16 } else { HalfFormat::Bf16 };
             // SAFETY: by the promise of the caller.
-            let (a, b, c) = unsafe { (a.slice(&elements), b.slice(&elements), c.slice_mut(&elements)) };
-            blocks(stores, a, b, c, |a: &[u16], b: &[u16], c: &mut [u16]| triad_sixteen(format, a, b, c));
+            let (a, b, c) =
+                unsafe { (a.slice(&elements), b.slice(&elements), c.slice_mut(&elements)) };
+            blocks(stores, a, b, c, |a: &[u16], b: &[u16], c: &mut [u16]| {
+                triad_sixteen(format, a, b, c);
+            });
         }
     }
 }
 
 /// Straight into c through the caches; around them, over a block that stays in the first cache.
-fn blocks<T: Copy + PlainNumber>(stores: Stores, a: &[T], b: &[T], c: &mut [T], work: impl Fn(&[T], &[T], &mut [T])) {
+fn blocks<T: Copy + PlainNumber>(
+    stores: Stores,
+    a: &[T],
+    b: &[T],
+    c: &mut [T],
+    work: impl Fn(&[T], &[T], &mut [T]),
+) {
     let mut block = vector::Aligned([T::ZERO; BLOCK]);
     for ((a, b), c) in a.chunks(BLOCK).zip(b.chunks(BLOCK)).zip(c.chunks_mut(BLOCK)) {
         match (stores, block.0.get_mut(..c.len())) {
@@ -158,7 +192,10 @@ fn blocks<T: Copy + PlainNumber>(stores: Stores, a: &[T], b: &[T], c: &mut [T], 
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn triad_f32(a: &[f32], b: &[f32], c: &mut [f32]) {
     let scalar = STREAM_SCALAR as f32;
     for ((c, &a), &b) in c.iter_mut().zip(a).zip(b) {
@@ -166,7 +203,10 @@ fn triad_f32(a: &[f32], b: &[f32], c: &mut [f32]) {
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn triad_f64(a: &[f64], b: &[f64], c: &mut [f64]) {
     for ((c, &a), &b) in c.iter_mut().zip(a).zip(b) {
         *c = a + STREAM_SCALAR * b;

@@ -1,5 +1,5 @@
-//! Wide loads and stores. On `x86_64` the loops are written with intrinsics, since only these can go around the
-//! caches; elsewhere they are plain.
+//! Wide loads and stores. On `x86_64` the loops are written with intrinsics, since only these can
+//! go around the caches; elsewhere they are plain.
 
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -75,18 +75,23 @@ pub(super) fn checksum(from: &[u8]) -> u64 {
     let (words, rest) = rest.as_chunks::<8>();
     let mut last = [0; 8];
     last.iter_mut().zip(rest).for_each(|(to, &from)| *to = from);
-    let tail = words.iter().fold(u64::from_le_bytes(last), |sum, &word| sum ^ u64::from_le_bytes(word));
+    let tail =
+        words.iter().fold(u64::from_le_bytes(last), |sum, &word| sum ^ u64::from_le_bytes(word));
     tail ^ checksum_blocks(blocks)
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn checksum_blocks(blocks: &[[u8; 256]]) -> u64 {
     let mut sums = [0_u64; 32];
     for block in blocks {
         for (sum, word) in sums.iter_mut().zip(block.as_chunks::<8>().0) {
             *sum ^= u64::from_ne_bytes(*word);
         }
-        // Without it LLVM works on eight blocks at once where there are gathers (AVX-512), 13 times slower.
+        // Without it LLVM works on eight blocks at once where there are gathers (AVX-512), 13 times
+        // slower.
         compiler_fence(Ordering::SeqCst);
     }
     u64::from_le(sums.iter().fold(0, |all, sum| all ^ sum))
@@ -97,7 +102,10 @@ mod wide {
     use super::{Ordering, compiler_fence};
 
     /// Gives the bytes at the end that are left to do.
-    #[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+    #[multiversion::multiversion(targets(
+        "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+        "x86_64+avx2+fma"
+    ))]
     pub(super) fn write(word: u64, to: &mut [u8]) -> usize {
         let (blocks, rest) = to.as_chunks_mut::<256>();
         let mut block = [0_u8; 256];
@@ -110,7 +118,10 @@ mod wide {
     }
 
     /// Likewise.
-    #[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+    #[multiversion::multiversion(targets(
+        "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+        "x86_64+avx2+fma"
+    ))]
     pub(super) fn turn(word: u64, all: &mut [u8]) -> usize {
         let (blocks, rest) = all.as_chunks_mut::<256>();
         for block in blocks {
@@ -123,7 +134,10 @@ mod wide {
     }
 
     /// Likewise.
-    #[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+    #[multiversion::multiversion(targets(
+        "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+        "x86_64+avx2+fma"
+    ))]
     pub(super) fn copy(from: &[u8], to: &mut [u8]) -> usize {
         let (from, _) = from.as_chunks::<128>();
         let (to, rest) = to.as_chunks_mut::<128>();
@@ -138,8 +152,8 @@ mod wide {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        _mm_loadu_si128, _mm_set1_epi64x, _mm_sfence, _mm_stream_si128, _mm256_loadu_si256, _mm256_set1_epi64x,
-        _mm256_stream_si256,
+        _mm_loadu_si128, _mm_set1_epi64x, _mm_sfence, _mm_stream_si128, _mm256_loadu_si256,
+        _mm256_set1_epi64x, _mm256_stream_si256,
     };
 
     /// Bytes handled in one turn of a loop: two cache lines.
@@ -217,14 +231,15 @@ mod x86 {
         rest.len()
     }
 
-    /// Reads are left to the CPU's own prefetching: asked for past the caches, they take its few line fill buffers, and the copy
-    /// twice as long (a Xeon with AMX), or a tenth longer (Zen 5).
+    /// Reads are left to the CPU's own prefetching: asked for past the caches, they take its few
+    /// line fill buffers, and the copy twice as long (a Xeon with AMX), or a tenth longer (Zen 5).
     #[target_feature(enable = "avx")]
     fn copy_avx(source: &[[u8; TURN]], target: &mut [[u8; TURN]]) {
         for (from, to) in source.iter().zip(target) {
             let (from, to) = (from.as_ptr(), to.as_mut_ptr());
             for part in 0..4 {
-                // SAFETY: four vectors of 32 bytes are one block on both sides; targets begin at a cache line.
+                // SAFETY: four vectors of 32 bytes are one block on both sides; targets begin at a
+                // cache line.
                 unsafe {
                     let value = _mm256_loadu_si256(from.add(32 * part).cast());
                     _mm256_stream_si256(to.add(32 * part).cast(), value);
@@ -239,7 +254,8 @@ mod x86 {
         for (from, to) in source.iter().zip(target) {
             let (from, to) = (from.as_ptr(), to.as_mut_ptr());
             for part in 0..8 {
-                // SAFETY: eight vectors of 16 bytes are one block on both sides; targets begin at a cache line.
+                // SAFETY: eight vectors of 16 bytes are one block on both sides; targets begin at a
+                // cache line.
                 unsafe {
                     let value = _mm_loadu_si128(from.add(16 * part).cast());
                     _mm_stream_si128(to.add(16 * part).cast(), value);
@@ -264,15 +280,38 @@ mod tests {
             for start in [0, 1, 8, 63, 64] {
                 for length in [0, 1, 7, 64, 127, 128, 129, 700, 1400] {
                     let mut target = vec![0; start + length + 3];
-                    copy(&source[start..start + length], &mut target[start..start + length], stores);
-                    assert_eq!(target[start..start + length], source[start..start + length], "{start} {length}");
-                    assert!(target[..start].iter().chain(&target[start + length..]).all(|&byte| byte == 0));
+                    copy(
+                        &source[start..start + length],
+                        &mut target[start..start + length],
+                        stores,
+                    );
+                    assert_eq!(
+                        target[start..start + length],
+                        source[start..start + length],
+                        "{start} {length}"
+                    );
+                    assert!(
+                        target[..start]
+                            .iter()
+                            .chain(&target[start + length..])
+                            .all(|&byte| byte == 0)
+                    );
                     let word = 0x0102_0304_0506_0708_u64;
                     let mut target = vec![0; start + length + 3];
                     write(word, &mut target[start..start + length], stores);
-                    let expected: Vec<u8> = word.to_le_bytes().into_iter().cycle().take(length).collect();
-                    assert_eq!(target[start..start + length], expected, "{start} {length} {stores}");
-                    assert!(target[..start].iter().chain(&target[start + length..]).all(|&byte| byte == 0));
+                    let expected: Vec<u8> =
+                        word.to_le_bytes().into_iter().cycle().take(length).collect();
+                    assert_eq!(
+                        target[start..start + length],
+                        expected,
+                        "{start} {length} {stores}"
+                    );
+                    assert!(
+                        target[..start]
+                            .iter()
+                            .chain(&target[start + length..])
+                            .all(|&byte| byte == 0)
+                    );
                 }
             }
         }

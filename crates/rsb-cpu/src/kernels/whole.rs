@@ -1,5 +1,6 @@
-//! Whole numbers of 8 and 4 bits: element by element, and all to one. Those of 4 bits lie two in a byte, the first in its
-//! lower half; blocks of them are unpacked, worked on and packed in the first cache.
+//! Whole numbers of 8 and 4 bits: element by element, and all to one. Those of 4 bits lie two in a
+//! byte, the first in its lower half; blocks of them are unpacked, worked on and packed in the
+//! first cache.
 
 use std::ops::Range;
 
@@ -35,7 +36,11 @@ impl IntegerFormat {
     }
 }
 
-pub(super) fn kernel(op: &Elementwise, form: IntegerFormat, bound: Bound) -> Result<CpuKernel, DeviceError> {
+pub(super) fn kernel(
+    op: &Elementwise,
+    form: IntegerFormat,
+    bound: Bound,
+) -> Result<CpuKernel, DeviceError> {
     let function: Function = match op.op {
         ElementwiseOp::Add => add,
         ElementwiseOp::Relu => relu,
@@ -55,12 +60,17 @@ pub(super) fn kernel(op: &Elementwise, form: IntegerFormat, bound: Bound) -> Res
         pool.each(|index| {
             let share = pool.share(index, elements, GRAIN);
             match form {
-                // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and shares are disjoint.
-                IntegerFormat::Bytes => unsafe { function(x.slice(&share), z.slice(&share), y.slice_mut(&share)) },
+                // SAFETY: `bound` keeps the buffers, the output is distinct from the inputs, and
+                // shares are disjoint.
+                IntegerFormat::Bytes => unsafe {
+                    function(x.slice(&share), z.slice(&share), y.slice_mut(&share));
+                },
                 IntegerFormat::Halves => {
                     let bytes = bytes_of(&share);
                     // SAFETY: as above; a share begins at an even element.
-                    unsafe { run_halves(function, x.slice(&bytes), z.slice(&bytes), y.slice_mut(&bytes)) };
+                    unsafe {
+                        run_halves(function, x.slice(&bytes), z.slice(&bytes), y.slice_mut(&bytes));
+                    };
                 }
             }
         });
@@ -129,7 +139,10 @@ by_width! {
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn relu(x: &[i8], _: &[i8], y: &mut [i8]) {
     for (y, &x) in y.iter_mut().zip(x) {
         *y = x.max(0);
@@ -140,7 +153,12 @@ fn relu(x: &[i8], _: &[i8], y: &mut [i8]) {
 ///
 /// # Safety
 /// The input must outlive the call, and nobody may write to it.
-pub(super) unsafe fn partial(kind: ReduceOp, form: IntegerFormat, input: Span, share: &Range<usize>) -> Partial {
+pub(super) unsafe fn partial(
+    kind: ReduceOp,
+    form: IntegerFormat,
+    input: Span,
+    share: &Range<usize>,
+) -> Partial {
     let mut total = Partial::NONE;
     let mut look = |block: &[i8], first: usize| match kind {
         ReduceOp::Sum | ReduceOp::Mean => total.sum += f64::from(sum(block)),
@@ -156,7 +174,9 @@ pub(super) unsafe fn partial(kind: ReduceOp, form: IntegerFormat, input: Span, s
         IntegerFormat::Bytes => {
             // SAFETY: by the promise of the caller.
             let x = unsafe { input.slice::<i8>(share) };
-            x.chunks(BLOCK).zip((share.start..).step_by(BLOCK)).for_each(|(block, first)| look(block, first));
+            x.chunks(BLOCK)
+                .zip((share.start..).step_by(BLOCK))
+                .for_each(|(block, first)| look(block, first));
         }
         IntegerFormat::Halves => {
             let mut wide = [0; BLOCK];
@@ -165,7 +185,8 @@ pub(super) unsafe fn partial(kind: ReduceOp, form: IntegerFormat, input: Span, s
             for (bytes, first) in x.chunks(BLOCK / 2).zip((share.start..).step_by(BLOCK)) {
                 unpack(bytes, &mut wide);
                 // The last byte may have one number alone.
-                let block = wide.get(..(2 * bytes.len()).min(share.end - first)).unwrap_or_default();
+                let block =
+                    wide.get(..(2 * bytes.len()).min(share.end - first)).unwrap_or_default();
                 look(block, first);
             }
         }

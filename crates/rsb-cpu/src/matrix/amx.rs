@@ -1,7 +1,8 @@
-//! Products of whole tiles by AMX: sixteen rows of A by sixteen columns of B, sixteen words in depth, in one instruction.
+//! Products of whole tiles by AMX: sixteen rows of A by sixteen columns of B, sixteen words in
+//! depth, in one instruction.
 //!
-//! The standard library has no functions for it yet, so the instructions are written here. Each keeps its tiles to itself:
-//! what one leaves in them, no other relies on.
+//! The standard library has no functions for it yet, so the instructions are written here. Each
+//! keeps its tiles to itself: what one leaves in them, no other relies on.
 
 mod few;
 mod pack;
@@ -81,8 +82,11 @@ impl Tiles {
         let rows = std::array::from_fn(each);
         let bytes_of_row = rows.map(|rows| 4 * u16::from(rows));
         let shape = Shape { palette: 1, start_row: 0, reserved: [0; 14], bytes_of_row, rows };
-        // SAFETY: it reads the shape, which is a valid one; the unit is here, by the promise of the caller.
-        unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const shape, options(nostack, preserves_flags, readonly)) };
+        // SAFETY: it reads the shape, which is a valid one; the unit is here, by the promise of the
+        // caller.
+        unsafe {
+            asm!("ldtilecfg [{}]", in(reg) &raw const shape, options(nostack, preserves_flags, readonly));
+        };
         Self(())
     }
 }
@@ -94,8 +98,8 @@ impl Drop for Tiles {
     }
 }
 
-/// Rows of a panel of A, or of what takes its place: where those of the first tile begin, those of the second, the bytes from row
-/// to row, and those from step to step.
+/// Rows of a panel of A, or of what takes its place: where those of the first tile begin, those of
+/// the second, the bytes from row to row, and those from step to step.
 #[derive(Clone, Copy)]
 pub(super) struct Rows {
     first: *const u8,
@@ -122,7 +126,8 @@ macro_rules! tiles {
         $(#[$about])*
         pub(super) struct $name;
 
-        // SAFETY: it reads panels as they are packed, whose steps are whole, and C where the trait says.
+        // SAFETY: it reads panels as they are packed, whose steps are whole, and C where the trait
+        // says.
         unsafe impl Multiply for $name {
             type A = $packing;
             type B = $packing;
@@ -175,7 +180,8 @@ macro_rules! tiles {
         unsafe impl Unit for $name {
             #[inline(always)]
             unsafe fn tile(words: usize, rows: Rows, b: *const u32, (c, stride, adds): (*mut u32, usize, bool)) {
-                // SAFETY: by the promise of the caller; tiles are named as clobbered, though nothing else uses any.
+                // SAFETY: by the promise of the caller; tiles are named as clobbered, though
+                // nothing else uses any.
                 unsafe {
                     asm!(
                         "test {adds:e}, {adds:e}",

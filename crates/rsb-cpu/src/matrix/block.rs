@@ -14,8 +14,9 @@ pub(super) const COLUMNS: usize = 2048;
 /// What multiplies a panel of A by a panel of B, and how both are packed for it.
 ///
 /// # Safety
-/// A panel of A is `ROWS` lanes of a multiple of `STEP` words, one of B `COLUMNS`, and nothing else is read or written. Whoever
-/// calls a method runs on a CPU that has what it needs, in a function that is compiled for it.
+/// A panel of A is `ROWS` lanes of a multiple of `STEP` words, one of B `COLUMNS`, and nothing else
+/// is read or written. Whoever calls a method runs on a CPU that has what it needs, in a function
+/// that is compiled for it.
 pub(super) unsafe trait Multiply {
     /// How elements of A become words.
     type A: Packing;
@@ -58,17 +59,30 @@ pub(super) unsafe trait Multiply {
     /// The panel is of B, and there is room for as many words.
     #[inline(always)]
     unsafe fn begin(_words: usize, _panel: *const u32, _begin: *mut u32) {}
-    /// C ← `begin` + A·B, and C beside it where `adds`, for a tile whose rows are `stride` words apart.
+    /// C ← `begin` + A·B, and C beside it where `adds`, for a tile whose rows are `stride` words
+    /// apart.
     ///
     /// # Safety
     /// The panels hold `words` words in depth, and C has the tile.
-    unsafe fn multiply(words: usize, panels: (*const u32, *const u32), begin: *const u32, c: (*mut u32, usize, bool));
+    unsafe fn multiply(
+        words: usize,
+        panels: (*const u32, *const u32),
+        begin: *const u32,
+        c: (*mut u32, usize, bool),
+    );
 }
 
-/// Tiles of `R` rows and `V` vectors of `U`, which are `W` columns. Where `FROM_128`, A is 128 too much.
-pub(super) struct Vectors<U, A, B, const R: usize, const V: usize, const W: usize, const FROM_128: bool>(
-    PhantomData<(U, A, B)>,
-);
+/// Tiles of `R` rows and `V` vectors of `U`, which are `W` columns. Where `FROM_128`, A is 128 too
+/// much.
+pub(super) struct Vectors<
+    U,
+    A,
+    B,
+    const R: usize,
+    const V: usize,
+    const W: usize,
+    const FROM_128: bool,
+>(PhantomData<(U, A, B)>);
 
 // SAFETY: what it reads and writes is as the trait says, by what `pack` and `tile` promise.
 unsafe impl<U, A, B, const R: usize, const V: usize, const W: usize, const FROM_128: bool> Multiply
@@ -82,21 +96,32 @@ where
     type B = B;
     const ROWS: usize = R;
     const COLUMNS: usize = W;
-    /// Wide vectors: a panel of B is in the second cache, not in the first, and is asked for ahead, since it is read in a row. Narrow
-    /// ones read A twice as often for as many products, and are faster with both in their caches.
+    /// Wide vectors: a panel of B is in the second cache, not in the first, and is asked for ahead,
+    /// since it is read in a row. Narrow ones read A twice as often for as many products, and are
+    /// faster with both in their caches.
     const DEPTH: usize = if U::LANES > 8 { 1024 } else { 512 };
     /// With `DEPTH` words in each, 2 MB; for narrow vectors 240 KiB.
     const BLOCK: usize = if U::LANES > 8 { 480 } else { 120 };
     const STEP: usize = 1;
 
     #[inline(always)]
-    unsafe fn pack_a(source: Source<A::Element>, lanes: (usize, usize), words: &Range<usize>, to: *mut u32) {
+    unsafe fn pack_a(
+        source: Source<A::Element>,
+        lanes: (usize, usize),
+        words: &Range<usize>,
+        to: *mut u32,
+    ) {
         // SAFETY: by the promise of the caller, here and below.
         unsafe { pack::<A, R>(source, lanes, words, to) };
     }
 
     #[inline(always)]
-    unsafe fn pack_b(source: Source<B::Element>, lanes: (usize, usize), words: &Range<usize>, to: *mut u32) {
+    unsafe fn pack_b(
+        source: Source<B::Element>,
+        lanes: (usize, usize),
+        words: &Range<usize>,
+        to: *mut u32,
+    ) {
         // SAFETY: as above.
         unsafe { pack::<B, W>(source, lanes, words, to) };
     }
@@ -110,7 +135,12 @@ where
     }
 
     #[inline(always)]
-    unsafe fn multiply(words: usize, panels: (*const u32, *const u32), begin: *const u32, c: (*mut u32, usize, bool)) {
+    unsafe fn multiply(
+        words: usize,
+        panels: (*const u32, *const u32),
+        begin: *const u32,
+        c: (*mut u32, usize, bool),
+    ) {
         // SAFETY: as above.
         unsafe { tile::<U, R, V>(words, panels, begin, c) };
     }
@@ -119,12 +149,14 @@ where
 /// The sums of a part of C by `M`.
 ///
 /// # Safety
-/// As [`super::Ready::run`], on a CPU that has what `M` needs, in a function that is compiled for it; the room is for this part.
+/// As [`super::Ready::run`], on a CPU that has what `M` needs, in a function that is compiled for
+/// it; the room is for this part.
 #[inline(always)]
 pub(super) unsafe fn block<M: Multiply>(task: &Task<'_>, room: &mut Scratch) {
     let (rows, columns) = (&task.part.rows, &task.part.columns);
     let (a, b) = (task.a::<<M::A as Packing>::Element>(), task.b::<<M::B as Packing>::Element>());
-    let (packed_a, packed_b) = (room.a.as_mut_ptr().cast::<u32>(), room.b.as_mut_ptr().cast::<u32>());
+    let (packed_a, packed_b) =
+        (room.a.as_mut_ptr().cast::<u32>(), room.b.as_mut_ptr().cast::<u32>());
     let begin = room.begin.as_mut_ptr().cast::<u32>();
     let own = (room.sums.as_mut_ptr().cast(), columns.len());
     let (c, stride) = if is_direct(&task.op) { (task.c, task.stride) } else { own };
@@ -133,7 +165,8 @@ pub(super) unsafe fn block<M: Multiply>(task: &Task<'_>, room: &mut Scratch) {
         let width = COLUMNS.min(columns.len() - j);
         for word in (0..all).step_by(M::DEPTH) {
             let words = word..all.min(word + M::DEPTH);
-            // SAFETY: rows, columns and words of the matrices, in a room for as many; tiles within this part of C.
+            // SAFETY: rows, columns and words of the matrices, in a room for as many; tiles within
+            // this part of C.
             unsafe {
                 M::pack_b(b, (columns.start + j, width), &words, packed_b);
                 for i in (0..rows.len()).step_by(M::BLOCK) {
@@ -143,7 +176,8 @@ pub(super) unsafe fn block<M: Multiply>(task: &Task<'_>, room: &mut Scratch) {
                         let panel = packed_b.add(column * words.len());
                         M::begin(words.len(), panel, begin);
                         for row in (0..height).step_by(M::ROWS) {
-                            let panels = (packed_a.add(row * words.len()).cast_const(), panel.cast_const());
+                            let panels =
+                                (packed_a.add(row * words.len()).cast_const(), panel.cast_const());
                             let to = c.add((i + row) * stride + j + column);
                             let there = (M::ROWS.min(height - row), M::COLUMNS.min(width - column));
                             let is_whole = there == (M::ROWS, M::COLUMNS);
@@ -168,7 +202,11 @@ pub(super) unsafe fn block<M: Multiply>(task: &Task<'_>, room: &mut Scratch) {
 ///
 /// # Safety
 /// Both places have them and do not overlap.
-unsafe fn copy((from, step): (*mut u32, usize), (to, stride): (*mut u32, usize), (rows, columns): (usize, usize)) {
+unsafe fn copy(
+    (from, step): (*mut u32, usize),
+    (to, stride): (*mut u32, usize),
+    (rows, columns): (usize, usize),
+) {
     for row in 0..rows {
         // SAFETY: by the promise of the caller.
         unsafe { to.add(row * stride).copy_from_nonoverlapping(from.add(row * step), columns) };

@@ -1,5 +1,5 @@
-//! Products of few rows, as in a decoder that makes one token: B is read once, as it lies, since packing it would take longer
-//! than multiplying it.
+//! Products of few rows, as in a decoder that makes one token: B is read once, as it lies, since
+//! packing it would take longer than multiplying it.
 
 use std::ops::Range;
 
@@ -11,7 +11,8 @@ use super::unit::{MOST_LANES, Unit};
 use super::way::TileFn;
 use super::{Scratch, Task, is_direct};
 
-/// Rows up to which B is not packed where its columns lie along the depth, which takes long to pack.
+/// Rows up to which B is not packed where its columns lie along the depth, which takes long to
+/// pack.
 const MAX_SKINNY_ROWS: usize = 48;
 /// The same where tiles do it.
 const FEW_OF_TILES: usize = 128;
@@ -23,8 +24,9 @@ const FEW_ACROSS: usize = 10;
 const COLUMNS: usize = 4;
 /// The same of a single row whose elements are words, of which there is less to do beside reading.
 const COLUMNS_OF_ONE: usize = 8;
-/// Rows of B that are read side by side where a row of B has a lane for each column: C is read and written once for as many.
-/// Those of matrices whose rows are a power of two apart share the ways of one set of the first cache.
+/// Rows of B that are read side by side where a row of B has a lane for each column: C is read and
+/// written once for as many. Those of matrices whose rows are a power of two apart share the ways
+/// of one set of the first cache.
 const DEPTH: usize = 8;
 
 /// How products of few rows are made, without packing B.
@@ -59,14 +61,17 @@ pub(super) fn padded_words(words: usize) -> usize {
     words.next_multiple_of(MOST_LANES)
 }
 
-/// The sums of a part of C of few rows by `U`, `R` rows at once. A and B change places, so that where `FROM_128` it is B that
-/// is 128 too much, and what that adds is the same in a whole row of C.
+/// The sums of a part of C of few rows by `U`, `R` rows at once. A and B change places, so that
+/// where `FROM_128` it is B that is 128 too much, and what that adds is the same in a whole row of
+/// C.
 ///
 /// # Safety
 /// As [`super::way`]'s for many rows.
 #[inline(always)]
-pub(super) unsafe fn few<U, A, B, const R: usize, const FROM_128: bool>(task: &Task<'_>, room: &mut Scratch)
-where
+pub(super) unsafe fn few<U, A, B, const R: usize, const FROM_128: bool>(
+    task: &Task<'_>,
+    room: &mut Scratch,
+) where
     U: Unit,
     A: Packing,
     B: Packing<Element = A::Element>,
@@ -78,10 +83,12 @@ where
     let own = (room.sums.as_mut_ptr().cast(), columns.len());
     let (c, stride) = if is_direct(&task.op) { (task.c, task.stride) } else { own };
     let mut begin = [0; MAX_SKINNY_ROWS];
-    // SAFETY: rows and columns of the matrices; the room has so many padded rows; sums are within this part of C.
+    // SAFETY: rows and columns of the matrices; the room has so many padded rows; sums are within
+    // this part of C.
     unsafe {
         for (row, begin) in begin.iter_mut().enumerate().take(rows.len()) {
-            let (to, at) = (packed.add(row * padded_words(words)), a.start.add((rows.start + row) * a.lane));
+            let (to, at) =
+                (packed.add(row * padded_words(words)), a.start.add((rows.start + row) * a.lane));
             for word in 0..words {
                 let count = A::GROUP.min(a.depth - word * A::GROUP);
                 *to.add(word) = B::word(at.add(word * A::GROUP * a.step), a.step, count);
@@ -138,12 +145,16 @@ fn total<U: Unit>(mut lanes: [u32; MOST_LANES]) -> u32 {
     lanes[0]
 }
 
-/// Columns of B that lie along their depth: a vector has words of one column, and its lanes are summed in the end.
+/// Columns of B that lie along their depth: a vector has words of one column, and its lanes are
+/// summed in the end.
 ///
 /// # Safety
 /// As [`few`].
 #[inline(always)]
-unsafe fn along<U: Unit, B: Packing, const R: usize>(work: &Work<B::Element>, (rows, columns): (usize, usize)) {
+unsafe fn along<U: Unit, B: Packing, const R: usize>(
+    work: &Work<B::Element>,
+    (rows, columns): (usize, usize),
+) {
     let whole = columns - columns % COLUMNS_OF_ONE;
     // SAFETY: by the promise of the caller.
     unsafe {
@@ -185,7 +196,8 @@ unsafe fn dots<U: Unit, B: Packing, const R: usize, const C: usize>(
     let b = &work.b;
     let whole = b.depth / B::GROUP / U::LANES * U::LANES;
     let none = 0_u32;
-    // SAFETY: words of the rows of A, and elements of the columns of B, by the promise of the caller.
+    // SAFETY: words of the rows of A, and elements of the columns of B, by the promise of the
+    // caller.
     unsafe {
         let zero = U::broadcast(&raw const none);
         let mut sums = [[zero; C]; R];
@@ -200,7 +212,8 @@ unsafe fn dots<U: Unit, B: Packing, const R: usize, const C: usize>(
             let mut columns = [zero; C];
             for (index, vector) in columns.iter_mut().enumerate() {
                 let first = whole * B::GROUP;
-                *vector = last::<U, B>(b.start.add((column + index) * b.lane + first), b.depth - first);
+                *vector =
+                    last::<U, B>(b.start.add((column + index) * b.lane + first), b.depth - first);
             }
             add::<U, R, C>(&mut sums, (work.a(row, whole), padded_words(work.words)), columns);
         }
@@ -215,8 +228,9 @@ unsafe fn dots<U: Unit, B: Packing, const R: usize, const C: usize>(
     }
 }
 
-/// Adds products of a vector of each row of A, `stride` words apart, and of each column of B. Not a closure: that is no part of a
-/// function which is compiled for a CPU's instructions, unless the compiler likes to.
+/// Adds products of a vector of each row of A, `stride` words apart, and of each column of B. Not a
+/// closure: that is no part of a function which is compiled for a CPU's instructions, unless the
+/// compiler likes to.
 ///
 /// # Safety
 /// There are so many rows, and the CPU has the unit.
@@ -257,7 +271,10 @@ unsafe fn last<U: Unit, B: Packing>(at: *const B::Element, count: usize) -> U::V
 /// # Safety
 /// As [`few`].
 #[inline(always)]
-unsafe fn across<U: Unit, B: Packing, const R: usize>(work: &Work<B::Element>, (rows, columns): (usize, usize)) {
+unsafe fn across<U: Unit, B: Packing, const R: usize>(
+    work: &Work<B::Element>,
+    (rows, columns): (usize, usize),
+) {
     if rows == 1 && B::GROUP == 1 {
         // SAFETY: by the promise of the caller.
         return unsafe { across_once::<U, B>(work, columns) };
@@ -334,7 +351,8 @@ unsafe fn strip<U: Unit, B: Packing, const R: usize>(
     }
 }
 
-/// As [`strip`], of one vector of columns, of which so many lanes are there, in rows `stride` words apart at `c`.
+/// As [`strip`], of one vector of columns, of which so many lanes are there, in rows `stride` words
+/// apart at `c`.
 ///
 /// # Safety
 /// As [`few`], with so many rows and words; the rows at `c` have a vector each.
@@ -346,7 +364,8 @@ unsafe fn sums<U: Unit, B: Packing, const R: usize>(
     (c, stride): (*mut u32, usize),
 ) {
     let b = &work.b;
-    // SAFETY: words of A and elements of B; C has these rows and columns, by the promise of the caller.
+    // SAFETY: words of A and elements of B; C has these rows and columns, by the promise of the
+    // caller.
     unsafe {
         let none = 0_u32;
         let mut sums = [U::broadcast(&raw const none); R];
@@ -381,7 +400,11 @@ unsafe fn sums<U: Unit, B: Packing, const R: usize>(
 /// # Safety
 /// They are there, `step` elements apart from row to row, and the CPU has the unit.
 #[inline(always)]
-unsafe fn edge<U: Unit, B: Packing>(at: *const B::Element, lanes: usize, (step, count): (usize, usize)) -> U::Vector {
+unsafe fn edge<U: Unit, B: Packing>(
+    at: *const B::Element,
+    lanes: usize,
+    (step, count): (usize, usize),
+) -> U::Vector {
     let mut words = [0; MOST_LANES];
     for (lane, word) in words.iter_mut().take(lanes).enumerate() {
         // SAFETY: by the promise of the caller.

@@ -1,9 +1,10 @@
-//! Products of f16 by AVX-512 FP16, which adds in f16: so no more than 32 of them, before their sum is added to others in f32.
+//! Products of f16 by AVX-512 FP16, which adds in f16: so no more than 32 of them, before their sum
+//! is added to others in f32.
 
 use std::arch::x86_64::{
-    __m512h, __m512i, _mm512_add_ps, _mm512_castph_si512, _mm512_castsi512_ph, _mm512_cvtepi32_epi16, _mm512_cvtph_ps,
-    _mm512_fmadd_ph, _mm512_loadu_epi32, _mm512_loadu_ps, _mm512_set1_epi32, _mm512_setzero_ph, _mm512_srli_epi32,
-    _mm512_storeu_ps,
+    __m512h, __m512i, _mm512_add_ps, _mm512_castph_si512, _mm512_castsi512_ph,
+    _mm512_cvtepi32_epi16, _mm512_cvtph_ps, _mm512_fmadd_ph, _mm512_loadu_epi32, _mm512_loadu_ps,
+    _mm512_set1_epi32, _mm512_setzero_ph, _mm512_srli_epi32, _mm512_storeu_ps,
 };
 use std::ops::Range;
 
@@ -16,7 +17,8 @@ const ROWS: usize = 6;
 const VECTORS: usize = 4;
 /// Columns of a tile.
 const COLUMNS: usize = 16 * VECTORS;
-/// Words that are summed in f16: of a word each half has a sum of its own, so that it has so many products.
+/// Words that are summed in f16: of a word each half has a sum of its own, so that it has so many
+/// products.
 const WORDS: usize = 32;
 
 /// Tiles of six rows and four vectors of sixteen pairs.
@@ -33,13 +35,23 @@ unsafe impl Multiply for Fp16Avx512 {
     const STEP: usize = 1;
 
     #[inline(always)]
-    unsafe fn pack_a(source: Source<u16>, lanes: (usize, usize), words: &Range<usize>, to: *mut u32) {
+    unsafe fn pack_a(
+        source: Source<u16>,
+        lanes: (usize, usize),
+        words: &Range<usize>,
+        to: *mut u32,
+    ) {
         // SAFETY: by the promise of the caller, here and below.
         unsafe { pack::<Pairs, ROWS>(source, lanes, words, to) };
     }
 
     #[inline(always)]
-    unsafe fn pack_b(source: Source<u16>, lanes: (usize, usize), words: &Range<usize>, to: *mut u32) {
+    unsafe fn pack_b(
+        source: Source<u16>,
+        lanes: (usize, usize),
+        words: &Range<usize>,
+        to: *mut u32,
+    ) {
         // SAFETY: as above.
         unsafe { pack::<Pairs, COLUMNS>(source, lanes, words, to) };
     }
@@ -60,9 +72,13 @@ unsafe impl Multiply for Fp16Avx512 {
                     for (vector, sum) in sums.into_iter().enumerate() {
                         let to = c.add(row * stride + 16 * vector).cast::<f32>();
                         let halves = _mm512_castph_si512(sum);
-                        let sum = _mm512_add_ps(wide(halves), wide(_mm512_srli_epi32::<16>(halves)));
+                        let sum =
+                            _mm512_add_ps(wide(halves), wide(_mm512_srli_epi32::<16>(halves)));
                         let begins = first == 0 && !adds;
-                        _mm512_storeu_ps(to, if begins { sum } else { _mm512_add_ps(_mm512_loadu_ps(to), sum) });
+                        _mm512_storeu_ps(
+                            to,
+                            if begins { sum } else { _mm512_add_ps(_mm512_loadu_ps(to), sum) },
+                        );
                     }
                 }
             }

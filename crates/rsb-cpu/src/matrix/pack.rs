@@ -1,4 +1,5 @@
-//! Rows of A and columns of B as they are multiplied: panels of some *lanes*, word by word in depth, zeros behind the end.
+//! Rows of A and columns of B as they are multiplied: panels of some *lanes*, word by word in
+//! depth, zeros behind the end.
 
 use std::ops::Range;
 
@@ -8,8 +9,8 @@ use super::unit::{MOST_LANES, Unit};
 /// How elements become a word of 32 bits.
 ///
 /// # Safety
-/// `word` reads `count` elements, one to `GROUP`, that lie `stride` elements apart from `at` on, and `next` reads `GROUP` that
-/// follow one another.
+/// `word` reads `count` elements, one to `GROUP`, that lie `stride` elements apart from `at` on,
+/// and `next` reads `GROUP` that follow one another.
 pub(super) unsafe trait Packing {
     type Element: Copy;
     /// Elements in a word.
@@ -173,8 +174,8 @@ packing!(
     columns: columns_of_fours
 );
 packing!(
-    /// Fours of i8 as u8, 128 more: the instruction takes no other A. What that is too much, 128 for each element of B, is
-    /// taken off where a tile begins.
+    /// Fours of i8 as u8, 128 more: the instruction takes no other A. What that is too much, 128
+    /// for each element of B, is taken off where a tile begins.
     FoursFrom128,
     u8,
     4,
@@ -192,7 +193,8 @@ packing!(
     |at| Self::word(at, 1, 2)
 );
 
-/// As [`Packing::columns`], of one row of words. Of words one by one a compiler does not make a copy.
+/// As [`Packing::columns`], of one row of words. Of words one by one a compiler does not make a
+/// copy.
 ///
 /// # Safety
 /// As there.
@@ -203,14 +205,17 @@ unsafe fn columns_as_they_lie<const WIDTH: usize>(at: *const u32, _step: usize, 
     unsafe { to.copy_from_nonoverlapping(at, WIDTH) };
 }
 
-/// As [`Packing::columns`], of two rows of 16 bits that are interleaved. A compiler does not see that by itself.
+/// As [`Packing::columns`], of two rows of 16 bits that are interleaved. A compiler does not see
+/// that by itself.
 ///
 /// # Safety
 /// As there.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn columns_of_pairs<const WIDTH: usize>(at: *const u16, step: usize, to: *mut u32) {
-    use std::arch::x86_64::{_mm_loadu_si128, _mm_storeu_si128, _mm_unpackhi_epi16, _mm_unpacklo_epi16};
+    use std::arch::x86_64::{
+        _mm_loadu_si128, _mm_storeu_si128, _mm_unpackhi_epi16, _mm_unpacklo_epi16,
+    };
     let whole = WIDTH - WIDTH % 8;
     // SAFETY: by the promise of the caller; every CPU of this architecture has SSE2.
     unsafe {
@@ -234,13 +239,15 @@ unsafe fn columns_of_pairs<const WIDTH: usize>(at: *const u16, step: usize, to: 
 #[inline(always)]
 unsafe fn columns_of_fours<const WIDTH: usize>(at: *const u8, step: usize, to: *mut u32) {
     use std::arch::x86_64::{
-        _mm_loadu_si128, _mm_storeu_si128, _mm_unpackhi_epi8, _mm_unpackhi_epi16, _mm_unpacklo_epi8, _mm_unpacklo_epi16,
+        _mm_loadu_si128, _mm_storeu_si128, _mm_unpackhi_epi8, _mm_unpackhi_epi16,
+        _mm_unpacklo_epi8, _mm_unpacklo_epi16,
     };
     let whole = WIDTH - WIDTH % 16;
     // SAFETY: as above.
     unsafe {
         for lane in (0..whole).step_by(16) {
-            let [a, b, c, d] = [0, 1, 2, 3].map(|row| _mm_loadu_si128(at.add(lane + row * step).cast()));
+            let [a, b, c, d] =
+                [0, 1, 2, 3].map(|row| _mm_loadu_si128(at.add(lane + row * step).cast()));
             let [low, high] = [_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b)];
             let [next_low, next_high] = [_mm_unpacklo_epi8(c, d), _mm_unpackhi_epi8(c, d)];
             let to = to.add(lane).cast();
@@ -277,7 +284,8 @@ impl<E> Copy for Source<E> {}
 /// Packs lanes `first..first + count` of words `words` into panels of `WIDTH` lanes at `to`.
 ///
 /// # Safety
-/// The matrix has these lanes, and `to` has room for whole panels. Nobody else uses either meanwhile.
+/// The matrix has these lanes, and `to` has room for whole panels. Nobody else uses either
+/// meanwhile.
 #[inline(always)]
 pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
     source: Source<P::Element>,
@@ -285,29 +293,37 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
     words: &Range<usize>,
     to: *mut u32,
 ) {
-    // Words that have all of their elements, and panels that have all of their lanes. Behind the end there may be more words.
+    // Words that have all of their elements, and panels that have all of their lanes. Behind the
+    // end there may be more words.
     let mut whole = words.start..(source.depth / P::GROUP).clamp(words.start, words.end);
     let panels = count / WIDTH;
-    // SAFETY: lanes and words of the matrix, in a room for whole panels, by the promise of the caller.
+    // SAFETY: lanes and words of the matrix, in a room for whole panels, by the promise of the
+    // caller.
     unsafe {
         let start = source.start.add(first * source.lane);
-        let place = |panel: usize, word: usize| to.add((panel * words.len() + word - words.start) * WIDTH);
+        let place =
+            |panel: usize, word: usize| to.add((panel * words.len() + word - words.start) * WIDTH);
         if source.step == 1 {
             whole.end -= whole.len() % LINE;
             for panel in 0..panels {
                 let start = start.add(panel * WIDTH * source.lane);
                 for word in whole.clone().step_by(LINE) {
-                    transpose::<P, WIDTH>((start.add(word * P::GROUP), source.lane), place(panel, word));
+                    transpose::<P, WIDTH>(
+                        (start.add(word * P::GROUP), source.lane),
+                        place(panel, word),
+                    );
                 }
             }
         } else {
-            // Rows one after another, across all panels: down a panel, lines of rows that lie a power of two apart would
-            // drive each other out of the cache.
+            // Rows one after another, across all panels: down a panel, lines of rows that lie a
+            // power of two apart would drive each other out of the cache.
             for word in whole.clone() {
                 let start = start.add(word * P::GROUP * source.step);
                 for panel in 0..panels {
                     let (at, to) = (start.add(panel * WIDTH), place(panel, word));
-                    for element in (0..WIDTH).step_by(LINE * size_of::<u32>() / size_of::<P::Element>()) {
+                    for element in
+                        (0..WIDTH).step_by(LINE * size_of::<u32>() / size_of::<P::Element>())
+                    {
                         ask_for(at.wrapping_add(P::GROUP * source.step + element).cast());
                     }
                     for lane in (0..WIDTH).step_by(LINE) {
@@ -334,24 +350,32 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
 
 /// Words of a cache line.
 const LINE: usize = 16;
-/// Lanes whose lines are turned at once: those of a matrix whose lanes lie a power of two apart share the ways of one set of the
-/// first cache.
+/// Lanes whose lines are turned at once: those of a matrix whose lanes lie a power of two apart
+/// share the ways of one set of the first cache.
 const LANES: usize = 8;
 
-/// Packs `LINE` words of a panel whose lanes have one element behind the other, `lane` elements from lane to lane.
+/// Packs `LINE` words of a panel whose lanes have one element behind the other, `lane` elements
+/// from lane to lane.
 ///
 /// # Safety
 /// As [`pack`].
 #[inline(always)]
-unsafe fn transpose<P: Packing, const WIDTH: usize>((start, lane): (*const P::Element, usize), to: *mut u32) {
+unsafe fn transpose<P: Packing, const WIDTH: usize>(
+    (start, lane): (*const P::Element, usize),
+    to: *mut u32,
+) {
     let mut first = 0;
     while first < WIDTH {
         let lanes = LANES.min(WIDTH - first);
         if size_of::<P::Element>() == size_of::<u32>() {
             for word in 0..LINE {
                 for index in first..first + lanes {
-                    // SAFETY: words of the lane, and within the panel, by the promise of the caller.
-                    unsafe { *to.add(word * WIDTH + index) = P::next(start.add(index * lane + word * P::GROUP)) };
+                    // SAFETY: words of the lane, and within the panel, by the promise of the
+                    // caller.
+                    unsafe {
+                        *to.add(word * WIDTH + index) =
+                            P::next(start.add(index * lane + word * P::GROUP));
+                    };
                 }
             }
             first += LANES;
@@ -374,7 +398,8 @@ unsafe fn transpose<P: Packing, const WIDTH: usize>((start, lane): (*const P::El
     }
 }
 
-/// As [`pack`], for one panel of `lanes` lanes from `start` on, of which lanes or elements may lack.
+/// As [`pack`], for one panel of `lanes` lanes from `start` on, of which lanes or elements may
+/// lack.
 ///
 /// # Safety
 /// As there.
@@ -390,7 +415,10 @@ unsafe fn edge<P: Packing, const WIDTH: usize>(
         for lane in 0..WIDTH {
             let at = start.wrapping_add(first * source.step + lane * source.lane);
             // SAFETY: as `pack`; what lacks is not read.
-            unsafe { *to.add(index * WIDTH + lane) = if lane < lanes { P::word(at, source.step, count) } else { 0 } };
+            unsafe {
+                *to.add(index * WIDTH + lane) =
+                    if lane < lanes { P::word(at, source.step, count) } else { 0 }
+            };
         }
     }
 }
@@ -405,7 +433,10 @@ mod tests {
     fn every_f16_is_the_f32_that_it_is() {
         for bits in 0..=u16::MAX {
             let (ours, right) = (f32::from_bits(wide(bits)), f16::from_bits(bits).to_f32());
-            assert!(ours.to_bits() == right.to_bits() || (ours.is_nan() && right.is_nan()), "{bits:#x}");
+            assert!(
+                ours.to_bits() == right.to_bits() || (ours.is_nan() && right.is_nan()),
+                "{bits:#x}"
+            );
         }
     }
 }

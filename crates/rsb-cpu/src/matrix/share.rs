@@ -12,15 +12,18 @@ pub(super) struct Part {
     pub(super) columns: Range<usize>,
 }
 
-/// What each of `threads` threads computes. Whole products where there are enough of them, else rectangles of whole tiles
-/// of each: every thread packs the rows and columns of its own, so they are as square as can be.
+/// What each of `threads` threads computes. Whole products where there are enough of them, else
+/// rectangles of whole tiles of each: every thread packs the rows and columns of its own, so they
+/// are as square as can be.
 pub(super) fn parts(op: &Gemm, threads: usize, tile: (usize, usize)) -> Vec<Vec<Part>> {
     let (batch, m, n) = (op.batch as usize, op.m as usize, op.n as usize);
     let threads = threads.max(1);
     if batch >= threads && batch.is_multiple_of(threads) {
         let each = batch / threads;
         let whole = |batch| Part { batch, rows: 0..m, columns: 0..n };
-        return (0..threads).map(|thread| (thread * each..(thread + 1) * each).map(whole).collect()).collect();
+        return (0..threads)
+            .map(|thread| (thread * each..(thread + 1) * each).map(whole).collect())
+            .collect();
     }
     let (down, across) = grid((m, n), threads, tile);
     let part = |thread: usize, batch| Part {
@@ -28,7 +31,9 @@ pub(super) fn parts(op: &Gemm, threads: usize, tile: (usize, usize)) -> Vec<Vec<
         rows: cut(m, thread / across, down, tile.0),
         columns: cut(n, thread % across, across, tile.1),
     };
-    let of_thread = |thread| (0..batch).map(|batch| part(thread, batch)).filter(|part| !part.is_empty()).collect();
+    let of_thread = |thread| {
+        (0..batch).map(|batch| part(thread, batch)).filter(|part| !part.is_empty()).collect()
+    };
     (0..threads).map(of_thread).collect()
 }
 
@@ -38,16 +43,19 @@ impl Part {
     }
 }
 
-/// How many parts C has down and across: those whose largest takes the least time. Packing a row or a column takes about as long
-/// as 48 sums of the same depth. Of two that are alike, the one with more parts down: rows of B are packed by whole lines, those of A are
-/// turned.
+/// How many parts C has down and across: those whose largest takes the least time. Packing a row or
+/// a column takes about as long as 48 sums of the same depth. Of two that are alike, the one with
+/// more parts down: rows of B are packed by whole lines, those of A are turned.
 fn grid((m, n): (usize, usize), threads: usize, tile: (usize, usize)) -> (usize, usize) {
     let largest = |(down, across): (usize, usize)| {
         let rows = m.div_ceil(tile.0).div_ceil(down) * tile.0;
         let columns = n.div_ceil(tile.1).div_ceil(across) * tile.1;
         rows * columns + 48 * (rows + columns)
     };
-    let grids = (1..=threads).rev().filter(|down| threads.is_multiple_of(*down)).map(|down| (down, threads / down));
+    let grids = (1..=threads)
+        .rev()
+        .filter(|down| threads.is_multiple_of(*down))
+        .map(|down| (down, threads / down));
     grids.min_by_key(|&grid| largest(grid)).unwrap_or((threads, 1))
 }
 
@@ -66,7 +74,9 @@ mod tests {
     #[test]
     fn every_element_of_c_is_one_threads() {
         for threads in [1, 2, 3, 8, 12] {
-            for (m, n, batch) in [(1, 1, 1), (100, 70, 1), (2048, 2048, 1), (8, 5000, 3), (33, 49, 24)] {
+            for (m, n, batch) in
+                [(1, 1, 1), (100, 70, 1), (2048, 2048, 1), (8, 5000, 3), (33, 49, 24)]
+            {
                 let op = Gemm { batch, ..Gemm::new(Dtype::Bf16, m, n, 4) };
                 let all = parts(&op, threads, (6, 64));
                 assert_eq!(all.len(), threads);
@@ -78,7 +88,10 @@ mod tests {
                         }
                     }
                 }
-                assert!(seen.iter().all(|&count| count == 1), "{threads} threads, {m}x{n}, {batch}");
+                assert!(
+                    seen.iter().all(|&count| count == 1),
+                    "{threads} threads, {m}x{n}, {batch}"
+                );
             }
         }
     }

@@ -20,11 +20,12 @@ pub(super) fn ask_for(at: *const u32) {
     let _ = at;
 }
 
-/// C ← `begin` + A·B, and C beside it where `adds`, for a tile of `ROWS` rows and `VECTORS` vectors.
+/// C ← `begin` + A·B, and C beside it where `adds`, for a tile of `ROWS` rows and `VECTORS`
+/// vectors.
 ///
 /// # Safety
-/// The panels hold `words` words in depth, `begin` has one for each column, C has these rows `stride` words apart, and the
-/// CPU has the unit.
+/// The panels hold `words` words in depth, `begin` has one for each column, C has these rows
+/// `stride` words apart, and the CPU has the unit.
 #[inline(always)]
 pub(super) unsafe fn tile<U: Unit, const ROWS: usize, const VECTORS: usize>(
     words: usize,
@@ -34,13 +35,15 @@ pub(super) unsafe fn tile<U: Unit, const ROWS: usize, const VECTORS: usize>(
 ) {
     // SAFETY: all within the panels, by the promise of the caller.
     unsafe {
-        let mut sums: [[U::Vector; VECTORS]; ROWS] = [std::array::from_fn(|v| U::load(begin.add(v * U::LANES))); ROWS];
+        let mut sums: [[U::Vector; VECTORS]; ROWS] =
+            [std::array::from_fn(|v| U::load(begin.add(v * U::LANES))); ROWS];
         for row in 0..ROWS {
             ask_for(c.wrapping_add(row * stride));
             ask_for(c.wrapping_add(row * stride + VECTORS * U::LANES - 1));
         }
         for _ in 0..words {
-            let columns: [U::Vector; VECTORS] = std::array::from_fn(|v| U::load(b.add(v * U::LANES)));
+            let columns: [U::Vector; VECTORS] =
+                std::array::from_fn(|v| U::load(b.add(v * U::LANES)));
             ask_for(a.wrapping_add(STEPS_AHEAD * ROWS));
             for line in (0..VECTORS * U::LANES).step_by(16) {
                 ask_for(b.wrapping_add(AHEAD + line));
@@ -64,12 +67,17 @@ pub(super) unsafe fn tile<U: Unit, const ROWS: usize, const VECTORS: usize>(
     }
 }
 
-/// What a tile begins with where A is 128 too much: −128 times the sum of each column of a panel of B.
+/// What a tile begins with where A is 128 too much: −128 times the sum of each column of a panel of
+/// B.
 ///
 /// # Safety
 /// As [`tile`].
 #[inline(always)]
-pub(super) unsafe fn less_128_of_b<U: Unit, const VECTORS: usize>(words: usize, mut b: *const u32, begin: *mut u32) {
+pub(super) unsafe fn less_128_of_b<U: Unit, const VECTORS: usize>(
+    words: usize,
+    mut b: *const u32,
+    begin: *mut u32,
+) {
     let (each, none) = (0x8080_8080_u32, 0_u32);
     // SAFETY: as `tile`.
     unsafe {

@@ -1,7 +1,9 @@
-//! The CPU's units for products, each as what a tile of C needs of it: a vector of sums, and sums plus products.
+//! The CPU's units for products, each as what a tile of C needs of it: a vector of sums, and sums
+//! plus products.
 //!
-//! Matrices come in *words* of 32 bits: one f32, two bf16, two i16 or four i8 that follow one another in depth. A word of A goes
-//! to every lane, a vector of B has a word of each of its columns.
+//! Matrices come in *words* of 32 bits: one f32, two bf16, two i16 or four i8 that follow one
+//! another in depth. A word of A goes to every lane, a vector of B has a word of each of its
+//! columns.
 
 use super::pack::wide;
 
@@ -11,8 +13,9 @@ pub(super) const MOST_LANES: usize = 16;
 /// An instruction that multiplies words and adds the products to sums of 32 bits.
 ///
 /// # Safety
-/// Whoever calls a method runs on a CPU that has the unit's instructions, in a function that is compiled for them, so that the
-/// method becomes a part of it. Pointers are valid for a vector (`broadcast`: a word), however aligned.
+/// Whoever calls a method runs on a CPU that has the unit's instructions, in a function that is
+/// compiled for them, so that the method becomes a part of it. Pointers are valid for a vector
+/// (`broadcast`: a word), however aligned.
 pub(super) unsafe trait Unit {
     /// Sums, or words of B.
     type Vector: Copy;
@@ -126,12 +129,13 @@ macro_rules! unit {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m256, __m256i, __m512, __m512bh, __m512i, _mm_loadu_si128, _mm256_add_epi32, _mm256_add_ps, _mm256_cvtph_ps,
-        _mm256_dpbusd_avx_epi32, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16,
-        _mm256_set1_epi32, _mm256_set1_ps, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_ps,
-        _mm512_add_epi32, _mm512_add_ps, _mm512_cvtph_ps, _mm512_dpbf16_ps, _mm512_dpbusd_epi32, _mm512_fmadd_ps,
-        _mm512_loadu_epi32, _mm512_loadu_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_storeu_epi32, _mm512_storeu_ps,
-        _mm512_sub_epi32, _mm512_sub_ps,
+        __m256, __m256i, __m512, __m512bh, __m512i, _mm_loadu_si128, _mm256_add_epi32,
+        _mm256_add_ps, _mm256_cvtph_ps, _mm256_dpbusd_avx_epi32, _mm256_fmadd_ps, _mm256_loadu_ps,
+        _mm256_loadu_si256, _mm256_madd_epi16, _mm256_set1_epi32, _mm256_set1_ps, _mm256_storeu_ps,
+        _mm256_storeu_si256, _mm256_sub_epi32, _mm256_sub_ps, _mm512_add_epi32, _mm512_add_ps,
+        _mm512_cvtph_ps, _mm512_dpbf16_ps, _mm512_dpbusd_epi32, _mm512_fmadd_ps,
+        _mm512_loadu_epi32, _mm512_loadu_ps, _mm512_set1_epi32, _mm512_set1_ps,
+        _mm512_storeu_epi32, _mm512_storeu_ps, _mm512_sub_epi32, _mm512_sub_ps,
     };
     use std::mem::transmute;
 

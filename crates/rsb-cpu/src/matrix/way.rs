@@ -13,12 +13,14 @@ use super::pack::{F32, Fours, FoursFrom128, Packing, Pairs, PairsOfI8, WidenBf16
 use super::unit;
 use super::{Scratch, Task};
 
-/// What providers of our own are called: the widest units that are here, and no wider ones than these.
+/// What providers of our own are called: the widest units that are here, and no wider ones than
+/// these.
 const WIDEST: &str = "native";
 /// The provider that sums up to 32 products in f16.
 pub(crate) const SHORT_SUMS: &str = "native-avx512fp16";
 /// As [`WIDEST`].
-pub(crate) const NAMES: [&str; 5] = [WIDEST, "native-amx", SHORT_SUMS, "native-avx512", "native-avx2"];
+pub(crate) const NAMES: [&str; 5] =
+    [WIDEST, "native-amx", SHORT_SUMS, "native-avx512", "native-avx2"];
 
 /// The sums of a part of C.
 pub(super) type TileFn = unsafe fn(&Task<'_>, &mut Scratch);
@@ -57,19 +59,28 @@ impl GemmKernel {
 
 /// Finds the way of a product by a provider of our own.
 pub(super) fn find(name: &str, op: &Gemm) -> Result<GemmKernel, Reason> {
-    let lacks = |why: String, cure: &str| Err(Reason::new(format!("{} product by {name}", op.dtype), why, cure));
+    let lacks = |why: String, cure: &str| {
+        Err(Reason::new(format!("{} product by {name}", op.dtype), why, cure))
+    };
     if op.dtype == Dtype::I8 && op.is_narrowed() {
         return lacks("its sums of i8 are of 32 bits".to_owned(), "choose output=wide");
     }
     if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
-        return lacks("its sums are whole numbers, and alpha or beta is not".to_owned(), "choose whole alpha and beta");
+        return lacks(
+            "its sums are whole numbers, and alpha or beta is not".to_owned(),
+            "choose whole alpha and beta",
+        );
     }
     let of_type = || ALL.iter().filter(|candidate| candidate.dtype == op.dtype);
     if of_type().next().is_none() {
-        return lacks("its types are f32, f16, bf16 and i8".to_owned(), "choose one of these, or another provider");
+        return lacks(
+            "its types are f32, f16, bf16 and i8".to_owned(),
+            "choose one of these, or another provider",
+        );
     }
     let set = name.strip_prefix(WIDEST).map_or(name, |set| set.trim_start_matches('-'));
-    let found = of_type().find(|candidate| (set.is_empty() || candidate.set == set) && (candidate.is_here)());
+    let found = of_type()
+        .find(|candidate| (set.is_empty() || candidate.set == set) && (candidate.is_here)());
     if let Some(candidate) = found {
         return Ok(candidate.way);
     }
@@ -90,7 +101,9 @@ pub(crate) fn check(name: &str, op: &Gemm) -> Result<(), Reason> {
 /// Every way that this CPU has, and for which type, be there wider ones.
 #[cfg(test)]
 pub(super) fn here() -> impl Iterator<Item = (GemmKernel, Dtype)> {
-    ALL.iter().filter(|candidate| (candidate.is_here)()).map(|candidate| (candidate.way, candidate.dtype))
+    ALL.iter()
+        .filter(|candidate| (candidate.is_here)())
+        .map(|candidate| (candidate.way, candidate.dtype))
 }
 
 /// A way, for which type, and where.
@@ -111,7 +124,8 @@ impl Candidate {
     }
 }
 
-/// What has `$features`, and is there `$where` it says so, as a way by `$multiply`; few rows by `$unit`, and more of them by tiles.
+/// What has `$features`, and is there `$where` it says so, as a way by `$multiply`; few rows by
+/// `$unit`, and more of them by tiles.
 macro_rules! way {
     (@few [$($feature:tt),*], $multiply:ty, ($unit:ident, $a:ident, $b:ident, $from_128:literal)) => {
         SkinnyGemm::of_vectors(
@@ -157,7 +171,8 @@ macro_rules! way {
                 {
                     $(#[target_feature(enable = $feature)])*
                     unsafe fn of_unit(task: &Task<'_>, room: &mut Scratch) {
-                        // SAFETY: by the promise of the caller; this function has what the unit needs.
+                        // SAFETY: by the promise of the caller; this function has what the unit
+                        // needs.
                         unsafe {
                             $($(let _tiles = $tiles;)?)?
                             block::<$multiply>(task, room);
@@ -184,7 +199,8 @@ macro_rules! plain {
     }};
 }
 
-/// On Intel's CPUs VDPBF16PS was slower than what is widened to f32 (Sapphire Rapids); on AMD's it is twice as fast.
+/// On Intel's CPUs VDPBF16PS was slower than what is widened to f32 (Sapphire Rapids); on AMD's it
+/// is twice as fast.
 #[cfg(target_arch = "x86_64")]
 fn is_intel() -> bool {
     let leaf = std::arch::x86_64::__cpuid(0);

@@ -1,8 +1,9 @@
-//! The 8-bit floating-point format with four bits of exponent and three of mantissa, as the Open Compute Project has it:
-//! no infinity, one NaN of each sign, 448 at most.
+//! The 8-bit floating-point format with four bits of exponent and three of mantissa, as the Open
+//! Compute Project has it: no infinity, one NaN of each sign, 448 at most.
 //!
-//! The units of gfx940 to gfx942 have another (FNUZ): the same bits are half of the number there, and a negative zero is a
-//! NaN, which is why none is ever written. Whoever multiplies there takes a factor for it.
+//! The units of gfx940 to gfx942 have another (FNUZ): the same bits are half of the number there,
+//! and a negative zero is a NaN, which is why none is ever written. Whoever multiplies there takes
+//! a factor for it.
 
 /// 448.
 const LARGEST: f32 = 448.0;
@@ -17,7 +18,8 @@ pub(super) fn to_e4m3(value: f32) -> u8 {
         // Below 2⁻⁶ the steps are all 2⁻⁹.
         (magnitude * 512.0).round_ties_even() as u8
     } else {
-        // The upper 12 bits of an f32, with half a step added, and its exponent counted from 7 in place of 127.
+        // The upper 12 bits of an f32, with half a step added, and its exponent counted from 7 in
+        // place of 127.
         let bits = magnitude.to_bits();
         let rounded = (bits + 0x7_ffff + ((bits >> 20) & 1)) >> 20;
         (rounded - (120 << 3)) as u8
@@ -46,8 +48,11 @@ mod tests {
             assert_eq!(to_e4m3(from_e4m3(code) as f32), code, "{code:#x}");
         }
         assert!(from_e4m3(0x7f).is_nan() && from_e4m3(0xff).is_nan());
-        let known = [(0x38, 1.0), (0x7e, 448.0), (0x01, 1.0 / 512.0), (0x08, 1.0 / 64.0), (0xbc, -1.5)];
-        assert!(known.iter().all(|&(code, value)| from_e4m3(code).to_bits() == f64::to_bits(value)));
+        let known =
+            [(0x38, 1.0), (0x7e, 448.0), (0x01, 1.0 / 512.0), (0x08, 1.0 / 64.0), (0xbc, -1.5)];
+        assert!(
+            known.iter().all(|&(code, value)| from_e4m3(code).to_bits() == f64::to_bits(value))
+        );
     }
 
     #[test]
@@ -60,7 +65,10 @@ mod tests {
             assert_eq!(to_e4m3((middle * (1.0 - 1e-6)) as f32), code);
             assert_eq!(to_e4m3((-middle * (1.0 + 1e-6)) as f32), (code + 1) | 0x80);
         }
-        assert_eq!([to_e4m3(1e9), to_e4m3(-f32::INFINITY), to_e4m3(-0.0), to_e4m3(-1e-9)], [0x7e, 0xfe, 0, 0]);
+        assert_eq!(
+            [to_e4m3(1e9), to_e4m3(-f32::INFINITY), to_e4m3(-0.0), to_e4m3(-1e-9)],
+            [0x7e, 0xfe, 0, 0]
+        );
         assert_eq!(to_e4m3(f32::NAN), 0x7f);
     }
 }

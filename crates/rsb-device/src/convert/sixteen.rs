@@ -32,14 +32,20 @@ impl HalfFormat {
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn widen_bf16(from: &[u16], to: &mut [f32]) {
     for (to, &from) in to.iter_mut().zip(from) {
         *to = f32::from_bits(u32::from(from) << 16);
     }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn narrow_bf16(from: &[f32], to: &mut [u16]) {
     for (to, &from) in to.iter_mut().zip(from) {
         let bits = from.to_bits();
@@ -62,16 +68,32 @@ mod tests {
         let mut narrow = vec![0; values.len()];
         let mut wide = vec![0.0; values.len()];
         HalfFormat::F16.narrow(&values, &mut narrow);
-        assert!(values.iter().zip(&narrow).all(|(&value, &bits)| f16::from_f32(value).to_bits() == bits));
+        assert!(
+            values
+                .iter()
+                .zip(&narrow)
+                .all(|(&value, &bits)| f16::from_f32(value).to_bits() == bits)
+        );
         HalfFormat::F16.widen(&narrow, &mut wide);
         assert!(
-            narrow.iter().zip(&wide).all(|(&bits, &value)| f16::from_bits(bits).to_f32().to_bits() == value.to_bits())
+            narrow
+                .iter()
+                .zip(&wide)
+                .all(|(&bits, &value)| f16::from_bits(bits).to_f32().to_bits() == value.to_bits())
         );
         HalfFormat::Bf16.narrow(&values, &mut narrow);
-        assert!(values.iter().zip(&narrow).all(|(&value, &bits)| bf16::from_f32(value).to_bits() == bits));
+        assert!(
+            values
+                .iter()
+                .zip(&narrow)
+                .all(|(&value, &bits)| bf16::from_f32(value).to_bits() == bits)
+        );
         HalfFormat::Bf16.widen(&narrow, &mut wide);
         assert!(
-            narrow.iter().zip(&wide).all(|(&bits, &value)| bf16::from_bits(bits).to_f32().to_bits() == value.to_bits())
+            narrow
+                .iter()
+                .zip(&wide)
+                .all(|(&bits, &value)| bf16::from_bits(bits).to_f32().to_bits() == value.to_bits())
         );
         HalfFormat::Bf16.narrow(&[f32::NAN], &mut narrow[..1]);
         assert!(bf16::from_bits(narrow[0]).is_nan());

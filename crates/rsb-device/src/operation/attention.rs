@@ -9,8 +9,9 @@ use super::tensor::product;
 use super::{BufferSpec, Role};
 use crate::device::DeviceError;
 
-/// `y = softmax(q·kᵀ / √head_dim)·v` for each head. All lie head by head: `q` and `y` are batch × heads × queries × `head_dim`,
-/// `k` and `v` batch × `kv_heads` × capacity × `head_dim`, of which the first `positions` rows are filled.
+/// `y = softmax(q·kᵀ / √head_dim)·v` for each head. All lie head by head: `q` and `y` are batch ×
+/// heads × queries × `head_dim`, `k` and `v` batch × `kv_heads` × capacity × `head_dim`, of which
+/// the first `positions` rows are filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attention {
     /// Type of an element.
@@ -46,7 +47,11 @@ impl Attention {
 
     /// How many positions row `row` of `y` looks at.
     pub const fn reach(&self, row: u64) -> u64 {
-        if self.causal { self.positions - self.queries + row % self.queries + 1 } else { self.positions }
+        if self.causal {
+            self.positions - self.queries + row % self.queries + 1
+        } else {
+            self.positions
+        }
     }
 
     /// Elements of `k`, and of `v`, that row `row` of `y` is made of.
@@ -62,13 +67,16 @@ impl Attention {
     pub fn check(&self) -> Result<(), DeviceError> {
         let sizes = [self.batch, self.kv_heads, self.head_dim, self.queries];
         let fits = self.queries <= self.positions && self.positions <= self.capacity;
-        if fits && !sizes.contains(&0) && self.heads.is_multiple_of(self.kv_heads) && self.heads > 0 {
+        if fits && !sizes.contains(&0) && self.heads.is_multiple_of(self.kv_heads) && self.heads > 0
+        {
             return Ok(());
         }
         Err(DeviceError::Unsupported(Reason::new(
             "attention of these sizes",
-            "one of them is zero, its heads do not share keys evenly, or it has more queries than positions or room",
-            "choose a divisor of the heads for those of keys, and a cache that holds every position",
+            "one of them is zero, its heads do not share keys evenly, or it has more queries than \
+             positions or room",
+            "choose a divisor of the heads for those of keys, and a cache that holds every \
+             position",
         )))
     }
 
@@ -88,7 +96,8 @@ impl Attention {
     pub(super) fn buffers(&self) -> Vec<BufferSpec> {
         let rows = product(&[self.rows(), self.head_dim]);
         let cache = product(&[self.batch, self.kv_heads, self.capacity, self.head_dim]);
-        let inputs = [rows, cache, cache].map(|elements| BufferSpec::new(Role::Input, self.dtype, elements));
+        let inputs =
+            [rows, cache, cache].map(|elements| BufferSpec::new(Role::Input, self.dtype, elements));
         inputs.into_iter().chain([BufferSpec::new(Role::Output, self.dtype, rows)]).collect()
     }
 }

@@ -1,4 +1,5 @@
-//! What several devices send one another at once. Sizes and bandwidths are counted as nccl-tests count them.
+//! What several devices send one another at once. Sizes and bandwidths are counted as nccl-tests
+//! count them.
 
 use rsb_model::Dtype;
 
@@ -48,7 +49,8 @@ named!(Placement, "placement", OutOfPlace = "out-of-place", InPlace = "in-place"
 pub enum CollectiveLane {
     /// After what was launched before, and before what is launched next.
     InLine,
-    /// After what was launched before, and beside what is launched next, until it is [joined](crate::Kernel::join).
+    /// After what was launched before, and beside what is launched next, until it is
+    /// [joined](crate::Kernel::join).
     Beside,
 }
 
@@ -64,7 +66,8 @@ pub enum CollectiveLauncher {
 named!(CollectiveLauncher, "launcher", OneThread = "one-thread", Threads = "threads");
 
 impl CollectiveKind {
-    /// Whether each device has one part of as many as there are devices, of what it sends or receives.
+    /// Whether each device has one part of as many as there are devices, of what it sends or
+    /// receives.
     pub const fn is_in_parts(self) -> bool {
         matches!(self, Self::AllGather | Self::ReduceScatter | Self::AllToAll)
     }
@@ -74,7 +77,8 @@ impl CollectiveKind {
         matches!(self, Self::AllReduce | Self::ReduceScatter)
     }
 
-    /// Whether the result may go where the numbers came from: a part that was overwritten cannot be sent any more.
+    /// Whether the result may go where the numbers came from: a part that was overwritten cannot be
+    /// sent any more.
     pub const fn can_be_in_place(self) -> bool {
         !matches!(self, Self::AllToAll | Self::SendReceive)
     }
@@ -84,7 +88,8 @@ impl CollectiveKind {
         matches!(self, Self::AllReduce | Self::AllGather | Self::Broadcast)
     }
 
-    /// What the slowest link carries over what the operation as a whole does, on so many devices, as nccl-tests define it.
+    /// What the slowest link carries over what the operation as a whole does, on so many devices,
+    /// as nccl-tests define it.
     pub fn bus_factor(self, devices: u32) -> f64 {
         let (devices, others) = (f64::from(devices), f64::from(devices.saturating_sub(1)));
         match self {
@@ -163,7 +168,8 @@ impl Collective {
         if self.kind == CollectiveKind::ReduceScatter { self.part() } else { self.elements }
     }
 
-    /// Where in one buffer of all elements device `rank` has what it sends, and what it receives, in place.
+    /// Where in one buffer of all elements device `rank` has what it sends, and what it receives,
+    /// in place.
     pub fn places(&self, rank: u64) -> [u64; 2] {
         match (self.placement, self.kind) {
             (Placement::InPlace, CollectiveKind::AllGather) => [rank * self.part(), 0],
@@ -174,18 +180,33 @@ impl Collective {
 
     /// What device `rank` has in the end.
     pub fn parts(&self, rank: u64) -> Vec<CollectivePart> {
-        let whole = |from| CollectivePart { from, sent_at: 0, received_at: 0, elements: self.elements };
+        let whole =
+            |from| CollectivePart { from, sent_at: 0, received_at: 0, elements: self.elements };
         let part = self.part();
         let of_each = |sent_at| {
             let parts = (0..self.devices).map(|from| (Some(from), from * part));
-            parts.map(|(from, received_at)| CollectivePart { from, sent_at, received_at, elements: part }).collect()
+            parts
+                .map(|(from, received_at)| CollectivePart {
+                    from,
+                    sent_at,
+                    received_at,
+                    elements: part,
+                })
+                .collect()
         };
         match self.kind {
             CollectiveKind::AllReduce => vec![whole(None)],
             CollectiveKind::Broadcast => vec![whole(Some(0))],
-            CollectiveKind::SendReceive => vec![whole(Some((rank + self.devices - 1) % self.devices))],
+            CollectiveKind::SendReceive => {
+                vec![whole(Some((rank + self.devices - 1) % self.devices))]
+            }
             CollectiveKind::ReduceScatter => {
-                vec![CollectivePart { from: None, sent_at: rank * part, received_at: 0, elements: part }]
+                vec![CollectivePart {
+                    from: None,
+                    sent_at: rank * part,
+                    received_at: 0,
+                    elements: part,
+                }]
             }
             CollectiveKind::AllGather => of_each(0),
             CollectiveKind::AllToAll => of_each(rank * part),
@@ -197,8 +218,8 @@ impl Collective {
 mod tests {
     use super::*;
 
-    /// The factors of the published page (`doc/PERFORMANCE.md` of nccl-tests) as fractions of n; that of send and
-    /// receive stands in its `src/sendrecv.cu` alone.
+    /// The factors of the published page (`doc/PERFORMANCE.md` of nccl-tests) as fractions of n;
+    /// that of send and receive stands in its `src/sendrecv.cu` alone.
     #[test]
     fn the_bus_carries_what_nccl_tests_say_for_every_number_of_ranks() {
         for n in 1..=16_u32 {
@@ -224,14 +245,21 @@ mod tests {
         for &kind in CollectiveKind::ALL {
             for devices in 1..=8 {
                 let call = Collective::of_bytes(kind, Dtype::F32, 4 * 101, devices);
-                assert_eq!(call.elements, if kind.is_in_parts() { 101 / devices * devices } else { 101 }, "{kind}");
+                assert_eq!(
+                    call.elements,
+                    if kind.is_in_parts() { 101 / devices * devices } else { 101 },
+                    "{kind}"
+                );
                 let is_alike = (1..devices).all(|rank| call.parts(rank) == call.parts(0));
                 assert!(is_alike == kind.is_alike() || devices == 1, "{kind} of {devices}");
                 for rank in 0..devices {
                     let mut next = 0;
                     for part in call.parts(rank) {
                         assert_eq!(part.received_at, next, "{kind} of {devices}");
-                        assert!(part.sent_at + part.elements <= call.elements_sent() && part.from < Some(devices));
+                        assert!(
+                            part.sent_at + part.elements <= call.elements_sent()
+                                && part.from < Some(devices)
+                        );
                         assert_eq!(part.from.is_none(), kind.adds());
                         next += part.elements;
                     }
@@ -243,10 +271,16 @@ mod tests {
 
     #[test]
     fn in_place_each_device_has_its_part_at_its_rank() {
-        let call = |kind| Collective { placement: Placement::InPlace, ..Collective::of_bytes(kind, Dtype::F16, 16, 4) };
+        let call = |kind| Collective {
+            placement: Placement::InPlace,
+            ..Collective::of_bytes(kind, Dtype::F16, 16, 4)
+        };
         assert_eq!(call(CollectiveKind::AllGather).places(3), [6, 0]);
         assert_eq!(call(CollectiveKind::ReduceScatter).places(3), [0, 6]);
         assert_eq!(call(CollectiveKind::AllReduce).places(3), [0, 0]);
-        assert!(!CollectiveKind::AllToAll.can_be_in_place() && CollectiveKind::Broadcast.can_be_in_place());
+        assert!(
+            !CollectiveKind::AllToAll.can_be_in_place()
+                && CollectiveKind::Broadcast.can_be_in_place()
+        );
     }
 }

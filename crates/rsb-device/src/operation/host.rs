@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{BufferSpec, Role, named};
 
-/// Bytes from one place to another. Both buffers are of the device: the first is what is sent, the second shows after
-/// the first launch what has arrived. Where the way begins or ends on the host, the kernel has memory of its own there.
+/// Bytes from one place to another. Both buffers are of the device: the first is what is sent, the
+/// second shows after the first launch what has arrived. Where the way begins or ends on the host,
+/// the kernel has memory of its own there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
     /// From where to where.
@@ -27,7 +28,8 @@ pub enum TransferDirection {
     DeviceToHost,
     /// Within the device.
     DeviceToDevice,
-    /// From the host to the device and from the device to the host at once, in two queues: as much each way.
+    /// From the host to the device and from the device to the host at once, in two queues: as much
+    /// each way.
     Bidirectional,
 }
 
@@ -58,10 +60,13 @@ impl Transfer {
         vec![array(Role::Input), array(Role::Output)]
     }
 
-    /// Within the device each byte is read and written there; over a link it passes once, and both ways count.
+    /// Within the device each byte is read and written there; over a link it passes once, and both
+    /// ways count.
     pub(super) fn bytes_moved(&self) -> f64 {
         match self.direction {
-            TransferDirection::DeviceToDevice | TransferDirection::Bidirectional => 2.0 * self.bytes as f64,
+            TransferDirection::DeviceToDevice | TransferDirection::Bidirectional => {
+                2.0 * self.bytes as f64
+            }
             TransferDirection::HostToDevice | TransferDirection::DeviceToHost => self.bytes as f64,
         }
     }

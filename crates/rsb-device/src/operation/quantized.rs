@@ -7,8 +7,9 @@ use super::tensor::product;
 use super::{BufferSpec, Role};
 use crate::device::DeviceError;
 
-/// C = A · Wᵀ, row-major: A is m×k, C m×n, both of one type. W is n×k whole numbers with sign, each times the scale of its
-/// group: so many neighbors of a row. Sums are made in at least f32. The scales are f16, n × groups of a row.
+/// C = A · Wᵀ, row-major: A is m×k, C m×n, both of one type. W is n×k whole numbers with sign, each
+/// times the scale of its group: so many neighbors of a row. Sums are made in at least f32. The
+/// scales are f16, n × groups of a row.
 ///
 /// Numbers of 4 bits lie two in a byte, the earlier one in the lower half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +24,8 @@ pub struct QuantizedProduct {
     pub n: u64,
     /// Length of the sums: a multiple of [`QuantizedProduct::UNIT`].
     pub k: u64,
-    /// Weights with one scale: a multiple of [`QuantizedProduct::UNIT`]. The last group of a row may be shorter.
+    /// Weights with one scale: a multiple of [`QuantizedProduct::UNIT`]. The last group of a row
+    /// may be shorter.
     pub group: u64,
 }
 
@@ -55,12 +57,22 @@ impl QuantizedProduct {
     /// # Errors
     /// `Unsupported`, with what is wrong.
     pub fn check(&self) -> Result<(), DeviceError> {
-        let refused = |what: String, why: &str, cure: &str| Err(DeviceError::Unsupported(Reason::new(what, why, cure)));
+        let refused = |what: String, why: &str, cure: &str| {
+            Err(DeviceError::Unsupported(Reason::new(what, why, cure)))
+        };
         if !matches!(self.weights, Dtype::I8 | Dtype::I4) {
-            return refused(format!("weights of {}", self.weights), "they are whole numbers here", "choose i8 or i4");
+            return refused(
+                format!("weights of {}", self.weights),
+                "they are whole numbers here",
+                "choose i8 or i4",
+            );
         }
         if [self.m, self.n, self.k, self.group].contains(&0) {
-            return refused("a product without elements".to_owned(), "a size is zero", "choose sizes above zero");
+            return refused(
+                "a product without elements".to_owned(),
+                "a size is zero",
+                "choose sizes above zero",
+            );
         }
         if self.k.is_multiple_of(Self::UNIT) && self.group.is_multiple_of(Self::UNIT) {
             return Ok(());

@@ -1,4 +1,5 @@
-//! Operations that bring rows to other places: into the order of attention and its cache, and out of a table.
+//! Operations that bring rows to other places: into the order of attention and its cache, and out
+//! of a table.
 
 use rsb_model::Dtype;
 use rsb_model::random::mix64;
@@ -7,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::tensor::product;
 use super::{BufferSpec, Role};
 
-/// `y[b][j][position + i] = x[b][i][j]`, each a row of `width` elements: from token by token to head by head and back, and
-/// into a cache that has room for `capacity` rows. What `y` holds beside these rows stays. Where positions are `rotary`,
-/// each two neighbors of a row are a complex number, multiplied by that of their place in row i of a second input.
+/// `y[b][j][position + i] = x[b][i][j]`, each a row of `width` elements: from token by token to
+/// head by head and back, and into a cache that has room for `capacity` rows. What `y` holds beside
+/// these rows stays. Where positions are `rotary`, each two neighbors of a row are a complex
+/// number, multiplied by that of their place in row i of a second input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rearrange {
     /// Type of an element.
@@ -26,7 +28,8 @@ pub struct Rearrange {
     pub capacity: u64,
     /// The first of them that is written.
     pub position: u64,
-    /// Whether rows are turned by a second input of `rows` by `width`: cosines and sines of their positions.
+    /// Whether rows are turned by a second input of `rows` by `width`: cosines and sines of their
+    /// positions.
     pub rotary: bool,
 }
 
@@ -38,7 +41,8 @@ impl Rearrange {
 
     /// Whether every row finds room, and is made of pairs where it is turned.
     pub const fn fits(&self) -> bool {
-        self.position.saturating_add(self.rows) <= self.capacity && (!self.rotary || self.width.is_multiple_of(2))
+        self.position.saturating_add(self.rows) <= self.capacity
+            && (!self.rotary || self.width.is_multiple_of(2))
     }
 
     /// Which of its buffers is `y`, the last.
@@ -70,12 +74,17 @@ impl Rearrange {
         if self.rotary {
             all.push(BufferSpec::new(Role::Input, self.dtype, self.angles()));
         }
-        all.push(BufferSpec::new(role, self.dtype, product(&[self.batch, self.columns, self.capacity, self.width])));
+        all.push(BufferSpec::new(
+            role,
+            self.dtype,
+            product(&[self.batch, self.columns, self.capacity, self.width]),
+        ));
         all
     }
 }
 
-/// `y[i] = x[index[i]]`, each a row of `width` elements: what turns words into numbers. The indices are words of 64 bits.
+/// `y[i] = x[index[i]]`, each a row of `width` elements: what turns words into numbers. The indices
+/// are words of 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gather {
     /// Type of an element.

@@ -90,7 +90,8 @@ pub enum ReduceOp {
 named!(ReduceOp, "reduction", Sum = "sum", Max = "max", Mean = "mean", Argmax = "argmax");
 
 impl Reduce {
-    /// A word for a position. Sums of 16-bit elements overflow their own type, so the result is at least f32.
+    /// A word for a position. Sums of 16-bit elements overflow their own type, so the result is at
+    /// least f32.
     pub(super) const fn output(&self) -> BufferSpec {
         match (self.op, self.dtype) {
             (ReduceOp::Argmax, _) => BufferSpec::word(Role::Output),
@@ -119,13 +120,20 @@ pub struct Normalize {
 pub enum NormalizeOp {
     /// eˣ / Σeˣ, with the largest taken out first.
     Softmax,
-    /// (x − mean) / √(variance + 10⁻⁵) · gain + bias. Gain and bias are the second and third buffer.
+    /// (x − mean) / √(variance + 10⁻⁵) · gain + bias. Gain and bias are the second and third
+    /// buffer.
     LayerNorm,
     /// x / √(mean of x² + 10⁻⁵) · gain. The gain is the second buffer.
     RmsNorm,
 }
 
-named!(NormalizeOp, "normalization", Softmax = "softmax", LayerNorm = "layer-norm", RmsNorm = "rms-norm");
+named!(
+    NormalizeOp,
+    "normalization",
+    Softmax = "softmax",
+    LayerNorm = "layer-norm",
+    RmsNorm = "rms-norm"
+);
 
 impl NormalizeOp {
     /// The matrix, and rows of as many columns that each row is multiplied by or gets added.
@@ -137,8 +145,8 @@ impl NormalizeOp {
         }
     }
 
-    /// Softmax: compare, subtract, exponential, add, divide. Layer norm: two sums, difference, square, and three to finish.
-    /// RMS norm: square, sum, and two to finish.
+    /// Softmax: compare, subtract, exponential, add, divide. Layer norm: two sums, difference,
+    /// square, and three to finish. RMS norm: square, sum, and two to finish.
     pub(super) const fn flops_per_element(self) -> f64 {
         match self {
             Self::Softmax => 5.0,
@@ -162,7 +170,8 @@ impl Normalize {
     }
 }
 
-/// 2-D convolution (cross-correlation, as every framework has it): input NCHW, weights (out, in / groups, height, width).
+/// 2-D convolution (cross-correlation, as every framework has it): input NCHW, weights (out, in /
+/// groups, height, width).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Convolution {
     /// Type of an element.
@@ -192,15 +201,24 @@ pub struct Convolution {
 }
 
 impl Convolution {
-    /// Rows and columns of the output; `None` when the kernel does not fit, the groups do not divide the channels, or
-    /// a size is zero.
+    /// Rows and columns of the output; `None` when the kernel does not fit, the groups do not
+    /// divide the channels, or a size is zero.
     pub fn output_size(&self) -> Option<(u64, u64)> {
-        let sizes = [self.batch, self.in_channels, self.out_channels, self.stride, self.dilation, self.groups];
+        let sizes = [
+            self.batch,
+            self.in_channels,
+            self.out_channels,
+            self.stride,
+            self.dilation,
+            self.groups,
+        ];
         let kernels = [self.kernel_height, self.kernel_width, self.height, self.width];
         if sizes.contains(&0) || kernels.contains(&0) {
             return None;
         }
-        if !self.in_channels.is_multiple_of(self.groups) || !self.out_channels.is_multiple_of(self.groups) {
+        if !self.in_channels.is_multiple_of(self.groups)
+            || !self.out_channels.is_multiple_of(self.groups)
+        {
             return None;
         }
         let along = |size: u64, kernel: u64| {
@@ -218,7 +236,8 @@ impl Convolution {
 
     /// Elements of the output; zero when it is impossible.
     pub fn output_elements(&self) -> u64 {
-        self.output_size().map_or(0, |(rows, columns)| product(&[self.batch, self.out_channels, rows, columns]))
+        self.output_size()
+            .map_or(0, |(rows, columns)| product(&[self.batch, self.out_channels, rows, columns]))
     }
 
     pub(super) fn buffers(&self) -> Vec<BufferSpec> {
@@ -235,11 +254,12 @@ impl Convolution {
     }
 }
 
-/// C ← epilogue(alpha·op(A)·op(B) + beta·C) for each of `batch` matrices that follow one another in memory, all row-major.
-/// op(A) is m×k, op(B) is k×n, C is m×n.
+/// C ← epilogue(alpha·op(A)·op(B) + beta·C) for each of `batch` matrices that follow one another in
+/// memory, all row-major. op(A) is m×k, op(B) is k×n, C is m×n.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Gemm {
-    /// Type of an element. With bf16, C is f32, with i8 it is i32 and with fp8 bf16, as in every library that has them.
+    /// Type of an element. With bf16, C is f32, with i8 it is i32 and with fp8 bf16, as in every
+    /// library that has them.
     pub dtype: Dtype,
     /// Rows of C.
     pub m: u64,
@@ -273,7 +293,8 @@ pub struct Gemm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutputWidth {
-    /// As libraries have it by default: bf16 as f32, i8 as i32, fp8 as bf16, all else as the inputs.
+    /// As libraries have it by default: bf16 as f32, i8 as i32, fp8 as bf16, all else as the
+    /// inputs.
     Wide,
     /// As the inputs, so that the next operation can go on with it.
     AsInputs,
@@ -319,7 +340,13 @@ pub enum Init {
     Constant,
 }
 
-named!(Init, "kind of input", Random = "random", Trigonometric = "trigonometric", Constant = "constant");
+named!(
+    Init,
+    "kind of input",
+    Random = "random",
+    Trigonometric = "trigonometric",
+    Constant = "constant"
+);
 
 impl Gemm {
     /// One plain product: no transposes, alpha 1, beta 0.
@@ -342,9 +369,10 @@ impl Gemm {
         }
     }
 
-    /// Largest error that sums left to the matrix unit add to the result, over its largest value. Hopper adds 32 products of fp8
-    /// at a time to a sum of about 14 bits and truncates it
-    /// ([DeepSeek-V3](https://arxiv.org/abs/2412.19437), section 3.3.2, which measured 2 % at k = 4096).
+    /// Largest error that sums left to the matrix unit add to the result, over its largest value.
+    /// Hopper adds 32 products of fp8 at a time to a sum of about 14 bits and truncates it
+    /// ([DeepSeek-V3](https://arxiv.org/abs/2412.19437), section 3.3.2, which measured 2 % at k =
+    /// 4096).
     pub fn accumulation_error(&self) -> f64 {
         match self.accumulation {
             Accumulation::Full => 0.0,
@@ -378,7 +406,8 @@ impl Gemm {
         self.beta != 0.0
     }
 
-    /// Which of its buffers is C, the last: behind A, B and, where there is one, the bias of n elements.
+    /// Which of its buffers is C, the last: behind A, B and, where there is one, the bias of n
+    /// elements.
     pub fn c_index(&self) -> usize {
         if self.epilogue == Epilogue::None { 2 } else { 3 }
     }
@@ -392,11 +421,16 @@ impl Gemm {
         if self.epilogue != Epilogue::None {
             all.push(BufferSpec::new(Role::Input, self.output_dtype(), self.n));
         }
-        all.push(BufferSpec::new(role, self.output_dtype(), product(&[self.batch, self.m, self.n])));
+        all.push(BufferSpec::new(
+            role,
+            self.output_dtype(),
+            product(&[self.batch, self.m, self.n]),
+        ));
         all
     }
 
-    /// Refuses epilogues, algorithm searches and fast accumulation, for a provider (`who`) that supports only plain products.
+    /// Refuses epilogues, algorithm searches and fast accumulation, for a provider (`who`) that
+    /// supports only plain products.
     ///
     /// # Errors
     /// When there is an epilogue, several algorithms are to be tried, or sums are to be fast.
@@ -424,8 +458,9 @@ impl Gemm {
     }
 }
 
-/// Multiply-adds of random operands in registers, in as many independent chains as keep every unit busy. The one output is
-/// 1 where every chain ended as it should; on a CPU, plus the largest relative error.
+/// Multiply-adds of random operands in registers, in as many independent chains as keep every unit
+/// busy. The one output is 1 where every chain ended as it should; on a CPU, plus the largest
+/// relative error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeakArithmetic {
     /// Type of an element.
@@ -441,7 +476,9 @@ impl PeakArithmetic {
     /// Type of the one output: f32 where nothing else is made of the type itself.
     pub const fn result_dtype(&self) -> Dtype {
         match self.dtype {
-            Dtype::Tf32 | Dtype::Fp8 | Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 | Dtype::I4 => Dtype::F32,
+            Dtype::Tf32 | Dtype::Fp8 | Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 | Dtype::I4 => {
+                Dtype::F32
+            }
             other => other,
         }
     }

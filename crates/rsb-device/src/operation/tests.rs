@@ -2,7 +2,12 @@ use super::*;
 use crate::device::DeviceError;
 
 fn stream(pattern: StreamPattern) -> Operation {
-    Operation::Stream(MemoryStream { pattern, dtype: Dtype::F32, elements: 1000, stores: Stores::Temporal })
+    Operation::Stream(MemoryStream {
+        pattern,
+        dtype: Dtype::F32,
+        elements: 1000,
+        stores: Stores::Temporal,
+    })
 }
 
 #[test]
@@ -21,7 +26,9 @@ fn streams_count_bytes_as_mccalpin_does() {
 /// As large as what was measured on Hopper, and never so large that anything passes.
 #[test]
 fn sums_of_the_matrix_unit_may_be_off_by_its_truncations() {
-    let error = |accumulation, k| Gemm { accumulation, ..Gemm::new(Dtype::Fp8, 16, 16, k) }.accumulation_error();
+    let error = |accumulation, k| {
+        Gemm { accumulation, ..Gemm::new(Dtype::Fp8, 16, 16, k) }.accumulation_error()
+    };
     for (k, expected) in [(1, 1.2e-4), (32, 1.2e-4), (4096, 0.0157), (1 << 20, 0.05)] {
         let found = error(Accumulation::Fast, k);
         assert!((found / expected - 1.0).abs() < 0.02, "{k}: {found}");
@@ -77,8 +84,16 @@ fn attention_counts_where_its_queries_look() {
     // 24 rows in and out, and of 4 heads 5 keys and values each.
     assert_eq!(all.bytes_moved().to_bits(), f64::to_bits(2.0 * 8.0 * (2.0 * 24.0 + 2.0 * 20.0)));
     assert_eq!(all.buffers()[2].elements, 2 * 2 * 9 * 8);
-    assert_eq!(op.visible_elements(7), 72..72 + 4 * 8, "the second query of the second group of heads");
-    for wrong in [Attention { kv_heads: 3, ..op }, Attention { capacity: 4, ..op }, Attention { queries: 6, ..op }] {
+    assert_eq!(
+        op.visible_elements(7),
+        72..72 + 4 * 8,
+        "the second query of the second group of heads"
+    );
+    for wrong in [
+        Attention { kv_heads: 3, ..op },
+        Attention { capacity: 4, ..op },
+        Attention { queries: 6, ..op },
+    ] {
         assert!(wrong.check().is_err(), "{wrong:?}");
     }
     assert!(op.check().is_ok());
@@ -86,11 +101,13 @@ fn attention_counts_where_its_queries_look() {
 
 #[test]
 fn weights_of_few_bits_count_as_narrow_as_they_are() {
-    let of = |weights| QuantizedProduct { dtype: Dtype::F16, weights, m: 2, n: 5, k: 96, group: 64 };
+    let of =
+        |weights| QuantizedProduct { dtype: Dtype::F16, weights, m: 2, n: 5, k: 96, group: 64 };
     for (weights, bytes) in [(Dtype::I8, 96.0), (Dtype::I4, 48.0)] {
         let product = Operation::Quantized(of(weights));
         assert_eq!(product.flops().to_bits(), f64::to_bits(2.0 * 2.0 * 5.0 * 96.0));
-        // Two rows in, two out, and of five rows of weights two scales each, the second of a shorter group.
+        // Two rows in, two out, and of five rows of weights two scales each, the second of a
+        // shorter group.
         let moved = 2.0 * (192.0 + 10.0) + 5.0 * (bytes + 4.0);
         assert_eq!(product.bytes_moved().to_bits(), f64::to_bits(moved), "{weights}");
     }
@@ -177,10 +194,13 @@ fn names_are_read_back() {
 
 #[test]
 fn a_churn_is_the_same_every_time() {
-    let churn = Churn { min_bytes: 16, max_bytes: 4096, live_bytes: 1 << 20, replacements: 5000, seed: 3 };
+    let churn =
+        Churn { min_bytes: 16, max_bytes: 4096, live_bytes: 1 << 20, replacements: 5000, seed: 3 };
     assert_eq!(churn.steps().collect::<Vec<_>>(), churn.steps().collect::<Vec<_>>());
     assert_eq!(churn.steps().count(), churn.slots() + 5000);
-    assert!(churn.steps().all(|step| (16..=4096).contains(&step.bytes) && step.slot < churn.slots()));
+    assert!(
+        churn.steps().all(|step| (16..=4096).contains(&step.bytes) && step.slot < churn.slots())
+    );
     let live = churn.final_live_bytes() as f64 / f64::from(1 << 20);
     assert!((live - 1.0).abs() < 0.2, "{live}");
 }

@@ -22,8 +22,8 @@ pub struct MemoryStream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamPattern {
-    /// The exclusive-or of all 64-bit words of a, the last one padded with zeros: one read. It needs no arithmetic
-    /// unit, is the same in any order and can be checked to the bit.
+    /// The exclusive-or of all 64-bit words of a, the last one padded with zeros: one read. It
+    /// needs no arithmetic unit, is the same in any order and can be checked to the bit.
     Read,
     /// a ← s: one write.
     Write,
@@ -31,7 +31,8 @@ pub enum StreamPattern {
     Copy,
     /// c ← a + s·b: two reads, one write.
     Triad,
-    /// a ← −a, as a product with −1: one read, one write, of the same array. It is exact in every type, and never grows.
+    /// a ← −a, as a product with −1: one read, one write, of the same array. It is exact in every
+    /// type, and never grows.
     #[serde(rename = "read_write")]
     ReadWrite,
 }
@@ -66,19 +67,23 @@ impl MemoryStream {
             StreamPattern::Write => vec![array(Role::Output)],
             StreamPattern::Copy => vec![array(Role::Input), array(Role::Output)],
             StreamPattern::ReadWrite => vec![array(Role::InOut)],
-            StreamPattern::Triad => vec![array(Role::Input), array(Role::Input), array(Role::Output)],
+            StreamPattern::Triad => {
+                vec![array(Role::Input), array(Role::Input), array(Role::Output)]
+            }
         }
     }
 }
 
-/// One cycle through all nodes in random order, `line_bytes` apart. The first eight bytes of a node are the offset in
-/// bytes of the next one, as a little-endian word. The second buffer holds the offset at which the next launch
-/// goes on, so that launches walk the whole cycle and not the same stretch again.
+/// One cycle through all nodes in random order, `line_bytes` apart. The first eight bytes of a node
+/// are the offset in bytes of the next one, as a little-endian word. The second buffer holds the
+/// offset at which the next launch goes on, so that launches walk the whole cycle and not the same
+/// stretch again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointerChase {
     /// Nodes in the cycle.
     pub nodes: u64,
-    /// Bytes from one node to the next in memory: a cache line, so that every access needs a line of its own.
+    /// Bytes from one node to the next in memory: a cache line, so that every access needs a line
+    /// of its own.
     pub line_bytes: u64,
     /// Dependent reads in one launch.
     pub accesses: u64,
@@ -108,12 +113,14 @@ pub struct Allocate {
 pub enum Touch {
     /// Nothing.
     Untouched,
-    /// Every byte is written, so that the system has to provide each page, as any use of a tensor does.
+    /// Every byte is written, so that the system has to provide each page, as any use of a tensor
+    /// does.
     Written,
 }
 
-/// Blocks of random size (log-uniform) replaced at random: what a long-running program does to its heap. The output
-/// is two `f64`: bytes held from the system for the blocks, and bytes in live blocks, at the end of the churn.
+/// Blocks of random size (log-uniform) replaced at random: what a long-running program does to its
+/// heap. The output is two `f64`: bytes held from the system for the blocks, and bytes in live
+/// blocks, at the end of the churn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Churn {
     /// Smallest block.
@@ -145,7 +152,8 @@ impl Churn {
 
     /// Mean of a log-uniform size.
     fn mean_bytes(&self) -> f64 {
-        let (low, high) = (self.min_bytes.max(1) as f64, self.max_bytes.max(self.min_bytes).max(1) as f64);
+        let (low, high) =
+            (self.min_bytes.max(1) as f64, self.max_bytes.max(self.min_bytes).max(1) as f64);
         if high > low { (high - low) / (high / low).ln() } else { low }
     }
 
@@ -153,7 +161,8 @@ impl Churn {
     pub fn steps(&self) -> impl Iterator<Item = ChurnStep> {
         let slots = self.slots();
         let mut random = rsb_model::random::Generator::new(self.seed);
-        let (low, high) = (self.min_bytes.max(1) as f64, self.max_bytes.max(self.min_bytes).max(1) as f64);
+        let (low, high) =
+            (self.min_bytes.max(1) as f64, self.max_bytes.max(self.min_bytes).max(1) as f64);
         let ratio = high / low;
         (0..slots + self.replacements as usize).map(move |step| {
             let slot = if step < slots { step } else { random.below(slots as u64) as usize };

@@ -3,14 +3,17 @@
 use std::ops::Range;
 
 use super::maths::{
-    ConvolutionPoint, attended_row, convolution_element, elementwise, gemm_element, normalized_row, rearranged_element,
-    with_epilogue,
+    ConvolutionPoint, attended_row, convolution_element, elementwise, gemm_element, normalized_row,
+    rearranged_element, with_epilogue,
 };
 use crate::convert::{decode, encode, word};
-use crate::operation::{MemoryStream, Normalize, Operation, PointerChase, Reduce, ReduceOp, StreamPattern};
+use crate::operation::{
+    MemoryStream, Normalize, Operation, PointerChase, Reduce, ReduceOp, StreamPattern,
+};
 
 /// Does `operation` on `buffers`, which are in the order, of the types and of the sizes that
-/// [`Operation::buffers`] says. Buffers that are missing or of a type without a known form are left as they are.
+/// [`Operation::buffers`] says. Buffers that are missing or of a type without a known form are left
+/// as they are.
 pub fn execute(operation: &Operation, buffers: &mut [Vec<u8>]) {
     let specs = operation.buffers();
     let Some(result) = compute(operation, buffers) else { return };
@@ -41,7 +44,9 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
     };
     Some(match operation {
         Operation::Stream(op) => return stream(op, buffers, number),
-        Operation::PointerChase(op) => Result::Word(chase(op, buffers.first()?, word(buffers.get(1)?)?)),
+        Operation::PointerChase(op) => {
+            Result::Word(chase(op, buffers.first()?, word(buffers.get(1)?)?))
+        }
         Operation::Elementwise(op) => {
             let x = number(0)?;
             let z = if op.op.inputs() == 2 { number(1)? } else { x.clone() };
@@ -53,21 +58,30 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
             let [queries, keys, values] = [number(0)?, number(1)?, number(2)?];
             let rows = (0..).zip(queries.chunks_exact(op.head_dim as usize));
             let row = |(row, query)| {
-                attended_row(query, part(&keys, op.visible_elements(row)), part(&values, op.visible_elements(row)))
+                attended_row(
+                    query,
+                    part(&keys, op.visible_elements(row)),
+                    part(&values, op.visible_elements(row)),
+                )
             };
             Result::Numbers(rows.flat_map(row).collect())
         }
         Operation::Rearrange(op) => {
             let (x, angles, old) = (number(0)?, number(1)?, number(op.y_index())?);
             let put = |(at, &old): (u64, &f64)| {
-                rearranged_element(op, |at| value(&x, at), |at| value(&angles, at), at).unwrap_or(old)
+                rearranged_element(op, |at| value(&x, at), |at| value(&angles, at), at)
+                    .unwrap_or(old)
             };
             Result::Numbers((0..).zip(&old).map(put).collect())
         }
         Operation::Gather(op) => {
             let (x, indices) = (number(0)?, buffers.get(1)?);
-            let row = |index: &[u8; 8]| x.chunks_exact(op.width as usize).nth(u64::from_le_bytes(*index) as usize);
-            Result::Numbers(indices.as_chunks().0.iter().filter_map(row).flatten().copied().collect())
+            let row = |index: &[u8; 8]| {
+                x.chunks_exact(op.width as usize).nth(u64::from_le_bytes(*index) as usize)
+            };
+            Result::Numbers(
+                indices.as_chunks().0.iter().filter_map(row).flatten().copied().collect(),
+            )
         }
         Operation::Convolution(op) => {
             let size = op.output_size()?;
@@ -83,15 +97,24 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
             // Without an epilogue, what stands for its bias is C and not looked at.
             let bias = number(2)?;
             let element = |index| {
-                let x = gemm_element(op, |at| value(&a, at), |at| value(&b, at), |at| value(&c, at), index);
+                let x = gemm_element(
+                    op,
+                    |at| value(&a, at),
+                    |at| value(&b, at),
+                    |at| value(&c, at),
+                    index,
+                );
                 with_epilogue(op.epilogue, x, value(&bias, index % op.n))
             };
             Result::Numbers((0..c.len() as u64).map(element).collect())
         }
         Operation::Quantized(op) => {
             let (a, weights, scales) = (number(0)?, buffers.get(1)?, number(2)?);
-            let rows = weights.chunks_exact(op.row_bytes() as usize).zip(scales.chunks_exact(op.groups() as usize));
-            let numbers: Vec<Vec<f64>> = rows.map(|(weights, scales)| op.numbers(weights, scales)).collect();
+            let rows = weights
+                .chunks_exact(op.row_bytes() as usize)
+                .zip(scales.chunks_exact(op.groups() as usize));
+            let numbers: Vec<Vec<f64>> =
+                rows.map(|(weights, scales)| op.numbers(weights, scales)).collect();
             let dot = |a: &[f64], w: &[f64]| a.iter().zip(w).map(|(a, w)| a * w).sum::<f64>();
             let row = |a| numbers.iter().map(move |w| dot(a, w));
             Result::Numbers(a.chunks_exact(op.k as usize).flat_map(row).collect())
@@ -111,16 +134,20 @@ fn value(values: &[f64], at: u64) -> f64 {
     values.get(at as usize).copied().unwrap_or(f64::NAN)
 }
 
-fn stream(op: &MemoryStream, buffers: &[Vec<u8>], number: impl Fn(usize) -> Option<Vec<f64>>) -> Option<Result> {
+fn stream(
+    op: &MemoryStream,
+    buffers: &[Vec<u8>],
+    number: impl Fn(usize) -> Option<Vec<f64>>,
+) -> Option<Result> {
     let scalar = crate::operation::STREAM_SCALAR;
     Some(match op.pattern {
         StreamPattern::Read => Result::Word(checksum(buffers.first()?)),
         StreamPattern::Write => Result::Numbers(vec![scalar; op.elements as usize]),
         StreamPattern::Copy => Result::Numbers(number(0)?),
         StreamPattern::ReadWrite => Result::Numbers(number(0)?.iter().map(|a| -a).collect()),
-        StreamPattern::Triad => {
-            Result::Numbers(number(0)?.iter().zip(&number(1)?).map(|(a, b)| a + scalar * b).collect())
-        }
+        StreamPattern::Triad => Result::Numbers(
+            number(0)?.iter().zip(&number(1)?).map(|(a, b)| a + scalar * b).collect(),
+        ),
     })
 }
 
@@ -133,7 +160,8 @@ pub(super) fn checksum(bytes: &[u8]) -> u64 {
 }
 
 fn chase(op: &PointerChase, cycle: &[u8], start: u64) -> u64 {
-    (0..op.accesses).fold(start, |at, _| cycle.get(at as usize..).and_then(word).unwrap_or(u64::MAX))
+    (0..op.accesses)
+        .fold(start, |at, _| cycle.get(at as usize..).and_then(word).unwrap_or(u64::MAX))
 }
 
 fn reduce(op: Reduce, x: &[f64]) -> Result {
@@ -144,7 +172,9 @@ fn reduce(op: Reduce, x: &[f64]) -> Result {
         ReduceOp::Max => Result::Numbers(vec![largest()]),
         ReduceOp::Argmax => {
             let largest = largest();
-            Result::Word(x.iter().position(|&value| value >= largest).map_or(u64::MAX, |at| at as u64))
+            Result::Word(
+                x.iter().position(|&value| value >= largest).map_or(u64::MAX, |at| at as u64),
+            )
         }
     }
 }

@@ -1,6 +1,9 @@
-//! Single elements and rows in f64. Operands are given as functions of the position in their buffer.
+//! Single elements and rows in f64. Operands are given as functions of the position in their
+//! buffer.
 
-use crate::operation::{Convolution, ElementwiseOp, Epilogue, Gemm, LAYER_NORM_EPSILON, NormalizeOp, Rearrange};
+use crate::operation::{
+    Convolution, ElementwiseOp, Epilogue, Gemm, LAYER_NORM_EPSILON, NormalizeOp, Rearrange,
+};
 
 /// f(x) or f(x, z).
 pub fn elementwise(op: ElementwiseOp, x: f64, z: f64) -> f64 {
@@ -24,11 +27,13 @@ pub fn softmax_row(row: &[f64]) -> Vec<f64> {
     powers.iter().map(|power| power / total).collect()
 }
 
-/// What attention makes of one query: the values that it looks at, weighted by the softmax of its products with their keys.
+/// What attention makes of one query: the values that it looks at, weighted by the softmax of its
+/// products with their keys.
 pub fn attended_row(query: &[f64], keys: &[f64], values: &[f64]) -> Vec<f64> {
     let width = query.len().max(1);
     let product = |key: &[f64]| query.iter().zip(key).map(|(query, key)| query * key).sum::<f64>();
-    let scores: Vec<f64> = keys.chunks_exact(width).map(|key| product(key) / (width as f64).sqrt()).collect();
+    let scores: Vec<f64> =
+        keys.chunks_exact(width).map(|key| product(key) / (width as f64).sqrt()).collect();
     let mut row = vec![0.0; query.len()];
     for (share, value) in softmax_row(&scores).iter().zip(values.chunks_exact(width)) {
         row.iter_mut().zip(value).for_each(|(sum, value)| *sum += share * value);
@@ -36,7 +41,8 @@ pub fn attended_row(query: &[f64], keys: &[f64], values: &[f64]) -> Vec<f64> {
     row
 }
 
-/// One row of a matrix that `op` normalizes, with what it is multiplied by and gets added, where there is any.
+/// One row of a matrix that `op` normalizes, with what it is multiplied by and gets added, where
+/// there is any.
 pub fn normalized_row(op: NormalizeOp, row: &[f64], gain: &[f64], bias: &[f64]) -> Vec<f64> {
     match op {
         NormalizeOp::Softmax => softmax_row(row),
@@ -50,7 +56,12 @@ pub fn normalized_row(op: NormalizeOp, row: &[f64], gain: &[f64], bias: &[f64]) 
 }
 
 /// What a rearrangement makes of element `at` of `y`; nothing where it stays as it was.
-pub fn rearranged_element(op: &Rearrange, x: impl Fn(u64) -> f64, angles: impl Fn(u64) -> f64, at: u64) -> Option<f64> {
+pub fn rearranged_element(
+    op: &Rearrange,
+    x: impl Fn(u64) -> f64,
+    angles: impl Fn(u64) -> f64,
+    at: u64,
+) -> Option<f64> {
     let from = op.source(at)?;
     if !op.rotary {
         return Some(x(from));
@@ -59,7 +70,11 @@ pub fn rearranged_element(op: &Rearrange, x: impl Fn(u64) -> f64, angles: impl F
     let odd = within % 2;
     let (first, angle) = (from - odd, row * op.width + within - odd);
     let (cosine, sine) = (angles(angle), angles(angle + 1));
-    Some(if odd == 0 { x(first) * cosine - x(first + 1) * sine } else { x(first) * sine + x(first + 1) * cosine })
+    Some(if odd == 0 {
+        x(first) * cosine - x(first + 1) * sine
+    } else {
+        x(first) * sine + x(first + 1) * cosine
+    })
 }
 
 /// Layer norm of one row.
@@ -68,10 +83,15 @@ fn layer_norm_row(row: &[f64], gain: &[f64], bias: &[f64]) -> Vec<f64> {
     let mean = row.iter().sum::<f64>() / count;
     let variance = row.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
     let scale = 1.0 / (variance + LAYER_NORM_EPSILON).sqrt();
-    row.iter().zip(gain).zip(bias).map(|((value, gain), bias)| (value - mean) * scale * gain + bias).collect()
+    row.iter()
+        .zip(gain)
+        .zip(bias)
+        .map(|((value, gain), bias)| (value - mean) * scale * gain + bias)
+        .collect()
 }
 
-/// Element `index` of C, counted over the whole batch, of A, B and what C held before: without its epilogue.
+/// Element `index` of C, counted over the whole batch, of A, B and what C held before: without its
+/// epilogue.
 pub fn gemm_element(
     gemm: &Gemm,
     a: impl Fn(u64) -> f64,
@@ -85,7 +105,8 @@ pub fn gemm_element(
     let sum: f64 = (0..gemm.k)
         .map(|term| {
             let at_a = if gemm.transpose_a { term * gemm.m + row } else { row * gemm.k + term };
-            let at_b = if gemm.transpose_b { column * gemm.k + term } else { term * gemm.n + column };
+            let at_b =
+                if gemm.transpose_b { column * gemm.k + term } else { term * gemm.n + column };
             a(first_a + at_a) * b(first_b + at_b)
         })
         .sum();
@@ -121,7 +142,12 @@ impl ConvolutionPoint {
         let (rows, columns) = size;
         let (rest, column) = (index / columns, index % columns);
         let (rest, row) = (rest / rows, rest % rows);
-        Self { image: rest / convolution.out_channels, channel: rest % convolution.out_channels, row, column }
+        Self {
+            image: rest / convolution.out_channels,
+            channel: rest % convolution.out_channels,
+            row,
+            column,
+        }
     }
 }
 
@@ -139,13 +165,17 @@ pub fn convolution_element(
         for tap_row in 0..op.kernel_height {
             for tap_column in 0..op.kernel_width {
                 let y = (point.row * op.stride + tap_row * op.dilation).checked_sub(op.padding);
-                let x = (point.column * op.stride + tap_column * op.dilation).checked_sub(op.padding);
+                let x =
+                    (point.column * op.stride + tap_column * op.dilation).checked_sub(op.padding);
                 let (Some(y), Some(x)) = (y, x) else { continue };
                 if y >= op.height || x >= op.width {
                     continue;
                 }
-                let at = ((point.image * op.in_channels + first_channel + channel) * op.height + y) * op.width + x;
-                let tap = ((point.channel * channels + channel) * op.kernel_height + tap_row) * op.kernel_width;
+                let at = ((point.image * op.in_channels + first_channel + channel) * op.height + y)
+                    * op.width
+                    + x;
+                let tap = ((point.channel * channels + channel) * op.kernel_height + tap_row)
+                    * op.kernel_width;
                 sum += input(at) * weight(tap + tap_column);
             }
         }

@@ -1,7 +1,8 @@
 //! Wrong results on purpose: what verification must not accept.
 //!
-//! Each mutation is a defect that kernels have had: a part of a sum left out, a stale buffer, a forgotten bias. It is made on the
-//! device itself, by its own kernel with changed inputs, or by changing what the kernel wrote, and verified like any result.
+//! Each mutation is a defect that kernels have had: a part of a sum left out, a stale buffer, a
+//! forgotten bias. It is made on the device itself, by its own kernel with changed inputs, or by
+//! changing what the kernel wrote, and verified like any result.
 
 use rsb_model::Dtype;
 
@@ -9,9 +10,10 @@ use super::{attended_row, fill, verify};
 use crate::convert::{decode, encode};
 use crate::device::{Buffer, Device, DeviceError, Options};
 use crate::operation::{
-    Attention, BufferSpec, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, HostMemory, MemoryStream,
-    Normalize, NormalizeOp, Operation, OutputWidth, PeakArithmetic, PointerChase, QuantizedProduct, Rearrange, Reduce,
-    ReduceOp, Stores, StreamPattern, Transfer, TransferDirection, named,
+    Attention, BufferSpec, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm,
+    HostMemory, MemoryStream, Normalize, NormalizeOp, Operation, OutputWidth, PeakArithmetic,
+    PointerChase, QuantizedProduct, Rearrange, Reduce, ReduceOp, Stores, StreamPattern, Transfer,
+    TransferDirection, named,
 };
 
 /// A defect of a kernel.
@@ -63,7 +65,8 @@ named!(
     MaskOffByOne = "mask-off-by-one",
 );
 
-/// Outputs of up to that many elements are compared whole, so that a single wrong element must be found.
+/// Outputs of up to that many elements are compared whole, so that a single wrong element must be
+/// found.
 const WHOLE: u64 = 4096;
 
 /// Rows and columns of [`Mutation::WrongTile`].
@@ -102,7 +105,8 @@ fn survivors_of(
     (seed, mutations): (u64, &[Mutation]),
 ) -> Result<MutationReport, DeviceError> {
     let specs = operation.buffers();
-    let buffers: Vec<Buffer> = specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
+    let buffers: Vec<Buffer> =
+        specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
     let (Some(output), Some(&output_spec)) = (buffers.last(), specs.last()) else {
         return Ok(MutationReport {
             accuracy_error: 0.0,
@@ -111,8 +115,15 @@ fn survivors_of(
             survived: Vec::new(),
         });
     };
-    let mut bench =
-        MutationRunner { device, operation, options, seed, specs: &specs, buffers: &buffers, sums_in: None };
+    let mut bench = MutationRunner {
+        device,
+        operation,
+        options,
+        seed,
+        specs: &specs,
+        buffers: &buffers,
+        sums_in: None,
+    };
     let correct = bench.launch_with(&mut |_| Ok(()))?;
     let accuracy_error = bench.verify()?;
     let accuracy_limit = super::tolerance(operation, bench.sums_in);
@@ -176,9 +187,16 @@ impl MutationRunner<'_> {
     }
 
     /// Changes the elements of input `index`.
-    fn change(&self, index: usize, to: &mut dyn FnMut(usize, f64) -> f64) -> Result<(), DeviceError> {
-        let (Some(buffer), Some(spec)) = (self.buffers.get(index), self.specs.get(index)) else { return Ok(()) };
-        let changed: Vec<f64> = (0..).zip(self.numbers(index)?).map(|(at, value)| to(at, value)).collect();
+    fn change(
+        &self,
+        index: usize,
+        to: &mut dyn FnMut(usize, f64) -> f64,
+    ) -> Result<(), DeviceError> {
+        let (Some(buffer), Some(spec)) = (self.buffers.get(index), self.specs.get(index)) else {
+            return Ok(());
+        };
+        let changed: Vec<f64> =
+            (0..).zip(self.numbers(index)?).map(|(at, value)| to(at, value)).collect();
         self.device.write(buffer, 0, &encode(spec.dtype, &changed))
     }
 
@@ -199,7 +217,8 @@ impl MutationRunner<'_> {
         output: BufferSpec,
         correct: &[u8],
     ) -> Result<Option<Vec<u8>>, DeviceError> {
-        let is_word = output.dtype == Dtype::I8 && output.elements == 8 && !is_elementwise(self.operation);
+        let is_word =
+            output.dtype == Dtype::I8 && output.elements == 8 && !is_elementwise(self.operation);
         let edited = |edit: &mut dyn FnMut(&mut Vec<f64>)| {
             let mut numbers = decode(output.dtype, correct);
             edit(&mut numbers);
@@ -224,23 +243,31 @@ impl MutationRunner<'_> {
                 let row = output.elements as usize / width.max(1) / 2;
                 // A twentieth is less than a step of these types.
                 let factor = if output.dtype.bits() < 16 { 1.25 } else { 1.05 };
-                edited(&mut |numbers| numbers.iter_mut().skip(row * width).take(width).for_each(|x| *x *= factor))
+                edited(&mut |numbers| {
+                    numbers.iter_mut().skip(row * width).take(width).for_each(|x| *x *= factor);
+                })
             }
             Mutation::WrongElement if output.elements <= WHOLE => {
                 let at = output.elements as usize * 5 / 7;
                 edited(&mut |numbers| {
                     if let Some(x) = numbers.get_mut(at) {
-                        let off = (largest / 4.0).max(f64::from(u8::from(output.dtype.bits() < 16)));
+                        let off =
+                            (largest / 4.0).max(f64::from(u8::from(output.dtype.bits() < 16)));
                         *x += if *x > 0.0 { -off } else { off };
                     }
                 })
             }
             Mutation::WrongTile if output.elements > WHOLE => {
                 let width = row_width(self.operation, output.elements);
-                let (top, left) = (output.elements / width / 2 / TILE * TILE, width / 2 / TILE * TILE);
-                let in_tile =
-                    |at: u64| (top..top + TILE).contains(&(at / width)) && (left..left + TILE).contains(&(at % width));
-                edited(&mut |numbers| (0..).zip(numbers).filter(|(at, _)| in_tile(*at)).for_each(|(_, x)| *x = 0.0))
+                let (top, left) =
+                    (output.elements / width / 2 / TILE * TILE, width / 2 / TILE * TILE);
+                let in_tile = |at: u64| {
+                    (top..top + TILE).contains(&(at / width))
+                        && (left..left + TILE).contains(&(at % width))
+                };
+                edited(&mut |numbers| {
+                    (0..).zip(numbers).filter(|(at, _)| in_tile(*at)).for_each(|(_, x)| *x = 0.0);
+                })
             }
             Mutation::RepeatedLane => edited(&mut |numbers| {
                 for at in (3..numbers.len()).step_by(8) {
@@ -248,14 +275,20 @@ impl MutationRunner<'_> {
                 }
             }),
             Mutation::MissingTerms => {
-                let Some(Terms { input, count, term }) = terms(self.operation) else { return Ok(None) };
+                let Some(Terms { input, count, term }) = terms(self.operation) else {
+                    return Ok(None);
+                };
                 let first = count - count.div_ceil(20);
                 Some(self.launch_with(&mut |bench| {
-                    bench.change(input, &mut |at, value| if term(at as u64) >= first { 0.0 } else { value })
+                    bench.change(input, &mut |at, value| {
+                        if term(at as u64) >= first { 0.0 } else { value }
+                    })
                 })?)
             }
             Mutation::SwappedOperands => {
-                let Some([first, second]) = swappable(self.operation, self.specs) else { return Ok(None) };
+                let Some([first, second]) = swappable(self.operation, self.specs) else {
+                    return Ok(None);
+                };
                 Some(self.launch_with(&mut |bench| {
                     let (a, b) = (bench.numbers(first)?, bench.numbers(second)?);
                     bench.change(first, &mut |at, _| b.get(at).copied().unwrap_or(0.0))?;
@@ -267,41 +300,49 @@ impl MutationRunner<'_> {
                 Some(self.launch_with(&mut |bench| bench.change(input, &mut |_, _| 0.0))?)
             }
             Mutation::ForgottenC => match self.operation {
-                Operation::Gemm(op) if op.reads_c() => {
-                    Some(self.launch_with(&mut |bench| bench.change(op.c_index(), &mut |_, _| 0.0))?)
-                }
+                Operation::Gemm(op) if op.reads_c() => Some(
+                    self.launch_with(&mut |bench| bench.change(op.c_index(), &mut |_, _| 0.0))?,
+                ),
                 _ => None,
             },
             Mutation::ForgottenScale => match self.operation {
                 Operation::Gemm(op) if (op.alpha - 1.0).abs() > 1e-9 => {
                     Some(self.instead(&Operation::Gemm(Gemm { alpha: 1.0, ..*op }))?)
                 }
-                Operation::Quantized(_) => Some(self.launch_with(&mut |bench| bench.change(2, &mut |_, _| 1.0))?),
+                Operation::Quantized(_) => {
+                    Some(self.launch_with(&mut |bench| bench.change(2, &mut |_, _| 1.0))?)
+                }
                 Operation::Normalize(op) if op.op != NormalizeOp::Softmax => {
                     Some(self.launch_with(&mut |bench| bench.change(1, &mut |_, _| 1.0))?)
                 }
                 _ => None,
             },
             Mutation::MaskOffByOne => match self.operation {
-                Operation::Attention(op) if op.causal && op.queries > 1 => Some(self.seen_too_far(op)?),
+                Operation::Attention(op) if op.causal && op.queries > 1 => {
+                    Some(self.seen_too_far(op)?)
+                }
                 _ => None,
             },
             Mutation::WrongElement | Mutation::WrongTile => None,
         })
     }
 
-    /// Attention whose queries look at one position too many, if there is one; no kernel here can be made to do it.
+    /// Attention whose queries look at one position too many, if there is one; no kernel here can
+    /// be made to do it.
     fn seen_too_far(&self, op: &Attention) -> Result<Vec<u8>, DeviceError> {
         fill(self.device, self.operation, self.buffers, self.seed)?;
         let (queries, keys, values) = (self.numbers(0)?, self.numbers(1)?, self.numbers(2)?);
-        let rows = (0..).zip(queries.chunks_exact(op.head_dim as usize)).flat_map(|(row, query)| {
-            let mut seen = op.visible_elements(row);
-            if op.reach(row) < op.positions {
-                seen.end += op.head_dim;
-            }
-            let part = |all: &[f64]| all.get(seen.start as usize..seen.end as usize).unwrap_or_default().to_vec();
-            attended_row(query, &part(&keys), &part(&values))
-        });
+        let rows =
+            (0..).zip(queries.chunks_exact(op.head_dim as usize)).flat_map(|(row, query)| {
+                let mut seen = op.visible_elements(row);
+                if op.reach(row) < op.positions {
+                    seen.end += op.head_dim;
+                }
+                let part = |all: &[f64]| {
+                    all.get(seen.start as usize..seen.end as usize).unwrap_or_default().to_vec()
+                };
+                attended_row(query, &part(&keys), &part(&values))
+            });
         Ok(encode(op.dtype, &rows.collect::<Vec<f64>>()))
     }
 }
@@ -310,7 +351,8 @@ const fn is_elementwise(operation: &Operation) -> bool {
     matches!(operation, Operation::Elementwise(_))
 }
 
-/// Elements of a row of the output, for [`Mutation::WrongRow`] and [`Mutation::WrongTile`]. Rows of a convolution are its channels.
+/// Elements of a row of the output, for [`Mutation::WrongRow`] and [`Mutation::WrongTile`]. Rows of
+/// a convolution are its channels.
 fn row_width(operation: &Operation, elements: u64) -> u64 {
     let width = match operation {
         Operation::Gemm(op) => op.n,
@@ -341,7 +383,9 @@ fn terms(operation: &Operation) -> Option<Terms> {
         Operation::Quantized(op) => of(0, op.k, Box::new(move |at| at % op.k)),
         Operation::Convolution(op) => of(1, op.terms(), Box::new(move |at| at % op.terms())),
         // Of the second product: values that are looked at.
-        Operation::Attention(op) => of(2, op.positions, Box::new(move |at| at / op.head_dim % op.capacity)),
+        Operation::Attention(op) => {
+            of(2, op.positions, Box::new(move |at| at / op.head_dim % op.capacity))
+        }
         Operation::Reduce(Reduce { op: ReduceOp::Sum | ReduceOp::Mean, elements, .. }) => {
             of(0, elements, Box::new(|at| at))
         }
@@ -370,16 +414,24 @@ fn bias(operation: &Operation) -> Option<usize> {
     }
 }
 
-/// Operations of every kind in every type that has a reference, small enough to be verified in milliseconds: outputs that are compared
-/// whole, and larger ones of which samples are.
+/// Operations of every kind in every type that has a reference, small enough to be verified in
+/// milliseconds: outputs that are compared whole, and larger ones of which samples are.
 pub fn operations() -> Vec<Operation> {
     let mut all = Vec::new();
     for dtype in [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16] {
         for &pattern in StreamPattern::ALL {
-            all.push(Operation::Stream(MemoryStream { pattern, dtype, elements: 5003, stores: Stores::Temporal }));
+            all.push(Operation::Stream(MemoryStream {
+                pattern,
+                dtype,
+                elements: 5003,
+                stores: Stores::Temporal,
+            }));
         }
         for &op in ElementwiseOp::ALL {
-            all.extend([3001, 40_000].map(|elements| Operation::Elementwise(Elementwise { op, dtype, elements })));
+            all.extend(
+                [3001, 40_000]
+                    .map(|elements| Operation::Elementwise(Elementwise { op, dtype, elements })),
+            );
         }
         for &op in ReduceOp::ALL {
             all.push(Operation::Reduce(Reduce { op, dtype, elements: 10_007 }));
@@ -404,8 +456,20 @@ pub fn operations() -> Vec<Operation> {
         for (queries, heads) in [(24, 2), (64, 4)] {
             let (batch, kv_heads, head_dim) = (1, heads / 2, 32);
             let (positions, capacity, causal) = (queries, queries + 8, true);
-            let attention = Attention { dtype, batch, heads, kv_heads, head_dim, queries, positions, capacity, causal };
-            all.extend([true, false].map(|causal| Operation::Attention(Attention { causal, ..attention })));
+            let attention = Attention {
+                dtype,
+                batch,
+                heads,
+                kv_heads,
+                head_dim,
+                queries,
+                positions,
+                capacity,
+                causal,
+            };
+            all.extend(
+                [true, false].map(|causal| Operation::Attention(Attention { causal, ..attention })),
+            );
         }
         for (batch, out_channels, groups) in [(1, 8, 1), (2, 64, 2)] {
             all.push(Operation::Convolution(Convolution {
@@ -423,27 +487,46 @@ pub fn operations() -> Vec<Operation> {
                 groups,
             }));
         }
-        all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: 7 * PeakArithmetic::UNIT }));
+        all.push(Operation::PeakArithmetic(PeakArithmetic {
+            dtype,
+            operations: 7 * PeakArithmetic::UNIT,
+        }));
         for (weights, n) in [(Dtype::I8, 40), (Dtype::I4, 600)] {
-            all.push(Operation::Quantized(QuantizedProduct { dtype, weights, m: 9, n, k: 256, group: 64 }));
+            all.push(Operation::Quantized(QuantizedProduct {
+                dtype,
+                weights,
+                m: 9,
+                n,
+                k: 256,
+                group: 64,
+            }));
         }
     }
     for &op in &[ElementwiseOp::Add, ElementwiseOp::Relu] {
         all.push(Operation::Elementwise(Elementwise { op, dtype: Dtype::I8, elements: 3001 }));
     }
-    all.push(Operation::PointerChase(PointerChase { nodes: 512, line_bytes: 128, accesses: 8191, seed: 1 }));
+    all.push(Operation::PointerChase(PointerChase {
+        nodes: 512,
+        line_bytes: 128,
+        accesses: 8191,
+        seed: 1,
+    }));
     all.push(Operation::Gather(Gather { dtype: Dtype::F16, of: 40, rows: 100, width: 48 }));
-    all.extend(
-        TransferDirection::ALL.iter().map(|&direction| {
-            Operation::Transfer(Transfer { direction, host_memory: HostMemory::Pinned, bytes: 40_000 })
-        }),
-    );
-    for dtype in [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8] {
+    all.extend(TransferDirection::ALL.iter().map(|&direction| {
+        Operation::Transfer(Transfer { direction, host_memory: HostMemory::Pinned, bytes: 40_000 })
+    }));
+    for dtype in
+        [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8]
+    {
         let alpha = if dtype == Dtype::I8 { 2.0 } else { 0.5 };
         // Some libraries multiply fp8 in this form alone.
         let transpose_b = dtype == Dtype::Fp8;
         for stored in [OutputWidth::Wide, OutputWidth::AsInputs] {
-            all.push(Operation::Gemm(Gemm { transpose_b, stored, ..Gemm::new(dtype, 64, 64, 4096) }));
+            all.push(Operation::Gemm(Gemm {
+                transpose_b,
+                stored,
+                ..Gemm::new(dtype, 64, 64, 4096)
+            }));
         }
         for (m, n, k) in [(40, 48, 1024), (96, 160, 320), (33, 1040, 64)] {
             let plain = Gemm { transpose_b, ..Gemm::new(dtype, m, n, k) };
@@ -470,7 +553,11 @@ pub fn label(operation: &Operation) -> String {
     let sizes = match operation {
         Operation::Gemm(op) => {
             let output = if op.is_narrowed() { ", as inputs" } else { "" };
-            let epilogue = if op.epilogue == Epilogue::None { String::new() } else { format!(", {}", op.epilogue) };
+            let epilogue = if op.epilogue == Epilogue::None {
+                String::new()
+            } else {
+                format!(", {}", op.epilogue)
+            };
             let old = if op.reads_c() { ", beta" } else { "" };
             format!(" {}x{}x{}x{}{output}{epilogue}{old}", op.batch, op.m, op.n, op.k)
         }
@@ -501,8 +588,9 @@ pub struct OperationReport {
     pub survived: Vec<(Mutation, u64)>,
 }
 
-/// Runs all of [`operations`] on `device` by each of `providers`, `None` being its own choice: verified with each of `seeds`, and
-/// with all mutations for the first `mutated` of these. What the device cannot do is left out.
+/// Runs all of [`operations`] on `device` by each of `providers`, `None` being its own choice:
+/// verified with each of `seeds`, and with all mutations for the first `mutated` of these. What the
+/// device cannot do is left out.
 ///
 /// # Errors
 /// If a correct result is not accepted, or a launch or copy fails.
@@ -571,17 +659,17 @@ pub fn seeds_of_slow_test() -> u64 {
 /// The accepted mutations in `reports`, one line each.
 pub fn list_survivors(reports: &[OperationReport]) -> Vec<String> {
     let lines = reports.iter().flat_map(|report| {
-        let provider = report.provider.as_deref().map(|name| format!(" by {name}")).unwrap_or_default();
-        report
-            .survived
-            .iter()
-            .map(move |(mutation, seed)| format!("{}{provider}: {mutation}, seed {seed}", report.label))
+        let provider =
+            report.provider.as_deref().map(|name| format!(" by {name}")).unwrap_or_default();
+        report.survived.iter().map(move |(mutation, seed)| {
+            format!("{}{provider}: {mutation}, seed {seed}", report.label)
+        })
     });
     lines.collect()
 }
 
-/// A table of `reports` for people: the largest error as a share of its limit, and mutations tried and accepted. Operations of one
-/// name, type and provider share a row.
+/// A table of `reports` for people: the largest error as a share of its limit, and mutations tried
+/// and accepted. Operations of one name, type and provider share a row.
 pub fn table(reports: &[OperationReport]) -> String {
     use std::collections::BTreeMap;
     use std::fmt::Write;
@@ -607,14 +695,16 @@ pub fn table(reports: &[OperationReport]) -> String {
         }
     }
     let mut table = String::from(
-        "| operation | provider | shapes | largest error | limit | share of the limit | mutations | accepted |\n\
+        "| operation | provider | shapes | largest error | limit | share of the limit | mutations \
+         | accepted |\n\
          |---|---|---|---|---|---|---|---|\n",
     );
     for (name, Row { operations, largest_error, limit, tried, survived }) in rows {
         let share = if largest_error == 0.0 { 0.0 } else { 100.0 * largest_error / limit };
         let _ = writeln!(
             table,
-            "| {name} | {operations} | {largest_error:.1e} | {limit:.1e} | {share:.0} % | {tried} | {survived} |"
+            "| {name} | {operations} | {largest_error:.1e} | {limit:.1e} | {share:.0} % | {tried} \
+             | {survived} |"
         );
     }
     table

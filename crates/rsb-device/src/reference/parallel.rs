@@ -1,6 +1,7 @@
-//! Dear elements of a reference, computed by every CPU that this process may use. Nothing is being timed meanwhile. (Filling and
-//! comparing whole arrays by several threads was slower: chunks that one thread handles stay in its second cache, and room for
-//! many at once is memory that must be cleared first.)
+//! Dear elements of a reference, computed by every CPU that this process may use. Nothing is being
+//! timed meanwhile. (Filling and comparing whole arrays by several threads was slower: chunks that
+//! one thread handles stay in its second cache, and room for many at once is memory that must be
+//! cleared first.)
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -29,8 +30,9 @@ pub(super) fn each<P: Sync, T: Send>(pieces: &[P], make: impl Fn(&P) -> T + Sync
         }
     };
     let mut all: Vec<(usize, T)> = thread::scope(|scope| {
-        let others: Vec<_> =
-            (1..threads).filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
+        let others: Vec<_> = (1..threads)
+            .filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
+            .collect();
         let mut all = work();
         for other in others {
             match other.join() {

@@ -1,15 +1,16 @@
-//! What the reference gives for a case, kept for the other processes of a run: it is computed once, and every process
-//! compares its own result with it.
+//! What the reference gives for a case, kept for the other processes of a run: it is computed once,
+//! and every process compares its own result with it.
 //!
-//! A file holds numbers in f64 and a checksum over them and what they are of. One that is missing, of another length or
-//! damaged is computed again; one that cannot be written costs time alone.
+//! A file holds numbers in f64 and a checksum over them and what they are of. One that is missing,
+//! of another length or damaged is computed again; one that cannot be written costs time alone.
 
 use std::path::{Path, PathBuf};
 
 use rsb_model::protocol::REFERENCES;
 use rsb_model::random::mix64;
 
-/// The `count` numbers that `key` names: from the directory that the run shares, or else as `compute` makes them.
+/// The `count` numbers that `key` names: from the directory that the run shares, or else as
+/// `compute` makes them.
 pub(super) fn numbers(key: &str, count: usize, compute: impl FnOnce() -> Vec<f64>) -> Vec<f64> {
     let Some(directory) = std::env::var_os(REFERENCES) else { return compute() };
     let file = file_of(Path::new(&directory), key);

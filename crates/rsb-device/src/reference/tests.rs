@@ -4,8 +4,9 @@ use rsb_model::Dtype;
 use super::*;
 use crate::convert::{decode, encode};
 use crate::operation::{
-    Attention, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, Init, Normalize, NormalizeOp,
-    Operation, OutputWidth, QuantizedProduct, Rearrange, Reduce, ReduceOp, pack_weights,
+    Attention, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm, Init, Normalize,
+    NormalizeOp, Operation, OutputWidth, QuantizedProduct, Rearrange, Reduce, ReduceOp,
+    pack_weights,
 };
 use crate::scripted::{Fault, Script, ScriptedDevice};
 use crate::{Buffer, Device, DeviceError, Options};
@@ -13,7 +14,8 @@ use crate::{Buffer, Device, DeviceError, Options};
 /// Does `operation` on f64 numbers and gives the numbers of its last buffer.
 fn done(operation: &Operation, inputs: &[&[f64]]) -> Vec<f64> {
     let specs = operation.buffers();
-    let mut buffers: Vec<Vec<u8>> = specs.iter().map(|spec| vec![0; spec.bytes() as usize]).collect();
+    let mut buffers: Vec<Vec<u8>> =
+        specs.iter().map(|spec| vec![0; spec.bytes() as usize]).collect();
     for ((buffer, spec), input) in buffers.iter_mut().zip(&specs).zip(inputs) {
         *buffer = encode(spec.dtype, input);
     }
@@ -31,7 +33,8 @@ fn near(found: &[f64], expected: &[f64]) {
 #[test]
 fn small_products_by_hand() {
     let gemm = Gemm { alpha: 2.0, beta: 10.0, ..Gemm::new(Dtype::F64, 2, 2, 3) };
-    let (a, b, c) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 0.0, 0.0, 1.0, 1.0, 1.0], [1.0, 1.0, 0.0, 0.0]);
+    let (a, b, c) =
+        ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 0.0, 0.0, 1.0, 1.0, 1.0], [1.0, 1.0, 0.0, 0.0]);
     // A·B = [4 5; 10 11].
     near(&done(&Operation::Gemm(gemm), &[&a, &b, &c]), &[18.0, 20.0, 20.0, 22.0]);
     let (at, bt) = ([1.0, 4.0, 2.0, 5.0, 3.0, 6.0], [1.0, 0.0, 1.0, 0.0, 1.0, 1.0]);
@@ -57,7 +60,8 @@ fn a_product_with_weights_of_few_bits_by_hand() {
             numbers[at] = number;
         }
         let a: Vec<f64> = (1..=96).map(f64::from).collect();
-        let bytes = [a.iter().flat_map(|x| x.to_le_bytes()).collect(), pack_weights(weights, &numbers)];
+        let bytes =
+            [a.iter().flat_map(|x| x.to_le_bytes()).collect(), pack_weights(weights, &numbers)];
         let scales = encode(Dtype::F16, &[0.5, 9.0, 2.0, 0.25]);
         let mut buffers = [bytes.to_vec(), vec![scales, vec![0; 16]]].concat();
         assert_eq!(op.weight_bytes(), (buffers[1].len() + buffers[2].len()) as u64);
@@ -93,7 +97,8 @@ fn rows_are_normalized_by_hand() {
     let op = |op| Operation::Normalize(Normalize { op, dtype: Dtype::F64, rows: 2, columns: 2 });
     let x = [0.0, 0.0, 0.0, 3.0_f64.ln()];
     near(&done(&op(NormalizeOp::Softmax), &[&x]), &[0.5, 0.5, 0.25, 0.75]);
-    let found = done(&op(NormalizeOp::LayerNorm), &[&[1.0, 3.0, 5.0, 5.0], &[1.0, 2.0], &[0.0, 10.0]]);
+    let found =
+        done(&op(NormalizeOp::LayerNorm), &[&[1.0, 3.0, 5.0, 5.0], &[1.0, 2.0], &[0.0, 10.0]]);
     let one = 1.0 / (1.0_f64 + 1e-5).sqrt();
     near(&found, &[-one, 10.0 + 2.0 * one, 0.0, 10.0]);
     let found = done(&op(NormalizeOp::RmsNorm), &[&[1.0, 7.0, 0.0, 0.0], &[1.0, 2.0]]);
@@ -104,7 +109,16 @@ fn rows_are_normalized_by_hand() {
 #[test]
 fn rows_are_rearranged_by_hand() {
     let (dtype, rotary) = (Dtype::F64, false);
-    let op = Rearrange { dtype, batch: 1, rows: 2, columns: 3, width: 1, capacity: 3, position: 1, rotary };
+    let op = Rearrange {
+        dtype,
+        batch: 1,
+        rows: 2,
+        columns: 3,
+        width: 1,
+        capacity: 3,
+        position: 1,
+        rotary,
+    };
     let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
     let found = done(&Operation::Rearrange(op), &[&x, &[-1.0; 9]]);
     near(&found, &[-1.0, 1.0, 4.0, -1.0, 2.0, 5.0, -1.0, 3.0, 6.0]);
@@ -127,7 +141,8 @@ fn attention_by_hand() {
         capacity: 3,
         causal: true,
     };
-    // Shares of 1/4 and 3/4 of the last position where a query looks at both; what there is only room for counts nothing.
+    // Shares of 1/4 and 3/4 of the last position where a query looks at both; what there is only
+    // room for counts nothing.
     let (q, k, v) = ([5.0, 3.0_f64.ln(), 0.0, 0.0], [0.0, 1.0, 9.0], [4.0, 8.0, 1e9]);
     near(&done(&Operation::Attention(op), &[&q, &k, &v]), &[4.0, 7.0, 4.0, 6.0]);
     let all = Attention { causal: false, ..op };
@@ -158,8 +173,11 @@ fn reductions_and_functions_by_hand() {
 /// Runs `operation` on a device with `script` and verifies it.
 fn verified(operation: &Operation, script: Script) -> Result<f64, DeviceError> {
     let device = ScriptedDevice::new(script);
-    let buffers: Vec<Buffer> =
-        operation.buffers().iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
+    let buffers: Vec<Buffer> = operation
+        .buffers()
+        .iter()
+        .map(|spec| device.allocate(spec.bytes()))
+        .collect::<Result<_, _>>()?;
     fill(&device, operation, &buffers, 9)?;
     device.prepare(operation, &Options::default(), &buffers)?.launch()?;
     verify(&device, operation, &buffers, 9, None)
@@ -167,20 +185,38 @@ fn verified(operation: &Operation, script: Script) -> Result<f64, DeviceError> {
 
 fn some_operations() -> Vec<Operation> {
     use crate::operation::{
-        HostMemory, MemoryStream, PeakArithmetic, PointerChase, Stores, StreamPattern, Transfer, TransferDirection,
+        HostMemory, MemoryStream, PeakArithmetic, PointerChase, Stores, StreamPattern, Transfer,
+        TransferDirection,
     };
     let mut all: Vec<Operation> = StreamPattern::ALL
         .iter()
         .flat_map(|&pattern| {
             [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16].map(|dtype| {
-                Operation::Stream(MemoryStream { pattern, dtype, elements: 1001, stores: Stores::Temporal })
+                Operation::Stream(MemoryStream {
+                    pattern,
+                    dtype,
+                    elements: 1001,
+                    stores: Stores::Temporal,
+                })
             })
         })
         .collect();
-    all.push(Operation::PointerChase(PointerChase { nodes: 50, line_bytes: 64, accesses: 77, seed: 1 }));
-    all.push(Operation::PeakArithmetic(PeakArithmetic { dtype: Dtype::F32, operations: PeakArithmetic::UNIT }));
-    for dtype in [Dtype::Tf32, Dtype::Fp8, Dtype::Bf8, Dtype::Fp6, Dtype::Fp4, Dtype::I4, Dtype::I8] {
-        all.push(Operation::PeakArithmetic(PeakArithmetic { dtype, operations: PeakArithmetic::UNIT }));
+    all.push(Operation::PointerChase(PointerChase {
+        nodes: 50,
+        line_bytes: 64,
+        accesses: 77,
+        seed: 1,
+    }));
+    all.push(Operation::PeakArithmetic(PeakArithmetic {
+        dtype: Dtype::F32,
+        operations: PeakArithmetic::UNIT,
+    }));
+    for dtype in [Dtype::Tf32, Dtype::Fp8, Dtype::Bf8, Dtype::Fp6, Dtype::Fp4, Dtype::I4, Dtype::I8]
+    {
+        all.push(Operation::PeakArithmetic(PeakArithmetic {
+            dtype,
+            operations: PeakArithmetic::UNIT,
+        }));
     }
     all.push(Operation::Gather(Gather { dtype: Dtype::F16, of: 40, rows: 7, width: 5 }));
     for (capacity, position, rotary) in [(7, 0, false), (9, 2, true), (8, 0, false)] {
@@ -198,11 +234,17 @@ fn some_operations() -> Vec<Operation> {
     }
     for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16] {
         all.extend(
-            ElementwiseOp::ALL.iter().map(|&op| Operation::Elementwise(Elementwise { op, dtype, elements: 999 })),
+            ElementwiseOp::ALL
+                .iter()
+                .map(|&op| Operation::Elementwise(Elementwise { op, dtype, elements: 999 })),
         );
-        all.extend(ReduceOp::ALL.iter().map(|&op| Operation::Reduce(Reduce { op, dtype, elements: 999 })));
         all.extend(
-            NormalizeOp::ALL.iter().map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 7, columns: 33 })),
+            ReduceOp::ALL.iter().map(|&op| Operation::Reduce(Reduce { op, dtype, elements: 999 })),
+        );
+        all.extend(
+            NormalizeOp::ALL
+                .iter()
+                .map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 7, columns: 33 })),
         );
     }
     // What is spoiled is the last byte, of which both halves must be numbers.
@@ -211,7 +253,9 @@ fn some_operations() -> Vec<Operation> {
             [ElementwiseOp::Add, ElementwiseOp::Relu]
                 .map(|op| Operation::Elementwise(Elementwise { op, dtype, elements })),
         );
-        all.extend(ReduceOp::ALL.iter().map(|&op| Operation::Reduce(Reduce { op, dtype, elements })));
+        all.extend(
+            ReduceOp::ALL.iter().map(|&op| Operation::Reduce(Reduce { op, dtype, elements })),
+        );
     }
     for (dtype, causal) in [(Dtype::F32, true), (Dtype::F16, false)] {
         let (batch, heads, kv_heads, head_dim, queries) = (2, 4, 2, 6, 5);
@@ -232,29 +276,35 @@ fn some_operations() -> Vec<Operation> {
         let gemm = Gemm { batch: 2, beta: 0.5, transpose_a: true, ..Gemm::new(dtype, 9, 8, 11) };
         all.extend([None, Some(100)].map(|stride_b| Operation::Gemm(Gemm { stride_b, ..gemm })));
     }
-    all.push(Operation::Gemm(Gemm { batch: 2, beta: 1.0, transpose_b: true, ..Gemm::new(Dtype::I8, 9, 8, 11) }));
-    let narrow = Gemm { stored: OutputWidth::AsInputs, beta: 0.5, ..Gemm::new(Dtype::Bf16, 9, 8, 11) };
+    all.push(Operation::Gemm(Gemm {
+        batch: 2,
+        beta: 1.0,
+        transpose_b: true,
+        ..Gemm::new(Dtype::I8, 9, 8, 11)
+    }));
+    let narrow =
+        Gemm { stored: OutputWidth::AsInputs, beta: 0.5, ..Gemm::new(Dtype::Bf16, 9, 8, 11) };
     all.push(Operation::Gemm(narrow));
     for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16] {
-        all.extend([Dtype::I8, Dtype::I4].map(|weights| Operation::Quantized(quantized(dtype, weights))));
+        all.extend(
+            [Dtype::I8, Dtype::I4].map(|weights| Operation::Quantized(quantized(dtype, weights))),
+        );
     }
     for &epilogue in Epilogue::ALL {
-        all.extend(
-            [Dtype::F32, Dtype::Fp8]
-                .map(|dtype| Operation::Gemm(Gemm { epilogue, batch: 2, beta: 0.5, ..Gemm::new(dtype, 9, 8, 11) })),
-        );
+        all.extend([Dtype::F32, Dtype::Fp8].map(|dtype| {
+            Operation::Gemm(Gemm { epilogue, batch: 2, beta: 0.5, ..Gemm::new(dtype, 9, 8, 11) })
+        }));
     }
     for &init in Init::ALL {
         all.extend(
-            [Dtype::F64, Dtype::F16, Dtype::I8]
-                .map(|dtype| Operation::Gemm(Gemm { init, beta: 2.0, ..Gemm::new(dtype, 9, 8, 11) })),
+            [Dtype::F64, Dtype::F16, Dtype::I8].map(|dtype| {
+                Operation::Gemm(Gemm { init, beta: 2.0, ..Gemm::new(dtype, 9, 8, 11) })
+            }),
         );
     }
-    all.extend(
-        TransferDirection::ALL.iter().map(|&direction| {
-            Operation::Transfer(Transfer { direction, host_memory: HostMemory::Pinned, bytes: 4004 })
-        }),
-    );
+    all.extend(TransferDirection::ALL.iter().map(|&direction| {
+        Operation::Transfer(Transfer { direction, host_memory: HostMemory::Pinned, bytes: 4004 })
+    }));
     all
 }
 
@@ -262,7 +312,10 @@ fn some_operations() -> Vec<Operation> {
 fn right_results_pass() {
     for operation in some_operations() {
         let error = verified(&operation, Script::default());
-        assert!(error.as_ref().is_ok_and(|&error| error <= tolerance(&operation, None)), "{operation:?}: {error:?}");
+        assert!(
+            error.as_ref().is_ok_and(|&error| error <= tolerance(&operation, None)),
+            "{operation:?}: {error:?}"
+        );
     }
 }
 
@@ -282,14 +335,15 @@ fn results_that_are_no_numbers_do_not() {
     }
 }
 
-/// A large product of which one element in the middle is wrong by as much as the largest: no sample is likely to hit
-/// it, Freivalds' check must.
+/// A large product of which one element in the middle is wrong by as much as the largest: no sample
+/// is likely to hit it, Freivalds' check must.
 #[test]
 fn one_wrong_element_of_a_large_product_is_found() {
     let gemm = Gemm::new(Dtype::F32, 120, 130, 140);
     let operation = Operation::Gemm(gemm);
     let device = ScriptedDevice::new(Script::default());
-    let buffers: Vec<Buffer> = operation.buffers().iter().map(|spec| device.allocate(spec.bytes()).unwrap()).collect();
+    let buffers: Vec<Buffer> =
+        operation.buffers().iter().map(|spec| device.allocate(spec.bytes()).unwrap()).collect();
     fill(&device, &operation, &buffers, 9).unwrap();
     device.prepare(&operation, &Options::default(), &buffers).unwrap().launch().unwrap();
     assert!(verify(&device, &operation, &buffers, 9, None).is_ok());
@@ -318,7 +372,9 @@ fn one_wrong_element_of_a_large_product_with_few_bits_is_found() {
         for index in [1, 5_001, 7_777, 10_003, 17_998] {
             let (mut old, at) = ([0; 4], 4 * index);
             device.read(&buffers[3], at, &mut old).unwrap();
-            device.write(&buffers[3], at, &(f32::from_le_bytes(old) + 200.0).to_le_bytes()).unwrap();
+            device
+                .write(&buffers[3], at, &(f32::from_le_bytes(old) + 200.0).to_le_bytes())
+                .unwrap();
             assert!(verify(&device, &operation, &buffers, 9, None).is_err(), "{weights} {index}");
             device.write(&buffers[3], at, &old).unwrap();
         }
@@ -333,13 +389,20 @@ fn no_mutation_of_the_reference_survives() {
     assert_eq!(reports.len(), mutation::operations().len());
     assert_eq!(mutation::list_survivors(&reports), Vec::<String>::new());
     for mutation in mutation::Mutation::ALL {
-        assert!(reports.iter().any(|report| report.tried.contains(mutation)), "{mutation} is never tried");
+        assert!(
+            reports.iter().any(|report| report.tried.contains(mutation)),
+            "{mutation} is never tried"
+        );
     }
 }
 
 #[test]
 fn types_without_a_reference_are_unsupported() {
-    let operation = Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype: Dtype::Fp6, elements: 8 });
+    let operation = Operation::Elementwise(Elementwise {
+        op: ElementwiseOp::Add,
+        dtype: Dtype::Fp6,
+        elements: 8,
+    });
     assert!(matches!(verified(&operation, Script::default()), Err(DeviceError::Unsupported(_))));
 }
 

@@ -1,8 +1,10 @@
-//! Inputs for a device, and the check of what it made of them. A result that is not verified is never timed.
+//! Inputs for a device, and the check of what it made of them. A result that is not verified is
+//! never timed.
 //!
-//! Inputs are made again from their seed instead of being kept. Cheap results are checked element by element; of
-//! expensive ones (matrix products, convolutions, transcendental functions on large buffers) every element must be finite
-//! and a fixed sample must agree, corners included, and a matrix product must pass Freivalds' check as a whole.
+//! Inputs are made again from their seed instead of being kept. Cheap results are checked element
+//! by element; of expensive ones (matrix products, convolutions, transcendental functions on large
+//! buffers) every element must be finite and a fixed sample must agree, corners included, and a
+//! matrix product must pass Freivalds' check as a whole.
 
 mod bounds;
 mod meter;
@@ -25,8 +27,8 @@ use super::shared;
 use crate::convert::{decode_into, encode_values, epsilon, is_known, round, rounded_values, value};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::operation::{
-    BufferSpec, ElementwiseOp, Gemm, Init, MemoryStream, Operation, PointerChase, Rearrange, Reduce, ReduceOp, Role,
-    STREAM_SCALAR, StreamPattern,
+    BufferSpec, ElementwiseOp, Gemm, Init, MemoryStream, Operation, PointerChase, Rearrange,
+    Reduce, ReduceOp, Role, STREAM_SCALAR, StreamPattern,
 };
 use crate::random::{Distribution, Values, cycle};
 
@@ -36,14 +38,15 @@ const CHUNK: usize = 1 << 15;
 /// Outputs of up to that many elements are compared whole.
 const WHOLE: u64 = 4096;
 
-/// Of larger outputs of functions that are expensive to compute, one of that many elements is compared.
+/// Of larger outputs of functions that are expensive to compute, one of that many elements is
+/// compared.
 const SAMPLED: usize = 16;
 
 /// Every byte of an output before the first launch.
 const UNWRITTEN: u8 = 0xff;
 
-/// How the inputs of `operation` are spread. Those of a sum are not negative, so that it does not cancel to nothing
-/// and its relative error means something.
+/// How the inputs of `operation` are spread. Those of a sum are not negative, so that it does not
+/// cancel to nothing and its relative error means something.
 pub const fn distribution(operation: &Operation) -> Distribution {
     match operation {
         Operation::Reduce(_) => Distribution::Unit,
@@ -53,25 +56,34 @@ pub const fn distribution(operation: &Operation) -> Distribution {
     }
 }
 
-/// What the record says of the inputs: how those of [`distribution`] are spread, or what stands for them.
+/// What the record says of the inputs: how those of [`distribution`] are spread, or what stands for
+/// them.
 pub const fn init(operation: &Operation) -> &'static str {
     match operation {
         Operation::PeakArithmetic(_) => "random sizes and signs, made in registers",
-        Operation::Stream(op) if matches!(op.pattern, StreamPattern::Write) => "none: nothing is read",
+        Operation::Stream(op) if matches!(op.pattern, StreamPattern::Write) => {
+            "none: nothing is read"
+        }
         Operation::PointerChase(_) => "one random cycle through all lines",
         other => distribution(other).as_str(),
     }
 }
 
-/// The largest `accuracy_error` that is accepted of a provider that makes short sums of products in `sums_in`, if that is narrower
-/// than f32. docs/methods/README.md derives it.
+/// The largest `accuracy_error` that is accepted of a provider that makes short sums of products in
+/// `sums_in`, if that is narrower than f32. docs/methods/README.md derives it.
 pub fn tolerance(operation: &Operation, sums_in: Option<Dtype>) -> f64 {
     ErrorBound::new(operation, sums_in).total()
 }
 
-/// The largest accepted difference between a row of the result of `operation`, multiplied by random signs, and the same product of the
-/// reference (Freivalds' check). `row` is the row that was found, `scale` the largest value of the reference.
-pub fn projection_limit(operation: &Operation, sums_in: Option<Dtype>, row: &[f64], scale: f64) -> f64 {
+/// The largest accepted difference between a row of the result of `operation`, multiplied by random
+/// signs, and the same product of the reference (Freivalds' check). `row` is the row that was
+/// found, `scale` the largest value of the reference.
+pub fn projection_limit(
+    operation: &Operation,
+    sums_in: Option<Dtype>,
+    row: &[f64],
+    scale: f64,
+) -> f64 {
     let length = product::dot(row, row).sqrt();
     ErrorBound::new(operation, sums_in).projection_limit(length, row.len() as u64, scale)
 }
@@ -82,12 +94,17 @@ const fn has_reference(operation: &Operation, dtype: Dtype) -> bool {
     is_known(dtype) && (of_halves || !matches!(dtype, Dtype::I4))
 }
 
-/// Fills every buffer that `operation` reads, from `seed`, and marks every element of the others as unwritten, so that a kernel that never ran
-/// does not pass with the result of an earlier one.
+/// Fills every buffer that `operation` reads, from `seed`, and marks every element of the others as
+/// unwritten, so that a kernel that never ran does not pass with the result of an earlier one.
 ///
 /// # Errors
 /// When a copy fails, or the type has no form in memory that is known here.
-pub fn fill(device: &dyn Device, operation: &Operation, buffers: &[Buffer], seed: u64) -> Result<(), DeviceError> {
+pub fn fill(
+    device: &dyn Device,
+    operation: &Operation,
+    buffers: &[Buffer],
+    seed: u64,
+) -> Result<(), DeviceError> {
     if let Operation::PointerChase(chase) = operation {
         return fill_chase(device, chase, buffers);
     }
@@ -101,7 +118,8 @@ pub fn fill(device: &dyn Device, operation: &Operation, buffers: &[Buffer], seed
             return Err(unknown_type(spec.dtype));
         }
         if let (Operation::Gather(op), 1) = (operation, index) {
-            let indices: Vec<u8> = (0..op.rows).flat_map(|row| op.index(seed, row).to_le_bytes()).collect();
+            let indices: Vec<u8> =
+                (0..op.rows).flat_map(|row| op.index(seed, row).to_le_bytes()).collect();
             device.write(buffer, 0, &indices)?;
             continue;
         }
@@ -116,7 +134,8 @@ pub fn fill(device: &dyn Device, operation: &Operation, buffers: &[Buffer], seed
     Ok(())
 }
 
-/// Marks every element of an output as unwritten: NaN in every type of floating-point number, -1 in integers.
+/// Marks every element of an output as unwritten: NaN in every type of floating-point number, -1 in
+/// integers.
 ///
 /// # Errors
 /// If a copy fails.
@@ -129,7 +148,11 @@ pub fn mark_unwritten(device: &dyn Device, buffer: &Buffer) -> Result<(), Device
     Ok(())
 }
 
-fn fill_chase(device: &dyn Device, chase: &PointerChase, buffers: &[Buffer]) -> Result<(), DeviceError> {
+fn fill_chase(
+    device: &dyn Device,
+    chase: &PointerChase,
+    buffers: &[Buffer],
+) -> Result<(), DeviceError> {
     let [memory, position] = buffers else { return Err(wrong_buffers()) };
     let next = cycle(chase.nodes, chase.seed);
     let line = chase.line_bytes as usize;
@@ -147,8 +170,9 @@ fn fill_chase(device: &dyn Device, chase: &PointerChase, buffers: &[Buffer]) -> 
     device.write(position, 0, &0_u64.to_le_bytes())
 }
 
-/// Checks what one launch made of the inputs that [`fill`] wrote with the same `seed`, and returns the
-/// `accuracy_error`: max|x − ref| / max|ref|. `sums_in` is what [`Kernel::sums_in`](crate::Kernel::sums_in) returns.
+/// Checks what one launch made of the inputs that [`fill`] wrote with the same `seed`, and returns
+/// the `accuracy_error`: max|x − ref| / max|ref|. `sums_in` is what
+/// [`Kernel::sums_in`](crate::Kernel::sums_in) returns.
 ///
 /// # Errors
 /// `Failed` if the result is wrong or not finite; the error of a copy that fails.
@@ -160,7 +184,8 @@ pub fn verify(
     sums_in: Option<Dtype>,
 ) -> Result<f64, DeviceError> {
     let inputs = Inputs { specs: operation.buffers(), distribution: distribution(operation), seed };
-    let check = Check { device, operation, buffers, inputs, bound: ErrorBound::new(operation, sums_in) };
+    let check =
+        Check { device, operation, buffers, inputs, bound: ErrorBound::new(operation, sums_in) };
     if check.inputs.specs.len() != buffers.len() {
         return Err(wrong_buffers());
     }
@@ -184,7 +209,10 @@ pub fn verify(
             let x = check.inputs.element(0);
             check.each_chunk(2, |start, found| {
                 for (at, &found) in (start..).zip(found) {
-                    error.compare(found, x(op.index(seed, at / op.width) * op.width + at % op.width));
+                    error.compare(
+                        found,
+                        x(op.index(seed, at / op.width) * op.width + at % op.width),
+                    );
                 }
                 Ok(())
             })?;
@@ -251,15 +279,19 @@ impl Check<'_> {
         if error.not_finite {
             return Err(self.wrong("it holds NaN or infinity"));
         }
-        // Written so that NaN is refused too. As no element is larger than the largest, this includes the limit of `tolerance`.
+        // Written so that NaN is refused too. As no element is larger than the largest, this
+        // includes the limit of `tolerance`.
         if unexplained <= sums {
             return Ok(relative);
         }
         let why = if rounding == 0.0 {
-            format!("its error is {relative:.1e} of the largest value, above the {sums:.1e} allowed")
+            format!(
+                "its error is {relative:.1e} of the largest value, above the {sums:.1e} allowed"
+            )
         } else {
             format!(
-                "an element is off by {unexplained:.1e} of the largest value beyond one rounding of its own ({rounding:.1e}), above \
+                "an element is off by {unexplained:.1e} of the largest value beyond one rounding \
+                 of its own ({rounding:.1e}), above \
                  the {sums:.1e} allowed"
             )
         };
@@ -271,7 +303,8 @@ impl Check<'_> {
         DeviceError::Failed(Reason::new(
             format!("wrong result of {}", self.operation.name()),
             format!("on {name}, {why}"),
-            "suspect the library, the driver or the hardware: try another provider, and test the memory",
+            "suspect the library, the driver or the hardware: try another provider, and test the \
+             memory",
         ))
     }
 
@@ -287,9 +320,19 @@ impl Check<'_> {
         self.buffers.get(index).ok_or_else(wrong_buffers)
     }
 
-    /// What the reference says of this operation and seed, `what` of it: `count` numbers, computed once in a run.
-    fn reference_values(&self, what: &str, count: usize, compute: impl FnOnce() -> Vec<f64>) -> Vec<f64> {
-        shared::numbers(&format!("{:?} {} {what}", self.operation, self.inputs.seed), count, compute)
+    /// What the reference says of this operation and seed, `what` of it: `count` numbers, computed
+    /// once in a run.
+    fn reference_values(
+        &self,
+        what: &str,
+        count: usize,
+        compute: impl FnOnce() -> Vec<f64>,
+    ) -> Vec<f64> {
+        shared::numbers(
+            &format!("{:?} {} {what}", self.operation, self.inputs.seed),
+            count,
+            compute,
+        )
     }
 
     fn read_word(&self, index: usize) -> Result<u64, DeviceError> {
@@ -304,7 +347,13 @@ impl Check<'_> {
         Ok(numbers.first().copied().unwrap_or(f64::NAN))
     }
 
-    fn read_numbers(&self, index: usize, start: u64, count: usize, out: &mut Vec<f64>) -> Result<(), DeviceError> {
+    fn read_numbers(
+        &self,
+        index: usize,
+        start: u64,
+        count: usize,
+        out: &mut Vec<f64>,
+    ) -> Result<(), DeviceError> {
         let dtype = self.spec(index)?.dtype;
         if !has_reference(self.operation, dtype) {
             return Err(unknown_type(dtype));
@@ -325,14 +374,20 @@ impl Check<'_> {
         let elements = self.spec(index)?.elements;
         let mut numbers = Vec::new();
         for start in (0..elements).step_by(CHUNK) {
-            self.read_numbers(index, start, (elements - start).min(CHUNK as u64) as usize, &mut numbers)?;
+            self.read_numbers(
+                index,
+                start,
+                (elements - start).min(CHUNK as u64) as usize,
+                &mut numbers,
+            )?;
             look(start, &numbers)?;
         }
         Ok(())
     }
 
-    /// Checks an output that depends element by element on the two inputs before it, on one (which then stands for both), on what
-    /// was there, or on nothing. If `expected` is expensive, only one element of each [`SAMPLED`] of a large output is.
+    /// Checks an output that depends element by element on the two inputs before it, on one (which
+    /// then stands for both), on what was there, or on nothing. If `expected` is expensive, only
+    /// one element of each [`SAMPLED`] of a large output is.
     fn map(
         &self,
         error: &mut ErrorMeter,
@@ -363,7 +418,8 @@ impl Check<'_> {
             error.look_at(found);
             sampled.clear();
             for first in (0..found.len()).step_by(step) {
-                // Another place in each block: kernels work on several neighbors, of which any may be wrong.
+                // Another place in each block: kernels work on several neighbors, of which any may
+                // be wrong.
                 let at = first + (mix64(start + first as u64) % step as u64) as usize;
                 if let (Some(&found), Some(&x), Some(&y)) = (found.get(at), x.get(at), y.get(at)) {
                     sampled.push(found);
@@ -375,7 +431,8 @@ impl Check<'_> {
         })
     }
 
-    /// Checks that the output is the first input: bytes against bytes, and number by number only where they differ.
+    /// Checks that the output is the first input: bytes against bytes, and number by number only
+    /// where they differ.
     fn check_copy(&self, error: &mut ErrorMeter) -> Result<(), DeviceError> {
         let (from, to) = (self.spec(0)?, self.output_index());
         let (mut expected, mut found) = (Vec::new(), Vec::new());
@@ -413,10 +470,12 @@ impl Check<'_> {
         if found == expected {
             return Ok(());
         }
-        Err(self.wrong(&format!("the exclusive-or of what was read is {found:#x}, not {expected:#x}")))
+        Err(self
+            .wrong(&format!("the exclusive-or of what was read is {found:#x}, not {expected:#x}")))
     }
 
-    /// Walks the cycle as it lies in the device's memory: making it again would take longer than all else.
+    /// Walks the cycle as it lies in the device's memory: making it again would take longer than
+    /// all else.
     fn chase(&self, op: &PointerChase) -> Result<(), DeviceError> {
         let (memory, mut expected) = (self.buffer(0)?, 0);
         for _ in 0..op.accesses {
@@ -428,7 +487,10 @@ impl Check<'_> {
         if found == expected {
             return Ok(());
         }
-        Err(self.wrong(&format!("after {} accesses it stands at {found}, not at {expected}", op.accesses)))
+        Err(self.wrong(&format!(
+            "after {} accesses it stands at {found}, not at {expected}",
+            op.accesses
+        )))
     }
 
     fn reduce(&self, op: Reduce, error: &mut ErrorMeter) -> Result<(), DeviceError> {
@@ -452,7 +514,8 @@ impl Check<'_> {
             ReduceOp::Argmax => {
                 let at = self.read_word(1)?;
                 if at >= op.elements {
-                    return Err(self.wrong(&format!("position {at} is outside the {} elements", op.elements)));
+                    return Err(self
+                        .wrong(&format!("position {at} is outside the {} elements", op.elements)));
                 }
                 // Where several are the largest, any of them is right.
                 error.compare(value(op.dtype, &values, at), largest);
@@ -463,17 +526,21 @@ impl Check<'_> {
 
     /// Every element is where it belongs, and what lies beside the rows is as it was written.
     fn check_rearrange(&self, op: Rearrange, error: &mut ErrorMeter) -> Result<(), DeviceError> {
-        let (new, angles, old) = (self.inputs.element(0), self.inputs.element(1), self.inputs.element(op.y_index()));
+        let (new, angles, old) =
+            (self.inputs.element(0), self.inputs.element(1), self.inputs.element(op.y_index()));
         self.each_chunk(op.y_index(), |start, found| {
             for (at, &found) in (start..).zip(found) {
-                error.compare(found, rearranged_element(&op, &new, &angles, at).unwrap_or_else(|| old(at)));
+                error.compare(
+                    found,
+                    rearranged_element(&op, &new, &angles, at).unwrap_or_else(|| old(at)),
+                );
             }
             Ok(())
         })
     }
 
-    /// How much is live is known to the byte. Less cannot be held than is live, but for the grain at which a system
-    /// counts and what it had in hand before.
+    /// How much is live is known to the byte. Less cannot be held than is live, but for the grain
+    /// at which a system counts and what it had in hand before.
     fn churn(&self, live: f64, error: &mut ErrorMeter) -> Result<(), DeviceError> {
         let mut found = Vec::new();
         self.read_numbers(0, 0, 2, &mut found)?;

@@ -11,14 +11,16 @@ pub(super) struct ScriptedKernel<'d> {
     pub(super) device: &'d ScriptedDevice,
     pub(super) operation: Operation,
     pub(super) memories: Vec<Rc<Memory>>,
-    /// How much had been copied to the device when the result was computed. Until more is, inputs are the same (C of a
-    /// product may change, but nobody looks at it again), so computing it once is enough, and tests stay fast.
+    /// How much had been copied to the device when the result was computed. Until more is, inputs
+    /// are the same (C of a product may change, but nobody looks at it again), so computing it once
+    /// is enough, and tests stay fast.
     pub(super) computed: Option<u64>,
 }
 
 impl ScriptedKernel<'_> {
     fn compute(&mut self) {
-        let mut buffers: Vec<Vec<u8>> = self.memories.iter().map(|memory| memory.bytes.borrow().clone()).collect();
+        let mut buffers: Vec<Vec<u8>> =
+            self.memories.iter().map(|memory| memory.bytes.borrow().clone()).collect();
         execute(&self.operation, &mut buffers);
         for (memory, bytes) in self.memories.iter().zip(buffers) {
             *memory.bytes.borrow_mut() = bytes;
@@ -28,14 +30,21 @@ impl ScriptedKernel<'_> {
     fn spoil(&self, launch: u64) {
         let Some(output) = self.memories.last() else { return };
         let mut bytes = output.bytes.borrow_mut();
-        if self.device.has(|fault| matches!(fault, Fault::WrongResult { launch: first } if launch >= *first)) {
+        if self
+            .device
+            .has(|fault| matches!(fault, Fault::WrongResult { launch: first } if launch >= *first))
+        {
             // The second highest bit of the last element: far from any rounding, and never NaN.
             if let Some(last) = bytes.last_mut() {
                 *last ^= 0x40;
             }
         }
-        if self.device.has(|fault| matches!(fault, Fault::NotANumber { launch: first } if launch >= *first)) {
-            let size = self.operation.buffers().last().map_or(0, |spec| spec.dtype.bytes(1) as usize);
+        if self
+            .device
+            .has(|fault| matches!(fault, Fault::NotANumber { launch: first } if launch >= *first))
+        {
+            let size =
+                self.operation.buffers().last().map_or(0, |spec| spec.dtype.bytes(1) as usize);
             bytes.iter_mut().take(size).for_each(|byte| *byte = 0xff);
         }
     }
@@ -43,7 +52,8 @@ impl ScriptedKernel<'_> {
 
 impl Kernel for ScriptedKernel<'_> {
     fn launch(&mut self) -> Result<(), DeviceError> {
-        let launch = self.device.record_launch(|launch| self.device.duration(launch, &self.operation))?;
+        let launch =
+            self.device.record_launch(|launch| self.device.duration(launch, &self.operation))?;
         let writes = Some(self.device.state.borrow().writes);
         if self.computed != writes {
             self.computed = writes;
@@ -71,7 +81,8 @@ impl Kernel for ScriptedGraph<'_> {
     }
 }
 
-/// From one buffer to another, at 10 GB/s. It is done again each time: what it copies may be another result.
+/// From one buffer to another, at 10 GB/s. It is done again each time: what it copies may be
+/// another result.
 pub(super) struct ScriptedCopy<'d> {
     pub(super) device: &'d ScriptedDevice,
     pub(super) from: Rc<Memory>,

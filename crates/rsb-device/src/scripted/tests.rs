@@ -5,14 +5,22 @@ use crate::operation::{Elementwise, ElementwiseOp};
 use crate::reference::{fill, verify};
 
 fn relu() -> Operation {
-    Operation::Elementwise(Elementwise { op: ElementwiseOp::Relu, dtype: Dtype::F32, elements: 100 })
+    Operation::Elementwise(Elementwise {
+        op: ElementwiseOp::Relu,
+        dtype: Dtype::F32,
+        elements: 100,
+    })
 }
 
-/// Everything that a workload does, up to the first failure: the error of the result and the time of three launches.
+/// Everything that a workload does, up to the first failure: the error of the result and the time
+/// of three launches.
 fn run(device: &ScriptedDevice) -> Result<(f64, f64), DeviceError> {
     let operation = relu();
-    let buffers =
-        operation.buffers().iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<Vec<_>, _>>()?;
+    let buffers = operation
+        .buffers()
+        .iter()
+        .map(|spec| device.allocate(spec.bytes()))
+        .collect::<Result<Vec<_>, _>>()?;
     fill(device, &operation, &buffers, 1)?;
     let mut kernel = device.prepare(&operation, &Options::default(), &buffers)?;
     let mut stream = device.stream()?;
@@ -31,10 +39,16 @@ fn run(device: &ScriptedDevice) -> Result<(f64, f64), DeviceError> {
 fn without_faults_it_is_right_and_keeps_time() {
     let constant = ScriptedDevice::new(Script::with_clock(Clock::Constant(50.0)));
     assert_eq!(run(&constant), Ok((0.0, 150.0)));
-    assert_eq!(constant.counts(), ScriptedCounts { allocations: 2, live_buffers: 0, launches: 4, flushes: 0 });
+    assert_eq!(
+        constant.counts(),
+        ScriptedCounts { allocations: 2, live_buffers: 0, launches: 4, flushes: 0 }
+    );
     let list = ScriptedDevice::new(Script::with_clock(Clock::List(vec![1.0, 10.0, 100.0])));
     assert_eq!(run(&list), Ok((0.0, 111.0)));
-    let function = ScriptedDevice::new(Script::with_clock(Clock::Function(Box::new(|launch, _| launch as f64))));
+    let function =
+        ScriptedDevice::new(Script::with_clock(Clock::Function(Box::new(|launch, _| {
+            launch as f64
+        }))));
     assert_eq!(run(&function), Ok((0.0, 6.0)));
     assert_eq!(function.info().device_type, DeviceType::Simulated);
 }

@@ -1,5 +1,6 @@
-//! Cases that memory holds back, by the roofline of the device that ran them: the bytes a second that it was seen or is known to
-//! move, the operations a second that it was seen to do, and how many operations a case has for each byte.
+//! Cases that memory holds back, by the roofline of the device that ran them: the bytes a second
+//! that it was seen or is known to move, the operations a second that it was seen to do, and how
+//! many operations a case has for each byte.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,8 @@ use rsb_model::record::Recommendation;
 use rsb_model::unit::figure;
 use rsb_model::{BenchmarkResult, Fields, Outcome, Run};
 
-/// A case is held back by memory from this share of its bandwidth on: below, something else takes the time.
+/// A case is held back by memory from this share of its bandwidth on: below, something else takes
+/// the time.
 const MIN_BANDWIDTH_SHARE: f64 = 0.6;
 
 /// More than the bandwidth comes from caches; so much more is still the spread of a measurement.
@@ -30,7 +32,8 @@ struct Bound<'r> {
     intensity: f64,
     gb_s: f64,
     share: f64,
-    /// The highest rate of its type, and the operations for each byte from which on that is the limit.
+    /// The highest rate of its type, and the operations for each byte from which on that is the
+    /// limit.
     peak_gflops: f64,
     ridge: f64,
 }
@@ -48,18 +51,23 @@ pub(crate) fn memory_bound(run: &Run) -> Vec<Recommendation> {
         for (dtype, bound) in results.iter().filter_map(|case| bound(case, results, &bandwidth)) {
             types.entry(dtype).or_default().push(bound);
         }
-        types.into_iter().map(|(dtype, cases)| recommend(device, dtype, cases, &bandwidth)).collect()
+        types
+            .into_iter()
+            .map(|(dtype, cases)| recommend(device, dtype, cases, &bandwidth))
+            .collect()
     });
     each.collect()
 }
 
-/// What the data sheet says where one is known, else the highest of the largest arrays: smaller ones lie in caches.
+/// What the data sheet says where one is known, else the highest of the largest arrays: smaller
+/// ones lie in caches.
 fn bandwidth<'r>(results: &[(&'r BenchmarkResult, &'r Fields)]) -> Option<Bandwidth<'r>> {
     let stated = results.iter().filter_map(|&(of, fields)| {
         Some(Bandwidth { gb_s: fields.number("peak_bandwidth_gb_s")?, of, is_stated: true })
     });
     let arrays = || {
-        let is_array = |of: &BenchmarkResult| of.benchmark_id.benchmark() == Some("memory-bandwidth");
+        let is_array =
+            |of: &BenchmarkResult| of.benchmark_id.benchmark() == Some("memory-bandwidth");
         results.iter().filter(move |(of, _)| is_array(of)).filter_map(|&(of, fields)| {
             Some((
                 fields.number("size_bytes")?,
@@ -68,9 +76,11 @@ fn bandwidth<'r>(results: &[(&'r BenchmarkResult, &'r Fields)]) -> Option<Bandwi
         })
     };
     let sizes: Vec<f64> = arrays().map(|(size, _)| size).collect();
-    let (least, largest) = sizes.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), size| (a.min(*size), b.max(*size)));
+    let (least, largest) =
+        sizes.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), size| (a.min(*size), b.max(*size)));
     // Of one size nobody can say whether it is beyond the caches.
-    let measured = arrays().filter(|(size, _)| least < largest && *size >= largest).map(|(_, found)| found);
+    let measured =
+        arrays().filter(|(size, _)| least < largest && *size >= largest).map(|(_, found)| found);
     let highest = |a: &Bandwidth<'_>, b: &Bandwidth<'_>| a.gb_s.total_cmp(&b.gb_s);
     stated.max_by(highest).or_else(|| measured.max_by(highest)).filter(|found| found.gb_s > 0.0)
 }
@@ -85,16 +95,24 @@ fn bound<'r>(
     let intensity = fields.number("arithmetic_intensity").filter(|intensity| *intensity > 0.0)?;
     let dtype = fields.text("dtype")?;
     let of_type = results.iter().filter(|(_, fields)| fields.text("dtype") == Some(dtype));
-    let peaks = of_type.filter_map(|(_, fields)| fields.number("peak_gflops").or_else(|| fields.number("gflops")));
+    let peaks = of_type
+        .filter_map(|(_, fields)| fields.number("peak_gflops").or_else(|| fields.number("gflops")));
     let peak_gflops = peaks.max_by(f64::total_cmp)?;
     let ridge = peak_gflops / bandwidth.gb_s;
-    let gb_s = fields.number("throughput_gb_s").or_else(|| Some(fields.number("gflops")? / intensity))?;
+    let gb_s =
+        fields.number("throughput_gb_s").or_else(|| Some(fields.number("gflops")? / intensity))?;
     let share = gb_s / bandwidth.gb_s;
-    let is_bound = intensity < ridge && (MIN_BANDWIDTH_SHARE..=MAX_BANDWIDTH_SHARE).contains(&share);
+    let is_bound =
+        intensity < ridge && (MIN_BANDWIDTH_SHARE..=MAX_BANDWIDTH_SHARE).contains(&share);
     is_bound.then_some((dtype, Bound { result, intensity, gb_s, share, peak_gflops, ridge }))
 }
 
-fn recommend(device: &str, dtype: &str, mut cases: Vec<Bound<'_>>, bandwidth: &Bandwidth<'_>) -> Recommendation {
+fn recommend(
+    device: &str,
+    dtype: &str,
+    mut cases: Vec<Bound<'_>>,
+    bandwidth: &Bandwidth<'_>,
+) -> Recommendation {
     cases.sort_by(|a, b| b.share.total_cmp(&a.share));
     let case = |case: &Bound<'_>| {
         format!(
@@ -113,11 +131,13 @@ fn recommend(device: &str, dtype: &str, mut cases: Vec<Bound<'_>>, bandwidth: &B
     let from = if bandwidth.is_stated { "by its data sheet" } else { "measured" };
     Recommendation {
         action: format!(
-            "move fewer bytes in the {dtype} cases that memory holds back on {device}: join them with what comes before or \
+            "move fewer bytes in the {dtype} cases that memory holds back on {device}: join them \
+             with what comes before or \
              after, or take a smaller type; faster arithmetic gains nothing there"
         ),
         evidence: format!(
-            "memory moves {} GB/s ({from}, {}), arithmetic does {} GFLOP/s in {dtype}, so memory is the limit below {} \
+            "memory moves {} GB/s ({from}, {}), arithmetic does {} GFLOP/s in {dtype}, so memory \
+             is the limit below {} \
              operations a byte; {}{more}",
             figure(bandwidth.gb_s),
             bandwidth.of.benchmark_id,
@@ -159,24 +179,41 @@ mod tests {
     }
 
     fn elementwise(name: &str, intensity: f64, gb_s: f64) -> BenchmarkResult {
-        case(name, Fields::new().with("arithmetic_intensity", intensity).with("throughput_gb_s", gb_s))
+        case(
+            name,
+            Fields::new().with("arithmetic_intensity", intensity).with("throughput_gb_s", gb_s),
+        )
     }
 
     fn product(intensity: f64, gflops: f64) -> BenchmarkResult {
         case(
             "gemm/x",
-            Fields::new().with("arithmetic_intensity", intensity).with("gflops", gflops).with("peak_gflops", 100.0),
+            Fields::new()
+                .with("arithmetic_intensity", intensity)
+                .with("gflops", gflops)
+                .with("peak_gflops", 100.0),
         )
     }
 
     fn advice(benchmarks: Vec<BenchmarkResult>) -> Vec<Recommendation> {
-        let begun = Run::begin(RunId("r".to_owned()), Timestamp::UNIX_EPOCH, "quick", "quick", Environment::default());
+        let begun = Run::begin(
+            RunId("r".to_owned()),
+            Timestamp::UNIX_EPOCH,
+            "quick",
+            "quick",
+            Environment::default(),
+        );
         memory_bound(&Run { benchmarks, ..begun })
     }
 
     #[test]
     fn what_memory_holds_back_is_told_with_its_figures() {
-        let arrays = || vec![array("memory-bandwidth/small", 1, 200.0), array("memory-bandwidth/large", 64, 25.0)];
+        let arrays = || {
+            vec![
+                array("memory-bandwidth/small", 1, 200.0),
+                array("memory-bandwidth/large", 64, 25.0),
+            ]
+        };
         let of = |more: Vec<BenchmarkResult>| advice(arrays().into_iter().chain(more).collect());
         let found = of(vec![
             product(50.0, 90.0),
@@ -187,15 +224,20 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(
             found[0].evidence,
-            "memory moves 25 GB/s (measured, cpu_performance/memory-bandwidth/cpu:0/large), arithmetic does 100 GFLOP/s in f32, \
-             so memory is the limit below 4 operations a byte; cpu_performance/tensor-ops/cpu:0/add has 0.1 operations a byte \
+            "memory moves 25 GB/s (measured, cpu_performance/memory-bandwidth/cpu:0/large), \
+             arithmetic does 100 GFLOP/s in f32, \
+             so memory is the limit below 4 operations a byte; \
+             cpu_performance/tensor-ops/cpu:0/add has 0.1 operations a byte \
              and moves 20 GB/s (80 %)"
         );
         // A product with few operations a byte, by what its rate moves.
         assert!(
-            of(vec![product(2.0, 45.0)])[0].evidence.contains("has 2 operations a byte and moves 22.5 GB/s (90 %)")
+            of(vec![product(2.0, 45.0)])[0]
+                .evidence
+                .contains("has 2 operations a byte and moves 22.5 GB/s (90 %)")
         );
-        let many = (0..5).map(|at| elementwise(&format!("tensor-ops/{at}"), 0.1, 16.0 + f64::from(at)));
+        let many =
+            (0..5).map(|at| elementwise(&format!("tensor-ops/{at}"), 0.1, 16.0 + f64::from(at)));
         assert!(
             of(many.chain([product(50.0, 90.0)]).collect())[0]
                 .evidence
@@ -206,15 +248,24 @@ mod tests {
     #[test]
     fn without_a_roof_nothing_is_said() {
         let add = || elementwise("tensor-ops/add", 0.1, 20.0);
-        let one_size = vec![array("memory-bandwidth/a", 64, 25.0), array("memory-bandwidth/b", 64, 24.0)];
+        let one_size =
+            vec![array("memory-bandwidth/a", 64, 25.0), array("memory-bandwidth/b", 64, 24.0)];
         assert_eq!(advice(vec![add(), product(50.0, 90.0)]), []);
         assert_eq!(advice(one_size.into_iter().chain([add(), product(50.0, 90.0)]).collect()), []);
-        let no_rate = vec![array("memory-bandwidth/a", 1, 99.0), array("memory-bandwidth/b", 64, 25.0), add()];
+        let no_rate = vec![
+            array("memory-bandwidth/a", 1, 99.0),
+            array("memory-bandwidth/b", 64, 25.0),
+            add(),
+        ];
         assert_eq!(advice(no_rate), []);
         let stated = case("memory-transfer/x", Fields::new().with("peak_bandwidth_gb_s", 25.0));
         let mut simulated = add();
         simulated.outcome = Outcome::Simulated;
         assert_eq!(advice(vec![stated.clone(), simulated, product(50.0, 90.0)]), []);
-        assert!(advice(vec![stated, add(), product(50.0, 90.0)])[0].evidence.contains("by its data sheet"));
+        assert!(
+            advice(vec![stated, add(), product(50.0, 90.0)])[0]
+                .evidence
+                .contains("by its data sheet")
+        );
     }
 }

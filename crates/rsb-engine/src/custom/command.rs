@@ -1,4 +1,5 @@
-//! A command as a benchmark: run once and verified, then timed by the clock or by the number that it prints.
+//! A command as a benchmark: run once and verified, then timed by the clock or by the number that
+//! it prints.
 
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
@@ -71,11 +72,15 @@ impl FigureUnit {
     ///
     /// # Errors
     /// When there is no such unit, or the field counts something else.
-    pub(super) fn of(name: &str, field: Option<&str>, better: Option<Better>) -> Result<Self, String> {
+    pub(super) fn of(
+        name: &str,
+        field: Option<&str>,
+        better: Option<Better>,
+    ) -> Result<Self, String> {
         let known = || UNITS.map(|(name, ..)| name).join(", ");
         let row = UNITS.iter().find(|(unit, ..)| *unit == name);
-        let (_, factor, usual) =
-            row.ok_or_else(|| format!("`{name}` is no unit of a figure; it is one of {}", known()))?;
+        let (_, factor, usual) = row
+            .ok_or_else(|| format!("`{name}` is no unit of a figure; it is one of {}", known()))?;
         let usual = Field::find(usual).ok_or_else(|| format!("no field has the unit {name}"))?;
         let chosen = field
             .map_or(Some(usual), Field::find)
@@ -83,7 +88,8 @@ impl FigureUnit {
         let field = chosen.ok_or_else(|| {
             let field = field.unwrap_or_default();
             format!(
-                "`{field}` is no field for a figure in {name}; leave it out for `{}`, or see docs/glossary.md",
+                "`{field}` is no field for a figure in {name}; leave it out for `{}`, or see \
+                 docs/glossary.md",
                 usual.name
             )
         })?;
@@ -104,13 +110,17 @@ impl FigureReader {
     fn time_ns(&self, printed: &str) -> Result<f64, String> {
         let text = match &self.after {
             None => printed,
-            Some(mark) => printed
-                .split_once(mark.as_str())
-                .map(|(_, rest)| rest)
-                .ok_or_else(|| format!("`{mark}` is not in what it printed: {}", excerpt(printed)))?,
+            Some(mark) => {
+                printed.split_once(mark.as_str()).map(|(_, rest)| rest).ok_or_else(|| {
+                    format!("`{mark}` is not in what it printed: {}", excerpt(printed))
+                })?
+            }
         };
-        let number = text.split(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))).find_map(leading_number);
-        let number = number.ok_or_else(|| format!("there is no number in what it printed: {}", excerpt(text)))?;
+        let number = text
+            .split(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)))
+            .find_map(leading_number);
+        let number = number
+            .ok_or_else(|| format!("there is no number in what it printed: {}", excerpt(text)))?;
         let time_ns = self.unit.time_ns(number);
         if time_ns.is_finite() && time_ns > 0.0 {
             Ok(time_ns)
@@ -167,13 +177,17 @@ impl CommandLine {
         self.texts().iter().any(|text| in_braces(text).any(|(_, name)| name == axis))
     }
 
-    /// The names in braces that must stand for axes: not `%{name}`, `@{name}` and `^{name}`, which mean something to curl and
-    /// git.
+    /// The names in braces that must stand for axes: not `%{name}`, `@{name}` and `^{name}`, which
+    /// mean something to curl and git.
     pub(super) fn placeholders(&self) -> Vec<&str> {
-        let is_other = |text: &str, at: usize| text.get(..at).is_some_and(|before| before.ends_with(['%', '@', '^']));
+        let is_other = |text: &str, at: usize| {
+            text.get(..at).is_some_and(|before| before.ends_with(['%', '@', '^']))
+        };
         let mut found = Vec::new();
         for text in self.texts() {
-            found.extend(in_braces(text).filter(|(at, _)| !is_other(text, *at)).map(|(_, name)| name));
+            found.extend(
+                in_braces(text).filter(|(at, _)| !is_other(text, *at)).map(|(_, name)| name),
+            );
         }
         found
     }
@@ -194,7 +208,8 @@ impl CommandLine {
                 shell
             }
             Self::Program(words) => {
-                let mut program = Command::new(words.first().map(String::as_str).unwrap_or_default());
+                let mut program =
+                    Command::new(words.first().map(String::as_str).unwrap_or_default());
                 program.args(words.get(1..).unwrap_or_default());
                 program
             }
@@ -204,7 +219,8 @@ impl CommandLine {
 }
 
 impl CommandCase {
-    /// Runs what must be there before, then the command once: what does not do what it should is never timed.
+    /// Runs what must be there before, then the command once: what does not do what it should is
+    /// never timed.
     pub(super) fn prepare(self, set_up: Option<&CommandLine>) -> Result<Self, Failure> {
         if let Some(line) = set_up {
             let output = self.run(line, "its set-up")?;
@@ -213,7 +229,11 @@ impl CommandCase {
         let printed = self.once()?.1;
         let Expected { output, contains, .. } = &self.expected;
         let wrong = |expected: &str| {
-            let why = format!("it printed {}, where {} is expected", excerpt(&printed), excerpt(expected));
+            let why = format!(
+                "it printed {}, where {} is expected",
+                excerpt(&printed),
+                excerpt(expected)
+            );
             self.failure(why, "mend the command, or what its file expects")
         };
         if let Some(whole) = output.as_ref().filter(|whole| whole.trim() != printed.trim()) {
@@ -232,7 +252,8 @@ impl CommandCase {
     fn run(&self, line: &CommandLine, role: &str) -> Result<Output, Failure> {
         line.run().map_err(|error| {
             let why = format!("{role} `{}` cannot be started: {error}", line.display_text());
-            let reason = Reason::new(self.what.clone(), why, "install the program, or write its path");
+            let reason =
+                Reason::new(self.what.clone(), why, "install the program, or write its path");
             if error.kind() == std::io::ErrorKind::NotFound {
                 Failure::Skipped(reason)
             } else {
@@ -246,8 +267,13 @@ impl CommandCase {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&output.stderr);
-        let said = if said.trim().is_empty() { String::new() } else { format!("; it said {}", excerpt(&said)) };
-        let why = format!("{role} ended with {}, where {expected} is expected{said}", output.status);
+        let said = if said.trim().is_empty() {
+            String::new()
+        } else {
+            format!("; it said {}", excerpt(&said))
+        };
+        let why =
+            format!("{role} ended with {}, where {expected} is expected{said}", output.status);
         Err(self.failure(why, "run it by hand to see more, or set `exit_code`"))
     }
 
@@ -260,9 +286,9 @@ impl CommandCase {
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         let time_ns = match &self.figure {
             None => wall_ns,
-            Some(figure) => {
-                figure.time_ns(&printed).map_err(|why| self.failure(why, "check `after` and `unit` of its figure"))?
-            }
+            Some(figure) => figure
+                .time_ns(&printed)
+                .map_err(|why| self.failure(why, "check `after` and `unit` of its figure"))?,
         };
         Ok((time_ns, printed))
     }
@@ -274,7 +300,8 @@ impl Prepared for CommandCase {
     }
 
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
-        let fields = Fields::new().with("operation", self.line.display_text()).with("provider", "command");
+        let fields =
+            Fields::new().with("operation", self.line.display_text()).with("provider", "command");
         let fields = fields.with("time_ms", time_ns / 1e6);
         Ok(match &self.figure {
             Some(FigureReader { unit, .. }) if unit.field.unit != Unit::Milliseconds => {
@@ -286,8 +313,8 @@ impl Prepared for CommandCase {
     }
 }
 
-/// The names in braces of a text that may stand for axes, and where each brace opens: `{name}`, but not `${name}` and `{{name}}`,
-/// which are the shell's and those of templates.
+/// The names in braces of a text that may stand for axes, and where each brace opens: `{name}`, but
+/// not `${name}` and `{{name}}`, which are the shell's and those of templates.
 fn in_braces(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices('{').filter_map(move |(at, _)| {
         let is_other = text.get(..at).is_some_and(|before| before.ends_with(['$', '{']));
@@ -307,7 +334,12 @@ mod tests {
             after: (!after.is_empty()).then(|| after.to_owned()),
             unit: FigureUnit::of(unit, None, None).unwrap(),
         });
-        CommandCase { what: "case a".to_owned(), line: CommandLine::Shell(line.to_owned()), expected, figure }
+        CommandCase {
+            what: "case a".to_owned(),
+            line: CommandLine::Shell(line.to_owned()),
+            expected,
+            figure,
+        }
     }
 
     fn prints(text: &str) -> Expected {
@@ -327,7 +359,8 @@ mod tests {
             let found = case.sample(2).unwrap() / 2.0;
             assert!((found - time_ns).abs() < 1e-6 * time_ns, "{line}: {found}");
         }
-        let mut rate = case("echo 0.5", Expected::default(), Some(("", "GB/s"))).prepare(None).unwrap();
+        let mut rate =
+            case("echo 0.5", Expected::default(), Some(("", "GB/s"))).prepare(None).unwrap();
         assert_eq!(rate.fields(2e9).unwrap().number("throughput_gb_s"), Some(0.5));
         let mut timed = case("true", Expected::default(), None).prepare(None).unwrap();
         assert!(timed.sample(1).unwrap() > 0.0);
@@ -341,14 +374,21 @@ mod tests {
             ("echo no >&2; exit 3", Expected::default(), None, "no"),
             ("kill -9 $$", Expected::default(), None, "SIGKILL"),
             ("echo 41", prints("42"), None, "`41`, where `42`"),
-            ("echo 41", Expected { contains: Some("2".into()), ..Expected::default() }, None, "`2` is expected"),
+            (
+                "echo 41",
+                Expected { contains: Some("2".into()), ..Expected::default() },
+                None,
+                "`2` is expected",
+            ),
             ("echo nan", Expected::default(), Some(("", "ms")), "NaN"),
             ("echo 0", Expected::default(), Some(("", "GB/s")), "above zero"),
             ("echo -4 ms", Expected::default(), Some(("", "ms")), "above zero"),
             ("echo fast", Expected::default(), Some(("", "ms")), "no number"),
             ("echo 4 ms", Expected::default(), Some(("took", "ms")), "`took` is not in"),
         ] {
-            let Err(Failure::Failed(reason)) = case(line, expected, figure).prepare(None) else { panic!("{line}") };
+            let Err(Failure::Failed(reason)) = case(line, expected, figure).prepare(None) else {
+                panic!("{line}")
+            };
             assert!(reason.why.contains(told) && !reason.cure.is_empty(), "{line}: {reason}");
         }
         let passes = Expected { exit_code: 3, ..prints("42") };
@@ -359,29 +399,41 @@ mod tests {
         };
         assert!(failure.reason().why.starts_with("its set-up ended"), "{failure}");
         let missing = CommandLine::Program(vec!["/no/such/program".to_owned()]);
-        let none = CommandCase { line: missing, ..case("", Expected::default(), None) }.prepare(None);
+        let none =
+            CommandCase { line: missing, ..case("", Expected::default(), None) }.prepare(None);
         assert!(matches!(none, Err(Failure::Skipped(_))));
     }
 
     #[test]
     fn values_stand_for_their_axes() {
-        let line = CommandLine::Program(vec!["seq".to_owned(), "{n}".to_owned(), "{print $1}".to_owned()]);
+        let line =
+            CommandLine::Program(vec!["seq".to_owned(), "{n}".to_owned(), "{print $1}".to_owned()]);
         let filled = line.substitute(&Params::new().with("n", "7"));
-        assert_eq!(filled, CommandLine::Program(vec!["seq".to_owned(), "7".to_owned(), "{print $1}".to_owned()]));
+        assert_eq!(
+            filled,
+            CommandLine::Program(vec!["seq".to_owned(), "7".to_owned(), "{print $1}".to_owned()])
+        );
         assert!(line.mentions("n") && !line.mentions("m"));
         assert_eq!(line.placeholders(), ["n"]);
         let own = CommandLine::Shell("head -c ${n} {{n}} {n} me@{n} {n}{n}".to_owned());
-        let CommandLine::Shell(filled) = own.substitute(&Params::new().with("n", "7")) else { panic!() };
+        let CommandLine::Shell(filled) = own.substitute(&Params::new().with("n", "7")) else {
+            panic!()
+        };
         assert_eq!(filled, "head -c ${n} {{n}} 7 me@7 77", "what is the shell's stays");
         assert!(!CommandLine::Shell("echo ${n}".to_owned()).mentions("n"));
-        let others = "echo ${HOME} %{http_code} HEAD@{u} v1^{tree} {{json}} {} {a,b} { n } {1} { | {size}-{n-2}";
+        let others = "echo ${HOME} %{http_code} HEAD@{u} v1^{tree} {{json}} {} {a,b} { n } {1} \
+                      { | {size}-{n-2}";
         assert_eq!(CommandLine::Shell(others.to_owned()).placeholders(), ["size", "n-2"]);
     }
 
     #[test]
     fn a_unit_goes_with_its_field_and_its_direction() {
-        let of = |unit, field, better| FigureUnit::of(unit, field, better).map(|unit| unit.field.name);
-        assert_eq!(of("1/s", Some("tokens_per_second"), Some(Better::Higher)), Ok("tokens_per_second"));
+        let of =
+            |unit, field, better| FigureUnit::of(unit, field, better).map(|unit| unit.field.name);
+        assert_eq!(
+            of("1/s", Some("tokens_per_second"), Some(Better::Higher)),
+            Ok("tokens_per_second")
+        );
         assert_eq!(of("us", None, None), Ok("time_ms"));
         for (unit, field, better, told) in [
             ("MB", None, None, "one of ns"),

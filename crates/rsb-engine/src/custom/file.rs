@@ -1,4 +1,5 @@
-//! The file of `--custom`: `[[benchmark]]` entries, each a command. Strict, as every file that a person writes.
+//! The file of `--custom`: `[[benchmark]]` entries, each a command. Strict, as every file that a
+//! person writes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -71,23 +72,31 @@ pub(super) fn read(path: &Path) -> Result<Vec<OwnBenchmark>, EntryFileError> {
     sweep::parse_file((path, "benchmark"), parse)
 }
 
-/// The benchmarks that both files have and that differ in them, by name. A file that cannot be read has none.
+/// The benchmarks that both files have and that differ in them, by name. A file that cannot be read
+/// has none.
 pub(super) fn differing(before: &Path, after: &Path) -> Vec<String> {
     let entries = |path: &Path| -> BTreeMap<String, toml::Value> {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let file: toml::Table = toml::from_str(&text).unwrap_or_default();
-        let entries = file.get("benchmark").and_then(toml::Value::as_array).cloned().unwrap_or_default();
-        entries.into_iter().filter_map(|entry| Some((entry.get("name")?.as_str()?.to_owned(), entry))).collect()
+        let entries =
+            file.get("benchmark").and_then(toml::Value::as_array).cloned().unwrap_or_default();
+        entries
+            .into_iter()
+            .filter_map(|entry| Some((entry.get("name")?.as_str()?.to_owned(), entry)))
+            .collect()
     };
     let after = entries(after);
-    let differs = |(name, entry): (String, toml::Value)| (after.get(&name)? != &entry).then_some(name);
+    let differs =
+        |(name, entry): (String, toml::Value)| (after.get(&name)? != &entry).then_some(name);
     entries(before).into_iter().filter_map(differs).collect()
 }
 
 fn parse(text: &str) -> Result<Vec<OwnBenchmark>, String> {
     let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
     if file.benchmark.is_empty() {
-        return Err("it has no benchmark; write [[benchmark]] with a `name` and a `command`".to_owned());
+        return Err(
+            "it has no benchmark; write [[benchmark]] with a `name` and a `command`".to_owned()
+        );
     }
     let benchmark = |entry: Entry| {
         let name = entry.name.clone();
@@ -98,12 +107,18 @@ fn parse(text: &str) -> Result<Vec<OwnBenchmark>, String> {
 
 fn benchmark(entry: Entry) -> Result<OwnBenchmark, String> {
     let (command, set_up) = (line(entry.command)?, entry.set_up.map(line).transpose()?);
-    let is_used = |axis: &str| command.mentions(axis) || set_up.as_ref().is_some_and(|line| line.mentions(axis));
+    let is_used = |axis: &str| {
+        command.mentions(axis) || set_up.as_ref().is_some_and(|line| line.mentions(axis))
+    };
     if let Some(axis) = entry.axes.keys().find(|axis| !is_used(axis)) {
-        return Err(format!("nothing depends on the axis `{axis}`; write {{{axis}}} in `command` or `set_up`"));
+        return Err(format!(
+            "nothing depends on the axis `{axis}`; write {{{axis}}} in `command` or `set_up`"
+        ));
     }
     for line in set_up.iter().chain([&command]) {
-        if let Some(name) = line.placeholders().into_iter().find(|name| !entry.axes.contains_key(*name)) {
+        if let Some(name) =
+            line.placeholders().into_iter().find(|name| !entry.axes.contains_key(*name))
+        {
             return Err(unknown_placeholder(name, &entry.axes));
         }
     }
@@ -112,7 +127,8 @@ fn benchmark(entry: Entry) -> Result<OwnBenchmark, String> {
         Ok::<_, String>(FigureReader { after: figure.after, unit })
     };
     let figure = entry.figure.map(reader).transpose()?;
-    let expected = Expected { exit_code: entry.exit_code, output: entry.output, contains: entry.contains };
+    let expected =
+        Expected { exit_code: entry.exit_code, output: entry.output, contains: entry.contains };
     // What is registered lives as long as the process.
     let [name, about]: [&'static str; 2] = [entry.name, entry.about].map(|text| &*text.leak());
     let prepare = move |params: &Params| {
@@ -139,10 +155,14 @@ fn benchmark(entry: Entry) -> Result<OwnBenchmark, String> {
 /// A name in braces that nothing stands for.
 fn unknown_placeholder(name: &str, axes: &BTreeMap<String, AxisValues>) -> String {
     let likeness = |axis: &&String| strsim::jaro_winkler(name, axis);
-    let near = axes.keys().filter(|axis| likeness(axis) > 0.75).max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let near = axes
+        .keys()
+        .filter(|axis| likeness(axis) > 0.75)
+        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     let near = near.map(|axis| format!(", did you mean `{{{axis}}}`?")).unwrap_or_default();
     format!(
-        "nothing stands for `{{{name}}}`: it has no axis `{name}`{near}; give it values, as in `axes = {{ {name} = [1, 2] }}`, \
+        "nothing stands for `{{{name}}}`: it has no axis `{name}`{near}; give it values, as in \
+         `axes = {{ {name} = [1, 2] }}`, \
          or write `{{ {name} }}` where the braces are the command's own"
     )
 }
@@ -156,7 +176,11 @@ fn line(line: Line) -> Result<CommandLine, String> {
         CommandLine::Shell(line) => line.trim(),
         CommandLine::Program(words) => words.first().map(String::as_str).unwrap_or_default(),
     };
-    if first.is_empty() { Err("a command is empty; write what to run".to_owned()) } else { Ok(line) }
+    if first.is_empty() {
+        Err("a command is empty; write what to run".to_owned())
+    } else {
+        Ok(line)
+    }
 }
 
 #[cfg(test)]
@@ -179,9 +203,14 @@ mod tests {
             (of("comand = 1"), "line 4"),
             (of("comand = 1"), "expected one of `name`, `about`, `command`"),
             (of("axes = { n = [1] }"), "write {n}"),
-            ("[[benchmark]]\nname = \"a\"\ncommand = \"seq {n}\"\n".to_owned(), "no axis `n`; give it values"),
             (
-                "[[benchmark]]\nname = \"a\"\ncommand = \"seq {lines} {line}\"\naxes = { lines = [1] }\n".to_owned(),
+                "[[benchmark]]\nname = \"a\"\ncommand = \"seq {n}\"\n".to_owned(),
+                "no axis `n`; give it values",
+            ),
+            (
+                "[[benchmark]]\nname = \"a\"\ncommand = \"seq {lines} {line}\"\naxes = \
+                 { lines = [1] }\n"
+                    .to_owned(),
                 "did you mean `{lines}`?",
             ),
             (of("set_up = [\"touch\", \"{file}\"]"), "no axis `file`"),

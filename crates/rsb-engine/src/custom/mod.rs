@@ -1,5 +1,5 @@
-//! Benchmarks of one's own: a closure of a program, or the command in a file. They are planned, measured, stored and
-//! judged as every other: all that is special about them is who brings them.
+//! Benchmarks of one's own: a closure of a program, or the command in a file. They are planned,
+//! measured, stored and judged as every other: all that is special about them is who brings them.
 
 mod command;
 mod file;
@@ -10,7 +10,9 @@ use std::sync::{PoisonError, RwLock};
 use rsb_device::{Device, DeviceInfo};
 use rsb_model::{Field, Params, Reason};
 use rsb_stats::policy_file::TargetFile;
-use rsb_workloads::{AxisInfo, AxisKind, Benchmark, Breadth, Failure, Grid, IdForm, Prepared, RunsOn};
+use rsb_workloads::{
+    AxisInfo, AxisKind, Benchmark, Breadth, Failure, Grid, IdForm, Prepared, RunsOn,
+};
 
 use crate::sweep::EntryFileError;
 use crate::{frameworks, plan};
@@ -41,7 +43,8 @@ pub struct OwnBenchmarkError {
     pub why: String,
 }
 
-/// What the benchmarks that were registered bring along beside themselves, and what a configuration aims at.
+/// What the benchmarks that were registered bring along beside themselves, and what a configuration
+/// aims at.
 struct CustomRegistry {
     file: Option<PathBuf>,
     targets: Vec<TargetFile>,
@@ -61,7 +64,8 @@ impl OwnBenchmark {
     #[must_use]
     pub fn axis(mut self, name: &'static str, values: Vec<String>) -> Self {
         let about = "an axis of your own";
-        let axis = AxisInfo { name, about, default: None, form: IdForm::Named, kind: AxisKind::Word };
+        let axis =
+            AxisInfo { name, about, default: None, form: IdForm::Named, kind: AxisKind::Word };
         // As the names, they live as long as the process.
         self.axes = [self.axes, &[axis]].concat().leak();
         self.grid.push((name, values));
@@ -92,7 +96,8 @@ impl OwnBenchmark {
     /// Makes it known to this process.
     ///
     /// # Errors
-    /// When its name is taken or none, an axis has no values or one that is no word, or a target says nothing.
+    /// When its name is taken or none, an axis has no values or one that is no word, or a target
+    /// says nothing.
     pub fn register(self) -> Result<(), OwnBenchmarkError> {
         let (name, targets) = (self.name, self.targets.clone());
         let wrong = |why: String| OwnBenchmarkError { name: name.to_owned(), why };
@@ -108,20 +113,27 @@ impl OwnBenchmark {
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
         };
         if !is_name(self.name) {
-            return Err("a name is a letter, then letters, digits, dashes and underscores".to_owned());
+            return Err(
+                "a name is a letter, then letters, digits, dashes and underscores".to_owned()
+            );
         }
         if self.name == plan::ALL || frameworks::find(self.name).is_some() {
             return Err("the name means something else here; choose another".to_owned());
         }
         for (axis, (name, values)) in self.axes.iter().zip(&self.grid) {
             if !is_name(name) || self.axes.iter().filter(|other| other.name == *name).count() > 1 {
-                return Err(format!("the axis `{name}` needs a name of its own: a letter, then letters and digits"));
+                return Err(format!(
+                    "the axis `{name}` needs a name of its own: a letter, then letters and digits"
+                ));
             }
             if values.is_empty() {
                 return Err(format!("the axis `{name}` has no values; give it one or more"));
             }
             if let Some(value) = values.iter().find(|value| axis.canonical(value).is_none()) {
-                return Err(format!("`{value}` is not a value of `{name}`; write {}", axis.form_of_values()));
+                return Err(format!(
+                    "`{value}` is not a value of `{name}`; write {}",
+                    axis.form_of_values()
+                ));
             }
         }
         self.targets.iter().try_for_each(check_target)
@@ -131,11 +143,15 @@ impl OwnBenchmark {
 fn check_target(target: &TargetFile) -> Result<(), String> {
     let metric = &target.metric;
     if Field::find(metric).is_none_or(|field| field.better().is_none()) {
-        return Err(format!("a target names `{metric}`, which is no metric; see docs/glossary.md, such as time_ms"));
+        return Err(format!(
+            "a target names `{metric}`, which is no metric; see docs/glossary.md, such as time_ms"
+        ));
     }
     match [target.above, target.below] {
         [Some(limit), None] | [None, Some(limit)] if limit.is_finite() => Ok(()),
-        _ => Err(format!("the target for {metric} needs one of `above` and `below`, a finite figure")),
+        _ => Err(format!(
+            "the target for {metric} needs one of `above` and `below`, a finite figure"
+        )),
     }
 }
 
@@ -164,7 +180,11 @@ impl Benchmark for OwnBenchmark {
         Ok(0) // Only who brings it knows.
     }
 
-    fn prepare<'d>(&self, params: &Params, _: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        _: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         self.prepare_case(params)
     }
 }
@@ -180,9 +200,10 @@ pub fn load(path: &Path) -> Result<(), EntryFileError> {
         return Ok(());
     }
     for benchmark in file::read(path)? {
-        benchmark
-            .register()
-            .map_err(|error| EntryFileError::Invalid { path: path.to_owned(), message: error.to_string() })?;
+        benchmark.register().map_err(|error| EntryFileError::Invalid {
+            path: path.to_owned(),
+            message: error.to_string(),
+        })?;
     }
     CUSTOM_REGISTRY.write().unwrap_or_else(PoisonError::into_inner).file = Some(whole);
     Ok(())
@@ -198,7 +219,8 @@ pub fn file() -> Option<PathBuf> {
     CUSTOM_REGISTRY.read().unwrap_or_else(PoisonError::into_inner).file.clone()
 }
 
-/// The targets of every benchmark that was brought, and those of the configuration, as a policy has them.
+/// The targets of every benchmark that was brought, and those of the configuration, as a policy has
+/// them.
 pub fn targets() -> Vec<TargetFile> {
     let brought = CUSTOM_REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
     [&brought.targets[..], &brought.configured].concat()
@@ -216,10 +238,12 @@ pub fn configure(targets: Vec<TargetFile>) {
 pub(crate) fn find(name: &str) -> Result<&'static dyn Benchmark, Reason> {
     let what = || format!("benchmark {name}");
     if let (None, Some(path)) = (rsb_workloads::find(name), std::env::var_os(VARIABLE)) {
-        load(Path::new(&path)).map_err(|error| Reason::new(what(), error.to_string(), "mend the file of --custom"))?;
+        load(Path::new(&path))
+            .map_err(|error| Reason::new(what(), error.to_string(), "mend the file of --custom"))?;
     }
     rsb_workloads::find(name).ok_or_else(|| {
-        let cure = "name the file that has it with --custom, or use the program and worker of one version";
+        let cure =
+            "name the file that has it with --custom, or use the program and worker of one version";
         Reason::new(what(), "this worker does not know it", cure)
     })
 }
@@ -229,7 +253,8 @@ mod tests {
     use super::*;
 
     fn own(name: &'static str) -> OwnBenchmark {
-        let prepare = |_: &Params| Err(Failure::Skipped(Reason::new("case", "it is for a test", "none")));
+        let prepare =
+            |_: &Params| Err(Failure::Skipped(Reason::new("case", "it is for a test", "none")));
         OwnBenchmark::new(name, "for a test", Box::new(prepare))
     }
 
@@ -238,7 +263,14 @@ mod tests {
     }
 
     fn target(metric: &str, below: Option<f64>) -> TargetFile {
-        TargetFile { id: "*".to_owned(), metric: metric.to_owned(), above: None, below, fail: false, reference: None }
+        TargetFile {
+            id: "*".to_owned(),
+            metric: metric.to_owned(),
+            above: None,
+            below,
+            fail: false,
+            reference: None,
+        }
     }
 
     #[test]
@@ -250,7 +282,10 @@ mod tests {
             (own("a/b"), "letters, digits"),
             (own("mod-test-a").axis("n", Vec::new()), "no values"),
             (own("mod-test-a").axis("n", values(&["a b"])), "not a value of `n`"),
-            (own("mod-test-a").axis("n", values(&["1"])).axis("n", values(&["1"])), "name of its own"),
+            (
+                own("mod-test-a").axis("n", values(&["1"])).axis("n", values(&["1"])),
+                "name of its own",
+            ),
             (own("mod-test-a").target(target("speed", Some(1.0))), "no metric"),
             (own("mod-test-a").target(target("time_ms", None)), "`above` and `below`"),
             (own("mod-test-a").target(target("time_ms", Some(f64::NAN))), "finite"),

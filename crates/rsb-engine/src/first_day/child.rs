@@ -1,6 +1,6 @@
-//! What the first day does in a child of its own, since a compiler or a driver may crash or hang: one module is compiled,
-//! or mutants are tried on one device. The child is this program with [`ARGUMENT`]; its answer is a file, since vendors'
-//! libraries print to both streams.
+//! What the first day does in a child of its own, since a compiler or a driver may crash or hang:
+//! one module is compiled, or mutants are tried on one device. The child is this program with
+//! [`ARGUMENT`]; its answer is a file, since vendors' libraries print to both streams.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,8 @@ use timed_child::Stderr;
 
 use super::evidence::OperationMutants;
 
-/// The first argument that makes a program such a child; the second is the task, the third the file for the answer.
+/// The first argument that makes a program such a child; the second is the task, the third the file
+/// for the answer.
 pub(crate) const ARGUMENT: &str = "__first-day";
 
 const COMPILE: &str = "compile";
@@ -32,7 +33,9 @@ pub(crate) fn answer(backends: &Registry, mut arguments: impl Iterator<Item = St
     let (task, file) = (arguments.next().unwrap_or_default(), arguments.next().unwrap_or_default());
     let rest: Vec<String> = arguments.collect();
     let written = match (task.as_str(), rest.as_slice()) {
-        (COMPILE, [device, arch, source, code]) => write(&file, &compile(backends, device, arch, source, code)),
+        (COMPILE, [device, arch, source, code]) => {
+            write(&file, &compile(backends, device, arch, source, code))
+        }
         (MUTATE, [device, seconds]) => {
             let time = Duration::from_secs(seconds.parse().unwrap_or(0));
             write(&file, &mutate(backends, device, time))
@@ -50,11 +53,22 @@ fn write(file: &str, answer: &impl Serialize) -> std::io::Result<()> {
 ///
 /// # Errors
 /// What the child answers; or how it ended, if it crashed or took longer than `limit`.
-fn ask<T: DeserializeOwned>(program: &Path, task: &str, arguments: &[&str], limit: Duration) -> Result<T, Reason> {
+fn ask<T: DeserializeOwned>(
+    program: &Path,
+    task: &str,
+    arguments: &[&str],
+    limit: Duration,
+) -> Result<T, Reason> {
     let what = format!("{task} {}", arguments.first().copied().unwrap_or_default());
-    let failed =
-        |why: String| Reason::new(what.clone(), why, "run the vendor's own tool; reinstall the driver if it fails");
-    let dir = tempfile::tempdir().map_err(|error| failed(format!("cannot create a temporary directory: {error}")))?;
+    let failed = |why: String| {
+        Reason::new(
+            what.clone(),
+            why,
+            "run the vendor's own tool; reinstall the driver if it fails",
+        )
+    };
+    let dir = tempfile::tempdir()
+        .map_err(|error| failed(format!("cannot create a temporary directory: {error}")))?;
     let file = dir.path().join("answer.json");
     let mut command = Command::new(program);
     command.args([ARGUMENT, task]).arg(&file).args(arguments).env("AMD_COMGR_CACHE", "0");
@@ -67,7 +81,9 @@ fn ask<T: DeserializeOwned>(program: &Path, task: &str, arguments: &[&str], limi
     }
     let last = ended.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     Err(failed(match ended.status {
-        Some(status) => format!("the process exited unexpectedly ({status}): {last}").trim_end().to_owned(),
+        Some(status) => {
+            format!("the process exited unexpectedly ({status}): {last}").trim_end().to_owned()
+        }
         None => format!("it did not end within {} s", limit.as_secs()),
     }))
 }
@@ -88,34 +104,54 @@ pub(super) fn compile_in_child(
     ask(program, COMPILE, &[&device, arch, source, &code], limit)
 }
 
-fn compile(backends: &Registry, device: &str, arch: &str, source: &str, code: &str) -> Result<(), Reason> {
+fn compile(
+    backends: &Registry,
+    device: &str,
+    arch: &str,
+    source: &str,
+    code: &str,
+) -> Result<(), Reason> {
     let device: DeviceRef = device.parse().map_err(|error| wrong_device(device, &error))?;
     let object = backends.compiler(device.backend)?.compile(&Job::cold(source, arch, Level::O3))?;
-    std::fs::write(code, object.bytes)
-        .map_err(|error| Reason::new(source, format!("its code cannot be written: {error}"), "set TMPDIR"))
+    std::fs::write(code, object.bytes).map_err(|error| {
+        Reason::new(source, format!("its code cannot be written: {error}"), "set TMPDIR")
+    })
 }
 
 fn wrong_device(device: &str, error: &rsb_model::ids::ParseIdError) -> Reason {
-    Reason::new(format!("device {device}"), error.to_string(), "name a backend and a position, such as rocm:0")
+    Reason::new(
+        format!("device {device}"),
+        error.to_string(),
+        "name a backend and a position, such as rocm:0",
+    )
 }
 
 /// Tries mutants of one operation of each kind and type on `device`, in a child of `program`.
 ///
 /// # Errors
 /// When the device cannot be opened, or the driver ends or blocks the process.
-pub(super) fn mutants(program: &Path, device: DeviceRef, limit: Duration) -> Result<Vec<OperationMutants>, Reason> {
+pub(super) fn mutants(
+    program: &Path,
+    device: DeviceRef,
+    limit: Duration,
+) -> Result<Vec<OperationMutants>, Reason> {
     // The child stops by itself before it is stopped, so that what it tried counts.
     let seconds = (limit * 3 / 4).as_secs().to_string();
     ask(program, MUTATE, &[&device.to_string(), &seconds], limit)
 }
 
-fn mutate(backends: &Registry, device: &str, time: Duration) -> Result<Vec<OperationMutants>, Reason> {
+fn mutate(
+    backends: &Registry,
+    device: &str,
+    time: Duration,
+) -> Result<Vec<OperationMutants>, Reason> {
     let until = Instant::now() + time;
     let device = backends.open(device)?;
     Ok(mutants_of(&*device, survivors, || Instant::now() < until))
 }
 
-/// Tries the mutants of one operation; returns how many were tried and which of them verification accepted.
+/// Tries the mutants of one operation; returns how many were tried and which of them verification
+/// accepted.
 pub(super) type Survivors = fn(&dyn Device, &Operation) -> Result<OperationMutants, DeviceError>;
 
 /// Tries mutants of each of [`operations`] on `device`, while there is time.
@@ -128,17 +164,26 @@ pub(super) fn mutants_of(
         let dtype = operation.dtype().map(|dtype| format!(" {dtype}")).unwrap_or_default();
         let name = format!("{}{dtype}", operation.name());
         if !has_time() {
-            let late = Reason::new(name.as_str(), "the check ran out of time", "run it with --check 5");
-            return OperationMutants { operation: name, skipped: Some(late), ..OperationMutants::default() };
+            let late =
+                Reason::new(name.as_str(), "the check ran out of time", "run it with --check 5");
+            return OperationMutants {
+                operation: name,
+                skipped: Some(late),
+                ..OperationMutants::default()
+            };
         }
         match survivors(device, &operation) {
             Ok(outcome) => OperationMutants { operation: name, ..outcome },
-            Err(DeviceError::Unsupported(reason)) => {
-                OperationMutants { operation: name, skipped: Some(reason), ..OperationMutants::default() }
-            }
-            Err(DeviceError::Failed(reason)) => {
-                OperationMutants { operation: name, failed: Some(reason), ..OperationMutants::default() }
-            }
+            Err(DeviceError::Unsupported(reason)) => OperationMutants {
+                operation: name,
+                skipped: Some(reason),
+                ..OperationMutants::default()
+            },
+            Err(DeviceError::Failed(reason)) => OperationMutants {
+                operation: name,
+                failed: Some(reason),
+                ..OperationMutants::default()
+            },
         }
     };
     operations(device).into_iter().map(of).collect()
@@ -148,18 +193,23 @@ pub(super) fn mutants_of(
 fn operations(device: &dyn Device) -> Vec<Operation> {
     let mut smallest: BTreeMap<(String, String), Operation> = BTreeMap::new();
     for benchmark in rsb_workloads::all() {
-        let cases = rsb_workloads::cases(*benchmark, device.info(), Breadth::Quick, &[]).unwrap_or_default();
+        let cases = rsb_workloads::cases(*benchmark, device.info(), Breadth::Quick, &[])
+            .unwrap_or_default();
         for case in cases.into_iter().filter_map(Result::ok) {
             let Ok(operation) = benchmark.operation(&case.params) else { continue };
             let works_on_data = operation.buffers().iter().any(|buffer| buffer.bytes() > 0)
-                && !matches!(operation, Operation::Launch(_) | Operation::Allocate(_) | Operation::Churn(_));
+                && !matches!(
+                    operation,
+                    Operation::Launch(_) | Operation::Allocate(_) | Operation::Churn(_)
+                );
             if !works_on_data || operation.footprint_bytes() > LARGEST {
                 continue;
             }
             let dtype = operation.dtype().map(|dtype| dtype.to_string()).unwrap_or_default();
             let key = (operation.name().to_owned(), dtype);
-            let is_smaller =
-                smallest.get(&key).is_none_or(|known| operation.footprint_bytes() < known.footprint_bytes());
+            let is_smaller = smallest
+                .get(&key)
+                .is_none_or(|known| operation.footprint_bytes() < known.footprint_bytes());
             if is_smaller {
                 smallest.insert(key, operation);
             }

@@ -1,4 +1,5 @@
-//! Expected ranges of cards: data, with the source of each range. A card without a row has no range.
+//! Expected ranges of cards: data, with the source of each range. A card without a row has no
+//! range.
 
 use std::fmt::Write as _;
 
@@ -52,10 +53,12 @@ impl RangeRow {
 
 use Unit::{GigabytesPerSecond as Rate, Microseconds as Us, Nanoseconds as Ns, Teraflops as Tf};
 
-const BY_AMD: &str =
-    "around 708 TFLOP/s of AMD's Measuring Max-Achievable FLOPs, part 2, and 581 of ROCm Validation Suite";
-const BY_ROOFLINE: &str = "around the empirical roofline of an MI210 by rocprofiler-compute (170.5 TFLOP/s in bf16)";
-const BY_ROOFLINE_OF_MEMORY: &str = "around the empirical roofline of an MI210 by rocprofiler-compute (1389 GB/s)";
+const BY_AMD: &str = "around 708 TFLOP/s of AMD's Measuring Max-Achievable FLOPs, part 2, and 581 \
+                      of ROCm Validation Suite";
+const BY_ROOFLINE: &str =
+    "around the empirical roofline of an MI210 by rocprofiler-compute (170.5 TFLOP/s in bf16)";
+const BY_ROOFLINE_OF_MEMORY: &str =
+    "around the empirical roofline of an MI210 by rocprofiler-compute (1389 GB/s)";
 
 /// Every card, by vendor.
 pub const CARDS: &[Card] = &[
@@ -82,7 +85,8 @@ pub const CARDS: &[Card] = &[
             row("gemm bf16", 500.0, 720.0, Tf).from(BY_AMD),
             row("gemm fp8", 900.0, 1350.0, Tf)
                 .from("around 1273 TFLOP/s of AMD's Measuring Max-Achievable FLOPs, part 2"),
-            row("all-reduce 8 x 8MiB", 145.0, 175.0, Rate).from("around 161 GB/s by rccl-tests on eight MI300X"),
+            row("all-reduce 8 x 8MiB", 145.0, 175.0, Rate)
+                .from("around 161 GB/s by rccl-tests on eight MI300X"),
             row("all-reduce 8 x 1GiB", 280.0, 350.0, Rate),
         ],
     },
@@ -144,8 +148,10 @@ pub const CARDS: &[Card] = &[
             row("matrix tf32", 330.0, 480.0, Tf),
             row("matrix f64", 50.0, 67.0, Tf),
             row("matrix i8", 1300.0, 1900.0, Tf),
-            row("gemm bf16", 600.0, 800.0, Tf)
-                .from("up to 780 TFLOP/s by torch.matmul at the best of many shapes (docs/methods/gemm.md)"),
+            row("gemm bf16", 600.0, 800.0, Tf).from(
+                "up to 780 TFLOP/s by torch.matmul at the best of many shapes \
+                       (docs/methods/gemm.md)",
+            ),
             row("gemm fp8", 1000.0, 1500.0, Tf),
             row("all-reduce 8 x 1GiB", 400.0, 480.0, Rate),
         ],
@@ -172,7 +178,8 @@ pub const CARDS: &[Card] = &[
     },
 ];
 
-/// Returns the architecture of `device` without the features that HIP adds to it: `gfx942` of `gfx942:sramecc+:xnack-`.
+/// Returns the architecture of `device` without the features that HIP adds to it: `gfx942` of
+/// `gfx942:sramecc+:xnack-`.
 pub(super) fn arch(device: &DeviceInfo) -> Option<&str> {
     device.arch.as_deref()?.split(':').next()
 }
@@ -199,7 +206,11 @@ pub fn markdown() -> String {
         let _ = write!(out, "### {}\n\n`{}`, {} units.\n\n", card.name, card.arch, card.units);
         out.push_str("| quantity | expected | source |\n|---|---|---|\n");
         for row in card.ranges {
-            let _ = writeln!(out, "| {} | {} to {} {} | {} |", row.quantity, row.low, row.high, row.unit, row.source);
+            let _ = writeln!(
+                out,
+                "| {} | {} to {} {} | {} |",
+                row.quantity, row.low, row.high, row.unit, row.source
+            );
         }
         out.push('\n');
     }

@@ -31,7 +31,11 @@ pub fn conclude(check: &Check, evidence: &CheckEvidence, seconds: f64) -> CheckR
 fn why_skipped(check: &Check, evidence: &CheckEvidence) -> Reason {
     let of_case = || evidence.results.iter().find_map(|result| result.reason.clone());
     evidence.reason.clone().or_else(of_case).unwrap_or_else(|| {
-        Reason::new(check.name, "no device here has a case for it", "check a machine with a GPU that a runtime reaches")
+        Reason::new(
+            check.name,
+            "no device here has a case for it",
+            "check a machine with a GPU that a runtime reaches",
+        )
     })
 }
 
@@ -63,7 +67,12 @@ fn on(value: CheckValue, device: DeviceRef) -> CheckValue {
 }
 
 /// A value in its range is ok, one outside it is worth a look, and one that has no range is ok.
-fn number(what: impl Into<String>, measured: f64, unit: Unit, expected: Option<ExpectedRange>) -> CheckValue {
+fn number(
+    what: impl Into<String>,
+    measured: f64,
+    unit: Unit,
+    expected: Option<ExpectedRange>,
+) -> CheckValue {
     let is_inside = expected.as_ref().is_none_or(|range| range.contains(measured));
     let status = if is_inside { CheckStatus::Ok } else { CheckStatus::Look };
     CheckValue { measured: Some(measured), unit: Some(unit), expected, ..plain(what, status) }
@@ -83,7 +92,11 @@ fn device_of(result: &BenchmarkResult) -> Option<DeviceRef> {
 
 /// The value of an axis of the case.
 fn param<'r>(result: &'r BenchmarkResult, name: &str) -> &'r str {
-    result.metadata.get("parameters").and_then(|params| params.get(name)?.as_str()).unwrap_or_default()
+    result
+        .metadata
+        .get("parameters")
+        .and_then(|params| params.get(name)?.as_str())
+        .unwrap_or_default()
 }
 
 fn field(result: &BenchmarkResult, name: &str) -> Option<f64> {
@@ -98,7 +111,8 @@ fn short(result: &BenchmarkResult) -> String {
     words.join(" ")
 }
 
-/// The cases that failed, each with its reason, and those that were skipped for another reason than time.
+/// The cases that failed, each with its reason, and those that were skipped for another reason than
+/// time.
 fn without_values(evidence: &CheckEvidence) -> Vec<CheckValue> {
     let ended = |result: &BenchmarkResult| {
         let status = match result.outcome {
@@ -141,12 +155,16 @@ struct Reading {
 }
 
 /// Every case as a value: `read` says what to read of it, and the table what is expected.
-fn values(evidence: &CheckEvidence, read: impl Fn(&BenchmarkResult) -> Option<Reading>) -> Vec<CheckValue> {
+fn values(
+    evidence: &CheckEvidence,
+    read: impl Fn(&BenchmarkResult) -> Option<Reading>,
+) -> Vec<CheckValue> {
     let mut values = Vec::new();
     for result in evidence.results.iter().filter(|result| has_value(result)) {
         let (Some(device), Some(reading)) = (device_of(result), read(result)) else { continue };
         let range = range_of(evidence, result, device, &reading.quantity);
-        let what = reading.quantity.split_once(' ').map_or(reading.quantity.as_str(), |(_, what)| what);
+        let what =
+            reading.quantity.split_once(' ').map_or(reading.quantity.as_str(), |(_, what)| what);
         let value = if let Some(measured) = field(result, reading.field) {
             number(what, measured, reading.unit, range)
         } else {
@@ -191,18 +209,28 @@ pub(super) fn inventory(evidence: &CheckEvidence) -> Vec<CheckValue> {
         };
         let counts = ok_value(
             format!("GPUs by {}", inventory.tool),
-            format!("{} listed, {} reached by {}", listed.len(), inventory.here.len(), inventory.backend),
+            format!(
+                "{} listed, {} reached by {}",
+                listed.len(),
+                inventory.here.len(),
+                inventory.backend
+            ),
         );
         values.push(match (listed.len() == inventory.here.len(), inventory.hidden_by.as_slice()) {
             (true, _) => counts,
             (false, []) => CheckValue { status: CheckStatus::Failed, ..counts },
-            (false, names) => with_note(counts, CheckStatus::Look, format!("{} hides GPUs", names.join(", "))),
+            (false, names) => {
+                with_note(counts, CheckStatus::Look, format!("{} hides GPUs", names.join(", ")))
+            }
         });
         for (position, device) in inventory.here.iter().enumerate() {
             let at_address = |gpu: &&ListedGpu| {
-                gpu.pci_address.is_some() && gpu.pci_address == device.pci_address.as_ref().map(|it| it.to_lowercase())
+                gpu.pci_address.is_some()
+                    && gpu.pci_address == device.pci_address.as_ref().map(|it| it.to_lowercase())
             };
-            let Some(gpu) = listed.iter().find(at_address).or_else(|| listed.get(position)) else { continue };
+            let Some(gpu) = listed.iter().find(at_address).or_else(|| listed.get(position)) else {
+                continue;
+            };
             let is_same_arch = gpu.arch.is_none() || gpu.arch.as_deref() == expected::arch(device);
             let is_same_units = gpu.units.is_none_or(|units| units == device.units);
             let is_same_clock = match (gpu.max_clock_mhz, device.max_clock_mhz) {
@@ -210,26 +238,43 @@ pub(super) fn inventory(evidence: &CheckEvidence) -> Vec<CheckValue> {
                 _ => true,
             };
             let arch = expected::arch(device).unwrap_or("architecture unknown");
-            let value = on(ok_value(gpu.name.clone(), format!("{arch}, {} units", device.units)), device.device);
+            let value = on(
+                ok_value(gpu.name.clone(), format!("{arch}, {} units", device.units)),
+                device.device,
+            );
             values.push(match (is_same_arch && is_same_units, is_same_clock) {
                 (true, true) => value,
                 (true, false) => {
-                    let clocks = [gpu.max_clock_mhz, device.max_clock_mhz].map(Option::unwrap_or_default);
-                    let note = format!("{} lists {} MHz, the runtime {}", inventory.tool, clocks[0], clocks[1]);
+                    let clocks =
+                        [gpu.max_clock_mhz, device.max_clock_mhz].map(Option::unwrap_or_default);
+                    let note = format!(
+                        "{} lists {} MHz, the runtime {}",
+                        inventory.tool, clocks[0], clocks[1]
+                    );
                     with_note(value, CheckStatus::Look, note)
                 }
                 (false, _) => {
-                    let units = gpu.units.map_or_else(String::new, |units| format!(", {units} units"));
+                    let units =
+                        gpu.units.map_or_else(String::new, |units| format!(", {units} units"));
                     let arch = gpu.arch.as_deref().unwrap_or(arch);
-                    with_note(value, CheckStatus::Failed, format!("{} lists {arch}{units}", inventory.tool))
+                    with_note(
+                        value,
+                        CheckStatus::Failed,
+                        format!("{} lists {arch}{units}", inventory.tool),
+                    )
                 }
             });
         }
     }
-    let errors = evidence.findings.iter().filter(|finding| finding.severity == FindingSeverity::Error);
+    let errors =
+        evidence.findings.iter().filter(|finding| finding.severity == FindingSeverity::Error);
     values.extend(errors.map(|error| {
         let cure = error.cure.as_deref().map(|cure| format!("; {cure}")).unwrap_or_default();
-        with_note(plain("doctor", CheckStatus::Look), CheckStatus::Look, format!("{}: {}{cure}", error.what, error.why))
+        with_note(
+            plain("doctor", CheckStatus::Look),
+            CheckStatus::Look,
+            format!("{}: {}{cure}", error.what, error.why),
+        )
     }));
     values
 }
@@ -242,7 +287,10 @@ pub(super) fn modules(evidence: &CheckEvidence) -> Vec<CheckValue> {
             continue;
         }
         let compiled = own().filter(|module| module.error.is_none()).count();
-        values.push(on(ok_value("modules", format!("{compiled} of {} compile", own().count())), device));
+        values.push(on(
+            ok_value("modules", format!("{compiled} of {} compile", own().count())),
+            device,
+        ));
         for (module, error) in own().filter_map(|module| Some((module, module.error.as_ref()?))) {
             let value = plain(format!("module {}", module.source), CheckStatus::Failed);
             values.push(on(with_note(value, CheckStatus::Failed, error.to_string()), device));
@@ -256,9 +304,11 @@ pub(super) fn modules(evidence: &CheckEvidence) -> Vec<CheckValue> {
                 CheckStatus::Failed,
                 "memory-latency measures the scalar cache instead of the vector caches",
             ),
-            LoadPath::Unknown(reason) => {
-                with_note(plain("pointer chase", CheckStatus::Skipped), CheckStatus::Skipped, reason.to_string())
-            }
+            LoadPath::Unknown(reason) => with_note(
+                plain("pointer chase", CheckStatus::Skipped),
+                CheckStatus::Skipped,
+                reason.to_string(),
+            ),
         };
         values.push(on(value, chase.device));
     }
@@ -272,7 +322,8 @@ pub(super) fn control(evidence: &CheckEvidence) -> Vec<CheckValue> {
     let mut values = Vec::new();
     for result in evidence.results.iter().filter(|result| has_value(result)) {
         let Some(device) = device_of(result) else { continue };
-        let times: Vec<f64> = result.samples.iter().filter_map(|samples| samples.location().ok()).collect();
+        let times: Vec<f64> =
+            result.samples.iter().filter_map(|samples| samples.location().ok()).collect();
         let lowest = times.iter().copied().fold(f64::INFINITY, f64::min);
         let highest = times.iter().copied().fold(0.0, f64::max);
         if times.len() < 2 || lowest <= 0.0 {
@@ -281,7 +332,8 @@ pub(super) fn control(evidence: &CheckEvidence) -> Vec<CheckValue> {
         let is_simulated = result.outcome == Outcome::Simulated;
         let range = Some(by_author(None, Some(CONTROL_SPREAD))).filter(|_| !is_simulated);
         let what = format!("spread of {} processes, {}", times.len(), param(result, "size"));
-        values.push(on(number(what, 100.0 * (highest / lowest - 1.0), Unit::Percent, range), device));
+        values
+            .push(on(number(what, 100.0 * (highest / lowest - 1.0), Unit::Percent, range), device));
     }
     values.extend(without_values(evidence));
     values
@@ -290,18 +342,23 @@ pub(super) fn control(evidence: &CheckEvidence) -> Vec<CheckValue> {
 pub(super) fn quick(evidence: &CheckEvidence) -> Vec<CheckValue> {
     let mut values = Vec::new();
     for device in evidence.devices.iter().map(|device| device.device) {
-        let own = || evidence.results.iter().filter(move |result| device_of(result) == Some(device));
+        let own =
+            || evidence.results.iter().filter(move |result| device_of(result) == Some(device));
         if own().next().is_none() {
             continue;
         }
         let verified = own().filter(|result| has_value(result)).count();
         let failed = own().filter(|result| result.outcome == Outcome::Failed).count();
-        let skipped = own().filter(|result| result.outcome == Outcome::Skipped && !is_unreached(result)).count();
+        let skipped = own()
+            .filter(|result| result.outcome == Outcome::Skipped && !is_unreached(result))
+            .count();
         let text = format!("{verified} verified, {skipped} skipped, {failed} failed");
         let status = if verified + failed == 0 { CheckStatus::Skipped } else { CheckStatus::Ok };
         values.push(on(CheckValue { status, ..ok_value("cases", text) }, device));
     }
-    values.extend(without_values(evidence).into_iter().filter(|value| value.status == CheckStatus::Failed));
+    values.extend(
+        without_values(evidence).into_iter().filter(|value| value.status == CheckStatus::Failed),
+    );
     values
 }
 
@@ -320,7 +377,8 @@ pub(super) fn mutants(evidence: &CheckEvidence) -> Vec<CheckValue> {
         let survived: usize = operations.iter().map(|operation| operation.survived.len()).sum();
         if tried > 0 {
             let of = operations.iter().filter(|operation| operation.tried > 0).count();
-            let text = format!("{} of {tried} rejected, {of} operations", tried - survived.min(tried));
+            let text =
+                format!("{} of {tried} rejected, {of} operations", tried - survived.min(tried));
             values.push(on(ok_value("mutants", text), *device));
         }
         for operation in operations {
@@ -329,8 +387,13 @@ pub(super) fn mutants(evidence: &CheckEvidence) -> Vec<CheckValue> {
                 let note = format!("verification accepted a wrong result: {mutant}");
                 values.push(on(with_note(value, CheckStatus::Failed, note), *device));
             }
-            let ended = [(&operation.skipped, CheckStatus::Skipped), (&operation.failed, CheckStatus::Failed)];
-            for (reason, status) in ended.into_iter().filter_map(|(reason, status)| Some((reason.as_ref()?, status))) {
+            let ended = [
+                (&operation.skipped, CheckStatus::Skipped),
+                (&operation.failed, CheckStatus::Failed),
+            ];
+            for (reason, status) in
+                ended.into_iter().filter_map(|(reason, status)| Some((reason.as_ref()?, status)))
+            {
                 let value = plain(operation.operation.clone(), status);
                 values.push(on(with_note(value, status, reason.to_string()), *device));
             }
@@ -369,14 +432,21 @@ fn rivals(evidence: &CheckEvidence) -> Vec<CheckValue> {
                     rival.own.unit.quantity(*rate),
                     rival.tool
                 );
-                CheckValue { note: Some(theirs), ..number(what, 100.0 * (own / rate - 1.0), Unit::Percent, range) }
+                CheckValue {
+                    note: Some(theirs),
+                    ..number(what, 100.0 * (own / rate - 1.0), Unit::Percent, range)
+                }
             }
             (Ok(_), _) => with_note(
                 plain(what, CheckStatus::Skipped),
                 CheckStatus::Skipped,
                 "there is no value of ours to compare",
             ),
-            (Err(reason), _) => with_note(plain(what, CheckStatus::Skipped), CheckStatus::Skipped, reason.to_string()),
+            (Err(reason), _) => with_note(
+                plain(what, CheckStatus::Skipped),
+                CheckStatus::Skipped,
+                reason.to_string(),
+            ),
         };
         values.push(on(value, rival.device));
     }
@@ -391,7 +461,12 @@ fn own_rate(evidence: &CheckEvidence, device: DeviceRef, own: &OwnCase) -> Optio
             && device_of(result) == Some(device)
             && own.params.iter().all(|(name, value)| param(result, name) == *value)
     };
-    evidence.results.iter().filter(is_it).filter_map(|result| field(result, own.field)).reduce(f64::max)
+    evidence
+        .results
+        .iter()
+        .filter(is_it)
+        .filter_map(|result| field(result, own.field))
+        .reduce(f64::max)
 }
 
 /// How much longer than its kernel a case may take, in microseconds.
@@ -403,12 +478,16 @@ pub(super) fn cold(evidence: &CheckEvidence) -> Vec<CheckValue> {
         Some(Reading { quantity, field: "time_us", unit: Unit::Microseconds })
     });
     let time = |device: DeviceRef, cache: &str| {
-        let is_it = |result: &&BenchmarkResult| device_of(result) == Some(device) && param(result, "cache") == cache;
+        let is_it = |result: &&BenchmarkResult| {
+            device_of(result) == Some(device) && param(result, "cache") == cache
+        };
         evidence.results.iter().find(is_it).filter(|result| has_value(result))
     };
     for device in evidence.devices.iter().map(|device| device.device) {
         let (Some(hot), Some(cold)) = (time(device, "hot"), time(device, "cold")) else { continue };
-        let (Some(hot_us), Some(cold_us)) = (field(hot, "time_us"), field(cold, "time_us")) else { continue };
+        let (Some(hot_us), Some(cold_us)) = (field(hot, "time_us"), field(cold, "time_us")) else {
+            continue;
+        };
         let range = Some(by_author(Some(1.0), None)).filter(|_| cold.outcome == Outcome::Measured);
         found_values.push(on(number("cold over hot", cold_us / hot_us, Unit::One, range), device));
     }
@@ -421,7 +500,11 @@ pub(super) fn cold(evidence: &CheckEvidence) -> Vec<CheckValue> {
                 number(what, event_us - kernel_us, Unit::Microseconds, range)
             }
             (Ok(_), None) => plain(what, CheckStatus::Skipped),
-            (Err(reason), _) => with_note(plain(what, CheckStatus::Skipped), CheckStatus::Skipped, reason.to_string()),
+            (Err(reason), _) => with_note(
+                plain(what, CheckStatus::Skipped),
+                CheckStatus::Skipped,
+                reason.to_string(),
+            ),
         };
         found_values.push(on(value, kernel.device));
     }
@@ -436,15 +519,23 @@ pub(super) fn latency(evidence: &CheckEvidence) -> Vec<CheckValue> {
     for device in evidence.devices.iter().map(|device| device.device) {
         let own = evidence.results.iter().filter(|result| device_of(result) == Some(device));
         let measured = own.filter(|result| result.outcome == Outcome::Measured);
-        let mut steps: Vec<(f64, f64)> =
-            measured.filter_map(|result| Some((field(result, "size_bytes")?, field(result, "latency_ns")?))).collect();
+        let mut steps: Vec<(f64, f64)> = measured
+            .filter_map(|result| Some((field(result, "size_bytes")?, field(result, "latency_ns")?)))
+            .collect();
         steps.sort_by(|left, right| left.0.total_cmp(&right.0));
         if steps.len() < 2 {
             continue;
         }
         // A little less is noise; a larger walk cannot be nearer.
-        let falls = steps.windows(2).filter(|pair| matches!(pair, [near, far] if far.1 < 0.95 * near.1)).count();
-        let text = if falls == 0 { "rises with the size".to_owned() } else { format!("falls {falls} times") };
+        let falls = steps
+            .windows(2)
+            .filter(|pair| matches!(pair, [near, far] if far.1 < 0.95 * near.1))
+            .count();
+        let text = if falls == 0 {
+            "rises with the size".to_owned()
+        } else {
+            format!("falls {falls} times")
+        };
         let status = if falls == 0 { CheckStatus::Ok } else { CheckStatus::Look };
         found_values.push(on(CheckValue { status, ..ok_value("steps", text) }, device));
     }
@@ -473,9 +564,12 @@ pub(super) fn matrix(evidence: &CheckEvidence) -> Vec<CheckValue> {
 pub(super) fn products(evidence: &CheckEvidence) -> Vec<CheckValue> {
     let mut all = Vec::new();
     for result in evidence.results.iter().filter(|result| has_value(result)) {
-        let (Some(device), Some(rate)) = (device_of(result), field(result, "tflops")) else { continue };
+        let (Some(device), Some(rate)) = (device_of(result), field(result, "tflops")) else {
+            continue;
+        };
         let dtype = param(result, "dtype");
-        let provider = result.fields().and_then(|fields| fields.text("provider")).unwrap_or("default");
+        let provider =
+            result.fields().and_then(|fields| fields.text("provider")).unwrap_or("default");
         let range = range_of(evidence, result, device, &format!("gemm {dtype}"));
         let what = format!("{dtype} {}, {provider}", param(result, "shape"));
         all.push(on(number(what, rate, Unit::Teraflops, range), device));
@@ -499,17 +593,27 @@ pub(super) fn transfers(evidence: &CheckEvidence) -> Vec<CheckValue> {
         evidence.results.iter().find(is_it).and_then(|result| field(result, "bandwidth_gb_s"))
     };
     for result in evidence.results.iter().filter(|result| has_value(result)) {
-        let (Some(device), Some(measured)) = (device_of(result), field(result, "bandwidth_gb_s")) else { continue };
+        let (Some(device), Some(measured)) = (device_of(result), field(result, "bandwidth_gb_s"))
+        else {
+            continue;
+        };
         let (direction, memory) = (param(result, "direction"), param(result, "host_memory"));
-        let is_ranged = memory == "pinned" && direction != "bidirectional" && result.outcome == Outcome::Measured;
+        let is_ranged = memory == "pinned"
+            && direction != "bidirectional"
+            && result.outcome == Outcome::Measured;
         let link = field(result, "link_gb_s").filter(|_| is_ranged);
-        let range = link.map(|link| by_author(Some(LINK_SHARE[0] * link), Some(LINK_SHARE[1] * link)));
+        let range =
+            link.map(|link| by_author(Some(LINK_SHARE[0] * link), Some(LINK_SHARE[1] * link)));
         let what = format!("{direction}, {memory}");
         found_values.push(on(number(what, measured, Unit::GigabytesPerSecond, range), device));
         if memory == "pinned" && direction == "bidirectional" {
             let Some(one_way) = rate(device, "host-to-device") else { continue };
-            let range = Some(by_author(Some(1.6), Some(1.95))).filter(|_| result.outcome == Outcome::Measured);
-            found_values.push(on(number("both ways over one", measured / one_way, Unit::One, range), device));
+            let range = Some(by_author(Some(1.6), Some(1.95)))
+                .filter(|_| result.outcome == Outcome::Measured);
+            found_values.push(on(
+                number("both ways over one", measured / one_way, Unit::One, range),
+                device,
+            ));
         }
     }
     found_values.extend(without_values(evidence));
@@ -522,23 +626,33 @@ pub(super) fn decode(evidence: &CheckEvidence) -> Vec<CheckValue> {
         Some(Reading { quantity, field: "tokens_per_second", unit: Unit::PerSecond })
     });
     let others = |result: &BenchmarkResult| {
-        let params = result.metadata.get("parameters").and_then(|params| params.as_object()).cloned();
+        let params =
+            result.metadata.get("parameters").and_then(|params| params.as_object()).cloned();
         params.map(|mut params| {
             params.remove("launch_mode");
             params
         })
     };
     let by_mode = |mode: &'static str| {
-        evidence.results.iter().filter(move |result| has_value(result) && param(result, "launch_mode") == mode)
+        evidence
+            .results
+            .iter()
+            .filter(move |result| has_value(result) && param(result, "launch_mode") == mode)
     };
     for graph in by_mode("graph") {
-        let is_same =
-            |stream: &&BenchmarkResult| device_of(stream) == device_of(graph) && others(stream) == others(graph);
-        let (Some(device), Some(stream)) = (device_of(graph), by_mode("stream").find(is_same)) else { continue };
+        let is_same = |stream: &&BenchmarkResult| {
+            device_of(stream) == device_of(graph) && others(stream) == others(graph)
+        };
+        let (Some(device), Some(stream)) = (device_of(graph), by_mode("stream").find(is_same))
+        else {
+            continue;
+        };
         let speeds = (field(graph, "tokens_per_second"), field(stream, "tokens_per_second"));
         let (Some(by_graph), Some(by_stream)) = speeds else { continue };
-        let range = Some(by_author(Some(0.98), None)).filter(|_| graph.outcome == Outcome::Measured);
-        found_values.push(on(number("graph over stream", by_graph / by_stream, Unit::One, range), device));
+        let range =
+            Some(by_author(Some(0.98), None)).filter(|_| graph.outcome == Outcome::Measured);
+        found_values
+            .push(on(number("graph over stream", by_graph / by_stream, Unit::One, range), device));
     }
     found_values
 }
@@ -546,9 +660,13 @@ pub(super) fn decode(evidence: &CheckEvidence) -> Vec<CheckValue> {
 pub(super) fn collectives(evidence: &CheckEvidence) -> Vec<CheckValue> {
     let mut found_values = Vec::new();
     for result in evidence.results.iter().filter(|result| has_value(result)) {
-        let (Some(device), Some(rate)) = (device_of(result), field(result, "bandwidth_gb_s")) else { continue };
+        let (Some(device), Some(rate)) = (device_of(result), field(result, "bandwidth_gb_s"))
+        else {
+            continue;
+        };
         let (gpus, size) = (param(result, "num_gpus"), param(result, "size"));
-        let (operation, library) = (param(result, "operation"), param(result, "communication_backend"));
+        let (operation, library) =
+            (param(result, "operation"), param(result, "communication_backend"));
         let is_ranged = operation == "all-reduce" && library != "ring";
         let quantity = format!("all-reduce {gpus} x {size}");
         let range = range_of(evidence, result, device, &quantity).filter(|_| is_ranged);
@@ -568,17 +686,21 @@ pub(super) fn again(evidence: &CheckEvidence) -> Vec<CheckValue> {
         evidence.before.iter().map(|result| (result.benchmark_id.as_str(), result)).collect();
     for now in evidence.results.iter().filter(|result| has_value(result)) {
         let Some(then) = before.get(now.benchmark_id.as_str()) else { continue };
-        let (Some(device), Some(time), Some(earlier)) =
-            (device_of(now), now.figure(rsb_model::record::TIME), then.figure(rsb_model::record::TIME))
-        else {
+        let (Some(device), Some(time), Some(earlier)) = (
+            device_of(now),
+            now.figure(rsb_model::record::TIME),
+            then.figure(rsb_model::record::TIME),
+        ) else {
             continue;
         };
         let is_card = now.device_type == Some(rsb_model::DeviceType::Gpu);
         let most = AGAIN_PERCENT[usize::from(!is_card)];
-        let range = Some(by_author(Some(-most), Some(most))).filter(|_| now.outcome == Outcome::Measured);
+        let range =
+            Some(by_author(Some(-most), Some(most))).filter(|_| now.outcome == Outcome::Measured);
         let minutes = (now.timestamp.as_second() - then.timestamp.as_second()) / 60;
         let what = format!("{}, after {minutes} min", short(now));
-        found_values.push(on(number(what, 100.0 * (time / earlier - 1.0), Unit::Percent, range), device));
+        found_values
+            .push(on(number(what, 100.0 * (time / earlier - 1.0), Unit::Percent, range), device));
     }
     found_values.extend(without_values(evidence));
     found_values

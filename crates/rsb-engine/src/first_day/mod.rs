@@ -1,8 +1,9 @@
 //! The first day of a card: 16 checks in order, each with the values expected of this card.
 //!
-//! A check gathers evidence ([`EvidenceCollector`]: cases by the usual workers, other programs, children of this one) and judges it
-//! ([`judge`]: pure). Most judge rates by the table of [`expected`] ranges: a value outside is worth a look and no failure.
-//! A check fails if a case fails or a check of correctness does not hold.
+//! A check gathers evidence ([`EvidenceCollector`]: cases by the usual workers, other programs,
+//! children of this one) and judges it ([`judge`]: pure). Most judge rates by the table of
+//! [`expected`] ranges: a value outside is worth a look and no failure. A check fails if a case
+//! fails or a check of correctness does not hold.
 
 mod child;
 mod evidence;
@@ -26,8 +27,8 @@ use rsb_device::{DeviceInfo, Registry};
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{CheckCounts, CheckResult, CheckValue, CheckedDevice, FirstDayDocument};
 use rsb_model::{
-    BackendId, BenchmarkResult, Case, DeviceRef, Environment, Event, Finding, Outcome, Reason, Run, RunStatus,
-    Timestamp,
+    BackendId, BenchmarkResult, Case, DeviceRef, Environment, Event, Finding, Outcome, Reason, Run,
+    RunStatus, Timestamp,
 };
 use rsb_store::new_run_id;
 
@@ -36,8 +37,8 @@ use crate::plan::{Machine, Plan, Selection};
 use crate::{EngineError, Listener, WorkerCommand, machine_lock};
 
 pub use evidence::{
-    CheckEvidence, CompiledModule, DeviceMutants, Inventory, KernelTime, ListedGpu, LoadPath, OperationMutants,
-    OwnCase, PointerChaseLoads, VendorToolResult,
+    CheckEvidence, CompiledModule, DeviceMutants, Inventory, KernelTime, ListedGpu, LoadPath,
+    OperationMutants, OwnCase, PointerChaseLoads, VendorToolResult,
 };
 pub use expected::{CARDS, Card, RangeRow, card, markdown};
 pub use judge::conclude;
@@ -68,7 +69,8 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 1,
         name: "inventory",
-        meaning: "the runtime and the vendor's tool see different hardware: results may be of another GPU than you think",
+        meaning: "the runtime and the vendor's tool see different hardware: results may be of \
+                  another GPU than you think",
         card_seconds: 60,
         cpu_seconds: 30,
         judge: judge::inventory,
@@ -84,7 +86,8 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 3,
         name: "control",
-        meaning: "the machine is not quiet or clocks change: no other value is worth much until it is",
+        meaning: "the machine is not quiet or clocks change: no other value is worth much until it \
+                  is",
         card_seconds: 60,
         cpu_seconds: 30,
         judge: judge::control,
@@ -100,7 +103,8 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 5,
         name: "negative tests",
-        meaning: "verification accepts a wrong result on this card: no result of that operation can be trusted",
+        meaning: "verification accepts a wrong result on this card: no result of that operation \
+                  can be trusted",
         card_seconds: 240,
         cpu_seconds: 40,
         judge: judge::mutants,
@@ -108,7 +112,8 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 6,
         name: "launch latency",
-        meaning: "the driver launches slowly (power saving, a profiler, a virtual machine), or the clock is wrong",
+        meaning: "the driver launches slowly (power saving, a profiler, a virtual machine), or the \
+                  clock is wrong",
         card_seconds: 60,
         cpu_seconds: 15,
         judge: judge::launch,
@@ -116,7 +121,8 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 7,
         name: "memory bandwidth",
-        meaning: "memory clocks are low, ECC or partitions take their share, or the arrays are in a cache",
+        meaning: "memory clocks are low, ECC or partitions take their share, or the arrays are in \
+                  a cache",
         card_seconds: 120,
         cpu_seconds: 30,
         judge: judge::bandwidth,
@@ -124,7 +130,8 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 8,
         name: "cold and hot",
-        meaning: "the time of a cold case contains more than its kernel, or the flush does not empty the caches",
+        meaning: "the time of a cold case contains more than its kernel, or the flush does not \
+                  empty the caches",
         card_seconds: 120,
         cpu_seconds: 15,
         judge: judge::cold,
@@ -148,7 +155,8 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 11,
         name: "matrix peaks, 5 s",
-        meaning: "the power limit keeps clocks low, or the instruction is not the fast one of this card",
+        meaning: "the power limit keeps clocks low, or the instruction is not the fast one of this \
+                  card",
         card_seconds: 300,
         cpu_seconds: 15,
         judge: judge::matrix,
@@ -156,7 +164,8 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 12,
         name: "matrix products",
-        meaning: "the library lacks kernels tuned for this GPU, or this program calls it differently from the vendor's benchmark",
+        meaning: "the library lacks kernels tuned for this GPU, or this program calls it \
+                  differently from the vendor's benchmark",
         card_seconds: 300,
         cpu_seconds: 30,
         judge: judge::products,
@@ -164,7 +173,8 @@ pub static CHECKS: [Check; 16] = [
     Check {
         number: 13,
         name: "transfers",
-        meaning: "the link runs with fewer lanes or an older speed, or memory is on the wrong NUMA node",
+        meaning: "the link runs with fewer lanes or an older speed, or memory is on the wrong NUMA \
+                  node",
         card_seconds: 120,
         cpu_seconds: 20,
         judge: judge::transfers,
@@ -254,7 +264,10 @@ pub(crate) const CHILD_ARGUMENT: &str = child::ARGUMENT;
 ///
 /// # Errors
 /// When a device is named that is not here, or there is no temporary directory.
-pub fn check(request: FirstDayRequest<'_>, listener: &mut Listener<'_>) -> Result<FirstDay, EngineError> {
+pub fn check(
+    request: FirstDayRequest<'_>,
+    listener: &mut Listener<'_>,
+) -> Result<FirstDay, EngineError> {
     let devices = plan::targets(&request.selection, request.machine).map_err(EngineError::usage)?;
     let started = Timestamp::now();
     let environment = request.environment.clone();
@@ -263,17 +276,28 @@ pub fn check(request: FirstDayRequest<'_>, listener: &mut Listener<'_>) -> Resul
     let claim = machine_lock::claim([&mut run], listener);
     let has_card = devices.iter().any(plan::is_card);
     let only = request.only;
-    let mut day =
-        EvidenceCollector { request, devices, has_card, began: Instant::now(), measured: BTreeMap::new(), run };
+    let mut day = EvidenceCollector {
+        request,
+        devices,
+        has_card,
+        began: Instant::now(),
+        measured: BTreeMap::new(),
+        run,
+    };
     let mut checks = Vec::new();
     for check in CHECKS.iter().filter(|check| only.is_none_or(|only| only == check.number)) {
-        listener(&Event::CheckStarted { number: check.number, checks: CHECKS.len(), name: check.name.to_owned() });
+        listener(&Event::CheckStarted {
+            number: check.number,
+            checks: CHECKS.len(),
+            name: check.name.to_owned(),
+        });
         let result = day.check(check, listener)?;
         listener(&Event::CheckEnded(Box::new(result.clone())));
         checks.push(result);
     }
     claim.end([&mut day.run], listener);
-    let status = if interrupt::is_requested() { RunStatus::Interrupted } else { RunStatus::Complete };
+    let status =
+        if interrupt::is_requested() { RunStatus::Interrupted } else { RunStatus::Complete };
     listener(&Event::RunEnded(status));
     let finished = Timestamp::now();
     day.run.finished = Some(finished);
@@ -314,15 +338,23 @@ struct EvidenceCollector<'a> {
 
 impl EvidenceCollector<'_> {
     /// Runs `check`, unless time is up or the user interrupted.
-    fn check(&mut self, check: &Check, listener: &mut Listener<'_>) -> Result<CheckResult, EngineError> {
+    fn check(
+        &mut self,
+        check: &Check,
+        listener: &mut Listener<'_>,
+    ) -> Result<CheckResult, EngineError> {
         let began = Instant::now();
         let whole = TOTAL_LIMITS[usize::from(!self.has_card)];
-        let own = Duration::from_secs(if self.has_card { check.card_seconds } else { check.cpu_seconds });
+        let own =
+            Duration::from_secs(if self.has_card { check.card_seconds } else { check.cpu_seconds });
         let limit = own.min(whole.saturating_sub(self.began.elapsed()));
         let evidence = if interrupt::is_requested() {
             Self::skipped_check("it was interrupted", check)
         } else if limit.is_zero() {
-            Self::skipped_check(&format!("the limit of {} min for all checks was reached", whole.as_secs() / 60), check)
+            Self::skipped_check(
+                &format!("the limit of {} min for all checks was reached", whole.as_secs() / 60),
+                check,
+            )
         } else {
             self.evidence(check.number, began + limit, listener)?
         };
@@ -331,7 +363,10 @@ impl EvidenceCollector<'_> {
 
     fn skipped_check(why: &str, check: &Check) -> CheckEvidence {
         let cure = format!("run it alone with `doctor --first-day --check {}`", check.number);
-        CheckEvidence { reason: Some(Reason::new(check.name, why, cure)), ..CheckEvidence::default() }
+        CheckEvidence {
+            reason: Some(Reason::new(check.name, why, cure)),
+            ..CheckEvidence::default()
+        }
     }
 
     fn evidence(
@@ -340,16 +375,19 @@ impl EvidenceCollector<'_> {
         until: Instant,
         listener: &mut Listener<'_>,
     ) -> Result<CheckEvidence, EngineError> {
-        let mut evidence = CheckEvidence { devices: self.devices.clone(), ..CheckEvidence::default() };
+        let mut evidence =
+            CheckEvidence { devices: self.devices.clone(), ..CheckEvidence::default() };
         match number {
             1 => self.take_inventory(&mut evidence),
             2 => self.compile_modules(&mut evidence, until),
             5 => self.try_mutants(&mut evidence, until),
             16 => self.measure_again(&mut evidence, until, listener)?,
             _ => {
-                let plan = plan::of_check(number, &self.devices, self.request.machine).map_err(EngineError::usage)?;
+                let plan = plan::of_check(number, &self.devices, self.request.machine)
+                    .map_err(EngineError::usage)?;
                 let mut settings = plan::settings(number, self.has_card);
-                let profiles = if number == 8 { self.profile(&mut settings, &mut evidence)? } else { None };
+                let profiles =
+                    if number == 8 { self.profile(&mut settings, &mut evidence)? } else { None };
                 evidence.results = self.measure(&plan, &settings, until, listener)?;
                 evidence.reason = self.no_case(number);
                 if let Some((profiles, tool)) = profiles {
@@ -401,7 +439,10 @@ impl EvidenceCollector<'_> {
         match number {
             15 => {
                 let backends = self.devices.iter().map(|device| device.device.backend);
-                let most = backends.map(|backend| plan::gpus_of(backend, self.request.machine)).max().unwrap_or(0);
+                let most = backends
+                    .map(|backend| plan::gpus_of(backend, self.request.machine))
+                    .max()
+                    .unwrap_or(0);
                 (most < 2).then(|| {
                     let why = "fewer than two GPUs of one backend are here";
                     Reason::new("all-reduce", why, "check a machine with several GPUs")
@@ -421,31 +462,55 @@ impl EvidenceCollector<'_> {
 
     fn take_inventory(&self, evidence: &mut CheckEvidence) {
         let machine = self.request.machine;
-        let reason_of = |backend: &BackendId| machine.missing.iter().find(|(missing, _)| missing == backend);
-        evidence.broken = machine.broken.iter().filter_map(|backend| reason_of(backend).cloned()).collect();
+        let reason_of =
+            |backend: &BackendId| machine.missing.iter().find(|(missing, _)| missing == backend);
+        evidence.broken =
+            machine.broken.iter().filter_map(|backend| reason_of(backend).cloned()).collect();
         evidence.findings.clone_from(&self.request.findings);
         for tool in &tools::LIST_TOOLS {
-            let here: Vec<DeviceInfo> =
-                machine.devices.iter().filter(|device| device.device.backend == tool.backend).cloned().collect();
+            let here: Vec<DeviceInfo> = machine
+                .devices
+                .iter()
+                .filter(|device| device.device.backend == tool.backend)
+                .cloned()
+                .collect();
             let Some(listed) = tool.ask() else { continue };
             // A tool that stays when its driver is gone is no news on a machine without GPUs.
             if listed.is_err() && here.is_empty() {
                 continue;
             }
-            let hidden_by = tool.hiding.iter().copied().filter(|name| std::env::var_os(name).is_some()).collect();
-            evidence.inventories.push(Inventory { tool: tool.name, backend: tool.backend, listed, here, hidden_by });
+            let hidden_by = tool
+                .hiding
+                .iter()
+                .copied()
+                .filter(|name| std::env::var_os(name).is_some())
+                .collect();
+            evidence.inventories.push(Inventory {
+                tool: tool.name,
+                backend: tool.backend,
+                listed,
+                here,
+                hidden_by,
+            });
         }
         let why = "neither rocminfo nor nvidia-smi lists a GPU here";
-        evidence.reason =
-            Some(Reason::new("inventory", why, "install the tool of the GPU's vendor and put it on PATH"));
+        evidence.reason = Some(Reason::new(
+            "inventory",
+            why,
+            "install the tool of the GPU's vendor and put it on PATH",
+        ));
     }
 
     fn compile_modules(&self, evidence: &mut CheckEvidence, until: Instant) {
         const LIMIT: Duration = Duration::from_mins(2);
-        let why = "no device here is reached through hiprtc or NVRTC; other backends compile in their own cases";
-        evidence.reason = Some(Reason::new("modules", why, "check a GPU of AMD or NVIDIA with its own runtime"));
+        let why = "no device here is reached through hiprtc or NVRTC; other backends compile in \
+                   their own cases";
+        evidence.reason =
+            Some(Reason::new("modules", why, "check a GPU of AMD or NVIDIA with its own runtime"));
         let Ok(dir) = tempfile::tempdir() else { return };
-        for device in self.devices.iter().filter(|device| device.device.backend.compiles().is_some()) {
+        for device in
+            self.devices.iter().filter(|device| device.device.backend.compiles().is_some())
+        {
             let Some(arch) = expected::arch(device) else { continue };
             for source in SOURCES.iter().copied() {
                 let left = until.saturating_duration_since(Instant::now()).min(LIMIT);
@@ -454,9 +519,15 @@ impl EvidenceCollector<'_> {
                 }
                 let code = dir.path().join(source);
                 let program = &self.request.workers.program;
-                let compiled = child::compile_in_child(program, device.device, arch, source, &code, left);
-                evidence.modules.push(CompiledModule { device: device.device, source, error: compiled.err() });
-                if source == "memory" && device.device.backend == BackendId::Rocm && code.is_file() {
+                let compiled =
+                    child::compile_in_child(program, device.device, arch, source, &code, left);
+                evidence.modules.push(CompiledModule {
+                    device: device.device,
+                    source,
+                    error: compiled.err(),
+                });
+                if source == "memory" && device.device.backend == BackendId::Rocm && code.is_file()
+                {
                     let loads = tools::chase_loads(&code);
                     evidence.chases.push(PointerChaseLoads { device: device.device, loads });
                 }
@@ -472,12 +543,14 @@ impl EvidenceCollector<'_> {
             let outcome = child::mutants(&self.request.workers.program, device, left);
             evidence.mutants.push(DeviceMutants { device, outcome });
         }
-        let skipped =
-            |mutants: &DeviceMutants| mutants.outcome.as_ref().ok()?.iter().find_map(|one| one.skipped.clone());
+        let skipped = |mutants: &DeviceMutants| {
+            mutants.outcome.as_ref().ok()?.iter().find_map(|one| one.skipped.clone())
+        };
         evidence.reason = evidence.mutants.iter().find_map(skipped);
     }
 
-    /// Lets a profiler look at the cases that `settings` are for, into a directory that is removed with what comes back.
+    /// Lets a profiler look at the cases that `settings` are for, into a directory that is removed
+    /// with what comes back.
     fn profile(
         &self,
         settings: &mut Settings,
@@ -497,7 +570,12 @@ impl EvidenceCollector<'_> {
                 }
                 Err(reason) => {
                     let (cache, time_us) = ("cold".to_owned(), Err(reason));
-                    evidence.kernel_times.push(KernelTime { device: device.device, cache, tool, time_us });
+                    evidence.kernel_times.push(KernelTime {
+                        device: device.device,
+                        cache,
+                        tool,
+                        time_us,
+                    });
                 }
             }
         }
@@ -506,20 +584,30 @@ impl EvidenceCollector<'_> {
 
     /// Other programs that do the same work as the cases of check `number`.
     fn rivals(&self, number: u8) -> Vec<VendorToolResult> {
-        let cards = self.devices.iter().filter(|device| plan::is_card(device)).map(|device| device.device);
+        let cards =
+            self.devices.iter().filter(|device| plan::is_card(device)).map(|device| device.device);
         match number {
-            7 => cards.filter(|device| device.backend != BackendId::Vulkan).map(tools::babelstream).collect(),
+            7 => cards
+                .filter(|device| device.backend != BackendId::Vulkan)
+                .map(tools::babelstream)
+                .collect(),
             12 => {
                 let has_torch = self.run.environment.frameworks.contains_key("torch");
                 let python: Option<PathBuf> = rsb_probe::python_program().filter(|_| has_torch);
-                let by_vendor = |device: &DeviceRef| matches!(device.backend, BackendId::Rocm | BackendId::Cuda);
-                cards.filter(by_vendor).flat_map(|device| tools::products(device, python.as_deref())).collect()
+                let by_vendor = |device: &DeviceRef| {
+                    matches!(device.backend, BackendId::Rocm | BackendId::Cuda)
+                };
+                cards
+                    .filter(by_vendor)
+                    .flat_map(|device| tools::products(device, python.as_deref()))
+                    .collect()
             }
             _ => Vec::new(),
         }
     }
 
-    /// Measures the first case of some checks again, on a card ten minutes after they were measured.
+    /// Measures the first case of some checks again, on a card ten minutes after they were
+    /// measured.
     fn measure_again(
         &mut self,
         evidence: &mut CheckEvidence,
@@ -528,7 +616,8 @@ impl EvidenceCollector<'_> {
     ) -> Result<(), EngineError> {
         if self.measured.is_empty() {
             for number in plan::AGAIN {
-                let plan = plan::of_check(number, &self.devices, self.request.machine).map_err(EngineError::usage)?;
+                let plan = plan::of_check(number, &self.devices, self.request.machine)
+                    .map_err(EngineError::usage)?;
                 let plan = Plan { skipped: Vec::new(), failed: Vec::new(), ..plan };
                 let settings = plan::settings(number, self.has_card);
                 let results = self.measure(&first_of_each(plan), &settings, until, listener)?;
@@ -540,14 +629,17 @@ impl EvidenceCollector<'_> {
         }
         let earliest = self.measured.values().flatten().map(|result| result.timestamp).min();
         if let Some(earliest) = earliest.filter(|_| self.has_card) {
-            let passed = u64::try_from(Timestamp::now().as_second() - earliest.as_second()).unwrap_or(0);
+            let passed =
+                u64::try_from(Timestamp::now().as_second() - earliest.as_second()).unwrap_or(0);
             let left = until.saturating_duration_since(Instant::now()).saturating_sub(REPEAT_TAKES);
             wait(REPEAT_AFTER.saturating_sub(Duration::from_secs(passed)).min(left), listener);
         }
         for (number, results) in &self.measured {
-            let has_value =
-                |result: &&BenchmarkResult| matches!(result.outcome, Outcome::Measured | Outcome::Simulated);
-            let cases = results.iter().filter(has_value).filter_map(BenchmarkResult::case).collect();
+            let has_value = |result: &&BenchmarkResult| {
+                matches!(result.outcome, Outcome::Measured | Outcome::Simulated)
+            };
+            let cases =
+                results.iter().filter(has_value).filter_map(BenchmarkResult::case).collect();
             let plan = first_of_each(Plan { cases, ..Plan::default() });
             let settings = plan::settings(*number, self.has_card);
             if !plan.cases.is_empty() && !interrupt::is_requested() {
@@ -574,7 +666,10 @@ fn first_of_each(mut plan: Plan) -> Plan {
 fn wait(time: Duration, listener: &mut Listener<'_>) {
     const GLANCE: Duration = Duration::from_millis(200);
     if time > GLANCE {
-        listener(&Event::note(format!("waiting {} s before the same is measured again", time.as_secs())));
+        listener(&Event::note(format!(
+            "waiting {} s before the same is measured again",
+            time.as_secs()
+        )));
     }
     let until = Instant::now() + time;
     while Instant::now() < until && !interrupt::is_requested() {
@@ -587,13 +682,21 @@ fn kernel_times(results: &[BenchmarkResult], tool: &'static str) -> Vec<KernelTi
     let mut times = Vec::new();
     for result in results {
         let Some(device) = result.benchmark_id.device().device() else { continue };
-        let files = result.metadata.get("profile").and_then(|profile| profile.get("files")?.as_array());
-        let files: Vec<PathBuf> = files.into_iter().flatten().filter_map(|file| Some(file.as_str()?.into())).collect();
+        let files =
+            result.metadata.get("profile").and_then(|profile| profile.get("files")?.as_array());
+        let files: Vec<PathBuf> =
+            files.into_iter().flatten().filter_map(|file| Some(file.as_str()?.into())).collect();
         if files.is_empty() {
             continue;
         }
-        let cache = result.fields().and_then(|fields| fields.text("cache")).unwrap_or_default().to_owned();
-        times.push(KernelTime { device, cache, tool, time_us: tools::kernel_time_of(tool, &files) });
+        let cache =
+            result.fields().and_then(|fields| fields.text("cache")).unwrap_or_default().to_owned();
+        times.push(KernelTime {
+            device,
+            cache,
+            tool,
+            time_us: tools::kernel_time_of(tool, &files),
+        });
     }
     times
 }

@@ -15,13 +15,18 @@ pub(super) const AGAIN: [u8; 5] = [7, 10, 11, 12, 13];
 /// Shape (m × n × k) of a product large enough to keep a GPU busy.
 const LARGE_PRODUCT: &str = "8192x8192x8192";
 
-/// The devices to check: those that `selection` names; else the first card of each backend; without any card the first
-/// device of each backend, so that drivers for the CPU are checked where nothing else can be.
+/// The devices to check: those that `selection` names; else the first card of each backend; without
+/// any card the first device of each backend, so that drivers for the CPU are checked where nothing
+/// else can be.
 ///
 /// # Errors
 /// When `selection` names a device that is not here.
-pub(super) fn targets(selection: &Selection, machine: &Machine) -> Result<Vec<DeviceInfo>, PlanError> {
-    let asked = Selection { names: vec!["control".to_owned()], axes: Vec::new(), ..selection.clone() };
+pub(super) fn targets(
+    selection: &Selection,
+    machine: &Machine,
+) -> Result<Vec<DeviceInfo>, PlanError> {
+    let asked =
+        Selection { names: vec!["control".to_owned()], axes: Vec::new(), ..selection.clone() };
     let chosen = plan(&asked, machine)?.devices;
     if !selection.devices.is_empty() {
         return Ok(chosen);
@@ -51,7 +56,11 @@ pub(super) fn is_card(device: &DeviceInfo) -> bool {
 ///
 /// # Errors
 /// When an entry of this module names an axis that a benchmark lacks.
-pub(super) fn of_check(number: u8, devices: &[DeviceInfo], machine: &Machine) -> Result<Plan, PlanError> {
+pub(super) fn of_check(
+    number: u8,
+    devices: &[DeviceInfo],
+    machine: &Machine,
+) -> Result<Plan, PlanError> {
     let mut whole = Plan::default();
     for device in devices {
         let selection = Selection {
@@ -93,7 +102,9 @@ const fn profile(number: u8, has_card: bool) -> Profile {
 
 /// Leaves the cases of the largest size: what no cache holds.
 fn keep_largest(plan: &mut Plan) {
-    let size = |case: &rsb_model::Case| case.params.get_with("size", rsb_model::shape::parse_bytes).unwrap_or(0);
+    let size = |case: &rsb_model::Case| {
+        case.params.get_with("size", rsb_model::shape::parse_bytes).unwrap_or(0)
+    };
     let most = plan.cases.iter().map(size).max().unwrap_or(0);
     plan.cases.retain(|case| size(case) == most);
 }
@@ -124,7 +135,9 @@ fn entries(number: u8, device: &DeviceInfo, machine: &Machine) -> Vec<CustomEntr
             ],
         )],
         9 => vec![latency(device)],
-        10 if by_vendor(device) => vec![entry("compute-peak", &[("dtype", &["f32", "f64", "f16"])])],
+        10 if by_vendor(device) => {
+            vec![entry("compute-peak", &[("dtype", &["f32", "f64", "f16"])])]
+        }
         10 => vec![entry("compute-peak", &[("dtype", &["f32", "f64"]), ("threads", &["1"])])],
         11 if !is_cpu => vec![entry("tensor-core", &[])],
         12 => products(device),
@@ -170,12 +183,16 @@ fn bandwidth(card: bool) -> CustomEntry {
     entry
 }
 
-/// A walk in each cache and beyond all: the sizes that the table of this card has ranges for, else by its caches.
+/// A walk in each cache and beyond all: the sizes that the table of this card has ranges for, else
+/// by its caches.
 fn latency(device: &DeviceInfo) -> CustomEntry {
     const SMALLEST: u64 = 16 << 10;
     let known = expected::card(device).map(|card| card.ranges).unwrap_or_default();
-    let mut sizes: Vec<String> =
-        known.iter().filter_map(|row| row.quantity.strip_prefix("latency ")).map(str::to_owned).collect();
+    let mut sizes: Vec<String> = known
+        .iter()
+        .filter_map(|row| row.quantity.strip_prefix("latency "))
+        .map(str::to_owned)
+        .collect();
     if sizes.is_empty() {
         let mut bytes: Vec<u64> = device.caches.iter().map(|cache| cache.size_bytes / 2).collect();
         let most = if is_card(device) { 1 << 30 } else { 256 << 20 };
@@ -194,7 +211,8 @@ fn latency(device: &DeviceInfo) -> CustomEntry {
 
 fn products(device: &DeviceInfo) -> Vec<CustomEntry> {
     if !is_card(device) {
-        let shape: &[&str] = if device.device.is_cpu() { &["1024x1024x1024"] } else { &["256x256x256"] };
+        let shape: &[&str] =
+            if device.device.is_cpu() { &["1024x1024x1024"] } else { &["256x256x256"] };
         return vec![entry("gemm", &[("dtype", &["f32"]), ("shape", shape)])];
     }
     let large: (&str, &[&str]) = ("shape", &[LARGE_PRODUCT]);
@@ -209,7 +227,8 @@ fn products(device: &DeviceInfo) -> Vec<CustomEntry> {
     ]
 }
 
-/// Every collective by the vendor's library, and our own ring; nothing with fewer than two GPUs of one backend.
+/// Every collective by the vendor's library, and our own ring; nothing with fewer than two GPUs of
+/// one backend.
 fn collectives(device: &DeviceInfo, machine: &Machine) -> Vec<CustomEntry> {
     let count = gpus_of(device.device.backend, machine);
     let library: &[&str] = match device.device.backend {
@@ -223,14 +242,17 @@ fn collectives(device: &DeviceInfo, machine: &Machine) -> Vec<CustomEntry> {
     let gpus: &[&str] = if count >= 8 { &["2", "8"] } else { &["2"] };
     let sizes: &[&str] = if is_card(device) { &["8MiB", "1GiB"] } else { &["1MiB"] };
     let by = |backend: &[&str], operations: &[&str]| {
-        let what = [("communication_backend", backend), ("operation", operations), ("num_gpus", gpus)];
-        let how: [(&str, &[&str]); 3] = [("dtype", &["f32"]), ("size", sizes), ("placement", &["out-of-place"])];
+        let what =
+            [("communication_backend", backend), ("operation", operations), ("num_gpus", gpus)];
+        let how: [(&str, &[&str]); 3] =
+            [("dtype", &["f32"]), ("size", sizes), ("placement", &["out-of-place"])];
         entry("all-reduce", &[what, how].concat())
     };
     vec![by(library, COLLECTIVES), by(&["ring"], &["all-reduce"])]
 }
 
-const COLLECTIVES: &[&str] = &["all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "send-receive"];
+const COLLECTIVES: &[&str] =
+    &["all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "send-receive"];
 
 /// How many devices of `backend` are here.
 pub(super) fn gpus_of(backend: BackendId, machine: &Machine) -> usize {

@@ -42,9 +42,11 @@ const ORDINARY: &[&str] = &[
 ];
 
 impl Redaction {
-    /// Leaves out `user`, `host` and the directory `home`. Ordinary words such as `root` stay: they tell nothing.
+    /// Leaves out `user`, `host` and the directory `home`. Ordinary words such as `root` stay: they
+    /// tell nothing.
     pub fn new(user: Option<&str>, host: Option<&str>, home: Option<&str>) -> Self {
-        let is_told = |name: &&str| name.len() > 1 && !ORDINARY.contains(&name.to_ascii_lowercase().as_str());
+        let is_told =
+            |name: &&str| name.len() > 1 && !ORDINARY.contains(&name.to_ascii_lowercase().as_str());
         let mut names: Vec<(String, &'static str)> = Vec::new();
         names.extend(user.filter(is_told).map(|name| (name.to_owned(), "USER")));
         names.extend(host.filter(is_told).map(|name| (name.to_owned(), "HOST")));
@@ -58,7 +60,8 @@ impl Redaction {
     /// That of this process.
     pub fn here(user: Option<&str>) -> Self {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let user = user.map(str::to_owned).or_else(|| variable("USER")).or_else(|| variable("LOGNAME"));
+        let user =
+            user.map(str::to_owned).or_else(|| variable("USER")).or_else(|| variable("LOGNAME"));
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Self::new(user.as_deref(), Some(&host), variable("HOME").as_deref())
     }
@@ -95,7 +98,8 @@ fn replace_word(text: &str, word: &str, instead: &str) -> String {
         let (before, found) = rest.split_at(at);
         let after = found.strip_prefix(word).unwrap_or_default();
         let before_word = before.chars().next_back().or_else(|| out.chars().next_back());
-        let is_word = !before_word.is_some_and(is_part) && !after.chars().next().is_some_and(is_part);
+        let is_word =
+            !before_word.is_some_and(is_part) && !after.chars().next().is_some_and(is_part);
         out.push_str(before);
         out.push_str(if is_word { instead } else { word });
         rest = after;

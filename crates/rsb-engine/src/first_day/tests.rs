@@ -6,7 +6,9 @@ mod programs;
 use rsb_device::DeviceInfo;
 use rsb_model::environment::Cache;
 use rsb_model::record::{CheckResult, CheckStatus, CheckValue, EnvironmentSummary};
-use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, DeviceType, Fields, Outcome, Reason, Samples, Timestamp};
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, CaseId, DeviceType, Fields, Outcome, Reason, Samples, Timestamp,
+};
 
 use super::evidence::CheckEvidence;
 use super::{CHECKS, conclude};
@@ -38,9 +40,15 @@ fn device(name: &str) -> DeviceInfo {
 }
 
 /// A measured case of `benchmark` on `device` with these values of axes.
-fn result(device: &str, benchmark: &str, params: &[(&str, &str)], fields: Fields) -> BenchmarkResult {
+fn result(
+    device: &str,
+    benchmark: &str,
+    params: &[(&str, &str)],
+    fields: Fields,
+) -> BenchmarkResult {
     let values = params.iter().map(|(_, value)| *value);
-    let segments: Vec<&str> = ["gpu_performance", benchmark, device].into_iter().chain(values).collect();
+    let segments: Vec<&str> =
+        ["gpu_performance", benchmark, device].into_iter().chain(values).collect();
     let parameters: serde_json::Map<String, serde_json::Value> =
         params.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
     let mut metadata = serde_json::Map::new();
@@ -73,7 +81,8 @@ fn skipped(result: BenchmarkResult) -> BenchmarkResult {
 }
 
 fn sampled(result: BenchmarkResult, times_ns: &[f64]) -> BenchmarkResult {
-    let samples = |time: &f64| Samples { replicate: 0, iters: vec![1; 3], times_ns: vec![*time; 3] };
+    let samples =
+        |time: &f64| Samples { replicate: 0, iters: vec![1; 3], times_ns: vec![*time; 3] };
     BenchmarkResult { samples: times_ns.iter().map(samples).collect(), ..result }
 }
 
@@ -85,7 +94,11 @@ fn concluded(number: u8, evidence: &CheckEvidence) -> CheckResult {
 
 /// The value called `what`.
 fn value<'c>(check: &'c CheckResult, what: &str) -> &'c CheckValue {
-    check.values.iter().find(|value| value.what == what).unwrap_or_else(|| panic!("{what} is not in {check:#?}"))
+    check
+        .values
+        .iter()
+        .find(|value| value.what == what)
+        .unwrap_or_else(|| panic!("{what} is not in {check:#?}"))
 }
 
 fn status(check: &CheckResult, what: &str) -> CheckStatus {

@@ -1,4 +1,5 @@
-//! Other programs that measure or list the same: where they are, how they are asked, and what their output says.
+//! Other programs that measure or list the same: where they are, how they are asked, and what their
+//! output says.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +23,8 @@ pub(super) fn find(name: &str) -> Option<PathBuf> {
 
 /// Directories below ROCm's own: that of `ROCM_PATH`, else the usual one.
 fn rocm_dirs(below: &[&str]) -> Vec<PathBuf> {
-    let root = std::env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
+    let root =
+        std::env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
     below.iter().map(|dir| root.join(dir)).collect()
 }
 
@@ -38,7 +40,13 @@ pub(super) fn output(program: &Path, arguments: &[String]) -> Result<String, Rea
     match answer.status {
         Some(status) if status.success() => Ok(answer.stdout),
         Some(status) => {
-            let last = answer.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
+            let last = answer
+                .stderr
+                .lines()
+                .rev()
+                .find(|line| !line.trim().is_empty())
+                .unwrap_or_default()
+                .to_owned();
             Err(failed(format!("{status} {last}").trim_end().to_owned()))
         }
         None => Err(failed(format!("it did not end within {} s", LIMIT.as_secs()))),
@@ -46,7 +54,11 @@ pub(super) fn output(program: &Path, arguments: &[String]) -> Result<String, Rea
 }
 
 fn not_installed(name: &str) -> Reason {
-    Reason::new(name, "it is not installed", format!("install it and put {name} on PATH to compare with it"))
+    Reason::new(
+        name,
+        "it is not installed",
+        format!("install it and put {name} on PATH to compare with it"),
+    )
 }
 
 fn words(line: &str) -> Vec<String> {
@@ -77,7 +89,8 @@ pub(super) const LIST_TOOLS: [ListTool; 2] = [
     ListTool {
         backend: BackendId::Cuda,
         name: "nvidia-smi",
-        arguments: "--query-gpu=name,pci.bus_id,compute_cap,clocks.max.sm --format=csv,noheader,nounits",
+        arguments: "--query-gpu=name,pci.bus_id,compute_cap,clocks.max.sm \
+                    --format=csv,noheader,nounits",
         read: nvidia_smi,
         hiding: &["CUDA_VISIBLE_DEVICES"],
     },
@@ -127,8 +140,10 @@ pub(super) fn nvidia_smi(text: &str) -> Vec<ListedGpu> {
         let [name, address, capability, clock] = fields.as_slice() else { continue };
         // It writes domains with eight digits, sysfs with four.
         let address = address.to_lowercase();
-        let address =
-            address.strip_prefix("0000").filter(|rest| rest.len() == 12).map_or(address.clone(), str::to_owned);
+        let address = address
+            .strip_prefix("0000")
+            .filter(|rest| rest.len() == 12)
+            .map_or(address.clone(), str::to_owned);
         gpus.push(ListedGpu {
             name: (*name).to_owned(),
             arch: Some(format!("sm_{}", capability.replace('.', ""))),
@@ -148,11 +163,18 @@ const CHASE: &str = "rsb_pointer_chase";
 /// How the pointer chase in the code object `code` reads memory, by the disassembler of ROCm.
 pub(super) fn chase_loads(code: &Path) -> LoadPath {
     let dirs = rocm_dirs(&["llvm/bin", "lib/llvm/bin"]);
-    let Some(program) = dirs.into_iter().map(|dir| dir.join("llvm-objdump")).find(|program| program.is_file()) else {
+    let Some(program) =
+        dirs.into_iter().map(|dir| dir.join("llvm-objdump")).find(|program| program.is_file())
+    else {
         let why = "ROCm's llvm-objdump is not installed";
-        return LoadPath::Unknown(Reason::new("disassembly", why, "install rocm-llvm, or set ROCM_PATH"));
+        return LoadPath::Unknown(Reason::new(
+            "disassembly",
+            why,
+            "install rocm-llvm, or set ROCM_PATH",
+        ));
     };
-    let arguments = ["-d".to_owned(), format!("--disassemble-symbols={CHASE}"), code.display().to_string()];
+    let arguments =
+        ["-d".to_owned(), format!("--disassemble-symbols={CHASE}"), code.display().to_string()];
     match output(&program, &arguments) {
         Ok(text) => loads_of(&text),
         Err(reason) => LoadPath::Unknown(reason),
@@ -167,24 +189,34 @@ struct Instruction<'t> {
     target: Option<u64>,
 }
 
-/// Reads a disassembly by llvm-objdump. The arguments of any kernel are read by scalar loads, so what counts is the loop:
-/// a chase through the vector caches has a vector load in each.
+/// Reads a disassembly by llvm-objdump. The arguments of any kernel are read by scalar loads, so
+/// what counts is the loop: a chase through the vector caches has a vector load in each.
 pub(super) fn loads_of(disassembly: &str) -> LoadPath {
-    let unknown =
-        |why: &str| LoadPath::Unknown(Reason::new("disassembly", why, "report this with the version of ROCm"));
+    let unknown = |why: &str| {
+        LoadPath::Unknown(Reason::new("disassembly", why, "report this with the version of ROCm"))
+    };
     let heading = format!("<{CHASE}>:");
     let Some((before, body)) = disassembly.split_once(&heading) else {
         return unknown("it lacks the pointer chase");
     };
-    let start = before.lines().last().and_then(|line| u64::from_str_radix(line.trim(), 16).ok()).unwrap_or(0);
+    let start = before
+        .lines()
+        .last()
+        .and_then(|line| u64::from_str_radix(line.trim(), 16).ok())
+        .unwrap_or(0);
     let body = body.split_once(">:").map_or(body, |(own, _)| own);
-    let code: Vec<Instruction<'_>> = body.lines().filter_map(|line| instruction(line, start)).collect();
+    let code: Vec<Instruction<'_>> =
+        body.lines().filter_map(|line| instruction(line, start)).collect();
     let is_vector = |instruction: &Instruction<'_>| {
-        ["global_load", "flat_load", "buffer_load"].iter().any(|load| instruction.mnemonic.starts_with(load))
+        ["global_load", "flat_load", "buffer_load"]
+            .iter()
+            .any(|load| instruction.mnemonic.starts_with(load))
     };
     let mut loops = 0;
     for branch in &code {
-        let Some(target) = branch.target.filter(|target| *target <= branch.address) else { continue };
+        let Some(target) = branch.target.filter(|target| *target <= branch.address) else {
+            continue;
+        };
         let mut inside = code.iter().filter(|one| (target..=branch.address).contains(&one.address));
         if !inside.any(is_vector) {
             return LoadPath::Scalar;
@@ -198,11 +230,14 @@ pub(super) fn loads_of(disassembly: &str) -> LoadPath {
 fn instruction(line: &str, start: u64) -> Option<Instruction<'_>> {
     let (text, comment) = line.split_once("//")?;
     let (address, rest) = comment.trim().split_once(':')?;
-    let offset = rest.split_once(&format!("<{CHASE}+0x")).and_then(|(_, offset)| offset.split_once('>'));
+    let offset =
+        rest.split_once(&format!("<{CHASE}+0x")).and_then(|(_, offset)| offset.split_once('>'));
     Some(Instruction {
         mnemonic: text.split_whitespace().next()?,
         address: u64::from_str_radix(address, 16).ok()?,
-        target: offset.and_then(|(offset, _)| u64::from_str_radix(offset, 16).ok()).map(|offset| start + offset),
+        target: offset
+            .and_then(|(offset, _)| u64::from_str_radix(offset, 16).ok())
+            .map(|offset| start + offset),
     })
 }
 
@@ -219,12 +254,14 @@ pub(super) fn babelstream(device: DeviceRef) -> VendorToolResult {
         _ => &["ocl-stream"],
     };
     let index = device.index;
-    let arguments = words(&format!("--csv --float --numtimes 50 --arraysize {ELEMENTS} --device {index}"));
+    let arguments =
+        words(&format!("--csv --float --numtimes 50 --arraysize {ELEMENTS} --device {index}"));
     let program = names.iter().find_map(|name| find(name));
     let rate = match program {
         None => Err(not_installed(names[0])),
         Some(program) => output(&program, &arguments).and_then(|text| {
-            copy_of_babelstream(&text).ok_or_else(|| unreadable("BabelStream", "a row `Copy` with max_mbytes_per_sec"))
+            copy_of_babelstream(&text)
+                .ok_or_else(|| unreadable("BabelStream", "a row `Copy` with max_mbytes_per_sec"))
         }),
     };
     VendorToolResult {
@@ -252,7 +289,9 @@ pub(super) fn copy_of_babelstream(text: &str) -> Option<f64> {
     for line in text.lines() {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         match fields.first().copied() {
-            Some("function") => columns = fields.iter().position(|name| *name == "max_mbytes_per_sec"),
+            Some("function") => {
+                columns = fields.iter().position(|name| *name == "max_mbytes_per_sec");
+            }
             Some("Copy") => return Some(fields.get(columns?)?.parse::<f64>().ok()? / 1e3),
             _ => {}
         }
@@ -266,12 +305,29 @@ pub(super) fn products(device: DeviceRef, torch: Option<&Path>) -> Vec<VendorToo
     let index = device.index;
     let mut rivals = Vec::new();
     if device.backend == BackendId::Rocm {
-        let types = "--a_type f16_r --b_type f16_r --c_type f16_r --d_type f16_r --compute_type f32_r";
+        let types =
+            "--a_type f16_r --b_type f16_r --c_type f16_r --d_type f16_r --compute_type f32_r";
         let leading = "--lda 8192 --ldb 8192 --ldc 8192 --ldd 8192";
-        let arguments = format!("-f gemm_ex --transposeA N --transposeB N {size} {types} {leading} --device {index}");
-        rivals.push(by_bench(device, "rocblas-bench", &arguments, Format::RocblasBench, BY_ROCBLAS));
-        let arguments = format!("--transA N --transB N {size} --precision f16_r --compute_type f32_r --device {index}");
-        rivals.push(by_bench(device, "hipblaslt-bench", &arguments, Format::HipblasltBench, BY_HIPBLASLT));
+        let arguments = format!(
+            "-f gemm_ex --transposeA N --transposeB N {size} {types} {leading} --device {index}"
+        );
+        rivals.push(by_bench(
+            device,
+            "rocblas-bench",
+            &arguments,
+            Format::RocblasBench,
+            BY_ROCBLAS,
+        ));
+        let arguments = format!(
+            "--transA N --transB N {size} --precision f16_r --compute_type f32_r --device {index}"
+        );
+        rivals.push(by_bench(
+            device,
+            "hipblaslt-bench",
+            &arguments,
+            Format::HipblasltBench,
+            BY_HIPBLASLT,
+        ));
     }
     if let Some(python) = torch {
         let arguments = ["-c".to_owned(), TORCH_PRODUCT.to_owned(), index.to_string()];
@@ -299,7 +355,9 @@ fn by_bench(
 ) -> VendorToolResult {
     let rate = match find(name) {
         None => Err(not_installed(name)),
-        Some(program) => output(&program, &words(arguments)).and_then(|text| best_product(name, &text, format)),
+        Some(program) => {
+            output(&program, &words(arguments)).and_then(|text| best_product(name, &text, format))
+        }
     };
     product_rival(device, name, rate, params, 3.0, Some(3.0))
 }
@@ -316,12 +374,14 @@ fn product_rival(
     VendorToolResult { device, tool: tool.to_owned(), own, rate, below_percent, above_percent }
 }
 
-/// The best rate in TFLOP/s that the output of a vendor's benchmark holds, read as `import` reads it.
+/// The best rate in TFLOP/s that the output of a vendor's benchmark holds, read as `import` reads
+/// it.
 pub(super) fn best_product(name: &str, text: &str, format: Format) -> Result<f64, Reason> {
     let unread = |why: String| Reason::new(name, why, "run it alone to see what it says");
     let file = tempfile::NamedTempFile::new().map_err(|error| unread(error.to_string()))?;
     std::fs::write(file.path(), text).map_err(|error| unread(error.to_string()))?;
-    let run = import::import(file.path(), Some(format)).map_err(|error| unread(error.to_string()))?;
+    let run =
+        import::import(file.path(), Some(format)).map_err(|error| unread(error.to_string()))?;
     let rates = run.benchmarks.iter().filter_map(|result| result.fields()?.number("gflops"));
     rates.reduce(f64::max).map(|gflops| gflops / 1e3).ok_or_else(|| unreadable(name, "a rate"))
 }
@@ -353,17 +413,19 @@ pub(super) fn kernel_time_of(tool: &'static str, files: &[PathBuf]) -> Result<f6
         let report = file(".nsys-rep").ok_or_else(|| unreadable(tool, "a report"))?;
         let program = find(tool).ok_or_else(|| not_installed(tool))?;
         let report = report.display().to_string();
-        let arguments = ["stats", "--report", "cuda_gpu_trace", "--format", "csv", "--quiet", &report];
+        let arguments =
+            ["stats", "--report", "cuda_gpu_trace", "--format", "csv", "--quiet", &report];
         output(&program, &arguments.map(str::to_owned))?
     } else {
         let trace = file("kernel_trace.csv").ok_or_else(|| unreadable(tool, "a kernel trace"))?;
-        std::fs::read_to_string(trace).map_err(|error| unreadable(tool, &format!("a readable trace: {error}")))?
+        std::fs::read_to_string(trace)
+            .map_err(|error| unreadable(tool, &format!("a readable trace: {error}")))?
     };
     kernel_time_us(&trace).ok_or_else(|| unreadable(tool, "kernels named rsb_copy"))
 }
 
-/// Median time in microseconds of the kernels whose name contains `rsb_copy`, from a profiler's kernel trace: the CSV of
-/// rocprofv3, or of `nsys stats --report cuda_gpu_trace`.
+/// Median time in microseconds of the kernels whose name contains `rsb_copy`, from a profiler's
+/// kernel trace: the CSV of rocprofv3, or of `nsys stats --report cuda_gpu_trace`.
 pub(super) fn kernel_time_us(trace: &str) -> Option<f64> {
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(trace.as_bytes());
     let names = reader.headers().ok()?.clone();
@@ -380,7 +442,9 @@ pub(super) fn kernel_time_us(trace: &str) -> Option<f64> {
         }
         let time = match (duration, bounds) {
             (Some(column), _) => number(column),
-            (None, Some((start, end))) => number(end).zip(number(start)).map(|(end, start)| end - start),
+            (None, Some((start, end))) => {
+                number(end).zip(number(start)).map(|(end, start)| end - start)
+            }
             (None, None) => None,
         };
         times.extend(time);

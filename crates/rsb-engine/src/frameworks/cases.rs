@@ -29,38 +29,61 @@ pub fn axes(component: &Component) -> impl Iterator<Item = &'static str> {
     std::iter::once(WORKLOAD).chain(own)
 }
 
-/// The workloads of `component` that have every one of `axes`: what an entry of a sweep means that names none.
+/// The workloads of `component` that have every one of `axes`: what an entry of a sweep means that
+/// names none.
 ///
 /// # Errors
 /// Names the axis that no workload has, or axes that none has together.
-pub fn workloads_with(component: &Component, axes: &[(String, Vec<String>)]) -> Result<Vec<String>, String> {
+pub fn workloads_with(
+    component: &Component,
+    axes: &[(String, Vec<String>)],
+) -> Result<Vec<String>, String> {
     if let Some((wrong, _)) = axes.iter().find(|(name, _)| !has_axis(component, name)) {
         let known = self::axes(component).sorted_unstable().dedup().collect_vec();
-        return Err(format!("`{}` has no axis `{wrong}`; it has {}", component.name, known.join(", ")));
+        return Err(format!(
+            "`{}` has no axis `{wrong}`; it has {}",
+            component.name,
+            known.join(", ")
+        ));
     }
-    let has_all =
-        |workload: &&Workload| axes.iter().all(|(name, _)| name == WORKLOAD || axis(workload, name).is_some());
-    let found: Vec<String> =
-        component.workloads.iter().filter(has_all).map(|workload| workload.name.to_owned()).collect();
+    let has_all = |workload: &&Workload| {
+        axes.iter().all(|(name, _)| name == WORKLOAD || axis(workload, name).is_some())
+    };
+    let found: Vec<String> = component
+        .workloads
+        .iter()
+        .filter(has_all)
+        .map(|workload| workload.name.to_owned())
+        .collect();
     if found.is_empty() {
         let names: Vec<&str> = axes.iter().map(|(name, _)| name.as_str()).collect();
-        return Err(format!("no workload of `{}` has the axes {} together", component.name, names.join(", ")));
+        return Err(format!(
+            "no workload of `{}` has the axes {} together",
+            component.name,
+            names.join(", ")
+        ));
     }
     Ok(found)
 }
 
-/// Checks the values of `axes`, whether `component` can be measured here or not: each must be one of its axis in every workload
-/// that is asked for and has it.
+/// Checks the values of `axes`, whether `component` can be measured here or not: each must be one
+/// of its axis in every workload that is asked for and has it.
 ///
 /// # Errors
 /// For an axis without a value, and text that is not a value of its axis.
-pub fn check_values(component: &Component, axes: &[(String, Vec<String>)]) -> Result<(), UsageError> {
+pub fn check_values(
+    component: &Component,
+    axes: &[(String, Vec<String>)],
+) -> Result<(), UsageError> {
     let chosen = selected_workloads(component, axes)?;
     let is_chosen = |workload: &&Workload| chosen.is_empty() || chosen.contains(&workload.name);
     for axis in component.workloads.iter().filter(is_chosen).flat_map(|workload| workload.axes) {
         for (_, values) in axes.iter().filter(|(name, _)| name == axis.name) {
             if values.is_empty() {
-                return Err(UsageError::NoValue { axis: axis.name.to_owned(), form: axis.form_of_values() });
+                return Err(UsageError::NoValue {
+                    axis: axis.name.to_owned(),
+                    form: axis.form_of_values(),
+                });
             }
             if let Some(wrong) = values.iter().find(|value| axis.canonical(value).is_none()) {
                 return Err(invalid(axis.name, wrong, &axis.form_of_values()));
@@ -83,11 +106,16 @@ fn selected_workloads<'a>(
     }
 }
 
-/// Every case of `component` on `device`. An axis replaces its values in the workloads that have it.
+/// Every case of `component` on `device`. An axis replaces its values in the workloads that have
+/// it.
 ///
 /// # Errors
 /// For text that is not a value of its axis.
-pub fn cases(component: &Component, device: DeviceRef, wish: ComponentSelection<'_>) -> Result<Vec<Case>, UsageError> {
+pub fn cases(
+    component: &Component,
+    device: DeviceRef,
+    wish: ComponentSelection<'_>,
+) -> Result<Vec<Case>, UsageError> {
     let chosen = selected_workloads(component, wish.axes)?;
     let mut found: Vec<Case> = Vec::new();
     for workload in component.workloads {
@@ -119,23 +147,39 @@ fn axis<'w>(workload: &'w Workload, name: &str) -> Option<&'w AxisInfo> {
 }
 
 fn invalid(axis: &str, value: &str, form: &str) -> UsageError {
-    UsageError::InvalidValue { axis: axis.to_owned(), value: value.to_owned(), form: form.to_owned() }
+    UsageError::InvalidValue {
+        axis: axis.to_owned(),
+        value: value.to_owned(),
+        form: form.to_owned(),
+    }
 }
 
 /// Every combination of the values of `grid`, or of those asked for; the last axis changes fastest.
-fn points(workload: &Workload, grid: &str, asked: &[(String, Vec<String>)]) -> Result<Vec<Params>, UsageError> {
+fn points(
+    workload: &Workload,
+    grid: &str,
+    asked: &[(String, Vec<String>)],
+) -> Result<Vec<Params>, UsageError> {
     let given = |name: &str| {
-        let pair = grid.split(' ').filter_map(|part| part.split_once('=')).find(|(known, _)| *known == name);
+        let pair = grid
+            .split(' ')
+            .filter_map(|part| part.split_once('='))
+            .find(|(known, _)| *known == name);
         pair.map(|(_, values)| values.split(',').map(str::to_owned).collect::<Vec<_>>())
     };
     let mut points = vec![Params::new().with(WORKLOAD, workload.name)];
     for axis in workload.axes {
-        let wished: Vec<String> =
-            asked.iter().filter(|(name, _)| name == axis.name).flat_map(|(_, values)| values.clone()).collect();
+        let wished: Vec<String> = asked
+            .iter()
+            .filter(|(name, _)| name == axis.name)
+            .flat_map(|(_, values)| values.clone())
+            .collect();
         let default = || axis.default.iter().map(|&value| value.to_owned()).collect();
-        let values = if wished.is_empty() { given(axis.name).unwrap_or_else(default) } else { wished };
-        let canonical =
-            |value: &String| axis.canonical(value).ok_or_else(|| invalid(axis.name, value, &axis.form_of_values()));
+        let values =
+            if wished.is_empty() { given(axis.name).unwrap_or_else(default) } else { wished };
+        let canonical = |value: &String| {
+            axis.canonical(value).ok_or_else(|| invalid(axis.name, value, &axis.form_of_values()))
+        };
         let values = values.iter().map(canonical).collect::<Result<Vec<_>, _>>()?;
         points = points
             .into_iter()
@@ -177,10 +221,20 @@ mod tests {
     use super::*;
     use crate::frameworks::{all, find};
 
-    fn ids(component: &str, breadth: Breadth, axes: &[(&str, &str)]) -> Result<Vec<String>, UsageError> {
-        let axes: Vec<(String, Vec<String>)> =
-            axes.iter().map(|(name, value)| ((*name).to_owned(), vec![(*value).to_owned()])).collect();
-        let cases = cases(find(component).unwrap(), DeviceRef::CPU, ComponentSelection { breadth, axes: &axes })?;
+    fn ids(
+        component: &str,
+        breadth: Breadth,
+        axes: &[(&str, &str)],
+    ) -> Result<Vec<String>, UsageError> {
+        let axes: Vec<(String, Vec<String>)> = axes
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), vec![(*value).to_owned()]))
+            .collect();
+        let cases = cases(
+            find(component).unwrap(),
+            DeviceRef::CPU,
+            ComponentSelection { breadth, axes: &axes },
+        )?;
         Ok(cases.into_iter().map(|case| case.id.to_string()).collect())
     }
 
@@ -188,18 +242,34 @@ mod tests {
     fn every_point_of_every_component_is_a_case_of_its_own() {
         for component in all() {
             for workload in component.workloads {
-                for grid in [&workload.cpu, &workload.gpu].into_iter().flat_map(|grids| grids.of(Breadth::Full)) {
+                for grid in [&workload.cpu, &workload.gpu]
+                    .into_iter()
+                    .flat_map(|grids| grids.of(Breadth::Full))
+                {
                     let points = points(workload, grid, &[]).unwrap();
                     assert!(!points.is_empty(), "{} {}: {grid}", component.name, workload.name);
                     for (name, _) in grid.split(' ').filter_map(|part| part.split_once('=')) {
-                        assert!(axis(workload, name).is_some(), "{} {}: {name}", component.name, workload.name);
+                        assert!(
+                            axis(workload, name).is_some(),
+                            "{} {}: {name}",
+                            component.name,
+                            workload.name
+                        );
                     }
                     for params in points {
-                        assert_eq!(params.iter().count(), workload.axes.len() + 1, "every axis has a value");
+                        assert_eq!(
+                            params.iter().count(),
+                            workload.axes.len() + 1,
+                            "every axis has a value"
+                        );
                     }
                 }
             }
-            assert!(!ids(component.name, Breadth::Quick, &[]).unwrap().is_empty(), "{}", component.name);
+            assert!(
+                !ids(component.name, Breadth::Quick, &[]).unwrap().is_empty(),
+                "{}",
+                component.name
+            );
         }
     }
 
@@ -210,9 +280,12 @@ mod tests {
             let wish = ComponentSelection { breadth: Breadth::Quick, axes: &[] };
             let cases = cases(component, gpu, wish).unwrap();
             assert!(!cases.is_empty(), "{}", component.name);
-            for (axis, least) in [("sequence_length", 512), ("width", 768), ("prompt_length", 512)] {
+            for (axis, least) in [("sequence_length", 512), ("width", 768), ("prompt_length", 512)]
+            {
                 // A width is that of the small model; a named shape has its own.
-                let is_small = |case: &&Case| case.params.text("model_shape").is_none_or(|shape| shape == "small");
+                let is_small = |case: &&Case| {
+                    case.params.text("model_shape").is_none_or(|shape| shape == "small")
+                };
                 let sizes = cases.iter().filter(|case| axis != "width" || is_small(case));
                 let sizes = sizes.filter_map(|case| case.params.text(axis)?.parse::<u32>().ok());
                 assert!(sizes.min().is_none_or(|size| size >= least), "{} {axis}", component.name);
@@ -221,7 +294,10 @@ mod tests {
         let largest = |name: &str, axis: &str| {
             let wish = ComponentSelection { breadth: Breadth::Full, axes: &[] };
             let cases = cases(find(name).unwrap(), gpu, wish).unwrap();
-            cases.iter().filter_map(|case| case.params.text(axis)?.split('x').next()?.parse::<u32>().ok()).max()
+            cases
+                .iter()
+                .filter_map(|case| case.params.text(axis)?.split('x').next()?.parse::<u32>().ok())
+                .max()
         };
         assert_eq!(largest("pytorch", "shape"), Some(8192));
         assert_eq!(largest("flash-attention", "sequence_length"), Some(16_384));
@@ -229,17 +305,25 @@ mod tests {
 
     #[test]
     fn ids_name_the_workload_and_what_is_unusual() {
-        let matmul = ids("pytorch", Breadth::Quick, &[("workload", "matmul"), ("shape", "64x64x64")]).unwrap();
-        assert!(matmul.contains(&"component_specific/pytorch/cpu:0/matmul/f32/64x64x64".to_owned()), "{matmul:?}");
-        let transposed = ids("pytorch", Breadth::Quick, &[("workload", "matmul"), ("transpose", "tn")]).unwrap();
+        let matmul =
+            ids("pytorch", Breadth::Quick, &[("workload", "matmul"), ("shape", "64x64x64")])
+                .unwrap();
+        assert!(
+            matmul.contains(&"component_specific/pytorch/cpu:0/matmul/f32/64x64x64".to_owned()),
+            "{matmul:?}"
+        );
+        let transposed =
+            ids("pytorch", Breadth::Quick, &[("workload", "matmul"), ("transpose", "tn")]).unwrap();
         assert!(transposed.iter().all(|id| id.ends_with("transpose=tn")), "{transposed:?}");
     }
 
     #[test]
     fn words_that_mean_nothing_are_named() {
-        for (axis, value, word) in
-            [("workload", "matmull", "matmul"), ("dtype", "f33", "f32"), ("shape", "1x2", "3 sizes")]
-        {
+        for (axis, value, word) in [
+            ("workload", "matmull", "matmul"),
+            ("dtype", "f33", "f32"),
+            ("shape", "1x2", "3 sizes"),
+        ] {
             let error = ids("pytorch", Breadth::Quick, &[(axis, value)]).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
         }

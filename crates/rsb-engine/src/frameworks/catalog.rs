@@ -18,7 +18,8 @@ pub fn installable() -> impl Iterator<Item = &'static Component> {
     all_and_models().chain([&OPENVINO, &QNN])
 }
 
-/// The component called `name`. Builds with the feature `fault-injection` also know the one that breaks on purpose.
+/// The component called `name`. Builds with the feature `fault-injection` also know the one that
+/// breaks on purpose.
 pub fn find(name: &str) -> Option<&'static Component> {
     let mut found = all_and_models().chain(cfg!(feature = "fault-injection").then_some(&FAULTS));
     found.find(|component| component.name == name)

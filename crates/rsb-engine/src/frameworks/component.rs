@@ -5,8 +5,13 @@ use rsb_model::{DeviceRef, Params};
 use rsb_workloads::{AxisInfo, Breadth};
 
 /// Packages of ONNX Runtime, of which each build for a kind of hardware is one.
-pub(super) const ONNX_RUNTIMES: &[&str] =
-    &["onnxruntime", "onnxruntime-gpu", "onnxruntime-migraphx", "onnxruntime-openvino", "onnxruntime-rocm"];
+pub(super) const ONNX_RUNTIMES: &[&str] = &[
+    "onnxruntime",
+    "onnxruntime-gpu",
+    "onnxruntime-migraphx",
+    "onnxruntime-openvino",
+    "onnxruntime-rocm",
+];
 
 /// A framework, which is also a verb.
 #[derive(Debug)]
@@ -15,13 +20,15 @@ pub struct Component {
     pub name: &'static str,
     /// One line for `--help`.
     pub about: &'static str,
-    /// The packages of which one must be installed, by normalized name; none where Python itself is enough.
+    /// The packages of which one must be installed, by normalized name; none where Python itself is
+    /// enough.
     pub packages: &'static [&'static str],
     /// Packages whose version may change a result, by normalized name; Python itself always counts.
     pub factors: &'static [&'static str],
     /// What `python setup` installs for it.
     pub install: &'static [&'static str],
-    /// About how much an environment with it takes of a disk in GB, with `PyPI`'s wheels for Linux on x86-64.
+    /// About how much an environment with it takes of a disk in GB, with `PyPI`'s wheels for Linux
+    /// on x86-64.
     pub disk_gb: f64,
     /// Where `python setup` installs it.
     pub place: InstallPlace,
@@ -72,8 +79,8 @@ impl Grids {
 }
 
 impl Component {
-    /// Names of the factors that a case with `params` depends on, in addition to those of its device. A case of `models` depends
-    /// on its runtime alone.
+    /// Names of the factors that a case with `params` depends on, in addition to those of its
+    /// device. A case of `models` depends on its runtime alone.
     pub fn factors(&self, params: &Params) -> Vec<&'static str> {
         let own: &[&str] = match params.text("runtime") {
             Some("openvino") => &["openvino"],

@@ -1,4 +1,5 @@
-//! The components and what installs them. Their workloads are in `workloads` and `networks`, the functions in `python/rsb_workloads`.
+//! The components and what installs them. Their workloads are in `workloads` and `networks`, the
+//! functions in `python/rsb_workloads`.
 
 use rsb_workloads::{AxisInfo, AxisKind};
 
@@ -11,7 +12,8 @@ use crate::models::{self, Family, SizeClass};
 pub(super) const COMPONENTS: &[Component] = &[
     Component {
         name: "pytorch",
-        about: "PyTorch: products, convolutions, transfers, gradients, compilation, graphs, attention",
+        about: "PyTorch: products, convolutions, transfers, gradients, compilation, graphs, \
+                attention",
         packages: &["torch"],
         factors: &["torch"],
         install: &["torch", "numpy", "transformers"],
@@ -31,7 +33,8 @@ pub(super) const COMPONENTS: &[Component] = &[
     },
     Component {
         name: "flash-attention",
-        about: "Flash attention against PyTorch's other kernels: time and memory, forward and backward",
+        about: "Flash attention against PyTorch's other kernels: time and memory, forward and \
+                backward",
         packages: &["torch"],
         factors: &["torch", "flash-attn", "flash-attn-3", "aiter", "xformers"],
         install: &["torch", "numpy"],
@@ -61,7 +64,8 @@ pub(super) const COMPONENTS: &[Component] = &[
     },
     Component {
         name: "onnxruntime",
-        about: "ONNX Runtime: inference of exported networks, and what optimizing their graphs takes and is worth",
+        about: "ONNX Runtime: inference of exported networks, and what optimizing their graphs \
+                takes and is worth",
         packages: &["onnxruntime", "onnxruntime-gpu", "onnxruntime-rocm", "onnxruntime-migraphx"],
         factors: ONNX_RUNTIMES,
         install: &["onnxruntime", "onnx", "numpy", "torch"],
@@ -81,12 +85,19 @@ pub(super) const COMPONENTS: &[Component] = &[
     },
 ];
 
-const FAMILY: AxisInfo = named_axis("family", "kind of network", "encoder-only", AxisKind::Choice(&Family::NAMES));
-const SIZE: AxisInfo = named_axis("size", "size class, by parameters", "tiny", AxisKind::Choice(&SizeClass::NAMES));
+const FAMILY: AxisInfo =
+    named_axis("family", "kind of network", "encoder-only", AxisKind::Choice(&Family::NAMES));
+const SIZE: AxisInfo =
+    named_axis("size", "size class, by parameters", "tiny", AxisKind::Choice(&SizeClass::NAMES));
 const NAME: AxisInfo = value("model", "a model of `models list`", AxisKind::Name("bert-tiny"));
-const POSITIONS: AxisInfo = named_axis("sequence_length", "positions in a sequence", "128", AxisKind::Count);
-const RUNTIME: AxisInfo =
-    named_axis("runtime", "what runs the model", "pytorch", AxisKind::Choice(models::RUNTIME_NAMES));
+const POSITIONS: AxisInfo =
+    named_axis("sequence_length", "positions in a sequence", "128", AxisKind::Count);
+const RUNTIME: AxisInfo = named_axis(
+    "runtime",
+    "what runs the model",
+    "pytorch",
+    AxisKind::Choice(models::RUNTIME_NAMES),
+);
 const TOKENS: AxisInfo = named_axis("output_length", "tokens written", "8", AxisKind::Count);
 
 const HINT: AxisInfo = named_axis(
@@ -101,16 +112,28 @@ const RATE: AxisInfo = named_axis(
     "0",
     AxisKind::NumberOrZero,
 );
-const LANES: AxisInfo = named_axis("concurrency", "requests worked on at the same time", "1", AxisKind::Count);
-const REQUESTS: AxisInfo = named_axis("num_requests", "requests of one iteration", "8", AxisKind::Count);
+const LANES: AxisInfo =
+    named_axis("concurrency", "requests worked on at the same time", "1", AxisKind::Count);
+const REQUESTS: AxisInfo =
+    named_axis("num_requests", "requests of one iteration", "8", AxisKind::Count);
 
-/// Models of eleven families. Which there are stands in their catalogue, and [`models::cases`] makes the cases.
+/// Models of eleven families. Which there are stands in their catalogue, and [`models::cases`]
+/// makes the cases.
 pub(super) static MODELS: Component = Component {
     name: models::MODELS,
     about: "Models of eleven families: latency, throughput, first and later tokens, memory",
     packages: &["transformers"],
     factors: &["torch", "transformers"],
-    install: &["torch", "numpy", "transformers", "diffusers", "openvino", "onnx", "onnxscript", "onnxruntime"],
+    install: &[
+        "torch",
+        "numpy",
+        "transformers",
+        "diffusers",
+        "openvino",
+        "onnx",
+        "onnxscript",
+        "onnxruntime",
+    ],
     disk_gb: 5.3,
     place: InstallPlace::Shared,
     workloads: &[
@@ -128,14 +151,17 @@ pub(super) static MODELS: Component = Component {
         },
         Workload {
             name: "load",
-            axes: &[FAMILY, SIZE, NAME, DTYPE, BATCH, POSITIONS, RUNTIME, HINT, RATE, LANES, REQUESTS],
+            axes: &[
+                FAMILY, SIZE, NAME, DTYPE, BATCH, POSITIONS, RUNTIME, HINT, RATE, LANES, REQUESTS,
+            ],
             cpu: Grids::NONE,
             gpu: Grids::NONE,
         },
     ],
 };
 
-/// `OpenVINO`, which models also run in: there is something to install, and nothing of its own to measure.
+/// `OpenVINO`, which models also run in: there is something to install, and nothing of its own to
+/// measure.
 pub(super) static OPENVINO: Component = Component {
     name: "openvino",
     about: "OpenVINO, for `models --backend openvino`",
@@ -174,7 +200,8 @@ pub(super) static FAULTS: Component = Component {
             "fault",
             "how",
             AxisKind::Choice(&[
-                "none", "chatter", "kill", "segv", "abort", "exit", "leave", "sleep", "allocate", "raise", "nan",
+                "none", "chatter", "kill", "segv", "abort", "exit", "leave", "sleep", "allocate",
+                "raise", "nan",
             ]),
         )],
         cpu: Grids { quick: &["fault=none"], more: &[] },

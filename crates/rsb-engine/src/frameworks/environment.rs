@@ -78,7 +78,8 @@ pub fn default_environment() -> Result<PythonEnvironment, Reason> {
         (None, Some(named)) => Err(Reason::new(
             format!("Python at {}", named.display()),
             "there is no such program, and it was named: no other is taken in its place",
-            "name another with --python or MLSTACK_BENCHMARK_PYTHON, or make one with `python setup pytorch`",
+            "name another with --python or MLSTACK_BENCHMARK_PYTHON, or make one with `python \
+             setup pytorch`",
         )
         .of(Obstacle::MissingPackage)),
         (None, None) => Err(Reason::new(
@@ -90,8 +91,8 @@ pub fn default_environment() -> Result<PythonEnvironment, Reason> {
     }
 }
 
-/// The environment that `component` is measured in: the chosen one, or for a component that stands apart the one that
-/// `python setup` made for it, where the chosen one does not have it.
+/// The environment that `component` is measured in: the chosen one, or for a component that stands
+/// apart the one that `python setup` made for it, where the chosen one does not have it.
 ///
 /// # Errors
 /// As [`default_environment`].
@@ -119,7 +120,8 @@ pub fn apart(component: &Component) -> Option<PathBuf> {
 
 /// As [`ask`], but each interpreter is asked once.
 fn ask_once(program: &Path) -> Result<PythonEnvironment, Reason> {
-    static KNOWN: Mutex<BTreeMap<PathBuf, Result<PythonEnvironment, Reason>>> = Mutex::new(BTreeMap::new());
+    static KNOWN: Mutex<BTreeMap<PathBuf, Result<PythonEnvironment, Reason>>> =
+        Mutex::new(BTreeMap::new());
     // Whoever panicked while he held it left a whole map behind.
     let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     known.entry(program.to_owned()).or_insert_with(|| ask(program)).clone()
@@ -131,8 +133,10 @@ fn ask_once(program: &Path) -> Result<PythonEnvironment, Reason> {
 /// When it cannot be started, breaks, takes too long, or says something else.
 pub fn ask(program: &Path) -> Result<PythonEnvironment, Reason> {
     let broken = |why: String| {
-        let cure = "make the environment anew with `python setup`, or name another with MLSTACK_BENCHMARK_PYTHON";
-        Reason::new(format!("Python at {}", program.display()), why, cure).of(Obstacle::MissingPackage)
+        let cure = "make the environment anew with `python setup`, or name another with \
+                    MLSTACK_BENCHMARK_PYTHON";
+        Reason::new(format!("Python at {}", program.display()), why, cure)
+            .of(Obstacle::MissingPackage)
     };
     let mut command = Command::new(program);
     command.args(["-c", QUESTION]);
@@ -143,7 +147,12 @@ pub fn ask(program: &Path) -> Result<PythonEnvironment, Reason> {
     answer.ok_or_else(|| match said.status {
         None => broken(format!("it did not answer within {} s", LIMIT.as_secs())),
         Some(status) => {
-            let last = said.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+            let last = said
+                .stderr
+                .lines()
+                .rev()
+                .find(|line| !line.trim().is_empty())
+                .unwrap_or("it said nothing");
             broken(format!("it does not work ({status}): {last}"))
         }
     })
@@ -153,7 +162,8 @@ impl Component {
     /// Whether `environment` has it, as far as the names of its packages tell.
     pub fn is_in(&self, environment: &PythonEnvironment) -> bool {
         let installed = packages_of(environment);
-        self.packages.is_empty() || self.packages.iter().any(|package| installed.contains_key(*package))
+        self.packages.is_empty()
+            || self.packages.iter().any(|package| installed.contains_key(*package))
     }
 
     /// Why it cannot be measured in `environment`: its package is not there.
@@ -162,7 +172,11 @@ impl Component {
         Reason::new(
             format!("package {package}"),
             format!("the Python at {} does not have it", environment.program.display()),
-            format!("`python setup {}` makes an environment with it, or `pip install {package}` in yours", self.name),
+            format!(
+                "`python setup {}` makes an environment with it, or `pip install {package}` in \
+                     yours",
+                self.name
+            ),
         )
         .of(Obstacle::MissingPackage)
     }
@@ -194,8 +208,14 @@ mod tests {
     fn a_broken_environment_is_named_with_what_it_said() {
         let (_dir, path) = script("echo 'ModuleNotFoundError: encodings' >&2; exit 1");
         let reason = ask(&path).unwrap_err();
-        assert!(reason.why.contains("encodings") && reason.cure.contains("python setup"), "{reason}");
+        assert!(
+            reason.why.contains("encodings") && reason.cure.contains("python setup"),
+            "{reason}"
+        );
         let missing = ask(Path::new("/nonexistent/python")).unwrap_err();
-        assert!(missing.why.contains("cannot be started") && missing.what.contains("/nonexistent/python"));
+        assert!(
+            missing.why.contains("cannot be started")
+                && missing.what.contains("/nonexistent/python")
+        );
     }
 }

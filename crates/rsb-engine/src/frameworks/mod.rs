@@ -1,7 +1,7 @@
 //! ML frameworks: what is measured of them, and the Python environment that they run in.
 //!
-//! The work itself is in `python/rsb_workloads`, run by the worker `rsb-python-worker`. This program only plans the
-//! cases and finds the worker and the environment; it never links Python.
+//! The work itself is in `python/rsb_workloads`, run by the worker `rsb-python-worker`. This
+//! program only plans the cases and finds the worker and the environment; it never links Python.
 
 mod cases;
 mod catalog;
@@ -13,10 +13,15 @@ mod status;
 mod worker;
 mod workloads;
 
-pub use cases::{ComponentSelection, WORKLOAD, axes, case as case_of, cases, check_values, has_axis, workloads_with};
+pub use cases::{
+    ComponentSelection, WORKLOAD, axes, case as case_of, cases, check_values, has_axis,
+    workloads_with,
+};
 pub use catalog::{all, all_and_models, find, installable};
 pub use component::{Component, Grids, InstallPlace, Workload};
-pub use environment::{PythonEnvironment, apart, ask, default_environment, of_component, packages_of};
+pub use environment::{
+    PythonEnvironment, apart, ask, default_environment, of_component, packages_of,
+};
 pub use status::{against_baseline, rate_change, record};
 pub use worker::{WORKER_PROGRAM, command};
 
@@ -34,8 +39,8 @@ pub fn count(component: &Component) -> usize {
         .map_or(0, |cases| cases.len())
 }
 
-/// Whether one iteration of `case` takes up to seconds, or a process of it takes seconds to start: fewer samples and
-/// processes must do.
+/// Whether one iteration of `case` takes up to seconds, or a process of it takes seconds to start:
+/// fewer samples and processes must do.
 pub fn is_long(case: &Case) -> bool {
     find(&case.benchmark).is_some()
 }

@@ -1,10 +1,12 @@
 //! How a component stands: what its last results say, beside the targets that concern it. Pure.
 
 use rsb_model::record::{
-    Comparison, ComponentResults, ComponentStatus, Latency, MemoryUse, Scalability, ThresholdCheck, Throughput,
+    Comparison, ComponentResults, ComponentStatus, Latency, MemoryUse, Scalability, ThresholdCheck,
+    Throughput,
 };
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, ComponentBenchmarkResult, Field, Outcome, Verdict,
+    BenchmarkResult, BenchmarkType, CaseId, ComparisonResult, ComponentBenchmarkResult, Field,
+    Outcome, Verdict,
 };
 
 use super::component::Component;
@@ -26,14 +28,18 @@ pub fn record(
     checks: &[ThresholdCheck],
 ) -> Option<ComponentBenchmarkResult> {
     let ran = ran(component, results);
-    let checks: Vec<ThresholdCheck> = checks.iter().filter(|check| concerns(check, &ran)).cloned().collect();
+    let checks: Vec<ThresholdCheck> =
+        checks.iter().filter(|check| concerns(check, &ran)).cloned().collect();
     let status = match ran.as_slice() {
         [] => return None,
-        all if all.iter().any(|result| result.outcome == Outcome::Failed) => ComponentStatus::Failed,
+        all if all.iter().any(|result| result.outcome == Outcome::Failed) => {
+            ComponentStatus::Failed
+        }
         _ if checks.iter().any(|check| check.passed != Some(true)) => ComponentStatus::Warning,
         _ => ComponentStatus::Passed,
     };
-    let text = |name: &str| ran.iter().find_map(|result| Some(result.fields()?.text(name)?.to_owned()));
+    let text =
+        |name: &str| ran.iter().find_map(|result| Some(result.fields()?.text(name)?.to_owned()));
     Some(ComponentBenchmarkResult {
         component_id: component.name.to_owned(),
         component_name: None,
@@ -67,15 +73,25 @@ pub struct AgainstBaseline {
 }
 
 /// What `compared` says of the times of `component`; nothing where it has no case of it.
-pub fn against_baseline(component: &Component, compared: &ComparisonResult) -> Option<AgainstBaseline> {
-    let is_own = |row: &&Comparison| row.metric == "time_ms" && row.id.benchmark() == Some(component.name);
+pub fn against_baseline(
+    component: &Component,
+    compared: &ComparisonResult,
+) -> Option<AgainstBaseline> {
+    let is_own =
+        |row: &&Comparison| row.metric == "time_ms" && row.id.benchmark() == Some(component.name);
     let rows: Vec<&Comparison> = compared.comparisons.iter().filter(is_own).collect();
-    let count = |verdicts: &[Verdict]| rows.iter().filter(|row| verdicts.contains(&row.verdict)).count();
+    let count =
+        |verdicts: &[Verdict]| rows.iter().filter(|row| verdicts.contains(&row.verdict)).count();
     let grew = |row: &Comparison| row.difference_percent.unwrap_or(f64::NEG_INFINITY);
     let slowest = rows.iter().copied().max_by(|a, b| grew(a).total_cmp(&grew(b)));
     // The worst first.
-    let ranks =
-        [Verdict::Regressed, Verdict::NotComparable, Verdict::Inconclusive, Verdict::Unchanged, Verdict::Improved];
+    let ranks = [
+        Verdict::Regressed,
+        Verdict::NotComparable,
+        Verdict::Inconclusive,
+        Verdict::Unchanged,
+        Verdict::Improved,
+    ];
     let verdict = ranks.into_iter().find(|verdict| count(&[*verdict]) > 0)?;
     Some(AgainstBaseline {
         baseline_run_id: compared.baseline_run_id.clone(),
@@ -89,11 +105,19 @@ pub fn against_baseline(component: &Component, compared: &ComparisonResult) -> O
     })
 }
 
-/// The change of the rate of the case that the record's rate is of, in percent: its time's, turned round.
-pub fn rate_change(component: &Component, results: &[BenchmarkResult], compared: &ComparisonResult) -> Option<f64> {
+/// The change of the rate of the case that the record's rate is of, in percent: its time's, turned
+/// round.
+pub fn rate_change(
+    component: &Component,
+    results: &[BenchmarkResult],
+    compared: &ComparisonResult,
+) -> Option<f64> {
     let ran = ran(component, results);
     let (leading, _) = leading(&ran)?;
-    let row = compared.comparisons.iter().find(|row| row.id == leading.benchmark_id && row.metric == "time_ms")?;
+    let row = compared
+        .comparisons
+        .iter()
+        .find(|row| row.id == leading.benchmark_id && row.metric == "time_ms")?;
     Some((100.0 / (1.0 + row.difference_percent? / 100.0)) - 100.0)
 }
 
@@ -105,13 +129,16 @@ fn concerns(check: &ThresholdCheck, ran: &[&BenchmarkResult]) -> bool {
 /// The cases of `component` that had a turn.
 fn ran<'r>(component: &Component, results: &'r [BenchmarkResult]) -> Vec<&'r BenchmarkResult> {
     let own = |result: &&BenchmarkResult| {
-        result.benchmark_type == BenchmarkType::ComponentSpecific && result.category.as_deref() == Some(component.name)
+        result.benchmark_type == BenchmarkType::ComponentSpecific
+            && result.category.as_deref() == Some(component.name)
     };
     results.iter().filter(own).filter(|result| result.outcome != Outcome::Skipped).collect()
 }
 
 /// The first case that has a rate, with it.
-fn leading<'r>(ran: &[&'r BenchmarkResult]) -> Option<(&'r BenchmarkResult, (&'static Field, f64))> {
+fn leading<'r>(
+    ran: &[&'r BenchmarkResult],
+) -> Option<(&'r BenchmarkResult, (&'static Field, f64))> {
     let rate = |result: &BenchmarkResult| {
         let fields = result.fields()?;
         RATES.iter().find_map(|name| Some((Field::find(name)?, fields.number(name)?)))
@@ -119,11 +146,13 @@ fn leading<'r>(ran: &[&'r BenchmarkResult]) -> Option<(&'r BenchmarkResult, (&'s
     ran.iter().find_map(|result| Some((*result, rate(result)?)))
 }
 
-/// How ranks share the work, where any case has more than one: the efficiency of one task cut into parts, and what goes
-/// to talk among those that train together.
+/// How ranks share the work, where any case has more than one: the efficiency of one task cut into
+/// parts, and what goes to talk among those that train together.
 fn scalability(ran: &[&BenchmarkResult]) -> Option<Scalability> {
     let shared = ran.iter().filter_map(|result| result.fields());
-    let shared: Vec<_> = shared.filter(|fields| fields.number("num_ranks").is_some_and(|ranks| ranks > 1.0)).collect();
+    let shared: Vec<_> = shared
+        .filter(|fields| fields.number("num_ranks").is_some_and(|ranks| ranks > 1.0))
+        .collect();
     let first = |name: &str| shared.iter().find_map(|fields| fields.number(name));
     let found = Scalability {
         strong_scaling: first("efficiency"),
@@ -166,7 +195,8 @@ mod tests {
     use rsb_model::{CaseId, Fields, Reason, Timestamp};
 
     fn result(case: &str, outcome: Outcome, fields: Fields) -> BenchmarkResult {
-        let reason = (outcome != Outcome::Measured).then(|| Reason::new("case", "it broke", "mend it"));
+        let reason =
+            (outcome != Outcome::Measured).then(|| Reason::new("case", "it broke", "mend it"));
         BenchmarkResult {
             benchmark_id: CaseId::from_segments(&["component_specific", "pytorch", "cpu:0", case]),
             timestamp: Timestamp::UNIX_EPOCH,
@@ -184,13 +214,19 @@ mod tests {
         }
     }
 
-    fn of(results: &[BenchmarkResult], checks: &[ThresholdCheck]) -> Option<ComponentBenchmarkResult> {
+    fn of(
+        results: &[BenchmarkResult],
+        checks: &[ThresholdCheck],
+    ) -> Option<ComponentBenchmarkResult> {
         record(crate::frameworks::find("pytorch").unwrap(), results, checks)
     }
 
     #[test]
     fn a_component_is_as_good_as_its_worst_case_and_its_targets() {
-        let fields = Fields::new().with("tflops", 2.5).with("memory_used_mb", 7.0).with("component_version", "2.9");
+        let fields = Fields::new()
+            .with("tflops", 2.5)
+            .with("memory_used_mb", 7.0)
+            .with("component_version", "2.9");
         let good = result("matmul", Outcome::Measured, fields);
         let check = |passed| ThresholdCheck {
             name: format!("tflops of {}", good.benchmark_id),
@@ -205,7 +241,10 @@ mod tests {
             reference: None,
         };
         let passed = of(std::slice::from_ref(&good), &[check(Some(true))]).unwrap();
-        assert_eq!((passed.status, passed.version.as_deref()), (ComponentStatus::Passed, Some("2.9")));
+        assert_eq!(
+            (passed.status, passed.version.as_deref()),
+            (ComponentStatus::Passed, Some("2.9"))
+        );
         assert_eq!(passed.results.throughput.map(|rate| rate.value), Some(2.5));
         assert_eq!(passed.results.memory.unwrap().peak_mb, Some(7.0));
         let warned = of(std::slice::from_ref(&good), &[check(Some(false))]).unwrap();
@@ -235,7 +274,8 @@ mod tests {
     }
 
     fn comparison_result(rows: Vec<Comparison>) -> ComparisonResult {
-        let mut result = rsb_stats::gate(&[], &[], &rsb_stats::Policy::default(), &[], Timestamp::UNIX_EPOCH);
+        let mut result =
+            rsb_stats::gate(&[], &[], &rsb_stats::Policy::default(), &[], Timestamp::UNIX_EPOCH);
         result.comparisons = rows;
         result
     }
@@ -250,19 +290,28 @@ mod tests {
         ];
         let found = against_baseline(component, &comparison_result(rows.clone())).unwrap();
         assert_eq!(found.verdict, Verdict::Regressed);
-        assert_eq!((found.improved, found.regressed, found.unchanged, found.no_verdict), (1, 1, 0, 1));
+        assert_eq!(
+            (found.improved, found.regressed, found.unchanged, found.no_verdict),
+            (1, 1, 0, 1)
+        );
         assert_eq!(found.time_change_percent, Some(40.0));
         let other = crate::frameworks::find("triton").unwrap();
         assert_eq!(against_baseline(other, &comparison_result(rows.clone())), None);
         let matmul = result("matmul", Outcome::Measured, Fields::new().with("tflops", 2.0));
-        let change = rate_change(component, std::slice::from_ref(&matmul), &comparison_result(rows)).unwrap();
+        let change =
+            rate_change(component, std::slice::from_ref(&matmul), &comparison_result(rows))
+                .unwrap();
         assert!((change - 100.0).abs() < 1e-9, "half the time is twice the rate: {change}");
         assert_eq!(rate_change(component, &[matmul], &comparison_result(Vec::new())), None);
     }
 
     #[test]
     fn cases_of_several_ranks_tell_how_a_component_scales() {
-        let alone = result("one", Outcome::Measured, Fields::new().with("num_ranks", 1).with("efficiency", 1.0));
+        let alone = result(
+            "one",
+            Outcome::Measured,
+            Fields::new().with("num_ranks", 1).with("efficiency", 1.0),
+        );
         let two = Fields::new().with("num_ranks", 2).with("efficiency", 0.75);
         let shared = result("two", Outcome::Measured, two);
         let scalability = of(&[alone.clone(), shared], &[]).unwrap().results.scalability.unwrap();

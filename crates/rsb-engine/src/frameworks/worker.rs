@@ -1,4 +1,5 @@
-//! The worker that has Python in it: where it lies, whether it fits the environment, and how it is started.
+//! The worker that has Python in it: where it lies, whether it fits the environment, and how it is
+//! started.
 
 use std::path::{Path, PathBuf};
 
@@ -14,17 +15,20 @@ pub const WORKER_PROGRAM: &str = "rsb-python-worker";
 /// Names the interpreter that has QNN; where it does not, it is that of `python setup qnn`.
 const QNN_PYTHON: &str = "RSB_QNN_PYTHON";
 
-/// How the worker of cases of the component called `component` is started that was built with `program`.
+/// How the worker of cases of the component called `component` is started that was built with
+/// `program`.
 ///
 /// # Errors
 /// When there is no worker, no Python, or the two do not fit.
 pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason> {
     let worker = beside(program)?;
-    let python = super::find(component).map_or_else(environment::default_environment, environment::of_component)?;
+    let python = super::find(component)
+        .map_or_else(environment::default_environment, environment::of_component)?;
     fits(program, &python)?;
     let joined = |name: &str, first: &Path| {
         let old = std::env::var_os(name).unwrap_or_default();
-        let parts = std::iter::once(first.to_owned()).chain(std::env::split_paths(&old).filter(|part| part != ""));
+        let parts = std::iter::once(first.to_owned())
+            .chain(std::env::split_paths(&old).filter(|part| part != ""));
         std::env::join_paths(parts).ok().and_then(|joined| joined.into_string().ok())
     };
     let mut variables = Vec::new();
@@ -37,10 +41,19 @@ pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason>
         variables.push(("PATH", joined("PATH", dir)));
     }
     if component == crate::models::MODELS && std::env::var_os(QNN_PYTHON).is_none() {
-        variables.push((QNN_PYTHON, environment::program_apart(&QNN).map(|path| path.to_string_lossy().into_owned())));
+        variables.push((
+            QNN_PYTHON,
+            environment::program_apart(&QNN).map(|path| path.to_string_lossy().into_owned()),
+        ));
     }
     let args = vec![python.program.to_string_lossy().into_owned()];
-    Ok(WorkerCommand { program: worker, args, environment: variables, directory: None, pci_addresses: Vec::new() })
+    Ok(WorkerCommand {
+        program: worker,
+        args,
+        environment: variables,
+        directory: None,
+        pci_addresses: Vec::new(),
+    })
 }
 
 /// The worker beside `program`.
@@ -63,7 +76,9 @@ pub(super) fn beside(program: &Path) -> Result<PathBuf, Reason> {
 /// When it was built for another version.
 pub(super) fn fits(program: &Path, environment: &PythonEnvironment) -> Result<(), Reason> {
     let worker = beside(program)?;
-    let Some(built_for) = std::fs::read(&worker).ok().and_then(|bytes| linked_python_version(&bytes)) else {
+    let Some(built_for) =
+        std::fs::read(&worker).ok().and_then(|bytes| linked_python_version(&bytes))
+    else {
         return Ok(());
     };
     if environment.major_minor() == built_for {
@@ -72,24 +87,37 @@ pub(super) fn fits(program: &Path, environment: &PythonEnvironment) -> Result<()
     let program = environment.program.display();
     Err(Reason::new(
         format!("Python at {program}"),
-        format!("it is version {}, and `{WORKER_PROGRAM}` was built for {built_for}", environment.version),
-        format!("choose an environment of Python {built_for}, or build with `PYO3_PYTHON={program}`"),
+        format!(
+            "it is version {}, and `{WORKER_PROGRAM}` was built for {built_for}",
+            environment.version
+        ),
+        format!(
+            "choose an environment of Python {built_for}, or build with `PYO3_PYTHON={program}`"
+        ),
     )
     .of(Obstacle::MissingPackage))
 }
 
-/// The version of Python that a program is linked with: the name of its library stands in the program's file.
+/// The version of Python that a program is linked with: the name of its library stands in the
+/// program's file.
 fn linked_python_version(bytes: &[u8]) -> Option<String> {
     const NAME: &[u8] = b"libpython3.";
     let after = |at: usize| {
         let rest = bytes.get(at + NAME.len()..)?;
-        let digits: String =
-            rest.iter().take_while(|byte| byte.is_ascii_digit()).map(|&byte| char::from(byte)).collect();
-        let is_library =
-            rest.get(digits.len()..)?.starts_with(b".so") || rest.get(digits.len()..)?.starts_with(b".dylib");
+        let digits: String = rest
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .map(|&byte| char::from(byte))
+            .collect();
+        let is_library = rest.get(digits.len()..)?.starts_with(b".so")
+            || rest.get(digits.len()..)?.starts_with(b".dylib");
         (is_library && !digits.is_empty()).then(|| format!("3.{digits}"))
     };
-    bytes.windows(NAME.len()).enumerate().filter(|(_, window)| *window == NAME).find_map(|(at, _)| after(at))
+    bytes
+        .windows(NAME.len())
+        .enumerate()
+        .filter(|(_, window)| *window == NAME)
+        .find_map(|(at, _)| after(at))
 }
 
 #[cfg(test)]
@@ -98,8 +126,14 @@ mod tests {
 
     #[test]
     fn a_program_tells_its_python() {
-        assert_eq!(linked_python_version(b"..libpython3.11.so.1.0\0libc.so").as_deref(), Some("3.11"));
-        assert_eq!(linked_python_version(b"libpython3. libpython3.x libpython3.12.so").as_deref(), Some("3.12"));
+        assert_eq!(
+            linked_python_version(b"..libpython3.11.so.1.0\0libc.so").as_deref(),
+            Some("3.11")
+        );
+        assert_eq!(
+            linked_python_version(b"libpython3. libpython3.x libpython3.12.so").as_deref(),
+            Some("3.12")
+        );
         assert_eq!(linked_python_version(b"libpython3.so"), None);
         assert_eq!(linked_python_version(b"nothing"), None);
     }

@@ -18,17 +18,30 @@ pub(super) const fn named_axis(
 }
 
 pub(super) const DTYPE: AxisInfo = value("dtype", "type of an element", AxisKind::Dtype);
-pub(super) const BATCH: AxisInfo = named_axis("batch_size", "items handled together", "1", AxisKind::Count);
+pub(super) const BATCH: AxisInfo =
+    named_axis("batch_size", "items handled together", "1", AxisKind::Count);
 const HEADS: AxisInfo = named_axis("num_heads", "attention heads", "8", AxisKind::Count);
-const KV_HEADS: AxisInfo =
-    named_axis("num_kv_heads", "heads of keys and values; 0 for as many as of queries", "0", AxisKind::CountOrZero);
+const KV_HEADS: AxisInfo = named_axis(
+    "num_kv_heads",
+    "heads of keys and values; 0 for as many as of queries",
+    "0",
+    AxisKind::CountOrZero,
+);
 const HEAD_DIM: AxisInfo = named_axis("head_dim", "length of one head", "64", AxisKind::Count);
 const LENGTH: AxisInfo = value("sequence_length", "positions in a sequence", AxisKind::Count);
-const CAUSAL: AxisInfo =
-    named_axis("causal", "whether a position sees only those before it", "no", AxisKind::Choice(&["no", "yes"]));
+const CAUSAL: AxisInfo = named_axis(
+    "causal",
+    "whether a position sees only those before it",
+    "no",
+    AxisKind::Choice(&["no", "yes"]),
+);
 const ROWS: AxisInfo = value("rows", "rows x length of each", AxisKind::Shape(2, "512x1024"));
-pub(super) const MODEL: AxisInfo =
-    named_axis("model", "random weights, or the directory of a model", "random", AxisKind::Path("random"));
+pub(super) const MODEL: AxisInfo = named_axis(
+    "model",
+    "random weights, or the directory of a model",
+    "random",
+    AxisKind::Path("random"),
+);
 const PASS: &[&str] = &["forward", "backward"];
 
 pub(super) const PYTORCH: &[Workload] = &[
@@ -37,7 +50,12 @@ pub(super) const PYTORCH: &[Workload] = &[
         axes: &[
             DTYPE,
             value("shape", "m x n x k", AxisKind::Shape(3, "1024x1024x1024")),
-            named_axis("transpose", "n as stored, t transposed", "nn", AxisKind::Choice(&["nn", "tn", "nt", "tt"])),
+            named_axis(
+                "transpose",
+                "n as stored, t transposed",
+                "nn",
+                AxisKind::Choice(&["nn", "tn", "nt", "tt"]),
+            ),
         ],
         cpu: Grids {
             quick: &["dtype=f32 shape=512x512x512"],
@@ -59,7 +77,11 @@ pub(super) const PYTORCH: &[Workload] = &[
         axes: &[
             DTYPE,
             value("input", "batch x channels x height x width", AxisKind::Shape(4, "4x32x32x32")),
-            value("weight", "channels out x channels in x height x width", AxisKind::Shape(4, "32x32x3x3")),
+            value(
+                "weight",
+                "channels out x channels in x height x width",
+                AxisKind::Shape(4, "32x32x3x3"),
+            ),
             named_axis("stride", "step between output points", "1", AxisKind::Count),
             named_axis("padding", "zeros around the input", "0", AxisKind::CountOrZero),
             named_axis("dilation", "step between taps", "1", AxisKind::Count),
@@ -129,7 +151,11 @@ pub(super) const PYTORCH: &[Workload] = &[
         name: "torch-compile",
         axes: &[
             DTYPE,
-            value("compilation", "cold: from nothing; warm: what was made", AxisKind::Choice(&["cold", "warm"])),
+            value(
+                "compilation",
+                "cold: from nothing; warm: what was made",
+                AxisKind::Choice(&["cold", "warm"]),
+            ),
             ROWS,
         ],
         cpu: Grids { quick: &[], more: &["dtype=f32 compilation=warm,cold rows=512x1024"] },
@@ -141,7 +167,8 @@ pub(super) const PYTORCH: &[Workload] = &[
             DTYPE,
             value(
                 "execution",
-                "operation by operation (eager), by torch.compile (compiled), or a captured graph of a GPU (graph)",
+                "operation by operation (eager), by torch.compile (compiled), or a captured graph \
+                 of a GPU (graph)",
                 AxisKind::Choice(&["eager", "compiled", "graph"]),
             ),
             BATCH,
@@ -149,12 +176,19 @@ pub(super) const PYTORCH: &[Workload] = &[
             named_axis("width", "length of what stands for a word", "256", AxisKind::Count),
             named_axis("num_layers", "blocks of the decoder", "2", AxisKind::Count),
         ],
-        cpu: Grids { quick: &["dtype=f32 execution=eager"], more: &["dtype=f32 execution=eager,compiled"] },
+        cpu: Grids {
+            quick: &["dtype=f32 execution=eager"],
+            more: &["dtype=f32 execution=eager,compiled"],
+        },
         gpu: Grids {
-            quick: &["dtype=bf16 execution=eager,graph sequence_length=512 width=1024 num_layers=4"],
+            quick: &[
+                "dtype=bf16 execution=eager,graph sequence_length=512 width=1024 num_layers=4",
+            ],
             more: &[
-                "dtype=bf16 execution=eager,compiled,graph sequence_length=512 width=1024 num_layers=4",
-                "dtype=bf16 execution=eager,compiled,graph batch_size=8 sequence_length=2048 width=4096 num_layers=4",
+                "dtype=bf16 execution=eager,compiled,graph sequence_length=512 width=1024 \
+                 num_layers=4",
+                "dtype=bf16 execution=eager,compiled,graph batch_size=8 sequence_length=2048 \
+                 width=4096 num_layers=4",
             ],
         },
     },
@@ -176,8 +210,14 @@ pub(super) const PYTORCH: &[Workload] = &[
     Workload {
         name: "layer-norm",
         axes: &[DTYPE, ROWS],
-        cpu: Grids { quick: &["dtype=f32 rows=512x1024"], more: &["dtype=f32,bf16 rows=512x1024,2048x4096"] },
-        gpu: Grids { quick: &["dtype=bf16 rows=8192x8192"], more: &["dtype=bf16,f16,f32 rows=8192x1024,8192x8192"] },
+        cpu: Grids {
+            quick: &["dtype=f32 rows=512x1024"],
+            more: &["dtype=f32,bf16 rows=512x1024,2048x4096"],
+        },
+        gpu: Grids {
+            quick: &["dtype=bf16 rows=8192x8192"],
+            more: &["dtype=bf16,f16,f32 rows=8192x1024,8192x8192"],
+        },
     },
     Workload {
         name: "transformer",
@@ -188,7 +228,12 @@ pub(super) const PYTORCH: &[Workload] = &[
                 "prefill: one pass over the prompt; decode: tokens one after another",
                 AxisKind::Choice(&["prefill", "decode"]),
             ),
-            named_axis("use_cache", "whether keys and values are kept", "yes", AxisKind::Choice(&["yes", "no"])),
+            named_axis(
+                "use_cache",
+                "whether keys and values are kept",
+                "yes",
+                AxisKind::Choice(&["yes", "no"]),
+            ),
             BATCH,
             named_axis("prompt_length", "tokens in a prompt", "128", AxisKind::Count),
             named_axis("output_length", "tokens generated", "16", AxisKind::Count),
@@ -198,13 +243,17 @@ pub(super) const PYTORCH: &[Workload] = &[
         ],
         cpu: Grids {
             quick: &[],
-            more: &["dtype=f32 operation=prefill batch_size=1,4", "dtype=f32 operation=decode use_cache=yes,no"],
+            more: &[
+                "dtype=f32 operation=prefill batch_size=1,4",
+                "dtype=f32 operation=decode use_cache=yes,no",
+            ],
         },
         gpu: Grids {
             quick: &[],
             more: &[
                 "dtype=bf16 operation=prefill batch_size=1,8 prompt_length=2048 width=4096",
-                "dtype=bf16 operation=decode batch_size=1,8,32 prompt_length=2048 output_length=64 width=4096",
+                "dtype=bf16 operation=decode batch_size=1,8,32 prompt_length=2048 output_length=64 \
+                 width=4096",
             ],
         },
     },
@@ -217,15 +266,17 @@ pub(super) const PYTORCH: &[Workload] = &[
         },
         gpu: Grids {
             quick: &["dtype=bf16 sequence_length=8192 num_heads=32 head_dim=128"],
-            more: &[
-                "dtype=bf16,f16 sequence_length=2048,8192 causal=no,yes batch_size=1,4 num_heads=32 head_dim=64,128",
-            ],
+            more: &["dtype=bf16,f16 sequence_length=2048,8192 causal=no,yes batch_size=1,4 \
+                 num_heads=32 head_dim=64,128"],
         },
     },
 ];
 
-const KERNEL: AxisInfo =
-    value("kernel", "which", AxisKind::Choice(&["vector-add", "softmax", "layer-norm", "matmul", "attention"]));
+const KERNEL: AxisInfo = value(
+    "kernel",
+    "which",
+    AxisKind::Choice(&["vector-add", "softmax", "layer-norm", "matmul", "attention"]),
+);
 const KERNELS: &str = "kernel=softmax target=gfx90a,gfx1100 dtype=f16";
 const TARGETS: &[&str] = &[
     "kernel=softmax,matmul target=gfx90a,gfx942,gfx1100,gfx1201,sm_90 dtype=f16",
@@ -263,7 +314,8 @@ pub(super) const TRITON: &[Workload] = &[
             DTYPE,
             named_axis(
                 "size",
-                "m, n and k of a product, positions of an attention, length of a row, root of the elements",
+                "m, n and k of a product, positions of an attention, length of a row, root of the \
+                 elements",
                 "4096",
                 AxisKind::Count,
             ),
@@ -302,17 +354,22 @@ pub(super) const FLASH_ATTENTION: &[Workload] = &[Workload {
         quick: &["dtype=f32 operation=forward sequence_length=512 causal=no,yes"],
         more: &[
             "dtype=f32,bf16 operation=forward,backward sequence_length=256,1024 causal=no,yes",
-            "dtype=f32 operation=forward sequence_length=512 causal=yes head_dim=128,256 num_kv_heads=2",
+            "dtype=f32 operation=forward sequence_length=512 causal=yes head_dim=128,256 \
+             num_kv_heads=2",
         ],
     },
     gpu: Grids {
         quick: &[
-            "dtype=bf16 operation=forward,backward sequence_length=8192 causal=yes batch_size=2 num_heads=16 head_dim=128",
+            "dtype=bf16 operation=forward,backward sequence_length=8192 causal=yes batch_size=2 \
+             num_heads=16 head_dim=128",
         ],
         more: &[
-            "dtype=bf16 operation=forward,backward sequence_length=2048,8192,16384 causal=no,yes num_heads=16 head_dim=128",
-            "dtype=bf16,f16 operation=forward,backward sequence_length=4096 causal=yes batch_size=4 num_heads=16 head_dim=64,256",
-            "dtype=bf16 operation=forward,backward sequence_length=8192 causal=yes num_heads=32 head_dim=128 num_kv_heads=8",
+            "dtype=bf16 operation=forward,backward sequence_length=2048,8192,16384 causal=no,yes \
+             num_heads=16 head_dim=128",
+            "dtype=bf16,f16 operation=forward,backward sequence_length=4096 causal=yes \
+             batch_size=4 num_heads=16 head_dim=64,256",
+            "dtype=bf16 operation=forward,backward sequence_length=8192 causal=yes num_heads=32 \
+             head_dim=128 num_kv_heads=8",
         ],
     },
 }];

@@ -1,4 +1,5 @@
-//! One rule for everything that is measured until it is decided: a step that would not end in time is not begun.
+//! One rule for everything that is measured until it is decided: a step that would not end in time
+//! is not begun.
 
 use std::time::{Duration, Instant};
 
@@ -20,12 +21,16 @@ impl Budget {
         Self { began: now, total, pace: 0.0, step: now }
     }
 
-    /// What is left for a step of so many replicates, all cases together; `None` when there is nothing to do, no time
-    /// for it, or somebody asked to stop.
+    /// What is left for a step of so many replicates, all cases together; `None` when there is
+    /// nothing to do, no time for it, or somebody asked to stop.
     pub(super) fn begin(&mut self, replicates: usize) -> Option<Duration> {
         let left = self.total.saturating_sub(self.began.elapsed());
         let needed = self.pace * replicates as f64;
-        if replicates == 0 || left.is_zero() || left.as_secs_f64() < needed || interrupt::is_requested() {
+        if replicates == 0
+            || left.is_zero()
+            || left.as_secs_f64() < needed
+            || interrupt::is_requested()
+        {
             return None;
         }
         self.step = Instant::now();

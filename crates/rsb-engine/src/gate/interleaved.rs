@@ -1,5 +1,5 @@
-//! Two programs measured interleaved until their cases are decided: how `gate --against`, the paired re-run and `bisect`
-//! measure.
+//! Two programs measured interleaved until their cases are decided: how `gate --against`, the
+//! paired re-run and `bisect` measure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use itertools::Itertools as _;
 use rsb_model::{
-    BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Event, Profile, Run, RunId, Timestamp, Verdict,
+    BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Event, Profile, Run, RunId,
+    Timestamp, Verdict,
 };
 use rsb_stats::Policy;
 use rsb_stats::remeasure::{PAIRS, Rounds};
@@ -17,7 +18,9 @@ use super::JudgedSides;
 use super::budget::Budget;
 use crate::harness::{BenchPairs, Benches};
 use crate::measure::instructions::InstructionPass;
-use crate::measure::{self, Count, InterleavedResults, PairSource, Settings, WorkerPairs, assemble};
+use crate::measure::{
+    self, Count, InterleavedResults, PairSource, Settings, WorkerPairs, assemble,
+};
 use crate::{Listener, WorkerCommand, machine, machine_lock};
 
 /// What measures the two sides.
@@ -44,8 +47,15 @@ impl Sides {
     /// Both `programs`, called `names`, before anything of `cases` is measured.
     pub fn new(programs: SidePrograms, names: [&str; 2], cases: Vec<Case>) -> Self {
         let environment = machine::environment();
-        let begin =
-            |name: &str| Run::begin(RunId(name.to_owned()), Timestamp::now(), "against", "quick", environment.clone());
+        let begin = |name: &str| {
+            Run::begin(
+                RunId(name.to_owned()),
+                Timestamp::now(),
+                "against",
+                "quick",
+                environment.clone(),
+            )
+        };
         let [baseline, current] = names.map(begin);
         Self { programs, cases, environment, baseline, current, called: BTreeMap::new() }
     }
@@ -59,9 +69,15 @@ impl Sides {
     ///
     /// # Errors
     /// When there is no room for a temporary directory.
-    pub fn measure(&mut self, policy: &Policy, budget: Duration, listener: &mut Listener<'_>) -> Result<()> {
+    pub fn measure(
+        &mut self,
+        policy: &Policy,
+        budget: Duration,
+        listener: &mut Listener<'_>,
+    ) -> Result<()> {
         let mut budget = Budget::new(budget);
-        let mut settings = Settings { replicates: Count::exactly(PAIRS.first), ..Settings::of(Profile::Quick) };
+        let mut settings =
+            Settings { replicates: Count::exactly(PAIRS.first), ..Settings::of(Profile::Quick) };
         let mut cases = self.cases.clone();
         let claim = machine_lock::claim([&mut self.baseline, &mut self.current], listener);
         loop {
@@ -72,7 +88,8 @@ impl Sides {
             };
             listener(&Event::InterleavedStarted { cases: cases.len(), left });
             settings.limits.suite = left;
-            let both = self.measure_once(&cases, &settings, listener).context(measure::NO_SCRATCH)?;
+            let both =
+                self.measure_once(&cases, &settings, listener).context(measure::NO_SCRATCH)?;
             self.take_over(&both);
             self.note_called(policy);
             budget.end(replicates);
@@ -95,8 +112,8 @@ impl Sides {
         Ok(measure::run_interleaved(cases, settings, &mut *pairs, (&self.environment, listener)).0)
     }
 
-    /// Counts the instructions of what both sides have measured, once for each program; what a reader should know of it.
-    /// Only this program counts its own.
+    /// Counts the instructions of what both sides have measured, once for each program; what a
+    /// reader should know of it. Only this program counts its own.
     pub fn count_instructions(&mut self, listener: &mut Listener<'_>) -> Option<String> {
         let SidePrograms::Workers(layouts) = &self.programs else { return None };
         let settings = Settings::of(Profile::Quick);
@@ -106,7 +123,9 @@ impl Sides {
             for (run, layouts) in [&mut self.baseline, &mut self.current].into_iter().zip(layouts) {
                 // Whatever its layout, it executes the same instructions.
                 let Some(program) = layouts.first() else { continue };
-                let Some(result) = run.benchmarks.iter_mut().find(|known| known.benchmark_id == case.id) else {
+                let Some(result) =
+                    run.benchmarks.iter_mut().find(|known| known.benchmark_id == case.id)
+                else {
                     continue 'cases;
                 };
                 if counting.add(program, case, result).is_err() {
@@ -120,10 +139,18 @@ impl Sides {
     /// What the pairs so far say. A case that had no turn on a side has no verdict.
     pub fn compare(&self, policy: &Policy) -> ComparisonResult {
         let result = match self.programs {
-            SidePrograms::Workers(_) => rsb_stats::gate_paired(&self.baseline, &self.current, policy, Timestamp::now()),
+            SidePrograms::Workers(_) => {
+                rsb_stats::gate_paired(&self.baseline, &self.current, policy, Timestamp::now())
+            }
             SidePrograms::Benches(_) => {
                 let (before, after) = (&self.baseline, &self.current);
-                rsb_stats::gate_in_turns_confirmed(before, after, &self.called, policy, Timestamp::now())
+                rsb_stats::gate_in_turns_confirmed(
+                    before,
+                    after,
+                    &self.called,
+                    policy,
+                    Timestamp::now(),
+                )
             }
         };
         rsb_stats::with_unmeasured(result, &self.unmeasured_cases(), policy)
@@ -134,17 +161,27 @@ impl Sides {
         if matches!(self.programs, SidePrograms::Workers(_)) {
             return;
         }
-        let judged = rsb_stats::gate_in_turns(&self.baseline, &self.current, policy, Timestamp::now());
+        let judged =
+            rsb_stats::gate_in_turns(&self.baseline, &self.current, policy, Timestamp::now());
         for row in judged.comparisons.into_iter().filter(|row| row.verdict == Verdict::Regressed) {
             let known = self.current.benchmarks.iter().find(|known| known.benchmark_id == row.id);
-            self.called.entry(row.id).or_insert_with(|| known.map_or(0, |known| known.samples.len()));
+            self.called
+                .entry(row.id)
+                .or_insert_with(|| known.map_or(0, |known| known.samples.len()));
         }
     }
 
     fn unmeasured_cases(&self) -> Vec<CaseId> {
-        let [before, after] = [&self.baseline, &self.current]
-            .map(|run| run.benchmarks.iter().map(|known| &known.benchmark_id).sorted_unstable().dedup().collect_vec());
-        let had_turn = |id: &CaseId| before.binary_search(&id).is_ok() && after.binary_search(&id).is_ok();
+        let [before, after] = [&self.baseline, &self.current].map(|run| {
+            run.benchmarks
+                .iter()
+                .map(|known| &known.benchmark_id)
+                .sorted_unstable()
+                .dedup()
+                .collect_vec()
+        });
+        let had_turn =
+            |id: &CaseId| before.binary_search(&id).is_ok() && after.binary_search(&id).is_ok();
         self.cases.iter().map(|case| &case.id).filter(|id| !had_turn(id)).cloned().collect()
     }
 
@@ -162,15 +199,21 @@ impl Sides {
 
     fn take_over(&mut self, both: &InterleavedResults) {
         let count = |results: &[BenchmarkResult], id: &CaseId| {
-            results.iter().find(|result| result.benchmark_id == *id).map_or(0, |result| result.samples.len())
+            results
+                .iter()
+                .find(|result| result.benchmark_id == *id)
+                .map_or(0, |result| result.samples.len())
         };
-        for (run, results) in [(&mut self.baseline, &both.baseline), (&mut self.current, &both.current)] {
+        for (run, results) in
+            [(&mut self.baseline, &both.baseline), (&mut self.current, &both.current)]
+        {
             for result in results {
                 let id = &result.benchmark_id;
                 let known = run.benchmarks.iter().find(|known| known.benchmark_id == *id);
                 let mut result = result.clone();
                 if let Some(known) = known {
-                    // What one side alone could repeat has no partner: it would shift all pairs after it.
+                    // What one side alone could repeat has no partner: it would shift all pairs
+                    // after it.
                     if count(&both.baseline, id) != count(&both.current, id) {
                         result.samples.clear();
                     }
@@ -203,7 +246,8 @@ mod tests {
     use serde_json::json;
 
     fn result(outcome: &str, replicates: u32) -> BenchmarkResult {
-        let samples = (0..replicates).map(|at| json!({"replicate": at, "iters": [1], "times_ns": [5.0]}));
+        let samples =
+            (0..replicates).map(|at| json!({"replicate": at, "iters": [1], "times_ns": [5.0]}));
         let value = json!({
             "benchmark_id": "cpu_performance/made-up/cpu:0/one",
             "timestamp": "2026-01-01T00:00:00Z",
@@ -218,10 +262,14 @@ mod tests {
 
     #[test]
     fn pairs_stay_pairs_where_one_side_breaks_later() {
-        let programs = SidePrograms::Workers(["a", "b"].map(|name| vec![WorkerCommand::of(name.into())]));
+        let programs =
+            SidePrograms::Workers(["a", "b"].map(|name| vec![WorkerCommand::of(name.into())]));
         let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
         let mut replicates = |baseline, current| {
-            sides.take_over(&InterleavedResults { baseline: vec![baseline], current: vec![current] });
+            sides.take_over(&InterleavedResults {
+                baseline: vec![baseline],
+                current: vec![current],
+            });
             [&sides.baseline, &sides.current].map(|run| run.benchmarks[0].samples.len())
         };
         assert_eq!(replicates(result("measured", 3), result("measured", 3)), [3, 3]);
@@ -231,7 +279,8 @@ mod tests {
 
     #[test]
     fn a_case_that_had_no_turn_has_no_verdict() {
-        let programs = SidePrograms::Workers(["a", "b"].map(|name| vec![WorkerCommand::of(name.into())]));
+        let programs =
+            SidePrograms::Workers(["a", "b"].map(|name| vec![WorkerCommand::of(name.into())]));
         let known = result("measured", 3);
         let mut late = known.clone();
         late.benchmark_id = "cpu_performance/made-up/cpu:0/two".parse().unwrap();
@@ -248,19 +297,32 @@ mod tests {
             let result = sides.compare(&Policy::default());
             assert_eq!(result.verdict, Verdict::Inconclusive);
             assert!(result.new.is_empty() && result.missing.is_empty(), "{result:?}");
-            result.comparisons.into_iter().map(|row| (row.id.to_string(), row.reason_code)).collect()
+            result
+                .comparisons
+                .into_iter()
+                .map(|row| (row.id.to_string(), row.reason_code))
+                .collect()
         };
         assert_eq!(verdicts(&sides).len(), 2, "nothing was measured");
-        // The second broke on one side, and the time was over before the other could say how it stands there.
+        // The second broke on one side, and the time was over before the other could say how it
+        // stands there.
         late.outcome = rsb_model::Outcome::Failed;
-        sides.take_over(&InterleavedResults { baseline: vec![known.clone()], current: vec![known, late.clone()] });
-        let unmeasured = verdicts(&sides).into_iter().filter(|(_, code)| *code == ReasonCode::NotMeasured);
-        assert_eq!(unmeasured.map(|(id, _)| id).collect::<Vec<_>>(), [late.benchmark_id.to_string()]);
+        sides.take_over(&InterleavedResults {
+            baseline: vec![known.clone()],
+            current: vec![known, late.clone()],
+        });
+        let unmeasured =
+            verdicts(&sides).into_iter().filter(|(_, code)| *code == ReasonCode::NotMeasured);
+        assert_eq!(
+            unmeasured.map(|(id, _)| id).collect::<Vec<_>>(),
+            [late.benchmark_id.to_string()]
+        );
     }
 
     #[test]
     fn a_side_that_only_one_program_has_figures_of_keeps_them() {
-        let programs = SidePrograms::Workers(["a", "b"].map(|name| vec![WorkerCommand::of(name.into())]));
+        let programs =
+            SidePrograms::Workers(["a", "b"].map(|name| vec![WorkerCommand::of(name.into())]));
         let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
         sides.take_over(&InterleavedResults {
             baseline: vec![result("skipped", 0)],

@@ -50,7 +50,8 @@ impl SideName {
 }
 
 impl Judge {
-    /// With the policy of `directories` (see [`policy::load`]), and the factors whose change is the question.
+    /// With the policy of `directories` (see [`policy::load`]), and the factors whose change is the
+    /// question.
     ///
     /// # Errors
     /// When the policy or the results cannot be read.
@@ -70,12 +71,14 @@ impl Judge {
         self.environments = environments;
     }
 
-    /// Gives the runs of a side the machine that was told for it, where they have none of their own.
+    /// Gives the runs of a side the machine that was told for it, where they have none of their
+    /// own.
     pub fn place(&self, side: SideName, mut runs: Vec<Run>) -> Vec<Run> {
         let told = self.environments.iter().find(|(of, _)| *of == side);
         for run in runs.iter_mut().filter(|run| run.environment.cpu.is_none()) {
             if let Some((_, environment)) = told {
-                run.environment = Environment { git: run.environment.git.take(), ..environment.clone() };
+                run.environment =
+                    Environment { git: run.environment.git.take(), ..environment.clone() };
             }
         }
         runs
@@ -98,7 +101,9 @@ impl Judge {
     /// When it stands for nothing, cannot be read, or would be that run itself.
     pub fn check_before_run(&self, text: &str) -> Result<(), EngineError> {
         match before_latest(text) {
-            Some(0) => Err(EngineError::usage(anyhow!("`{text}` will be the new run itself; write `previous`"))),
+            Some(0) => Err(EngineError::usage(anyhow!(
+                "`{text}` will be the new run itself; write `previous`"
+            ))),
             // What is the latest now will be the one before.
             Some(1) => latest(&self.store).map(drop),
             Some(runs) => self.before_latest(runs - 1).map(drop),
@@ -111,8 +116,10 @@ impl Judge {
     /// # Errors
     /// When one cannot be read, or is named twice.
     pub fn sides(&self, named: &[String]) -> Result<Vec<Run>, EngineError> {
-        let named: &[String] = &named.iter().flat_map(|text| self.expand_side(text)).collect::<Vec<_>>();
-        let sides: Result<Vec<Vec<Run>>, EngineError> = named.iter().map(|text| self.side(text)).collect();
+        let named: &[String] =
+            &named.iter().flat_map(|text| self.expand_side(text)).collect::<Vec<_>>();
+        let sides: Result<Vec<Vec<Run>>, EngineError> =
+            named.iter().map(|text| self.side(text)).collect();
         let runs: Vec<Run> = sides?.into_iter().flatten().collect();
         // One thing has several spellings: `x`, `./x`, a link to it.
         if let Some((again, first)) = same_source(named, named) {
@@ -120,8 +127,10 @@ impl Judge {
                 "`{again}` is `{first}` given twice on one side; each may count once"
             )));
         }
-        let repeated =
-            runs.iter().enumerate().find(|(index, run)| runs[..*index].iter().any(|other| other.run_id == run.run_id));
+        let repeated = runs
+            .iter()
+            .enumerate()
+            .find(|(index, run)| runs[..*index].iter().any(|other| other.run_id == run.run_id));
         match repeated {
             // Once more the same samples would pass for further replicates.
             Some((_, run)) => Err(EngineError::usage(anyhow!(
@@ -132,10 +141,16 @@ impl Judge {
         }
     }
 
-    /// What `text` stands for, unless it is the name of a saved baseline: that of a result of Criterion comes after it.
+    /// What `text` stands for, unless it is the name of a saved baseline: that of a result of
+    /// Criterion comes after it.
     fn expand_side(&self, text: &str) -> Vec<String> {
-        let is_saved = Baselines::new(&self.directories.baselines).list().iter().any(|info| info.name == text);
-        if is_saved || before_latest(text).is_some() { vec![text.to_owned()] } else { expand_pattern(text) }
+        let is_saved =
+            Baselines::new(&self.directories.baselines).list().iter().any(|info| info.name == text);
+        if is_saved || before_latest(text).is_some() {
+            vec![text.to_owned()]
+        } else {
+            expand_pattern(text)
+        }
     }
 
     /// The run measured so many runs before the last one.
@@ -143,19 +158,20 @@ impl Judge {
         let run = self.store.before_latest(runs).map_err(EngineError::usage)?;
         run.map(|run| vec![run]).ok_or_else(|| {
             EngineError::usage(anyhow!(
-                "{} holds no run {runs} before the latest one; `rusty-stack-bench history` lists them",
+                "{} holds no run {runs} before the latest one; `rusty-stack-bench history` lists \
+                 them",
                 self.store.results_dir().display()
             ))
         })
     }
 
-    /// An output directory of Criterion, a run's file, a baseline's file, the name of a saved baseline, the id of a stored
-    /// run, or `latest~N`.
+    /// An output directory of Criterion, a run's file, a baseline's file, the name of a saved
+    /// baseline, the id of a stored run, or `latest~N`.
     fn side(&self, text: &str) -> Result<Vec<Run>, EngineError> {
         let baselines = Baselines::new(&self.directories.baselines);
         let here = self.store.latest().ok().flatten().map(|run| Fingerprint::of(&run.environment));
-        let is_name =
-            !text.contains(['/', '@']) && Path::new(text).extension().is_none_or(|extension| extension != "json");
+        let is_name = !text.contains(['/', '@'])
+            && Path::new(text).extension().is_none_or(|extension| extension != "json");
         let saved = is_name.then(|| baselines.load(text, here.as_ref()));
         if let Some(Ok(baseline)) = saved {
             return Ok(baseline.into_runs());
@@ -174,7 +190,9 @@ impl Judge {
                 .and_then(Result::err)
                 .map(|error| format!(", nor a saved baseline ({error})"))
                 .unwrap_or_default();
-            EngineError::usage(anyhow!("`{text}` is neither a file{no_baseline}, nor a stored run ({no_run})"))
+            EngineError::usage(anyhow!(
+                "`{text}` is neither a file{no_baseline}, nor a stored run ({no_run})"
+            ))
         })
     }
 
@@ -184,7 +202,8 @@ impl Judge {
     /// As [`policy::check`].
     pub fn check(&self, baseline: &[Run], current: &[Run]) -> Result<(), EngineError> {
         let each = baseline.iter().chain(current).flat_map(|run| &run.benchmarks);
-        let ids = each.map(|result| result.benchmark_id.as_str()).sorted_unstable().dedup().collect_vec();
+        let ids =
+            each.map(|result| result.benchmark_id.as_str()).sorted_unstable().dedup().collect_vec();
         self.check_ids(&ids, ControlSet::Heard)
     }
 
@@ -223,19 +242,27 @@ impl Judge {
     /// Whose baseline it is, where it is not the one in the tree.
     pub(super) fn base_note(&self) -> Option<ComparisonNote> {
         let (commit, revision) = self.base.as_ref()?;
-        let text = format!("the baseline is that of {commit}, where this history left that of {revision}");
+        let text =
+            format!("the baseline is that of {commit}, where this history left that of {revision}");
         Some(ComparisonNote::new(ComparisonNoteCode::MergeBase, text))
     }
 
     /// Whose policy decides, where it is not the one in the tree.
     pub fn policy_note(&self) -> Option<ComparisonNote> {
-        let PolicyPath::AtRevision { path, revision, text } = &self.directories.policy else { return None };
+        let PolicyPath::AtRevision { path, revision, text } = &self.directories.policy else {
+            return None;
+        };
         let path = path.display();
         let said = match text {
-            Some(_) => format!("the policy is that of {revision} ({path}), not the one in this tree"),
+            Some(_) => {
+                format!("the policy is that of {revision} ({path}), not the one in this tree")
+            }
             None => format!("{revision} has no {path}: the built-in policy decides"),
         };
-        Some(ComparisonNote::new(ComparisonNoteCode::Policy, format!("{said}; --policy names another")))
+        Some(ComparisonNote::new(
+            ComparisonNoteCode::Policy,
+            format!("{said}; --policy names another"),
+        ))
     }
 
     /// The factors whose change is the question.
@@ -244,9 +271,13 @@ impl Judge {
     }
 }
 
-/// The first of `named` that is the same thing as one of `others`, but for itself, and that one: a directory of Criterion
-/// with the same name of a result, or a file that is the same or holds the same bytes.
-pub(super) fn same_source<'n>(named: &'n [String], others: &'n [String]) -> Option<(&'n str, &'n str)> {
+/// The first of `named` that is the same thing as one of `others`, but for itself, and that one: a
+/// directory of Criterion with the same name of a result, or a file that is the same or holds the
+/// same bytes.
+pub(super) fn same_source<'n>(
+    named: &'n [String],
+    others: &'n [String],
+) -> Option<(&'n str, &'n str)> {
     let others_sources: Vec<Option<Source>> = others.iter().map(|text| Source::of(text)).collect();
     named.iter().enumerate().find_map(|(index, text)| {
         let own = Source::of(text)?;
@@ -267,7 +298,10 @@ enum Source {
 impl Source {
     fn of(text: &str) -> Option<Self> {
         if let Some((dir, result)) = criterion_dir(text) {
-            return Some(Self::Criterion { dir: dir.canonicalize().ok()?, result: result.to_owned() });
+            return Some(Self::Criterion {
+                dir: dir.canonicalize().ok()?,
+                result: result.to_owned(),
+            });
         }
         let path = Path::new(text);
         rsb_store::read_bytes(path).ok().map(|bytes| Self::File { bytes })
@@ -277,7 +311,10 @@ impl Source {
 /// Why `current` cannot be judged against `baseline`, when a run is on both sides.
 pub fn is_itself(baseline: &[Run], current: &[Run]) -> Option<String> {
     let run = current.iter().find(|run| baseline.iter().any(|other| other.run_id == run.run_id))?;
-    Some(format!("the run {} is the baseline itself; measure another with `rusty-stack-bench run`", run.run_id))
+    Some(format!(
+        "the run {} is the baseline itself; measure another with `rusty-stack-bench run`",
+        run.run_id
+    ))
 }
 
 /// A comparison with a saved baseline.
@@ -289,8 +326,8 @@ pub struct SavedComparison {
     pub baseline: Vec<Run>,
 }
 
-/// `run` against the baseline saved for its machine and suite, where there is one: the verdict of the `gate` that measured
-/// them last, else what the stored figures say.
+/// `run` against the baseline saved for its machine and suite, where there is one: the verdict of
+/// the `gate` that measured them last, else what the stored figures say.
 ///
 /// # Errors
 /// Why there is none to be had from it.
@@ -306,7 +343,8 @@ pub fn against_saved(
     if !path.exists() {
         return Ok(None);
     }
-    let baseline = baselines.load(&run.suite, Some(&fingerprint)).map_err(|error| error.to_string())?;
+    let baseline =
+        baselines.load(&run.suite, Some(&fingerprint)).map_err(|error| error.to_string())?;
     let (before, current) = (baseline.into_runs(), std::slice::from_ref(run));
     if let Some(why) = is_itself(&before, current) {
         return Err(why);
@@ -316,16 +354,24 @@ pub fn against_saved(
     Ok(Some(SavedComparison { result, baseline: before }))
 }
 
-/// The verdict that `gate` came to about the same runs by measuring again, where nothing has changed since then, else
-/// `result`, which is what the stored figures say. `files` are those of the baseline and the policy.
+/// The verdict that `gate` came to about the same runs by measuring again, where nothing has
+/// changed since then, else `result`, which is what the stored figures say. `files` are those of
+/// the baseline and the policy.
 pub fn as_gated(store: &Store, result: ComparisonResult, files: [&Path; 2]) -> ComparisonResult {
     find_remeasured(store, &result, files).unwrap_or(result)
 }
 
-/// The verdict on the runs of `result` that `gate` came to by measuring again, where nothing has changed since then.
-pub(super) fn find_remeasured(store: &Store, result: &ComparisonResult, files: [&Path; 2]) -> Option<ComparisonResult> {
-    let changed = |path: &Path| Timestamp::try_from(std::fs::metadata(path).ok()?.modified().ok()?).ok();
-    let stored = changed(&store.results_dir().join("runs").join(format!("{}.json", result.current_run_id)))?;
+/// The verdict on the runs of `result` that `gate` came to by measuring again, where nothing has
+/// changed since then.
+pub(super) fn find_remeasured(
+    store: &Store,
+    result: &ComparisonResult,
+    files: [&Path; 2],
+) -> Option<ComparisonResult> {
+    let changed =
+        |path: &Path| Timestamp::try_from(std::fs::metadata(path).ok()?.modified().ok()?).ok();
+    let stored =
+        changed(&store.results_dir().join("runs").join(format!("{}.json", result.current_run_id)))?;
     let newest = files.into_iter().filter_map(changed).fold(stored, Timestamp::max);
     let is_later = |kept: &rsb_store::ComparisonSummaryRow| {
         kept.baseline_run_id == result.baseline_run_id
@@ -341,8 +387,8 @@ fn was_remeasured(result: &ComparisonResult) -> bool {
     result.notes.iter().any(|note| note.code == ComparisonNoteCode::Remeasured)
 }
 
-/// Whether both were asked about the same metrics, with the same thresholds. A verdict across what differs is another
-/// question.
+/// Whether both were asked about the same metrics, with the same thresholds. A verdict across what
+/// differs is another question.
 fn is_same_question(kept: &ComparisonResult, asked: &ComparisonResult) -> bool {
     let same = |a: f64, b: f64| (a - b).abs() < 1e-9;
     let is_same_row = |(a, b): (&Comparison, &Comparison)| {
@@ -374,9 +420,9 @@ fn read_file(path: &Path) -> Result<Vec<Run>, EngineError> {
         Err(unfit @ ReadError::Unfit { .. }) => Err(EngineError::usage(unfit)),
         Err(not_ours) => match import::import(path, None) {
             Ok(run) => Ok(vec![run]),
-            Err(ImportError::Undetected { .. } | ImportError::Io { .. } | ImportError::Empty { .. }) => {
-                Err(EngineError::usage(not_ours))
-            }
+            Err(
+                ImportError::Undetected { .. } | ImportError::Io { .. } | ImportError::Empty { .. },
+            ) => Err(EngineError::usage(not_ours)),
             Err(theirs) => Err(EngineError::usage(theirs)),
         },
     }

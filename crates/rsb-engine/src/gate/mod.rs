@@ -1,4 +1,5 @@
-//! Judging: runs against a baseline, two programs interleaved, what is undecided remeasured, a run against history.
+//! Judging: runs against a baseline, two programs interleaved, what is undecided remeasured, a run
+//! against history.
 
 mod budget;
 mod history;
@@ -18,7 +19,9 @@ use rsb_model::{ComparisonResult, Run};
 
 pub use history::against_history;
 pub use interleaved::{SidePrograms, Sides};
-pub use judge::{Judge, SavedComparison, SideName, against_saved, as_gated, is_itself, is_path, open};
+pub use judge::{
+    Judge, SavedComparison, SideName, against_saved, as_gated, is_itself, is_path, open,
+};
 pub use latest::{latest, latest_lenient};
 pub use named::more_runs;
 pub use paired::Revisions;
@@ -48,7 +51,8 @@ pub struct JudgedSides {
     pub current: Option<String>,
     /// Whether the current side had uncommitted changes.
     pub is_dirty: bool,
-    /// Load while the current side was measured, if more than a benchmark causes: `load 7.0 on 2 CPUs`.
+    /// Load while the current side was measured, if more than a benchmark causes: `load 7.0 on 2
+    /// CPUs`.
     pub load: Option<String>,
 }
 
@@ -58,7 +62,11 @@ impl JudgedSides {
         let git = current.iter().filter_map(|run| run.environment.git.as_ref());
         Self {
             baseline: only(baseline.iter().map(|run| run.environment.revision())),
-            current: only(current.iter().map(|run| run.environment.git.as_ref().map(|git| git.commit.as_str()))),
+            current: only(
+                current
+                    .iter()
+                    .map(|run| run.environment.git.as_ref().map(|git| git.commit.as_str())),
+            ),
             is_dirty: git.into_iter().any(|git| git.dirty),
             load: current.iter().find_map(load),
         }

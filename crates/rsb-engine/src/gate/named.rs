@@ -13,8 +13,9 @@ pub(super) fn criterion_dir(text: &str) -> Option<(&Path, &str)> {
     text.rsplit_once('@').map(|(dir, name)| (Path::new(dir), name)).filter(|(dir, _)| dir.is_dir())
 }
 
-/// Each side that `text` names: a pattern in the name of a saved result of Criterion (`before-*`) stands for every one that
-/// fits, sorted; anything else for itself. Without a directory, the one of this project is meant, if it has such results.
+/// Each side that `text` names: a pattern in the name of a saved result of Criterion (`before-*`)
+/// stands for every one that fits, sorted; anything else for itself. Without a directory, the one
+/// of this project is meant, if it has such results.
 pub(super) fn expand_pattern(text: &str) -> Vec<String> {
     let own = own_dir();
     let (dir, name) = match criterion_dir(text) {
@@ -38,7 +39,8 @@ pub(super) fn expand_pattern(text: &str) -> Vec<String> {
 
 /// Where `cargo bench` leaves Criterion's results here.
 fn own_dir() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     std::env::var_os("CRITERION_HOME").map_or_else(|| target.join("criterion"), PathBuf::from)
 }
 
@@ -51,19 +53,23 @@ pub(super) fn before_latest(text: &str) -> Option<u32> {
     }
 }
 
-/// What would decide where saved results of Criterion did not: more of them, the sides in turns, and how to name them all.
-/// `None` where the sides are something else.
+/// What would decide where saved results of Criterion did not: more of them, the sides in turns,
+/// and how to name them all. `None` where the sides are something else.
 pub fn more_runs(baseline: &[String], current: &[String]) -> Option<String> {
     let name = |sides: &[String]| {
         let first = expand_pattern(sides.first()?).into_iter().next()?;
         criterion_dir(&first).map(|(dir, name)| (dir.to_owned(), name.to_owned()))
     };
     let ((dir, before), (other_dir, after)) = (name(baseline)?, name(current)?);
-    let stem = |name: &str| name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '-').to_owned();
+    let stem = |name: &str| {
+        name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '-').to_owned()
+    };
     let (before, after) = (stem(&before), stem(&after));
     Some(format!(
-        "three runs a side decide most: for each of 1, 2, 3 run `cargo bench -- --save-baseline {before}-1` on the old code and \
-         `cargo bench -- --save-baseline {after}-1` on the new, then `rusty-stack-bench gate --baseline '{}@{before}-*' --current \
+        "three runs a side decide most: for each of 1, 2, 3 run `cargo bench -- --save-baseline \
+         {before}-1` on the old code and \
+         `cargo bench -- --save-baseline {after}-1` on the new, then `rusty-stack-bench gate \
+         --baseline '{}@{before}-*' --current \
          '{}@{after}-*'`; `gate --against REV` does all of it",
         dir.display(),
         other_dir.display()
@@ -95,9 +101,13 @@ mod tests {
 
     #[test]
     fn earlier_runs_are_counted_from_the_latest() {
-        for (text, expected) in
-            [("latest", Some(0)), ("previous", Some(1)), ("latest~3", Some(3)), ("latest~x", None), ("quick", None)]
-        {
+        for (text, expected) in [
+            ("latest", Some(0)),
+            ("previous", Some(1)),
+            ("latest~3", Some(3)),
+            ("latest~x", None),
+            ("quick", None),
+        ] {
             assert_eq!(before_latest(text), expected, "{text}");
         }
     }

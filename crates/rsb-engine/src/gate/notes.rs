@@ -1,4 +1,5 @@
-//! What a reader of a verdict should know of its two sides: which run it is, and what is known of its machine.
+//! What a reader of a verdict should know of its two sides: which run it is, and what is known of
+//! its machine.
 
 use jiff::SignedDuration;
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
@@ -11,7 +12,8 @@ const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_mins(2);
 
 /// The notes on a comparison of `baseline` and `current`, made at `now`.
 pub(super) fn of(baseline: &[Run], current: &[Run], now: Timestamp) -> Vec<ComparisonNote> {
-    let mut notes: Vec<ComparisonNote> = current.iter().take(TOLD).map(|run| judged_run_note(run, now)).collect();
+    let mut notes: Vec<ComparisonNote> =
+        current.iter().take(TOLD).map(|run| judged_run_note(run, now)).collect();
     if current.len() > TOLD {
         let text = format!("{} more runs are judged with these", current.len() - TOLD);
         notes.push(ComparisonNote::new(ComparisonNoteCode::JudgedRun, text));
@@ -31,7 +33,8 @@ fn judged_run_note(run: &Run, now: Timestamp) -> ComparisonNote {
         let changed = if git.dirty { " with changes that are not committed" } else { "" };
         format!(" on the commit {}{changed}", git.commit.get(..7).unwrap_or(&git.commit))
     });
-    let text = format!("the run {} was {done} {}{commit}", run.run_id, age(now.duration_since(ended)));
+    let text =
+        format!("the run {} was {done} {}{commit}", run.run_id, age(now.duration_since(ended)));
     ComparisonNote::new(ComparisonNoteCode::JudgedRun, text)
 }
 
@@ -60,7 +63,8 @@ fn ahead(run: &Run, now: Timestamp) -> Option<ComparisonNote> {
 fn unknown_machine(side: &str, runs: &[Run]) -> Option<ComparisonNote> {
     runs.iter().any(|run| run.environment.cpu.is_none()).then(|| {
         let text = format!(
-            "machine unknown: nothing tells where the {side} was measured; `--environment {}=FILE` with what \
+            "machine unknown: nothing tells where the {side} was measured; `--environment {}=FILE` \
+             with what \
              `rusty-stack-bench probe --json` wrote there tells it",
             if side == "baseline" { "baseline" } else { "current" }
         );
@@ -70,10 +74,13 @@ fn unknown_machine(side: &str, runs: &[Run]) -> Option<ComparisonNote> {
 
 /// What differs and does not forbid comparing: the hypervisor, and the operating system.
 fn unlike(baseline: &[Run], current: &[Run]) -> Vec<ComparisonNote> {
-    let (Some(before), Some(after)) = (baseline.first(), current.first()) else { return Vec::new() };
+    let (Some(before), Some(after)) = (baseline.first(), current.first()) else {
+        return Vec::new();
+    };
     let sides = [&before.environment, &after.environment];
-    let hypervisor =
-        sides.map(|side| side.cpu.as_ref().map(|cpu| cpu.hypervisor.clone().unwrap_or_else(|| "none".into())));
+    let hypervisor = sides.map(|side| {
+        side.cpu.as_ref().map(|cpu| cpu.hypervisor.clone().unwrap_or_else(|| "none".into()))
+    });
     let family = sides.map(|side| side.os.as_deref().and_then(family_of).map(str::to_owned));
     let fields = [("hypervisor", hypervisor), ("operating system", family)];
     let note = |(name, sides): (&str, [Option<String>; 2])| {
@@ -102,7 +109,8 @@ mod tests {
             git: Some(Git { commit: "1a2b3c4d5e".into(), dirty: true, ..Git::default() }),
             ..Environment::default()
         };
-        let mut run = Run::begin(RunId("x".into()), Timestamp::UNIX_EPOCH, "quick", "quick", environment);
+        let mut run =
+            Run::begin(RunId("x".into()), Timestamp::UNIX_EPOCH, "quick", "quick", environment);
         change(&mut run);
         run
     }
@@ -118,12 +126,21 @@ mod tests {
         assert_eq!(plain.len(), 1, "{plain:?}");
         assert_eq!(
             plain[0].text,
-            "the run x was measured 3 h ago on the commit 1a2b3c4 with changes that are not committed"
+            "the run x was measured 3 h ago on the commit 1a2b3c4 with changes that are not \
+             committed"
         );
         let cases: [(Change, ComparisonNoteCode, &str); 4] = [
-            (|run| run.started = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(4), Clock, "yet to come"),
+            (
+                |run| run.started = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(4),
+                Clock,
+                "yet to come",
+            ),
             (|run| run.environment.cpu = None, MachineUnknown, "--environment current=FILE"),
-            (|run| run.environment.os = Some("Ubuntu 24.04".into()), MachineDiffers, "operating system"),
+            (
+                |run| run.environment.os = Some("Ubuntu 24.04".into()),
+                MachineDiffers,
+                "operating system",
+            ),
             (
                 |run| run.environment.cpu.as_mut().unwrap().hypervisor = Some("KVM".into()),
                 MachineDiffers,
@@ -133,7 +150,10 @@ mod tests {
         for (change, code, word) in cases {
             let notes = told(change);
             let [judged, note] = notes.as_slice() else { panic!("{notes:?}") };
-            assert!((judged.code, note.code) == (JudgedRun, code) && note.text.contains(word), "{notes:?}");
+            assert!(
+                (judged.code, note.code) == (JudgedRun, code) && note.text.contains(word),
+                "{notes:?}"
+            );
         }
         assert!(
             told(|run| run.environment.os = Some("Debian GNU/Linux 12.5".into())).len() == 1,
@@ -143,9 +163,13 @@ mod tests {
 
     #[test]
     fn ages_are_as_exact_as_a_reader_needs_them() {
-        for (seconds, expected) in
-            [(-5, "in the future"), (5, "just now"), (300, "5 min ago"), (10_000, "2 h ago"), (900_000, "10 days ago")]
-        {
+        for (seconds, expected) in [
+            (-5, "in the future"),
+            (5, "just now"),
+            (300, "5 min ago"),
+            (10_000, "2 h ago"),
+            (900_000, "10 days ago"),
+        ] {
             assert_eq!(age(SignedDuration::from_secs(seconds)), expected);
         }
     }

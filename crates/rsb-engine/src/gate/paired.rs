@@ -1,11 +1,12 @@
-//! Suspects measured interleaved with the very program that made the baseline: what the machine does is then on both
-//! sides, and what is left is the code.
+//! Suspects measured interleaved with the very program that made the baseline: what the machine
+//! does is then on both sides, and what is left is the code.
 //!
-//! That holds for what this program does itself on CPUs. On GPUs, and where a vendor's library works, the subject
-//! is the driver and the library, which both programs share: there the record alone counts.
+//! That holds for what this program does itself on CPUs. On GPUs, and where a vendor's library
+//! works, the subject is the driver and the library, which both programs share: there the record
+//! alone counts.
 //!
-//! `rsb_store::Programs` keeps the programs. Where none is kept, as on a fresh checkout, the revision that made the baseline
-//! is built.
+//! `rsb_store::Programs` keeps the programs. Where none is kept, as on a fresh checkout, the
+//! revision that made the baseline is built.
 
 use std::fmt;
 use std::time::Duration;
@@ -65,7 +66,8 @@ struct BaselineProgram<'r> {
 }
 
 impl<'r> PairedRerun<'r> {
-    /// For the suspects of `result`, the verdicts on `current` against `baseline`. Builds what is neither kept nor built yet.
+    /// For the suspects of `result`, the verdicts on `current` against `baseline`. Builds what is
+    /// neither kept nor built yet.
     pub(super) fn prepare(
         result: &ComparisonResult,
         (baseline, current): (&'r [Run], &'r Run),
@@ -86,7 +88,9 @@ impl<'r> PairedRerun<'r> {
             && let Some(commit) = run.environment.revision()
         {
             match revisions.program(commit, listener) {
-                Ok(program) => found = Some(BaselineProgram { program, run, revision: Some(commit) }),
+                Ok(program) => {
+                    found = Some(BaselineProgram { program, run, revision: Some(commit) });
+                }
                 Err(why) => why_not = Some(why),
             }
         }
@@ -101,7 +105,8 @@ impl ReadyRerun<'_> {
     /// What the pairs say.
     ///
     /// # Errors
-    /// When this program cannot be started as a worker, or there is no room for a temporary directory.
+    /// When this program cannot be started as a worker, or there is no room for a temporary
+    /// directory.
     pub(super) fn measure(
         self,
         judge: &Judge,
@@ -116,13 +121,17 @@ impl ReadyRerun<'_> {
             since: baseline.program.since(),
         });
         // Both sides run here, where the current run was planned.
-        let before = WorkerCommand::of(baseline.program.executable()).with_slowdown(from.slowdown().map(str::to_owned));
+        let before = WorkerCommand::of(baseline.program.executable())
+            .with_slowdown(from.slowdown().map(str::to_owned));
         let before = before.planned_on(&current.devices);
-        let after = WorkerCommand::this_program().context("cannot find this program to start workers")?;
-        let after = after.with_slowdown(current.slowdown().map(str::to_owned)).planned_on(&current.devices);
+        let after =
+            WorkerCommand::this_program().context("cannot find this program to start workers")?;
+        let after =
+            after.with_slowdown(current.slowdown().map(str::to_owned)).planned_on(&current.devices);
         let doubt = doubt(cases.len(), current);
         let programs = SidePrograms::Workers([vec![before], vec![after]]);
-        let mut sides = Sides::new(programs, [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
+        let mut sides =
+            Sides::new(programs, [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
         sides.measure(judge.policy(), budget, listener)?;
         let mut compared = sides.compare(judge.policy());
         // Which of the policy's patterns fit is said of the whole run, not of its suspects.
@@ -132,8 +141,12 @@ impl ReadyRerun<'_> {
     }
 }
 
-/// The latest run of the baseline whose program is kept here. The first reason why one is not run goes to `why_not`.
-fn find_kept_program<'r>(baseline: &'r [Run], why_not: &mut Option<String>) -> Option<BaselineProgram<'r>> {
+/// The latest run of the baseline whose program is kept here. The first reason why one is not run
+/// goes to `why_not`.
+fn find_kept_program<'r>(
+    baseline: &'r [Run],
+    why_not: &mut Option<String>,
+) -> Option<BaselineProgram<'r>> {
     let programs = match Programs::of_user() {
         Ok(programs) => programs,
         Err(error) => {
@@ -151,29 +164,38 @@ fn find_kept_program<'r>(baseline: &'r [Run], why_not: &mut Option<String>) -> O
     None
 }
 
-/// The latest run of the baseline whose program can be built again: this program made it from a revision.
+/// The latest run of the baseline whose program can be built again: this program made it from a
+/// revision.
 fn rebuildable_run(baseline: &[Run]) -> Option<&Run> {
     baseline.iter().rev().find(|run| run.program.is_some() && run.environment.revision().is_some())
 }
 
-/// That nothing but the record tells of the baseline. What another tool has measured has no program of ours.
-fn record_alone(baseline: &[Run], why_not: Option<String>, listener: &mut Listener<'_>) -> Option<ComparisonNote> {
+/// That nothing but the record tells of the baseline. What another tool has measured has no program
+/// of ours.
+fn record_alone(
+    baseline: &[Run],
+    why_not: Option<String>,
+    listener: &mut Listener<'_>,
+) -> Option<ComparisonNote> {
     let is_own = baseline.iter().any(|run| run.program.is_some());
     let unrecorded = || {
-        "the program that made it is not kept here, and it records no revision: it was made from a changed tree, or \
+        "the program that made it is not kept here, and it records no revision: it was made from a \
+         changed tree, or \
          elsewhere"
             .to_owned()
     };
     let why = why_not.or_else(|| is_own.then(unrecorded))?;
     listener(&Event::note(why.clone()));
-    let text =
-        format!("judged only by the stored baseline, which cannot tell a slower machine from slower code: {why}");
+    let text = format!(
+        "judged only by the stored baseline, which cannot tell a slower machine from slower code: \
+         {why}"
+    );
     Some(ComparisonNote::new(ComparisonNoteCode::Evidence, text))
 }
 
 impl BaselineProgram<'_> {
-    /// Which program a verdict rests on, and who says that it made the baseline. By its hash: a comment on a pull request
-    /// is no place for somebody's paths.
+    /// Which program a verdict rests on, and who says that it made the baseline. By its hash: a
+    /// comment on a pull request is no place for somebody's paths.
     fn provenance(&self, doubt: &str) -> ComparisonNote {
         let date = self.program.since().strftime("%Y-%m-%d");
         let short = |hash: &str| hash.chars().take(12).collect::<String>();
@@ -184,13 +206,17 @@ impl BaselineProgram<'_> {
             let hash = short(self.run.program.as_deref().unwrap_or_default());
             format!("the program {hash}, which this machine kept on {date} for the run {run}")
         };
-        ComparisonNote::new(ComparisonNoteCode::Remeasured, format!("{doubt}, and measured beside {whose}"))
+        ComparisonNote::new(
+            ComparisonNoteCode::Remeasured,
+            format!("{doubt}, and measured beside {whose}"),
+        )
     }
 }
 
 /// How much of the run was in doubt, and how busy the machine was.
 fn doubt(cases: usize, current: &Run) -> String {
-    let measured = current.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured).count();
+    let measured =
+        current.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured).count();
     let load = current.environment.state.as_ref().and_then(|state| state.load_average);
     let cores = current.environment.cpu.as_ref().map(|cpu| cpu.usable_cores);
     let busy = match (load, cores) {
@@ -204,8 +230,10 @@ fn doubt(cases: usize, current: &Run) -> String {
 fn suspects(result: &ComparisonResult, baseline: &Run, current: &Run) -> Vec<Case> {
     let ids = rsb_stats::suspects(result, current);
     let of_this_program = |known: &&BenchmarkResult| {
-        let before = baseline.benchmarks.iter().find(|before| before.benchmark_id == known.benchmark_id);
-        before.is_some_and(|before| !before.metadata.contains_key(OF_ANOTHER_PROGRAM)) && is_own_work(known)
+        let before =
+            baseline.benchmarks.iter().find(|before| before.benchmark_id == known.benchmark_id);
+        before.is_some_and(|before| !before.metadata.contains_key(OF_ANOTHER_PROGRAM))
+            && is_own_work(known)
     };
     let known = current.benchmarks.iter().filter(|known| ids.contains(&known.benchmark_id));
     known.filter(of_this_program).filter_map(BenchmarkResult::case).collect()

@@ -1,4 +1,5 @@
-//! More replicates where the doubt is: undecided cases are remeasured until they are decided or the budget is over.
+//! More replicates where the doubt is: undecided cases are remeasured until they are decided or the
+//! budget is over.
 
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ use crate::plan::Plan;
 use crate::recorder::program_hash;
 use crate::{EngineError, Listener, WorkerCommand, factors, machine, machine_lock};
 
-/// `current` with as many more replicates of undecided cases as `budget` allows, those of `settled` left out. The run is
-/// rewritten where it is stored. Also whether it has any more now.
+/// `current` with as many more replicates of undecided cases as `budget` allows, those of `settled`
+/// left out. The run is rewritten where it is stored. Also whether it has any more now.
 pub(super) fn resolve(
     judge: &Judge,
     baseline: &[Run],
@@ -45,7 +46,8 @@ pub(super) fn resolve(
     }
 }
 
-/// Returns why more replicates measured here would not belong to `run`: it is of other hardware, or of another program.
+/// Returns why more replicates measured here would not belong to `run`: it is of other hardware, or
+/// of another program.
 pub fn unlike_here(run: &Run) -> Option<String> {
     let here = machine::environment();
     let differences = Fingerprint::of(&run.environment).differences(&Fingerprint::of(&here));
@@ -55,7 +57,8 @@ pub fn unlike_here(run: &Run) -> Option<String> {
             difference.field, difference.baseline, difference.current
         ));
     }
-    (run.program != program_hash()).then(|| "the run was measured by another build of this program".to_owned())
+    (run.program != program_hash())
+        .then(|| "the run was measured by another build of this program".to_owned())
 }
 
 /// Returns the undecided cases of `run` whose software is still the same here.
@@ -73,11 +76,18 @@ fn doubtful(judge: &Judge, baseline: &[Run], run: &Run, here: &Environment) -> V
     cases
 }
 
-fn measure_again(plan: &Plan, run: &mut Run, left: Duration, listener: &mut Listener<'_>) -> Result<(), EngineError> {
+fn measure_again(
+    plan: &Plan,
+    run: &mut Run,
+    left: Duration,
+    listener: &mut Listener<'_>,
+) -> Result<(), EngineError> {
     let profile = run.profile.parse().unwrap_or(Profile::Quick);
-    let mut settings = Settings { replicates: Count::exactly(AGAINST_BASELINE.step), ..Settings::of(profile) };
+    let mut settings =
+        Settings { replicates: Count::exactly(AGAINST_BASELINE.step), ..Settings::of(profile) };
     settings.limits.suite = left;
-    let command = WorkerCommand::this_program().context("cannot find this program to start workers")?;
+    let command =
+        WorkerCommand::this_program().context("cannot find this program to start workers")?;
     let command = command.with_slowdown(run.slowdown().map(str::to_owned)).planned_on(&run.devices);
     let mut more = Run { benchmarks: Vec::new(), ..run.clone() };
     measure::measure(plan, &settings, &command, &run.environment, &mut |event| {
@@ -88,7 +98,9 @@ fn measure_again(plan: &Plan, run: &mut Run, left: Duration, listener: &mut List
     })
     .context(measure::NO_SCRATCH)?;
     for new in &more.benchmarks {
-        if let Some(known) = run.benchmarks.iter_mut().find(|known| known.benchmark_id == new.benchmark_id) {
+        if let Some(known) =
+            run.benchmarks.iter_mut().find(|known| known.benchmark_id == new.benchmark_id)
+        {
             *known = assemble::extend(known, new);
         }
     }

@@ -27,7 +27,8 @@ pub struct StoredRequest<'a> {
     pub current: Vec<String>,
     /// How long undecided cases may be remeasured; nothing for a fresh run alone.
     pub budget: Option<Duration>,
-    /// Who knows the revisions that made baselines; without it only kept programs are measured beside this one.
+    /// Who knows the revisions that made baselines; without it only kept programs are measured
+    /// beside this one.
     pub revisions: Option<&'a dyn Revisions>,
 }
 
@@ -49,14 +50,20 @@ pub fn judge_stored(
         Err(error) => return Err(error),
     };
     if let Some((text, other)) = same_source(&request.current, &request.baseline) {
-        let why = format!("`{text}` and `{other}` are the same file or directory: nothing was measured in between");
+        let why = format!(
+            "`{text}` and `{other}` are the same file or directory: nothing was measured in between"
+        );
         return no_verdict(judge, &current, (MissingSide::OtherRun, &why));
     }
     let saved = if request.baseline.is_empty() { saved_for(judge, &current) } else { Ok(named) };
     let baseline = match saved {
         Ok(runs) => runs,
         Err(error) if error.kind == ErrorKind::NoVerdict => {
-            return no_verdict(judge, &current, (MissingSide::Baseline, &format!("{:#}", error.error)));
+            return no_verdict(
+                judge,
+                &current,
+                (MissingSide::Baseline, &format!("{:#}", error.error)),
+            );
         }
         Err(error) => return Err(error),
     };
@@ -64,7 +71,12 @@ pub fn judge_stored(
         return no_verdict(judge, &current, (MissingSide::OtherRun, &why));
     }
     if let Some(revisions) = request.revisions {
-        let made = baseline.iter().filter_map(|run| run.environment.revision()).sorted_unstable().dedup().collect_vec();
+        let made = baseline
+            .iter()
+            .filter_map(|run| run.environment.revision())
+            .sorted_unstable()
+            .dedup()
+            .collect_vec();
         if let Some(why) = made.into_iter().find_map(|commit| revisions.check(commit).err()) {
             return no_verdict(judge, &current, (MissingSide::Revision, &why));
         }
@@ -78,7 +90,8 @@ pub fn judge_stored(
     if let Some(result) = again(judge, request, (&baseline, &current)) {
         let when = result.timestamp.strftime("%Y-%m-%d %H:%M UTC");
         let text = format!(
-            "what was in doubt was measured on {when}, and that verdict stands; `--budget 3m` measures what is still undecided"
+            "what was in doubt was measured on {when}, and that verdict stands; `--budget 3m` \
+             measures what is still undecided"
         );
         listener(&Event::note(text));
         return Ok(Judgment { result, basis: Basis::Figures { remeasured: true }, sides });
@@ -94,38 +107,52 @@ pub fn judge_stored(
     Ok(Judgment { result, basis: Basis::Figures { remeasured: budget.is_some() }, sides })
 }
 
-/// The verdict of the call before, which measured what was in doubt: asked again about the same run, `gate` agrees with
-/// itself. Unless it is asked to judge the stored figures alone, or to measure what is undecided.
+/// The verdict of the call before, which measured what was in doubt: asked again about the same
+/// run, `gate` agrees with itself. Unless it is asked to judge the stored figures alone, or to
+/// measure what is undecided.
 fn again(
     judge: &Judge,
     request: &StoredRequest<'_>,
     (baseline, current): (&[Run], &[Run]),
 ) -> Option<ComparisonResult> {
-    let ([run], true, false) = (current, request.baseline.is_empty(), judge.asks_across()) else { return None };
-    let file = Baselines::new(&judge.directories.baselines).path_of(&Fingerprint::of(&run.environment), &run.suite);
+    let ([run], true, false) = (current, request.baseline.is_empty(), judge.asks_across()) else {
+        return None;
+    };
+    let file = Baselines::new(&judge.directories.baselines)
+        .path_of(&Fingerprint::of(&run.environment), &run.suite);
     let result = judge.judge(baseline, current);
-    let kept = super::judge::find_remeasured(&judge.store, &result, [&file, judge.directories.policy.path()])?;
-    // Another judge is another question: the baseline and the policy of a merge base, or those of the tree.
+    let kept = super::judge::find_remeasured(
+        &judge.store,
+        &result,
+        [&file, judge.directories.policy.path()],
+    )?;
+    // Another judge is another question: the baseline and the policy of a merge base, or those of
+    // the tree.
     let judges = |note: &&ComparisonNote| note.code == ComparisonNoteCode::MergeBase;
     if kept.notes.iter().find(judges) != judge.base_note().as_ref() {
         return None;
     }
     let stands = match request.budget {
         None => true,
-        Some(budget) => !budget.is_zero() && kept.comparisons.iter().all(|row| row.verdict.is_decided()),
+        Some(budget) => {
+            !budget.is_zero() && kept.comparisons.iter().all(|row| row.verdict.is_decided())
+        }
     };
     stands.then_some(kept)
 }
 
-/// Whether `current` was measured just now, so that more replicates of it are like those that it has.
+/// Whether `current` was measured just now, so that more replicates of it are like those that it
+/// has.
 fn is_fresh(current: &[Run], request: &StoredRequest<'_>) -> bool {
     let limit = SignedDuration::from_mins(FRESH_MINUTES);
-    let just_now = |run: &Run| run.finished.is_some_and(|then| Timestamp::now().duration_since(then) < limit);
-    request.current.is_empty() && current.iter().all(|run| just_now(run) && remeasure::unlike_here(run).is_none())
+    let just_now =
+        |run: &Run| run.finished.is_some_and(|then| Timestamp::now().duration_since(then) < limit);
+    request.current.is_empty()
+        && current.iter().all(|run| just_now(run) && remeasure::unlike_here(run).is_none())
 }
 
-/// The verdicts, after suspects were compared with the program that made the baseline, where it is kept, and what is
-/// undecided then was measured more often.
+/// The verdicts, after suspects were compared with the program that made the baseline, where it is
+/// kept, and what is undecided then was measured more often.
 fn measure_again(
     judge: &Judge,
     baseline: &[Run],
@@ -139,7 +166,10 @@ fn measure_again(
         return Ok(result);
     };
     if !judge.store.holds(&run) {
-        listener(&Event::note(format!("nothing is remeasured: the run {} is not kept in these results", run.run_id)));
+        listener(&Event::note(format!(
+            "nothing is remeasured: the run {} is not kept in these results",
+            run.run_id
+        )));
         return Ok(result);
     }
     if let Some(why) = remeasure::unlike_here(&run) {
@@ -193,7 +223,11 @@ fn current(judge: &Judge, named: &[String]) -> Result<Vec<Run>, EngineError> {
 }
 
 /// Nothing to compare with: no verdict, and a document that says so.
-fn no_verdict(judge: &Judge, current: &[Run], (lack, why): (MissingSide, &str)) -> Result<Judgment, EngineError> {
+fn no_verdict(
+    judge: &Judge,
+    current: &[Run],
+    (lack, why): (MissingSide, &str),
+) -> Result<Judgment, EngineError> {
     // Without a run nothing tells whether a pattern is meant for the cases of another tool.
     if !current.is_empty() {
         judge.check(&[], current)?;
@@ -207,7 +241,9 @@ fn no_verdict(judge: &Judge, current: &[Run], (lack, why): (MissingSide, &str)) 
 /// # Errors
 /// When there is none (no verdict), or it cannot be read.
 pub fn saved_for(judge: &Judge, current: &[Run]) -> Result<Vec<Run>, EngineError> {
-    let first = current.first().ok_or_else(|| EngineError::no_verdict(anyhow!("there is no run to judge")))?;
+    let first = current
+        .first()
+        .ok_or_else(|| EngineError::no_verdict(anyhow!("there is no run to judge")))?;
     let fingerprint = Fingerprint::of(&first.environment);
     let baselines = Baselines::new(&judge.directories.baselines);
     if !baselines.path_of(&fingerprint, &first.suite).exists() {
@@ -215,20 +251,24 @@ pub fn saved_for(judge: &Judge, current: &[Run]) -> Result<Vec<Run>, EngineError
         let others = if others.is_empty() {
             String::new()
         } else {
-            let names: Vec<String> = others.iter().map(|info| format!("{}/{}", info.slug, info.name)).collect();
+            let names: Vec<String> =
+                others.iter().map(|info| format!("{}/{}", info.slug, info.name)).collect();
             format!("; there are baselines of {}", names.join(", "))
         };
         return Err(EngineError::no_verdict(anyhow!(
-            "no baseline `{}` was saved for this machine ({}){others}; save one with `rusty-stack-bench baseline save`",
+            "no baseline `{}` was saved for this machine ({}){others}; save one with \
+             `rusty-stack-bench baseline save`",
             first.suite,
             fingerprint.slug(),
         )));
     }
-    let runs = baselines.load(&first.suite, Some(&fingerprint)).map_err(EngineError::usage)?.into_runs();
+    let runs =
+        baselines.load(&first.suite, Some(&fingerprint)).map_err(EngineError::usage)?.into_runs();
     match runs.iter().find(|run| run.suite != first.suite) {
         // It was saved under the name of a suite that it is not of.
         Some(other) => Err(EngineError::usage(anyhow!(
-            "the baseline `{}` is of the suite {}: save one of this suite, or name that one with --baseline",
+            "the baseline `{}` is of the suite {}: save one of this suite, or name that one with \
+             --baseline",
             first.suite,
             other.suite
         ))),

@@ -1,4 +1,5 @@
-//! Benchmarks behind a command: it measures everything, and its output is read as that of a tool which can be imported.
+//! Benchmarks behind a command: it measures everything, and its output is read as that of a tool
+//! which can be imported.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -39,7 +40,12 @@ impl CommandBenches {
     ///
     /// # Errors
     /// When it fails, or measures nothing.
-    pub fn list(command: BenchCommand, tree: PathBuf, scratch: &Path, limit: Duration) -> Result<Self, Reason> {
+    pub fn list(
+        command: BenchCommand,
+        tree: PathBuf,
+        scratch: &Path,
+        limit: Duration,
+    ) -> Result<Self, Reason> {
         let mut listed = Self { command, tree, ids: Vec::new() };
         listed.ids = listed.measure(scratch, limit.max(LISTING))?.into_keys().collect();
         Ok(listed)
@@ -54,7 +60,11 @@ impl CommandBenches {
     pub(super) fn measure(&self, scratch: &Path, limit: Duration) -> Result<SamplesByCase, Reason> {
         let BenchCommand { bench, format, .. } = &self.command;
         let failed = |why: String| {
-            Reason::new(format!("the command `{bench}`"), why, "run it by hand in the tree of its revision to see more")
+            Reason::new(
+                format!("the command `{bench}`"),
+                why,
+                "run it by hand in the tree of its revision to see more",
+            )
         };
         let file = scratch.join("output");
         let mut command = shell(&bench.replace(OUTPUT, &file.display().to_string()), &self.tree);
@@ -63,9 +73,12 @@ impl CommandBenches {
             std::fs::write(&file, &output.stdout)
                 .map_err(|error| failed(format!("no room for its output: {error}")))?;
         }
-        let run = import::import(&file, Some(*format)).map_err(|error| failed(error.to_string()))?;
+        let run =
+            import::import(&file, Some(*format)).map_err(|error| failed(error.to_string()))?;
         let mut measured = SamplesByCase::new();
-        for result in run.benchmarks.into_iter().filter(|result| result.outcome == Outcome::Measured) {
+        for result in
+            run.benchmarks.into_iter().filter(|result| result.outcome == Outcome::Measured)
+        {
             let mut samples = result.samples.into_iter();
             let Some(mut all) = samples.next() else { continue };
             for repetition in samples {
@@ -74,14 +87,21 @@ impl CommandBenches {
             }
             let id = result.benchmark_id;
             if measured.insert(id.clone(), all).is_some() {
-                return Err(failed(format!("its output has the case {id} twice: give each case a name of its own")));
+                return Err(failed(format!(
+                    "its output has the case {id} twice: give each case a name of its own"
+                )));
             }
         }
-        if measured.is_empty() { Err(failed(format!("its output has no times ({format})"))) } else { Ok(measured) }
+        if measured.is_empty() {
+            Err(failed(format!("its output has no times ({format})")))
+        } else {
+            Ok(measured)
+        }
     }
 }
 
-/// Has `command`, if there is one, build in `tree`; whether it could. What it says goes to standard error.
+/// Has `command`, if there is one, build in `tree`; whether it could. What it says goes to standard
+/// error.
 ///
 /// # Errors
 /// When no shell starts.

@@ -1,5 +1,6 @@
-//! Executables of Criterion: one case by its exact name, with short settings of ours, its samples from a directory of
-//! its own. What the benchmark itself sets, such as `sample_size` of a group, wins over the command line.
+//! Executables of Criterion: one case by its exact name, with short settings of ours, its samples
+//! from a directory of its own. What the benchmark itself sets, such as `sample_size` of a group,
+//! wins over the command line.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,8 +18,8 @@ const RESULT: &str = "rsb";
 pub enum CriterionTimes {
     /// From 0.4: any.
     Short,
-    /// From 0.4, of a benchmark that sets longer ones itself, as a group does with `measurement_time`: until the last two
-    /// samples agree, which takes a tenth of a second.
+    /// From 0.4, of a benchmark that sets longer ones itself, as a group does with
+    /// `measurement_time`: until the last two samples agree, which takes a tenth of a second.
     Quick,
     /// Before: whole seconds, so that a process takes more than two of them.
     WholeSeconds,
@@ -38,7 +39,8 @@ impl CriterionTimes {
     }
 }
 
-/// Has `command` list its cases. It fails where its version does not take these `times`, or it is no Criterion.
+/// Has `command` list its cases. It fails where its version does not take these `times`, or it is
+/// no Criterion.
 pub(super) fn ask_to_list(command: &mut Command, times: CriterionTimes) {
     command.args(["--list", "--noplot"]).args(times.arguments());
 }
@@ -69,13 +71,17 @@ fn exactly(name: &str) -> String {
 
 /// The samples that it left in `home`.
 pub(super) fn samples(home: &Path) -> Result<Samples, String> {
-    let run = read_criterion_dir(home, RESULT).map_err(|error| format!("Criterion kept no result: {error}"))?;
+    let run = read_criterion_dir(home, RESULT)
+        .map_err(|error| format!("Criterion kept no result: {error}"))?;
     let [result] = run.benchmarks.as_slice() else {
         return Err(format!("Criterion measured {} cases in place of one", run.benchmarks.len()));
     };
     match (result.outcome, result.samples.as_slice()) {
         (Outcome::Measured, [samples]) => Ok(samples.clone()),
-        _ => Err(result.reason.as_ref().map_or_else(|| "Criterion kept no samples".to_owned(), |why| why.why.clone())),
+        _ => Err(result
+            .reason
+            .as_ref()
+            .map_or_else(|| "Criterion kept no samples".to_owned(), |why| why.why.clone())),
     }
 }
 

@@ -1,5 +1,6 @@
-//! Executables of Divan: one case by its exact path, for a short time, read from the table that is printed. Divan has no
-//! output for programs: of a process it tells four significant digits of the fastest sample and of the median.
+//! Executables of Divan: one case by its exact path, for a short time, read from the table that is
+//! printed. Divan has no output for programs: of a process it tells four significant digits of the
+//! fastest sample and of the median.
 
 use std::process::Command;
 use std::time::Duration;
@@ -33,7 +34,8 @@ pub(super) fn samples(table: &str) -> Result<Samples, String> {
     }
 }
 
-/// The cases in the `table`, each by its path `crate::module::function::argument`, and what is told of them.
+/// The cases in the `table`, each by its path `crate::module::function::argument`, and what is told
+/// of them.
 pub(super) fn parse_table(table: &str) -> Vec<(String, Samples)> {
     let mut found = Vec::new();
     let mut path: Vec<&str> = Vec::new();
@@ -54,8 +56,10 @@ pub(super) fn parse_table(table: &str) -> Vec<(String, Samples)> {
         };
         // The first column is the name and, behind it, the fastest time.
         let mut words = first.rsplitn(3, char::is_whitespace);
-        let (unit, number, name) = (words.next(), words.next(), words.next().unwrap_or_default().trim());
-        let fastest = number.zip(unit).and_then(|(number, unit)| nanoseconds(&format!("{number} {unit}")));
+        let (unit, number, name) =
+            (words.next(), words.next(), words.next().unwrap_or_default().trim());
+        let fastest =
+            number.zip(unit).and_then(|(number, unit)| nanoseconds(&format!("{number} {unit}")));
         let mut samples = Samples::new(0);
         for time in fastest.into_iter().chain([median]) {
             samples.push(1, time);

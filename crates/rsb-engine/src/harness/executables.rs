@@ -1,4 +1,5 @@
-//! What `cargo bench --no-run` builds: executables, the harness of each, and the cases that it lists.
+//! What `cargo bench --no-run` builds: executables, the harness of each, and the cases that it
+//! lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ use super::{LISTING, criterion, divan};
 use crate::judged;
 use crate::revisions::BuiltSide;
 
-/// A process that was asked for less than a tenth of a second and takes longer than this has times of its own.
+/// A process that was asked for less than a tenth of a second and takes longer than this has times
+/// of its own.
 const SLOW: Duration = Duration::from_millis(500);
 /// Nobody waits longer than this to learn it.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -40,9 +42,13 @@ pub enum HarnessKind {
 }
 
 impl HarnessKind {
-    /// Those that an executable may have, in the order in which they are tried: each refuses the arguments of the others.
-    const ALL: [Self; 3] =
-        [Self::Criterion(CriterionTimes::Short), Self::Criterion(CriterionTimes::WholeSeconds), Self::Divan];
+    /// Those that an executable may have, in the order in which they are tried: each refuses the
+    /// arguments of the others.
+    const ALL: [Self; 3] = [
+        Self::Criterion(CriterionTimes::Short),
+        Self::Criterion(CriterionTimes::WholeSeconds),
+        Self::Divan,
+    ];
 
     /// Has `command` list its cases.
     fn ask_to_list(self, command: &mut Command) {
@@ -98,17 +104,33 @@ impl Executables {
             }
         }
         for (place, name) in &named {
-            let taken =
-                |id: &String| named.iter().filter(|(other, own)| listed.all[*other].0.ids(own).contains(id)).count();
-            // Criterion lets a name appear in two executables, where one result overwrites the other.
-            let id = listed.all[*place].0.ids(name).into_iter().find(|id| taken(id) == 1).map(|id| id.parse());
+            let taken = |id: &String| {
+                named
+                    .iter()
+                    .filter(|(other, own)| listed.all[*other].0.ids(own).contains(id))
+                    .count()
+            };
+            // Criterion lets a name appear in two executables, where one result overwrites the
+            // other.
+            let id = listed.all[*place]
+                .0
+                .ids(name)
+                .into_iter()
+                .find(|id| taken(id) == 1)
+                .map(|id| id.parse());
             let executable = &listed.all[*place].0;
             match id {
                 Some(Ok(id)) => {
-                    let case = ListedCase { place: *place, name: name.clone(), is_slow: AtomicBool::new(false) };
+                    let case = ListedCase {
+                        place: *place,
+                        name: name.clone(),
+                        is_slow: AtomicBool::new(false),
+                    };
                     listed.cases.insert(id, case);
                 }
-                _ => listed.left_out.push((executable.target.clone(), invalid_case_name(&executable.target, name))),
+                _ => listed
+                    .left_out
+                    .push((executable.target.clone(), invalid_case_name(&executable.target, name))),
             }
         }
         listed
@@ -132,17 +154,22 @@ impl Executables {
 
     /// Where the program of `executable` is stored.
     pub(crate) fn stored_program(&self, executable: &BenchExecutable) -> PathBuf {
-        self.side.as_ref().map_or_else(|| executable.program.clone(), |side| side.stored_path(&executable.program))
+        self.side.as_ref().map_or_else(
+            || executable.program.clone(),
+            |side| side.stored_path(&executable.program),
+        )
     }
 
-    /// The command that starts `executable` as `cargo bench` does, its own tree and outputs in place.
+    /// The command that starts `executable` as `cargo bench` does, its own tree and outputs in
+    /// place.
     pub(crate) fn command(&self, executable: &BenchExecutable) -> std::io::Result<Command> {
         let mut command = executable.command();
         if let Some(side) = &self.side {
             side.show()?;
             let own = side.library_directories().iter().cloned();
             let others = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-            let all = own.chain(std::env::split_paths(&others).filter(|path| !path.as_os_str().is_empty()));
+            let all = own
+                .chain(std::env::split_paths(&others).filter(|path| !path.as_os_str().is_empty()));
             command.env("LD_LIBRARY_PATH", std::env::join_paths(all).unwrap_or(others.clone()));
         }
         Ok(command)
@@ -159,13 +186,19 @@ impl Executables {
         let began = Instant::now();
         for harness in HarnessKind::ALL {
             let mut command = self.command(executable).map_err(|error| {
-                Reason::new(what.clone(), format!("its tree cannot be shown: {error}"), "make room, and run it again")
+                Reason::new(
+                    what.clone(),
+                    format!("its tree cannot be shown: {error}"),
+                    "make room, and run it again",
+                )
             })?;
             harness.ask_to_list(&mut command);
-            // A program without a harness ignores what it is asked and works until the limit: it is not asked again.
+            // A program without a harness ignores what it is asked and works until the limit: it is
+            // not asked again.
             let left = LISTING.saturating_sub(began.elapsed());
-            let names =
-                run_to_success(&mut command, left).map(|output| harness.parse_list(&output.stdout)).unwrap_or_default();
+            let names = run_to_success(&mut command, left)
+                .map(|output| harness.parse_list(&output.stdout))
+                .unwrap_or_default();
             if !names.is_empty() {
                 return Ok((harness, names));
             }
@@ -182,7 +215,8 @@ impl Executables {
         self.cases.get(id).is_some_and(|case| case.is_slow.load(Ordering::Relaxed))
     }
 
-    /// Measures the case called `id` in a fresh process; `hurry` where one of its processes took longer than it was asked to.
+    /// Measures the case called `id` in a fresh process; `hurry` where one of its processes took
+    /// longer than it was asked to.
     pub(super) fn measure(
         &self,
         (id, hurry): (&CaseId, bool),
@@ -191,15 +225,21 @@ impl Executables {
     ) -> Result<Samples, Reason> {
         let found = self.cases.get(id).and_then(|case| Some((self.all.get(case.place)?, case)));
         let Some(((executable, harness), case)) = found else {
-            return Err(Reason::new(format!("case {id}"), "no executable has it", "report this as a bug"));
+            return Err(Reason::new(
+                format!("case {id}"),
+                "no executable has it",
+                "report this as a bug",
+            ));
         };
         let name = &case.name;
         let failed = |why: String| {
-            let cure = format!("run `cargo bench --bench {} -- '{name}'` to see more", executable.target);
+            let cure =
+                format!("run `cargo bench --bench {} -- '{name}'` to see more", executable.target);
             Reason::new(format!("case {id}"), why, cure)
         };
-        let mut command =
-            self.command(executable).map_err(|error| failed(format!("its tree cannot be shown: {error}")))?;
+        let mut command = self
+            .command(executable)
+            .map_err(|error| failed(format!("its tree cannot be shown: {error}")))?;
         let mut limit = limit;
         match harness {
             HarnessKind::Criterion(CriterionTimes::Short) if hurry => {
@@ -227,10 +267,15 @@ impl Executables {
 }
 
 impl BenchExecutable {
-    /// What the case called `name` may be called, the shortest first: the first that no other case has is its id.
+    /// What the case called `name` may be called, the shortest first: the first that no other case
+    /// has is its id.
     fn ids(&self, name: &str) -> [String; 3] {
         let package = self.package.file_name().unwrap_or_default().to_string_lossy();
-        [name.to_owned(), format!("{}/{name}", self.target), format!("{package}/{}/{name}", self.target)]
+        [
+            name.to_owned(),
+            format!("{}/{name}", self.target),
+            format!("{package}/{}/{name}", self.target),
+        ]
     }
 
     /// The executable as `cargo bench` starts it.
@@ -256,19 +301,29 @@ fn listed_name(line: &str) -> Option<&str> {
 }
 
 fn invalid_case_name(target: &str, name: &str) -> Reason {
-    let why = format!("its case `{}` has no name of its own, or one with control characters", name.escape_debug());
+    let why = format!(
+        "its case `{}` has no name of its own, or one with control characters",
+        name.escape_debug()
+    );
     Reason::new(format!("bench target `{target}`"), why, "give the case another name")
 }
 
 /// What `command` said when it ended well within `limit`; else why it did not.
-pub(super) fn run_to_success(command: &mut Command, limit: Duration) -> Result<ChildOutput, String> {
+pub(super) fn run_to_success(
+    command: &mut Command,
+    limit: Duration,
+) -> Result<ChildOutput, String> {
     let program = command.get_program().to_owned();
     let output = timed_child::run(command, Stderr::Keep, limit)
         .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
     match output.status {
         Some(status) if status.success() => Ok(output),
         Some(status) => Err(format!("its process ended with {status}{}", last_words(&output))),
-        None => Err(format!("it did not end within {:.0} s{}", limit.as_secs_f64(), last_words(&output))),
+        None => Err(format!(
+            "it did not end within {:.0} s{}",
+            limit.as_secs_f64(),
+            last_words(&output)
+        )),
     }
 }
 
@@ -304,10 +359,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let executables = scripts.iter().map(|(target, list)| {
             let program = dir.path().join(target);
-            std::fs::write(&program, format!("#!/bin/sh\ncase $2 in --list) printf '{list}';; esac\n")).unwrap();
+            std::fs::write(
+                &program,
+                format!("#!/bin/sh\ncase $2 in --list) printf '{list}';; esac\n"),
+            )
+            .unwrap();
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(&program, mode).unwrap();
-            BenchExecutable { program, target: (*target).to_owned(), package: dir.path().to_owned() }
+            BenchExecutable {
+                program,
+                target: (*target).to_owned(),
+                package: dir.path().to_owned(),
+            }
         });
         let listed = Executables::list(executables.collect(), None);
         (dir, listed)
@@ -323,7 +386,9 @@ mod tests {
         let ids: Vec<&str> = listed.ids().map(CaseId::as_str).collect();
         assert_eq!(ids, ["fib", "one/sum", "two/sum"]);
         assert_eq!(listed.of(&"two/sum".parse().unwrap()).unwrap().target, "two");
-        let [(target, left_out)] = listed.left_out.as_slice() else { panic!("{:?}", listed.left_out) };
+        let [(target, left_out)] = listed.left_out.as_slice() else {
+            panic!("{:?}", listed.left_out)
+        };
         assert!(target == "bare" && left_out.cure.contains("--bench-format"), "{left_out}");
     }
 }

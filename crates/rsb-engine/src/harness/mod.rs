@@ -1,8 +1,8 @@
-//! Benchmarks of other projects, through the harness that they use: their cases listed, and one case measured in a fresh
-//! process.
+//! Benchmarks of other projects, through the harness that they use: their cases listed, and one
+//! case measured in a fresh process.
 //!
-//! Nothing is added to such a project: an executable of `cargo bench --no-run` is told, by its own command line, which
-//! case to measure and for how long.
+//! Nothing is added to such a project: an executable of `cargo bench --no-run` is told, by its own
+//! command line, which case to measure and for how long.
 
 mod commands;
 mod criterion;
@@ -22,9 +22,10 @@ pub use criterion::CriterionTimes;
 pub use executables::{BenchExecutable, Executables, HarnessKind};
 pub use pairs::BenchPairs;
 
-/// How long one process measures. Processes are the units of a verdict: many short ones show more than a few long ones. In 20
-/// ms a sample of a fast case is shorter than a scheduler's time slice: with eight busy processes on two CPUs, 12 to 20 % of
-/// the samples are interrupted, and 30 to 50 % in 50 ms (docs/gate-study.md).
+/// How long one process measures. Processes are the units of a verdict: many short ones show more
+/// than a few long ones. In 20 ms a sample of a fast case is shorter than a scheduler's time slice:
+/// with eight busy processes on two CPUs, 12 to 20 % of the samples are interrupted, and 30 to 50 %
+/// in 50 ms (docs/gate-study.md).
 const MEASUREMENT: Duration = Duration::from_millis(20);
 /// How long it runs the case before, from which Criterion sizes its samples.
 const WARM_UP: Duration = Duration::from_millis(5);
@@ -70,9 +71,14 @@ impl Benches {
         self.executables().is_some_and(|executables| executables.is_slow(&case.id))
     }
 
-    /// Measures `case` in a fresh process, with what it leaves in `scratch`; with it, what the process measured besides.
-    /// `hurry` where processes of it take longer than they are asked to.
-    fn measure(&self, (case, hurry): (&Case, bool), scratch: &Path, limit: Duration) -> Result<SamplesByCase, Reason> {
+    /// Measures `case` in a fresh process, with what it leaves in `scratch`; with it, what the
+    /// process measured besides. `hurry` where processes of it take longer than they are asked to.
+    fn measure(
+        &self,
+        (case, hurry): (&Case, bool),
+        scratch: &Path,
+        limit: Duration,
+    ) -> Result<SamplesByCase, Reason> {
         match self {
             Self::Executables(executables) => {
                 let samples = executables.measure((&case.id, hurry), scratch, limit)?;

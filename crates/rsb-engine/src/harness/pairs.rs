@@ -1,6 +1,7 @@
-//! Two builds of another project, whose processes take turns: A B B A. How long a harness measures without a pause is its
-//! own business, so that the turns are whole processes, and short ones: what disturbs the machine for a second then falls on
-//! both sides, or leaves some processes of each alone.
+//! Two builds of another project, whose processes take turns: A B B A. How long a harness measures
+//! without a pause is its own business, so that the turns are whole processes, and short ones: what
+//! disturbs the machine for a second then falls on both sides, or leaves some processes of each
+//! alone.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,9 +11,9 @@ use rsb_model::{Case, CaseId, DeviceType, Fields, Reason, Samples};
 use super::{Benches, SamplesByCase};
 use crate::measure::{PairSource, Replicate, ReplicateCost, Settings, WorkerError, interrupt};
 
-/// Processes of each side in a pair, as long as they are short. The fastest sample of them is the side's figure: on a busy
-/// machine with two threads, ratios of two builds of one source spread by 8.7 % of four processes of 50 ms, and by 23 %
-/// of one process of 150 ms (docs/gate-study.md).
+/// Processes of each side in a pair, as long as they are short. The fastest sample of them is the
+/// side's figure: on a busy machine with two threads, ratios of two builds of one source spread by
+/// 8.7 % of four processes of 50 ms, and by 23 % of one process of 150 ms (docs/gate-study.md).
 const TURNS: u32 = 4;
 /// A pair that took so long has had its turns.
 const LONG: Duration = Duration::from_secs(1);
@@ -22,8 +23,8 @@ pub struct BenchPairs<'a> {
     sides: &'a [Arc<Benches>; 2],
     settings: &'a Settings,
     scratch: tempfile::TempDir,
-    /// What the last process of each side measured of other cases, by the number of its replicate: a command measures every
-    /// case at once, and is run once for all of them.
+    /// What the last process of each side measured of other cases, by the number of its replicate:
+    /// a command measures every case at once, and is run once for all of them.
     known: [Option<(u32, SamplesByCase)>; 2],
 }
 
@@ -52,7 +53,8 @@ impl<'a> BenchPairs<'a> {
             Some(samples) => samples,
             None => self.run((part.which, part.hurry), case, (replicate, left))?,
         };
-        rsb_stats::location(&samples).map_err(|error| case_failure(&case.id, &error.to_string()))?;
+        rsb_stats::location(&samples)
+            .map_err(|error| case_failure(&case.id, &error.to_string()))?;
         for (&iters, &time) in samples.iters.iter().zip(&samples.times_ns) {
             part.samples.push(iters, time);
         }
@@ -74,7 +76,8 @@ impl<'a> BenchPairs<'a> {
     ) -> Result<Samples, WorkerError> {
         let limit = self.settings.limit_of(case).min(left);
         let home = tempfile::tempdir_in(self.scratch.path());
-        let home = home.map_err(|error| case_failure(&case.id, &format!("no room for its result: {error}")))?;
+        let home = home
+            .map_err(|error| case_failure(&case.id, &format!("no room for its result: {error}")))?;
         let ended = self.sides[which].measure((case, hurry), home.path(), limit);
         if interrupt::is_requested() {
             return Err(WorkerError::Interrupted); // It may have died of it.
@@ -89,15 +92,28 @@ impl<'a> BenchPairs<'a> {
 }
 
 impl PairSource for BenchPairs<'_> {
-    fn measure_pair(&mut self, case: &Case, turn: (u32, Duration)) -> Result<[Replicate; 2], (usize, WorkerError)> {
+    fn measure_pair(
+        &mut self,
+        case: &Case,
+        turn: (u32, Duration),
+    ) -> Result<[Replicate; 2], (usize, WorkerError)> {
         let is_slow = |pairs: &Self| pairs.sides.iter().any(|side| side.is_slow(case));
         let hurry = is_slow(self);
         let measured = self.take_turns(case, turn, hurry);
         // A case with longer times of its own was cut off: both sides begin again, in less time.
-        if measured.is_err() && !hurry && is_slow(self) { self.take_turns(case, turn, true) } else { measured }
+        if measured.is_err() && !hurry && is_slow(self) {
+            self.take_turns(case, turn, true)
+        } else {
+            measured
+        }
     }
 
-    fn measure_side(&mut self, which: usize, case: &Case, turn: (u32, Duration)) -> Result<Replicate, WorkerError> {
+    fn measure_side(
+        &mut self,
+        which: usize,
+        case: &Case,
+        turn: (u32, Duration),
+    ) -> Result<Replicate, WorkerError> {
         let hurry = self.sides[which].is_slow(case);
         let mut part = SideSamples::new(which, turn.0, hurry);
         self.add(&mut part, case, turn)?;
@@ -106,7 +122,8 @@ impl PairSource for BenchPairs<'_> {
 }
 
 impl BenchPairs<'_> {
-    /// A pair, both sides measured alike: in another way, the fastest sample would be another figure.
+    /// A pair, both sides measured alike: in another way, the fastest sample would be another
+    /// figure.
     fn take_turns(
         &mut self,
         case: &Case,
@@ -157,5 +174,9 @@ impl SideSamples {
 }
 
 fn case_failure(id: &CaseId, why: &str) -> WorkerError {
-    WorkerError::Failed(Reason::new(format!("case {id}"), why, "run the benchmark alone to see more"))
+    WorkerError::Failed(Reason::new(
+        format!("case {id}"),
+        why,
+        "run the benchmark alone to see more",
+    ))
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use rsb_model::factor;
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{
-    BenchmarkResult, Case, DeviceType, Environment, Field, FieldRole, Fields, Outcome, Reason, Samples, Timestamp,
+    BenchmarkResult, Case, DeviceType, Environment, Field, FieldRole, Fields, Outcome, Reason,
+    Samples, Timestamp,
 };
 use serde_json::{Map, Value, json};
 
@@ -37,8 +38,12 @@ pub fn result(
         None if device_type == Some(DeviceType::Simulated) => (Outcome::Simulated, None),
         None => (Outcome::Measured, None),
     };
-    let times: Vec<f64> =
-        progress.replicates.iter().filter_map(|replicate| replicate.samples.per_iteration().ok()).flatten().collect();
+    let times: Vec<f64> = progress
+        .replicates
+        .iter()
+        .filter_map(|replicate| replicate.samples.per_iteration().ok())
+        .flatten()
+        .collect();
     BenchmarkResult {
         benchmark_id: case.id.clone(),
         timestamp,
@@ -49,16 +54,22 @@ pub fn result(
         device_type,
         factors: Some(factors::of(case, environment)),
         environment: EnvironmentSummary::of(environment),
-        results: if progress.replicates.is_empty() { Vec::new() } else { vec![fields(progress, &times)] },
+        results: if progress.replicates.is_empty() {
+            Vec::new()
+        } else {
+            vec![fields(progress, &times)]
+        },
         statistics: rsb_stats::statistics(&times),
         samples: progress.replicates.iter().map(|replicate| replicate.samples.clone()).collect(),
         metadata: metadata(case, progress),
     }
 }
 
-/// The fields of the last replicate, its metrics and facts replaced by their median over all replicates.
+/// The fields of the last replicate, its metrics and facts replaced by their median over all
+/// replicates.
 fn fields(progress: &CaseProgress, times: &[f64]) -> Fields {
-    let mut merged = progress.replicates.last().map(|replicate| replicate.fields.clone()).unwrap_or_default();
+    let mut merged =
+        progress.replicates.last().map(|replicate| replicate.fields.clone()).unwrap_or_default();
     set_figures(&mut merged, &by_replicate(&progress.replicates));
     let warm_up: u64 = progress.replicates.iter().map(|replicate| replicate.warm_up).sum();
     spread_and_counts(&mut merged, times, warm_up as f64);
@@ -69,11 +80,19 @@ fn metadata(case: &Case, progress: &CaseProgress) -> Map<String, Value> {
     let mut metadata = Map::new();
     metadata.insert(
         "parameters".into(),
-        case.params.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect::<Map<_, _>>().into(),
+        case.params
+            .iter()
+            .map(|(name, value)| (name.to_owned(), json!(value)))
+            .collect::<Map<_, _>>()
+            .into(),
     );
     if !progress.replicates.is_empty() {
         let milliseconds = |of: fn(&ReplicateCost) -> std::time::Duration| {
-            let total: f64 = progress.replicates.iter().map(|replicate| of(&replicate.cost).as_secs_f64() * 1e3).sum();
+            let total: f64 = progress
+                .replicates
+                .iter()
+                .map(|replicate| of(&replicate.cost).as_secs_f64() * 1e3)
+                .sum();
             json!((total * 100.0).round() / 100.0)
         };
         metadata.insert("replicates".into(), json!(progress.replicates.len()));
@@ -82,31 +101,46 @@ fn metadata(case: &Case, progress: &CaseProgress) -> Map<String, Value> {
         metadata.insert("prepare_ms".into(), milliseconds(|cost| cost.prepare));
         metadata.insert("measure_ms".into(), milliseconds(|cost| cost.measure));
         metadata.insert("harness_ms".into(), milliseconds(ReplicateCost::harness));
-        let known: Vec<_> = progress.replicates.iter().map(|replicate| replicate.telemetry.clone()).collect();
+        let known: Vec<_> =
+            progress.replicates.iter().map(|replicate| replicate.telemetry.clone()).collect();
         telemetry::record(&mut metadata, &known);
     }
     if !progress.noise.is_empty() {
         metadata.insert("notes".into(), json!(progress.noise));
     }
-    for held_back in progress.replicates.iter().filter_map(|replicate| telemetry::note(replicate.telemetry.as_ref()?)) {
+    for held_back in progress
+        .replicates
+        .iter()
+        .filter_map(|replicate| telemetry::note(replicate.telemetry.as_ref()?))
+    {
         note(&mut metadata, &held_back);
     }
     // One is enough: each process has numbers of its own.
-    if let Some(ramp) = progress.replicates.iter().find_map(|replicate| replicate.clock_ramp.as_deref()) {
+    if let Some(ramp) =
+        progress.replicates.iter().find_map(|replicate| replicate.clock_ramp.as_deref())
+    {
         note(&mut metadata, ramp);
     }
     metadata
 }
 
-/// Returns `result`, which a Python program measured on this machine, with the machine, the software that such a function may
-/// depend on, and the spread of its samples.
+/// Returns `result`, which a Python program measured on this machine, with the machine, the
+/// software that such a function may depend on, and the spread of its samples.
 pub fn complete(mut result: BenchmarkResult, environment: &Environment) -> BenchmarkResult {
-    let times: Vec<f64> = result.samples.iter().filter_map(|samples| samples.per_iteration().ok()).flatten().collect();
+    let times: Vec<f64> = result
+        .samples
+        .iter()
+        .filter_map(|samples| samples.per_iteration().ok())
+        .flatten()
+        .collect();
     result.statistics = rsb_stats::statistics(&times);
     result.environment = EnvironmentSummary::of(environment);
     if result.factors.is_none() {
         let device = result.benchmark_id.device();
-        let names = factor::of_device(device).iter().copied().chain([factor::PYTHON, factor::ALL_FRAMEWORKS]);
+        let names = factor::of_device(device)
+            .iter()
+            .copied()
+            .chain([factor::PYTHON, factor::ALL_FRAMEWORKS]);
         result.factors = Some(factor::versions(environment, device, names));
     }
     if let Some(fields) = result.results.first_mut() {
@@ -117,14 +151,21 @@ pub fn complete(mut result: BenchmarkResult, environment: &Environment) -> Bench
     result
 }
 
-/// `result` with the replicates of `more`, which is the same case remeasured. Nothing that was measured is lost:
-/// where `more` has no figures, `result` stays and says so.
+/// `result` with the replicates of `more`, which is the same case remeasured. Nothing that was
+/// measured is lost: where `more` has no figures, `result` stays and says so.
 pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResult {
     let mut extended = result.clone();
     if let Some(reason) = &more.reason {
         note(&mut extended.metadata, &format!("remeasured, it {}: {reason}", more.outcome));
     }
-    for text in more.metadata.get("notes").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+    for text in more
+        .metadata
+        .get("notes")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+    {
         note(&mut extended.metadata, text);
     }
     if more.samples.is_empty() {
@@ -137,8 +178,12 @@ pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResu
     for (replicate, samples) in (first..).zip(&more.samples) {
         extended.samples.push(Samples { replicate, ..samples.clone() });
     }
-    let times: Vec<f64> =
-        extended.samples.iter().filter_map(|samples| samples.per_iteration().ok()).flatten().collect();
+    let times: Vec<f64> = extended
+        .samples
+        .iter()
+        .filter_map(|samples| samples.per_iteration().ok())
+        .flatten()
+        .collect();
     extended.statistics = rsb_stats::statistics(&times);
     let figures = join_figures(&by_replicate_of(result), &by_replicate_of(more));
     for (fields, new) in extended.results.iter_mut().zip(&more.results) {
@@ -152,7 +197,8 @@ pub fn extend(result: &BenchmarkResult, more: &BenchmarkResult) -> BenchmarkResu
         extended.metadata.insert("profile".into(), profile.clone());
     }
     for name in ["prepare_ms", "measure_ms", "harness_ms"] {
-        let sum = [result, more].iter().filter_map(|side| side.metadata.get(name)?.as_f64()).sum::<f64>();
+        let sum =
+            [result, more].iter().filter_map(|side| side.metadata.get(name)?.as_f64()).sum::<f64>();
         extended.metadata.insert(name.into(), json!(sum));
     }
     extended
@@ -208,7 +254,9 @@ fn set_figures(fields: &mut Fields, figures: &Figures) {
 }
 
 fn spread_and_counts(fields: &mut Fields, times: &[f64], warm_up: f64) {
-    if let Some(statistics) = rsb_stats::statistics(times).filter(|statistics| statistics.mean > 0.0) {
+    if let Some(statistics) =
+        rsb_stats::statistics(times).filter(|statistics| statistics.mean > 0.0)
+    {
         fields.set("std_dev", statistics.std_dev);
         fields.set("cv", statistics.std_dev / statistics.mean);
     }
@@ -244,7 +292,8 @@ mod tests {
     }
 
     fn measured_result(times_ns: &[f64]) -> BenchmarkResult {
-        let replicates = (0..).zip(times_ns).map(|(number, &time_ns)| replicate(number, time_ns)).collect();
+        let replicates =
+            (0..).zip(times_ns).map(|(number, &time_ns)| replicate(number, time_ns)).collect();
         let progress = CaseProgress { replicates, ..CaseProgress::default() };
         result(&case(), &progress, &Environment::default(), Timestamp::UNIX_EPOCH)
     }
@@ -328,7 +377,10 @@ mod tests {
         assert_eq!(after.metadata["throttled_replicates"], json!([1, 2]));
         assert_eq!(after.metadata["notes"].as_array().unwrap().len(), 1, "said once");
         let measured = measured_result(&[1000.0]);
-        assert!(measured.metadata.get("telemetry").is_none() && measured.metadata.get("notes").is_none());
+        assert!(
+            measured.metadata.get("telemetry").is_none()
+                && measured.metadata.get("notes").is_none()
+        );
     }
 
     #[test]
@@ -336,10 +388,21 @@ mod tests {
         let extended = extend(&measured_result(&[1000.0, 1000.0]), &measured_result(&[4000.0]));
         let numbers: Vec<u32> = extended.samples.iter().map(|samples| samples.replicate).collect();
         assert_eq!(numbers, [0, 1, 2]);
-        assert_eq!(extended.fields().unwrap().number("gflops"), Some(1000.0), "two of three say so");
+        assert_eq!(
+            extended.fields().unwrap().number("gflops"),
+            Some(1000.0),
+            "two of three say so"
+        );
         assert_eq!(extended.fields().unwrap().number("num_runs"), Some(12.0));
-        let outvoted = extend(&measured_result(&[1000.0, 1000.0]), &measured_result(&[4000.0, 4000.0, 4000.0]));
-        assert_eq!(outvoted.fields().unwrap().number("gflops"), Some(250.0), "every replicate counts once");
+        let outvoted = extend(
+            &measured_result(&[1000.0, 1000.0]),
+            &measured_result(&[4000.0, 4000.0, 4000.0]),
+        );
+        assert_eq!(
+            outvoted.fields().unwrap().number("gflops"),
+            Some(250.0),
+            "every replicate counts once"
+        );
         assert_eq!(extended.metadata["replicates"], json!(3));
     }
 }

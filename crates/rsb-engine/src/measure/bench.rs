@@ -1,4 +1,5 @@
-//! The entry of the `cargo bench` targets: Criterion with its own flags and its own output, results kept as any run's.
+//! The entry of the `cargo bench` targets: Criterion with its own flags and its own output, results
+//! kept as any run's.
 
 use criterion::Criterion;
 use rsb_model::{BackendId, Case, CaseDevice, DeviceType, Outcome, Profile, Samples, Suite};
@@ -13,11 +14,16 @@ use crate::Listener;
 use crate::plan::{Machine, Plan, PlanError, Selection};
 use crate::worker_command::WorkerCommand;
 
-/// Runs every planned case that Criterion's filter lets through. Each result, failures and skips included, is told.
+/// Runs every planned case that Criterion's filter lets through. Each result, failures and skips
+/// included, is told.
 ///
 /// # Errors
 /// When this program cannot be started as a worker.
-pub fn run(plan: &Plan, environment: &rsb_model::Environment, listener: &mut Listener<'_>) -> std::io::Result<()> {
+pub fn run(
+    plan: &Plan,
+    environment: &rsb_model::Environment,
+    listener: &mut Listener<'_>,
+) -> std::io::Result<()> {
     let command = WorkerCommand::this_program()?.planned_on(&plan.run_devices());
     let tape = SampleRecorder::default();
     let mut criterion = Criterion::default()
@@ -26,8 +32,12 @@ pub fn run(plan: &Plan, environment: &rsb_model::Environment, listener: &mut Lis
         .configure_from_args();
     if is_measuring() {
         for (case, outcome, reason) in plan.without_figures() {
-            let progress = CaseProgress { ended: Some((outcome, reason.clone())), ..CaseProgress::default() };
-            tell(listener, assemble::result(case, &progress, environment, rsb_model::Timestamp::now()));
+            let progress =
+                CaseProgress { ended: Some((outcome, reason.clone())), ..CaseProgress::default() };
+            tell(
+                listener,
+                assemble::result(case, &progress, environment, rsb_model::Timestamp::now()),
+            );
         }
     }
     for case in &plan.cases {
@@ -42,9 +52,11 @@ pub fn run(plan: &Plan, environment: &rsb_model::Environment, listener: &mut Lis
 fn is_measuring() -> bool {
     let mut arguments = std::env::args();
     let others = ["--list", "--test", "--profile-time", "--load-baseline"];
-    let is_other =
-        |argument: &String| others.iter().any(|other| argument == other || argument.starts_with(&format!("{other}=")));
-    std::env::args().any(|argument| argument == "--bench") && !arguments.any(|argument| is_other(&argument))
+    let is_other = |argument: &String| {
+        others.iter().any(|other| argument == other || argument.starts_with(&format!("{other}=")))
+    };
+    std::env::args().any(|argument| argument == "--bench")
+        && !arguments.any(|argument| is_other(&argument))
 }
 
 /// `None` when Criterion did not measure it: filtered out, listed, or only tested.
@@ -57,7 +69,8 @@ fn measure(
     let limit = Settings::of(Profile::Standard).case_limit(case.benchmark_type);
     let mut worker = None;
     tape.clear();
-    // The worker starts when it is first asked for, so that a case that the filter leaves out costs nothing.
+    // The worker starts when it is first asked for, so that a case that the filter leaves out costs
+    // nothing.
     let driven = drive(criterion, (case, few_samples_of(case)), |ask| {
         let worker = match &mut worker {
             Some((worker, _)) => worker,
@@ -109,17 +122,19 @@ fn finish(
     }))
 }
 
-/// What a bench target of `suite` is to measure. On GPUs alone, each backend of this build that has none is asked for
-/// by its name too, so that every benchmark says what it lacks.
+/// What a bench target of `suite` is to measure. On GPUs alone, each backend of this build that has
+/// none is asked for by its name too, so that every benchmark says what it lacks.
 pub fn selections_of(suite: Suite, profile: Profile, machine: &Machine) -> Vec<Selection> {
     let is_of_gpus = !suite.wants(BackendId::Cpu, DeviceType::Cpu);
     let missing = machine.missing.iter().map(|(backend, _)| *backend);
-    let asked = missing.filter(|backend| is_of_gpus && crate::backends::has_backend(*backend)).map(Some);
+    let asked =
+        missing.filter(|backend| is_of_gpus && crate::backends::has_backend(*backend)).map(Some);
     let backends = std::iter::once(None).chain(asked);
     backends.map(|backend| Selection { backend, ..selection(suite, profile) }).collect()
 }
 
-/// All of `selections` together. A backend that is asked for by its name is not named as a whole as well.
+/// All of `selections` together. A backend that is asked for by its name is not named as a whole as
+/// well.
 ///
 /// # Errors
 /// When one of them names what does not exist.
@@ -131,9 +146,13 @@ pub fn plan_all(selections: &[Selection], machine: &Machine) -> Result<Plan, Pla
         plan.devices.extend(part.devices);
         plan.skipped.extend(part.skipped);
         plan.failed.extend(part.failed);
-        plan.notes.extend(part.notes.into_iter().filter(|note| !plan.notes.contains(note)).collect::<Vec<_>>());
+        plan.notes.extend(
+            part.notes.into_iter().filter(|note| !plan.notes.contains(note)).collect::<Vec<_>>(),
+        );
     }
-    let asked = |device: CaseDevice| selections.iter().any(|one| one.backend.map(CaseDevice::Backend) == Some(device));
+    let asked = |device: CaseDevice| {
+        selections.iter().any(|one| one.backend.map(CaseDevice::Backend) == Some(device))
+    };
     for ended in [&mut plan.skipped, &mut plan.failed] {
         ended.retain(|(case, _)| case.benchmark != crate::plan::ALL || !asked(case.device));
     }

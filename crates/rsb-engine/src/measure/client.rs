@@ -1,4 +1,5 @@
-//! The near end of a worker: starts it, asks, waits with a limit, and turns its death into a reason.
+//! The near end of a worker: starts it, asks, waits with a limit, and turns its death into a
+//! reason.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -40,14 +41,18 @@ pub enum WorkerError {
 }
 
 /// The worker of `case`: frameworks have one of their own, beside the program of `command`.
-fn worker_of<'a>(command: &'a WorkerCommand, case: &Case) -> Result<Cow<'a, WorkerCommand>, Reason> {
+fn worker_of<'a>(
+    command: &'a WorkerCommand,
+    case: &Case,
+) -> Result<Cow<'a, WorkerCommand>, Reason> {
     if case.benchmark_type == BenchmarkType::ComponentSpecific {
         let mut worker = crate::frameworks::command(&command.program, &case.benchmark)?;
         worker.environment.extend(for_framework(command, case));
         return Ok(Cow::Owned(worker));
     }
     let benchmark = rsb_workloads::find(&case.benchmark);
-    let Some((name, value)) = benchmark.and_then(|benchmark| benchmark.environment(&case.params)) else {
+    let Some((name, value)) = benchmark.and_then(|benchmark| benchmark.environment(&case.params))
+    else {
         return Ok(Cow::Borrowed(command));
     };
     let mut worker = command.clone();
@@ -55,8 +60,9 @@ fn worker_of<'a>(command: &'a WorkerCommand, case: &Case) -> Result<Cow<'a, Work
     Ok(Cow::Owned(worker))
 }
 
-/// What `command` passes on to the worker of a framework: a slow-down on purpose, and which GPU the case is planned on.
-/// The worker itself makes that GPU the first one visible (`python/rsb_workloads/gpus.py`).
+/// What `command` passes on to the worker of a framework: a slow-down on purpose, and which GPU the
+/// case is planned on. The worker itself makes that GPU the first one visible
+/// (`python/rsb_workloads/gpus.py`).
 fn for_framework(command: &WorkerCommand, case: &Case) -> Vec<(&'static str, Option<String>)> {
     let slowed = command.environment.iter().filter(|(name, _)| *name == SLOWDOWN);
     let mut passed: Vec<_> = slowed.cloned().collect();
@@ -96,13 +102,17 @@ impl Worker {
     ///
     /// # Errors
     /// When it cannot start, cannot run the case here, or breaks.
-    pub fn start(command: &WorkerCommand, case: &Case, limit: Duration) -> Result<(Self, DeviceType), WorkerError> {
+    pub fn start(
+        command: &WorkerCommand,
+        case: &Case,
+        limit: Duration,
+    ) -> Result<(Self, DeviceType), WorkerError> {
         let command = worker_of(command, case).map_err(WorkerError::Skipped)?;
         Self::spawn_and_prepare(&command, case, (limit, |_| true))
     }
 
-    /// As [`start`](Self::start), run by a tool with these arguments before those of the worker. What the tool says itself is
-    /// not heard.
+    /// As [`start`](Self::start), run by a tool with these arguments before those of the worker.
+    /// What the tool says itself is not heard.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -174,7 +184,8 @@ impl Worker {
         let errors = child.stderr.take().ok_or_else(broken)?;
         let (sender, lines) = channel();
         let answers = BufReader::new(stdout).lines();
-        let mut answers = answers.filter(move |line| line.as_ref().map_or(true, |line| is_heard(line)));
+        let mut answers =
+            answers.filter(move |line| line.as_ref().map_or(true, |line| is_heard(line)));
         std::thread::spawn(move || answers.try_for_each(|line| sender.send(line)));
         let stderr = Stderr::read(errors);
         Ok(Self {
@@ -210,17 +221,24 @@ impl Worker {
         }
     }
 
-    /// Runs exactly `iters` iterations and counts their instructions; none where Valgrind counts them.
+    /// Runs exactly `iters` iterations and counts their instructions; none where Valgrind counts
+    /// them.
     ///
     /// # Errors
     /// When nothing counts, the worker breaks, or the time is up.
     pub fn count(&mut self, iters: u64) -> Result<Option<u64>, WorkerError> {
         let asked = self.ask(&Request::Count { iters });
         // What a worker does not understand it takes for the end.
-        let has_left = |child: &mut Child| child.try_wait().is_ok_and(|ended| ended.is_some_and(|how| how.success()));
+        let has_left = |child: &mut Child| {
+            child.try_wait().is_ok_and(|ended| ended.is_some_and(|how| how.success()))
+        };
         if matches!(asked, Err(WorkerError::Failed(_))) && has_left(&mut self.child) {
             let why = "its program cannot count them: it was built before `--metric instructions`";
-            return Err(WorkerError::Failed(Reason::new("instructions", why, "compare with a later revision")));
+            return Err(WorkerError::Failed(Reason::new(
+                "instructions",
+                why,
+                "compare with a later revision",
+            )));
         }
         match asked? {
             Response::Counted { instructions } => Ok(instructions),
@@ -274,10 +292,11 @@ impl Worker {
     }
 
     fn ask(&mut self, request: &Request) -> Result<Response, WorkerError> {
-        let asked = serde_json::to_string(request).map_err(std::io::Error::from).and_then(|mut line| {
-            line.push('\n');
-            self.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(line.as_bytes()))
-        });
+        let asked =
+            serde_json::to_string(request).map_err(std::io::Error::from).and_then(|mut line| {
+                line.push('\n');
+                self.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(line.as_bytes()))
+            });
         if asked.is_err() {
             return Err(self.death_error());
         }
@@ -318,8 +337,13 @@ impl Worker {
 
     fn too_slow(&mut self) -> WorkerError {
         self.kill();
-        let why = format!("it did not end within {} s{}", self.limit.as_secs_f64(), self.last_words());
-        WorkerError::Failed(Reason::new(self.what(), why, "choose a smaller size, or a longer limit with --timeout"))
+        let why =
+            format!("it did not end within {} s{}", self.limit.as_secs_f64(), self.last_words());
+        WorkerError::Failed(Reason::new(
+            self.what(),
+            why,
+            "choose a smaller size, or a longer limit with --timeout",
+        ))
     }
 
     fn death_error(&mut self) -> WorkerError {
@@ -351,7 +375,11 @@ impl Worker {
 
     fn last_words(&self) -> String {
         let lines = self.stderr.last_lines();
-        if lines.is_empty() { String::new() } else { format!("; its last lines: {}", lines.join(" | ")) }
+        if lines.is_empty() {
+            String::new()
+        } else {
+            format!("; its last lines: {}", lines.join(" | "))
+        }
     }
 
     fn kill(&mut self) {
@@ -391,7 +419,8 @@ impl Stderr {
         Self { lines, reader }
     }
 
-    /// Asked after the worker's death: what it wrote may still be on its way, unless a child of it holds the pipe open.
+    /// Asked after the worker's death: what it wrote may still be on its way, unless a child of it
+    /// holds the pipe open.
     fn last_lines(&self) -> Vec<String> {
         wait_until(Duration::from_secs(1), || self.reader.is_finished().then_some(()));
         self.lines.lock().map(|lines| lines.iter().cloned().collect()).unwrap_or_default()
@@ -506,7 +535,8 @@ mod tests {
         };
         let devices = [gpu(0, "0000:03:00.0"), gpu(3, "0000:c3:00.0"), gpu(4, "")];
         let command = shell("").with_slowdown(Some("vllm=2".into())).planned_on(&devices);
-        for (device, address) in [("rocm:3", Some("0000:c3:00.0")), ("rocm:4", None), ("rocm:7", None), ("cpu:0", None)]
+        for (device, address) in
+            [("rocm:3", Some("0000:c3:00.0")), ("rocm:4", None), ("rocm:7", None), ("cpu:0", None)]
         {
             let case = Case {
                 id: CaseId::from_segments(&["component_specific", "vllm", device]),
@@ -515,7 +545,8 @@ mod tests {
                 device: device.parse().unwrap(),
                 params: Params::new(),
             };
-            let expected = [(SLOWDOWN, Some("vllm=2".to_owned())), (PCI_ADDRESS, address.map(str::to_owned))];
+            let expected =
+                [(SLOWDOWN, Some("vllm=2".to_owned())), (PCI_ADDRESS, address.map(str::to_owned))];
             assert_eq!(for_framework(&command, &case), expected, "{device}");
         }
     }
@@ -530,6 +561,9 @@ mod tests {
             device: rsb_model::DeviceRef::CPU.into(),
             params: Params::new(),
         };
-        assert!(matches!(Worker::start(&command, &case, Duration::from_secs(1)), Err(WorkerError::Failed(_))));
+        assert!(matches!(
+            Worker::start(&command, &case, Duration::from_secs(1)),
+            Err(WorkerError::Failed(_))
+        ));
     }
 }

@@ -1,4 +1,5 @@
-//! The devices and the compiler of a backend: asked in a child where a vendor's library has to be loaded, which may crash or hang.
+//! The devices and the compiler of a backend: asked in a child where a vendor's library has to be
+//! loaded, which may crash or hang.
 
 use rsb_cpu::CpuDevice;
 use rsb_device::{Absence, Backend, Device as _, DeviceInfo, child};

@@ -10,13 +10,16 @@ pub const VARIABLE: &str = rsb_model::protocol::SLOWDOWN;
 /// `time_ns`, made longer where the environment says so.
 #[cfg(feature = "fault-injection")]
 pub(super) fn slow_down(id: &CaseId, time_ns: f64) -> f64 {
-    std::env::var(VARIABLE).map_or(time_ns, |said| rsb_model::protocol::apply_slowdown(id, time_ns, &said))
+    std::env::var(VARIABLE)
+        .map_or(time_ns, |said| rsb_model::protocol::apply_slowdown(id, time_ns, &said))
 }
 
-/// `iters`, more of them where the environment makes the case slower: counted as `iters`, they are more instructions.
+/// `iters`, more of them where the environment makes the case slower: counted as `iters`, they are
+/// more instructions.
 #[cfg(feature = "fault-injection")]
 pub(super) fn more_work(id: &CaseId, iters: u64) -> u64 {
-    let slowed = |said: String| rsb_model::protocol::apply_slowdown(id, iters as f64, &said).round() as u64;
+    let slowed =
+        |said: String| rsb_model::protocol::apply_slowdown(id, iters as f64, &said).round() as u64;
     std::env::var(VARIABLE).map_or(iters, slowed)
 }
 

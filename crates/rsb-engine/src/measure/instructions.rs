@@ -1,6 +1,8 @@
-//! Instructions of one iteration: a figure beside the time that has no noise. They are counted once, after the samples.
+//! Instructions of one iteration: a figure beside the time that has no noise. They are counted
+//! once, after the samples.
 //!
-//! By the counters of the CPU, else by Valgrind, whose CPU is another one: a count compares with one of the same source.
+//! By the counters of the CPU, else by Valgrind, whose CPU is another one: a count compares with
+//! one of the same source.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,8 +16,9 @@ use super::client::{Worker, WorkerError};
 use super::settings::Settings;
 use crate::worker_command::WorkerCommand;
 
-/// So many instructions are counted together, or more: the few hundred that surround the iterations are then nothing
-/// beside them. No clock decides how many iterations that are, so that the same program is counted alike each time.
+/// So many instructions are counted together, or more: the few hundred that surround the iterations
+/// are then nothing beside them. No clock decides how many iterations that are, so that the same
+/// program is counted alike each time.
 const MIN_INSTRUCTIONS: u64 = 10_000_000;
 /// The counters see interrupts, too: the least of so many counts has the fewest.
 const TRIES: usize = 3;
@@ -32,8 +35,13 @@ enum InstructionCounter {
 impl InstructionCounter {
     fn here() -> Result<Self, Reason> {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let valgrind = std::env::split_paths(&path).map(|dir| dir.join("valgrind")).find(|file| file.is_file());
-        Self::of(rsb_cpu::instructions::check_counters(), valgrind.filter(|_| cfg!(target_arch = "x86_64")))
+        let valgrind = std::env::split_paths(&path)
+            .map(|dir| dir.join("valgrind"))
+            .find(|file| file.is_file());
+        Self::of(
+            rsb_cpu::instructions::check_counters(),
+            valgrind.filter(|_| cfg!(target_arch = "x86_64")),
+        )
     }
 
     fn of(counters: Result<(), Reason>, valgrind: Option<PathBuf>) -> Result<Self, Reason> {
@@ -41,9 +49,17 @@ impl InstructionCounter {
             (Ok(()), _) => Ok(Self::Perf),
             (Err(_), Some(valgrind)) => Ok(Self::Callgrind(valgrind)),
             (Err(reason), None) => {
-                let valgrind = if cfg!(target_arch = "x86_64") { "is not installed" } else { "is used on x86-64 only" };
+                let valgrind = if cfg!(target_arch = "x86_64") {
+                    "is not installed"
+                } else {
+                    "is used on x86-64 only"
+                };
                 let why = format!("{}, and Valgrind {valgrind}", reason.why);
-                Err(Reason::new("instructions", why, format!("install valgrind, or {}", reason.cure)))
+                Err(Reason::new(
+                    "instructions",
+                    why,
+                    format!("install valgrind, or {}", reason.cure),
+                ))
             }
         }
     }
@@ -56,7 +72,12 @@ impl InstructionCounter {
     }
 
     /// Instructions of one iteration of `case`, in fresh workers that may live for `limit` each.
-    fn count(&self, command: &WorkerCommand, case: &Case, limit: Duration) -> Result<f64, WorkerError> {
+    fn count(
+        &self,
+        command: &WorkerCommand,
+        case: &Case,
+        limit: Duration,
+    ) -> Result<f64, WorkerError> {
         let mut iters = 1;
         loop {
             let total = self.total(command, case, (iters, limit))?;
@@ -68,36 +89,51 @@ impl InstructionCounter {
     }
 
     /// Instructions of `iters` iterations, after one that fills what stays filled; above zero.
-    fn total(&self, command: &WorkerCommand, case: &Case, (iters, limit): (u64, Duration)) -> Result<u64, WorkerError> {
+    fn total(
+        &self,
+        command: &WorkerCommand,
+        case: &Case,
+        (iters, limit): (u64, Duration),
+    ) -> Result<u64, WorkerError> {
         match self {
             Self::Perf => {
                 let (mut worker, _) = Worker::start(command, case, limit)?;
                 worker.sample(1)?;
-                let counts: Vec<Option<u64>> = (0..TRIES).map(|_| worker.count(iters)).collect::<Result<_, _>>()?;
+                let counts: Vec<Option<u64>> =
+                    (0..TRIES).map(|_| worker.count(iters)).collect::<Result<_, _>>()?;
                 let least = counts.into_iter().flatten().min().filter(|least| *least > 0);
                 least.ok_or_else(|| callgrind_error("its worker counted nothing"))
             }
             Self::Callgrind(valgrind) => {
-                let log = tempfile::NamedTempFile::new().map_err(|error| callgrind_error(&error.to_string()))?;
-                let (mut worker, _) = Worker::start(&under(valgrind, log.path(), command), case, limit)?;
+                let log = tempfile::NamedTempFile::new()
+                    .map_err(|error| callgrind_error(&error.to_string()))?;
+                let (mut worker, _) =
+                    Worker::start(&under(valgrind, log.path(), command), case, limit)?;
                 worker.sample(1)?;
                 worker.count(iters)?;
                 worker.leave()?;
                 let text = std::fs::read_to_string(log.path()).unwrap_or_default();
-                parse_instruction_count(&text).ok_or_else(|| callgrind_error("Valgrind told no count"))
+                parse_instruction_count(&text)
+                    .ok_or_else(|| callgrind_error("Valgrind told no count"))
             }
         }
     }
 }
 
 fn callgrind_error(why: &str) -> WorkerError {
-    WorkerError::Failed(Reason::new("instructions", why, "see what `valgrind --tool=callgrind true` says"))
+    WorkerError::Failed(Reason::new(
+        "instructions",
+        why,
+        "see what `valgrind --tool=callgrind true` says",
+    ))
 }
 
-/// `command` run by `valgrind`, which tells `log` at the end what it counted. Until the worker asks it to count it is as
-/// fast as it can be.
+/// `command` run by `valgrind`, which tells `log` at the end what it counted. Until the worker asks
+/// it to count it is as fast as it can be.
 fn under(valgrind: &Path, log: &Path, command: &WorkerCommand) -> WorkerCommand {
-    let mut args = ["--command-line-only=yes", "--tool=callgrind", "--instr-atstart=no"].map(str::to_owned).to_vec();
+    let mut args = ["--command-line-only=yes", "--tool=callgrind", "--instr-atstart=no"]
+        .map(str::to_owned)
+        .to_vec();
     args.push("--callgrind-out-file=/dev/null".to_owned());
     args.push(format!("--log-file={}", log.display()));
     args.push(command.program.display().to_string());
@@ -118,8 +154,8 @@ pub(crate) fn is_own_work(result: &BenchmarkResult) -> bool {
     result.benchmark_type == BenchmarkType::CpuPerformance && provider.is_some_and(own)
 }
 
-/// Whether the instructions of `result` are counted. Those of a flush of the caches would hide those of the work, and
-/// threads that wait for each other count how long they spin.
+/// Whether the instructions of `result` are counted. Those of a flush of the caches would hide
+/// those of the work, and threads that wait for each other count how long they spin.
 fn is_counted(result: &BenchmarkResult) -> bool {
     let Some(fields) = result.fields() else { return false };
     let is_cold = fields.text("cache") == Some("cold");
@@ -143,8 +179,8 @@ impl<'a> InstructionPass<'a> {
         Self { counter: InstructionCounter::here(), settings, until, cases: 0, others: 0 }
     }
 
-    /// Adds to `result` the instructions of one iteration of `case` in a worker of `command`, or why there are none; `false` where it
-    /// is none of those that are counted.
+    /// Adds to `result` the instructions of one iteration of `case` in a worker of `command`, or
+    /// why there are none; `false` where it is none of those that are counted.
     ///
     /// # Errors
     /// When somebody asks to stop.
@@ -167,16 +203,28 @@ impl<'a> InstructionPass<'a> {
                 }
             }
             Err(WorkerError::Interrupted) => return Err(WorkerError::Interrupted),
-            Err(WorkerError::Skipped(reason) | WorkerError::Failed(reason) | WorkerError::Gone(reason)) => {
-                assemble::note(&mut result.metadata, &format!("its instructions were not counted: {reason}"));
+            Err(
+                WorkerError::Skipped(reason)
+                | WorkerError::Failed(reason)
+                | WorkerError::Gone(reason),
+            ) => {
+                assemble::note(
+                    &mut result.metadata,
+                    &format!("its instructions were not counted: {reason}"),
+                );
                 result.metadata.insert(INSTRUCTIONS_NOT_COUNTED.into(), json!(reason));
             }
         }
         Ok(true)
     }
 
-    fn count(&self, command: &WorkerCommand, case: &Case) -> Result<(f64, &'static str), WorkerError> {
-        let counter = self.counter.as_ref().map_err(|reason| WorkerError::Skipped(reason.clone()))?;
+    fn count(
+        &self,
+        command: &WorkerCommand,
+        case: &Case,
+    ) -> Result<(f64, &'static str), WorkerError> {
+        let counter =
+            self.counter.as_ref().map_err(|reason| WorkerError::Skipped(reason.clone()))?;
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             let cure = "raise `suite_seconds` under [time_limits], or choose fewer cases";
@@ -190,10 +238,12 @@ impl<'a> InstructionPass<'a> {
     /// What a person should know of it. Which case could not be counted, and why, its result says.
     pub(crate) fn summary(&self) -> String {
         let Self { cases, others, .. } = self;
-        let kinds =
-            "instructions are counted of what this program does itself on one thread of a CPU, with warm caches";
+        let kinds = "instructions are counted of what this program does itself on one thread of a \
+                     CPU, with warm caches";
         match &self.counter {
-            Ok(counter) => format!("{kinds}: cases by {}: {cases}; others: {others}", counter.source()),
+            Ok(counter) => {
+                format!("{kinds}: cases by {}: {cases}; others: {others}", counter.source())
+            }
             Err(reason) => format!("{kinds}: none of {cases}, since there is no counter: {reason}"),
         }
     }
@@ -204,7 +254,8 @@ mod tests {
     use super::*;
     use rsb_model::{CaseId, Params};
 
-    /// A worker that answers a request to count `iters` iterations, the `tries`-th of its life, with `of_count`.
+    /// A worker that answers a request to count `iters` iterations, the `tries`-th of its life,
+    /// with `of_count`.
     fn worker(of_count: &str) -> WorkerCommand {
         let script = format!(
             r#"while read line; do iters=${{line##*:}}; iters=${{iters%?}}; case $line in
@@ -234,9 +285,9 @@ mod tests {
 
     fn why(error: WorkerError) -> String {
         match error {
-            WorkerError::Skipped(reason) | WorkerError::Failed(reason) | WorkerError::Gone(reason) => {
-                reason.to_string()
-            }
+            WorkerError::Skipped(reason)
+            | WorkerError::Failed(reason)
+            | WorkerError::Gone(reason) => reason.to_string(),
             WorkerError::Interrupted => panic!("nobody asked to stop"),
         }
     }
@@ -246,20 +297,24 @@ mod tests {
         // 300 around the iterations, and far more in every count but the second.
         let counts = r#"more=$(((tries - 2) * (tries - 2) * 90000000 + 300))
             echo "{\"answer\":\"counted\",\"instructions\":$((iters * 1000 + more))}""#;
-        let count = InstructionCounter::Perf.count(&worker(counts), &case(), Duration::from_mins(1)).unwrap();
+        let count = InstructionCounter::Perf
+            .count(&worker(counts), &case(), Duration::from_mins(1))
+            .unwrap();
         assert!((count - 1000.0).abs() < 0.1, "{count}");
     }
 
     #[test]
     fn what_cannot_count_says_why() {
-        let refuses = r#"echo '{"answer":"skipped","reason":{"what":"w","why":"none here","cure":"c"}}'"#;
+        let refuses =
+            r#"echo '{"answer":"skipped","reason":{"what":"w","why":"none here","cure":"c"}}'"#;
         for (of_count, expected) in [
             (refuses, "none here"),
             (r#"echo '{"answer":"counted"}'"#, "counted nothing"),
             ("exit 0", "before `--metric instructions`"),
             ("exit 7", "exit code 7"),
         ] {
-            let count = InstructionCounter::Perf.count(&worker(of_count), &case(), Duration::from_mins(1));
+            let count =
+                InstructionCounter::Perf.count(&worker(of_count), &case(), Duration::from_mins(1));
             let why = why(count.unwrap_err());
             assert!(why.contains(expected), "{of_count}: {why}");
         }
@@ -272,12 +327,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let valgrind = dir.path().join("valgrind");
         let script = "#!/bin/sh\n\
-            while :; do case $1 in --log-file=*) log=${1#*=};; --*) ;; *) break;; esac; shift; done\n\
+            while :; do case $1 in --log-file=*) log=${1#*=};; --*) ;; *) break;; esac; shift; \
+            done\n\
             \"$@\" 2> \"$log\"\n";
         std::fs::write(&valgrind, script).unwrap();
         std::fs::set_permissions(&valgrind, std::fs::Permissions::from_mode(0o755)).unwrap();
         let count = |told: &str| {
-            let of_count = format!(r#"echo "==7== Collected : {told}" >&2; echo '{{"answer":"counted"}}'"#);
+            let of_count =
+                format!(r#"echo "==7== Collected : {told}" >&2; echo '{{"answer":"counted"}}'"#);
             let counter = InstructionCounter::Callgrind(valgrind.clone());
             counter.count(&worker(&of_count), &case(), Duration::from_mins(1))
         };
@@ -288,12 +345,14 @@ mod tests {
 
     #[test]
     fn counters_come_first_and_without_any_it_is_said_what_helps() {
-        let refused = || Err(Reason::new("instruction counters", "the kernel refuses", "use another kernel"));
+        let refused =
+            || Err(Reason::new("instruction counters", "the kernel refuses", "use another kernel"));
         let valgrind = || Some(PathBuf::from("/usr/bin/valgrind"));
         assert_eq!(InstructionCounter::of(Ok(()), valgrind()), Ok(InstructionCounter::Perf));
         assert_eq!(InstructionCounter::of(refused(), valgrind()).unwrap().source(), "callgrind");
         let reason = InstructionCounter::of(refused(), None).unwrap_err().to_string();
-        for part in ["the kernel refuses", "Valgrind is", "install valgrind", "use another kernel"] {
+        for part in ["the kernel refuses", "Valgrind is", "install valgrind", "use another kernel"]
+        {
             assert!(reason.contains(part), "{reason}");
         }
     }

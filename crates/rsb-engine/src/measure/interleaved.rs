@@ -1,4 +1,5 @@
-//! Two programs measured interleaved, A B B A, so that whatever the machine does in the meantime does it to both.
+//! Two programs measured interleaved, A B B A, so that whatever the machine does in the meantime
+//! does it to both.
 
 use std::time::{Duration, Instant};
 
@@ -13,24 +14,35 @@ use super::{noise, round_order};
 use crate::Listener;
 use crate::worker_command::WorkerCommand;
 
-/// What measures a case on two sides, in fresh processes. A turn is the number of the replicate and the time that is left.
+/// What measures a case on two sides, in fresh processes. A turn is the number of the replicate and
+/// the time that is left.
 pub trait PairSource {
-    /// A replicate of each side, measured as close to each other as can be; the first of both is the baseline's.
+    /// A replicate of each side, measured as close to each other as can be; the first of both is
+    /// the baseline's.
     ///
     /// # Errors
     /// The problem that a side met, and which side it was.
-    fn measure_pair(&mut self, case: &Case, turn: (u32, Duration)) -> Result<[Replicate; 2], (usize, WorkerError)>;
+    fn measure_pair(
+        &mut self,
+        case: &Case,
+        turn: (u32, Duration),
+    ) -> Result<[Replicate; 2], (usize, WorkerError)>;
 
     /// A replicate of one side alone.
     ///
     /// # Errors
     /// When it cannot run here, breaks, or somebody asks to stop.
-    fn measure_side(&mut self, which: usize, case: &Case, turn: (u32, Duration)) -> Result<Replicate, WorkerError>;
+    fn measure_side(
+        &mut self,
+        which: usize,
+        case: &Case,
+        turn: (u32, Duration),
+    ) -> Result<Replicate, WorkerError>;
 }
 
-/// Two builds of this program: their workers live side by side and sample interleaved. Of a build there may be several
-/// layouts, of which every pair takes the next one, with its stack elsewhere: what a layout does is then a part of what
-/// pairs differ by.
+/// Two builds of this program: their workers live side by side and sample interleaved. Of a build
+/// there may be several layouts, of which every pair takes the next one, with its stack elsewhere:
+/// what a layout does is then a part of what pairs differ by.
 pub struct WorkerPairs<'a> {
     session: Session<'a>,
     layouts: &'a [Vec<WorkerCommand>; 2],
@@ -41,7 +53,10 @@ impl<'a> WorkerPairs<'a> {
     ///
     /// # Errors
     /// When there is no room for Criterion's temporary directory.
-    pub fn new(layouts: &'a [Vec<WorkerCommand>; 2], settings: &'a Settings) -> std::io::Result<Self> {
+    pub fn new(
+        layouts: &'a [Vec<WorkerCommand>; 2],
+        settings: &'a Settings,
+    ) -> std::io::Result<Self> {
         Ok(Self { session: Session::new(settings)?, layouts })
     }
 
@@ -58,22 +73,32 @@ impl<'a> WorkerPairs<'a> {
     }
 }
 
-/// The variable that fills the environment, and how many lengths it has: a page, in which caches and predictors place it.
+/// The variable that fills the environment, and how many lengths it has: a page, in which caches
+/// and predictors place it.
 const STACK_OFFSET: &str = "RSB_STACK_OFFSET";
 const STACK_OFFSETS: u64 = 4096;
 
 impl PairSource for WorkerPairs<'_> {
-    fn measure_pair(&mut self, case: &Case, turn: (u32, Duration)) -> Result<[Replicate; 2], (usize, WorkerError)> {
+    fn measure_pair(
+        &mut self,
+        case: &Case,
+        turn: (u32, Duration),
+    ) -> Result<[Replicate; 2], (usize, WorkerError)> {
         self.session.pair(&[self.program(0, turn.0), self.program(1, turn.0)], case, turn)
     }
 
-    fn measure_side(&mut self, which: usize, case: &Case, turn: (u32, Duration)) -> Result<Replicate, WorkerError> {
+    fn measure_side(
+        &mut self,
+        which: usize,
+        case: &Case,
+        turn: (u32, Duration),
+    ) -> Result<Replicate, WorkerError> {
         self.session.replicate(&self.program(which, turn.0), case, turn)
     }
 }
 
-/// The results of both sides. The n-th replicates of a case were measured side by side; those of workers sample by
-/// sample, so that their n-th samples were too.
+/// The results of both sides. The n-th replicates of a case were measured side by side; those of
+/// workers sample by sample, so that their n-th samples were too.
 #[derive(Debug, Clone, Default)]
 pub struct InterleavedResults {
     /// Of the first program.
@@ -94,7 +119,8 @@ pub fn run_interleaved(
     let mut step = 0;
     let began = Instant::now();
     let mut ended = RunStatus::Complete;
-    'rounds: for replicate in (settings.first_replicate..).take(settings.replicates.most() as usize) {
+    'rounds: for replicate in (settings.first_replicate..).take(settings.replicates.most() as usize)
+    {
         for index in round_order(cases.len(), replicate) {
             let (case, both) = (&cases[index], &mut progress[index]);
             if both.iter().any(|side| side.ended.is_some()) {
@@ -114,9 +140,14 @@ pub fn run_interleaved(
         }
     }
     let side = |which: usize| {
-        let known =
-            cases.iter().zip(&progress).map(|(case, both)| (case, &both[which])).filter(|(_, side)| !is_new(side));
-        known.map(|(case, side)| assemble::result(case, side, environment, Timestamp::now())).collect()
+        let known = cases
+            .iter()
+            .zip(&progress)
+            .map(|(case, both)| (case, &both[which]))
+            .filter(|(_, side)| !is_new(side));
+        known
+            .map(|(case, side)| assemble::result(case, side, environment, Timestamp::now()))
+            .collect()
     };
     (InterleavedResults { baseline: side(0), current: side(1) }, ended)
 }
@@ -126,7 +157,8 @@ fn is_new(side: &CaseProgress) -> bool {
     side.ended.is_none() && side.replicates.is_empty()
 }
 
-/// One replicate of each side; `false` when somebody asked to stop. A pair that was not completed is dropped.
+/// One replicate of each side; `false` when somebody asked to stop. A pair that was not completed
+/// is dropped.
 fn pair(
     pairs: &mut dyn PairSource,
     case: &Case,
@@ -135,13 +167,17 @@ fn pair(
     let began = Instant::now();
     let watch = noise::NoiseWatch::begin();
     match pairs.measure_pair(case, (replicate, left)) {
-        Ok(replicates) => both.iter_mut().zip(replicates).for_each(|(side, replicate)| side.replicates.push(replicate)),
+        Ok(replicates) => both
+            .iter_mut()
+            .zip(replicates)
+            .for_each(|(side, replicate)| side.replicates.push(replicate)),
         // The time of the whole was over, not the case's: this pair is dropped.
         Err((_, WorkerError::Failed(_))) if began.elapsed() >= left => return true,
         Err((which, problem)) => {
             let Some(ended) = end_of(problem) else { return false };
             both[which].ended = Some(ended);
-            // What the other side alone can do decides whether the case is new, gone, or runs on neither.
+            // What the other side alone can do decides whether the case is new, gone, or runs on
+            // neither.
             let other = &mut both[1 - which];
             if is_new(other) {
                 let rest = left.saturating_sub(began.elapsed());
@@ -183,8 +219,7 @@ mod tests {
         *sample*) sleep 0.003; iters=${line##*:}; echo "{\"answer\":\"sampled\",\"time_ns\":${iters%?}000000}";;
         *) echo '{"answer":"finished","fields":{}}';;
         esac; done"#;
-    const CANNOT: &str =
-        r#"read line; echo '{"answer":"skipped","reason":{"what":"counters","why":"none","cure":"a machine"}}'"#;
+    const CANNOT: &str = r#"read line; echo '{"answer":"skipped","reason":{"what":"counters","why":"none","cure":"a machine"}}'"#;
     const BREAKS: &str = "read line; exit 7";
 
     /// How the case ends on each side, and how many replicates it has there.
@@ -203,7 +238,8 @@ mod tests {
             vec![WorkerCommand { program: "/bin/sh".into(), args, ..WorkerCommand::of("".into()) }]
         });
         let mut pairs = WorkerPairs::new(&programs, &settings).unwrap();
-        let (both, ended) = run_interleaved(&[case], &settings, &mut pairs, (&Environment::default(), &mut |_| {}));
+        let (both, ended) =
+            run_interleaved(&[case], &settings, &mut pairs, (&Environment::default(), &mut |_| {}));
         assert_eq!(ended, RunStatus::Complete);
         [both.baseline, both.current]
             .map(|side| side.iter().map(|result| (result.outcome, result.samples.len())).collect())
@@ -230,15 +266,20 @@ mod tests {
         let settings = Settings::of(Profile::Quick);
         let layouts = [vec![of("a"), of("b"), of("c")], vec![of("d")]];
         let pairs = WorkerPairs::new(&layouts, &settings).unwrap();
-        let of_first: Vec<WorkerCommand> = (0..6).map(|replicate| pairs.program(0, replicate)).collect();
-        let names: Vec<_> = of_first.iter().map(|command| command.program.to_str().unwrap()).collect();
+        let of_first: Vec<WorkerCommand> =
+            (0..6).map(|replicate| pairs.program(0, replicate)).collect();
+        let names: Vec<_> =
+            of_first.iter().map(|command| command.program.to_str().unwrap()).collect();
         assert_eq!(names, ["a", "b", "c", "a", "b", "c"]);
         let offset = |command: &WorkerCommand| {
             let found = command.environment.iter().find(|(name, _)| *name == STACK_OFFSET);
             found.and_then(|(_, value)| value.as_ref()).map(String::len)
         };
         let offsets: std::collections::BTreeSet<_> = of_first.iter().map(offset).collect();
-        assert!(offsets.len() == 6 && offsets.iter().all(|bytes| bytes.is_some_and(|bytes| bytes < 4096)));
+        assert!(
+            offsets.len() == 6
+                && offsets.iter().all(|bytes| bytes.is_some_and(|bytes| bytes < 4096))
+        );
         assert_eq!(offset(&pairs.program(1, 0)), None, "one layout is left as it is");
     }
 }

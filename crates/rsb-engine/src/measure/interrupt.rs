@@ -1,4 +1,5 @@
-//! A request to stop: the measuring loop ends after the present sample, and what was measured is kept.
+//! A request to stop: the measuring loop ends after the present sample, and what was measured is
+//! kept.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,7 +1,7 @@
 //! The measuring engine: replicates in fresh processes, interleaved, each driven by Criterion.
 //!
-//! **Invariant:** whatever happens to one case, its result says so and the rest goes on. What was measured has been
-//! handed to the listener before the next case begins.
+//! **Invariant:** whatever happens to one case, its result says so and the rest goes on. What was
+//! measured has been handed to the listener before the next case begins.
 
 pub mod assemble;
 mod client;
@@ -24,7 +24,9 @@ pub mod bench;
 
 use std::time::{Duration, Instant};
 
-use rsb_model::{BenchmarkResult, Environment, Event, Obstacle, Outcome, Reason, RunStatus, Timestamp};
+use rsb_model::{
+    BenchmarkResult, Environment, Event, Obstacle, Outcome, Reason, RunStatus, Timestamp,
+};
 
 pub use client::WorkerError;
 pub use devices::{devices_of, has_compiler, has_counters};
@@ -61,7 +63,12 @@ pub fn measure(
         let ended = Some((outcome, reason.clone()));
         tell(
             listener,
-            assemble::result(case, &CaseProgress { ended, ..CaseProgress::default() }, environment, Timestamp::now()),
+            assemble::result(
+                case,
+                &CaseProgress { ended, ..CaseProgress::default() },
+                environment,
+                Timestamp::now(),
+            ),
         );
     }
     let mut progress: Vec<CaseProgress> = vec![CaseProgress::default(); plan.cases.len()];
@@ -94,12 +101,21 @@ pub fn measure(
                 Err(WorkerError::Gone(reason)) => {
                     record_unavailable(&mut progress[index], replicate, (Outcome::Failed, reason));
                 }
-                // The run's time was over, not the case's: its turn is undone, and the loop ends at the next one.
+                // The run's time was over, not the case's: its turn is undone, and the loop ends at
+                // the next one.
                 Err(WorkerError::Failed(_)) if began.elapsed() >= settings.limits.suite => {}
-                Err(WorkerError::Failed(reason)) => progress[index].ended = Some((Outcome::Failed, reason)),
+                Err(WorkerError::Failed(reason)) => {
+                    progress[index].ended = Some((Outcome::Failed, reason));
+                }
                 Err(WorkerError::Interrupted) => {
                     let why = "the run was interrupted before its turn".to_owned();
-                    skip_the_rest(plan, &progress, (&why, "`run --resume` measures on"), environment, listener);
+                    skip_the_rest(
+                        plan,
+                        &progress,
+                        (&why, "`run --resume` measures on"),
+                        environment,
+                        listener,
+                    );
                     return Ok(RunStatus::Interrupted);
                 }
             }
@@ -131,7 +147,8 @@ fn count_and_profile(
     (environment, listener): (&Environment, &mut Listener<'_>),
 ) -> RunStatus {
     let mut counting = settings.count_instructions.then(|| InstructionPass::begin(settings, left));
-    let mut profiling = settings.profiler.as_ref().map(|tool| ProfilingPass::begin(tool, settings, left));
+    let mut profiling =
+        settings.profiler.as_ref().map(|tool| ProfilingPass::begin(tool, settings, left));
     if counting.is_none() && profiling.is_none() {
         return RunStatus::Complete;
     }
@@ -140,15 +157,22 @@ fn count_and_profile(
     }
     for (case, progress) in plan.cases.iter().zip(progress) {
         let mut result = assemble::result(case, progress, environment, Timestamp::now());
-        let counted = counting.as_mut().map_or(Ok(false), |counting| counting.add(command, case, &mut result));
-        let profiled = profiling.as_mut().map_or(Ok(false), |profiling| profiling.add(command, case, &mut result));
+        let counted = counting
+            .as_mut()
+            .map_or(Ok(false), |counting| counting.add(command, case, &mut result));
+        let profiled = profiling
+            .as_mut()
+            .map_or(Ok(false), |profiling| profiling.add(command, case, &mut result));
         match (counted, profiled) {
             (Ok(false), Ok(false)) => {}
             (Ok(_), Ok(_)) => tell(listener, result),
             _ => return RunStatus::Interrupted,
         }
     }
-    let told = [counting.map(|counting| counting.summary()), profiling.map(|profiling| profiling.summary())];
+    let told = [
+        counting.map(|counting| counting.summary()),
+        profiling.map(|profiling| profiling.summary()),
+    ];
     told.into_iter().flatten().for_each(|summary| listener(&Event::note(summary)));
     RunStatus::Complete
 }
@@ -158,13 +182,20 @@ fn tell(listener: &mut Listener<'_>, result: BenchmarkResult) {
     listener(&Event::CaseUpdated(Box::new(result)));
 }
 
-/// A case that cannot run here is skipped, and fails when its GPU was there as it was planned. One that could run a
-/// moment ago keeps what was measured, and says what has changed.
-fn record_unavailable(progress: &mut CaseProgress, replicate: u32, (outcome, reason): (Outcome, Reason)) {
+/// A case that cannot run here is skipped, and fails when its GPU was there as it was planned. One
+/// that could run a moment ago keeps what was measured, and says what has changed.
+fn record_unavailable(
+    progress: &mut CaseProgress,
+    replicate: u32,
+    (outcome, reason): (Outcome, Reason),
+) {
     if progress.replicates.is_empty() {
         progress.ended = Some((outcome, reason));
     } else if progress.noise.iter().all(|note| !note.ends_with(&reason.to_string())) {
-        progress.noise.push(format!("from replicate {} on it could not run any more: {reason}", replicate + 1));
+        progress.noise.push(format!(
+            "from replicate {} on it could not run any more: {reason}",
+            replicate + 1
+        ));
     }
 }
 
@@ -175,8 +206,10 @@ fn out_of_time(
     environment: &Environment,
     listener: &mut Listener<'_>,
 ) -> RunStatus {
-    let why =
-        format!("the time limit of the whole run, {} s, was over before its turn", settings.limits.suite.as_secs());
+    let why = format!(
+        "the time limit of the whole run, {} s, was over before its turn",
+        settings.limits.suite.as_secs()
+    );
     let cure = "raise `suite_seconds` under [time_limits], or choose fewer cases";
     skip_the_rest(plan, progress, (&why, cure), environment, listener);
     RunStatus::OutOfTime
@@ -201,13 +234,15 @@ fn skip_the_rest(
     for (case, progress) in plan.cases.iter().zip(progress) {
         if progress.replicates.is_empty() && progress.ended.is_none() {
             let reason = Reason::new(REST, why, cure).of(Obstacle::NotReached);
-            let progress = CaseProgress { ended: Some((Outcome::Skipped, reason)), ..CaseProgress::default() };
+            let progress =
+                CaseProgress { ended: Some((Outcome::Skipped, reason)), ..CaseProgress::default() };
             tell(listener, assemble::result(case, &progress, environment, Timestamp::now()));
         }
     }
 }
 
-/// The order of round `replicate`: another one each time, so that no case always follows the same neighbor.
+/// The order of round `replicate`: another one each time, so that no case always follows the same
+/// neighbor.
 fn round_order(count: usize, replicate: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     if replicate == 0 {

@@ -1,4 +1,5 @@
-//! Noise guards: what disturbed the machine while a case was measured. They annotate; they never drop a sample.
+//! Noise guards: what disturbed the machine while a case was measured. They annotate; they never
+//! drop a sample.
 
 use rsb_model::run::kind_of_note;
 use rsb_probe::{StateSample, sample, state_between};
@@ -18,7 +19,8 @@ impl NoiseWatch {
     }
 }
 
-/// Adds `more` to `known`, each kind of problem once: the first sentence of a kind stays, figures may differ.
+/// Adds `more` to `known`, each kind of problem once: the first sentence of a kind stays, figures
+/// may differ.
 pub(super) fn merge(known: &mut Vec<String>, more: Vec<String>) {
     for sentence in more {
         if known.iter().all(|old| kind_of_note(old) != kind_of_note(&sentence)) {
@@ -36,7 +38,10 @@ mod tests {
         let mut known = vec!["the load average is 3.1 on 2 threads".to_owned()];
         merge(
             &mut known,
-            vec!["the load average is 3.4 on 2 threads".to_owned(), "2 % of the time was stolen".to_owned()],
+            vec![
+                "the load average is 3.4 on 2 threads".to_owned(),
+                "2 % of the time was stolen".to_owned(),
+            ],
         );
         assert_eq!(known.len(), 2);
     }

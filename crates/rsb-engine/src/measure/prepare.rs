@@ -1,5 +1,5 @@
-//! Before anything is measured: kernels for GPUs are compiled side by side, into the directory where compiled kernels are
-//! kept. What cannot be prepared says so when its turn comes.
+//! Before anything is measured: kernels for GPUs are compiled side by side, into the directory
+//! where compiled kernels are kept. What cannot be prepared says so when its turn comes.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,14 +12,23 @@ use crate::Listener;
 use crate::plan::Plan;
 use crate::worker_command::WorkerCommand;
 
-/// Has `settings.prepare_workers` workers at a time prepare the cases on GPUs, and ends before it returns.
-pub(super) fn side_by_side(plan: &Plan, settings: &Settings, command: &WorkerCommand, listener: &mut Listener<'_>) {
+/// Has `settings.prepare_workers` workers at a time prepare the cases on GPUs, and ends before it
+/// returns.
+pub(super) fn side_by_side(
+    plan: &Plan,
+    settings: &Settings,
+    command: &WorkerCommand,
+    listener: &mut Listener<'_>,
+) {
     let cases: Vec<&Case> = to_compile(plan, settings);
     if cases.is_empty() {
         return;
     }
     let workers = settings.prepare_workers.min(cases.len());
-    listener(&Event::note(format!("compiling the kernels of {} cases, {workers} at a time", cases.len())));
+    listener(&Event::note(format!(
+        "compiling the kernels of {} cases, {workers} at a time",
+        cases.len()
+    )));
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..workers {
@@ -60,11 +69,16 @@ mod tests {
             device: id.rsplit('/').next().unwrap().parse().unwrap(),
             params: Params::new(),
         };
-        let cases = ["gpu_performance/gemm/rocm:0", "cpu_performance/gemm/cpu:0", "component_specific/pytorch/rocm:0"];
+        let cases = [
+            "gpu_performance/gemm/rocm:0",
+            "cpu_performance/gemm/cpu:0",
+            "component_specific/pytorch/rocm:0",
+        ];
         let plan = Plan { cases: cases.map(case).to_vec(), ..Plan::default() };
         let of = |workers| Settings { prepare_workers: workers, ..Settings::of(Profile::Quick) };
         assert!(to_compile(&plan, &of(1)).is_empty());
-        let found: Vec<&str> = to_compile(&plan, &of(4)).iter().map(|case| case.id.as_str()).collect();
+        let found: Vec<&str> =
+            to_compile(&plan, &of(4)).iter().map(|case| case.id.as_str()).collect();
         assert_eq!(found, ["gpu_performance/gemm/rocm:0"]);
     }
 }

@@ -1,4 +1,5 @@
-//! Profiles of cases: a tool runs the worker of each once more, after everything was measured. What is timed is never under it.
+//! Profiles of cases: a tool runs the worker of each once more, after everything was measured. What
+//! is timed is never under it.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -36,40 +37,65 @@ pub struct Profiler {
 pub static PROFILERS: [Profiler; 3] = [
     Profiler {
         name: "rocprofv3",
-        about: "calls of HIP, kernels and copies over time, of cases on ROCm (.pftrace for Perfetto, .csv)",
+        about: "calls of HIP, kernels and copies over time, of cases on ROCm (.pftrace for \
+                Perfetto, .csv)",
         program: "rocprofv3",
         cure: "install rocprofiler-sdk of ROCm 6.2 or newer, or set ROCM_PATH",
         sees: |result| is_on(result, BackendId::Rocm),
         arguments: |stem| {
-            let [directory, name] = [stem.parent(), stem.file_name().map(Path::new)].map(|path| path.unwrap_or(stem));
+            let [directory, name] =
+                [stem.parent(), stem.file_name().map(Path::new)].map(|path| path.unwrap_or(stem));
             let [directory, name] = [directory, name].map(|path| path.display().to_string());
-            let traces = ["--hip-trace", "--kernel-trace", "--memory-copy-trace", "--output-format", "pftrace", "csv"];
-            let place = ["--output-directory".to_owned(), directory, "--output-file".to_owned(), name, "--".to_owned()];
+            let traces = [
+                "--hip-trace",
+                "--kernel-trace",
+                "--memory-copy-trace",
+                "--output-format",
+                "pftrace",
+                "csv",
+            ];
+            let place = [
+                "--output-directory".to_owned(),
+                directory,
+                "--output-file".to_owned(),
+                name,
+                "--".to_owned(),
+            ];
             traces.map(str::to_owned).into_iter().chain(place).collect()
         },
     },
     Profiler {
         name: "nsys",
-        about: "calls of CUDA and cuBLAS, kernels and copies over time, of cases on CUDA (.nsys-rep for Nsight Systems)",
+        about: "calls of CUDA and cuBLAS, kernels and copies over time, of cases on CUDA \
+                (.nsys-rep for Nsight Systems)",
         program: "nsys",
         cure: "install NVIDIA's Nsight Systems and put nsys on PATH",
         sees: |result| is_on(result, BackendId::Cuda),
         arguments: |stem| {
-            let how =
-                ["profile", "--force-overwrite=true", "--trace=cuda,cublas,nvtx", "--sample=none", "--cpuctxsw=none"]
-                    .map(str::to_owned);
+            let how = [
+                "profile",
+                "--force-overwrite=true",
+                "--trace=cuda,cublas,nvtx",
+                "--sample=none",
+                "--cpuctxsw=none",
+            ]
+            .map(str::to_owned);
             how.into_iter().chain([format!("--output={}", stem.display())]).collect()
         },
     },
     Profiler {
         name: "callgrind",
-        about: "instructions by function, of what this program does itself on a CPU (.callgrind for KCachegrind)",
+        about: "instructions by function, of what this program does itself on a CPU (.callgrind \
+                for KCachegrind)",
         program: "valgrind",
         cure: "install valgrind",
         sees: is_own_work,
         arguments: |stem| {
-            let how = ["--command-line-only=yes", "--tool=callgrind", "--instr-atstart=no"].map(str::to_owned);
-            how.into_iter().chain([format!("--callgrind-out-file={}.callgrind", stem.display())]).collect()
+            let how = ["--command-line-only=yes", "--tool=callgrind", "--instr-atstart=no"]
+                .map(str::to_owned);
+            how.into_iter()
+                .chain([format!("--callgrind-out-file={}.callgrind", stem.display())])
+                .collect()
         },
     },
 ];
@@ -88,7 +114,8 @@ pub struct InstalledProfiler {
 
 impl PartialEq for InstalledProfiler {
     fn eq(&self, other: &Self) -> bool {
-        (self.profiler.name, &self.program, &self.directory) == (other.profiler.name, &other.program, &other.directory)
+        (self.profiler.name, &self.program, &self.directory)
+            == (other.profiler.name, &other.program, &other.directory)
     }
 }
 
@@ -99,15 +126,21 @@ impl Profiler {
     /// When there is none of that name, or it is not installed: what, why, cure.
     pub fn here(name: &str) -> Result<InstalledProfiler, Reason> {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let rocm = std::env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
+        let rocm =
+            std::env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
         Self::among(name, std::env::split_paths(&path).chain([rocm.join("bin")]))
     }
 
-    fn among(name: &str, mut dirs: impl Iterator<Item = PathBuf>) -> Result<InstalledProfiler, Reason> {
+    fn among(
+        name: &str,
+        mut dirs: impl Iterator<Item = PathBuf>,
+    ) -> Result<InstalledProfiler, Reason> {
         let profiler = PROFILERS.iter().find(|profiler| profiler.name == name);
         let names = || PROFILERS.each_ref().map(|profiler| profiler.name).join(", ");
-        let profiler = profiler.ok_or_else(|| Reason::new(name, "no such profiler is known", names()))?;
-        let program = dirs.find_map(|dir| Some(dir.join(profiler.program)).filter(|program| program.is_file()));
+        let profiler =
+            profiler.ok_or_else(|| Reason::new(name, "no such profiler is known", names()))?;
+        let program = dirs
+            .find_map(|dir| Some(dir.join(profiler.program)).filter(|program| program.is_file()));
         let program = program.ok_or_else(|| {
             let why = format!("`{}` is neither on PATH nor in ROCm's directory", profiler.program);
             Reason::new(format!("profiler {name}"), why, profiler.cure)
@@ -124,11 +157,22 @@ impl InstalledProfiler {
     }
 
     /// Runs the worker of `case` under the tool, and gives the names of the files that it left.
-    fn profile(&self, command: &WorkerCommand, case: &Case, limit: Duration) -> Result<Vec<String>, WorkerError> {
-        let failed =
-            |why: String| WorkerError::Failed(Reason::new(self.profiler.name, why, "see what the tool itself says"));
-        let no_room =
-            |error: std::io::Error| failed(format!("{} cannot be written: {error}", self.directory.display()));
+    fn profile(
+        &self,
+        command: &WorkerCommand,
+        case: &Case,
+        limit: Duration,
+    ) -> Result<Vec<String>, WorkerError> {
+        let failed = |why: String| {
+            WorkerError::Failed(Reason::new(
+                self.profiler.name,
+                why,
+                "see what the tool itself says",
+            ))
+        };
+        let no_room = |error: std::io::Error| {
+            failed(format!("{} cannot be written: {error}", self.directory.display()))
+        };
         std::fs::create_dir_all(&self.directory).map_err(no_room)?;
         let directory = self.directory.canonicalize().map_err(no_room)?;
         let name = file_name(case.id.as_str());
@@ -142,13 +186,19 @@ impl InstalledProfiler {
         }
         worker.leave()?;
         let files = names(&directory, &name);
-        if files.is_empty() { Err(failed(format!("it left no file in {}", directory.display()))) } else { Ok(files) }
+        if files.is_empty() {
+            Err(failed(format!("it left no file in {}", directory.display())))
+        } else {
+            Ok(files)
+        }
     }
 }
 
-/// A case's id as the beginning of the names of its files, which no other's begins with: without a dot or an underscore.
+/// A case's id as the beginning of the names of its files, which no other's begins with: without a
+/// dot or an underscore.
 fn file_name(id: &str) -> String {
-    let mut name: String = id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let mut name: String =
+        id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     if name.len() > 160 {
         name.truncate(150);
         name = format!("{name}-{}", short_hash(id));
@@ -159,7 +209,8 @@ fn file_name(id: &str) -> String {
 /// The files in `directory` that belong to the case called so.
 fn names(directory: &Path, case: &str) -> Vec<String> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
-    let is_own = |name: &String| name.strip_prefix(case).is_some_and(|rest| rest.starts_with(['.', '_']));
+    let is_own =
+        |name: &String| name.strip_prefix(case).is_some_and(|rest| rest.starts_with(['.', '_']));
     entries
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(is_own)
@@ -180,11 +231,16 @@ pub(super) struct ProfilingPass<'a> {
 
 impl<'a> ProfilingPass<'a> {
     /// With `tool`, for as long as is `left`.
-    pub(super) fn begin(tool: &'a InstalledProfiler, settings: &'a Settings, left: Duration) -> Self {
+    pub(super) fn begin(
+        tool: &'a InstalledProfiler,
+        settings: &'a Settings,
+        left: Duration,
+    ) -> Self {
         Self { tool, settings, until: Instant::now() + left, taken: 0, unseen: 0, failed: 0 }
     }
 
-    /// Adds to `result` where the profile of `case` lies, or why there is none; `false` where the tool sees nothing of it.
+    /// Adds to `result` where the profile of `case` lies, or why there is none; `false` where the
+    /// tool sees nothing of it.
     ///
     /// # Errors
     /// When somebody asks to stop.
@@ -203,13 +259,24 @@ impl<'a> ProfilingPass<'a> {
         match self.tool.profile(command, case, self.settings.limit_of(case).min(left)) {
             Ok(files) => {
                 self.taken += 1;
-                let files: Vec<PathBuf> = files.iter().map(|file| self.tool.directory.join(file)).collect();
-                result.metadata.insert("profile".into(), json!({"tool": self.tool.profiler.name, "files": files}));
+                let files: Vec<PathBuf> =
+                    files.iter().map(|file| self.tool.directory.join(file)).collect();
+                result.metadata.insert(
+                    "profile".into(),
+                    json!({"tool": self.tool.profiler.name, "files": files}),
+                );
             }
             Err(WorkerError::Interrupted) => return Err(WorkerError::Interrupted),
-            Err(WorkerError::Skipped(reason) | WorkerError::Failed(reason) | WorkerError::Gone(reason)) => {
+            Err(
+                WorkerError::Skipped(reason)
+                | WorkerError::Failed(reason)
+                | WorkerError::Gone(reason),
+            ) => {
                 self.failed += 1;
-                assemble::note(&mut result.metadata, &format!("its profile was not taken: {reason}"));
+                assemble::note(
+                    &mut result.metadata,
+                    &format!("its profile was not taken: {reason}"),
+                );
             }
         }
         Ok(true)
@@ -221,7 +288,8 @@ impl<'a> ProfilingPass<'a> {
         let Profiler { name, about, .. } = self.tool.profiler;
         let directory = self.tool.directory.display();
         format!(
-            "profiles by {name} in {directory}: {taken}; failed: {failed}; cases that it does not see: {unseen} ({name}: {about})"
+            "profiles by {name} in {directory}: {taken}; failed: {failed}; cases that it does not \
+             see: {unseen} ({name}: {about})"
         )
     }
 }
@@ -234,7 +302,8 @@ mod tests {
 
     use super::*;
 
-    /// A tool that says something itself, runs the worker, and leaves the file that its last argument names.
+    /// A tool that says something itself, runs the worker, and leaves the file that its last
+    /// argument names.
     const TOOL: &str = r#"#!/bin/sh
         echo "Collecting data..."
         while :; do case $1 in --callgrind-out-file=*) file=${1#*=};; --*) ;; *) break;; esac; shift; done
@@ -272,18 +341,30 @@ mod tests {
         std::fs::write(&program, TOOL).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         let here = || [dir.path().to_owned()].into_iter();
-        let tool = Profiler::among("callgrind", here()).unwrap().keeping_in(dir.path().join("profiles"));
+        let tool =
+            Profiler::among("callgrind", here()).unwrap().keeping_in(dir.path().join("profiles"));
         let limit = Duration::from_mins(1);
         let files = tool.profile(&command("works"), &case(), limit).unwrap();
         assert_eq!(files, ["cpu-performance-tensor-ops-cpu-0-add.callgrind"]);
         assert!(tool.directory.join(&files[0]).is_file());
         std::fs::remove_file(tool.directory.join(&files[0])).unwrap();
         let lazy = tool.profile(&command("lazy"), &case(), limit).unwrap_err();
-        assert!(matches!(&lazy, WorkerError::Failed(reason) if reason.why.contains("left no file")), "{lazy:?}");
+        assert!(
+            matches!(&lazy, WorkerError::Failed(reason) if reason.why.contains("left no file")),
+            "{lazy:?}"
+        );
 
         let absent = Profiler::among("nsys", here()).unwrap_err().to_string();
-        assert!(absent.contains("`nsys` is neither") && absent.contains("Nsight Systems"), "{absent}");
-        assert!(Profiler::among("gprof", here()).unwrap_err().to_string().contains("rocprofv3, nsys, callgrind"));
+        assert!(
+            absent.contains("`nsys` is neither") && absent.contains("Nsight Systems"),
+            "{absent}"
+        );
+        assert!(
+            Profiler::among("gprof", here())
+                .unwrap_err()
+                .to_string()
+                .contains("rocprofv3, nsys, callgrind")
+        );
     }
 
     #[test]
@@ -292,7 +373,10 @@ mod tests {
             let profiler = PROFILERS.iter().find(|profiler| profiler.name == name).unwrap();
             (profiler.arguments)(Path::new("/p/run/gemm")).join(" ")
         };
-        assert!(of("rocprofv3").ends_with("pftrace csv --output-directory /p/run --output-file gemm --"));
+        assert!(
+            of("rocprofv3")
+                .ends_with("pftrace csv --output-directory /p/run --output-file gemm --")
+        );
         assert!(of("nsys").starts_with("profile ") && of("nsys").ends_with("--output=/p/run/gemm"));
     }
 }

@@ -1,4 +1,5 @@
-//! Silence while Criterion runs: its chatter must never reach a person's report or a program's JSON.
+//! Silence while Criterion runs: its chatter must never reach a person's report or a program's
+//! JSON.
 
 use std::fs::File;
 use std::io::Write;
@@ -19,7 +20,10 @@ impl SilencedStdio {
 fn redirect() -> std::io::Result<(OwnedFd, OwnedFd)> {
     std::io::stdout().flush()?;
     let nowhere = File::options().write(true).open("/dev/null")?;
-    let saved = (std::io::stdout().as_fd().try_clone_to_owned()?, std::io::stderr().as_fd().try_clone_to_owned()?);
+    let saved = (
+        std::io::stdout().as_fd().try_clone_to_owned()?,
+        std::io::stderr().as_fd().try_clone_to_owned()?,
+    );
     rustix::stdio::dup2_stdout(&nowhere)?;
     rustix::stdio::dup2_stderr(&nowhere)?;
     Ok(saved)

@@ -1,4 +1,5 @@
-//! The far end: this program as a worker. It prepares one case, samples as often as it is asked, and leaves.
+//! The far end: this program as a worker. It prepares one case, samples as often as it is asked,
+//! and leaves.
 
 use std::io::{BufRead, Write};
 use std::os::fd::AsFd;
@@ -17,25 +18,29 @@ use crate::backends::registry;
 use crate::custom;
 use crate::memory_profile;
 
-/// What this process does as a child of itself: a worker, or an answer about devices or a compiler. `None` when it is no child.
+/// What this process does as a child of itself: a worker, or an answer about devices or a compiler.
+/// `None` when it is no child.
 pub fn as_child() -> Option<ExitCode> {
     as_child_of(&registry())
 }
 
 /// As [`as_child`], with other backends than this build's.
 pub fn as_child_of(backends: &Registry) -> Option<ExitCode> {
-    let mut arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    let mut arguments =
+        std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     match arguments.next()?.as_str() {
         rsb_model::protocol::WORKER_ARGUMENT => Some(serve(backends)),
         rsb_device::child::ARGUMENT => {
             die_with_parent();
-            let answered = rsb_device::child::answer(backends, &arguments.next().unwrap_or_default());
+            let answered =
+                rsb_device::child::answer(backends, &arguments.next().unwrap_or_default());
             Some(if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         rsb_device::child::COMPILES_ARGUMENT => {
             die_with_parent();
             let backend = arguments.next().unwrap_or_default();
-            let answered = rsb_device::child::answer_compiles(backends, &backend, arguments.next().as_deref());
+            let answered =
+                rsb_device::child::answer_compiles(backends, &backend, arguments.next().as_deref());
             Some(if answered.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         crate::first_day::CHILD_ARGUMENT => {
@@ -56,8 +61,11 @@ fn die_with_parent() {
 pub fn serve(backends: &Registry) -> ExitCode {
     die_with_parent();
     let Ok(mut answers) = private_stdout() else { return ExitCode::FAILURE };
-    let mut requests =
-        std::io::stdin().lock().lines().map_while(Result::ok).map_while(|line| serde_json::from_str(&line).ok());
+    let mut requests = std::io::stdin()
+        .lock()
+        .lines()
+        .map_while(Result::ok)
+        .map_while(|line| serde_json::from_str(&line).ok());
     let Some(Request::Prepare { case }) = requests.next() else { return ExitCode::FAILURE };
     let mut answer = |response: Response| -> std::io::Result<()> {
         let mut line = serde_json::to_string(&response)?;
@@ -80,8 +88,8 @@ pub fn serve(backends: &Registry) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The device of `case`, or what to answer. Cases are planned on what is here: a device that cannot be opened has gone.
-/// (Another build of this program may lack the backend.)
+/// The device of `case`, or what to answer. Cases are planned on what is here: a device that cannot
+/// be opened has gone. (Another build of this program may lack the backend.)
 fn open(case: &Case, backends: &Registry) -> Result<Box<dyn Device>, Response> {
     backends.open(&case.device.to_string()).map_err(|reason| match case.device.backend() {
         Some(backend) if backends.find(backend).is_some() => Response::Gone { reason },
@@ -95,11 +103,17 @@ fn converse(
     answer: &mut dyn FnMut(Response) -> std::io::Result<()>,
 ) -> Result<(), Failure> {
     let gone = |error: std::io::Error| {
-        Failure::Failed(Reason::new("worker", format!("nobody reads its answers: {error}"), "start it through `run`"))
+        Failure::Failed(Reason::new(
+            "worker",
+            format!("nobody reads its answers: {error}"),
+            "start it through `run`",
+        ))
     };
     let benchmark = custom::find(&case.benchmark).map_err(Failure::Failed)?;
     // Before anything is allocated: pinned memory lies where the thread that asks for it runs.
-    let numa_node = device.pci_address().and_then(|address| bind_near(&ProbeOptions::here().pci_device(&address)));
+    let numa_node = device
+        .pci_address()
+        .and_then(|address| bind_near(&ProbeOptions::here().pci_device(&address)));
     let mut prepared = benchmark.prepare_with(&case.params, device, backends)?;
     let device_type = prepared.device_type().unwrap_or(device.info().device_type);
     let mut ledger = memory_profile::Ledger::of(device);
@@ -108,7 +122,8 @@ fn converse(
         match request {
             Request::Sample { iters } => {
                 let time_ns = ledger.around(iters, || prepared.sample(iters))?;
-                answer(Response::Sampled { time_ns: inject::slow_down(&case.id, time_ns) }).map_err(gone)?;
+                answer(Response::Sampled { time_ns: inject::slow_down(&case.id, time_ns) })
+                    .map_err(gone)?;
             }
             Request::Count { iters } => {
                 let iters = inject::more_work(&case.id, iters);

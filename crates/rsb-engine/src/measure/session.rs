@@ -1,4 +1,5 @@
-//! One case in one worker, driven by Criterion: warm-up, then rounds of samples until they agree or time is up.
+//! One case in one worker, driven by Criterion: warm-up, then rounds of samples until they agree or
+//! time is up.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -88,7 +89,8 @@ impl<'a> Session<'a> {
         Ok(Self { criterion, tape, settings, scratch, worked: HashMap::new() })
     }
 
-    /// Measures `case` in a fresh worker that `command` starts, within the time that is `left` to the run.
+    /// Measures `case` in a fresh worker that `command` starts, within the time that is `left` to
+    /// the run.
     ///
     /// # Errors
     /// When it cannot run here, breaks, or somebody asks to stop.
@@ -98,7 +100,8 @@ impl<'a> Session<'a> {
         case: &Case,
         (replicate, left): (u32, Duration),
     ) -> Result<Replicate, WorkerError> {
-        // Its processes share what references give. The two sides of a pair do not: theirs may differ.
+        // Its processes share what references give. The two sides of a pair do not: theirs may
+        // differ.
         let mut command = command.clone();
         command.environment.push((REFERENCES, self.scratch.path().to_str().map(str::to_owned)));
         let mut side = PreparedWorker::start(&command, case, self.limit(case, left))?;
@@ -115,8 +118,9 @@ impl<'a> Session<'a> {
         side.finish(case, samples, Duration::ZERO)
     }
 
-    /// Measures `case` in two fresh workers that live side by side and sample interleaved, A B B A. What disturbs the
-    /// machine for longer than a sample falls on both, so the n-th samples of the two belong together.
+    /// Measures `case` in two fresh workers that live side by side and sample interleaved, A B B A.
+    /// What disturbs the machine for longer than a sample falls on both, so the n-th samples of the
+    /// two belong together.
     ///
     /// # Errors
     /// The problem that a side met, and which side it was.
@@ -127,9 +131,11 @@ impl<'a> Session<'a> {
         (replicate, left): (u32, Duration),
     ) -> Result<[Replicate; 2], (usize, WorkerError)> {
         let limit = self.limit(case, left);
-        let start =
-            |which: usize| PreparedWorker::start(&commands[which], case, limit).map_err(|problem| (which, problem));
-        // Who starts first finds the machine as the other does not: in every second replicate it is the other one.
+        let start = |which: usize| {
+            PreparedWorker::start(&commands[which], case, limit).map_err(|problem| (which, problem))
+        };
+        // Who starts first finds the machine as the other does not: in every second replicate it is
+        // the other one.
         let mut sides = if replicate.is_multiple_of(2) {
             [start(0)?, start(1)?]
         } else {
@@ -182,8 +188,9 @@ impl<'a> Session<'a> {
         self.settings.limit_of(case).min(left)
     }
 
-    /// The iterations asked for with `--warmup`, or as many as fit in a quarter of the measuring time. On a GPU more follow until
-    /// its clocks are up; they count neither as measuring time nor towards the limit of the profile.
+    /// The iterations asked for with `--warmup`, or as many as fit in a quarter of the measuring
+    /// time. On a GPU more follow until its clocks are up; they count neither as measuring time nor
+    /// towards the limit of the profile.
     fn warm_up(&mut self, case: &Case, side: &mut PreparedWorker) -> Result<(), WorkerError> {
         let (wanted, limit) = (self.settings.warmup_of(case), self.settings.measurement_time / 4);
         let gpu = side.gpu(case).filter(|_| wanted > 0);
@@ -195,7 +202,8 @@ impl<'a> Session<'a> {
         }
         if let Some(work) = work {
             while side.measure < work {
-                let left = work.saturating_sub(side.measure).as_secs_f64() / side.of_iteration().max(1e-9);
+                let left =
+                    work.saturating_sub(side.measure).as_secs_f64() / side.of_iteration().max(1e-9);
                 // At most twice as many as so far: the first iterations may have been slow.
                 let iters = (left.ceil() as u64).clamp(1, side.warm_up.max(1));
                 side.sample(iters)?;
@@ -215,15 +223,17 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// As many as the profile has, or fewer where so many iterations, with what surrounds them, do not fit into its time.
+    /// As many as the profile has, or fewer where so many iterations, with what surrounds them, do
+    /// not fit into its time.
     fn runs_of_one(&self, case: &Case, side: &PreparedWorker) -> usize {
         let fit = self.settings.measurement_time.as_secs_f64() / side.of_iteration().max(1e-9);
         let most = self.settings.runs_of(case);
         (fit as usize).clamp(self.settings.runs.long.min(most), most)
     }
 
-    /// The more often two sides take turns, the less of what disturbs falls on one alone: where iterations are short,
-    /// the same time is cut into more samples, and into fewer where they are long.
+    /// The more often two sides take turns, the less of what disturbs falls on one alone: where
+    /// iterations are short, the same time is cut into more samples, and into fewer where they are
+    /// long.
     fn runs_of_pair(&self, sides: &[PreparedWorker; 2]) -> usize {
         let both: f64 = sides.iter().map(PreparedWorker::of_iteration).sum();
         let fit = 2.0 * self.settings.measurement_time.as_secs_f64() / both.max(1e-9);
@@ -280,7 +290,8 @@ impl PreparedWorker {
         })
     }
 
-    /// The GPU that works, by its address on the bus or else its name; several backends may reach one.
+    /// The GPU that works, by its address on the bus or else its name; several backends may reach
+    /// one.
     fn gpu(&self, case: &Case) -> Option<String> {
         if self.device_type == DeviceType::Cpu {
             return None;
@@ -305,8 +316,8 @@ impl PreparedWorker {
         Ok(time_ns)
     }
 
-    /// As [`PreparedWorker::sample`], after an iteration that brings back what the other side took out of the caches. A sample
-    /// of few iterations is long enough not to need it.
+    /// As [`PreparedWorker::sample`], after an iteration that brings back what the other side took
+    /// out of the caches. A sample of few iterations is long enough not to need it.
     fn sample_warmed(&mut self, iters: u64) -> Result<f64, WorkerError> {
         if iters >= LONG_SAMPLE {
             self.worker.sample(1)?;
@@ -315,7 +326,12 @@ impl PreparedWorker {
     }
 
     /// The replicate, of whose life the time `elsewhere` went to another side.
-    fn finish(self, case: &Case, samples: Samples, elsewhere: Duration) -> Result<Replicate, WorkerError> {
+    fn finish(
+        self,
+        case: &Case,
+        samples: Samples,
+        elsewhere: Duration,
+    ) -> Result<Replicate, WorkerError> {
         let time_ns = rsb_stats::location(&samples).map_err(|error| {
             WorkerError::Failed(Reason::new(
                 format!("case {}", case.id),
@@ -345,16 +361,17 @@ fn keep(samples: &mut Samples, calls: &[Call]) {
 /// What Criterion's closure asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SampleRequest {
-    /// Whatever must happen once, such as starting a worker. Criterion does not see the time that it takes, and plans
-    /// by that of samples alone.
+    /// Whatever must happen once, such as starting a worker. Criterion does not see the time that
+    /// it takes, and plans by that of samples alone.
     Begin,
     /// So many iterations.
     Sample(u64),
 }
 
-/// Has Criterion run `case` for its own number of samples or the given one, each sample taken by `sample`. An error in
-/// a sample leaves through Criterion as an unwind that no panic hook sees: its closure cannot return an error, and
-/// whatever time it gave instead would be analyzed, printed and kept as a figure.
+/// Has Criterion run `case` for its own number of samples or the given one, each sample taken by
+/// `sample`. An error in a sample leaves through Criterion as an unwind that no panic hook sees:
+/// its closure cannot return an error, and whatever time it gave instead would be analyzed, printed
+/// and kept as a figure.
 ///
 /// # Errors
 /// The problem that a sample met, or a panic of Criterion itself as a failure.

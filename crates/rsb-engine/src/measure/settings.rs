@@ -11,21 +11,23 @@ use super::profiling::InstalledProfiler;
 /// Criterion takes no fewer.
 pub(super) const MIN_SAMPLES: usize = 10;
 
-/// How long one process keeps up what heats: an MI300X's clock takes 400 ms and more to settle, turbo may fade after seconds.
+/// How long one process keeps up what heats: an MI300X's clock takes 400 ms and more to settle,
+/// turbo may fade after seconds.
 const SUSTAINED: Duration = Duration::from_secs(5);
 
 /// Work of a GPU before the first sample on it: clocks rise for 0.1 to 0.5 s.
 const GPU_FROM_COLD: Duration = Duration::from_millis(500);
 
-/// Work of a GPU before a later case, if it was idle for longer than [`GPU_STAYS_WARM`]: less than what Criterion's own warm-up
-/// and the first iterations of a process already take in most profiles.
+/// Work of a GPU before a later case, if it was idle for longer than [`GPU_STAYS_WARM`]: less than
+/// what Criterion's own warm-up and the first iterations of a process already take in most
+/// profiles.
 const GPU_FROM_IDLE: Duration = Duration::from_millis(50);
 
 /// How long an idle GPU keeps its clocks.
 const GPU_STAYS_WARM: Duration = Duration::from_millis(100);
 
-/// Returns how long a GPU works before its first sample in a process, given the time since it last worked in this run; `None` if
-/// it did not.
+/// Returns how long a GPU works before its first sample in a process, given the time since it last
+/// worked in this run; `None` if it did not.
 pub(super) fn gpu_warm_up(idle: Option<Duration>) -> Duration {
     match idle {
         None => GPU_FROM_COLD,
@@ -34,7 +36,8 @@ pub(super) fn gpu_warm_up(idle: Option<Duration>) -> Duration {
     }
 }
 
-/// How often something is taken: less often of a case whose iterations are long, unless somebody asked for a number.
+/// How often something is taken: less often of a case whose iterations are long, unless somebody
+/// asked for a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count<T> {
     /// Of most cases.
@@ -44,7 +47,8 @@ pub struct Count<T> {
 }
 
 impl<T: Copy + Ord> Count<T> {
-    /// The number that was asked for, of every case: also where it is what the profile takes anyway.
+    /// The number that was asked for, of every case: also where it is what the profile takes
+    /// anyway.
     pub const fn exactly(number: T) -> Self {
         Self { usual: number, long: number }
     }
@@ -66,12 +70,13 @@ pub struct Settings {
     pub profile: Profile,
     /// Samples in a round.
     pub runs: Count<usize>,
-    /// Iterations before the first round. A GPU also works for a time before it; with 0 neither happens.
+    /// Iterations before the first round. A GPU also works for a time before it; with 0 neither
+    /// happens.
     pub warmup: u64,
     /// Fresh processes per case.
     pub replicates: Count<u32>,
-    /// Number of the first of them, where others went before: each round has an order of its own, and the sides of a pair
-    /// take turns in being first.
+    /// Number of the first of them, where others went before: each round has an order of its own,
+    /// and the sides of a pair take turns in being first.
     pub first_replicate: u32,
     /// Criterion's own warm-up, from which it sizes the samples.
     pub warm_up_time: Duration,
@@ -89,7 +94,8 @@ pub struct Settings {
     pub limits: Limits,
     /// What is asked of one component alone, by its name.
     pub components: BTreeMap<String, ComponentSettings>,
-    /// As many workers compile kernels for GPUs side by side before anything is measured; with one, none does.
+    /// As many workers compile kernels for GPUs side by side before anything is measured; with one,
+    /// none does.
     pub prepare_workers: usize,
 }
 
@@ -117,7 +123,11 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { component: Duration::from_mins(5), gpu: Duration::from_mins(10), suite: Duration::from_hours(1) }
+        Self {
+            component: Duration::from_mins(5),
+            gpu: Duration::from_mins(10),
+            suite: Duration::from_hours(1),
+        }
     }
 }
 
@@ -150,7 +160,9 @@ impl Settings {
     /// What is asked of the component that `case` is of.
     fn component(&self, case: &Case) -> ComponentSettings {
         let own = self.components.get(&case.benchmark);
-        own.copied().filter(|_| case.benchmark_type == BenchmarkType::ComponentSpecific).unwrap_or_default()
+        own.copied()
+            .filter(|_| case.benchmark_type == BenchmarkType::ComponentSpecific)
+            .unwrap_or_default()
     }
 
     /// The longest that one replicate of `case` may take.
@@ -167,9 +179,9 @@ impl Settings {
     pub fn case_limit(&self, benchmark_type: BenchmarkType) -> Duration {
         match benchmark_type {
             BenchmarkType::GpuPerformance => self.limits.gpu,
-            BenchmarkType::PreInstallation | BenchmarkType::ComponentSpecific | BenchmarkType::CpuPerformance => {
-                self.limits.component
-            }
+            BenchmarkType::PreInstallation
+            | BenchmarkType::ComponentSpecific
+            | BenchmarkType::CpuPerformance => self.limits.component,
         }
     }
 
@@ -183,10 +195,13 @@ impl Settings {
         self.component(case).runs.unwrap_or_else(|| self.runs.of(case))
     }
 
-    /// The stopping rule: the samples agree, or `spent` measuring is all that the profile allows. What is to be sustained
-    /// goes on for [`SUSTAINED`], except in the quick profile.
+    /// The stopping rule: the samples agree, or `spent` measuring is all that the profile allows.
+    /// What is to be sustained goes on for [`SUSTAINED`], except in the quick profile.
     pub fn is_enough(&self, case: &Case, samples: &Samples, spent: Duration) -> bool {
-        if self.profile != Profile::Quick && iterations(case) == Some(Iterations::Sustained) && spent < SUSTAINED {
+        if self.profile != Profile::Quick
+            && iterations(case) == Some(Iterations::Sustained)
+            && spent < SUSTAINED
+        {
             return false;
         }
         spent + self.measurement_time > self.time_cap
@@ -203,7 +218,8 @@ fn iterations(case: &Case) -> Option<Iterations> {
     rsb_workloads::find(&case.benchmark).map(rsb_workloads::Benchmark::iterations)
 }
 
-/// Standard error of the median over the median, from the median absolute deviation; `None` with fewer than five samples.
+/// Standard error of the median over the median, from the median absolute deviation; `None` with
+/// fewer than five samples.
 fn relative_error(samples: &Samples) -> Option<f64> {
     let times = samples.per_iteration().ok().filter(|times| times.len() >= 5)?;
     let spread = rsb_stats::median_absolute_deviation(&times)?; // Scaled to a standard deviation.
@@ -242,7 +258,10 @@ mod tests {
             assert_eq!(settings.is_enough(&case("gemm"), samples, spent), enough);
         }
         let one = self::samples(&[100.0]);
-        assert!(!settings.is_enough(&case("gemm"), &one, Duration::ZERO), "one sample says nothing of its error");
+        assert!(
+            !settings.is_enough(&case("gemm"), &one, Duration::ZERO),
+            "one sample says nothing of its error"
+        );
     }
 
     #[test]
@@ -258,17 +277,26 @@ mod tests {
             assert_eq!(gpu_warm_up(idle), work, "{idle:?}");
         }
         let quick = Settings::of(Profile::Quick);
-        assert!(gpu_warm_up(Some(ms(101))) < quick.time_cap / 4, "a later process of quick stays within its time");
+        assert!(
+            gpu_warm_up(Some(ms(101))) < quick.time_cap / 4,
+            "a later process of quick stays within its time"
+        );
     }
 
     #[test]
     fn a_peak_is_kept_up_for_five_seconds() {
         let steady = samples(&[100.0, 101.0, 100.0, 99.0, 100.0, 100.5, 99.5]);
         let (four, five) = (Duration::from_secs(4), Duration::from_secs(5));
-        let enough = |profile, name, spent| Settings::of(profile).is_enough(&case(name), &steady, spent);
+        let enough =
+            |profile, name, spent| Settings::of(profile).is_enough(&case(name), &steady, spent);
         for peak in ["compute-peak", "tensor-core"] {
-            assert!(!enough(Profile::Standard, peak, four) && enough(Profile::Standard, peak, five));
-            assert!(enough(Profile::Quick, peak, Duration::ZERO), "a verb ends within half a minute");
+            assert!(
+                !enough(Profile::Standard, peak, four) && enough(Profile::Standard, peak, five)
+            );
+            assert!(
+                enough(Profile::Quick, peak, Duration::ZERO),
+                "a verb ends within half a minute"
+            );
         }
         assert!(enough(Profile::Standard, "gemm", Duration::ZERO));
     }
@@ -279,8 +307,13 @@ mod tests {
         let standard = Settings::of(Profile::Standard);
         assert_eq!((standard.replicates_of(&usual), standard.runs_of(&usual)), (5, 100));
         assert_eq!((standard.replicates_of(&long), standard.runs_of(&long)), (2, 10));
-        assert_eq!(Settings::of(Profile::Quick).replicates_of(&long), 1, "a verb ends within half a minute");
-        let asked = Settings { replicates: Count::exactly(7), runs: Count::exactly(30), ..standard };
+        assert_eq!(
+            Settings::of(Profile::Quick).replicates_of(&long),
+            1,
+            "a verb ends within half a minute"
+        );
+        let asked =
+            Settings { replicates: Count::exactly(7), runs: Count::exactly(30), ..standard };
         assert_eq!((asked.replicates_of(&long), asked.runs_of(&long)), (7, 30));
         let once = Settings { replicates: Count::exactly(1), ..asked };
         assert_eq!(once.replicates_of(&long), 1);
@@ -288,7 +321,8 @@ mod tests {
 
     #[test]
     fn a_component_is_measured_as_its_own_settings_say() {
-        let own = ComponentSettings { limit: Some(Duration::from_secs(7)), runs: Some(30), warmup: None };
+        let own =
+            ComponentSettings { limit: Some(Duration::from_secs(7)), runs: Some(30), warmup: None };
         let mut settings = Settings::of(Profile::Standard);
         settings.components.insert("pytorch".to_owned(), own);
         let case = |name: &str, benchmark_type: BenchmarkType| Case {
@@ -300,11 +334,21 @@ mod tests {
         };
         let of = |name: &str| case(name, BenchmarkType::ComponentSpecific);
         let (pytorch, triton) = (of("pytorch"), of("triton"));
-        assert_eq!((settings.limit_of(&pytorch), settings.runs_of(&pytorch)), (Duration::from_secs(7), 30));
+        assert_eq!(
+            (settings.limit_of(&pytorch), settings.runs_of(&pytorch)),
+            (Duration::from_secs(7), 30)
+        );
         assert_eq!(settings.warmup_of(&pytorch), 10);
-        assert_eq!((settings.limit_of(&triton), settings.runs_of(&triton)), (Duration::from_mins(5), MIN_SAMPLES));
+        assert_eq!(
+            (settings.limit_of(&triton), settings.runs_of(&triton)),
+            (Duration::from_mins(5), MIN_SAMPLES)
+        );
         let native = case("pytorch", BenchmarkType::CpuPerformance);
-        assert_eq!(settings.limit_of(&native), Duration::from_mins(5), "a benchmark of that name is no component");
+        assert_eq!(
+            settings.limit_of(&native),
+            Duration::from_mins(5),
+            "a benchmark of that name is no component"
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Criterion drives, and this tape keeps what its closure saw.
 //!
-//! Criterion's own files are not a stable interface, so the samples are recorded where they pass. Criterion asks its
-//! `Measurement` for a zero at the start of each phase (warm-up, then sampling), which is how the phases are told apart.
+//! Criterion's own files are not a stable interface, so the samples are recorded where they pass.
+//! Criterion asks its `Measurement` for a zero at the start of each phase (warm-up, then sampling),
+//! which is how the phases are told apart.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -31,16 +32,20 @@ impl SampleRecorder {
 
     /// The samples, and the iterations of the warm-up before them.
     ///
-    /// In Criterion's quick mode each call is a phase of its own: the first is the warm-up. A single call (its test
-    /// mode, or profiling) is no measurement.
+    /// In Criterion's quick mode each call is a phase of its own: the first is the warm-up. A
+    /// single call (its test mode, or profiling) is no measurement.
     pub(super) fn samples(&self) -> (Vec<Call>, u64) {
         let phases = self.0.borrow();
-        let iterations = |phases: &[Vec<Call>]| phases.iter().flatten().map(|&(iters, _)| iters).sum();
+        let iterations =
+            |phases: &[Vec<Call>]| phases.iter().flatten().map(|&(iters, _)| iters).sum();
         match phases.as_slice() {
             [] | [_] => (Vec::new(), 0),
             [warm_up, quick @ ..] if phases.iter().all(|phase| phase.len() == 1) => {
                 let samples: Vec<Call> = quick.iter().flatten().copied().collect();
-                (if samples.len() > 1 { samples } else { Vec::new() }, iterations(std::slice::from_ref(warm_up)))
+                (
+                    if samples.len() > 1 { samples } else { Vec::new() },
+                    iterations(std::slice::from_ref(warm_up)),
+                )
             }
             [warm_up @ .., samples] if samples.len() > 1 => (samples.clone(), iterations(warm_up)),
             _ => (Vec::new(), 0),
@@ -118,7 +123,9 @@ mod tests {
             bencher.iter_custom(|iters| {
                 calls += 1;
                 let time_ns = (iters * 1000 + calls) as f64; // Each call is told apart by its last digits.
-                std::hint::black_box((0..iters * 2000).fold(0_u64, |sum, step| sum ^ std::hint::black_box(step)));
+                std::hint::black_box(
+                    (0..iters * 2000).fold(0_u64, |sum, step| sum ^ std::hint::black_box(step)),
+                );
                 tape.push(iters, time_ns);
                 Duration::from_nanos(time_ns as u64)
             });
@@ -127,8 +134,13 @@ mod tests {
         let (samples, warm_up) = tape.samples();
         assert_eq!(samples.len(), 12);
         assert!(warm_up > 0);
-        let last: Vec<u64> = samples.iter().map(|&(iters, time)| time as u64 - iters * 1000).collect();
-        assert_eq!(last, (calls - 11..=calls).collect::<Vec<_>>(), "the last twelve calls are the samples");
+        let last: Vec<u64> =
+            samples.iter().map(|&(iters, time)| time as u64 - iters * 1000).collect();
+        assert_eq!(
+            last,
+            (calls - 11..=calls).collect::<Vec<_>>(),
+            "the last twelve calls are the samples"
+        );
     }
 
     #[test]

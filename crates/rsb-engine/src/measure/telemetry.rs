@@ -1,7 +1,8 @@
-//! How the GPU was while a case was measured on it: temperature, power, clocks, load, memory, and what held it back.
+//! How the GPU was while a case was measured on it: temperature, power, clocks, load, memory, and
+//! what held it back.
 //!
-//! Rule: nothing is dropped. A replicate during which the GPU was held back is named in the record, and a note says by
-//! what; whoever compares may then measure again.
+//! Rule: nothing is dropped. A replicate during which the GPU was held back is named in the record,
+//! and a note says by what; whoever compares may then measure again.
 //!
 //! The sensors themselves are read by `rsb_probe::telemetry`.
 
@@ -47,15 +48,22 @@ pub(super) fn add_fields(fields: &mut Fields, telemetry: &GpuTelemetry) {
     *fields = all;
 }
 
-/// Writes what is known of each replicate into the record, and which were held back. Unknown is null.
+/// Writes what is known of each replicate into the record, and which were held back. Unknown is
+/// null.
 pub(super) fn record(metadata: &mut Map<String, Value>, replicates: &[Option<GpuTelemetry>]) {
     if replicates.iter().all(Option::is_none) {
         return;
     }
     metadata.insert(TELEMETRY.into(), json!(replicates));
-    let is_throttled = |known: &Option<GpuTelemetry>| known.as_ref().is_some_and(|known| known.throttled == Some(true));
-    let throttled: Vec<usize> =
-        replicates.iter().enumerate().filter(|(_, known)| is_throttled(known)).map(|(index, _)| index).collect();
+    let is_throttled = |known: &Option<GpuTelemetry>| {
+        known.as_ref().is_some_and(|known| known.throttled == Some(true))
+    };
+    let throttled: Vec<usize> = replicates
+        .iter()
+        .enumerate()
+        .filter(|(_, known)| is_throttled(known))
+        .map(|(index, _)| index)
+        .collect();
     if throttled.is_empty() {
         metadata.remove(THROTTLED);
     } else {
@@ -65,18 +73,23 @@ pub(super) fn record(metadata: &mut Map<String, Value>, replicates: &[Option<Gpu
 
 /// A sentence on what held the GPU back, for the notes of a case.
 pub(super) fn note(telemetry: &GpuTelemetry) -> Option<String> {
-    (telemetry.throttled == Some(true))
-        .then(|| format!("the GPU was held back while it was measured: {}", telemetry.throttle_reasons.join(", ")))
+    (telemetry.throttled == Some(true)).then(|| {
+        format!(
+            "the GPU was held back while it was measured: {}",
+            telemetry.throttle_reasons.join(", ")
+        )
+    })
 }
 
 /// A clock that rises by more than this while samples are taken is no clock of the GPU at work.
 const RAMP: f64 = 1.1;
 
-/// Readings below which nothing is said of a ramp: one at each end may be of a moment between two launches.
+/// Readings below which nothing is said of a ramp: one at each end may be of a moment between two
+/// launches.
 const RAMP_READINGS: usize = 4;
 
-/// Returns a sentence on the GPU's clock if the first quarter of its readings from `since_ms` on, in milliseconds since the
-/// epoch, is much lower than the last.
+/// Returns a sentence on the GPU's clock if the first quarter of its readings from `since_ms` on,
+/// in milliseconds since the epoch, is much lower than the last.
 pub(super) fn clock_ramp(telemetry: &GpuTelemetry, since_ms: i64) -> Option<String> {
     let [times, clocks] = ["timestamp_ms", "gpu_clock_mhz"].map(|name| telemetry.series.get(name));
     let readings = times?.iter().zip(clocks?);
@@ -90,14 +103,18 @@ pub(super) fn clock_ramp(telemetry: &GpuTelemetry, since_ms: i64) -> Option<Stri
     let last = rsb_stats::median(clocks.get(clocks.len() - quarter..)?)?;
     (last > RAMP * first).then(|| {
         format!(
-            "the GPU's clock rose from {first:.0} to {last:.0} MHz while it was measured: it was not warm; \
+            "the GPU's clock rose from {first:.0} to {last:.0} MHz while it was measured: it was \
+             not warm; \
              measure longer (--profile standard)"
         )
     })
 }
 
 /// What `metadata` knows of its `replicates`.
-pub(super) fn replicate_telemetry(metadata: &Map<String, Value>, replicates: usize) -> Vec<Option<GpuTelemetry>> {
+pub(super) fn replicate_telemetry(
+    metadata: &Map<String, Value>,
+    replicates: usize,
+) -> Vec<Option<GpuTelemetry>> {
     let mut known = of_replicates(metadata);
     known.resize(replicates, None);
     known
@@ -110,7 +127,12 @@ mod tests {
 
     fn throttled_telemetry(reasons: &[&str]) -> GpuTelemetry {
         let throttle_reasons = reasons.iter().map(|&reason| reason.to_owned()).collect();
-        GpuTelemetry { samples: 3, throttled: Some(!reasons.is_empty()), throttle_reasons, ..GpuTelemetry::default() }
+        GpuTelemetry {
+            samples: 3,
+            throttled: Some(!reasons.is_empty()),
+            throttle_reasons,
+            ..GpuTelemetry::default()
+        }
     }
 
     #[test]
@@ -118,13 +140,17 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let device = root.path().join("class/drm/card0/device");
         std::fs::create_dir_all(device.join("hwmon/hwmon3")).unwrap();
-        std::fs::write(device.join("uevent"), "PCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n").unwrap();
+        std::fs::write(device.join("uevent"), "PCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n")
+            .unwrap();
         std::fs::write(device.join("hwmon/hwmon3/power1_average"), "290000000\n").unwrap();
         let options = ProbeOptions { sysfs_root: Some(root.path().to_owned()) };
         let known = TelemetryWatch::begin_in(&options, "0000:03:00.0").unwrap().end();
         assert!(known.samples >= 1);
         assert_eq!(known.power_w, Some(Spread { mean: 290.0, min: 290.0, max: 290.0 }));
-        assert!(TelemetryWatch::begin_in(&options, "0000:99:00.0").is_none(), "another GPU has no sensors here");
+        assert!(
+            TelemetryWatch::begin_in(&options, "0000:99:00.0").is_none(),
+            "another GPU has no sensors here"
+        );
     }
 
     #[test]
@@ -143,10 +169,22 @@ mod tests {
             GpuTelemetry::of(&(0..).zip(clocks).map(sample).collect::<Vec<_>>())
         };
         for row in [
-            Row { clocks: &[500.0, 900.0, 1700.0, 2100.0], since_ms: 0, rise: Some("from 500 to 2100 MHz") },
+            Row {
+                clocks: &[500.0, 900.0, 1700.0, 2100.0],
+                since_ms: 0,
+                rise: Some("from 500 to 2100 MHz"),
+            },
             // The same, of which the first two belong to the warm-up.
-            Row { clocks: &[500.0, 900.0, 2050.0, 2100.0, 2100.0, 2100.0], since_ms: 200, rise: None },
-            Row { clocks: &[500.0, 900.0, 1000.0, 2100.0, 2100.0, 2100.0], since_ms: 200, rise: Some("from 1000 to") },
+            Row {
+                clocks: &[500.0, 900.0, 2050.0, 2100.0, 2100.0, 2100.0],
+                since_ms: 200,
+                rise: None,
+            },
+            Row {
+                clocks: &[500.0, 900.0, 1000.0, 2100.0, 2100.0, 2100.0],
+                since_ms: 200,
+                rise: Some("from 1000 to"),
+            },
             Row { clocks: &[2100.0, 2100.0, 1800.0, 1700.0], since_ms: 0, rise: None },
             Row { clocks: &[2000.0, 2000.0, 2100.0, 2190.0], since_ms: 0, rise: None },
             // Too few to tell, and a GPU without that sensor.
@@ -155,7 +193,11 @@ mod tests {
         ] {
             let said = clock_ramp(&taken(row.clocks), row.since_ms);
             assert_eq!(said.is_some(), row.rise.is_some(), "{:?}: {said:?}", row.clocks);
-            assert!(said.is_none_or(|said| said.contains(row.rise.unwrap_or_default())), "{:?}", row.clocks);
+            assert!(
+                said.is_none_or(|said| said.contains(row.rise.unwrap_or_default())),
+                "{:?}",
+                row.clocks
+            );
         }
         assert_eq!(clock_ramp(&GpuTelemetry::default(), 0), None);
     }
@@ -163,22 +205,38 @@ mod tests {
     #[test]
     fn what_the_case_says_itself_stays() {
         let one = |value| Some(Spread { mean: value, min: value, max: value });
-        let known = GpuTelemetry { utilization_percent: one(97.0), vram_used_mb: one(1.0), ..GpuTelemetry::default() };
-        let mut fields = Fields::new().with("operation", "triad").with("gpu_utilization_percent", 3.0);
+        let known = GpuTelemetry {
+            utilization_percent: one(97.0),
+            vram_used_mb: one(1.0),
+            ..GpuTelemetry::default()
+        };
+        let mut fields =
+            Fields::new().with("operation", "triad").with("gpu_utilization_percent", 3.0);
         add_fields(&mut fields, &known);
         assert_eq!(fields.number("gpu_utilization_percent"), Some(3.0));
-        assert_eq!((fields.number("gpu_memory_used_mb"), fields.number("gpu_power_w")), (Some(1.0), None));
+        assert_eq!(
+            (fields.number("gpu_memory_used_mb"), fields.number("gpu_power_w")),
+            (Some(1.0), None)
+        );
         assert_eq!(fields.text("operation"), Some("triad"));
     }
 
     #[test]
     fn replicates_that_were_held_back_are_named_and_come_back() {
-        let all = [None, Some(throttled_telemetry(&[])), Some(throttled_telemetry(&["power limit", "heat"]))];
+        let all = [
+            None,
+            Some(throttled_telemetry(&[])),
+            Some(throttled_telemetry(&["power limit", "heat"])),
+        ];
         let mut metadata = Map::new();
         record(&mut metadata, &all);
         assert_eq!(metadata["throttled_replicates"], json!([2]));
         assert_eq!(replicate_telemetry(&metadata, 3), all);
-        assert_eq!(replicate_telemetry(&metadata, 4).len(), 4, "a replicate without telemetry is unknown");
+        assert_eq!(
+            replicate_telemetry(&metadata, 4).len(),
+            4,
+            "a replicate without telemetry is unknown"
+        );
         let note = note(all[2].as_ref().unwrap()).unwrap();
         assert!(note.ends_with("power limit, heat"), "{note}");
         assert_eq!(super::note(&throttled_telemetry(&[])), None);

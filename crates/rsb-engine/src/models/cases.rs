@@ -52,7 +52,12 @@ pub fn cases(
             }
             Err(MissingModel::Name(name, reason)) => {
                 found.push(Err((
-                    case_without_work(component, device, &[name], Params::new().with("model", name)),
+                    case_without_work(
+                        component,
+                        device,
+                        &[name],
+                        Params::new().with("model", name),
+                    ),
                     reason,
                 )));
                 continue;
@@ -73,7 +78,9 @@ pub fn cases(
                 tokens: point.tokens(),
                 device,
             };
-            let refused = refusal(&wanted).or_else(|| untunable(&point)).or_else(|| too_large(row, &point, info));
+            let refused = refusal(&wanted)
+                .or_else(|| untunable(&point))
+                .or_else(|| too_large(row, &point, info));
             found.push(match refused {
                 None => Ok(case),
                 Some(reason) => Err((case, reason)),
@@ -86,7 +93,11 @@ pub fn cases(
 /// Why no size can be told of `row`.
 fn unknown_size(row: &ModelRow) -> Reason {
     let cure = format!("add `parameters` to its row, or choose --model {}", row.name);
-    Reason::new(format!("size of {}", row.name), "its parameters are counted when it is measured", cure)
+    Reason::new(
+        format!("size of {}", row.name),
+        "its parameters are counted when it is measured",
+        cure,
+    )
 }
 
 const fn id(case: &CaseOrReason) -> &rsb_model::CaseId {
@@ -133,7 +144,9 @@ struct SelectedAxes<'a> {
 
 impl<'a> SelectedAxes<'a> {
     fn of(component: &Component, wish: ModelSelection<'a>) -> Result<Self, UsageError> {
-        let known = |name: &str| component.workloads.iter().flat_map(|one| one.axes).find(|axis| axis.name == name);
+        let known = |name: &str| {
+            component.workloads.iter().flat_map(|one| one.axes).find(|axis| axis.name == name)
+        };
         let mut axes = Vec::new();
         for (name, values) in wish.axes {
             match (name.as_str(), known(name)) {
@@ -161,7 +174,8 @@ impl<'a> SelectedAxes<'a> {
 
     /// The numbers of an axis; `usual` where there are none.
     fn numbers(&self, name: &str, usual: &[u64]) -> Vec<u64> {
-        let asked: Vec<u64> = self.values(name).iter().filter_map(|text| text.parse().ok()).collect();
+        let asked: Vec<u64> =
+            self.values(name).iter().filter_map(|text| text.parse().ok()).collect();
         if asked.is_empty() { usual.to_vec() } else { asked }
     }
 
@@ -175,14 +189,21 @@ impl<'a> SelectedAxes<'a> {
         let usual = if sizes.is_empty() { &[SizeClass::Tiny][..] } else { &sizes };
         let families = if families.is_empty() { &Family::ALL[..] } else { &families };
         // One's own of these families, whatever their size where nobody chose one.
-        let own = self.wish.own.iter().filter(|row| families.contains(&row.family) && row.refused.is_none());
+        let own = self
+            .wish
+            .own
+            .iter()
+            .filter(|row| families.contains(&row.family) && row.refused.is_none());
         let own = own.filter_map(|row| match row.parameters {
             _ if sizes.is_empty() => Some(Ok(row)),
             0 => Some(Err(MissingModel::Name(&row.name, unknown_size(row)))),
             _ => sizes.contains(&row.size()).then_some(Ok(row)),
         });
         let pairs = families.iter().flat_map(|family| usual.iter().map(|size| (*family, *size)));
-        pairs.map(|pair| representative(pair).ok_or(MissingModel::Size(pair.0, pair.1))).chain(own).collect()
+        pairs
+            .map(|pair| representative(pair).ok_or(MissingModel::Size(pair.0, pair.1)))
+            .chain(own)
+            .collect()
     }
 
     fn families(&self) -> Vec<Family> {
@@ -194,7 +215,8 @@ impl<'a> SelectedAxes<'a> {
     }
 
     fn find_row<'n>(&self, name: &'n str) -> Result<&'a ModelRow, MissingModel<'n>> {
-        let row = find(name, self.wish.own).ok_or_else(|| MissingModel::Name(name, unknown(name, self.wish.own)))?;
+        let row = find(name, self.wish.own)
+            .ok_or_else(|| MissingModel::Name(name, unknown(name, self.wish.own)))?;
         if let Some(reason) = row.refused.clone() {
             return Err(MissingModel::Name(name, reason));
         }
@@ -205,15 +227,22 @@ impl<'a> SelectedAxes<'a> {
         let why = format!("{} is {}, and the families asked for are others", row.name, row.family);
         Err(MissingModel::Name(
             name,
-            Reason::new(format!("model {name}"), why, "leave the families out, or name its own, too"),
+            Reason::new(
+                format!("model {name}"),
+                why,
+                "leave the families out, or name its own, too",
+            ),
         ))
     }
 
     fn points(&self, component: &Component, row: &ModelRow) -> Vec<ModelPoint> {
         let chosen = self.values(WORKLOAD);
         let is_chosen = |workload: &&Workload| match chosen.as_slice() {
-            // A glance is one pass; what writes no tokens is not asked to, and load is for who asks for it.
-            [] if workload.name == GENERATE => self.wish.breadth != Breadth::Quick && row.generates(),
+            // A glance is one pass; what writes no tokens is not asked to, and load is for who asks
+            // for it.
+            [] if workload.name == GENERATE => {
+                self.wish.breadth != Breadth::Quick && row.generates()
+            }
             [] => workload.name != LOAD,
             chosen => chosen.contains(&workload.name),
         };
@@ -223,7 +252,8 @@ impl<'a> SelectedAxes<'a> {
             Some(own) => vec![own],
             None => self.numbers("sequence_length", &[row.usual_length()]),
         };
-        let dtypes: Vec<Dtype> = self.values("dtype").iter().filter_map(|name| name.parse().ok()).collect();
+        let dtypes: Vec<Dtype> =
+            self.values("dtype").iter().filter_map(|name| name.parse().ok()).collect();
         let runtimes = self.values("runtime");
         let runtimes = if runtimes.is_empty() { vec!["pytorch"] } else { runtimes };
         let mut points = Vec::new();
@@ -267,10 +297,13 @@ impl<'a> SelectedAxes<'a> {
 }
 
 /// The axes that every workload has.
-const COMMON: [&str; 7] = ["family", "size", "model", "dtype", "batch_size", "sequence_length", "runtime"];
+const COMMON: [&str; 7] =
+    ["family", "size", "model", "dtype", "batch_size", "sequence_length", "runtime"];
 
 fn canonical(axis: &AxisInfo, values: &[String]) -> Result<Vec<String>, UsageError> {
-    let one = |value: &String| axis.canonical(value).ok_or_else(|| invalid(axis.name, value, axis.form_of_values()));
+    let one = |value: &String| {
+        axis.canonical(value).ok_or_else(|| invalid(axis.name, value, axis.form_of_values()))
+    };
     values.iter().map(one).collect()
 }
 
@@ -280,9 +313,16 @@ fn invalid(axis: &str, value: &str, form: String) -> UsageError {
 
 /// What only one runtime can be told.
 fn untunable(point: &ModelPoint) -> Option<Reason> {
-    let hint = point.own.text("performance_hint").filter(|hint| *hint != "latency" && point.runtime != "openvino")?;
+    let hint = point
+        .own
+        .text("performance_hint")
+        .filter(|hint| *hint != "latency" && point.runtime != "openvino")?;
     let why = format!("{} is not told what it is wanted for", point.runtime);
-    Some(Reason::new(format!("{hint} by {}", point.runtime), why, "choose --backend openvino, or --hint latency"))
+    Some(Reason::new(
+        format!("{hint} by {}", point.runtime),
+        why,
+        "choose --backend openvino, or --hint latency",
+    ))
 }
 
 /// The model that stands for a family and size.
@@ -291,7 +331,11 @@ pub fn representative((family, size): (Family, SizeClass)) -> Option<&'static Mo
 }
 
 /// The entry for a size that a family has no model of.
-fn absent(component: &Component, device: DeviceRef, (family, size): (Family, SizeClass)) -> (Case, Reason) {
+fn absent(
+    component: &Component,
+    device: DeviceRef,
+    (family, size): (Family, SizeClass),
+) -> (Case, Reason) {
     let known = SizeClass::ALL.into_iter().filter(|size| representative((family, *size)).is_some());
     let known: Vec<&str> = known.map(SizeClass::as_str).collect();
     let what = format!("{family} of size {size}");
@@ -305,14 +349,26 @@ fn absent(component: &Component, device: DeviceRef, (family, size): (Family, Siz
 
 /// Why `name` is no model.
 pub fn unknown(name: &str, own: &[ModelRow]) -> Reason {
-    let similar: Vec<String> = similar(name, own).iter().take(3).map(|near| format!("`{near}`")).collect();
-    let near = if similar.is_empty() { String::new() } else { format!("did you mean {}? ", similar.join(", ")) };
-    let cure = format!("{near}`models list` shows them all; a name with a slash is a directory or one of the hub");
+    let similar: Vec<String> =
+        similar(name, own).iter().take(3).map(|near| format!("`{near}`")).collect();
+    let near = if similar.is_empty() {
+        String::new()
+    } else {
+        format!("did you mean {}? ", similar.join(", "))
+    };
+    let cure = format!(
+        "{near}`models list` shows them all; a name with a slash is a directory or one of the hub"
+    );
     Reason::new(format!("model {name}"), "the catalogue has no such name", cure)
 }
 
 /// The entry for what cannot be asked for.
-fn case_without_work(component: &Component, device: DeviceRef, names: &[&str], params: Params) -> Case {
+fn case_without_work(
+    component: &Component,
+    device: DeviceRef,
+    names: &[&str],
+    params: Params,
+) -> Case {
     let device_name = device.to_string();
     let segments = [&["component_specific", component.name, &device_name], names].concat();
     Case {
@@ -344,7 +400,8 @@ fn too_large(row: &ModelRow, point: &ModelPoint, info: Option<&DeviceInfo>) -> O
     if needed(row) <= here {
         return None;
     }
-    let family = catalogue().iter().filter(|other| other.family == row.family && needed(other) <= here);
+    let family =
+        catalogue().iter().filter(|other| other.family == row.family && needed(other) <= here);
     let nearest = family.max_by_key(|other| other.parameters);
     let cure = nearest.map_or_else(
         || "choose a smaller batch or a shorter sequence".to_owned(),

@@ -8,9 +8,14 @@ fn device(usable_memory_bytes: u64) -> DeviceInfo {
     DeviceInfo { usable_memory_bytes, ..cpu }
 }
 
-fn planned(axes: &[(&str, &str)], own: &[ModelRow], breadth: Breadth) -> Result<Vec<CaseOrReason>, UsageError> {
+fn planned(
+    axes: &[(&str, &str)],
+    own: &[ModelRow],
+    breadth: Breadth,
+) -> Result<Vec<CaseOrReason>, UsageError> {
     let values = |text: &str| text.split(',').map(str::to_owned).collect();
-    let axes: Vec<(String, Vec<String>)> = axes.iter().map(|(name, text)| ((*name).to_owned(), values(text))).collect();
+    let axes: Vec<(String, Vec<String>)> =
+        axes.iter().map(|(name, text)| ((*name).to_owned(), values(text))).collect();
     let info = device(16 << 30);
     let component = frameworks::find(MODELS).unwrap();
     cases(component, (DeviceRef::CPU, Some(&info)), ModelSelection { breadth, axes: &axes, own })
@@ -26,7 +31,10 @@ fn a_glance_is_one_pass_of_a_tiny_model_of_each_family() {
     assert_eq!(planned.len(), Family::ALL.len());
     assert!(planned.iter().all(Result::is_ok), "{planned:?}");
     assert_eq!(ids(&planned)[0], "component_specific/models/cpu:0/forward/bert-tiny/f32");
-    assert!(ids(&planned).contains(&"component_specific/models/cpu:0/forward/vit-tiny/f32/sequence_length=197"));
+    assert!(
+        ids(&planned)
+            .contains(&"component_specific/models/cpu:0/forward/vit-tiny/f32/sequence_length=197")
+    );
 }
 
 #[test]
@@ -41,14 +49,14 @@ fn a_sweep_is_every_combination_and_a_length_that_cannot_be_chosen_stays() {
     ];
     let swept = planned(&axes, &[], Breadth::Quick).unwrap();
     assert_eq!(swept.len(), 2 * 2 * 2 * (2 + 1), "a picture has one length");
-    let last =
-        "component_specific/models/cpu:0/forward/stories-15m/bf16/batch_size=2/sequence_length=32/runtime=openvino";
+    let last = "component_specific/models/cpu:0/forward/stories-15m/bf16/batch_size=2/sequence_length=32/runtime=openvino";
     assert!(ids(&swept).contains(&last), "{:?}", ids(&swept));
 }
 
 #[test]
 fn what_does_not_fit_or_is_not_there_says_what_does() {
-    let reason = |axes: &[(&str, &str)]| match planned(axes, &[], Breadth::Quick).unwrap().remove(0) {
+    let reason = |axes: &[(&str, &str)]| match planned(axes, &[], Breadth::Quick).unwrap().remove(0)
+    {
         Ok(case) => panic!("{} is planned", case.id),
         Err((_, reason)) => reason,
     };
@@ -64,10 +72,12 @@ fn what_does_not_fit_or_is_not_there_says_what_does() {
 
 #[test]
 fn tokens_are_asked_for_where_they_are_written_and_a_model_of_ones_own_is_one_of_them() {
-    let row =
-        "[[model]]\nname = \"mine\"\nfamily = \"decoder-only\"\nclass = \"GPT2LMHeadModel\"\nshape = { cache = 8 }\n";
+    let row = "[[model]]\nname = \"mine\"\nfamily = \"decoder-only\"\nclass = \
+               \"GPT2LMHeadModel\"\nshape = { cache = 8 }\n";
     let own = parse(row).unwrap();
-    let planned = planned(&[("model", "mine,bert-tiny"), ("batch_size", "1")], &own, Breadth::Standard).unwrap();
+    let planned =
+        planned(&[("model", "mine,bert-tiny"), ("batch_size", "1")], &own, Breadth::Standard)
+            .unwrap();
     assert_eq!(
         ids(&planned),
         [
@@ -83,9 +93,11 @@ fn tokens_are_asked_for_where_they_are_written_and_a_model_of_ones_own_is_one_of
 
 #[test]
 fn a_name_that_is_no_model_is_skipped_beside_those_that_are() {
-    let reason = Reason::new("model org/other", "it is not on this machine", "`hf download org/other`");
+    let reason =
+        Reason::new("model org/other", "it is not on this machine", "`hf download org/other`");
     let own = [ModelRow::from_refusal("org/other", reason)];
-    let planned = planned(&[("model", "bert-tiny,bert-tny,org-other")], &own, Breadth::Quick).unwrap();
+    let planned =
+        planned(&[("model", "bert-tiny,bert-tny,org-other")], &own, Breadth::Quick).unwrap();
     let wrong: Vec<Option<&str>> = planned
         .iter()
         .map(|case| match case {
@@ -100,7 +112,12 @@ fn a_name_that_is_no_model_is_skipped_beside_those_that_are() {
 
 #[test]
 fn load_is_for_who_asks_for_it_and_qnn_has_a_precision_of_its_own() {
-    let axes = [("model", "bert-tiny"), ("workload", "load"), ("request_rate", "2,0"), ("concurrency", "2")];
+    let axes = [
+        ("model", "bert-tiny"),
+        ("workload", "load"),
+        ("request_rate", "2,0"),
+        ("concurrency", "2"),
+    ];
     let loaded = planned(&axes, &[], Breadth::Quick).unwrap();
     assert_eq!(
         ids(&loaded),
@@ -109,16 +126,29 @@ fn load_is_for_who_asks_for_it_and_qnn_has_a_precision_of_its_own() {
             "component_specific/models/cpu:0/load/bert-tiny/f32/concurrency=2",
         ]
     );
-    let axes = [("model", "bert-tiny"), ("runtime", "pytorch,qnn"), ("performance_hint", "latency,throughput")];
+    let axes = [
+        ("model", "bert-tiny"),
+        ("runtime", "pytorch,qnn"),
+        ("performance_hint", "latency,throughput"),
+    ];
     let planned = planned(&axes, &[], Breadth::Quick).unwrap();
-    assert_eq!(ids(&planned)[2], "component_specific/models/cpu:0/forward/bert-tiny/i8/runtime=qnn");
-    let refused = planned.iter().filter_map(|case| case.as_ref().err()).map(|(_, reason)| reason.cure.as_str());
+    assert_eq!(
+        ids(&planned)[2],
+        "component_specific/models/cpu:0/forward/bert-tiny/i8/runtime=qnn"
+    );
+    let refused = planned
+        .iter()
+        .filter_map(|case| case.as_ref().err())
+        .map(|(_, reason)| reason.cure.as_str());
     assert_eq!(refused.collect::<Vec<_>>(), ["choose --backend openvino, or --hint latency"; 2]);
 }
 
 #[test]
 fn models_of_ones_own_are_of_their_family_and_a_name_of_another_family_is_skipped() {
-    let own = parse("[[model]]\nname = \"mine\"\nfamily = \"decoder-only\"\nclass = \"LlamaForCausalLM\"\n").unwrap();
+    let own = parse(
+        "[[model]]\nname = \"mine\"\nfamily = \"decoder-only\"\nclass = \"LlamaForCausalLM\"\n",
+    )
+    .unwrap();
     let found = planned(&[("family", "decoder-only")], &own, Breadth::Quick).unwrap();
     let mine = "component_specific/models/cpu:0/forward/mine/f32";
     assert_eq!(ids(&found), ["component_specific/models/cpu:0/forward/stories-15m/f32", mine]);
@@ -133,7 +163,9 @@ fn models_of_ones_own_are_of_their_family_and_a_name_of_another_family_is_skippe
     assert!(ids(&found).contains(&mine), "{:?}", ids(&found));
     let found = planned(&[("size", "small")], &counted, Breadth::Quick).unwrap();
     assert!(!ids(&found).contains(&mine), "{:?}", ids(&found));
-    let found = planned(&[("family", "vision"), ("model", "bert-tiny,vit-tiny")], &[], Breadth::Quick).unwrap();
+    let found =
+        planned(&[("family", "vision"), ("model", "bert-tiny,vit-tiny")], &[], Breadth::Quick)
+            .unwrap();
     let [Err((_, reason)), Ok(_)] = found.as_slice() else { panic!("{found:?}") };
     assert!(reason.why.contains("encoder-only") && reason.cure.contains("families"), "{reason}");
 }

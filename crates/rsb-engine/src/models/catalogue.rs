@@ -1,4 +1,5 @@
-//! The catalogue: each model's family, class and configuration, and what is known of it without building it.
+//! The catalogue: each model's family, class and configuration, and what is known of it without
+//! building it.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -100,11 +101,13 @@ pub enum SizeClass {
 
 impl SizeClass {
     /// Every class, the smallest first.
-    pub const ALL: [Self; 6] = [Self::Tiny, Self::Small, Self::Base, Self::Large, Self::Xl, Self::Xxl];
+    pub const ALL: [Self; 6] =
+        [Self::Tiny, Self::Small, Self::Base, Self::Large, Self::Xl, Self::Xxl];
     /// Their names, in the same order.
     pub const NAMES: [&'static str; 6] = ["tiny", "small", "base", "large", "xl", "xxl"];
     /// The parameters from which on a model is of the next class.
-    pub const BOUNDARIES: [u64; 5] = [100_000_000, 500_000_000, 1_000_000_000, 7_000_000_000, 13_000_000_000];
+    pub const BOUNDARIES: [u64; 5] =
+        [100_000_000, 500_000_000, 1_000_000_000, 7_000_000_000, 13_000_000_000];
 
     /// The class of a model with so many parameters.
     pub fn of(parameters: u64) -> Self {
@@ -183,7 +186,8 @@ pub struct ModelShape {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelWork {
-    /// a, c and d of b (a + c s + d s²) operations of arithmetic for b sequences of s positions; a product and a sum are two.
+    /// a, c and d of b (a + c s + d s²) operations of arithmetic for b sequences of s positions; a
+    /// product and a sum are two.
     pub flops: [f64; 3],
     /// p and q of p + q s calls of PyTorch's kernels.
     pub operations: [f64; 2],
@@ -227,7 +231,8 @@ pub struct ModelRow {
     /// The arguments of the class's configuration.
     #[serde(default)]
     pub config: serde_json::Map<String, serde_json::Value>,
-    /// What a pass is given in place of what its family takes: each argument with `kind` and `shape`.
+    /// What a pass is given in place of what its family takes: each argument with `kind` and
+    /// `shape`.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub inputs: serde_json::Map<String, serde_json::Value>,
     /// What works beside it, by role.
@@ -264,7 +269,8 @@ pub(super) const fn with_words(image_tokens: u64) -> u64 {
 impl ModelRow {
     /// A name that leads to no model, and why.
     pub fn from_refusal(name: &str, reason: Reason) -> Self {
-        let is_kept = |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' };
+        let is_kept =
+            |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' };
         Self {
             name: name.trim_matches('/').chars().map(is_kept).collect(),
             family: Family::EncoderOnly,
@@ -293,7 +299,9 @@ impl ModelRow {
     pub fn usual_length(&self) -> u64 {
         const USUAL: u64 = 128;
         let ModelShape { length, positions, image_tokens, .. } = self.shape;
-        length.unwrap_or_else(|| USUAL.max(image_tokens.map_or(1, with_words)).min(positions.unwrap_or(u64::MAX)))
+        length.unwrap_or_else(|| {
+            USUAL.max(image_tokens.map_or(1, with_words)).min(positions.unwrap_or(u64::MAX))
+        })
     }
 
     /// Whether it writes tokens one after another.
@@ -304,7 +312,8 @@ impl ModelRow {
     /// What the worker is told of it.
     pub fn definition(&self) -> String {
         // Maps of JSON with text for keys can always be written.
-        serde_json::to_string(&Self { published: None, source: None, work: None, ..self.clone() }).unwrap_or_default()
+        serde_json::to_string(&Self { published: None, source: None, work: None, ..self.clone() })
+            .unwrap_or_default()
     }
 }
 
@@ -313,15 +322,20 @@ impl ModelRow {
 #[error("{0}")]
 pub struct CatalogueError(String);
 
-/// The rows of a file. They are read as JSON, as those in runs are: a type that is read in one way costs half the code.
+/// The rows of a file. They are read as JSON, as those in runs are: a type that is read in one way
+/// costs half the code.
 fn rows(text: &str) -> Result<Vec<ModelRow>, String> {
-    let file: serde_json::Map<String, Value> = toml::from_str(text).map_err(|error| error.to_string())?;
+    let file: serde_json::Map<String, Value> =
+        toml::from_str(text).map_err(|error| error.to_string())?;
     if let Some(other) = file.keys().find(|key| *key != "model") {
         return Err(format!("unknown field `{other}`, expected `model`"));
     }
     let listed = file.get("model").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let row = |(at, row): (usize, &Value)| {
-        let named = row.get("name").and_then(Value::as_str).map_or_else(|| at.to_string(), |name| format!("`{name}`"));
+        let named = row
+            .get("name")
+            .and_then(Value::as_str)
+            .map_or_else(|| at.to_string(), |name| format!("`{name}`"));
         serde::Deserialize::deserialize(row).map_err(|error| format!("model {named}: {error}"))
     };
     (1..).zip(listed).map(row).collect()
@@ -339,20 +353,33 @@ pub fn parse(text: &str) -> Result<Vec<ModelRow>, CatalogueError> {
     }
     let mut seen = std::collections::BTreeSet::new();
     if let Some(twice) = models.iter().find(|row| !seen.insert(row.name.as_str())) {
-        return Err(CatalogueError(format!("the model `{}` stands there twice; give one another name", twice.name)));
+        return Err(CatalogueError(format!(
+            "the model `{}` stands there twice; give one another name",
+            twice.name
+        )));
     }
-    let is_name = |row: &&ModelRow| row.name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    let is_name =
+        |row: &&ModelRow| row.name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
     if let Some(wrong) = models.iter().find(|row| row.name.is_empty() || !is_name(row)) {
-        return Err(CatalogueError(format!("`{}` is no name; take letters, digits, dashes and dots", wrong.name)));
+        return Err(CatalogueError(format!(
+            "`{}` is no name; take letters, digits, dashes and dots",
+            wrong.name
+        )));
     }
     if let Some(bare) = models.iter().find(|row| row.class.is_empty() && row.path.is_none()) {
-        return Err(CatalogueError(format!("the model `{}` has neither a `class` nor a `path`; give one", bare.name)));
+        return Err(CatalogueError(format!(
+            "the model `{}` has neither a `class` nor a `path`; give one",
+            bare.name
+        )));
     }
     for row in &mut models {
         if let Some(wrong) = row.inputs.iter().find(|(_, input)| !is_input(input)) {
-            let form =
-                "write { kind = \"tokens\", shape = [\"batch\", \"length\"] }, or kind noise or ones, and numbers";
-            return Err(CatalogueError(format!("the input `{}` of `{}` is none; {form}", wrong.0, row.name)));
+            let form = "write { kind = \"tokens\", shape = [\"batch\", \"length\"] }, or kind \
+                        noise or ones, and numbers";
+            return Err(CatalogueError(format!(
+                "the input `{}` of `{}` is none; {form}",
+                wrong.0, row.name
+            )));
         }
         if row.shape == ModelShape::default() && !row.config.is_empty() {
             row.shape = detect::shape(&Value::Object(row.config.clone()), row.family);
@@ -364,7 +391,9 @@ pub fn parse(text: &str) -> Result<Vec<ModelRow>, CatalogueError> {
 /// Whether `input` says of what kind it is and how large.
 fn is_input(input: &Value) -> bool {
     let is_size = |size: &Value| size.as_u64() > Some(0) || size == "batch" || size == "length";
-    let is_shape = input["shape"].as_array().is_some_and(|shape| !shape.is_empty() && shape.iter().all(is_size));
+    let is_shape = input["shape"]
+        .as_array()
+        .is_some_and(|shape| !shape.is_empty() && shape.iter().all(is_size));
     let is_known = |name: &String| ["kind", "shape", "below"].contains(&name.as_str());
     is_shape
         && ["tokens", "noise", "ones"].iter().any(|kind| input["kind"] == *kind)
@@ -393,7 +422,8 @@ pub fn nearest<'a>(name: &str, own: &'a [ModelRow]) -> Option<&'a str> {
 /// Returns the names like `name`, the most similar first.
 pub(super) fn similar<'a>(name: &str, own: &'a [ModelRow]) -> Vec<&'a str> {
     let all = own.iter().chain(catalogue()).map(|row| row.name.as_str());
-    let mut similar: Vec<(f64, &str)> = all.map(|known| (strsim::jaro_winkler(name, known), known)).collect();
+    let mut similar: Vec<(f64, &str)> =
+        all.map(|known| (strsim::jaro_winkler(name, known), known)).collect();
     similar.retain(|(likeness, _)| *likeness > 0.75);
     similar.sort_by(|a, b| b.0.total_cmp(&a.0));
     similar.into_iter().map(|(_, known)| known).collect()
@@ -405,9 +435,15 @@ mod tests {
 
     #[test]
     fn the_catalogue_has_every_family_and_its_counts_are_those_that_were_published() {
-        assert!(parse(include_str!("catalogue.toml")).is_ok(), "{:?}", parse(include_str!("catalogue.toml")));
+        assert!(
+            parse(include_str!("catalogue.toml")).is_ok(),
+            "{:?}",
+            parse(include_str!("catalogue.toml"))
+        );
         for family in Family::ALL {
-            let tiny = catalogue().iter().find(|row| row.family == family && row.size() == SizeClass::Tiny);
+            let tiny = catalogue()
+                .iter()
+                .find(|row| row.family == family && row.size() == SizeClass::Tiny);
             assert!(tiny.is_some(), "{family}");
         }
         for (name, published) in [
@@ -445,16 +481,24 @@ mod tests {
 
     #[test]
     fn a_row_of_one_s_own_is_read_and_its_mistakes_are_named() {
-        let row = "[[model]]\nname = \"mine\"\nfamily = \"decoder-only\"\nclass = \"GPT2LMHeadModel\"\n";
+        let row =
+            "[[model]]\nname = \"mine\"\nfamily = \"decoder-only\"\nclass = \"GPT2LMHeadModel\"\n";
         let own = parse(&format!("{row}config = {{ n_layer = 2 }}\n")).unwrap();
-        assert_eq!((own[0].library.as_str(), own[0].config["n_layer"].as_u64()), ("transformers", Some(2)));
+        assert_eq!(
+            (own[0].library.as_str(), own[0].config["n_layer"].as_u64()),
+            ("transformers", Some(2))
+        );
         assert_eq!(find("mine", &own).unwrap().family, Family::DecoderOnly);
         assert_eq!(nearest("bert-bass", &own), Some("bert-base"));
         assert!(similar("bert-bass", &own).len() > 1 && similar("zzz", &own).is_empty());
         let config = "config = { n_layer = 2, n_embd = 64, n_head = 4 }\n";
         let input = "inputs = { input_ids = { kind = \"tokens\", shape = [\"batch\", 8] } }\n";
         let own = parse(&format!("{row}{config}{input}")).unwrap();
-        assert_eq!((own[0].shape.layers, own[0].shape.cache), (2, Some(2 * 2 * 64)), "told by the configuration");
+        assert_eq!(
+            (own[0].shape.layers, own[0].shape.cache),
+            (2, Some(2 * 2 * 64)),
+            "told by the configuration"
+        );
         assert!(own[0].definition().contains("tokens") && own[0].generates());
         for (text, expected) in [
             (&*format!("{row}{}", input.replace("tokens", "words")), "kind noise"),

@@ -1,4 +1,5 @@
-//! What cannot be, as far as that can be told without building a model: the rules, each with the nearest that works.
+//! What cannot be, as far as that can be told without building a model: the rules, each with the
+//! nearest that works.
 
 use rsb_model::{BackendId, DeviceRef, Dtype, Reason};
 
@@ -32,8 +33,14 @@ pub const RUNTIMES: [Runtime; 5] = [
         name: "openvino",
         package: "openvino",
         backends: &[BackendId::Cpu],
-        // Those that go on with a text, or write one behind an encoder, and keep keys and values of it, and nothing else.
-        writes: &[Family::DecoderOnly, Family::EncoderDecoder, Family::Speech, Family::MixtureOfExperts],
+        // Those that go on with a text, or write one behind an encoder, and keep keys and values of
+        // it, and nothing else.
+        writes: &[
+            Family::DecoderOnly,
+            Family::EncoderDecoder,
+            Family::Speech,
+            Family::MixtureOfExperts,
+        ],
         dtypes: &DTYPES,
     },
     Runtime {
@@ -43,7 +50,13 @@ pub const RUNTIMES: [Runtime; 5] = [
         writes: &[],
         dtypes: &[Dtype::F32, Dtype::I8],
     },
-    Runtime { name: "qnn", package: "onnxruntime-qnn", backends: &[BackendId::Cpu], writes: &[], dtypes: &[Dtype::I8] },
+    Runtime {
+        name: "qnn",
+        package: "onnxruntime-qnn",
+        backends: &[BackendId::Cpu],
+        writes: &[],
+        dtypes: &[Dtype::I8],
+    },
     // Apple's GPUs have the memory of the host.
     Runtime {
         name: "mps",
@@ -97,7 +110,11 @@ pub fn refusal(wanted: &ModelConfiguration<'_>) -> Option<Reason> {
     let runtime = runtime(name)?;
     if !runtime.backends.contains(&device.backend) {
         let why = format!("{name} does not drive {device}");
-        return Some(Reason::new(what, why, format!("choose only --backend {name}, or pytorch on {device}")));
+        return Some(Reason::new(
+            what,
+            why,
+            format!("choose only --backend {name}, or pytorch on {device}"),
+        ));
     }
     if workload == GENERATE && !row.generates() {
         let why = format!("a {} of this class writes no tokens one after another", row.class);
@@ -105,27 +122,41 @@ pub fn refusal(wanted: &ModelConfiguration<'_>) -> Option<Reason> {
     }
     if workload == GENERATE && !row.inputs.is_empty() && !row.inputs.contains_key("input_ids") {
         let why = "tokens are written after those of `input_ids`, which its own inputs lack";
-        return Some(Reason::new(what, why, "add input_ids to its inputs, or choose --workload forward"));
+        return Some(Reason::new(
+            what,
+            why,
+            "add input_ids to its inputs, or choose --workload forward",
+        ));
     }
     if workload == GENERATE && !runtime.writes.contains(&row.family) {
         let why = match runtime.writes {
             [] => format!("{name} does single passes here, and writes no tokens"),
             known => {
                 let known: Vec<&str> = known.iter().map(|family| family.as_str()).collect();
-                format!("{name} writes tokens of {} here, and none of {}", known.join(", "), row.family)
+                format!(
+                    "{name} writes tokens of {} here, and none of {}",
+                    known.join(", "),
+                    row.family
+                )
             }
         };
-        return Some(Reason::new(what, why, "choose --workload forward, or --backend cpu for pytorch"));
+        return Some(Reason::new(
+            what,
+            why,
+            "choose --workload forward, or --backend cpu for pytorch",
+        ));
     }
     if workload == GENERATE && name == "openvino" && dtype == Dtype::I8 {
-        let why = "openvino writes tokens in f32, f16 and bf16 here, whole numbers are for single passes";
+        let why =
+            "openvino writes tokens in f32, f16 and bf16 here, whole numbers are for single passes";
         return Some(Reason::new(what, why, "choose --precision bf16"));
     }
     if name == "onnxruntime" && row.shape.image_tokens.is_some() {
         let why = "PyTorch's exporter has no ONNX for images within a text (masked_scatter)";
         return Some(Reason::new(what, why, "choose --backend openvino"));
     }
-    wrong_type(runtime, dtype, device, what).or_else(|| wrong_length(row, wanted.length, wanted.tokens))
+    wrong_type(runtime, dtype, device, what)
+        .or_else(|| wrong_length(row, wanted.length, wanted.tokens))
 }
 
 /// A type that a runtime does not have there.
@@ -134,7 +165,11 @@ fn wrong_type(runtime: &Runtime, dtype: Dtype, device: DeviceRef, what: String) 
     let why = match dtype {
         Dtype::I8 if !device.is_cpu() => "PyTorch only quantizes for CPUs".to_owned(),
         _ if runtime.dtypes.contains(&dtype) => return None,
-        _ => format!("{} runs models in {}, and {dtype} is none of them", runtime.name, known.join(", ")),
+        _ => format!(
+            "{} runs models in {}, and {dtype} is none of them",
+            runtime.name,
+            known.join(", ")
+        ),
     };
     let nearest = match (dtype, known.as_slice()) {
         (_, [only]) => *only,
@@ -153,8 +188,11 @@ pub fn wrong_length(row: &ModelRow, length: u64, tokens: u64) -> Option<Reason> 
         return Some(Reason::new(what, why, format!("choose --sequence {most} or less")));
     }
     // Where a decoder of its own writes them, they are not among the positions of the input.
-    let is_one_sequence = matches!(row.family, Family::DecoderOnly | Family::MixtureOfExperts | Family::Multimodal);
-    if let Some(most) = row.shape.positions.filter(|most| is_one_sequence && length.saturating_add(tokens) > *most) {
+    let is_one_sequence =
+        matches!(row.family, Family::DecoderOnly | Family::MixtureOfExperts | Family::Multimodal);
+    if let Some(most) =
+        row.shape.positions.filter(|most| is_one_sequence && length.saturating_add(tokens) > *most)
+    {
         let why = format!("{} has {most} for both", row.name);
         let cure = match (most.saturating_sub(tokens), most - length) {
             (0, 0) => "choose fewer of both: --sequence, and --axis output_length".to_owned(),
@@ -182,30 +220,118 @@ mod tests {
             ("gpt2", "forward", "openvino", Dtype::F16, 128, gpu, Some("pytorch on rocm:0")),
             ("gpt2", "generate", "openvino", Dtype::F32, 128, DeviceRef::CPU, None),
             ("mixtral-tiny", "generate", "openvino", Dtype::Bf16, 128, DeviceRef::CPU, None),
-            ("gpt2", "generate", "openvino", Dtype::I8, 128, DeviceRef::CPU, Some("--precision bf16")),
+            (
+                "gpt2",
+                "generate",
+                "openvino",
+                Dtype::I8,
+                128,
+                DeviceRef::CPU,
+                Some("--precision bf16"),
+            ),
             ("t5-small", "generate", "openvino", Dtype::F32, 128, DeviceRef::CPU, None),
             ("whisper-tiny", "generate", "openvino", Dtype::F32, 1500, DeviceRef::CPU, None),
-            ("mamba-tiny", "generate", "openvino", Dtype::F32, 128, DeviceRef::CPU, Some("--backend cpu for pytorch")),
-            ("gpt2", "generate", "onnxruntime", Dtype::F32, 128, DeviceRef::CPU, Some("--workload forward")),
-            ("bert-base", "generate", "pytorch", Dtype::F32, 128, DeviceRef::CPU, Some("--workload forward")),
+            (
+                "mamba-tiny",
+                "generate",
+                "openvino",
+                Dtype::F32,
+                128,
+                DeviceRef::CPU,
+                Some("--backend cpu for pytorch"),
+            ),
+            (
+                "gpt2",
+                "generate",
+                "onnxruntime",
+                Dtype::F32,
+                128,
+                DeviceRef::CPU,
+                Some("--workload forward"),
+            ),
+            (
+                "bert-base",
+                "generate",
+                "pytorch",
+                Dtype::F32,
+                128,
+                DeviceRef::CPU,
+                Some("--workload forward"),
+            ),
             ("gpt2", "forward", "pytorch", Dtype::I8, 128, DeviceRef::CPU, None),
             ("gpt2", "forward", "pytorch", Dtype::I8, 128, gpu, Some("--precision bf16")),
-            ("gpt2", "forward", "openvino", Dtype::F64, 128, DeviceRef::CPU, Some("--precision f32")),
+            (
+                "gpt2",
+                "forward",
+                "openvino",
+                Dtype::F64,
+                128,
+                DeviceRef::CPU,
+                Some("--precision f32"),
+            ),
             ("gpt2", "forward", "onnxruntime", Dtype::I8, 128, DeviceRef::CPU, None),
-            ("gpt2", "forward", "onnxruntime", Dtype::Bf16, 128, DeviceRef::CPU, Some("--precision f32")),
-            ("llava-tiny", "forward", "onnxruntime", Dtype::F32, 128, DeviceRef::CPU, Some("--backend openvino")),
+            (
+                "gpt2",
+                "forward",
+                "onnxruntime",
+                Dtype::Bf16,
+                128,
+                DeviceRef::CPU,
+                Some("--precision f32"),
+            ),
+            (
+                "llava-tiny",
+                "forward",
+                "onnxruntime",
+                Dtype::F32,
+                128,
+                DeviceRef::CPU,
+                Some("--backend openvino"),
+            ),
             ("gpt2", "forward", "qnn", Dtype::I8, 128, DeviceRef::CPU, None),
             ("gpt2", "forward", "qnn", Dtype::F32, 128, DeviceRef::CPU, Some("--precision i8")),
-            ("gpt2", "forward", "pytorch", Dtype::F32, 2048, DeviceRef::CPU, Some("--sequence 1024")),
+            (
+                "gpt2",
+                "forward",
+                "pytorch",
+                Dtype::F32,
+                2048,
+                DeviceRef::CPU,
+                Some("--sequence 1024"),
+            ),
             ("gpt2", "forward", "pytorch", Dtype::F32, 1024, DeviceRef::CPU, None),
             ("gpt2", "generate", "pytorch", Dtype::F32, 1016, DeviceRef::CPU, None),
-            ("gpt2", "generate", "pytorch", Dtype::F32, 1024, DeviceRef::CPU, Some("--sequence 1016")),
+            (
+                "gpt2",
+                "generate",
+                "pytorch",
+                Dtype::F32,
+                1024,
+                DeviceRef::CPU,
+                Some("--sequence 1016"),
+            ),
             ("rag-token-tiny", "generate", "pytorch", Dtype::F32, 1024, DeviceRef::CPU, None),
-            ("llava-1.5-7b", "forward", "pytorch", Dtype::F32, 128, DeviceRef::CPU, Some("--sequence 592")),
+            (
+                "llava-1.5-7b",
+                "forward",
+                "pytorch",
+                Dtype::F32,
+                128,
+                DeviceRef::CPU,
+                Some("--sequence 592"),
+            ),
         ] {
             let row = find(model, &[]).unwrap();
             let tokens = if workload == GENERATE { 8 } else { 0 };
-            let refused = refusal(&ModelConfiguration { row, workload, runtime, dtype, length, tokens, device });
+            let refused = refusal(&ModelConfiguration {
+                row,
+                workload,
+                runtime,
+                dtype,
+                length,
+                tokens,
+                device,
+            });
             let said = refused.as_ref().map(|reason| reason.cure.as_str());
             assert_eq!(said.is_some(), cure.is_some(), "{model} {workload} {runtime}: {refused:?}");
             assert!(said.unwrap_or_default().contains(cure.unwrap_or_default()), "{refused:?}");

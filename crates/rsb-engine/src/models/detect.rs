@@ -31,22 +31,26 @@ const CLASSES: [(&str, Family); 22] = [
     ("ForCausalLM", Family::DecoderOnly),
 ];
 
-/// The row of a directory at `path` whose config.json holds `text`, and whose files hold `parameters`, zero where that is not known.
+/// The row of a directory at `path` whose config.json holds `text`, and whose files hold
+/// `parameters`, zero where that is not known.
 ///
 /// # Errors
 /// Says what is wrong with the file.
 pub fn detect(path: &str, text: &str, parameters: u64) -> Result<ModelRow, String> {
-    let config: Value = json::parse(text).map_err(|error| format!("config.json is not JSON: {error}"))?;
+    let config: Value =
+        json::parse(text).map_err(|error| format!("config.json is not JSON: {error}"))?;
     let of_diffusers = config["_class_name"].as_str();
     let class = config["architectures"][0].as_str().or(of_diffusers);
     let class = class.ok_or("config.json names no architecture; add `architectures`")?.to_owned();
     if of_diffusers.is_some() && !class.contains("UNet") {
         return Err(format!(
-            "it is a {class} of diffusers; only the UNet of a pipeline can be measured: name its directory"
+            "it is a {class} of diffusers; only the UNet of a pipeline can be measured: name its \
+             directory"
         ));
     }
     let named = CLASSES.iter().find(|(part, _)| class.contains(part)).map(|(_, family)| *family);
-    let has_experts = ["num_local_experts", "num_experts"].iter().any(|name| config[*name].as_u64() > Some(1));
+    let has_experts =
+        ["num_local_experts", "num_experts"].iter().any(|name| config[*name].as_u64() > Some(1));
     let family = match named {
         Some(Family::DecoderOnly) if has_experts => Family::MixtureOfExperts,
         Some(family) => family,
@@ -74,8 +78,8 @@ pub fn detect(path: &str, text: &str, parameters: u64) -> Result<ModelRow, Strin
     })
 }
 
-/// What the configuration says of the inside, under the names that models give it. What writes does so whether or not its
-/// configuration tells how much it keeps: then that is zero.
+/// What the configuration says of the inside, under the names that models give it. What writes does
+/// so whether or not its configuration tells how much it keeps: then that is zero.
 pub(super) fn shape(config: &Value, family: Family) -> ModelShape {
     let text = if config["text_config"].is_object() { &config["text_config"] } else { config };
     let number = |names: &[&str]| names.iter().find_map(|name| text[*name].as_u64());
@@ -88,13 +92,24 @@ pub(super) fn shape(config: &Value, family: Family) -> ModelShape {
     let width = number(&["head_dim", "d_kv"]).or_else(|| Some(hidden? / heads?.max(1)));
     let writes = matches!(
         family,
-        Family::DecoderOnly | Family::EncoderDecoder | Family::MixtureOfExperts | Family::Multimodal | Family::Rag
+        Family::DecoderOnly
+            | Family::EncoderDecoder
+            | Family::MixtureOfExperts
+            | Family::Multimodal
+            | Family::Rag
     );
-    let product = |parts: [Option<u64>; 3]| parts.into_iter().try_fold(2_u64, |all, part| all.checked_mul(part?));
+    let product = |parts: [Option<u64>; 3]| {
+        parts.into_iter().try_fold(2_u64, |all, part| all.checked_mul(part?))
+    };
     // Of Mamba: the state and the last inputs of the convolution.
-    let inner = number(&["intermediate_size"]).or_else(|| Some(hidden? * number(&["expand"]).unwrap_or(2)));
+    let inner =
+        number(&["intermediate_size"]).or_else(|| Some(hidden? * number(&["expand"]).unwrap_or(2)));
     let kept = number(&["state_size"]).unwrap_or(16) + number(&["conv_kernel"]).unwrap_or(4);
-    let state = || layers.zip(inner).map_or(0, |(layers, inner)| layers.saturating_mul(inner).saturating_mul(kept));
+    let state = || {
+        layers
+            .zip(inner)
+            .map_or(0, |(layers, inner)| layers.saturating_mul(inner).saturating_mul(kept))
+    };
     ModelShape {
         layers: layers.unwrap_or(0),
         hidden: hidden.unwrap_or(0),
@@ -116,7 +131,10 @@ mod tests {
             (r#"{"architectures": ["BertForMaskedLM"], "hidden_size": 8}"#, Family::EncoderOnly),
             (r#"{"architectures": ["LlamaForCausalLM"]}"#, Family::DecoderOnly),
             (r#"{"architectures": ["Qwen3MoeForCausalLM"]}"#, Family::MixtureOfExperts),
-            (r#"{"architectures": ["OlmoeForCausalLM"], "num_experts": 64}"#, Family::MixtureOfExperts),
+            (
+                r#"{"architectures": ["OlmoeForCausalLM"], "num_experts": 64}"#,
+                Family::MixtureOfExperts,
+            ),
             (r#"{"architectures": ["T5ForConditionalGeneration"]}"#, Family::EncoderDecoder),
             (r#"{"architectures": ["WhisperForConditionalGeneration"]}"#, Family::Speech),
             (r#"{"architectures": ["LlavaForConditionalGeneration"]}"#, Family::Multimodal),
@@ -140,7 +158,9 @@ mod tests {
         assert_eq!(detect("x", mamba, 0).unwrap().shape.state, Some(737_280), "that of mamba-130m");
         let unet = detect("x", r#"{"_class_name": "UNet2DConditionModel"}"#, 0).unwrap();
         assert_eq!((unet.library.as_str(), unet.generates()), ("diffusers", false));
-        assert!(detect("x", r#"{"_class_name": "AutoencoderKL"}"#, 0).unwrap_err().contains("UNet"));
+        assert!(
+            detect("x", r#"{"_class_name": "AutoencoderKL"}"#, 0).unwrap_err().contains("UNet")
+        );
         assert!(detect("x", "{}", 0).unwrap_err().contains("architectures"));
         assert!(detect("x", "{", 0).unwrap_err().contains("JSON"));
     }

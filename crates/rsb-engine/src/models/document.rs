@@ -2,7 +2,8 @@
 
 use itertools::Itertools as _;
 use rsb_model::record::{
-    HardwareDetails, ModelFigures, ModelRecord, ModelSummary, ModelsDocument, SkippedModel, Statistics,
+    HardwareDetails, ModelFigures, ModelRecord, ModelSummary, ModelsDocument, SkippedModel,
+    Statistics,
 };
 use rsb_model::telemetry::{self, GpuTelemetry, Spread};
 use rsb_model::{BenchmarkResult, Fields, Outcome, Run};
@@ -40,14 +41,21 @@ pub fn document(run: &Run, outliers: Outliers) -> ModelsDocument {
         };
         let known = models.iter_mut().find(|record| is_of(record, result));
         match (known, key(result)) {
-            (Some(record), Some(key)) => record.batch_results.entry(key).or_default().missing.push(missing),
+            (Some(record), Some(key)) => {
+                record.batch_results.entry(key).or_default().missing.push(missing);
+            }
             _ => skipped.push(missing),
         }
     }
     for record in &mut models {
         record.summary = summary(record);
     }
-    ModelsDocument { format_version: rsb_model::format::FORMAT_VERSION, run_id: run.run_id.0.clone(), models, skipped }
+    ModelsDocument {
+        format_version: rsb_model::format::FORMAT_VERSION,
+        run_id: run.run_id.0.clone(),
+        models,
+        skipped,
+    }
 }
 
 /// An emulator's figures are no times, but say what runs and how exactly.
@@ -68,7 +76,11 @@ fn key(result: &BenchmarkResult) -> Option<String> {
         "i8" => "int8",
         other => other,
     };
-    let mut key = format!("b{}_s{}_{dtype}", parameter(result, "batch_size")?, parameter(result, "sequence_length")?);
+    let mut key = format!(
+        "b{}_s{}_{dtype}",
+        parameter(result, "batch_size")?,
+        parameter(result, "sequence_length")?
+    );
     if parameter(result, "performance_hint") == Some("throughput") {
         key.push_str("_throughput");
     }
@@ -138,10 +150,12 @@ fn add(figures: &mut ModelFigures, result: &BenchmarkResult, fields: &Fields, ou
         }
     }
     let seen = Times::of(result, outliers);
-    // Under load, and with several passes at a time, the time of an iteration is not that of a pass.
+    // Under load, and with several passes at a time, the time of an iteration is not that of a
+    // pass.
     let is_pass = !is_simulated && number("num_requests").is_none();
     let times = seen.statistics.as_ref().filter(|_| is_pass);
-    let percentile = |name: &str, of: fn(&Statistics) -> f64| number(name).or_else(|| times.map(of));
+    let percentile =
+        |name: &str, of: fn(&Statistics) -> f64| number(name).or_else(|| times.map(of));
     *figures = ModelFigures {
         // The rates beside it follow from the time as it was recorded.
         inference_time_ms: times.and_then(|_| seen.fast_ms.or_else(|| number("time_ms"))),
@@ -202,27 +216,36 @@ fn with_sensors(counted: &Value, result: &BenchmarkResult) -> Value {
 }
 
 /// What sensors told, as fields of a result.
-const SENSORS: [&str; 5] =
-    ["gpu_power_w", "gpu_temperature_c", "gpu_memory_used_mb", "gpu_memory_total_mb", "gpu_utilization_percent"];
+const SENSORS: [&str; 5] = [
+    "gpu_power_w",
+    "gpu_temperature_c",
+    "gpu_memory_used_mb",
+    "gpu_memory_total_mb",
+    "gpu_utilization_percent",
+];
 
 /// The times of a result's samples.
 struct Times {
     statistics: Option<Statistics>,
     /// None where the samples were not kept.
     outliers: Option<u64>,
-    /// What one in ten of the samples that are left stays below, in ms, where some were left out: as the record's own time.
+    /// What one in ten of the samples that are left stays below, in ms, where some were left out:
+    /// as the record's own time.
     fast_ms: Option<f64>,
 }
 
 impl Times {
     fn of(result: &BenchmarkResult, wish: Outliers) -> Self {
-        let all: Vec<f64> = result.samples.iter().filter_map(|one| one.per_iteration().ok()).flatten().collect();
+        let all: Vec<f64> =
+            result.samples.iter().filter_map(|one| one.per_iteration().ok()).flatten().collect();
         let is_outlier = rsb_stats::estimate::outliers(&all, OutlierRule::Iqr(1.5));
-        let outliers = (!all.is_empty()).then(|| is_outlier.iter().filter(|is| **is).count() as u64);
+        let outliers =
+            (!all.is_empty()).then(|| is_outlier.iter().filter(|is| **is).count() as u64);
         if wish == Outliers::Marked || outliers.is_none_or(|count| count == 0) {
             return Self { statistics: result.statistics.clone(), outliers, fast_ms: None };
         }
-        let kept: Vec<f64> = all.iter().zip(&is_outlier).filter(|(_, is)| !**is).map(|(time, _)| *time).collect();
+        let kept: Vec<f64> =
+            all.iter().zip(&is_outlier).filter(|(_, is)| !**is).map(|(time, _)| *time).collect();
         let fast_ms = rsb_stats::estimate::quantile(&kept, 0.1).map(|time| time / 1e6);
         Self { statistics: rsb_stats::statistics(&kept), outliers, fast_ms }
     }
@@ -230,11 +253,17 @@ impl Times {
 
 fn summary(record: &ModelRecord) -> ModelSummary {
     let with = |figure: fn(&ModelFigures) -> Option<f64>| {
-        record.batch_results.iter().filter_map(move |(key, figures)| Some((key.clone(), figure(figures)?)))
+        record
+            .batch_results
+            .iter()
+            .filter_map(move |(key, figures)| Some((key.clone(), figure(figures)?)))
     };
-    let of_outcome = |outcome| record.batch_results.values().filter(|figures| figures.outcome == Some(outcome)).count();
+    let of_outcome = |outcome| {
+        record.batch_results.values().filter(|figures| figures.outcome == Some(outcome)).count()
+    };
     let fastest = with(|figures| figures.inference_time_ms).min_by(|a, b| a.1.total_cmp(&b.1));
-    let most = with(|figures| figures.throughput_samples_per_second).max_by(|a, b| a.1.total_cmp(&b.1));
+    let most =
+        with(|figures| figures.throughput_samples_per_second).max_by(|a, b| a.1.total_cmp(&b.1));
     ModelSummary {
         measured: of_outcome(Outcome::Measured),
         simulated: of_outcome(Outcome::Simulated),
@@ -259,7 +288,8 @@ mod tests {
         let mut result: BenchmarkResult = serde_json::from_str(text).unwrap();
         result.outcome = outcome;
         result.statistics = rsb_stats::statistics(&times_ns);
-        result.samples = vec![rsb_model::Samples { replicate: 0, iters: vec![1; times_ns.len()], times_ns }];
+        result.samples =
+            vec![rsb_model::Samples { replicate: 0, iters: vec![1; times_ns.len()], times_ns }];
         result
     }
 
@@ -273,9 +303,13 @@ mod tests {
 
     #[test]
     fn an_outlier_is_marked_and_left_out_only_on_request() {
-        let [marked, filtered] = [Outliers::Marked, Outliers::LeftOut].map(|wish| figures(Outcome::Measured, wish));
+        let [marked, filtered] =
+            [Outliers::Marked, Outliers::LeftOut].map(|wish| figures(Outcome::Measured, wish));
         assert_eq!((marked.outliers, filtered.outliers), (Some(1), Some(1)));
-        assert!(marked.inference_time_ms == Some(1.4) && filtered.inference_time_ms == Some(1.0019), "{filtered:?}");
+        assert!(
+            marked.inference_time_ms == Some(1.4) && filtered.inference_time_ms == Some(1.0019),
+            "{filtered:?}"
+        );
     }
 
     #[test]
@@ -293,8 +327,14 @@ mod tests {
         run.benchmarks = vec![result(Outcome::Measured, times), loaded, emulated];
         let found = document(&run, Outliers::Marked);
         let record = &found.models[0];
-        assert_eq!((record.summary.measured, record.summary.simulated, record.batch_results.len()), (2, 1, 3));
-        assert!(record.batch_results.values().any(|one| one.inference_time_ms.is_none()), "load has no time of a pass");
+        assert_eq!(
+            (record.summary.measured, record.summary.simulated, record.batch_results.len()),
+            (2, 1, 3)
+        );
+        assert!(
+            record.batch_results.values().any(|one| one.inference_time_ms.is_none()),
+            "load has no time of a pass"
+        );
     }
 
     #[test]
@@ -322,6 +362,10 @@ mod tests {
     fn an_emulator_says_how_exactly_and_never_how_fast() {
         let found = figures(Outcome::Simulated, Outliers::Marked);
         assert_eq!((found.accuracy_error, found.outcome), (Some(0.01), Some(Outcome::Simulated)));
-        assert!(found.inference_time_ms.is_none() && found.latency_p50_ms.is_none() && found.device_metrics.is_some());
+        assert!(
+            found.inference_time_ms.is_none()
+                && found.latency_p50_ms.is_none()
+                && found.device_metrics.is_some()
+        );
     }
 }

@@ -7,7 +7,8 @@ use super::catalogue::ModelRow;
 /// Bytes of Python with PyTorch and transformers loaded, before any model.
 const FRAMEWORK: u64 = 1_000_000_000;
 
-/// Vectors of a position's width that live at one time in a layer: those of attention and of the layer after it.
+/// Vectors of a position's width that live at one time in a layer: those of attention and of the
+/// layer after it.
 const VECTORS: u64 = 16;
 
 /// The memory of one pass, in bytes.
@@ -42,12 +43,14 @@ impl Footprint {
         self.weights_bytes.saturating_add(self.cache_bytes).saturating_add(self.activations_bytes)
     }
 
-    /// What the host must have to measure it on the CPU: the weights once in the precision of the reference, again in its own
-    /// where a runtime keeps a copy, and Python.
+    /// What the host must have to measure it on the CPU: the weights once in the precision of the
+    /// reference, again in its own where a runtime keeps a copy, and Python.
     pub fn on_host(row: &ModelRow, dtype: Dtype, batch: u64, length: u64) -> u64 {
         let reference = if dtype == Dtype::F32 { Dtype::F64 } else { Dtype::F32 };
         let reference = Self::of(row, reference, batch, length).total_bytes();
-        reference.saturating_add(Self::of(row, dtype, batch, length).total_bytes()).saturating_add(FRAMEWORK)
+        reference
+            .saturating_add(Self::of(row, dtype, batch, length).total_bytes())
+            .saturating_add(FRAMEWORK)
     }
 }
 
@@ -74,13 +77,23 @@ mod tests {
         // 32 layers, keys and values, 4096 wide: half a megabyte a position.
         assert_eq!(needed.cache_bytes, 2 * 32 * 4096 * 2 * 4096);
         let twice = Footprint::of(llama, Dtype::F16, 2, 4096);
-        assert_eq!((twice.weights_bytes, twice.cache_bytes), (needed.weights_bytes, 2 * needed.cache_bytes));
-        let [whole, single] = [Dtype::I8, Dtype::F32].map(|dtype| Footprint::of(llama, dtype, 1, 4096));
-        assert_eq!((whole.weights_bytes, whole.cache_bytes), (single.weights_bytes / 4, single.cache_bytes));
+        assert_eq!(
+            (twice.weights_bytes, twice.cache_bytes),
+            (needed.weights_bytes, 2 * needed.cache_bytes)
+        );
+        let [whole, single] =
+            [Dtype::I8, Dtype::F32].map(|dtype| Footprint::of(llama, dtype, 1, 4096));
+        assert_eq!(
+            (whole.weights_bytes, whole.cache_bytes),
+            (single.weights_bytes / 4, single.cache_bytes)
+        );
         assert_eq!(whole.activations_bytes, single.activations_bytes);
         let mamba = find("mamba-130m", &[]).unwrap();
         let kept = |length| Footprint::of(mamba, Dtype::F32, 1, length).cache_bytes;
         assert_eq!(kept(16), kept(4096), "a state does not grow with the input");
-        assert!(Footprint::on_host(llama, Dtype::F32, 1, 128) > 80_000_000_000, "twelve bytes a weight");
+        assert!(
+            Footprint::on_host(llama, Dtype::F32, 1, 128) > 80_000_000_000,
+            "twelve bytes a weight"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! What runs where: family × runtime × backend × precision, from stored runs and from the rules. Pure.
+//! What runs where: family × runtime × backend × precision, from stored runs and from the rules.
+//! Pure.
 
 use std::collections::BTreeMap;
 
@@ -29,19 +30,23 @@ fn standing(result: &BenchmarkResult) -> Compatibility {
 
 type Place = (Family, &'static str, BackendId, Dtype);
 
-/// The map by what `runs`, given newest first, have seen: a model of the family that ran counts for it, else the newest
-/// word. What nobody tried is as the rules have it for the family's first tiny model.
+/// The map by what `runs`, given newest first, have seen: a model of the family that ran counts for
+/// it, else the newest word. What nobody tried is as the rules have it for the family's first tiny
+/// model.
 pub fn compatibility(runs: &[Run]) -> Vec<ModelCompatibility> {
     let mut seen: BTreeMap<Place, ModelCompatibility> = BTreeMap::new();
     for run in runs {
-        for result in run.benchmarks.iter().filter(|result| result.category.as_deref() == Some(MODELS)) {
+        for result in
+            run.benchmarks.iter().filter(|result| result.category.as_deref() == Some(MODELS))
+        {
             let Some((place, found)) = seen_in(run, result) else { continue };
             if found.standing == Compatibility::Unknown {
                 continue; // A run that ended before it had its turn says nothing.
             }
             let is_better = matches!(found.standing, Compatibility::Runs | Compatibility::Emulated);
             let known = seen.entry(place).or_insert_with(|| found.clone());
-            if is_better && !matches!(known.standing, Compatibility::Runs | Compatibility::Emulated) {
+            if is_better && !matches!(known.standing, Compatibility::Runs | Compatibility::Emulated)
+            {
                 *known = found;
             }
         }
@@ -53,7 +58,9 @@ fn places() -> impl Iterator<Item = Place> {
     let of_runtime = |family| {
         RUNTIMES.iter().flat_map(move |runtime| {
             let backends = runtime.backends.iter();
-            backends.flat_map(move |backend| PRECISIONS.map(|dtype| (family, runtime.name, *backend, dtype)))
+            backends.flat_map(move |backend| {
+                PRECISIONS.map(|dtype| (family, runtime.name, *backend, dtype))
+            })
         })
     };
     Family::ALL.into_iter().flat_map(of_runtime)
@@ -85,9 +92,18 @@ fn by_rule((family, runtime, backend, dtype): Place) -> ModelCompatibility {
     let reason = row.and_then(|row| {
         let length = row.usual_length();
         let device = DeviceRef { backend, index: 0 };
-        refusal(&ModelConfiguration { row, workload: "forward", runtime, dtype, length, tokens: 0, device })
+        refusal(&ModelConfiguration {
+            row,
+            workload: "forward",
+            runtime,
+            dtype,
+            length,
+            tokens: 0,
+            device,
+        })
     });
-    let standing = if reason.is_some() { Compatibility::NotPossible } else { Compatibility::Unknown };
+    let standing =
+        if reason.is_some() { Compatibility::NotPossible } else { Compatibility::Unknown };
     ModelCompatibility {
         family: family.to_string(),
         runtime: runtime.to_owned(),
@@ -111,9 +127,12 @@ mod tests {
         let map = compatibility(&[]);
         assert_eq!(map.len(), 11 * 4 * 7, "pytorch on three backends, the others on one");
         let at = |family: Family, runtime: &str, backend: BackendId, dtype: Dtype| {
-            let is_place = |one: &ModelCompatibility| one.runtime == runtime && one.backend == backend;
+            let is_place =
+                |one: &ModelCompatibility| one.runtime == runtime && one.backend == backend;
             let is_it = |one: &&ModelCompatibility| {
-                is_place(one) && (one.family.as_str(), one.dtype.as_str()) == (family.as_str(), dtype.as_str())
+                is_place(one)
+                    && (one.family.as_str(), one.dtype.as_str())
+                        == (family.as_str(), dtype.as_str())
             };
             map.iter().find(is_it).unwrap()
         };
@@ -131,7 +150,9 @@ mod tests {
 
     #[test]
     fn a_reason_tells_what_kind_of_no_it_is() {
-        use Compatibility::{DoesNotFit, Fails, MissingPackage, NotPossible, Unknown, UnsupportedOperator};
+        use Compatibility::{
+            DoesNotFit, Fails, MissingPackage, NotPossible, Unknown, UnsupportedOperator,
+        };
         for (outcome, obstacle, standing) in [
             ("skipped", Some(Obstacle::MissingPackage), MissingPackage),
             ("skipped", Some(Obstacle::DoesNotFit), DoesNotFit),

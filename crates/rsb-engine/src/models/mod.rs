@@ -1,5 +1,5 @@
-//! Models of eleven families: what the catalogue holds, what a model needs of memory, what cannot be, and the cases of a
-//! sweep. Pure. The work itself is in `python/rsb_workloads/models.py`.
+//! Models of eleven families: what the catalogue holds, what a model needs of memory, what cannot
+//! be, and the cases of a sweep. Pure. The work itself is in `python/rsb_workloads/models.py`.
 
 mod cases;
 mod catalogue;
@@ -15,7 +15,8 @@ mod recommend;
 pub(crate) use cases::wrong_name;
 pub use cases::{ModelSelection, cases, representative, unknown};
 pub use catalogue::{
-    CatalogueError, Family, ModelRow, ModelShape, ModelWork, SizeClass, catalogue, find, nearest, parse,
+    CatalogueError, Family, ModelRow, ModelShape, ModelWork, SizeClass, catalogue, find, nearest,
+    parse,
 };
 pub(crate) use compatibility::RUNTIME_NAMES;
 pub use compatibility::{ModelConfiguration, RUNTIMES, Runtime, refusal, wrong_length};

@@ -1,7 +1,8 @@
-//! How long a pass takes where nobody measured it. The logarithm of its time over that of a roofline is a Gaussian process over
-//! places, runtimes, families and sizes, conditioned on every stored pass: what stands near counts most, and what is far from
-//! everything gets a wide interval. `python/checks/recommendation/study.py` is the same in Python; it chose the constants by
-//! half of the models and tells the error by the others (docs/recommendation.md). Pure.
+//! How long a pass takes where nobody measured it. The logarithm of its time over that of a
+//! roofline is a Gaussian process over places, runtimes, families and sizes, conditioned on every
+//! stored pass: what stands near counts most, and what is far from everything gets a wide interval.
+//! `python/checks/recommendation/study.py` is the same in Python; it chose the constants by half of
+//! the models and tells the error by the others (docs/recommendation.md). Pure.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,8 @@ use super::recommend::{is_pass, is_tuned, place};
 
 /// Passes that are looked at, the newest: the work grows with their cube.
 const MOST_PASSES: usize = 400;
-/// Elements of an activation that are read or written for each position and element of a layer's width.
+/// Elements of an activation that are read or written for each position and element of a layer's
+/// width.
 const MOVES: u64 = 16;
 /// Of a normal distribution, eight in ten.
 const Z_80_PERCENT: f64 = 1.2816;
@@ -26,8 +28,8 @@ const MAX_INTERVAL_RATIO: f64 = 3.0;
 /// Stored passes that an answer names.
 const NAMED: usize = 3;
 
-// Chosen by `study.py fit`. Seconds that an operation costs beside its arithmetic, the reach of a size in logarithms, and
-// standard deviations of the logarithm of a time.
+// Chosen by `study.py fit`. Seconds that an operation costs beside its arithmetic, the reach of a
+// size in logarithms, and standard deviations of the logarithm of a time.
 const CALL_S: f64 = 3.26e-6;
 const REACH: f64 = 3.86;
 const ANY: f64 = 0.0307;
@@ -41,8 +43,9 @@ const FAMILY_RUNTIME: f64 = 0.236;
 const MODEL: f64 = 0.0242;
 const MODEL_RUNTIME: f64 = 0.164;
 const NOISE: f64 = 0.0901;
-/// The same of how far passes stay below measured peaks, which passes whose own best stands for the peak do not tell: between the
-/// two kinds nothing is told but where a place has passes of its own. So large that an interval without them is too wide.
+/// The same of how far passes stay below measured peaks, which passes whose own best stands for the
+/// peak do not tell: between the two kinds nothing is told but where a place has passes of its own.
+/// So large that an interval without them is too wide.
 const ROOF: f64 = 0.85;
 
 /// The most that a place does a second, as far as it was measured.
@@ -119,15 +122,20 @@ struct Point<'a> {
 
 impl<'a> Point<'a> {
     fn of(pass: &'a Pass, roof: &Roof) -> Self {
-        Self { pass, size: (pass.expected_s(roof) * roof.flops).ln(), is_measured: roof.is_measured }
+        Self {
+            pass,
+            size: (pass.expected_s(roof) * roof.flops).ln(),
+            is_measured: roof.is_measured,
+        }
     }
 
     /// The covariance with `other`, the noise apart.
     fn with(&self, other: &Self) -> f64 {
         let (a, b) = (self.pass, other.pass);
         let is_runtime = (&a.place.backend, &a.place.dtype) == (&b.place.backend, &b.place.dtype);
-        let runtime =
-            |plain: f64, of_runtime: f64| plain * plain + if is_runtime { of_runtime * of_runtime } else { 0.0 };
+        let runtime = |plain: f64, of_runtime: f64| {
+            plain * plain + if is_runtime { of_runtime * of_runtime } else { 0.0 }
+        };
         let near = (-0.5 * ((self.size - other.size) / REACH).powi(2)).exp();
         let mut found = runtime(ANY, RUNTIME) + near * runtime(SIZE, SIZE_RUNTIME);
         if self.is_measured && other.is_measured {
@@ -165,15 +173,22 @@ impl Predictor {
     pub(super) fn of(runs: &[Run]) -> Self {
         let seen = passes(runs);
         let known = find_places(runs, &seen);
-        let index = |one: &ObservedPass| known.iter().position(|place| place.place == one.pass.place);
+        let index =
+            |one: &ObservedPass| known.iter().position(|place| place.place == one.pass.place);
         // What has no roof tells nothing.
         let (at, seen): (Vec<usize>, Vec<ObservedPass>) =
             seen.into_iter().filter_map(|one| Some((index(&one)?, one))).unzip();
         let roofs = || at.iter().filter_map(|index| known.get(*index));
-        let points: Vec<Point<'_>> =
-            seen.iter().zip(roofs()).map(|(one, place)| Point::of(&one.pass, &place.roof)).collect();
+        let points: Vec<Point<'_>> = seen
+            .iter()
+            .zip(roofs())
+            .map(|(one, place)| Point::of(&one.pass, &place.roof))
+            .collect();
         let factor = cholesky(&points);
-        let rest = seen.iter().zip(roofs()).map(|(one, place)| (one.seconds / one.pass.expected_s(&place.roof)).ln());
+        let rest = seen
+            .iter()
+            .zip(roofs())
+            .map(|(one, place)| (one.seconds / one.pass.expected_s(&place.roof)).ln());
         let rest = rest.collect();
         let places = known.iter().map(|one| one.place.clone()).collect();
         Self { known, seen, at, factor, rest, places }
@@ -200,20 +215,26 @@ impl Predictor {
         batch: u64,
         length: u64,
     ) -> Result<ModelCandidate, Reason> {
-        let what = || format!("{} by {} on {} of {}", row.name, place.backend, place.device, place.machine);
+        let what = || {
+            format!("{} by {} on {} of {}", row.name, place.backend, place.device, place.machine)
+        };
         let unknown = |why: &str, cure: &str| Reason::new(what(), why, cure);
         let known = self.known.iter().find(|one| one.place == *place);
         let known = known.ok_or_else(|| unknown("nothing was measured there", CALIBRATE))?;
         possible(row, known, batch, length)?;
         let pass = Pass::of(row, place.clone(), batch, length).ok_or_else(|| {
-            unknown("nobody counted the arithmetic of this model", "measure it there: `models --model`")
+            unknown(
+                "nobody counted the arithmetic of this model",
+                "measure it there: `models --model`",
+            )
         })?;
         let point = Point::of(&pass, &known.roof);
         let across: Vec<f64> = self.points().map(|one| one.with(&point)).collect();
         let weights = solve(&self.factor, &across);
         let mean: f64 = weights.iter().zip(&self.rest).map(|(weight, rest)| weight * rest).sum();
         let told: f64 = weights.iter().zip(&across).map(|(weight, across)| weight * across).sum();
-        let spread = (Z_80_PERCENT * (point.with(&point) + NOISE * NOISE - told).max(0.0).sqrt()).exp();
+        let spread =
+            (Z_80_PERCENT * (point.with(&point) + NOISE * NOISE - told).max(0.0).sqrt()).exp();
         // What is no number is not narrow, either.
         let is_narrow = spread <= MAX_INTERVAL_RATIO && mean.is_finite();
         if !is_narrow {
@@ -244,7 +265,10 @@ impl Predictor {
         let mut order: Vec<usize> = (0..weights.len()).collect();
         let size = |index: &usize| weights.get(*index).copied().unwrap_or(0.0).abs();
         order.sort_by(|a, b| size(b).total_cmp(&size(a)));
-        let passes = order.iter().take(NAMED).filter_map(|index| Some(self.seen.get(*index)?.evidence.clone()));
+        let passes = order
+            .iter()
+            .take(NAMED)
+            .filter_map(|index| Some(self.seen.get(*index)?.evidence.clone()));
         let mut found: Vec<ModelEvidence> = Vec::new();
         for one in passes.chain(known.roof.rests_on.iter().cloned()) {
             if !found.contains(&one) {
@@ -255,17 +279,25 @@ impl Predictor {
     }
 }
 
-const CALIBRATE: &str =
-    "measure small models there with `models`, and its peak with `compute-peak` and `memory-bandwidth`";
+const CALIBRATE: &str = "measure small models there with `models`, and its peak with \
+                         `compute-peak` and `memory-bandwidth`";
 
 /// Refuses what the rules speak against, and what does not fit.
 fn possible(row: &ModelRow, known: &CandidatePlace, batch: u64, length: u64) -> Result<(), Reason> {
     let place = &known.place;
-    let (Ok(device), Ok(dtype)) = (place.device.parse::<DeviceRef>(), place.dtype.parse::<Dtype>()) else {
+    let (Ok(device), Ok(dtype)) = (place.device.parse::<DeviceRef>(), place.dtype.parse::<Dtype>())
+    else {
         return Ok(());
     };
-    let wanted =
-        ModelConfiguration { row, workload: "forward", runtime: &place.backend, dtype, length, tokens: 0, device };
+    let wanted = ModelConfiguration {
+        row,
+        workload: "forward",
+        runtime: &place.backend,
+        dtype,
+        length,
+        tokens: 0,
+        device,
+    };
     if let Some(reason) = refusal(&wanted) {
         return Err(reason);
     }
@@ -273,7 +305,11 @@ fn possible(row: &ModelRow, known: &CandidatePlace, batch: u64, length: u64) -> 
     match known.memory_bytes {
         Some(memory) if needed > memory => Err(Reason::new(
             format!("{} on {} of {}", row.name, place.device, place.machine),
-            format!("it needs {:.1} GB of memory, and there are {:.1}", needed as f64 / 1e9, memory as f64 / 1e9),
+            format!(
+                "it needs {:.1} GB of memory, and there are {:.1}",
+                needed as f64 / 1e9,
+                memory as f64 / 1e9
+            ),
             "choose a smaller model, batch or length",
         )),
         _ => Ok(()),
@@ -300,9 +336,14 @@ fn observed_pass(run: &Run, result: &BenchmarkResult, machine: &str) -> Option<O
     let name = parameter(result, "model")?;
     let own = || serde_json::from_str::<ModelRow>(parameter(result, DEFINITION)?).ok();
     let row = find(name, &[]).cloned().or_else(own)?;
-    let pass = Pass::of(&row, place(result, machine)?, number("batch_size")?, number("sequence_length")?)?;
+    let pass =
+        Pass::of(&row, place(result, machine)?, number("batch_size")?, number("sequence_length")?)?;
     let time_ms = result.fields()?.number("time_ms").filter(|time| *time > 0.0)?;
-    Some(ObservedPass { pass, seconds: time_ms / 1e3, evidence: evidence(run, result, "time_ms", time_ms) })
+    Some(ObservedPass {
+        pass,
+        seconds: time_ms / 1e3,
+        evidence: evidence(run, result, "time_ms", time_ms),
+    })
 }
 
 fn evidence(run: &Run, result: &BenchmarkResult, field: &str, value: f64) -> ModelEvidence {
@@ -310,7 +351,8 @@ fn evidence(run: &Run, result: &BenchmarkResult, field: &str, value: f64) -> Mod
     ModelEvidence { run_id, benchmark_id, field: field.to_owned(), value }
 }
 
-/// The places where passes were measured, and those that only have a roof in the runtimes that were measured elsewhere.
+/// The places where passes were measured, and those that only have a roof in the runtimes that were
+/// measured elsewhere.
 fn find_places(runs: &[Run], seen: &[ObservedPass]) -> Vec<CandidatePlace> {
     let mut found: Vec<CandidatePlace> = Vec::new();
     for run in runs {
@@ -322,9 +364,16 @@ fn find_places(runs: &[Run], seen: &[ObservedPass]) -> Vec<CandidatePlace> {
                 }
                 let Some(roof) = roof(runs, seen, &place) else { continue };
                 let here = &result.environment;
-                let gigabytes =
-                    if place.device.starts_with("cpu") { here.system_memory_gb } else { here.gpu_memory_gb };
-                found.push(CandidatePlace { place, roof, memory_bytes: gigabytes.map(|size| (size * 1e9) as u64) });
+                let gigabytes = if place.device.starts_with("cpu") {
+                    here.system_memory_gb
+                } else {
+                    here.gpu_memory_gb
+                };
+                found.push(CandidatePlace {
+                    place,
+                    roof,
+                    memory_bytes: gigabytes.map(|size| (size * 1e9) as u64),
+                });
             }
         }
     }
@@ -335,7 +384,9 @@ fn places_of(result: &BenchmarkResult, machine: &str, seen: &[ObservedPass]) -> 
     if is_pass(result) {
         return place(result, machine).into_iter().collect();
     }
-    let Some(threads) = is_of(result, "compute-peak").then(|| threads(result)) else { return Vec::new() };
+    let Some(threads) = is_of(result, "compute-peak").then(|| threads(result)) else {
+        return Vec::new();
+    };
     let device = result.benchmark_id.device().to_string();
     let kind = |device: &str| device.split(':').next().map(str::to_owned);
     let elsewhere = seen.iter().filter(|one| kind(&one.pass.place.device) == kind(&device));
@@ -356,26 +407,30 @@ fn threads(result: &BenchmarkResult) -> Option<u64> {
     parameter(result, "threads")?.parse().ok()
 }
 
-/// The measured roof of `place`: the peak of its own type, of f32 where that type has none; where nothing is measured, the most
-/// that a pass reached there stands for it.
+/// The measured roof of `place`: the peak of its own type, of f32 where that type has none; where
+/// nothing is measured, the most that a pass reached there stands for it.
 fn roof(runs: &[Run], seen: &[ObservedPass], place: &ModelPlace) -> Option<Roof> {
     let most = |benchmark: &str, field: &str, dtype: Option<&str>| {
-        let there = runs.iter().filter(|run| Fingerprint::of(&run.environment).slug() == place.machine);
+        let there =
+            runs.iter().filter(|run| Fingerprint::of(&run.environment).slug() == place.machine);
         let results = there.flat_map(|run| run.benchmarks.iter().map(move |result| (run, result)));
         let own = results.filter(|(run, result)| {
             is_of(result, benchmark)
                 && result.benchmark_id.device().to_string() == place.device
                 && (place.threads.is_none() || threads(result) == place.threads)
-                && dtype.is_none_or(|dtype| parameter(result, "dtype").is_none_or(|own| own == dtype))
+                && dtype
+                    .is_none_or(|dtype| parameter(result, "dtype").is_none_or(|own| own == dtype))
                 && is_outside_of_caches(run, result)
         });
-        let figures =
-            own.filter_map(|(run, result)| Some(evidence(run, result, field, result.fields()?.number(field)?)));
+        let figures = own.filter_map(|(run, result)| {
+            Some(evidence(run, result, field, result.fields()?.number(field)?))
+        });
         figures.max_by(|a, b| a.value.total_cmp(&b.value))
     };
     let of_type = |dtype| most("compute-peak", "gflops", Some(dtype));
     let peak = of_type(&place.dtype).or_else(|| of_type(Dtype::F32.as_str()));
-    if let (Some(peak), Some(bandwidth)) = (peak, most("memory-bandwidth", "bandwidth_gb_s", None)) {
+    if let (Some(peak), Some(bandwidth)) = (peak, most("memory-bandwidth", "bandwidth_gb_s", None))
+    {
         let (flops, bytes) = (peak.value * 1e9, bandwidth.value * 1e9);
         return Some(Roof { flops, bytes, is_measured: true, rests_on: vec![peak, bandwidth] });
     }
@@ -389,7 +444,8 @@ fn roof(runs: &[Run], seen: &[ObservedPass], place: &ModelPlace) -> Option<Roof>
     (flops > 0.0).then_some(Roof { flops, bytes, is_measured: false, rests_on })
 }
 
-/// Whether what is moved is larger than caches are: on a CPU twice its own, which reach half a gigabyte.
+/// Whether what is moved is larger than caches are: on a CPU twice its own, which reach half a
+/// gigabyte.
 fn is_outside_of_caches(run: &Run, result: &BenchmarkResult) -> bool {
     const LARGE: f64 = 64e6;
     let is_cpu = result.benchmark_id.device().device().is_some_and(DeviceRef::is_cpu);
@@ -422,7 +478,9 @@ fn solve(rows: &[Vec<f64>], across: &[f64]) -> Vec<f64> {
         found.push((value - sum) / row.last().copied().unwrap_or(1.0));
     }
     for index in (0..rows.len()).rev() {
-        let (Some(row), Some(value)) = (rows.get(index), found.get(index).copied()) else { continue };
+        let (Some(row), Some(value)) = (rows.get(index), found.get(index).copied()) else {
+            continue;
+        };
         let value = value / row.last().copied().unwrap_or(1.0);
         // What is left of those above it.
         for (above, factor) in found.iter_mut().zip(row).take(index) {

@@ -29,7 +29,12 @@ fn result(category: &str, id: &str, parameters: &Value, fields: &Value) -> Value
 fn peaks() -> Vec<Value> {
     let parameters = json!({"threads": "1", "dtype": "f32"});
     vec![
-        result("compute-peak", "cpu_performance/compute-peak/cpu:0/f32", &parameters, &json!({"gflops": 80.0})),
+        result(
+            "compute-peak",
+            "cpu_performance/compute-peak/cpu:0/f32",
+            &parameters,
+            &json!({"gflops": 80.0}),
+        ),
         result(
             "memory-bandwidth",
             "cpu_performance/memory-bandwidth/cpu:0/read/f32/128MiB",
@@ -50,7 +55,11 @@ const SMALL: [&str; 4] = ["bert-tiny", "bert-small", "distilgpt2", "t5-small"];
 
 /// The machine where the small models were measured.
 fn measured() -> Vec<Value> {
-    SMALL.iter().flat_map(|model| [passed(model, 1, 1.0), passed(model, 4, 1.0)]).chain(peaks()).collect()
+    SMALL
+        .iter()
+        .flat_map(|model| [passed(model, 1, 1.0), passed(model, 4, 1.0)])
+        .chain(peaks())
+        .collect()
 }
 
 fn ask(predictor: &Predictor, machine: &str, model: &str) -> Result<ModelCandidate, Reason> {
@@ -65,7 +74,11 @@ fn a_model_that_was_not_measured_follows_from_those_that_were() {
     let exact = law("bert-base", 1, 128, 1.0) * 1e3;
     let [low, high] = found.time_per_item_interval_ms;
     assert!(low < exact && exact < high, "{found:?}, where it is {exact}");
-    assert!((found.time_per_item_ms / exact - 1.0).abs() < 0.25, "{} and {exact}", found.time_per_item_ms);
+    assert!(
+        (found.time_per_item_ms / exact - 1.0).abs() < 0.25,
+        "{} and {exact}",
+        found.time_per_item_ms
+    );
     assert_eq!((found.basis, found.rests_on.len()), (ModelBasis::Predicted, NAMED + 2));
     assert!(found.rests_on[0].benchmark_id.contains("bert-small"), "{:?}", found.rests_on);
 }
@@ -73,12 +86,22 @@ fn a_model_that_was_not_measured_follows_from_those_that_were() {
 #[test]
 fn the_peak_of_another_type_is_no_roof() {
     let parameters = json!({"threads": "1", "dtype": "i8"});
-    let whole =
-        result("compute-peak", "cpu_performance/compute-peak/cpu:0/i8", &parameters, &json!({"gflops": 5000.0}));
-    let of = |benchmarks: &[Value]| ask(&Predictor::of(&[run("one", benchmarks)]), "one", "bert-base").unwrap();
+    let whole = result(
+        "compute-peak",
+        "cpu_performance/compute-peak/cpu:0/i8",
+        &parameters,
+        &json!({"gflops": 5000.0}),
+    );
+    let of = |benchmarks: &[Value]| {
+        ask(&Predictor::of(&[run("one", benchmarks)]), "one", "bert-base").unwrap()
+    };
     let (with, without) = (of(&[measured(), vec![whole]].concat()), of(&measured()));
     assert!((with.time_per_item_ms / without.time_per_item_ms - 1.0).abs() < 1e-9, "{with:?}");
-    assert!(with.rests_on.iter().all(|one| !one.benchmark_id.contains("/i8")), "{:?}", with.rests_on);
+    assert!(
+        with.rests_on.iter().all(|one| !one.benchmark_id.contains("/i8")),
+        "{:?}",
+        with.rests_on
+    );
 }
 
 #[test]
@@ -86,11 +109,17 @@ fn what_lies_in_a_large_cache_is_no_bandwidth_of_memory() {
     let parameters = json!({"threads": "1"});
     let moved = |size: f64, rate: f64| {
         let fields = json!({"bandwidth_gb_s": rate, "size_bytes": size});
-        result("memory-bandwidth", &format!("cpu_performance/memory-bandwidth/cpu:0/copy/{rate}"), &parameters, &fields)
+        result(
+            "memory-bandwidth",
+            &format!("cpu_performance/memory-bandwidth/cpu:0/copy/{rate}"),
+            &parameters,
+            &fields,
+        )
     };
     let mut both = run("one", &[measured(), vec![moved(256e6, 900.0), moved(2e9, 300.0)]].concat());
     let roof = |run: &Run| {
-        let found = ask(&Predictor::of(std::slice::from_ref(run)), "one", "bert-base").unwrap().rests_on;
+        let found =
+            ask(&Predictor::of(std::slice::from_ref(run)), "one", "bert-base").unwrap().rests_on;
         found.into_iter().find(|one| one.field == "bandwidth_gb_s").unwrap().value
     };
     both.environment.cpu.as_mut().unwrap().caches.clear();
@@ -132,12 +161,18 @@ fn a_machine_without_peaks_says_nothing_of_one_with_peaks_alone() {
     };
     let reason = of_two(Vec::new()).unwrap_err();
     assert!(reason.cure.contains("compute-peak"), "{reason}");
-    assert!(of_two(vec![passed("bert-small", 1, 1.0), passed("t5-small", 1, 1.0)]).is_ok(), "its own passes tell");
+    assert!(
+        of_two(vec![passed("bert-small", 1, 1.0), passed("t5-small", 1, 1.0)]).is_ok(),
+        "its own passes tell"
+    );
 }
 
 #[test]
 fn nothing_is_told_without_calibration_and_of_what_does_not_fit() {
-    assert!(Predictor::of(&[run("one", &peaks())]).places().is_empty(), "no model was ever measured");
+    assert!(
+        Predictor::of(&[run("one", &peaks())]).places().is_empty(),
+        "no model was ever measured"
+    );
     let predictor = Predictor::of(&[run("one", &measured())]);
     let reason = ask(&predictor, "one", "llama-2-70b").unwrap_err();
     assert!(reason.why.contains("of memory"), "{reason}");

@@ -13,7 +13,8 @@ pub struct Prices {
 
 #[derive(Debug, Clone, PartialEq)]
 struct Price {
-    /// A part of the machine's name in `recommend`, in letters of any case; any machine where there is none.
+    /// A part of the machine's name in `recommend`, in letters of any case; any machine where there
+    /// is none.
     machine: String,
     /// Such as `cuda:0`; any device where there is none.
     device: String,
@@ -32,12 +33,16 @@ impl Prices {
     /// # Errors
     /// When it is no TOML, says what no price has, holds none, or one that is no amount of money.
     pub fn parse(text: &str) -> Result<Self, PricesError> {
-        let file: Table = text.parse().map_err(|error: toml::de::Error| PricesError(error.to_string()))?;
+        let file: Table =
+            text.parse().map_err(|error: toml::de::Error| PricesError(error.to_string()))?;
         check_keys(&file, &["currency", "price"])?;
         let currency = words(&file, "currency", "USD")?;
-        let listed = file.get("price").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let listed =
+            file.get("price").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         if listed.is_empty() {
-            return Err(PricesError("it holds no price; write [[price]] with machine and per_hour".to_owned()));
+            return Err(PricesError(
+                "it holds no price; write [[price]] with machine and per_hour".to_owned(),
+            ));
         }
         let price = listed.iter().map(Price::of).collect::<Result<_, _>>()?;
         Ok(Self { currency, price })
@@ -56,22 +61,35 @@ impl Prices {
 
 impl Price {
     fn of(row: &Value) -> Result<Self, PricesError> {
-        let row = row.as_table().ok_or_else(|| PricesError("`price` is no table; write [[price]]".to_owned()))?;
+        let row = row
+            .as_table()
+            .ok_or_else(|| PricesError("`price` is no table; write [[price]]".to_owned()))?;
         check_keys(row, &["machine", "device", "per_hour"])?;
-        let amount =
-            row.get("per_hour").and_then(|value| value.as_float().or(value.as_integer().map(|whole| whole as f64)));
-        let per_hour = amount.filter(|amount| amount.is_finite() && *amount > 0.0).ok_or_else(|| {
-            let told = row.get("per_hour").map_or_else(|| "missing".to_owned(), ToString::to_string);
-            PricesError(format!("per_hour = {told} is no price; give an amount above zero for an hour"))
-        })?;
-        Ok(Self { machine: words(row, "machine", "")?, device: words(row, "device", "")?, per_hour })
+        let amount = row
+            .get("per_hour")
+            .and_then(|value| value.as_float().or(value.as_integer().map(|whole| whole as f64)));
+        let per_hour =
+            amount.filter(|amount| amount.is_finite() && *amount > 0.0).ok_or_else(|| {
+                let told =
+                    row.get("per_hour").map_or_else(|| "missing".to_owned(), ToString::to_string);
+                PricesError(format!(
+                    "per_hour = {told} is no price; give an amount above zero for an hour"
+                ))
+            })?;
+        Ok(Self {
+            machine: words(row, "machine", "")?,
+            device: words(row, "device", "")?,
+            per_hour,
+        })
     }
 }
 
 /// Refuses a key that means nothing.
 fn check_keys(table: &Table, names: &[&str]) -> Result<(), PricesError> {
     match table.keys().find(|key| !names.contains(&key.as_str())) {
-        Some(key) => Err(PricesError(format!("unknown field `{key}`, expected one of {}", names.join(", ")))),
+        Some(key) => {
+            Err(PricesError(format!("unknown field `{key}`, expected one of {}", names.join(", "))))
+        }
         None => Ok(()),
     }
 }

@@ -1,10 +1,11 @@
-//! Which device for which model: from what was measured, on every machine whose runs are here, and predicted where nobody
-//! measured. Pure.
+//! Which device for which model: from what was measured, on every machine whose runs are here, and
+//! predicted where nobody measured. Pure.
 
 use std::collections::BTreeSet;
 
 use rsb_model::record::{
-    ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace, RecommendDocument, UnknownPlace,
+    ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace,
+    RecommendDocument, UnknownPlace,
 };
 use rsb_model::{BenchmarkResult, DeviceRef, Fingerprint, Outcome, Reason, Run, Statistics};
 
@@ -59,14 +60,23 @@ fn missing_price(one: &ModelCandidate, what: String) -> Reason {
 
 fn unread_power(one: &ModelCandidate, what: String) -> Reason {
     match one.basis {
-        ModelBasis::Predicted => Reason::new(what, "no power is predicted", "measure the model there"),
+        ModelBasis::Predicted => {
+            Reason::new(what, "no power is predicted", "measure the model there")
+        }
         ModelBasis::Measured if one.place.device.starts_with("cpu") => {
-            let cure = "on a machine of its own, let your user read /sys/class/powercap/intel-rapl:*/energy_uj, and measure again";
-            Reason::new(what, "the run read no power of the CPU: there was no RAPL, or only root may read it", cure)
+            let cure = "on a machine of its own, let your user read \
+                        /sys/class/powercap/intel-rapl:*/energy_uj, and measure again";
+            Reason::new(
+                what,
+                "the run read no power of the CPU: there was no RAPL, or only root may read it",
+                cure,
+            )
         }
-        ModelBasis::Measured => {
-            Reason::new(what, "the run read no power of the GPU", "look at `doctor` for its sensors, and measure again")
-        }
+        ModelBasis::Measured => Reason::new(
+            what,
+            "the run read no power of the GPU",
+            "look at `doctor` for its sensors, and measure again",
+        ),
     }
 }
 
@@ -75,8 +85,8 @@ fn unread_power(one: &ModelCandidate, what: String) -> Reason {
 pub struct RecommendRequest<'a> {
     /// What the models are wanted for.
     pub goal: Goal,
-    /// The only model that is asked for; nothing for all that were measured, and where places are predicted for one of each
-    /// family and size, too.
+    /// The only model that is asked for; nothing for all that were measured, and where places are
+    /// predicted for one of each family and size, too.
     pub model: Option<&'a str>,
     /// Models that are not in the catalogue.
     pub own: &'a [ModelRow],
@@ -88,11 +98,12 @@ pub struct RecommendRequest<'a> {
 
 impl RecommendRequest<'_> {
     /// What was measured, for who wants an answer soon.
-    pub const LATENCY: Self = Self { goal: Goal::Latency, model: None, own: &[], prices: None, is_predicting: false };
+    pub const LATENCY: Self =
+        Self { goal: Goal::Latency, model: None, own: &[], prices: None, is_predicting: false };
 }
 
-/// The best of each model in `runs`, which are given newest first: of a case that several measured the newest counts. A place
-/// where a model was not measured is predicted where that can be.
+/// The best of each model in `runs`, which are given newest first: of a case that several measured
+/// the newest counts. A place where a model was not measured is predicted where that can be.
 pub fn recommend(runs: &[Run], asked: RecommendRequest<'_>) -> RecommendDocument {
     let predictor = Predictor::of(if asked.is_predicting { runs } else { &[] });
     let mut models = measured_advice(runs, asked);
@@ -104,15 +115,20 @@ pub fn recommend(runs: &[Run], asked: RecommendRequest<'_>) -> RecommendDocument
             None if models.is_empty() && predictor.places().is_empty() => Vec::new(),
             None => asked.own.iter().chain(representatives()).collect(),
         };
-        let more: Vec<ModelAdvice> =
-            more.into_iter().filter(|row| !is_known(row)).map(|row| advice(row, row.usual_length())).collect();
+        let more: Vec<ModelAdvice> = more
+            .into_iter()
+            .filter(|row| !is_known(row))
+            .map(|row| advice(row, row.usual_length()))
+            .collect();
         models.extend(more);
     }
     for advice in &mut models {
         predict(advice, (runs, asked.own), &predictor, asked.goal);
         decide(advice, asked);
     }
-    models.sort_by(|a, b| (&a.architecture_type, a.parameter_count).cmp(&(&b.architecture_type, b.parameter_count)));
+    models.sort_by(|a, b| {
+        (&a.architecture_type, a.parameter_count).cmp(&(&b.architecture_type, b.parameter_count))
+    });
     RecommendDocument {
         format_version: rsb_model::format::FORMAT_VERSION,
         goal: asked.goal.as_str().to_owned(),
@@ -123,7 +139,8 @@ pub fn recommend(runs: &[Run], asked: RecommendRequest<'_>) -> RecommendDocument
 
 /// A model of each family and size that the catalogue has.
 fn representatives<'a>() -> impl Iterator<Item = &'a ModelRow> {
-    let of_family = |family| SizeClass::ALL.into_iter().filter_map(move |size| representative((family, size)));
+    let of_family =
+        |family| SizeClass::ALL.into_iter().filter_map(move |size| representative((family, size)));
     Family::ALL.into_iter().flat_map(of_family)
 }
 
@@ -181,14 +198,19 @@ fn candidate(result: &BenchmarkResult, machine: &str, run: &Run) -> Option<Model
     let batch_size: u64 = parameter(result, "batch_size")?.parse().ok()?;
     // Tuned for throughput, an iteration is several passes at the same time.
     let items = batch_size as f64 * fields.number("num_requests").unwrap_or(1.0);
-    let times: Vec<f64> = result.samples.iter().filter_map(|one| one.per_iteration().ok()).flatten().collect();
+    let times: Vec<f64> =
+        result.samples.iter().filter_map(|one| one.per_iteration().ok()).flatten().collect();
     let of_samples = |p: f64| Some(rsb_stats::estimate::quantile(&times, p)? / 1e6);
     // A run without its samples still has what was made of them.
     let kept = result.statistics.as_ref();
-    let each = |p: f64, of: fn(&Statistics) -> f64| Some(of_samples(p).or_else(|| kept.map(of))? / items);
+    let each =
+        |p: f64, of: fn(&Statistics) -> f64| Some(of_samples(p).or_else(|| kept.map(of))? / items);
     // The figure of the run, on which predictions rest, too.
     let time_per_item_ms = fields.number("time_ms")? / items;
-    let interval = [each(0.1, |kept| kept.min)?.min(time_per_item_ms), each(0.9, |kept| kept.percentiles.p90)?];
+    let interval = [
+        each(0.1, |kept| kept.min)?.min(time_per_item_ms),
+        each(0.9, |kept| kept.percentiles.p90)?,
+    ];
     let run_id = run.run_id.0.clone();
     let evidence = |field: &str, value: f64| ModelEvidence {
         run_id: run_id.clone(),
@@ -229,10 +251,14 @@ fn advice(row: &ModelRow, sequence_length: u64) -> ModelAdvice {
     }
 }
 
-fn advice_of<'m>(models: &'m mut Vec<ModelAdvice>, result: &BenchmarkResult) -> Option<&'m mut ModelAdvice> {
+fn advice_of<'m>(
+    models: &'m mut Vec<ModelAdvice>,
+    result: &BenchmarkResult,
+) -> Option<&'m mut ModelAdvice> {
     let (model, fields) = (parameter(result, "model")?, result.fields()?);
     let length: u64 = parameter(result, "sequence_length")?.parse().ok()?;
-    let is_same = |advice: &ModelAdvice| advice.model_id == model && advice.sequence_length == length;
+    let is_same =
+        |advice: &ModelAdvice| advice.model_id == model && advice.sequence_length == length;
     let at = models.iter().position(is_same).unwrap_or_else(|| {
         let parameter_count = fields.get("parameter_count").and_then(serde_json::Value::as_u64);
         models.push(ModelAdvice {
@@ -252,7 +278,9 @@ fn advice_of<'m>(models: &'m mut Vec<ModelAdvice>, result: &BenchmarkResult) -> 
 
 /// Takes in `candidate` unless a newer run measured the same batch at the same place.
 fn consider(known: &mut Vec<ModelCandidate>, candidate: ModelCandidate) {
-    let is_same = |one: &&mut ModelCandidate| one.place == candidate.place && one.batch_size == candidate.batch_size;
+    let is_same = |one: &&mut ModelCandidate| {
+        one.place == candidate.place && one.batch_size == candidate.batch_size
+    };
     let Some(same) = known.iter_mut().find(is_same) else {
         known.push(candidate);
         return;
@@ -277,7 +305,12 @@ fn best_batches(all: Vec<ModelCandidate>) -> Vec<ModelCandidate> {
 }
 
 /// What follows for the places where the model was not measured.
-fn predict(advice: &mut ModelAdvice, (runs, own): (&[Run], &[ModelRow]), predictor: &Predictor, goal: Goal) {
+fn predict(
+    advice: &mut ModelAdvice,
+    (runs, own): (&[Run], &[ModelRow]),
+    predictor: &Predictor,
+    goal: Goal,
+) {
     // What a run was told lacks what its work is counted from.
     let told = definition(runs, &advice.model_id);
     let Some(row) = find(&advice.model_id, own).or(told.as_ref()) else { return };
@@ -286,13 +319,19 @@ fn predict(advice: &mut ModelAdvice, (runs, own): (&[Run], &[ModelRow]), predict
         if advice.candidates.iter().any(|one| one.place == *place) {
             continue;
         }
-        let mut found = batches.iter().map(|batch| predictor.predict(row, place, *batch, advice.sequence_length));
+        let mut found = batches
+            .iter()
+            .map(|batch| predictor.predict(row, place, *batch, advice.sequence_length));
         // The first refusal counts where no batch can be predicted; the smallest batch comes first.
-        let first = found.next().unwrap_or_else(|| Err(Reason::new("batches", "there are none", "measure a model")));
+        let first = found
+            .next()
+            .unwrap_or_else(|| Err(Reason::new("batches", "there are none", "measure a model")));
         let best = found.flatten().chain(first.as_ref().ok().cloned());
         match (best.min_by(|a, b| a.time_per_item_ms.total_cmp(&b.time_per_item_ms)), first) {
             (Some(best), _) => advice.candidates.push(best),
-            (None, Err(reason)) => advice.unknown.push(UnknownPlace { place: place.clone(), reason }),
+            (None, Err(reason)) => {
+                advice.unknown.push(UnknownPlace { place: place.clone(), reason });
+            }
             (None, Ok(_)) => {}
         }
     }
@@ -301,11 +340,13 @@ fn predict(advice: &mut ModelAdvice, (runs, own): (&[Run], &[ModelRow]), predict
 /// What a run was told that the model is made of.
 fn definition(runs: &[Run], model: &str) -> Option<ModelRow> {
     let results = runs.iter().flat_map(|run| &run.benchmarks);
-    let mut own = results.filter(|result| is_pass(result) && parameter(result, "model") == Some(model));
+    let mut own =
+        results.filter(|result| is_pass(result) && parameter(result, "model") == Some(model));
     serde_json::from_str(parameter(own.next()?, DEFINITION)?).ok()
 }
 
-/// The best wins where nobody's interval reaches into its own. What the goal cannot be told of is unknown.
+/// The best wins where nobody's interval reaches into its own. What the goal cannot be told of is
+/// unknown.
 fn decide(advice: &mut ModelAdvice, asked: RecommendRequest<'_>) {
     for mut one in std::mem::take(&mut advice.candidates) {
         one.cost_per_million_items = asked.prices.and_then(|prices| prices.of_million(&one));
@@ -314,7 +355,8 @@ fn decide(advice: &mut ModelAdvice, asked: RecommendRequest<'_>) {
             Err(reason) => advice.unknown.push(UnknownPlace { place: one.place, reason }),
         }
     }
-    let weighed = |one: &ModelCandidate, time: f64| time * asked.goal.weight(one).unwrap_or(f64::INFINITY);
+    let weighed =
+        |one: &ModelCandidate, time: f64| time * asked.goal.weight(one).unwrap_or(f64::INFINITY);
     let score = |one: &ModelCandidate| weighed(one, one.time_per_item_ms);
     advice.candidates.sort_by(|a, b| score(a).total_cmp(&score(b)));
     advice.choice = match advice.candidates.as_slice() {
@@ -322,9 +364,14 @@ fn decide(advice: &mut ModelAdvice, asked: RecommendRequest<'_>) {
         [_] => ModelChoice::OnlyOne,
         [best, others @ ..] => {
             let [_, high] = best.time_per_item_interval_ms;
-            let reaches =
-                |other: &ModelCandidate| weighed(other, other.time_per_item_interval_ms[0]) <= weighed(best, high);
-            if others.iter().any(reaches) { ModelChoice::NoClearWinner } else { ModelChoice::Winner }
+            let reaches = |other: &ModelCandidate| {
+                weighed(other, other.time_per_item_interval_ms[0]) <= weighed(best, high)
+            };
+            if others.iter().any(reaches) {
+                ModelChoice::NoClearWinner
+            } else {
+                ModelChoice::Winner
+            }
         }
     };
 }

@@ -1,5 +1,5 @@
-//! Which devices `auto` takes: each GPU once, through its native runtime where that is here, and the CPU as
-//! itself alone, not through the drivers of Vulkan and OpenCL that run on it.
+//! Which devices `auto` takes: each GPU once, through its native runtime where that is here, and
+//! the CPU as itself alone, not through the drivers of Vulkan and OpenCL that run on it.
 //!
 //! Which devices are one GPU, reached twice, is for `rsb-model` to say (`RunDevice`).
 
@@ -9,16 +9,18 @@ use rsb_device::DeviceInfo;
 use rsb_model::run_device::HardwareMatch;
 use rsb_model::{BackendId, DeviceType, Reason, RunDevice};
 
-/// Whether `other` is to be measured rather than `device`, when one of them is enough: the runtime of the GPU's vendor
-/// goes first, then the backends in the order of their identifiers; of several drivers that one backend has for a GPU,
-/// the first.
+/// Whether `other` is to be measured rather than `device`, when one of them is enough: the runtime
+/// of the GPU's vendor goes first, then the backends in the order of their identifiers; of several
+/// drivers that one backend has for a GPU, the first.
 fn goes_before(other: &DeviceInfo, device: &DeviceInfo) -> bool {
     let (before, own) = (other.record(), device.record());
     let alike = before.alike(&own);
     match preference(&before).cmp(&preference(&own)) {
         Ordering::Less => alike != HardwareMatch::Different,
         Ordering::Equal => {
-            alike == HardwareMatch::SameGpu && before.driver != own.driver && other.device.index < device.device.index
+            alike == HardwareMatch::SameGpu
+                && before.driver != own.driver
+                && other.device.index < device.device.index
         }
         Ordering::Greater => false,
     }
@@ -42,7 +44,9 @@ pub(super) fn takes(device: &DeviceInfo, all: &[DeviceInfo]) -> bool {
 /// The backends that have devices of which `auto` takes none, each with the reason.
 pub(super) fn left_out(all: &[DeviceInfo]) -> Vec<(BackendId, Reason)> {
     let of = |backend: BackendId| all.iter().filter(move |device| device.device.backend == backend);
-    let untaken = |backend: &BackendId| of(*backend).next().is_some() && of(*backend).all(|device| !takes(device, all));
+    let untaken = |backend: &BackendId| {
+        of(*backend).next().is_some() && of(*backend).all(|device| !takes(device, all))
+    };
     let reason = |backend: BackendId| {
         let names = of(backend).map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
         let why = if of(backend).all(|device| device.device_type == DeviceType::Cpu) {
@@ -50,7 +54,14 @@ pub(super) fn left_out(all: &[DeviceInfo]) -> Vec<(BackendId, Reason)> {
         } else {
             format!("{names} is measured once, through a runtime closer to it")
         };
-        (backend, Reason::new(format!("devices of {backend}"), why, format!("ask for them: --backend {backend}")))
+        (
+            backend,
+            Reason::new(
+                format!("devices of {backend}"),
+                why,
+                format!("ask for them: --backend {backend}"),
+            ),
+        )
     };
     BackendId::ALL.into_iter().filter(untaken).map(reason).collect()
 }
@@ -77,7 +88,10 @@ mod tests {
     }
 
     fn selected_devices(all: &[DeviceInfo]) -> Vec<String> {
-        all.iter().filter(|device| takes(device, all)).map(|device| device.device.to_string()).collect()
+        all.iter()
+            .filter(|device| takes(device, all))
+            .map(|device| device.device.to_string())
+            .collect()
     }
 
     #[test]
@@ -95,7 +109,9 @@ mod tests {
             device("oneapi:0", "Intel(R) Arc(TM) A770 Graphics (Intel(R) OpenCL Graphics)", Gpu),
         ];
         assert_eq!(selected_devices(&here), ["cpu:0", "rocm:0", "vulkan:1", "oneapi:0"]);
-        let [(BackendId::Opencl, reason)]: [(BackendId, Reason); 1] = left_out(&here).try_into().unwrap() else {
+        let [(BackendId::Opencl, reason)]: [(BackendId, Reason); 1] =
+            left_out(&here).try_into().unwrap()
+        else {
             panic!()
         };
         assert!(reason.why.contains("Arc") && reason.cure.contains("--backend opencl"), "{reason}");
@@ -103,12 +119,20 @@ mod tests {
 
     #[test]
     fn drivers_for_the_cpu_are_left_out_with_a_word_about_it() {
-        let here = [device("cpu:0", "x", DeviceType::Cpu), device("vulkan:0", "llvmpipe [llvmpipe]", DeviceType::Cpu)];
+        let here = [
+            device("cpu:0", "x", DeviceType::Cpu),
+            device("vulkan:0", "llvmpipe [llvmpipe]", DeviceType::Cpu),
+        ];
         assert_eq!(selected_devices(&here), ["cpu:0"]);
-        let [(BackendId::Vulkan, reason)]: [(BackendId, Reason); 1] = left_out(&here).try_into().unwrap() else {
+        let [(BackendId::Vulkan, reason)]: [(BackendId, Reason); 1] =
+            left_out(&here).try_into().unwrap()
+        else {
             panic!()
         };
-        assert!(reason.why.contains("llvmpipe") && reason.cure.contains("--backend vulkan"), "{reason}");
+        assert!(
+            reason.why.contains("llvmpipe") && reason.cure.contains("--backend vulkan"),
+            "{reason}"
+        );
     }
 
     #[test]
@@ -119,25 +143,62 @@ mod tests {
             ..device(id, "AMD Radeon", DeviceType::Gpu)
         };
         let (one, two) = ("0000:03:00.0", "0000:C3:00.0");
-        let nvidia = |id: &str, address: &str| DeviceInfo { name: "H200".into(), ..at(id, address, "") };
+        let nvidia =
+            |id: &str, address: &str| DeviceInfo { name: "H200".into(), ..at(id, address, "") };
         for (what, here, expected) in [
-            ("one GPU twice", vec![at("rocm:0", one, ""), at("vulkan:0", one, "radv")], vec!["rocm:0"]),
-            ("two GPUs", vec![at("rocm:0", one, ""), at("vulkan:0", two, "radv")], vec!["rocm:0", "vulkan:0"]),
-            ("letters", vec![at("rocm:0", two, ""), at("opencl:0", "0000:c3:00.0", "x")], vec!["rocm:0"]),
-            ("no address", vec![at("rocm:0", one, ""), at("opencl:0", "", "rusticl")], vec!["rocm:0"]),
             (
-                "one of two without",
-                vec![at("rocm:0", one, ""), at("vulkan:0", two, "radv"), at("opencl:0", "", "rusticl")],
+                "one GPU twice",
+                vec![at("rocm:0", one, ""), at("vulkan:0", one, "radv")],
+                vec!["rocm:0"],
+            ),
+            (
+                "two GPUs",
+                vec![at("rocm:0", one, ""), at("vulkan:0", two, "radv")],
                 vec!["rocm:0", "vulkan:0"],
             ),
-            ("two drivers", vec![at("vulkan:0", one, "radv"), at("vulkan:1", one, "amdvlk")], vec!["vulkan:0"]),
-            ("parts of a GPU", vec![at("rocm:0", one, ""), at("rocm:1", one, "")], vec!["rocm:0", "rocm:1"]),
+            (
+                "letters",
+                vec![at("rocm:0", two, ""), at("opencl:0", "0000:c3:00.0", "x")],
+                vec!["rocm:0"],
+            ),
+            (
+                "no address",
+                vec![at("rocm:0", one, ""), at("opencl:0", "", "rusticl")],
+                vec!["rocm:0"],
+            ),
+            (
+                "one of two without",
+                vec![
+                    at("rocm:0", one, ""),
+                    at("vulkan:0", two, "radv"),
+                    at("opencl:0", "", "rusticl"),
+                ],
+                vec!["rocm:0", "vulkan:0"],
+            ),
+            (
+                "two drivers",
+                vec![at("vulkan:0", one, "radv"), at("vulkan:1", one, "amdvlk")],
+                vec!["vulkan:0"],
+            ),
+            (
+                "parts of a GPU",
+                vec![at("rocm:0", one, ""), at("rocm:1", one, "")],
+                vec!["rocm:0", "rocm:1"],
+            ),
             (
                 "twins",
-                vec![at("vulkan:0", one, "radv"), at("vulkan:1", two, "radv"), at("opencl:0", two, "rusticl")],
+                vec![
+                    at("vulkan:0", one, "radv"),
+                    at("vulkan:1", two, "radv"),
+                    at("opencl:0", two, "rusticl"),
+                ],
                 vec!["vulkan:0", "vulkan:1"],
             ),
-            ("no vendor's name", vec![nvidia("cuda:0", one), nvidia("vulkan:0", one)], vec!["cuda:0"]),
+            (
+                "no vendor's name",
+                vec![nvidia("cuda:0", one), nvidia("vulkan:0", one)],
+                vec!["cuda:0"],
+            ),
         ] {
             assert_eq!(selected_devices(&here), expected, "{what}");
         }

@@ -1,7 +1,10 @@
-//! The cases of framework components: on the CPU and on GPUs that frameworks know, or why there are none. Pure.
+//! The cases of framework components: on the CPU and on GPUs that frameworks know, or why there are
+//! none. Pure.
 
 use rsb_device::DeviceInfo;
-use rsb_model::{BackendId, BenchmarkType, Case, CaseDevice, CaseId, DeviceRef, Params, Reason, Suite};
+use rsb_model::{
+    BackendId, BenchmarkType, Case, CaseDevice, CaseId, DeviceRef, Params, Reason, Suite,
+};
 use rsb_workloads::Breadth;
 
 use super::{CustomEntry, Machine, Plan, PlanError, Selection};
@@ -12,17 +15,25 @@ use crate::suites;
 /// Values that replace those of an axis.
 type Axes = Vec<(String, Vec<String>)>;
 
-/// The components that are asked for, each with its axes: by name, as part of the suite, or as an entry of `custom`.
+/// The components that are asked for, each with its axes: by name, as part of the suite, or as an
+/// entry of `custom`.
 pub(super) fn select(selection: &Selection) -> Result<Vec<(&'static Component, Axes)>, PlanError> {
     if selection.names.is_empty() && selection.suite == Suite::Custom {
-        let known = selection.custom.iter().filter_map(|entry| Some((frameworks::find(&entry.benchmark)?, entry)));
+        let known = selection
+            .custom
+            .iter()
+            .filter_map(|entry| Some((frameworks::find(&entry.benchmark)?, entry)));
         return known.map(|(component, entry)| of_entry(component, entry, selection)).collect();
     }
     let names: Vec<&str> = match selection.names.as_slice() {
         [] => suites::components(selection.suite),
         names => names.iter().map(String::as_str).collect(),
     };
-    Ok(names.into_iter().filter_map(frameworks::find).map(|component| (component, selection.axes.clone())).collect())
+    Ok(names
+        .into_iter()
+        .filter_map(frameworks::find)
+        .map(|component| (component, selection.axes.clone()))
+        .collect())
 }
 
 /// An entry that names no workload means those that have all of its axes.
@@ -32,14 +43,16 @@ fn of_entry(
     selection: &Selection,
 ) -> Result<(&'static Component, Axes), PlanError> {
     let mut axes: Axes = entry.axes.iter().chain(&selection.axes).cloned().collect();
-    let fitting = frameworks::workloads_with(component, &axes).map_err(|why| PlanError::Entry { why })?;
+    let fitting =
+        frameworks::workloads_with(component, &axes).map_err(|why| PlanError::Entry { why })?;
     if axes.iter().all(|(name, _)| name != frameworks::WORKLOAD) {
         axes.push((frameworks::WORKLOAD.to_owned(), fitting));
     }
     Ok((component, axes))
 }
 
-/// Plans `component` on the chosen devices, or on those of a backend that frameworks reach without our help.
+/// Plans `component` on the chosen devices, or on those of a backend that frameworks reach without
+/// our help.
 pub(super) fn add(
     plan: &mut Plan,
     (component, axes): (&'static Component, &Axes),
@@ -59,15 +72,25 @@ pub(super) fn add(
     let places = places(selection, devices);
     if places.is_empty() {
         let asked = selection.backend.map_or("auto", BackendId::as_str);
-        let why = format!("frameworks run on cpu, rocm and cuda, and --backend {asked} has no device of these here");
-        plan.skipped
-            .push(absent(component.name, &Reason::new(component.name, why, "choose --backend cpu, rocm or cuda")));
+        let why = format!(
+            "frameworks run on cpu, rocm and cuda, and --backend {asked} has no device of these \
+             here"
+        );
+        plan.skipped.push(absent(
+            component.name,
+            &Reason::new(component.name, why, "choose --backend cpu, rocm or cuda"),
+        ));
     }
     let wish = ComponentSelection { breadth, axes };
     for device in places {
         if component.name == models::MODELS {
             let info = devices.iter().find(|info| info.device == device).copied();
-            add_models(plan, component, (device, info), ModelSelection { breadth, axes, own: &selection.models })?;
+            add_models(
+                plan,
+                component,
+                (device, info),
+                ModelSelection { breadth, axes, own: &selection.models },
+            )?;
             continue;
         }
         for case in frameworks::cases(component, device, wish)? {
@@ -98,19 +121,24 @@ fn add_models(
     Ok(())
 }
 
-/// Models none of which there is are a mistake; beside others, which are measured, they are skipped.
+/// Models none of which there is are a mistake; beside others, which are measured, they are
+/// skipped.
 pub(super) fn refuse_wrong_names(plan: &Plan) -> Result<(), PlanError> {
-    let mut wrong = plan.skipped.iter().map(|(case, reason)| Some((models::wrong_name(case)?, reason)));
+    let mut wrong =
+        plan.skipped.iter().map(|(case, reason)| Some((models::wrong_name(case)?, reason)));
     let Some(Some((name, reason))) = wrong.next() else { return Ok(()) };
     if !plan.cases.is_empty() || !plan.failed.is_empty() || wrong.any(|other| other.is_none()) {
         return Ok(());
     }
-    Err(PlanError::Entry { why: format!("there is no model `{name}`: {}; {}", reason.why, reason.cure) })
+    Err(PlanError::Entry {
+        why: format!("there is no model `{name}`: {}; {}", reason.why, reason.cure),
+    })
 }
 
 /// A framework brings a runtime of its own: a GPU of a backend asked for is left to it to find.
 fn places(selection: &Selection, devices: &[&DeviceInfo]) -> Vec<DeviceRef> {
-    let knows = |backend: BackendId| matches!(backend, BackendId::Cpu | BackendId::Rocm | BackendId::Cuda);
+    let knows =
+        |backend: BackendId| matches!(backend, BackendId::Cpu | BackendId::Rocm | BackendId::Cuda);
     let fitting = devices.iter().filter(|device| knows(device.device.backend));
     let found: Vec<DeviceRef> = fitting.map(|device| device.device).collect();
     match selection.backend {

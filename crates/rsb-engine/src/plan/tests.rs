@@ -60,7 +60,10 @@ fn a_suite_runs_what_is_here_and_says_what_is_not() {
 fn components_that_are_here_are_planned_where_frameworks_run() {
     let ready = Machine { readiness: |_| Ok(()), ..machine() };
     let ids = |backend: Option<BackendId>, axes: &[(&str, &str)]| {
-        let axes = axes.iter().map(|(name, value)| ((*name).to_owned(), vec![(*value).to_owned()])).collect();
+        let axes = axes
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), vec![(*value).to_owned()]))
+            .collect();
         let asked = Selection { backend, axes, ..selection(&["pytorch"], Suite::Quick) };
         let plan = plan(&asked, &ready).unwrap();
         let of = |case: &Case| case.id.to_string();
@@ -70,15 +73,24 @@ fn components_that_are_here_are_planned_where_frameworks_run() {
         )
     };
     let (here, skipped) = ids(None, &[("workload", "matmul"), ("shape", "64x64x64")]);
-    assert_eq!((here, skipped.len()), (vec!["component_specific/pytorch/cpu:0/matmul/f32/64x64x64".to_owned()], 0));
+    assert_eq!(
+        (here, skipped.len()),
+        (vec!["component_specific/pytorch/cpu:0/matmul/f32/64x64x64".to_owned()], 0)
+    );
     let (on_gpus, _) = ids(Some(BackendId::Cuda), &[("workload", "matmul")]);
     assert!(!on_gpus.is_empty() && on_gpus.iter().all(|id| id.contains("/cuda:0/")), "{on_gpus:?}");
-    assert_eq!(ids(Some(BackendId::Vulkan), &[]), (Vec::new(), vec!["component_specific/pytorch".to_owned()]));
+    assert_eq!(
+        ids(Some(BackendId::Vulkan), &[]),
+        (Vec::new(), vec!["component_specific/pytorch".to_owned()])
+    );
 }
 
 #[test]
 fn a_backend_asked_for_by_name_skips_each_benchmark() {
-    let asked = Selection { backend: Some(BackendId::Rocm), ..selection(&["gemm", "tensor-ops"], Suite::Quick) };
+    let asked = Selection {
+        backend: Some(BackendId::Rocm),
+        ..selection(&["gemm", "tensor-ops"], Suite::Quick)
+    };
     let plan = plan(&asked, &machine()).unwrap();
     assert!(plan.cases.is_empty());
     let ids: Vec<&str> = plan.skipped.iter().map(|(case, _)| case.id.as_str()).collect();
@@ -93,7 +105,8 @@ fn what_would_run_through_a_broken_library_fails() {
     assert_eq!((found.cases.len(), found.skipped.len(), found.failed.len()), (0, 0, 1));
     let quick = plan(&selection(&[], Suite::Quick), &broken).unwrap();
     assert!(quick.cases.len() > 10, "the CPU is measured all the same");
-    let ended: Vec<_> = quick.without_figures().filter(|(_, outcome, _)| *outcome == Outcome::Failed).collect();
+    let ended: Vec<_> =
+        quick.without_figures().filter(|(_, outcome, _)| *outcome == Outcome::Failed).collect();
     assert_eq!(ended.len(), 1);
     assert_eq!(ended[0].0.id.as_str(), "gpu_performance/all/rocm");
 }
@@ -103,9 +116,15 @@ fn mistakes_are_named_with_the_cure() {
     let message = |selection: Selection| plan(&selection, &machine()).unwrap_err().to_string();
     assert!(message(selection(&["gem"], Suite::Quick)).contains("did you mean `gemm`?"));
     assert!(!message(selection(&["zzz"], Suite::Quick)).contains("did you mean"));
-    let axis = Selection { axes: vec![("color".into(), vec!["red".into()])], ..selection(&["gemm"], Suite::Quick) };
+    let axis = Selection {
+        axes: vec![("color".into(), vec!["red".into()])],
+        ..selection(&["gemm"], Suite::Quick)
+    };
     assert!(message(axis).contains("shape"), "the axes that there are");
-    let value = Selection { axes: vec![("dtype".into(), vec!["f33".into()])], ..selection(&["gemm"], Suite::Quick) };
+    let value = Selection {
+        axes: vec![("dtype".into(), vec!["f33".into()])],
+        ..selection(&["gemm"], Suite::Quick)
+    };
     assert!(message(value).contains("f33"));
     let device = Selection { devices: vec![7], ..selection(&["gemm"], Suite::Quick) };
     assert!(message(device).contains("cpu:0"));
@@ -117,7 +136,10 @@ fn what_runs_on_gpus_alone_says_what_is_missing_when_it_is_named() {
     let ids = |selection: &Selection| {
         let plan = plan(selection, &machine()).unwrap();
         assert!(plan.cases.is_empty());
-        plan.skipped.iter().map(|(case, reason)| (case.id.to_string(), reason.why.clone())).collect::<Vec<_>>()
+        plan.skipped
+            .iter()
+            .map(|(case, reason)| (case.id.to_string(), reason.why.clone()))
+            .collect::<Vec<_>>()
     };
     let named = selection(&["launch-latency"], Suite::Quick);
     let rocm = ("gpu_performance/launch-latency/rocm".to_owned(), "no driver".to_owned());
@@ -141,7 +163,10 @@ fn what_needs_no_gpu_is_planned_on_the_host() {
     let listed = CustomEntry { benchmark: "kernel-compilation".to_owned(), axes: Vec::new() };
     let entries = Selection { custom: vec![listed], ..selection(&[], Suite::Custom) };
     assert!(!plan(&entries, &machine()).unwrap().cases.is_empty(), "an entry is as good as a name");
-    let vulkan = Selection { backend: Some(BackendId::Vulkan), ..selection(&["kernel-compilation"], Suite::Quick) };
+    let vulkan = Selection {
+        backend: Some(BackendId::Vulkan),
+        ..selection(&["kernel-compilation"], Suite::Quick)
+    };
     let planned = plan(&vulkan, &machine()).unwrap();
     let [(_, reason)] = planned.skipped.as_slice() else { panic!("{planned:?}") };
     assert!(planned.cases.is_empty() && reason.cure.contains("choose cpu"), "{reason}");
@@ -150,15 +175,24 @@ fn what_needs_no_gpu_is_planned_on_the_host() {
 #[test]
 fn what_is_not_for_the_backend_asked_for_says_so() {
     let on = |name: &str, backend| {
-        let planned = plan(&Selection { backend, ..selection(&[name], Suite::Quick) }, &machine()).unwrap();
+        let planned =
+            plan(&Selection { backend, ..selection(&[name], Suite::Quick) }, &machine()).unwrap();
         assert!(planned.cases.is_empty());
-        planned.skipped.iter().map(|(case, reason)| format!("{} {reason}", case.id)).collect::<Vec<_>>().join(";")
+        planned
+            .skipped
+            .iter()
+            .map(|(case, reason)| format!("{} {reason}", case.id))
+            .collect::<Vec<_>>()
+            .join(";")
     };
     let own = on("launch-latency", Some(BackendId::Cpu));
     assert!(own.contains("launch-latency/cpu ") && own.contains("--backend rocm"), "{own}");
     for backend in [None, Some(BackendId::Rocm)] {
         let missing = on("launch-latency", backend);
-        assert!(missing.contains("launch-latency/rocm ") && missing.contains("no driver"), "{missing}");
+        assert!(
+            missing.contains("launch-latency/rocm ") && missing.contains("no driver"),
+            "{missing}"
+        );
         assert!(!missing.contains(';'), "told once: {missing}");
     }
 }
@@ -177,7 +211,8 @@ fn little_memory_is_told_where_arrays_are_smaller_for_it() {
 
 #[test]
 fn sensors_are_watched_before_any_runtime_is_installed() {
-    let shown = Machine { sensors: vec!["0000:03:00.0".into(), "0000:83:00.0".into()], ..machine() };
+    let shown =
+        Machine { sensors: vec!["0000:03:00.0".into(), "0000:83:00.0".into()], ..machine() };
     let ids = |machine: &Machine, selection: &Selection| {
         let plan = plan(selection, machine).unwrap();
         plan.cases.iter().map(|case| case.id.to_string()).collect::<Vec<_>>()
@@ -195,8 +230,15 @@ fn sensors_are_watched_before_any_runtime_is_installed() {
     gpu.pci_address = Some("0000:03:00.0".into());
     let reached = Machine { devices: [shown.devices.clone(), vec![gpu]].concat(), ..shown };
     let found = ids(&reached, &Selection { backend: Some(BackendId::Rocm), ..named });
-    assert!(found[0].contains("smi-metrics/rocm:0/idle") && found[2].ends_with("0000:83:00.0"), "{found:?}");
-    assert_eq!((found.len(), found[1].contains("/compute")), (3, true), "only a runtime gives a GPU work: {found:?}");
+    assert!(
+        found[0].contains("smi-metrics/rocm:0/idle") && found[2].ends_with("0000:83:00.0"),
+        "{found:?}"
+    );
+    assert_eq!(
+        (found.len(), found[1].contains("/compute")),
+        (3, true),
+        "only a runtime gives a GPU work: {found:?}"
+    );
 }
 
 #[test]
@@ -205,12 +247,16 @@ fn smi_metrics_without_a_gpu_names_the_gpu_and_its_driver() {
     for backend in [None, Some(BackendId::Cpu), Some(BackendId::Rocm)] {
         let plan = plan(&Selection { backend, ..named.clone() }, &machine()).unwrap();
         assert!(plan.cases.is_empty(), "{backend:?}");
-        let [(case, reason)] = plan.skipped.as_slice() else { panic!("{backend:?}: {:?}", plan.skipped) };
+        let [(case, reason)] = plan.skipped.as_slice() else {
+            panic!("{backend:?}: {:?}", plan.skipped)
+        };
         assert_eq!(case.benchmark, "smi-metrics");
         assert_eq!(
             reason.to_string(),
-            "GPU sensors: smi-metrics reads them from an AMD, NVIDIA or Intel GPU through its kernel driver (amdgpu, nvidia, \
-             i915 or xe) (run it on a machine with such a GPU, without --backend cpu; `rusty-stack-bench doctor` shows the \
+            "GPU sensors: smi-metrics reads them from an AMD, NVIDIA or Intel GPU through its \
+             kernel driver (amdgpu, nvidia, \
+             i915 or xe) (run it on a machine with such a GPU, without --backend cpu; \
+             `rusty-stack-bench doctor` shows the \
              GPUs and drivers found here)"
         );
     }
@@ -223,15 +269,21 @@ fn an_axis_concerns_the_benchmarks_that_have_it() {
         ..selection(&["gemm", "memory-bandwidth"], Suite::Quick)
     };
     let plan = plan(&shaped, &machine()).unwrap();
-    let gemm: Vec<&str> =
-        plan.cases.iter().filter(|case| case.benchmark == "gemm").map(|case| case.id.as_str()).collect();
+    let gemm: Vec<&str> = plan
+        .cases
+        .iter()
+        .filter(|case| case.benchmark == "gemm")
+        .map(|case| case.id.as_str())
+        .collect();
     assert!(gemm.iter().all(|id| id.contains("64x64x64")), "{gemm:?}");
     assert!(plan.cases.iter().any(|case| case.benchmark == "memory-bandwidth"));
 }
 
 #[test]
 fn benchmarks_that_somebody_brings_are_planned_with_their_targets() {
-    let prepare = |_: &Params| Err(rsb_workloads::Failure::Skipped(Reason::new("case", "it is for a test", "none")));
+    let prepare = |_: &Params| {
+        Err(rsb_workloads::Failure::Skipped(Reason::new("case", "it is for a test", "none")))
+    };
     let target = rsb_stats::policy_file::TargetFile {
         id: "*".to_owned(),
         metric: "time_ms".to_owned(),
@@ -245,7 +297,10 @@ fn benchmarks_that_somebody_brings_are_planned_with_their_targets() {
     own().axis("n", values).target(target).register().unwrap();
     let planned = plan(&selection(&["plan-test-sum"], Suite::Quick), &machine()).unwrap();
     let ids: Vec<&str> = planned.cases.iter().map(|case| case.id.as_str()).collect();
-    assert_eq!(ids, ["cpu_performance/plan-test-sum/cpu:0/n=10", "cpu_performance/plan-test-sum/cpu:0/n=20"]);
+    assert_eq!(
+        ids,
+        ["cpu_performance/plan-test-sum/cpu:0/n=10", "cpu_performance/plan-test-sum/cpu:0/n=20"]
+    );
     assert!(crate::custom::targets().iter().any(|target| target.id == "*/plan-test-sum/*"));
     let again = own().register().unwrap_err().to_string();
     assert!(again.contains("already"), "{again}");

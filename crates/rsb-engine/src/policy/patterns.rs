@@ -1,6 +1,6 @@
-//! Whether a pattern of a policy can fit a case at all. One that fits nothing of a run may be meant for another run; one
-//! that fits nothing that this version can name is a mistake, and a gate that leaves out, excuses or demands the wrong
-//! thing because of it would say nothing.
+//! Whether a pattern of a policy can fit a case at all. One that fits nothing of a run may be meant
+//! for another run; one that fits nothing that this version can name is a mistake, and a gate that
+//! leaves out, excuses or demands the wrong thing because of it would say nothing.
 
 use rsb_model::{BackendId, BenchmarkType, Dtype};
 use rsb_stats::policy::PolicyPattern;
@@ -17,7 +17,8 @@ const ALIKE: f64 = 0.85;
 
 /// A pattern that fits nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{pattern}` ({key}) fits no case that these runs have or this version can name{}; `rusty-stack-bench list` shows the benchmarks", .near.as_ref().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default())]
+#[error("`{pattern}` ({key}) fits no case that these runs have or this version can name{}; \
+         `rusty-stack-bench list` shows the benchmarks", .near.as_ref().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default())]
 pub struct UnknownPattern {
     key: &'static str,
     pattern: String,
@@ -56,7 +57,8 @@ fn all_words() -> impl Iterator<Item = IdVocabulary> {
     });
     let components = frameworks::all_and_models().flat_map(|component| {
         let of = |workload: &frameworks::Workload| {
-            IdVocabulary::new(&[BenchmarkType::ComponentSpecific], component.name, &[workload.name]).with(workload.axes)
+            IdVocabulary::new(&[BenchmarkType::ComponentSpecific], component.name, &[workload.name])
+                .with(workload.axes)
         };
         component.workloads.iter().map(of)
     });
@@ -70,7 +72,11 @@ fn all_words() -> impl Iterator<Item = IdVocabulary> {
 
 impl IdVocabulary {
     fn new(kinds: &[BenchmarkType], benchmark: &str, more: &[&str]) -> Self {
-        let names = kinds.iter().map(|kind| kind.as_str()).chain([benchmark, "none"]).chain(more.iter().copied());
+        let names = kinds
+            .iter()
+            .map(|kind| kind.as_str())
+            .chain([benchmark, "none"])
+            .chain(more.iter().copied());
         let mut fixed: Vec<String> = names.map(str::to_owned).collect();
         for backend in BackendId::ALL {
             fixed.push(backend.to_string());
@@ -85,7 +91,9 @@ impl IdVocabulary {
                 AxisKind::Choice(words) => words.to_vec(),
                 AxisKind::Dtype => Dtype::ALL.map(Dtype::as_str).to_vec(),
                 AxisKind::Path(word) => vec![word],
-                AxisKind::Name(_) => models::catalogue().iter().map(|row| row.name.as_str()).collect(),
+                AxisKind::Name(_) => {
+                    models::catalogue().iter().map(|row| row.name.as_str()).collect()
+                }
                 _ => Vec::new(),
             };
             let written = |value: &&str| match axis.form {
@@ -100,11 +108,13 @@ impl IdVocabulary {
 
     /// Whether a part of an id may hold `fragment`.
     fn hold(&self, fragment: &Fragment<'_>) -> bool {
-        self.fixed.iter().any(|word| fragment.is_of(word)) || self.axes.iter().any(|axis| fragment.is_value_of(axis))
+        self.fixed.iter().any(|word| fragment.is_of(word))
+            || self.axes.iter().any(|axis| fragment.is_value_of(axis))
     }
 }
 
-/// A piece of a pattern without wildcards and slashes; a wildcard beside it stands for more of the same part.
+/// A piece of a pattern without wildcards and slashes; a wildcard beside it stands for more of the
+/// same part.
 #[derive(Debug, Clone, Copy)]
 struct Fragment<'a> {
     text: &'a str,
@@ -129,16 +139,20 @@ impl Fragment<'_> {
             (IdForm::Named, Some((name, value))) => {
                 let name = Fragment { text: name, ends: true, ..*self };
                 name.is_of(axis.name)
-                    && (value.is_empty() || Fragment { text: value, begins: true, ..*self }.may_be(axis))
+                    && (value.is_empty()
+                        || Fragment { text: value, begins: true, ..*self }.may_be(axis))
             }
             (IdForm::Named, None) if self.begins => !self.ends && axis.name.starts_with(self.text),
-            (IdForm::Named, None) => self.may_be(axis) || (!self.ends && axis.name.contains(self.text)),
+            (IdForm::Named, None) => {
+                self.may_be(axis) || (!self.ends && axis.name.contains(self.text))
+            }
         }
     }
 
     /// Whether it may be a value of `axis` whose values are no fixed list.
     fn may_be(&self, axis: &AxisInfo) -> bool {
-        let is_open = !matches!(axis.kind, AxisKind::Choice(_) | AxisKind::Dtype | AxisKind::Name(_));
+        let is_open =
+            !matches!(axis.kind, AxisKind::Choice(_) | AxisKind::Dtype | AxisKind::Name(_));
         if self.begins && self.ends {
             return is_open && axis.canonical(self.text).is_some();
         }
@@ -180,27 +194,50 @@ fn could_fit(pattern: &str, known: &[IdVocabulary]) -> bool {
     let pieces = fragments(pattern);
     known.iter().any(|words| {
         let mut held = pieces.iter().map(|piece| words.hold(piece));
-        if words.open { held.any(|held| held) && names_tool(&pieces, words) } else { held.all(|held| held) }
+        if words.open {
+            held.any(|held| held) && names_tool(&pieces, words)
+        } else {
+            held.all(|held| held)
+        }
     })
 }
 
-/// Whether the pieces name the tool itself, and not only a kind or a device that every benchmark has.
+/// Whether the pieces name the tool itself, and not only a kind or a device that every benchmark
+/// has.
 fn names_tool(pieces: &[Fragment<'_>], words: &IdVocabulary) -> bool {
-    let tool = words.fixed.iter().find(|word| Format::ALL.iter().any(|format| format.as_str() == word.as_str()));
-    tool.is_some_and(|tool| pieces.iter().any(|piece| piece.begins && piece.ends && piece.text == tool))
+    let tool = words
+        .fixed
+        .iter()
+        .find(|word| Format::ALL.iter().any(|format| format.as_str() == word.as_str()));
+    tool.is_some_and(|tool| {
+        pieces.iter().any(|piece| piece.begins && piece.ends && piece.text == tool)
+    })
 }
 
-/// The name most like the first piece that nothing has; `None` where none is like it, or each piece is somewhere.
+/// The name most like the first piece that nothing has; `None` where none is like it, or each piece
+/// is somewhere.
 fn nearest(pattern: &str, known: &[IdVocabulary], ids: &[&str]) -> Option<String> {
     let pieces = fragments(pattern);
-    let is_here = |piece: &Fragment<'_>| ids.iter().flat_map(|id| id.split('/')).any(|part| piece.is_of(part));
-    let strange = pieces.iter().find(|piece| !is_here(piece) && known.iter().all(|words| !words.hold(piece)))?;
-    let names = known.iter().flat_map(|words| &words.fixed).map(String::as_str).filter(|word| !word.contains(':'));
+    let is_here = |piece: &Fragment<'_>| {
+        ids.iter().flat_map(|id| id.split('/')).any(|part| piece.is_of(part))
+    };
+    let strange = pieces
+        .iter()
+        .find(|piece| !is_here(piece) && known.iter().all(|words| !words.hold(piece)))?;
+    let names = known
+        .iter()
+        .flat_map(|words| &words.fixed)
+        .map(String::as_str)
+        .filter(|word| !word.contains(':'));
     let axes = known.iter().flat_map(|words| &words.axes).map(|axis| axis.name);
     let parts = ids.iter().flat_map(|id| id.split('/'));
     let wanted = strange.text.split('=').next().unwrap_or(strange.text);
-    let alike = names.chain(axes).chain(parts).map(|name| (strsim::jaro_winkler(wanted, name), name));
-    alike.filter(|(like, _)| *like > ALIKE).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name.to_owned())
+    let alike =
+        names.chain(axes).chain(parts).map(|name| (strsim::jaro_winkler(wanted, name), name));
+    alike
+        .filter(|(like, _)| *like > ALIKE)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name.to_owned())
 }
 
 #[cfg(test)]
@@ -234,7 +271,8 @@ mod tests {
             // Each part is known, but of no one benchmark.
             ("*/control/*/scaling=weak", &[], Err(None)),
         ] {
-            let found = check(&[PolicyPattern { key: "threshold", pattern }], ids).map_err(|error| error.near);
+            let found = check(&[PolicyPattern { key: "threshold", pattern }], ids)
+                .map_err(|error| error.near);
             assert_eq!(found, near.map_err(|near| near.map(str::to_owned)), "{pattern}");
         }
     }
@@ -242,12 +280,18 @@ mod tests {
     #[test]
     fn every_pattern_of_our_own_policy_fits_something() {
         let text = include_str!("../../../../baselines/policy.toml");
-        let policy = rsb_stats::Policy::try_from(toml::from_str::<rsb_stats::PolicyFile>(text).unwrap()).unwrap();
+        let policy =
+            rsb_stats::Policy::try_from(toml::from_str::<rsb_stats::PolicyFile>(text).unwrap())
+                .unwrap();
         check(&policy.patterns(), &[]).unwrap();
         let aimed_at: Vec<&str> = policy.patterns().iter().map(|one| one.pattern).collect();
         for component in frameworks::all_and_models().filter(|component| component.name != "all") {
             let start = format!("component_specific/{}/", component.name);
-            assert!(aimed_at.iter().any(|pattern| pattern.starts_with(&start)), "{} cannot warn", component.name);
+            assert!(
+                aimed_at.iter().any(|pattern| pattern.starts_with(&start)),
+                "{} cannot warn",
+                component.name
+            );
         }
     }
 }

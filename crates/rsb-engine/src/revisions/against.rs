@@ -1,4 +1,5 @@
-//! A revision against this tree: both are built, measured here interleaved, and compared pair by pair.
+//! A revision against this tree: both are built, measured here interleaved, and compared pair by
+//! pair.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -60,9 +61,9 @@ pub fn against(
         return Ok(same(judge, revision, "hold the same source: nothing to measure"));
     }
     let _ended_at_the_end = Descendants::adopt();
-    let builds = trees
-        .build(listener)
-        .map_err(|error| if error.is::<DependencyOutside>() { EngineError::usage(error) } else { error.into() })?;
+    let builds = trees.build(listener).map_err(|error| {
+        if error.is::<DependencyOutside>() { EngineError::usage(error) } else { error.into() }
+    })?;
     let [before, after] = &builds.sides;
     let changed = trees.changed_files()?;
     if !request.measure_equal && before.does_as(after, &changed)? {
@@ -78,20 +79,25 @@ pub fn against(
     if !sides.is_empty() {
         sides.measure(judge.policy(), request.budget.unwrap_or(BUDGET), listener)?;
     }
-    let counted = if request.count_instructions { sides.count_instructions(listener) } else { None };
-    let result = rsb_stats::with_same_code(sides.compare(judge.policy()), &plan.alike, judge.policy());
+    let counted =
+        if request.count_instructions { sides.count_instructions(listener) } else { None };
+    let result =
+        rsb_stats::with_same_code(sides.compare(judge.policy()), &plan.alike, judge.policy());
     let result = rsb_stats::with_unlisted(result, &plan.unlisted, judge.policy());
     let mut result = rsb_stats::with_one_sided(result, &plan.vanished, &plan.new, judge.policy());
     result.notes.extend(notes(&builds, &changed));
     if request.layouts > 0 {
         let text = format!(
-            "each side was linked in {} layouts, and no pair measured the same ones as another: the intervals hold what a \
+            "each side was linked in {} layouts, and no pair measured the same ones as another: \
+             the intervals hold what a \
              layout does",
             request.layouts
         );
         result.notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
     }
-    result.notes.extend(counted.map(|text| ComparisonNote::new(ComparisonNoteCode::Evidence, text)));
+    result
+        .notes
+        .extend(counted.map(|text| ComparisonNote::new(ComparisonNoteCode::Evidence, text)));
     result.notes.extend(judge.policy_note());
     let judged = JudgedSides { baseline: Some(revision.to_owned()), ..sides.judged_sides() };
     Ok(Judgment { result, basis: Basis::Figures { remeasured: true }, sides: judged })
@@ -100,16 +106,21 @@ pub fn against(
 /// What differs between the sides besides the code that is measured.
 fn notes(builds: &Builds, changed: &[PathBuf]) -> Vec<ComparisonNote> {
     let mut notes = Vec::new();
-    let settings: Vec<String> =
-        changed.iter().filter(|path| is_setting(path)).map(|path| path.display().to_string()).collect();
+    let settings: Vec<String> = changed
+        .iter()
+        .filter(|path| is_setting(path))
+        .map(|path| path.display().to_string())
+        .collect();
     if !settings.is_empty() {
-        let text = format!("each side was built with its own {}, which differ", settings.join(", "));
+        let text =
+            format!("each side was built with its own {}, which differ", settings.join(", "));
         notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
     }
     if let [Build::Custom { file: before, .. }, Build::Custom { file: after, .. }] = &builds.sides {
         let names = custom::differing_benchmarks(before, after);
         if !names.is_empty() {
-            let text = format!("each side ran its own definition of {}, which differ", names.join(", "));
+            let text =
+                format!("each side ran its own definition of {}, which differ", names.join(", "));
             notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
         }
     }
@@ -118,9 +129,21 @@ fn notes(builds: &Builds, changed: &[PathBuf]) -> Vec<ComparisonNote> {
 
 /// Nothing needs to be measured.
 fn same(judge: &Judge, revision: &str, how: &str) -> Judgment {
-    let side =
-        |name: &str| Run::begin(RunId(name.to_owned()), Timestamp::now(), "against", "quick", Environment::default());
-    let mut result = rsb_stats::gate_paired(&side(revision), &side("this tree"), judge.policy(), Timestamp::now());
+    let side = |name: &str| {
+        Run::begin(
+            RunId(name.to_owned()),
+            Timestamp::now(),
+            "against",
+            "quick",
+            Environment::default(),
+        )
+    };
+    let mut result = rsb_stats::gate_paired(
+        &side(revision),
+        &side("this tree"),
+        judge.policy(),
+        Timestamp::now(),
+    );
     result.verdict = Verdict::Unchanged;
     result.summary.overall_status = OverallStatus::Healthy;
     let basis = Basis::Same { why: format!("this tree and {revision} {how}") };
@@ -144,12 +167,22 @@ impl CommonPlan {
         let [known, own] = [plan_cases(before, request)?, plan_cases(after, request)?];
         let only = |those: &[Case], others: &[Case]| -> Vec<CaseId> {
             let others = others.iter().map(|case| &case.id).sorted_unstable().dedup().collect_vec();
-            those.iter().map(|case| &case.id).filter(|id| others.binary_search(id).is_err()).cloned().collect()
+            those
+                .iter()
+                .map(|case| &case.id)
+                .filter(|id| others.binary_search(id).is_err())
+                .cloned()
+                .collect()
         };
         let (vanished, new) = (only(&known, &own), only(&own, &known));
-        let mut common: Vec<Case> = known.into_iter().filter(|case| !vanished.contains(&case.id)).collect();
+        let mut common: Vec<Case> =
+            known.into_iter().filter(|case| !vanished.contains(&case.id)).collect();
         if common.is_empty() && vanished.is_empty() {
-            bail!("{} and this tree have no case in common{}", request.revision, describe_filters(request));
+            bail!(
+                "{} and this tree have no case in common{}",
+                request.revision,
+                describe_filters(request)
+            );
         }
         let mut alike = Vec::new();
         if !request.measure_equal {
@@ -166,7 +199,12 @@ impl CommonPlan {
     }
 
     fn ids(&self) -> impl Iterator<Item = &CaseId> {
-        self.common.iter().map(|case| &case.id).chain(&self.alike).chain(&self.vanished).chain(&self.new)
+        self.common
+            .iter()
+            .map(|case| &case.id)
+            .chain(&self.alike)
+            .chain(&self.vanished)
+            .chain(&self.new)
     }
 }
 
@@ -207,7 +245,8 @@ pub(super) fn cases_of(program: &Path, words: &[&str], config: Option<&Path>) ->
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!(
-            "{} cannot say what it would measure; a revision before `run --dry-run` cannot be compared: {}",
+            "{} cannot say what it would measure; a revision before `run --dry-run` cannot be \
+             compared: {}",
             program.display(),
             said.trim()
         );

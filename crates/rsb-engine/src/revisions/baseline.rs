@@ -1,5 +1,5 @@
-//! The revisions that made baselines: whether they may be judged by, and their programs; and what the merge base of a pull
-//! request has for baselines.
+//! The revisions that made baselines: whether they may be judged by, and their programs; and what
+//! the merge base of a pull request has for baselines.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
@@ -17,7 +17,8 @@ use super::worktree::{TreeUse, Worktree};
 use crate::gate::Revisions;
 use crate::{EngineError, Listener};
 
-/// The commit that a pull request began at, by which it is judged: it does not choose its own judge.
+/// The commit that a pull request began at, by which it is judged: it does not choose its own
+/// judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeBase {
     commit: String,
@@ -27,7 +28,8 @@ impl MergeBase {
     /// That of `revision`, the branch to merge into, and of what is checked out.
     ///
     /// # Errors
-    /// When this is no git repository or git does not know the revision; without a common ancestor there is no verdict.
+    /// When this is no git repository or git does not know the revision; without a common ancestor
+    /// there is no verdict.
     pub fn of(revision: &str) -> Result<Self, EngineError> {
         let repository = Repository::here("gate --base").map_err(EngineError::usage)?;
         let commit = repository.commit(revision).map_err(EngineError::usage)?;
@@ -45,16 +47,19 @@ impl MergeBase {
         &self.commit
     }
 
-    /// Writes the files that it has in `dir` to a temporary directory; none if it has no such directory. They are as old as
-    /// the commit: the verdict on a run stands until its baseline changes.
+    /// Writes the files that it has in `dir` to a temporary directory; none if it has no such
+    /// directory. They are as old as the commit: the verdict on a run stands until its baseline
+    /// changes.
     ///
     /// # Errors
-    /// When `dir` is outside the repository, a link leads out of it, git cannot write its files, or there is no room.
+    /// When `dir` is outside the repository, a link leads out of it, git cannot write its files, or
+    /// there is no room.
     pub fn files(&self, dir: &Path) -> Result<tempfile::TempDir, EngineError> {
         let tree = RevisionTree::open(&self.commit, "gate --base")?;
         let Some(name) = tree.name_of(dir)? else {
             return Err(EngineError::usage(anyhow!(
-                "--base reads the baselines of the merge base, and {} is outside this repository; name a directory in it with \
+                "--base reads the baselines of the merge base, and {} is outside this repository; \
+                 name a directory in it with \
                  --baselines-dir, or leave out --base",
                 dir.display()
             )));
@@ -63,8 +68,10 @@ impl MergeBase {
         tree.export(&name, files.path()).map_err(EngineError::usage)?;
         let repository = Repository::here("gate --base")?;
         let seconds = repository.git(&["show", "--no-patch", "--format=%ct", &self.commit])?;
-        let then = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.parse().unwrap_or_default());
-        set_modified(files.path(), then).with_context(|| format!("cannot write in {}", files.path().display()))?;
+        let then =
+            SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.parse().unwrap_or_default());
+        set_modified(files.path(), then)
+            .with_context(|| format!("cannot write in {}", files.path().display()))?;
         Ok(files)
     }
 }
@@ -83,7 +90,11 @@ fn set_modified(dir: &Path, then: SystemTime) -> std::io::Result<()> {
 
 /// How to fetch `commit`.
 fn fetch(repository: &Repository, commit: &str) -> String {
-    if repository.is_shallow() { "`git fetch --unshallow`".to_owned() } else { format!("`git fetch origin {commit}`") }
+    if repository.is_shallow() {
+        "`git fetch --unshallow`".to_owned()
+    } else {
+        format!("`git fetch origin {commit}`")
+    }
 }
 
 /// What the repository here knows of the revisions that made baselines.
@@ -104,13 +115,15 @@ impl BaselineRevisions {
         let commit = &repository.commit(commit).map_err(|_| {
             let fetch = fetch(&repository, commit);
             anyhow!(
-                "the revision {short}, which made the baseline, is not here: {fetch} gets it, if it is of this project"
+                "the revision {short}, which made the baseline, is not here: {fetch} gets it, if \
+                 it is of this project"
             )
         })?;
         match package(&repository, commit, Path::new("")) {
             Ok(name) if name == PROGRAM => {}
             _ => bail!(
-                "the program that made the baseline is not kept here, and the repository here is not that of {PROGRAM}"
+                "the program that made the baseline is not kept here, and the repository here is \
+                 not that of {PROGRAM}"
             ),
         }
         let programs = Programs::of_user()?;
@@ -123,7 +136,9 @@ impl BaselineRevisions {
         let worktree = Worktree::at(repository.top(), programs.builds_dir());
         let dir = worktree.programs(TreeUse::WhileBuilding, listener)?;
         let into = dir.path("baseline");
-        let work = |place: (&Path, &Path), _: &mut Listener<'_>| cargo::build_this_program(place, profile, &into);
+        let work = |place: (&Path, &Path), _: &mut Listener<'_>| {
+            cargo::build_this_program(place, profile, &into)
+        };
         if !worktree.with_revision(commit, listener, work)? {
             bail!("the revision {short}, which made the baseline, does not build here");
         }
@@ -142,11 +157,16 @@ impl Revisions for BaselineRevisions {
         let why = match repository.commit(commit) {
             Err(_) => format!("was not fetched: {} gets it", fetch(&repository, commit)),
             Ok(_) if repository.is_shallow() => {
-                format!("is no ancestor of {short_base} as far as was fetched: `git fetch --unshallow` gets the rest")
+                format!(
+                    "is no ancestor of {short_base} as far as was fetched: `git fetch --unshallow` \
+                     gets the rest"
+                )
             }
             Ok(_) => format!(
-                "is no ancestor of {short_base}, as after a rewritten history: save another baseline there with \
-                 `rusty-stack-bench baseline refresh`; was only the branch moved, `git fetch origin` gets it"
+                "is no ancestor of {short_base}, as after a rewritten history: save another \
+                 baseline there with \
+                 `rusty-stack-bench baseline refresh`; was only the branch moved, `git fetch \
+                 origin` gets it"
             ),
         };
         Err(format!("the revision {short_one}, which made the baseline, {why}"))
@@ -162,19 +182,23 @@ fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }
 
-/// What a build depends on beside its source: the compiler, and what the user's environment and cargo's own directory say.
+/// What a build depends on beside its source: the compiler, and what the user's environment and
+/// cargo's own directory say.
 fn toolchain(repository: &Repository) -> Result<u64> {
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     let told = rustc.arg("-vV").current_dir(repository.top()).output();
-    let told = told.context("cannot start rustc; a revision is built here, which needs a Rust toolchain")?;
+    let told =
+        told.context("cannot start rustc; a revision is built here, which needs a Rust toolchain")?;
     let mut sum = DefaultHasher::new();
     told.stdout.hash(&mut sum);
     let is_meant = |name: &str| {
-        ["RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO_ENCODED_RUSTFLAGS"].contains(&name)
+        ["RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO_ENCODED_RUSTFLAGS"]
+            .contains(&name)
             || ["CARGO_PROFILE_", "CARGO_BUILD_"].iter().any(|begin| name.starts_with(begin))
             || (name.starts_with("CARGO_TARGET_") && name != "CARGO_TARGET_DIR")
     };
-    let mut set: Vec<_> = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_meant)).collect();
+    let mut set: Vec<_> =
+        std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_meant)).collect();
     set.sort();
     set.hash(&mut sum);
     cargo::home().and_then(|dir| std::fs::read(dir.join("config.toml")).ok()).hash(&mut sum);

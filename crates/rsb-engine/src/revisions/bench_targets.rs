@@ -1,4 +1,5 @@
-//! The bench targets of a cargo project, built with `cargo bench --no-run` and found by what cargo says of them.
+//! The bench targets of a cargo project, built with `cargo bench --no-run` and found by what cargo
+//! says of them.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -17,8 +18,16 @@ use crate::harness::BenchExecutable;
 const SMALL: [&str; 2] = ["profile.bench.debug=false", "profile.bench.strip=\"debuginfo\""];
 
 /// Arguments by which somebody chooses packages or targets, so that nothing is chosen for them.
-const CHOICES: [&str; 8] =
-    ["-p", "--package", "--workspace", "--all", "--bench", "--benches", "--all-targets", "--exclude"];
+const CHOICES: [&str; 8] = [
+    "-p",
+    "--package",
+    "--workspace",
+    "--all",
+    "--bench",
+    "--benches",
+    "--all-targets",
+    "--exclude",
+];
 
 /// Which bench targets of a repository.
 #[derive(Clone, Copy)]
@@ -34,7 +43,8 @@ pub(super) struct BenchTargets<'a> {
 /// A path dependency on something that is no part of a revision.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{manifest}: the path dependency `{dependency}` is outside the repository, so both revisions would build the same code; move \
+    "{manifest}: the path dependency `{dependency}` is outside the repository, so both revisions \
+     would build the same code; move \
      it into the repository, or use a git or version dependency"
 )]
 pub(super) struct DependencyOutside {
@@ -110,28 +120,37 @@ pub(super) fn build(
     };
     metadata.take_over_lock((tree, top));
     let mut command = cargo(&project);
-    command.args(["bench", "--no-run", "--quiet", "--message-format", "json", "--target-dir"]).arg(target);
+    command
+        .args(["bench", "--no-run", "--quiet", "--message-format", "json", "--target-dir"])
+        .arg(target);
     command.args(SMALL.iter().flat_map(|setting| ["--config", setting]));
     align_functions(&mut command, |name| std::env::var(name).ok());
-    let is_chosen = arguments
-        .iter()
-        .any(|argument| CHOICES.iter().any(|choice| argument == choice || argument.starts_with(&format!("{choice}="))));
+    let is_chosen = arguments.iter().any(|argument| {
+        CHOICES
+            .iter()
+            .any(|choice| argument == choice || argument.starts_with(&format!("{choice}=")))
+    });
     if !is_chosen {
-        let has_features =
-            arguments.iter().any(|argument| argument.starts_with("-F") || argument.contains("-features"));
+        let has_features = arguments
+            .iter()
+            .any(|argument| argument.starts_with("-F") || argument.contains("-features"));
         let (packages, targets) = metadata.benches(has_features);
         let wanting = if has_features { Vec::new() } else { metadata.wanting_features() };
         if packages.is_empty() {
             let manifest = directory.join("Cargo.toml");
             let text = match wanting.as_slice() {
-                [] => "no bench target found; add `[[bench]]` to Cargo.toml or a file in benches/".to_owned(),
+                [] => "no bench target found; add `[[bench]]` to Cargo.toml or a file in benches/"
+                    .to_owned(),
                 wanting => format!("every bench target needs features: {}", wanting.join(", ")),
             };
             listener(&Event::warning(format!("{text} ({})", manifest.display())));
             return Ok(None);
         }
         if !wanting.is_empty() {
-            listener(&Event::note(format!("not measured, as by `cargo bench`: {}", wanting.join(", "))));
+            listener(&Event::note(format!(
+                "not measured, as by `cargo bench`: {}",
+                wanting.join(", ")
+            )));
         }
         // Only these: a library built as a test of itself is nothing to measure.
         command.args(targets.iter().flat_map(|target| ["--bench", target]));
@@ -166,15 +185,19 @@ impl Metadata {
         Ok(Some(Self(metadata.context("the output of `cargo metadata` is not valid JSON")?)))
     }
 
-    /// The packages that have bench targets, as cargo wants them named, and the names of those targets. As `cargo bench` does,
-    /// without those that need features, unless some are asked for.
+    /// The packages that have bench targets, as cargo wants them named, and the names of those
+    /// targets. As `cargo bench` does, without those that need features, unless some are asked for.
     fn benches(&self, has_features: bool) -> (BTreeSet<String>, BTreeSet<String>) {
-        let needs_none = |target: &Value| target["required-features"].as_array().is_none_or(Vec::is_empty);
+        let needs_none =
+            |target: &Value| target["required-features"].as_array().is_none_or(Vec::is_empty);
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let mut found = (BTreeSet::new(), BTreeSet::new());
         for package in list(&self.0["packages"]) {
             let targets = list(&package["targets"]);
-            for target in targets.iter().filter(|target| is_bench(target) && (has_features || needs_none(target))) {
+            for target in targets
+                .iter()
+                .filter(|target| is_bench(target) && (has_features || needs_none(target)))
+            {
                 found.0.extend(package["id"].as_str().map(str::to_owned));
                 found.1.extend(target["name"].as_str().map(str::to_owned));
             }
@@ -185,23 +208,26 @@ impl Metadata {
     /// The bench targets that need features, each with the words that would build it.
     fn wanting_features(&self) -> Vec<String> {
         let packages = self.0["packages"].as_array().into_iter().flatten();
-        let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
+        let targets =
+            packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
         let named = targets.filter(|target| is_bench(target)).filter_map(|target| {
             let features = target["required-features"].as_array()?.iter().filter_map(Value::as_str);
             let features: Vec<&str> = features.collect();
             let name = target["name"].as_str()?;
-            (!features.is_empty()).then(|| format!("`{name}` (`-- --features {}` builds it)", features.join(",")))
+            (!features.is_empty())
+                .then(|| format!("`{name}` (`-- --features {}` builds it)", features.join(",")))
         });
         named.collect()
     }
 
-    /// A library seldom commits its Cargo.lock. The user's own then counts for both sides, as it does for the user: without
-    /// it each would get what is the newest when it is built.
+    /// A library seldom commits its Cargo.lock. The user's own then counts for both sides, as it
+    /// does for the user: without it each would get what is the newest when it is built.
     fn take_over_lock(&self, (tree, top): (&Path, &Path)) {
         let root = self.0["workspace_root"].as_str().map(Path::new);
         let Some(place) = root.and_then(|root| root.strip_prefix(tree).ok()) else { return };
         let lock = tree.join(place).join("Cargo.lock");
-        let is_committed = git(tree, &["ls-files", "--error-unmatch", &lock.display().to_string()]).is_ok();
+        let is_committed =
+            git(tree, &["ls-files", "--error-unmatch", &lock.display().to_string()]).is_ok();
         if !is_committed {
             // Without one, cargo makes it.
             drop(std::fs::copy(top.join(place).join("Cargo.lock"), lock));
@@ -209,11 +235,14 @@ impl Metadata {
     }
 }
 
-/// What the compiler found wrong, as it would show it. Warnings of somebody's project are not this program's to repeat.
+/// What the compiler found wrong, as it would show it. Warnings of somebody's project are not this
+/// program's to repeat.
 fn errors(messages: &str) -> Vec<String> {
     let messages = messages.lines().filter_map(|line| json::parse(line).ok());
     let errors = messages.filter(|message| message["message"]["level"] == "error");
-    errors.filter_map(|message| message["message"]["rendered"].as_str().map(str::to_owned)).collect()
+    errors
+        .filter_map(|message| message["message"]["rendered"].as_str().map(str::to_owned))
+        .collect()
 }
 
 /// The executables of bench targets in cargo's `messages`, sorted by package and target.
@@ -234,22 +263,29 @@ fn executables(messages: &str) -> Vec<BenchExecutable> {
     found
 }
 
-/// What cargo's `messages` name in the directory `target` that a process may open: executables, shared libraries and
-/// `OUT_DIR`.
+/// What cargo's `messages` name in the directory `target` that a process may open: executables,
+/// shared libraries and `OUT_DIR`.
 fn outputs(messages: &str, target: &Path) -> BuildOutputs {
     let mut found = BuildOutputs::default();
     for message in messages.lines().filter_map(|line| json::parse(line).ok()) {
         let paths = |value: &Value| -> Vec<PathBuf> {
             let paths = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-            paths.map(PathBuf::from).filter(|path| path.starts_with(target) && path.exists()).collect()
+            paths
+                .map(PathBuf::from)
+                .filter(|path| path.starts_with(target) && path.exists())
+                .collect()
         };
         if message["reason"] == "compiler-artifact" {
             let is_library = |path: &PathBuf| {
-                path.extension().is_some_and(|ending| ["so", "dylib", "dll"].iter().any(|known| ending == *known))
+                path.extension().is_some_and(|ending| {
+                    ["so", "dylib", "dll"].iter().any(|known| ending == *known)
+                })
             };
             let executable = Value::Array(vec![message["executable"].clone()]);
             // A compiler plugin or a build script is no part of a benchmark.
-            if !["proc-macro", "custom-build"].iter().any(|kind| message["target"]["kind"] == serde_json::json!([kind]))
+            if !["proc-macro", "custom-build"]
+                .iter()
+                .any(|kind| message["target"]["kind"] == serde_json::json!([kind]))
             {
                 let executables = paths(&executable);
                 if is_bench(&message["target"]) {
@@ -285,7 +321,8 @@ mod tests {
         let target = |name: &str, features: &[&str]| serde_json::json!({ "name": name, "kind": ["bench"], "required-features": features });
         let library = serde_json::json!({ "name": "a", "kind": ["lib"] });
         let targets = [target("plain", &[]), target("dice", &["rand", "std"]), library];
-        let metadata = Metadata(serde_json::json!({ "packages": [{ "id": "a", "targets": targets }] }));
+        let metadata =
+            Metadata(serde_json::json!({ "packages": [{ "id": "a", "targets": targets }] }));
         assert_eq!(metadata.wanting_features(), ["`dice` (`-- --features rand,std` builds it)"]);
         let names = |has_features| metadata.benches(has_features).1.into_iter().collect::<Vec<_>>();
         assert_eq!(names(false), ["plain"]);

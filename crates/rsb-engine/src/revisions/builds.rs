@@ -1,6 +1,7 @@
 //! The repository, and the two sources of `gate --against`: a revision, and the tree as it is.
 //!
-//! Both are built at one place, the worktree of [`super::worktree`], so that the same source gives the same bytes.
+//! Both are built at one place, the worktree of [`super::worktree`], so that the same source gives
+//! the same bytes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,14 +42,17 @@ impl Repository {
     /// # Errors
     /// When git does not know it.
     pub fn commit(&self, revision: &str) -> Result<String> {
-        let found = self.git(&["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")]);
+        let found =
+            self.git(&["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")]);
         found.with_context(|| {
             let cure = if self.is_shallow() {
                 "; this clone is shallow, and `git fetch --unshallow` gets the rest"
             } else {
                 ""
             };
-            format!("git does not know the revision `{revision}`; `git log` shows those there are{cure}")
+            format!(
+                "git does not know the revision `{revision}`; `git log` shows those there are{cure}"
+            )
         })
     }
 
@@ -62,7 +66,14 @@ impl Repository {
     /// # Errors
     /// When git does not know one of them.
     pub(super) fn changed_files(&self, one: &str, other: &str) -> Result<Vec<PathBuf>> {
-        Ok(opened::names_in(&self.git(&["diff", "--name-only", "--no-renames", "-z", one, other])?))
+        Ok(opened::names_in(&self.git(&[
+            "diff",
+            "--name-only",
+            "--no-renames",
+            "-z",
+            one,
+            other,
+        ])?))
     }
 
     /// Its top.
@@ -86,7 +97,8 @@ impl Repository {
         Worktree::of(&self.top)
     }
 
-    /// A commit of the tree as it is, made beside the index that the user works with, and on no branch.
+    /// A commit of the tree as it is, made beside the index that the user works with, and on no
+    /// branch.
     fn commit_of_this_tree(&self) -> Result<String> {
         let scratch = tempfile::tempdir().context("cannot create a temporary directory")?;
         let index = scratch.path().join("index");
@@ -99,7 +111,10 @@ impl Repository {
         with_index(&["add", "--all"])?;
         let tree = with_index(&["write-tree"])?;
         let author = ["-c", "user.name=rusty-stack-bench", "-c", "user.email=gate@localhost"];
-        with_index(&[&author[..], &["commit-tree", &tree, "-p", "HEAD", "-m", "the tree as it is"]].concat())
+        with_index(
+            &[&author[..], &["commit-tree", &tree, "-p", "HEAD", "-m", "the tree as it is"]]
+                .concat(),
+        )
     }
 }
 
@@ -119,16 +134,23 @@ pub(super) struct Builds {
     dir: ProgramDirectory,
 }
 
-/// The revision `revision`, and this tree as it is: changed and new files included, ignored ones not.
+/// The revision `revision`, and this tree as it is: changed and new files included, ignored ones
+/// not.
 ///
 /// # Errors
 /// When this is no git repository, git does not know the revision, or both do not hold one project.
 pub(super) fn trees(revision: &str, options: &ProjectOptions) -> Result<Trees> {
     let repository = Repository::here("gate --against")?;
     let commits = [repository.commit(revision)?, repository.commit_of_this_tree()?];
-    let project = Project::of(&repository, &[(&commits[0], revision), (&commits[1], "this tree")], options)?;
+    let project =
+        Project::of(&repository, &[(&commits[0], revision), (&commits[1], "this tree")], options)?;
     let contents = |commit: &str| repository.git(&["rev-parse", &format!("{commit}^{{tree}}")]);
-    Ok(Trees { contents: [contents(&commits[0])?, contents(&commits[1])?], commits, project, repository })
+    Ok(Trees {
+        contents: [contents(&commits[0])?, contents(&commits[1])?],
+        commits,
+        project,
+        repository,
+    })
 }
 
 impl Trees {
@@ -143,7 +165,9 @@ impl Trees {
             ("--layouts", request.layouts > 0),
         ];
         match own.iter().find(|(_, wanted)| *wanted && !self.project.is_this_program()) {
-            Some((flag, _)) => bail!("{flag} is for the benchmarks of rusty-stack-bench itself; leave it out here"),
+            Some((flag, _)) => {
+                bail!("{flag} is for the benchmarks of rusty-stack-bench itself; leave it out here")
+            }
             None => Ok(()),
         }
     }
@@ -174,9 +198,13 @@ impl Trees {
                 return Ok(build);
             }
             worktree.remove_tree(listener);
-            bail!("{} does not build", self.repository.git(&["log", "-1", "--format=%h %s", commit])?)
+            bail!(
+                "{} does not build",
+                self.repository.git(&["log", "-1", "--format=%h %s", commit])?
+            )
         };
-        let sides = [side(&self.commits[0], SideRole::First)?, side(&self.commits[1], SideRole::Second)?];
+        let sides =
+            [side(&self.commits[0], SideRole::First)?, side(&self.commits[1], SideRole::Second)?];
         Ok(Builds { sides, dir })
     }
 
@@ -199,10 +227,16 @@ impl Trees {
                 for layout in 0..layouts {
                     let program = builds.dir.path(&format!("layout-{which}-{layout}"));
                     // Seed 0 is the linker's word for "anything".
-                    if !cargo::relink_this_program(place, u64::from(which * layouts + layout + 1), &program)? {
+                    if !cargo::relink_this_program(
+                        place,
+                        u64::from(which * layouts + layout + 1),
+                        &program,
+                    )? {
                         bail!(
-                            "the program cannot be linked in another layout: that needs the linker lld, which rustc uses by \
-                             itself on x86_64 Linux, elsewhere with RUSTFLAGS=-Clink-arg=-fuse-ld=lld; leave out --layouts"
+                            "the program cannot be linked in another layout: that needs the linker \
+                             lld, which rustc uses by \
+                             itself on x86_64 Linux, elsewhere with \
+                             RUSTFLAGS=-Clink-arg=-fuse-ld=lld; leave out --layouts"
                         );
                     }
                     linked.push(WorkerCommand::of(program));
@@ -226,9 +260,11 @@ pub fn git(dir: &Path, arguments: &[&str]) -> Result<String> {
     output(command)
 }
 
-/// Removes the variables that, inside a hook, point at the user's own index and directory, whatever the current directory.
+/// Removes the variables that, inside a hook, point at the user's own index and directory, whatever
+/// the current directory.
 pub(super) fn without_repository_variables(command: &mut Command) {
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"] {
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"]
+    {
         command.env_remove(name);
     }
 }

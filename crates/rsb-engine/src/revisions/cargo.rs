@@ -1,5 +1,5 @@
-//! Cargo, as revisions are built with it: functions at cache lines, and a build that was killed told from one that is
-//! wrong.
+//! Cargo, as revisions are built with it: functions at cache lines, and a build that was killed
+//! told from one that is wrong.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use crate::judged;
 /// Which package and program this project is.
 pub(super) const PROGRAM: &str = "rusty-stack-bench";
 
-/// The release profile of today's Cargo.toml, for revisions from before it: both programs are built alike, and each is
-/// copied and loaded without the 70 MB of debug information that nobody reads.
+/// The release profile of today's Cargo.toml, for revisions from before it: both programs are built
+/// alike, and each is copied and loaded without the 70 MB of debug information that nobody reads.
 const SMALL: [&str; 2] = ["profile.release.debug=false", "profile.release.strip=\"debuginfo\""];
 
 /// How this program is built.
@@ -57,11 +57,10 @@ pub(super) fn cargo(directory: &Path) -> Command {
 /// # Errors
 /// When it cannot start, or was killed.
 pub(super) fn run_cargo(command: &mut Command) -> Result<Output> {
-    let output = command
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot start cargo; revisions are built here, which needs a Rust toolchain")?;
+    let output =
+        command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context(
+            "cannot start cargo; revisions are built here, which needs a Rust toolchain",
+        )?;
     if let Some(signal) = output.status.signal() {
         bail!("cargo was killed by signal {signal}; run it again");
     }
@@ -94,12 +93,16 @@ pub(super) fn build_this_program(
     Ok(true)
 }
 
-/// Links this program, which was built from `tree` just now, once more with its functions in an order that `seed` gives, and
-/// puts it at `program`; whether it could be linked.
+/// Links this program, which was built from `tree` just now, once more with its functions in an
+/// order that `seed` gives, and puts it at `program`; whether it could be linked.
 ///
 /// # Errors
 /// When it could not be tried.
-pub(super) fn relink_this_program((tree, target): (&Path, &Path), seed: u64, program: &Path) -> Result<bool> {
+pub(super) fn relink_this_program(
+    (tree, target): (&Path, &Path),
+    seed: u64,
+    program: &Path,
+) -> Result<bool> {
     let mut command = cargo(tree);
     command
         .args(["rustc", "--release", "--locked", "--quiet", "--bin", PROGRAM, "--target-dir"])
@@ -115,15 +118,21 @@ pub(super) fn relink_this_program((tree, target): (&Path, &Path), seed: u64, pro
     Ok(true)
 }
 
-/// Has `cargo` begin every function at a cache line, on top of the flags that the user's environment names. Otherwise a
-/// change anywhere moves the functions behind it within their lines, and one that is the same in both programs, byte for
-/// byte, is up to 10 % slower in one of them. Revisions before `.cargo/config.toml` said so are built alike.
+/// Has `cargo` begin every function at a cache line, on top of the flags that the user's
+/// environment names. Otherwise a change anywhere moves the functions behind it within their lines,
+/// and one that is the same in both programs, byte for byte, is up to 10 % slower in one of them.
+/// Revisions before `.cargo/config.toml` said so are built alike.
 pub(super) fn align_functions(cargo: &mut Command, variable: impl Fn(&str) -> Option<String>) {
     const FLAG: &str = "-Cllvm-args=-align-all-functions=6";
-    // The first of them that is set is the one that cargo reads, and no flags of its configuration then.
+    // The first of them that is set is the one that cargo reads, and no flags of its configuration
+    // then.
     for (name, separator) in [("CARGO_ENCODED_RUSTFLAGS", '\x1f'), ("RUSTFLAGS", ' ')] {
         if let Some(flags) = variable(name) {
-            let flags = if flags.is_empty() { FLAG.to_owned() } else { format!("{flags}{separator}{FLAG}") };
+            let flags = if flags.is_empty() {
+                FLAG.to_owned()
+            } else {
+                format!("{flags}{separator}{FLAG}")
+            };
             cargo.env(name, flags);
             return;
         }
@@ -139,16 +148,24 @@ mod tests {
     fn functions_are_aligned_beside_the_flags_that_the_user_wants() {
         let of = |known: &'static [(&str, &str)]| {
             let mut cargo = Command::new("cargo");
-            let find =
-                |name: &str| known.iter().find(|(known, _)| *known == name).map(|(_, flags)| (*flags).to_owned());
+            let find = |name: &str| {
+                known.iter().find(|(known, _)| *known == name).map(|(_, flags)| (*flags).to_owned())
+            };
             align_functions(&mut cargo, find);
             format!("{cargo:?}")
         };
         let flag = "-Cllvm-args=-align-all-functions=6";
         assert!(of(&[]).contains("--config") && of(&[]).contains(flag));
-        assert!(of(&[("RUSTFLAGS", "-Dwarnings")]).contains(&format!("RUSTFLAGS=\"-Dwarnings {flag}\"")));
+        assert!(
+            of(&[("RUSTFLAGS", "-Dwarnings")])
+                .contains(&format!("RUSTFLAGS=\"-Dwarnings {flag}\""))
+        );
         assert!(of(&[("RUSTFLAGS", "")]).contains(&format!("RUSTFLAGS=\"{flag}\"")));
         let both = of(&[("RUSTFLAGS", "-Dwarnings"), ("CARGO_ENCODED_RUSTFLAGS", "-Ca\x1f-Cb")]);
-        assert!(both.contains("CARGO_ENCODED_RUSTFLAGS") && !both.contains("-Dwarnings") && !both.contains("--config"));
+        assert!(
+            both.contains("CARGO_ENCODED_RUSTFLAGS")
+                && !both.contains("-Dwarnings")
+                && !both.contains("--config")
+        );
     }
 }

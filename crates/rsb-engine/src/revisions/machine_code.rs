@@ -1,8 +1,9 @@
-//! Whether two executables do the same: what is loaded of them is equal, but for the places in the source that panics
-//! name.
+//! Whether two executables do the same: what is loaded of them is equal, but for the places in the
+//! source that panics name.
 //!
-//! A comment that moves lines changes those places alone (`core::panic::Location`: a file, a line, a column). Whatever
-//! else differs, code or data, may make a program faster or slower, and is no business of this module to judge.
+//! A comment that moves lines changes those places alone (`core::panic::Location`: a file, a line,
+//! a column). Whatever else differs, code or data, may make a program faster or slower, and is no
+//! business of this module to judge.
 
 use object::elf::{SHF_ALLOC, SHT_NOBITS, SHT_NOTE};
 use object::read::elf::{ElfFile64, FileHeader as _};
@@ -13,7 +14,8 @@ const LOCATION: usize = 24;
 /// Where the line and the column stand in it.
 const LINE: usize = 16;
 
-/// Whether the executables `one` and `other` do the same. What cannot be read as ELF is the same only byte for byte.
+/// Whether the executables `one` and `other` do the same. What cannot be read as ELF is the same
+/// only byte for byte.
 pub(super) fn is_same(one: &[u8], other: &[u8]) -> bool {
     one == other
         || matches!((LoadedImage::of(one), LoadedImage::of(other)), (Some(one), Some(other)) if one.does_as(&other))
@@ -57,9 +59,13 @@ impl<'a> LoadedImage<'a> {
         let pairs = || self.sections.iter().zip(&other.sections);
         self.entry == other.entry
             && self.sections.len() == other.sections.len()
-            && pairs()
-                .all(|(a, b)| (a.name, a.address, a.size, a.data.len()) == (b.name, b.address, b.size, b.data.len()))
-            && pairs().all(|(a, b)| a.data == b.data || (a.name == ".data.rel.ro" && self.places_alone(a, b)))
+            && pairs().all(|(a, b)| {
+                (a.name, a.address, a.size, a.data.len())
+                    == (b.name, b.address, b.size, b.data.len())
+            })
+            && pairs().all(|(a, b)| {
+                a.data == b.data || (a.name == ".data.rel.ro" && self.places_alone(a, b))
+            })
     }
 
     /// Whether `a` and `b` differ in lines and columns of places in the source alone.
@@ -67,23 +73,28 @@ impl<'a> LoadedImage<'a> {
         let mut at = 0;
         while let Some(offset) = a.data[at..].iter().zip(&b.data[at..]).position(|(a, b)| a != b) {
             let differs = at + offset;
-            // A place begins at a multiple of eight, and the byte that differs is in its last eight.
+            // A place begins at a multiple of eight, and the byte that differs is in its last
+            // eight.
             let begin = (differs & !7).checked_sub(LINE);
             match begin {
-                Some(begin) if self.is_place(a, begin) && begin + LOCATION <= a.data.len() => at = begin + LOCATION,
+                Some(begin) if self.is_place(a, begin) && begin + LOCATION <= a.data.len() => {
+                    at = begin + LOCATION;
+                }
                 _ => return false,
             }
         }
         true
     }
 
-    /// Whether a place in a Rust file stands at `begin` of `section`: its name is a text that ends in `.rs`, and line
-    /// and column are counted from one.
+    /// Whether a place in a Rust file stands at `begin` of `section`: its name is a text that ends
+    /// in `.rs`, and line and column are counted from one.
     fn is_place(&self, section: &Section<'_>, begin: usize) -> bool {
-        let word =
-            |at: usize| -> Option<u64> { Some(u64::from_le_bytes(section.data.get(at..at + 8)?.try_into().ok()?)) };
-        let half =
-            |at: usize| -> Option<u32> { Some(u32::from_le_bytes(section.data.get(at..at + 4)?.try_into().ok()?)) };
+        let word = |at: usize| -> Option<u64> {
+            Some(u64::from_le_bytes(section.data.get(at..at + 8)?.try_into().ok()?))
+        };
+        let half = |at: usize| -> Option<u32> {
+            Some(u32::from_le_bytes(section.data.get(at..at + 4)?.try_into().ok()?))
+        };
         let text = || {
             let address = match word(begin)? {
                 // Position-independent programs get the address when they are loaded.
@@ -93,14 +104,18 @@ impl<'a> LoadedImage<'a> {
             self.text_at(address, word(begin + 8)?)
         };
         let counted = |at| half(at).is_some_and(|number| number > 0);
-        counted(begin + LINE) && counted(begin + LINE + 4) && text().is_some_and(|text| text.ends_with(b".rs"))
+        counted(begin + LINE)
+            && counted(begin + LINE + 4)
+            && text().is_some_and(|text| text.ends_with(b".rs"))
     }
 
     /// What a relative relocation puts at `address`.
     fn relocated_to(&self, address: u64) -> Option<u64> {
         const ENTRY: usize = 24; // Elf64_Rela: where, which kind, what.
         let table = self.sections.iter().find(|section| section.name == ".rela.dyn")?;
-        let word = |entry: &[u8], at: usize| Some(u64::from_le_bytes(entry.get(at..at + 8)?.try_into().ok()?));
+        let word = |entry: &[u8], at: usize| {
+            Some(u64::from_le_bytes(entry.get(at..at + 8)?.try_into().ok()?))
+        };
         let found = table.data.chunks_exact(ENTRY).find(|entry| word(entry, 0) == Some(address))?;
         word(found, 16)
     }
@@ -108,7 +123,8 @@ impl<'a> LoadedImage<'a> {
     fn text_at(&self, address: u64, length: u64) -> Option<&[u8]> {
         let section = self.sections.iter().find(|section| {
             let end = address.checked_add(length);
-            section.address <= address && end.is_some_and(|end| end <= section.address + section.data.len() as u64)
+            section.address <= address
+                && end.is_some_and(|end| end <= section.address + section.data.len() as u64)
         })?;
         let begin = (address - section.address) as usize;
         section.data.get(begin..begin + length as usize)

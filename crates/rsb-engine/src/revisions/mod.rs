@@ -1,8 +1,8 @@
-//! Revisions: built in a worktree, compared with this tree, searched for the one that made a case slower. Of this program,
-//! and of any other project with benchmarks.
+//! Revisions: built in a worktree, compared with this tree, searched for the one that made a case
+//! slower. Of this program, and of any other project with benchmarks.
 //!
-//! Functions begin at cache lines in every build: `.cargo/config.toml` says so for the user's own, [`cargo`] for both
-//! revisions.
+//! Functions begin at cache lines in every build: `.cargo/config.toml` says so for the user's own,
+//! [`cargo`] for both revisions.
 
 mod against;
 mod baseline;

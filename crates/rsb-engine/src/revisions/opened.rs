@@ -1,4 +1,5 @@
-//! Whether a benchmark opens files that differ between two revisions: then the same machine code may do something else.
+//! Whether a benchmark opens files that differ between two revisions: then the same machine code
+//! may do something else.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,9 +10,13 @@ use crate::harness::{BenchExecutable, Executables};
 /// How long a benchmark may take to run each of its cases once.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Whether `executable` opens one of `files`, paths in the tree of its side, when it runs each of its cases once. Also if it
-/// does not end in time, or the system cannot watch files.
-pub(super) fn may_open(executables: &Executables, executable: &BenchExecutable, files: &[PathBuf]) -> bool {
+/// Whether `executable` opens one of `files`, paths in the tree of its side, when it runs each of
+/// its cases once. Also if it does not end in time, or the system cannot watch files.
+pub(super) fn may_open(
+    executables: &Executables,
+    executable: &BenchExecutable,
+    files: &[PathBuf],
+) -> bool {
     let Some(side) = executables.side() else { return true };
     observe_opens(executables, executable, side, files).unwrap_or(true)
 }
@@ -45,11 +50,20 @@ fn observe_opens(
 }
 
 #[cfg(not(target_os = "linux"))]
-fn observe_opens(_: &Executables, _: &BenchExecutable, _: &BuiltSide, _: &[PathBuf]) -> std::io::Result<bool> {
+fn observe_opens(
+    _: &Executables,
+    _: &BenchExecutable,
+    _: &BuiltSide,
+    _: &[PathBuf],
+) -> std::io::Result<bool> {
     Ok(true)
 }
 
 /// The files that differ between two trees, by the names that `git diff --name-only -z` printed.
 pub(super) fn names_in(listing: &str) -> Vec<PathBuf> {
-    listing.split('\0').filter(|name| !name.is_empty()).map(|name| Path::new(name).to_owned()).collect()
+    listing
+        .split('\0')
+        .filter(|name| !name.is_empty())
+        .map(|name| Path::new(name).to_owned())
+        .collect()
 }

@@ -1,8 +1,9 @@
-//! The path at which both sides are built, and at which each side's own tree and outputs appear while it runs.
+//! The path at which both sides are built, and at which each side's own tree and outputs appear
+//! while it runs.
 //!
-//! Equal sources give equal bytes only if they are built at one path, and a program opens its files by the path that was
-//! compiled into it. So each side is built here, its tree and outputs are copied, and before one of its processes starts a
-//! link at this path leads to its copy.
+//! Equal sources give equal bytes only if they are built at one path, and a program opens its files
+//! by the path that was compiled into it. So each side is built here, its tree and outputs are
+//! copied, and before one of its processes starts a link at this path leads to its copy.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,13 +14,15 @@ use super::cargo;
 use super::machine_code;
 
 /// Files above the repository that count for cargo and rustup.
-const SETTINGS: [&str; 4] = [".cargo/config.toml", ".cargo/config", "rust-toolchain.toml", "rust-toolchain"];
+const SETTINGS: [&str; 4] =
+    [".cargo/config.toml", ".cargo/config", "rust-toolchain.toml", "rust-toolchain"];
 
 /// A directory with `tree` and `build`, or a link to the copy of a side.
 #[derive(Debug, Clone)]
 pub struct BuildPlace {
     path: PathBuf,
-    /// Settings above the repository, and where they are copied to, so that they count for both sides.
+    /// Settings above the repository, and where they are copied to, so that they count for both
+    /// sides.
     settings: Vec<[PathBuf; 2]>,
     /// What the link leads to now.
     shown: Arc<Mutex<Option<PathBuf>>>,
@@ -39,7 +42,9 @@ impl BuildPlace {
             let found: Vec<_> = found.filter(|name| directory.join(name).is_file()).collect();
             if !found.is_empty() {
                 parent.push("above");
-                settings.extend(found.into_iter().map(|name| [directory.join(name), parent.join(name)]));
+                settings.extend(
+                    found.into_iter().map(|name| [directory.join(name), parent.join(name)]),
+                );
             }
         }
         Self { path: parent.join(name), settings, shown: Arc::default() }
@@ -67,7 +72,8 @@ impl BuildPlace {
 
     /// Creates the directory, and copies the settings above the repository to above it.
     pub(super) fn prepare(&self) -> Result<()> {
-        std::fs::create_dir_all(&self.path).with_context(|| format!("cannot create {}", self.path.display()))?;
+        std::fs::create_dir_all(&self.path)
+            .with_context(|| format!("cannot create {}", self.path.display()))?;
         for [from, to] in &self.settings {
             let copied = || -> std::io::Result<()> {
                 std::fs::create_dir_all(to.parent().unwrap_or(to))?;
@@ -126,8 +132,8 @@ impl BuildPlace {
 pub(super) struct BuildOutputs {
     /// Executables of bench targets.
     pub(super) benches: Vec<PathBuf>,
-    /// Files and directories that belong to the side: other executables, shared libraries, and `OUT_DIR` of the project's
-    /// packages.
+    /// Files and directories that belong to the side: other executables, shared libraries, and
+    /// `OUT_DIR` of the project's packages.
     pub(super) own: Vec<PathBuf>,
     /// `OUT_DIR` of other packages, which cargo names by their version.
     pub(super) shared: Vec<PathBuf>,
@@ -165,13 +171,18 @@ impl BuiltSide {
         };
         copied().with_context(|| format!("cannot copy the build outputs to {}", dir.display()))?;
         let BuildOutputs { benches, library_directories, .. } = outputs;
-        let mut side = Self { place: place.clone(), dir: dir.to_owned(), benches: Vec::new(), library_directories };
+        let mut side = Self {
+            place: place.clone(),
+            dir: dir.to_owned(),
+            benches: Vec::new(),
+            library_directories,
+        };
         side.benches = benches.iter().map(|bench| side.stored_path(bench)).collect();
         Ok(side)
     }
 
-    /// Whether the outputs of both sides do the same, except the executables of bench targets: equal files, and programs and
-    /// libraries of the same machine code.
+    /// Whether the outputs of both sides do the same, except the executables of bench targets:
+    /// equal files, and programs and libraries of the same machine code.
     ///
     /// # Errors
     /// When one cannot be read.
@@ -190,7 +201,8 @@ impl BuiltSide {
 
     /// Where the file that appears at `path` is stored.
     pub(crate) fn stored_path(&self, path: &Path) -> PathBuf {
-        path.strip_prefix(self.place.path()).map_or_else(|_| path.to_owned(), |name| self.dir.join(name))
+        path.strip_prefix(self.place.path())
+            .map_or_else(|_| path.to_owned(), |name| self.dir.join(name))
     }
 
     /// Where the tree is stored.
@@ -213,9 +225,13 @@ fn do_the_same([one, other]: [&Path; 2], left_out: &[PathBuf]) -> Result<bool> {
     if left_out.iter().any(|path| path == one) && left_out.iter().any(|path| path == other) {
         return Ok(true);
     }
-    let read = |path: &Path| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
+    let read = |path: &Path| {
+        std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+    };
     let kind = |path: &Path| std::fs::symlink_metadata(path).map(|found| found.file_type()).ok();
-    let (Some(kind_of_one), Some(kind_of_other)) = (kind(one), kind(other)) else { return Ok(false) };
+    let (Some(kind_of_one), Some(kind_of_other)) = (kind(one), kind(other)) else {
+        return Ok(false);
+    };
     if kind_of_one != kind_of_other {
         return Ok(false);
     }
@@ -226,8 +242,10 @@ fn do_the_same([one, other]: [&Path; 2], left_out: &[PathBuf]) -> Result<bool> {
         return Ok(machine_code::is_same(&read(one)?, &read(other)?));
     }
     let names = |dir: &Path| -> Result<Vec<std::ffi::OsString>> {
-        let entries = std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
-        let mut names = entries.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>()?;
+        let entries =
+            std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+        let mut names =
+            entries.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>()?;
         names.sort();
         Ok(names)
     };

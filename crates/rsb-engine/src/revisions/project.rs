@@ -1,4 +1,5 @@
-//! What a repository holds, and what a revision of it becomes: this program, or the benchmarks of any other project.
+//! What a repository holds, and what a revision of it becomes: this program, or the benchmarks of
+//! any other project.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -30,7 +31,8 @@ pub struct ProjectOptions {
     pub command: Option<BenchCommand>,
     /// A file of commands that are benchmarks, in place of either.
     pub custom: Option<CustomProject>,
-    /// The configuration by which every revision is planned; `None` means the one of the current directory.
+    /// The configuration by which every revision is planned; `None` means the one of the current
+    /// directory.
     pub config: Option<PathBuf>,
 }
 
@@ -39,7 +41,8 @@ pub struct ProjectOptions {
 pub struct CustomProject {
     /// The file of the first revision, which decides what is measured.
     pub file: PathBuf,
-    /// Its path from the top of the repository if it is there: the second revision then has its own.
+    /// Its path from the top of the repository if it is there: the second revision then has its
+    /// own.
     pub in_repository: Option<PathBuf>,
     /// What builds a revision, for a shell; nothing where nothing needs to be built.
     pub build: Option<String>,
@@ -115,7 +118,11 @@ impl Project {
     ///
     /// # Errors
     /// When one of them holds none, or they hold different ones.
-    pub(super) fn of(repository: &Repository, commits: &[(&str, &str)], options: &ProjectOptions) -> Result<Self> {
+    pub(super) fn of(
+        repository: &Repository,
+        commits: &[(&str, &str)],
+        options: &ProjectOptions,
+    ) -> Result<Self> {
         let directory = PathBuf::from(git(Path::new("."), &["rev-parse", "--show-prefix"])?);
         if let Some(custom) = &options.custom {
             let config = options.config.clone();
@@ -126,18 +133,27 @@ impl Project {
         }
         let mut packages = Vec::new();
         for &(commit, name) in commits {
-            packages.push((name, package(repository, commit, &directory).with_context(|| no_cargo(name, &directory))?));
+            packages.push((
+                name,
+                package(repository, commit, &directory)
+                    .with_context(|| no_cargo(name, &directory))?,
+            ));
         }
         let is_this = |package: &str| package == PROGRAM;
         match packages.iter().find(|(_, package)| is_this(package) != is_this(&packages[0].1)) {
             Some((name, package)) => bail!(
-                "{name} is the package `{package}`, and {} is `{}`: they have no benchmarks in common",
+                "{name} is the package `{package}`, and {} is `{}`: they have no benchmarks in \
+                 common",
                 packages[0].0,
                 packages[0].1
             ),
-            None if !is_this(&packages[0].1) => Ok(Self::Cargo { directory, arguments: options.cargo.clone() }),
+            None if !is_this(&packages[0].1) => {
+                Ok(Self::Cargo { directory, arguments: options.cargo.clone() })
+            }
             None if options.cargo.is_empty() => Ok(Self::ThisProgram),
-            None => bail!("{PROGRAM} is built as it is released: arguments for cargo are for other projects"),
+            None => bail!(
+                "{PROGRAM} is built as it is released: arguments for cargo are for other projects"
+            ),
         }
     }
 
@@ -150,12 +166,15 @@ impl Project {
     pub(super) const fn tree_use(&self) -> TreeUse {
         match self {
             Self::ThisProgram => TreeUse::WhileBuilding,
-            Self::Cargo { .. } | Self::Commands { .. } | Self::Custom { .. } => TreeUse::WhileMeasuring,
+            Self::Cargo { .. } | Self::Commands { .. } | Self::Custom { .. } => {
+                TreeUse::WhileMeasuring
+            }
         }
     }
 
-    /// Builds `commit`; what is executed of it stays in the directory of programs. `None` when it does not build: the
-    /// compiler has said why on standard error. What is built in a `role` may lie where its predecessor in it lay.
+    /// Builds `commit`; what is executed of it stays in the directory of programs. `None` when it
+    /// does not build: the compiler has said why on standard error. What is built in a `role` may
+    /// lie where its predecessor in it lay.
     ///
     /// # Errors
     /// When it could not be tried: no room, no cargo, a build that was killed, no benchmarks.
@@ -180,7 +199,9 @@ impl Project {
                 let build = |place: (&Path, &Path), listener: &mut Listener<'_>| {
                     bench_targets::build(place, &targets, listener)
                 };
-                let Some(built) = worktree.with_revision(commit, listener, build)? else { return Ok(None) };
+                let Some(built) = worktree.with_revision(commit, listener, build)? else {
+                    return Ok(None);
+                };
                 let side = BuiltSide::copy(worktree.place(), built.outputs, &into)?;
                 let listed = Executables::list(built.executables, Some(side));
                 for (_, reason) in &listed.left_out {
@@ -190,11 +211,18 @@ impl Project {
             }
             Self::Commands { directory, command } => {
                 let how = command.build.as_deref();
-                let Some(tree) = built_by_command((worktree, directory), (commit, role), how, listener)? else {
+                let Some(tree) =
+                    built_by_command((worktree, directory), (commit, role), how, listener)?
+                else {
                     return Ok(None);
                 };
                 let scratch = tempfile::tempdir().context("cannot create a temporary directory")?;
-                let listed = CommandBenches::list(command.clone(), tree, scratch.path(), Limits::default().component);
+                let listed = CommandBenches::list(
+                    command.clone(),
+                    tree,
+                    scratch.path(),
+                    Limits::default().component,
+                );
                 let listed = match listed {
                     Ok(listed) => listed,
                     Err(reason) => {
@@ -206,10 +234,13 @@ impl Project {
             }
             Self::Custom { directory, custom, config } => {
                 let how = custom.build.as_deref();
-                let Some(tree) = built_by_command((worktree, directory), (commit, role), how, listener)? else {
+                let Some(tree) =
+                    built_by_command((worktree, directory), (commit, role), how, listener)?
+                else {
                     return Ok(None);
                 };
-                let program = std::env::current_exe().context("the system does not name this program")?;
+                let program =
+                    std::env::current_exe().context("the system does not name this program")?;
                 let own = custom.in_repository.as_ref().filter(|_| role == SideRole::Second);
                 let own = own.map(|name| worktree.for_side(role.name()).tree().join(name));
                 let file = own.unwrap_or_else(|| custom.file.clone());
@@ -225,8 +256,8 @@ impl Project {
     }
 }
 
-/// The tree of `commit` where a command built it; `None` when it does not build. What a command builds lies in its tree: each
-/// side has one of its own.
+/// The tree of `commit` where a command built it; `None` when it does not build. What a command
+/// builds lies in its tree: each side has one of its own.
 fn built_by_command(
     (worktree, directory): (&Worktree, &Path),
     (commit, role): (&str, SideRole),
@@ -234,14 +265,17 @@ fn built_by_command(
     listener: &mut Listener<'_>,
 ) -> Result<Option<PathBuf>> {
     let worktree = worktree.for_side(role.name());
-    let build = |(tree, _): (&Path, &Path), _: &mut Listener<'_>| harness::build(command, &tree.join(directory));
+    let build = |(tree, _): (&Path, &Path), _: &mut Listener<'_>| {
+        harness::build(command, &tree.join(directory))
+    };
     let is_built = worktree.with_revision(commit, listener, build)?;
     Ok(is_built.then(|| worktree.tree().join(directory)))
 }
 
 /// The package in `directory` at `commit`; a workspace without one has no name.
 pub(super) fn package(repository: &Repository, commit: &str, directory: &Path) -> Result<String> {
-    let text = repository.git(&["show", &format!("{commit}:{}", directory.join("Cargo.toml").display())])?;
+    let text = repository
+        .git(&["show", &format!("{commit}:{}", directory.join("Cargo.toml").display())])?;
     let manifest = toml::from_str::<toml::Table>(&text).unwrap_or_default(); // Cargo says what is wrong with it.
     let name = || manifest.get("package")?.as_table()?.get("name")?.as_str();
     Ok(name().unwrap_or_default().to_owned())
@@ -249,7 +283,8 @@ pub(super) fn package(repository: &Repository, commit: &str, directory: &Path) -
 
 fn no_cargo(name: &str, directory: &Path) -> String {
     format!(
-        "{name} has no {}: call this in the directory of a cargo project, or name the commands that build and measure with \
+        "{name} has no {}: call this in the directory of a cargo project, or name the commands \
+         that build and measure with \
          --build CMD --bench CMD --bench-format NAME, or a file of commands with --custom FILE",
         directory.join("Cargo.toml").display()
     )
@@ -262,15 +297,19 @@ impl Build {
     /// When they are not of one project.
     pub(super) fn beside(&self, after: &Self) -> Result<SidePrograms> {
         match (self, after) {
-            (Self::ThisProgram(before), Self::ThisProgram(after)) => {
-                Ok(SidePrograms::Workers([before, after].map(|program| vec![WorkerCommand::of(program.clone())])))
-            }
+            (Self::ThisProgram(before), Self::ThisProgram(after)) => Ok(SidePrograms::Workers(
+                [before, after].map(|program| vec![WorkerCommand::of(program.clone())]),
+            )),
             (Self::Benches(before), Self::Benches(after)) => {
                 Ok(SidePrograms::Benches([Arc::clone(before), Arc::clone(after)]))
             }
-            (Self::Custom { tree: before, file: listed, .. }, Self::Custom { tree: after, file: own, .. }) => {
+            (
+                Self::Custom { tree: before, file: listed, .. },
+                Self::Custom { tree: after, file: own, .. },
+            ) => {
                 let program = WorkerCommand::this_program()?;
-                let side = |tree: &Path, file: &Path| vec![program.clone().at(tree).with_custom(file)];
+                let side =
+                    |tree: &Path, file: &Path| vec![program.clone().at(tree).with_custom(file)];
                 Ok(SidePrograms::Workers([side(before, listed), side(after, own)]))
             }
             _ => bail!("this program cannot be measured beside another project"),
@@ -281,23 +320,33 @@ impl Build {
     pub(super) fn left_out(&self) -> Vec<&str> {
         let Self::Benches(benches) = self else { return Vec::new() };
         let executables = benches.executables();
-        executables.into_iter().flat_map(|all| &all.left_out).map(|(target, _)| target.as_str()).collect()
+        executables
+            .into_iter()
+            .flat_map(|all| &all.left_out)
+            .map(|(target, _)| target.as_str())
+            .collect()
     }
 
-    /// The cases of another project that fit one of `wanted`, parts of ids; all of them where nothing is wanted.
+    /// The cases of another project that fit one of `wanted`, parts of ids; all of them where
+    /// nothing is wanted.
     pub(super) fn cases_fitting(&self, wanted: &[String]) -> Vec<Case> {
         let is_wanted = |id: &CaseId| {
-            wanted.is_empty() || wanted.iter().any(|part| glob::matches(&format!("*{part}*"), id.as_str()))
+            wanted.is_empty()
+                || wanted.iter().any(|part| glob::matches(&format!("*{part}*"), id.as_str()))
         };
         match self {
             Self::ThisProgram(_) => Vec::new(),
-            Self::Benches(benches) => benches.ids().filter(|id| is_wanted(id)).cloned().map(harness::case_of).collect(),
-            Self::Custom { cases, .. } => cases.iter().filter(|case| is_wanted(&case.id)).cloned().collect(),
+            Self::Benches(benches) => {
+                benches.ids().filter(|id| is_wanted(id)).cloned().map(harness::case_of).collect()
+            }
+            Self::Custom { cases, .. } => {
+                cases.iter().filter(|case| is_wanted(&case.id)).cloned().collect()
+            }
         }
     }
 
-    /// Whether both do the same for all cases, where `changed` files differ, so that nothing needs to be measured. A command may
-    /// do anything.
+    /// Whether both do the same for all cases, where `changed` files differ, so that nothing needs
+    /// to be measured. A command may do anything.
     ///
     /// # Errors
     /// When an executable cannot be read.
@@ -316,24 +365,39 @@ impl Build {
         }
     }
 
-    /// Whether both execute the same machine code for `case` on the same files, where `changed` files differ.
+    /// Whether both execute the same machine code for `case` on the same files, where `changed`
+    /// files differ.
     ///
     /// # Errors
     /// When an executable cannot be read.
-    pub(super) fn measures_alike(&self, other: &Self, case: &Case, changed: &[PathBuf]) -> Result<bool> {
+    pub(super) fn measures_alike(
+        &self,
+        other: &Self,
+        case: &Case,
+        changed: &[PathBuf],
+    ) -> Result<bool> {
         match self {
             Self::ThisProgram(_) | Self::Custom { .. } => self.does_as(other, changed),
-            Self::Benches(_) => Ok(self.cases_alike(other, std::slice::from_ref(case), changed)?.contains(&case.id)),
+            Self::Benches(_) => {
+                Ok(self.cases_alike(other, std::slice::from_ref(case), changed)?.contains(&case.id))
+            }
         }
     }
 
-    /// Those of `cases` whose executables do the same in both builds: the same machine code, with the same build outputs and
-    /// none of the `changed` files opened.
+    /// Those of `cases` whose executables do the same in both builds: the same machine code, with
+    /// the same build outputs and none of the `changed` files opened.
     ///
     /// # Errors
     /// When an executable cannot be read.
-    pub(super) fn cases_alike(&self, other: &Self, cases: &[Case], changed: &[PathBuf]) -> Result<BTreeSet<CaseId>> {
-        let (Some(own), Some(others)) = (self.executables(), other.executables()) else { return Ok(BTreeSet::new()) };
+    pub(super) fn cases_alike(
+        &self,
+        other: &Self,
+        cases: &[Case],
+        changed: &[PathBuf],
+    ) -> Result<BTreeSet<CaseId>> {
+        let (Some(own), Some(others)) = (self.executables(), other.executables()) else {
+            return Ok(BTreeSet::new());
+        };
         if changed.iter().any(|path| is_setting(path)) {
             return Ok(BTreeSet::new());
         }
@@ -371,14 +435,16 @@ impl Build {
     }
 }
 
-/// Whether `path` is a file by which cargo or rustup builds: where it differs, the sides are different programs.
+/// Whether `path` is a file by which cargo or rustup builds: where it differs, the sides are
+/// different programs.
 pub(super) fn is_setting(path: &Path) -> bool {
     ["config.toml", "config"].iter().any(|name| path.ends_with(Path::new(".cargo").join(name)))
         || ["rust-toolchain.toml", "rust-toolchain"].iter().any(|name| path.ends_with(name))
 }
 
 fn do_the_same(programs: [&Path; 2]) -> Result<bool> {
-    let [one, other] =
-        programs.map(|program| std::fs::read(program).with_context(|| format!("cannot read {}", program.display())));
+    let [one, other] = programs.map(|program| {
+        std::fs::read(program).with_context(|| format!("cannot read {}", program.display()))
+    });
     Ok(machine_code::is_same(&one?, &other?))
 }

@@ -1,5 +1,5 @@
-//! The files of a revision, read from git's objects. The working tree, which is under test, is never read, and links are
-//! followed within the revision alone.
+//! The files of a revision, read from git's objects. The working tree, which is under test, is
+//! never read, and links are followed within the revision alone.
 
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
@@ -23,7 +23,8 @@ struct Object {
 }
 
 impl RevisionTree {
-    /// The tree of `revision` in the repository around the current directory; `flag` is the option that needs it.
+    /// The tree of `revision` in the repository around the current directory; `flag` is the option
+    /// that needs it.
     ///
     /// # Errors
     /// When there is no repository, or git does not know the revision.
@@ -33,13 +34,17 @@ impl RevisionTree {
         Ok(Self { repository, commit })
     }
 
-    /// Returns the path of `path` from the top of the repository; `None` outside it. Links outside the repository are
-    /// followed: the change under test does not contain them.
+    /// Returns the path of `path` from the top of the repository; `None` outside it. Links outside
+    /// the repository are followed: the change under test does not contain them.
     ///
     /// # Errors
     /// When the current directory or the repository cannot be read.
     pub fn name_of(&self, path: &Path) -> Result<Option<PathBuf>> {
-        let top = self.repository.top().canonicalize().context("cannot read the top of the repository")?;
+        let top = self
+            .repository
+            .top()
+            .canonicalize()
+            .context("cannot read the top of the repository")?;
         let here = Path::new(".").canonicalize().context("cannot read the current directory")?;
         let mut resolved = PathBuf::new();
         for component in here.join(path).components() {
@@ -60,16 +65,20 @@ impl RevisionTree {
     /// # Errors
     /// When it lies outside the repository, is a link out of it or no file, or is not UTF-8.
     pub fn read(&self, path: &Path) -> Result<Option<String>> {
-        let Some(name) = self.name_of(path)? else { bail!("{} is outside this repository", path.display()) };
+        let Some(name) = self.name_of(path)? else {
+            bail!("{} is outside this repository", path.display())
+        };
         let Some(object) = self.object(&name)? else { return Ok(None) };
         if object.kind != "blob" {
             bail!("{} is a {} at {}, not a file", path.display(), object.kind, self.commit_name());
         }
-        String::from_utf8(object.content).map(Some).with_context(|| format!("{} is not UTF-8", path.display()))
+        String::from_utf8(object.content)
+            .map(Some)
+            .with_context(|| format!("{} is not UTF-8", path.display()))
     }
 
-    /// Writes the files below the directory `name` into `into`; nothing if the revision has no such directory. Links become
-    /// what they lead to.
+    /// Writes the files below the directory `name` into `into`; nothing if the revision has no such
+    /// directory. Links become what they lead to.
     ///
     /// # Errors
     /// When a link leads out of the repository or to a directory, git fails, or there is no room.
@@ -119,14 +128,16 @@ impl RevisionTree {
             ["symlink", _] => {
                 let target = String::from_utf8_lossy(content).trim().to_owned();
                 bail!(
-                    "{} at {} is a symbolic link to {target}, outside the repository; commit the file instead of a link",
+                    "{} at {} is a symbolic link to {target}, outside the repository; commit the \
+                     file instead of a link",
                     name.display(),
                     self.commit_name()
                 )
             }
             ["dangling" | "loop" | "notdir", _] => {
                 bail!(
-                    "the symbolic link {} at {} cannot be resolved (it dangles, is a loop, or leads through a file)",
+                    "the symbolic link {} at {} cannot be resolved (it dangles, is a loop, or \
+                     leads through a file)",
                     name.display(),
                     self.commit_name()
                 )
@@ -136,13 +147,20 @@ impl RevisionTree {
                 let content = content.get(..size).context("incomplete output of `git cat-file`")?;
                 Ok(Some(Object { kind: (*kind).to_owned(), content: content.to_owned() }))
             }
-            _ => bail!("{} cannot be read at {}: git printed `{head}`", name.display(), self.commit_name()),
+            _ => bail!(
+                "{} cannot be read at {}: git printed `{head}`",
+                name.display(),
+                self.commit_name()
+            ),
         }
     }
 
     fn cat_file(&self, form: &str, name: &Path) -> Result<Vec<u8>> {
         let Some(name) = name.to_str().filter(|name| !name.contains('\n')) else {
-            bail!("the path {} is not UTF-8 or contains a line break; rename the file", name.display());
+            bail!(
+                "the path {} is not UTF-8 or contains a line break; rename the file",
+                name.display()
+            );
         };
         let mut command = Command::new("git");
         command.current_dir(self.repository.top()).args(["cat-file", form, "--follow-symlinks"]);
@@ -156,7 +174,8 @@ impl RevisionTree {
         if let Some(mut stdin) = child.stdin.take() {
             writeln!(stdin, "{}:{name}", self.commit).context("cannot write to `git cat-file`")?;
         }
-        let output = child.wait_with_output().context("cannot read the output of `git cat-file`")?;
+        let output =
+            child.wait_with_output().context("cannot read the output of `git cat-file`")?;
         if !output.status.success() {
             bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
         }

@@ -1,9 +1,11 @@
-//! Where revisions are built: a worktree outside the repository, switched from one revision to the next.
+//! Where revisions are built: a worktree outside the repository, switched from one revision to the
+//! next.
 //!
-//! Outside, so that nothing of the tree under test counts for the other side: neither `.cargo/config.toml` nor
-//! `rust-toolchain.toml`, nor a committed build output. Dependencies are compiled there once.
-//! The worktree stays, registered with git, for the next time, unless there was nothing to build. However it was left, killed in the middle included, it
-//! is used again or made anew.
+//! Outside, so that nothing of the tree under test counts for the other side: neither
+//! `.cargo/config.toml` nor `rust-toolchain.toml`, nor a committed build output. Dependencies are
+//! compiled there once. The worktree stays, registered with git, for the next time, unless there
+//! was nothing to build. However it was left, killed in the middle included, it is used again or
+//! made anew.
 
 use std::fs::{File, TryLockError};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -25,7 +27,8 @@ pub(super) struct Worktree {
     place: BuildPlace,
 }
 
-/// A directory for programs that goes with this value. What a process that was killed left of one goes with the next.
+/// A directory for programs that goes with this value. What a process that was killed left of one
+/// goes with the next.
 pub(super) struct ProgramDirectory {
     dir: tempfile::TempDir,
     /// Says that somebody still works with it.
@@ -66,8 +69,8 @@ const PROGRAMS: &str = "programs-";
 const ALIVE: &str = "alive";
 
 impl Worktree {
-    /// The one of the repository at `top`, in `$CARGO_TARGET_DIR` if that is outside the repository, else in the user's
-    /// directory for caches.
+    /// The one of the repository at `top`, in `$CARGO_TARGET_DIR` if that is outside the
+    /// repository, else in the user's directory for caches.
     ///
     /// # Errors
     /// When there is no such directory outside the repository.
@@ -75,14 +78,16 @@ impl Worktree {
         let top = top.canonicalize().with_context(|| format!("cannot read {}", top.display()))?;
         let target = std::env::var_os("CARGO_TARGET_DIR").map(std::path::absolute).transpose();
         let target = target.context("cannot find the directory of the build")?;
-        let outside = target.filter(|target| !is_below(target, &top)).map(|target| target.join("against"));
+        let outside =
+            target.filter(|target| !is_below(target, &top)).map(|target| target.join("against"));
         let dir = if let Some(dir) = outside {
             dir
         } else {
             let builds = Programs::of_user()?.builds_dir();
             if is_below(&builds, &top) {
                 bail!(
-                    "the build cache {} is inside the judged repository; set RSB_CACHE_DIR to a directory outside it",
+                    "the build cache {} is inside the judged repository; set RSB_CACHE_DIR to a \
+                     directory outside it",
                     builds.display()
                 );
             }
@@ -124,16 +129,23 @@ impl Worktree {
         let _lock = self.lock(listener)?;
         self.place.restore()?;
         self.switch(commit)?;
-        listener(&Event::BuildStarted { revision: git(&self.top, &["log", "-1", "--format=%h %s", commit])? });
+        listener(&Event::BuildStarted {
+            revision: git(&self.top, &["log", "-1", "--format=%h %s", commit])?,
+        });
         work((&self.tree(), &self.place.build()), listener)
     }
 
-    /// A directory for programs, beside what they are built from: there they may be executed, which in the system's
-    /// temporary directory they may not be everywhere. With `tree`, nobody else has the worktree while it lives.
+    /// A directory for programs, beside what they are built from: there they may be executed, which
+    /// in the system's temporary directory they may not be everywhere. With `tree`, nobody else has
+    /// the worktree while it lives.
     ///
     /// # Errors
     /// When there is no room.
-    pub(super) fn programs(&self, tree: TreeUse, listener: &mut Listener<'_>) -> Result<ProgramDirectory> {
+    pub(super) fn programs(
+        &self,
+        tree: TreeUse,
+        listener: &mut Listener<'_>,
+    ) -> Result<ProgramDirectory> {
         let session = match tree {
             TreeUse::WhileBuilding => None,
             TreeUse::WhileMeasuring => Some(self.wait_for_lock("session", listener)?),
@@ -141,17 +153,20 @@ impl Worktree {
         let _lock = self.lock(listener)?;
         self.remove_orphans();
         let why = || format!("cannot make a directory in {}", self.dir.display());
-        let dir = tempfile::Builder::new().prefix(PROGRAMS).tempdir_in(&self.dir).with_context(why)?;
+        let dir =
+            tempfile::Builder::new().prefix(PROGRAMS).tempdir_in(&self.dir).with_context(why)?;
         let alive = File::create(dir.path().join(ALIVE)).with_context(why)?;
         alive.lock().with_context(why)?;
         Ok(ProgramDirectory { dir, _alive: alive, session, place: self.place.clone() })
     }
 
-    /// Removes the directories of programs that nobody works with any more. One that cannot be removed is only room
-    /// lost.
+    /// Removes the directories of programs that nobody works with any more. One that cannot be
+    /// removed is only room lost.
     fn remove_orphans(&self) {
         for entry in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
-            let is_orphan = || File::open(entry.path().join(ALIVE)).map_or(true, |alive| alive.try_lock().is_ok());
+            let is_orphan = || {
+                File::open(entry.path().join(ALIVE)).map_or(true, |alive| alive.try_lock().is_ok())
+            };
             if entry.file_name().to_string_lossy().starts_with(PROGRAMS) && is_orphan() {
                 let _ = std::fs::remove_dir_all(entry.path());
             }
@@ -180,7 +195,8 @@ impl Worktree {
         let dir = self.dir.display();
         std::fs::create_dir_all(&self.dir).with_context(|| format!("cannot create {dir}"))?;
         let path = self.dir.join(name);
-        let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        let file =
+            File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
         if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
             listener(&Event::BuildWaiting { directory: self.dir.clone() });
         }
@@ -188,16 +204,19 @@ impl Worktree {
         Ok(file)
     }
 
-    /// Switches the worktree. Only files that differ are touched, so that only what they concern is compiled again.
+    /// Switches the worktree. Only files that differ are touched, so that only what they concern is
+    /// compiled again.
     fn switch(&self, commit: &str) -> Result<()> {
         if self.is_ours() && self.check_out(commit).is_ok() {
             return Ok(());
         }
         let tree = self.tree();
         if tree.exists() {
-            std::fs::remove_dir_all(&tree).with_context(|| format!("cannot remove {}", tree.display()))?;
+            std::fs::remove_dir_all(&tree)
+                .with_context(|| format!("cannot remove {}", tree.display()))?;
         }
-        // Forced twice: git may still have a worktree registered at this path, even one locked by a git that was killed.
+        // Forced twice: git may still have a worktree registered at this path, even one locked by a
+        // git that was killed.
         self.place.prepare()?;
         let shown = tree.display().to_string();
         git(&self.top, &["worktree", "add", "--force", "--force", "--detach", &shown, commit])?;
@@ -210,15 +229,16 @@ impl Worktree {
         git(&tree, &["clean", "-fdq"]).map(drop)
     }
 
-    /// Whether the worktree is there and belongs to this repository: a target directory that several clones share may
-    /// hold that of another.
+    /// Whether the worktree is there and belongs to this repository: a target directory that
+    /// several clones share may hold that of another.
     fn is_ours(&self) -> bool {
         let common = |dir: &Path| {
             let path = git(dir, &["rev-parse", "--git-common-dir"]).ok()?;
             dir.join(path).canonicalize().ok()
         };
         let tree = self.tree();
-        tree.join(".git").is_file() && common(&tree).is_some_and(|own| common(&self.top) == Some(own))
+        tree.join(".git").is_file()
+            && common(&tree).is_some_and(|own| common(&self.top) == Some(own))
     }
 }
 
@@ -266,7 +286,10 @@ mod tests {
         let made = std::fs::metadata(worktree.tree().join(".git")).unwrap().modified().unwrap();
         worktree.switch(&two).unwrap();
         assert!(holds(&worktree, "two") && !worktree.tree().join("stray").exists());
-        assert_eq!(std::fs::metadata(worktree.tree().join(".git")).unwrap().modified().unwrap(), made);
+        assert_eq!(
+            std::fs::metadata(worktree.tree().join(".git")).unwrap().modified().unwrap(),
+            made
+        );
         let list = git(&worktree.top, &["worktree", "list", "--porcelain"]).unwrap();
         assert_eq!(list.matches("worktree ").count(), 2, "{list}");
     }
@@ -275,7 +298,9 @@ mod tests {
     fn however_it_was_left_it_is_usable_again() {
         type Damage = fn(&Worktree);
         let damages: [(&str, Damage); 6] = [
-            ("removed by `cargo clean`", |worktree| std::fs::remove_dir_all(worktree.tree()).unwrap()),
+            ("removed by `cargo clean`", |worktree| {
+                std::fs::remove_dir_all(worktree.tree()).unwrap();
+            }),
             ("killed while git added it", |worktree| {
                 std::fs::write(git_dir(worktree).join("locked"), "initializing").unwrap();
                 std::fs::remove_dir_all(worktree.tree()).unwrap();
@@ -283,8 +308,12 @@ mod tests {
             ("killed while git checked out", |worktree| {
                 std::fs::write(git_dir(worktree).join("index.lock"), "").unwrap();
             }),
-            ("without a head", |worktree| std::fs::write(git_dir(worktree).join("HEAD"), "").unwrap()),
-            ("no longer registered", |worktree| std::fs::remove_dir_all(git_dir(worktree)).unwrap()),
+            ("without a head", |worktree| {
+                std::fs::write(git_dir(worktree).join("HEAD"), "").unwrap();
+            }),
+            ("no longer registered", |worktree| {
+                std::fs::remove_dir_all(git_dir(worktree)).unwrap();
+            }),
             ("no worktree at all", |worktree| {
                 std::fs::remove_dir_all(worktree.tree()).unwrap();
                 std::fs::create_dir(worktree.tree()).unwrap();
@@ -297,7 +326,10 @@ mod tests {
             damage(&worktree);
             worktree.switch(&two).unwrap_or_else(|error| panic!("{how}: {error:#}"));
             assert!(holds(&worktree, "two"), "{how}");
-            assert!(std::fs::read_to_string(worktree.top.join("file")).unwrap() == "two", "{how}: the user's own tree");
+            assert!(
+                std::fs::read_to_string(worktree.top.join("file")).unwrap() == "two",
+                "{how}: the user's own tree"
+            );
         }
     }
 

@@ -1,5 +1,6 @@
-//! The suite `hardware-acceleration`: the same points on every backend of each GPU, and of the CPU, so that
-//! their figures stand side by side. Sizes are fixed, whatever a backend knows of the GPU's caches and memory.
+//! The suite `hardware-acceleration`: the same points on every backend of each GPU, and of the CPU,
+//! so that their figures stand side by side. Sizes are fixed, whatever a backend knows of the GPU's
+//! caches and memory.
 
 use rsb_device::DeviceInfo;
 use rsb_model::DeviceType;
@@ -22,9 +23,21 @@ type Entry = (&'static str, EntryHardware, &'static [(&'static str, &'static str
 const ENTRIES: &[Entry] = &[
     ("compute-peak", EntryHardware::Every, &[("dtype", "f32,f64")]),
     ("tensor-core", EntryHardware::Every, &[("dtype", "f16"), ("engine", "matrix")]),
-    ("memory-bandwidth", EntryHardware::Every, &[("operation", "copy,triad"), ("dtype", "f32"), ("size", "64MiB")]),
-    ("memory-bandwidth", EntryHardware::Gpus, &[("operation", "copy,triad"), ("dtype", "f32"), ("size", "1GiB")]),
-    ("memory-transfer", EntryHardware::Every, &[("direction", "host-to-device,device-to-host"), ("size", "64MiB")]),
+    (
+        "memory-bandwidth",
+        EntryHardware::Every,
+        &[("operation", "copy,triad"), ("dtype", "f32"), ("size", "64MiB")],
+    ),
+    (
+        "memory-bandwidth",
+        EntryHardware::Gpus,
+        &[("operation", "copy,triad"), ("dtype", "f32"), ("size", "1GiB")],
+    ),
+    (
+        "memory-transfer",
+        EntryHardware::Every,
+        &[("direction", "host-to-device,device-to-host"), ("size", "64MiB")],
+    ),
     ("gemm", EntryHardware::Every, &[("dtype", "f32,f16"), ("shape", "256x256x256")]),
     ("gemm", EntryHardware::Gpus, &[("dtype", "f32,f16"), ("shape", "4096x4096x4096")]),
     (
@@ -57,8 +70,9 @@ pub(super) fn benchmarks() -> Vec<&'static str> {
     names
 }
 
-/// The axes of entry `index` on `device`, every one of them, so that a profile adds no points; nothing where it is not
-/// worth having. The CPU itself works with every thread, as drivers that run on it do.
+/// The axes of entry `index` on `device`, every one of them, so that a profile adds no points;
+/// nothing where it is not worth having. The CPU itself works with every thread, as drivers that
+/// run on it do.
 pub fn axes_on(
     (index, benchmark): (usize, &dyn Benchmark),
     device: &DeviceInfo,
@@ -101,11 +115,16 @@ mod tests {
             let on_gpu = axes_on((0, benchmark), &device, entry.axes.clone()).unwrap();
             for breadth in [rsb_workloads::Breadth::Quick, rsb_workloads::Breadth::Full] {
                 let cases = rsb_workloads::cases(benchmark, &device, breadth, &on_gpu).unwrap();
-                assert_eq!(cases.iter().filter(|case| case.is_ok()).count(), points, "{name}: {cases:?}");
+                assert_eq!(
+                    cases.iter().filter(|case| case.is_ok()).count(),
+                    points,
+                    "{name}: {cases:?}"
+                );
                 assert_eq!(cases.len(), points, "{name}: a profile adds none");
             }
             device.device_type = DeviceType::Cpu;
-            let index = ENTRIES.iter().position(|known| known.0 == *name && known.1 == *on).unwrap();
+            let index =
+                ENTRIES.iter().position(|known| known.0 == *name && known.1 == *on).unwrap();
             assert_eq!(
                 axes_on((index, benchmark), &device, Vec::new()).is_none(),
                 *on == EntryHardware::Gpus,

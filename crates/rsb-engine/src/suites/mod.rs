@@ -24,7 +24,9 @@ pub fn benchmarks(suite: Suite) -> Vec<&'static str> {
 /// The framework components in `suite`.
 pub fn components(suite: Suite) -> Vec<&'static str> {
     match suite {
-        Suite::Component | Suite::Full => crate::frameworks::all().iter().map(|component| component.name).collect(),
+        Suite::Component | Suite::Full => {
+            crate::frameworks::all().iter().map(|component| component.name).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -47,7 +49,8 @@ pub const fn breadth_of(profile: Profile) -> Breadth {
     }
 }
 
-/// The backends that this build may lack, each with the reason that stands wherever it is asked for.
+/// The backends that this build may lack, each with the reason that stands wherever it is asked
+/// for.
 pub fn absent_backends() -> Vec<(BackendId, Reason)> {
     // The CPU is in every build.
     let absent = BackendId::ALL.into_iter().filter(|backend| *backend != BackendId::Cpu);
@@ -59,16 +62,23 @@ fn absent_backend(backend: BackendId) -> Reason {
     Reason::new(format!("backend {backend}"), "this build was made without it", cure)
 }
 
-/// Runtimes of machine learning that run models and no benchmark of our own: their name, and how to measure that hardware.
+/// Runtimes of machine learning that run models and no benchmark of our own: their name, and how to
+/// measure that hardware.
 pub const RUNTIMES_OF_MODELS: &[(&str, &str)] = &[
-    ("mps", "models run on a Mac's GPU by PyTorch: `models --backend mps`; measure its CPU with --backend cpu"),
+    (
+        "mps",
+        "models run on a Mac's GPU by PyTorch: `models --backend mps`; measure its CPU with \
+         --backend cpu",
+    ),
     (
         "openvino",
-        "models run in OpenVINO itself: `models --backend openvino`; measure Intel's hardware with --backend oneapi, vulkan or cpu",
+        "models run in OpenVINO itself: `models --backend openvino`; measure Intel's hardware with \
+         --backend oneapi, vulkan or cpu",
     ),
     (
         "qnn",
-        "models run on an emulated Snapdragon: `models --backend qnn`; measure the GPU of a real one with --backend vulkan or opencl",
+        "models run on an emulated Snapdragon: `models --backend qnn`; measure the GPU of a real \
+         one with --backend vulkan or opencl",
     ),
 ];
 

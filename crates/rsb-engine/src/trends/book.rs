@@ -34,7 +34,8 @@ pub(super) struct Trace<'a> {
 }
 
 impl HistoryScan<'_> {
-    /// Returns how far `alert` lies from `group`, in points of the series that they share and that moved least.
+    /// Returns how far `alert` lies from `group`, in points of the series that they share and that
+    /// moved least.
     fn apart(&self, alert: &TrackedAlert, group: &Group) -> Option<usize> {
         let distance = |one: &SeriesMove| {
             let is_same = |other: &&SeriesMove| other.id == one.id && other.metric == one.metric;
@@ -49,14 +50,18 @@ impl HistoryScan<'_> {
     fn has_trace(&self, alert: &TrackedAlert, one: &SeriesMove) -> bool {
         let at = alert.range_of(one).first_after.timestamp;
         let is_it = |trace: &Trace<'_>| trace.id == one.id && trace.metric == one.metric;
-        let is_there = |trace: &Trace<'_>| self.places.apart(&one.id, &one.metric, trace.moment, at) <= Some(PLACE);
+        let is_there = |trace: &Trace<'_>| {
+            self.places.apart(&one.id, &one.metric, trace.moment, at) <= Some(PLACE)
+        };
         self.traces.iter().any(|trace| is_it(trace) && is_there(trace))
     }
 
-    /// When the level of `one`, which changed where `alert` lies, came back: by a later change that is confirmed.
+    /// When the level of `one`, which changed where `alert` lies, came back: by a later change that
+    /// is confirmed.
     fn back(&self, alert: &TrackedAlert, one: &SeriesMove) -> Option<Timestamp> {
         let at = alert.range_of(one).first_after.timestamp;
-        let own = || self.shifts.iter().filter(|shift| shift.id == one.id && shift.metric == one.metric);
+        let own =
+            || self.shifts.iter().filter(|shift| shift.id == one.id && shift.metric == one.metric);
         let moment = |shift: &LevelShift| shift.range.first_after.timestamp;
         let is_there = |shift: &&LevelShift| {
             shift.direction == alert.direction
@@ -73,8 +78,13 @@ impl HistoryScan<'_> {
     }
 }
 
-/// Brings `known` up to `groups`; those that were not known are added as new. The places of all that `groups` are, in order.
-pub(super) fn update(known: &mut Vec<TrackedAlert>, groups: Vec<Group>, look: &HistoryScan<'_>) -> Vec<usize> {
+/// Brings `known` up to `groups`; those that were not known are added as new. The places of all
+/// that `groups` are, in order.
+pub(super) fn update(
+    known: &mut Vec<TrackedAlert>,
+    groups: Vec<Group>,
+    look: &HistoryScan<'_>,
+) -> Vec<usize> {
     let mut taken = vec![false; known.len()];
     let mut places = Vec::new();
     for group in groups {
@@ -98,19 +108,30 @@ pub(super) fn update(known: &mut Vec<TrackedAlert>, groups: Vec<Group>, look: &H
 }
 
 /// The alert that `group` is: of one of its series, in its sense, where it was but for a few runs.
-fn matching(known: &[TrackedAlert], taken: &[bool], group: &Group, look: &HistoryScan<'_>) -> Option<usize> {
+fn matching(
+    known: &[TrackedAlert],
+    taken: &[bool],
+    group: &Group,
+    look: &HistoryScan<'_>,
+) -> Option<usize> {
     let is_it = |alert: &TrackedAlert| {
-        alert.machine == look.machine && alert.direction == group.direction && group.shares(&alert.moves)
+        alert.machine == look.machine
+            && alert.direction == group.direction
+            && group.shares(&alert.moves)
     };
-    let candidates = known.iter().zip(taken).enumerate().filter(|(_, (alert, taken))| !**taken && is_it(alert));
-    let near = candidates
-        .filter_map(|(place, (alert, _))| Some((look.apart(alert, group).filter(|apart| *apart <= PLACE)?, place)));
+    let candidates =
+        known.iter().zip(taken).enumerate().filter(|(_, (alert, taken))| !**taken && is_it(alert));
+    let near = candidates.filter_map(|(place, (alert, _))| {
+        Some((look.apart(alert, group).filter(|apart| *apart <= PLACE)?, place))
+    });
     near.min().map(|(_, place)| place)
 }
 
 fn renew(alert: &mut TrackedAlert, group: Group, look: &HistoryScan<'_>) {
     // What went away and is there again is told again; what a person decided stays decided.
-    if alert.state == AlertState::Invalid && alert.because.as_deref().is_some_and(|why| why.starts_with(WENT_AWAY)) {
+    if alert.state == AlertState::Invalid
+        && alert.because.as_deref().is_some_and(|why| why.starts_with(WENT_AWAY))
+    {
         alert.state = AlertState::New;
         alert.because = None;
     }
@@ -120,7 +141,8 @@ fn renew(alert: &mut TrackedAlert, group: Group, look: &HistoryScan<'_>) {
         SeriesMove { range: (*range != group.range).then(|| range.clone()), ..one.clone() }
     });
     let others: Vec<SeriesMove> = others.collect();
-    alert.severity = if others.is_empty() { group.severity } else { group.severity.max(alert.severity) };
+    alert.severity =
+        if others.is_empty() { group.severity } else { group.severity.max(alert.severity) };
     alert.range = group.range;
     alert.moves = group.moves.into_iter().chain(others).collect();
 }
@@ -141,7 +163,8 @@ fn first_told(group: Group, known: &[TrackedAlert], look: &HistoryScan<'_>) -> T
     }
 }
 
-/// `a-` and eight digits of a hash over the machine, the leading series and the run: the same history gives the same names.
+/// `a-` and eight digits of a hash over the machine, the leading series and the run: the same
+/// history gives the same names.
 fn name(group: &Group, known: &[TrackedAlert], machine: &str) -> String {
     let leading = group.moves.first();
     let (id, metric) = leading.map_or(("", ""), |one| (one.id.as_str(), one.metric.as_str()));
@@ -163,28 +186,36 @@ const WENT_AWAY: &str = "it went away by itself";
 /// How a sentence of this program begins that says of an alert that it is fixed.
 const CAME_BACK: &str = "the level came back";
 
-/// Closes what is over: taken back by a later change in every series, or not found any more though points enough were added.
+/// Closes what is over: taken back by a later change in every series, or not found any more though
+/// points enough were added.
 fn settle(alert: &mut TrackedAlert, found: bool, look: &HistoryScan<'_>) {
     if alert.machine != look.machine || !alert.moves.iter().any(|one| look.places.knows(one)) {
         return;
     }
     if found {
         take_back(alert, look);
-    } else if alert.state == AlertState::New && alert.moves.iter().all(|one| is_gone(alert, one, look)) {
+    } else if alert.state == AlertState::New
+        && alert.moves.iter().all(|one| is_gone(alert, one, look))
+    {
         alert.state = AlertState::Invalid;
-        alert.because = Some(format!("{WENT_AWAY}: {} points and more since show no change", look.min_size));
+        alert.because =
+            Some(format!("{WENT_AWAY}: {} points and more since show no change", look.min_size));
     }
 }
 
 /// Fixed is what came back in every series. Where some came back the others are left.
 fn take_back(alert: &mut TrackedAlert, look: &HistoryScan<'_>) {
-    let backs: Vec<Option<Timestamp>> = alert.moves.iter().map(|one| look.back(alert, one)).collect();
+    let backs: Vec<Option<Timestamp>> =
+        alert.moves.iter().map(|one| look.back(alert, one)).collect();
     let is_ours = alert.because.as_deref().is_some_and(|why| why.starts_with(CAME_BACK));
     match backs.iter().copied().collect::<Option<Vec<Timestamp>>>() {
         Some(all) if !alert.state.is_closed() => {
-            let words =
-                alert.because.take().map_or_else(String::new, |words| format!(" ({}: {words})", alert.state.as_str()));
-            let last = all.into_iter().max().map_or_else(String::new, |moment| format!(" at {moment}"));
+            let words = alert
+                .because
+                .take()
+                .map_or_else(String::new, |words| format!(" ({}: {words})", alert.state.as_str()));
+            let last =
+                all.into_iter().max().map_or_else(String::new, |moment| format!(" at {moment}"));
             alert.state = AlertState::Fixed;
             alert.because = Some(format!("{CAME_BACK}{last}{words}"));
         }
@@ -200,12 +231,14 @@ fn take_back(alert: &mut TrackedAlert, look: &HistoryScan<'_>) {
     }
 }
 
-/// Whether `one` is looked at, has points before and enough since, and no change there. Where runs before were deleted, nobody
-/// can tell.
+/// Whether `one` is looked at, has points before and enough since, and no change there. Where runs
+/// before were deleted, nobody can tell.
 fn is_gone(alert: &TrackedAlert, one: &SeriesMove, look: &HistoryScan<'_>) -> bool {
     let began = alert.range_of(one).first_after.timestamp;
-    let (before, since) =
-        (look.places.before(&one.id, &one.metric, began), look.places.since(&one.id, &one.metric, began));
+    let (before, since) = (
+        look.places.before(&one.id, &one.metric, began),
+        look.places.since(&one.id, &one.metric, began),
+    );
     let enough = Some(look.min_size);
     before >= enough && since >= enough && !look.has_trace(alert, one)
 }
@@ -224,7 +257,13 @@ mod tests {
         RunPoint { timestamp: moment(run), run_id: None, commit: None }
     }
 
-    fn shift(id: &str, run: usize, before: f64, change_percent: f64, confirmed: bool) -> LevelShift {
+    fn shift(
+        id: &str,
+        run: usize,
+        before: f64,
+        change_percent: f64,
+        confirmed: bool,
+    ) -> LevelShift {
         LevelShift {
             id: id.to_owned(),
             metric: "time_ms".to_owned(),
@@ -248,7 +287,8 @@ mod tests {
         ids: &[&str],
         shifts: &[LevelShift],
     ) -> Vec<usize> {
-        let point = |run| SeriesPoint { timestamp: moment(run), value: 1.0, run_id: None, commit: None };
+        let point =
+            |run| SeriesPoint { timestamp: moment(run), value: 1.0, run_id: None, commit: None };
         let series = |id: &&str| Series {
             id: (*id).to_owned(),
             metric: "time_ms".to_owned(),
@@ -260,10 +300,20 @@ mod tests {
         let groups = super::super::group::together(shifts.to_vec(), &places);
         let traces: Vec<Trace<'_>> = shifts
             .iter()
-            .map(|shift| Trace { id: &shift.id, metric: &shift.metric, moment: shift.range.first_after.timestamp })
+            .map(|shift| Trace {
+                id: &shift.id,
+                metric: &shift.metric,
+                moment: shift.range.first_after.timestamp,
+            })
             .collect();
-        let look =
-            HistoryScan { machine: "m", now: moment(runs.end), places: &places, shifts, traces: &traces, min_size: 5 };
+        let look = HistoryScan {
+            machine: "m",
+            now: moment(runs.end),
+            places: &places,
+            shifts,
+            traces: &traces,
+            min_size: 5,
+        };
         update(known, groups, &look)
     }
 
@@ -276,7 +326,11 @@ mod tests {
             let one = known[0].moves.iter().find(|one| one.id == id).unwrap();
             known[0].range_of(one).first_after.timestamp
         };
-        assert_eq!((known.len(), known[0].range.first_after.timestamp), (1, moment(21)), "the largest change leads");
+        assert_eq!(
+            (known.len(), known[0].range.first_after.timestamp),
+            (1, moment(21)),
+            "the largest change leads"
+        );
         assert_eq!((at(&known, "a"), at(&known, "b")), (moment(20), moment(21)));
         // A look at the other series alone moves nothing of it.
         look_from(&mut known, 0..23, &["b"], &[shift("b", 22, 100.0, 60.0, true)]);
@@ -305,7 +359,8 @@ mod tests {
         let steps = [shift("a", 20, 100.0, 40.0, true), shift("b", 20, 100.0, 30.0, true)];
         look(&mut known, 30, &steps);
         for ids in [["a"], ["b"]] {
-            let own: Vec<LevelShift> = steps.iter().filter(|step| ids.contains(&step.id.as_str())).cloned().collect();
+            let own: Vec<LevelShift> =
+                steps.iter().filter(|step| ids.contains(&step.id.as_str())).cloned().collect();
             look_from(&mut known, 0..30, &ids, &own);
             assert_eq!((known.len(), known[0].moves.len()), (1, 2), "{ids:?}");
         }
@@ -340,7 +395,10 @@ mod tests {
         let mut known = Vec::new();
         look(&mut known, 30, &[shift("a", 25, 1.0, 12.0, true), shift("b", 26, 1.0, 30.0, true)]);
         assert_eq!(known.len(), 1);
-        assert_eq!(known[0].moves.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+        assert_eq!(
+            known[0].moves.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(),
+            ["b", "a"]
+        );
         let id = known[0].id.clone();
         look(&mut known, 31, &[shift("a", 25, 1.0, 31.0, true), shift("c", 24, 1.0, 13.0, true)]);
         assert_eq!((known.len(), &known[0].id), (1, &id));
@@ -352,7 +410,11 @@ mod tests {
         look(
             &mut known,
             60,
-            &[shift("a", 20, 1.0, 12.0, true), shift("a", 50, 1.12, 12.0, true), shift("b", 20, 1.0, -20.0, true)],
+            &[
+                shift("a", 20, 1.0, 12.0, true),
+                shift("a", 50, 1.12, 12.0, true),
+                shift("b", 20, 1.0, -20.0, true),
+            ],
         );
         assert_eq!(known.len(), 3);
         let mut ids: Vec<_> = known.iter().map(|alert| alert.id.clone()).collect();
@@ -363,16 +425,25 @@ mod tests {
     #[test]
     fn what_a_later_change_took_back_is_fixed_once_that_is_confirmed() {
         let mut known = Vec::new();
-        look(&mut known, 30, &[shift("a", 20, 100.0, 20.0, true), shift("a", 28, 120.0, -16.0, false)]);
+        look(
+            &mut known,
+            30,
+            &[shift("a", 20, 100.0, 20.0, true), shift("a", 28, 120.0, -16.0, false)],
+        );
         assert_eq!(known.iter().filter(|alert| alert.state == AlertState::New).count(), 2);
-        look(&mut known, 34, &[shift("a", 20, 100.0, 20.0, true), shift("a", 28, 120.0, -16.0, true)]);
+        look(
+            &mut known,
+            34,
+            &[shift("a", 20, 100.0, 20.0, true), shift("a", 28, 120.0, -16.0, true)],
+        );
         let worse = known.iter().find(|alert| alert.direction == "worse").unwrap();
         assert_eq!(worse.state, AlertState::Fixed);
         assert!(worse.because.as_deref().unwrap().contains("came back"));
     }
 
     #[test]
-    fn what_is_not_found_any_more_is_closed_when_runs_enough_say_so_and_told_again_when_it_returns() {
+    fn what_is_not_found_any_more_is_closed_when_runs_enough_say_so_and_told_again_when_it_returns()
+    {
         let mut known = Vec::new();
         let found = [shift("a", 29, 1.0, 12.0, false)];
         look(&mut known, 30, &found);

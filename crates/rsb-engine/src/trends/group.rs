@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 
-use rsb_model::record::{ChangePoint, ChangeRange, LevelPart, RunPoint, SeriesMove, SeriesTrend, Severity};
+use rsb_model::record::{
+    ChangePoint, ChangeRange, LevelPart, RunPoint, SeriesMove, SeriesTrend, Severity,
+};
 use rsb_model::{Better, Timestamp};
 use rsb_stats::TrendSettings;
 use rsb_store::{Series, SeriesPoint};
 
-/// How many runs apart two estimates of one change may lie: a level of five points is placed no better.
+/// How many runs apart two estimates of one change may lie: a level of five points is placed no
+/// better.
 pub(super) const PLACE: usize = 4;
 
 /// How many runs apart changes of several series may lie and be told as one.
@@ -44,7 +47,8 @@ pub(super) struct Group {
     pub(super) moves: Vec<SeriesMove>,
 }
 
-/// When each series was measured: distances are counted in its own points, since a suite may be measured in every sixth run.
+/// When each series was measured: distances are counted in its own points, since a suite may be
+/// measured in every sixth run.
 #[derive(Debug, Default)]
 pub struct SeriesPlaces(HashMap<(String, String), Vec<Timestamp>>);
 
@@ -52,11 +56,16 @@ impl SeriesPlaces {
     /// Of all series that are looked at.
     pub fn new(all: &[Series]) -> Self {
         let moments = |series: &Series| {
-            let mut moments: Vec<Timestamp> = series.points.iter().map(|point| point.timestamp).collect();
+            let mut moments: Vec<Timestamp> =
+                series.points.iter().map(|point| point.timestamp).collect();
             moments.sort();
             moments
         };
-        Self(all.iter().map(|series| ((series.id.clone(), series.metric.clone()), moments(series))).collect())
+        Self(
+            all.iter()
+                .map(|series| ((series.id.clone(), series.metric.clone()), moments(series)))
+                .collect(),
+        )
     }
 
     fn of(&self, id: &str, metric: &str) -> Option<&[Timestamp]> {
@@ -79,7 +88,13 @@ impl SeriesPlaces {
     }
 
     /// How many points of the series lie between two moments.
-    pub(super) fn apart(&self, id: &str, metric: &str, one: Timestamp, other: Timestamp) -> Option<usize> {
+    pub(super) fn apart(
+        &self,
+        id: &str,
+        metric: &str,
+        one: Timestamp,
+        other: Timestamp,
+    ) -> Option<usize> {
         Some(self.before(id, metric, one)?.abs_diff(self.before(id, metric, other)?))
     }
 }
@@ -87,7 +102,9 @@ impl SeriesPlaces {
 /// `shifts` grouped by where and in which sense they moved; the worst group first, then the latest.
 pub(super) fn together(mut shifts: Vec<LevelShift>, places: &SeriesPlaces) -> Vec<Group> {
     let at = |shift: &LevelShift| shift.range.first_after.timestamp;
-    shifts.sort_by(|a, b| (a.direction, at(a)).cmp(&(b.direction, at(b))).then_with(|| a.id.cmp(&b.id)));
+    shifts.sort_by(|a, b| {
+        (a.direction, at(a)).cmp(&(b.direction, at(b))).then_with(|| a.id.cmp(&b.id))
+    });
     let mut groups: Vec<Vec<LevelShift>> = Vec::new();
     for shift in shifts {
         let joins = |group: &Vec<LevelShift>| {
@@ -105,8 +122,9 @@ pub(super) fn together(mut shifts: Vec<LevelShift>, places: &SeriesPlaces) -> Ve
         }
     }
     let mut groups: Vec<Group> = groups.into_iter().filter_map(Group::of).collect();
-    groups
-        .sort_by_key(|group| (std::cmp::Reverse(group.severity), std::cmp::Reverse(group.range.first_after.timestamp)));
+    groups.sort_by_key(|group| {
+        (std::cmp::Reverse(group.severity), std::cmp::Reverse(group.range.first_after.timestamp))
+    });
     groups
 }
 
@@ -130,7 +148,9 @@ impl Group {
 
     /// Whether it has a series in common with `moves`.
     pub(super) fn shares(&self, moves: &[SeriesMove]) -> bool {
-        self.moves.iter().any(|own| moves.iter().any(|other| own.id == other.id && own.metric == other.metric))
+        self.moves
+            .iter()
+            .any(|own| moves.iter().any(|other| own.id == other.id && own.metric == other.metric))
     }
 }
 
@@ -145,28 +165,42 @@ fn range_at(points: &[SeriesPoint], from: usize, to: usize) -> Option<ChangeRang
     Some(ChangeRange { last_before, first_after: run(points.get(to)?) })
 }
 
-/// The changes of level of one series that are followed: those that are significant among all series, from half of the
-/// threshold on, suspected ones from the whole threshold on.
-pub(super) fn shifts_of(series: &Series, trend: &SeriesTrend, settings: &TrendSettings) -> Vec<LevelShift> {
+/// The changes of level of one series that are followed: those that are significant among all
+/// series, from half of the threshold on, suspected ones from the whole threshold on.
+pub(super) fn shifts_of(
+    series: &Series,
+    trend: &SeriesTrend,
+    settings: &TrendSettings,
+) -> Vec<LevelShift> {
     // The points that `trend` counts: finite ones in order of time.
-    let mut points: Vec<SeriesPoint> = series.points.iter().filter(|point| point.value.is_finite()).cloned().collect();
+    let mut points: Vec<SeriesPoint> =
+        series.points.iter().filter(|point| point.value.is_finite()).cloned().collect();
     points.sort_by_key(|point| point.timestamp);
     let threshold = settings.alert_threshold_percent;
     let counts = |change: &ChangePoint, least: f64| {
-        change.q_value.is_none_or(|q| q <= settings.significance) && change.change_percent.abs() >= least * (1.0 - 1e-9)
+        change.q_value.is_none_or(|q| q <= settings.significance)
+            && change.change_percent.abs() >= least * (1.0 - 1e-9)
     };
-    let is_of_ramp =
-        |at: usize| trend.ramp.as_ref().is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&at));
-    let confirmed =
-        trend.change_points.iter().filter(|change| counts(change, threshold / 2.0) && !is_of_ramp(change.index));
+    let is_of_ramp = |at: usize| {
+        trend.ramp.as_ref().is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&at))
+    };
+    let confirmed = trend
+        .change_points
+        .iter()
+        .filter(|change| counts(change, threshold / 2.0) && !is_of_ramp(change.index));
     let suspected = trend.suspected.iter().filter(|change| counts(change, threshold));
-    let steps = confirmed.map(|change| (change, true)).chain(suspected.map(|change| (change, false)));
+    let steps =
+        confirmed.map(|change| (change, true)).chain(suspected.map(|change| (change, false)));
     let mut found: Vec<LevelShift> = steps
         .filter_map(|(change, confirmed)| {
             let range = range_at(&points, change.index, change.index)?;
             let is_recent = is_recent(&points, change.index, settings);
-            let mut shift =
-                shift(series, (change.before, change.change_percent, confirmed), range, (threshold, is_recent));
+            let mut shift = shift(
+                series,
+                (change.before, change.change_percent, confirmed),
+                range,
+                (threshold, is_recent),
+            );
             if change.part == Some(LevelPart::Share) {
                 // More runs on the slower machine type explain it.
                 shift.severity = shift.severity.min(Severity::Warning);
@@ -174,19 +208,30 @@ pub(super) fn shifts_of(series: &Series, trend: &SeriesTrend, settings: &TrendSe
             Some(shift)
         })
         .collect();
-    found.extend(trend.ramp.iter().filter(|ramp| ramp.change_percent.abs() >= threshold / 2.0).filter_map(|ramp| {
-        let range = range_at(&points, ramp.from_index, ramp.to_index)?;
-        let is_recent = is_recent(&points, ramp.to_index, settings);
-        Some(shift(series, (ramp.before, ramp.change_percent, true), range, (threshold, is_recent)))
-    }));
+    found.extend(
+        trend.ramp.iter().filter(|ramp| ramp.change_percent.abs() >= threshold / 2.0).filter_map(
+            |ramp| {
+                let range = range_at(&points, ramp.from_index, ramp.to_index)?;
+                let is_recent = is_recent(&points, ramp.to_index, settings);
+                Some(shift(
+                    series,
+                    (ramp.before, ramp.change_percent, true),
+                    range,
+                    (threshold, is_recent),
+                ))
+            },
+        ),
+    );
     found
 }
 
-/// Whether the point lies within the lookback: so many days before the last one, or among the last points that a verdict needs.
+/// Whether the point lies within the lookback: so many days before the last one, or among the last
+/// points that a verdict needs.
 fn is_recent(points: &[SeriesPoint], index: usize, settings: &TrendSettings) -> bool {
     let (Some(point), Some(last)) = (points.get(index), points.last()) else { return false };
     let days = last.timestamp.duration_since(point.timestamp).as_secs_f64() / 86_400.0;
-    days <= settings.lookback_days || index + 2 * settings.min_data_points.max(settings.min_size) >= points.len()
+    days <= settings.lookback_days
+        || index + 2 * settings.min_data_points.max(settings.min_size) >= points.len()
 }
 
 fn shift(
@@ -198,7 +243,9 @@ fn shift(
     let is_large = change_percent.abs() >= threshold * (1.0 - 1e-9);
     let is_worse = series.better.map(|better| (better == Better::Lower) == (change_percent > 0.0));
     let (direction, severity) = match is_worse {
-        Some(true) if confirmed && change_percent.abs() >= 2.0 * threshold => ("worse", Severity::Critical),
+        Some(true) if confirmed && change_percent.abs() >= 2.0 * threshold => {
+            ("worse", Severity::Critical)
+        }
         Some(true) if is_large => ("worse", Severity::Warning),
         Some(true) => ("worse", Severity::Info),
         Some(false) => ("better", Severity::Info),

@@ -17,12 +17,14 @@ const VALUES: usize = 4;
 /// The fields of an environment by name, those with a value that a machine type may have.
 type Fields = BTreeMap<String, String>;
 
-/// Names the field that separates the two levels of each series in `trends` that alternates, if the environments of the runs
-/// in `store` have one.
+/// Names the field that separates the two levels of each series in `trends` that alternates, if the
+/// environments of the runs in `store` have one.
 pub fn name_levels(store: &Store, series: &[Series], trends: &mut TrendDocument) {
     let mut known: HashMap<RunId, Option<Fields>> = HashMap::new();
     for trend in trends.series.iter_mut().filter(|trend| trend.two_levels.is_some()) {
-        let is_it = |one: &&Series| one.id == trend.id && one.metric == trend.metric && one.unit == trend.unit;
+        let is_it = |one: &&Series| {
+            one.id == trend.id && one.metric == trend.metric && one.unit == trend.unit
+        };
         let Some(series) = series.iter().find(is_it) else { continue };
         let separation = separation(trend, series, |id| {
             let read = || store.run(&id.0).ok().map(|run| fields(&run.environment));
@@ -34,7 +36,8 @@ pub fn name_levels(store: &Store, series: &[Series], trends: &mut TrendDocument)
     }
 }
 
-/// The field that has no value in common between the newest runs at the two levels, of several the one with the fewest values.
+/// The field that has no value in common between the newest runs at the two levels, of several the
+/// one with the fewest values.
 fn separation(
     trend: &SeriesTrend,
     series: &Series,
@@ -43,7 +46,8 @@ fn separation(
     let levels = trend.two_levels.as_ref()?;
     let limit = f64::midpoint(levels.lower, levels.upper);
     // The points that `trend` counts: finite ones in order of time.
-    let mut points: Vec<&SeriesPoint> = series.points.iter().filter(|point| point.value.is_finite()).collect();
+    let mut points: Vec<&SeriesPoint> =
+        series.points.iter().filter(|point| point.value.is_finite()).collect();
     points.sort_by_key(|point| point.timestamp);
     let level_from = trend.change_points.last().map_or(0, |change| change.index);
     let newest = points.get(level_from.max(points.len().saturating_sub(RUNS))..)?;
@@ -58,10 +62,12 @@ fn separation(
     let [lower, upper] = &of_level;
     let candidates = lower.first()?.keys().filter_map(|field| {
         let (lower, upper) = (values(lower, field)?, values(upper, field)?);
-        let separates = !upper.is_empty() && lower.is_disjoint(&upper) && lower.len() + upper.len() <= VALUES;
+        let separates =
+            !upper.is_empty() && lower.is_disjoint(&upper) && lower.len() + upper.len() <= VALUES;
         separates.then_some((field, lower, upper))
     });
-    let (field, lower, upper) = candidates.min_by_key(|(_, lower, upper)| lower.len() + upper.len())?;
+    let (field, lower, upper) =
+        candidates.min_by_key(|(_, lower, upper)| lower.len() + upper.len())?;
     Some(LevelSeparation {
         field: field.clone(),
         lower: lower.into_iter().collect(),
@@ -69,8 +75,8 @@ fn separation(
     })
 }
 
-/// Texts, whole numbers and flags of `environment`, except what differs from run to run: the source tree, and readings of the
-/// state of the machine.
+/// Texts, whole numbers and flags of `environment`, except what differs from run to run: the source
+/// tree, and readings of the state of the machine.
 fn fields(environment: &Environment) -> Fields {
     let mut found = Fields::new();
     let Ok(Value::Object(object)) = serde_json::to_value(environment) else { return found };
@@ -83,9 +89,14 @@ fn fields(environment: &Environment) -> Fields {
 
 fn collect(name: &str, value: &Value, found: &mut Fields) {
     match value {
-        Value::Object(object) => object.iter().for_each(|(key, value)| collect(&format!("{name}.{key}"), value, found)),
+        Value::Object(object) => {
+            object.iter().for_each(|(key, value)| collect(&format!("{name}.{key}"), value, found));
+        }
         Value::Array(values) => {
-            values.iter().enumerate().for_each(|(at, value)| collect(&format!("{name}.{at}"), value, found));
+            values
+                .iter()
+                .enumerate()
+                .for_each(|(at, value)| collect(&format!("{name}.{at}"), value, found));
         }
         Value::String(text) => {
             found.insert(name.to_owned(), rsb_model::shown::clean(text));
@@ -111,7 +122,8 @@ mod tests {
     fn the_field_that_separates_two_levels_is_named() {
         let is_slow = |run: usize| run * 7 % 10 < 3;
         let point = |run: usize| SeriesPoint {
-            timestamp: Timestamp::from_second(1_700_000_000 + 86_400 * i64::try_from(run).unwrap()).unwrap(),
+            timestamp: Timestamp::from_second(1_700_000_000 + 86_400 * i64::try_from(run).unwrap())
+                .unwrap(),
             value: if is_slow(run) { 130.0 } else { 100.0 } + (run * 37 % 11) as f64 / 10.0,
             run_id: Some(RunId(run.to_string())),
             commit: None,
@@ -135,8 +147,11 @@ mod tests {
             let of = |id: &RunId| {
                 let run: usize = id.0.parse().unwrap();
                 let kernel = kernels[usize::from(is_slow(run))].to_owned();
-                let environment =
-                    Environment { kernel: Some(kernel), os: Some(run.to_string()), ..Environment::default() };
+                let environment = Environment {
+                    kernel: Some(kernel),
+                    os: Some(run.to_string()),
+                    ..Environment::default()
+                };
                 Some(fields(&environment))
             };
             separation(&trend, &series, of)
@@ -146,6 +161,10 @@ mod tests {
             (found.field.as_str(), found.lower, found.upper),
             ("kernel", vec!["6.8".to_owned()], vec!["6.12".to_owned()])
         );
-        assert_eq!(environment(["6.8", "6.8"]), None, "the same on both, and one value for each run tells nothing");
+        assert_eq!(
+            environment(["6.8", "6.8"]),
+            None,
+            "the same on both, and one value for each run tells nothing"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Changes of level over the stored runs, followed from one look to the next: which series moved together, where that comes
-//! from, and what a person said of it.
+//! Changes of level over the stored runs, followed from one look to the next: which series moved
+//! together, where that comes from, and what a person said of it.
 
 mod book;
 mod group;
@@ -36,7 +36,8 @@ pub struct TrackRequest<'a> {
 /// The changes of level that a look shows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tracked {
-    /// What the history shows now, the worst first; those that are new have `first_seen` at the time of the look.
+    /// What the history shows now, the worst first; those that are new have `first_seen` at the
+    /// time of the look.
     pub alerts: Vec<TrackedAlert>,
     /// Those that were open before this look and were closed by it.
     pub closed: Vec<TrackedAlert>,
@@ -45,10 +46,16 @@ pub struct Tracked {
 }
 
 /// The changes of level in the trends of `series`.
-pub fn shifts(series: &[Series], trends: &TrendDocument, settings: &TrendSettings) -> Vec<LevelShift> {
+pub fn shifts(
+    series: &[Series],
+    trends: &TrendDocument,
+    settings: &TrendSettings,
+) -> Vec<LevelShift> {
     let key = |id: &str, metric: &str, unit: &str| [id, metric, unit].map(str::to_owned);
-    let of: HashMap<[String; 3], &Series> =
-        series.iter().map(|series| (key(&series.id, &series.metric, &series.unit), series)).collect();
+    let of: HashMap<[String; 3], &Series> = series
+        .iter()
+        .map(|series| (key(&series.id, &series.metric, &series.unit), series))
+        .collect();
     let shifts = trends.series.iter().filter_map(|trend| {
         let series = of.get(&key(&trend.id, &trend.metric, &trend.unit))?;
         Some(group::shifts_of(series, trend, settings))
@@ -58,12 +65,16 @@ pub fn shifts(series: &[Series], trends: &TrendDocument, settings: &TrendSetting
 
 /// What the trends of `request` show, grouped and matched with what `store` knows of earlier looks.
 ///
-/// What is known is brought up to date by looks with the usual settings alone: others would close what they merely do not
-/// show. A look at some of the series says nothing of the others.
+/// What is known is brought up to date by looks with the usual settings alone: others would close
+/// what they merely do not show. A look at some of the series says nothing of the others.
 ///
 /// # Errors
 /// When the file of known alerts cannot be read: what people said is in it.
-pub fn track(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<Tracked, EngineError> {
+pub fn track(
+    store: &Store,
+    request: &TrackRequest<'_>,
+    tree: &Path,
+) -> Result<Tracked, EngineError> {
     let is_usual = *request.settings == TrendSettings::DEFAULT;
     let guard = if is_usual { AlertBook::lock(store.results_dir()) } else { None };
     let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;
@@ -72,8 +83,15 @@ pub fn track(store: &Store, request: &TrackRequest<'_>, tree: &Path) -> Result<T
     if !is_usual {
         return Ok(Tracked { alerts, ..Tracked::default() });
     }
-    let was_open = |alert: &TrackedAlert| before.alerts.iter().any(|old| old.id == alert.id && !old.state.is_closed());
-    let closed = alert_book.alerts.iter().filter(|alert| alert.state.is_closed() && was_open(alert)).cloned().collect();
+    let was_open = |alert: &TrackedAlert| {
+        before.alerts.iter().any(|old| old.id == alert.id && !old.state.is_closed())
+    };
+    let closed = alert_book
+        .alerts
+        .iter()
+        .filter(|alert| alert.state.is_closed() && was_open(alert))
+        .cloned()
+        .collect();
     let not_kept = match (alert_book == before, guard.is_some()) {
         (true, _) => None,
         (false, true) => alert_book.write(store.results_dir()).err().map(|error| error.to_string()),
@@ -124,13 +142,18 @@ fn match_alerts(
     Ok(found.iter().filter_map(|at| alert_book.alerts.get(*at).cloned()).collect())
 }
 
-/// Every change that the trends show, however small or doubtful: where there is one, an alert has not gone away.
+/// Every change that the trends show, however small or doubtful: where there is one, an alert has
+/// not gone away.
 fn traces(trends: &TrendDocument) -> Vec<Trace<'_>> {
     let of = |series: &'_ SeriesTrend| {
-        let points = series.change_points.iter().chain(&series.suspected).map(|change| change.timestamp);
+        let points =
+            series.change_points.iter().chain(&series.suspected).map(|change| change.timestamp);
         points.chain(series.ramp.iter().map(|ramp| ramp.to_timestamp)).collect::<Vec<_>>()
     };
-    let each = trends.series.iter().flat_map(|series| of(series).into_iter().map(move |moment| (series, moment)));
+    let each = trends
+        .series
+        .iter()
+        .flat_map(|series| of(series).into_iter().map(move |moment| (series, moment)));
     each.map(|(series, moment)| Trace { id: &series.id, metric: &series.metric, moment }).collect()
 }
 
@@ -138,7 +161,11 @@ fn traces(trends: &TrendDocument) -> Vec<Trace<'_>> {
 ///
 /// # Errors
 /// When no alert, or more than one, is called so, or the file cannot be read or written.
-pub fn decide(store: &Store, name: &str, (state, because): (AlertState, &str)) -> Result<TrackedAlert, EngineError> {
+pub fn decide(
+    store: &Store,
+    name: &str,
+    (state, because): (AlertState, &str),
+) -> Result<TrackedAlert, EngineError> {
     let _guard = AlertBook::lock(store.results_dir());
     let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;
     let alert = alert_book.find(name).map_err(EngineError::usage)?;

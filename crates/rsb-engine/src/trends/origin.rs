@@ -1,4 +1,5 @@
-//! Where a change of level comes from: what of the machine is unlike between the two runs, and the commits between them.
+//! Where a change of level comes from: what of the machine is unlike between the two runs, and the
+//! commits between them.
 
 use std::path::Path;
 
@@ -22,7 +23,8 @@ const WARMER: f64 = 10.0;
 /// A load this much higher or lower is named.
 const LOAD: f64 = 1.0;
 
-/// Fills in what `alert` comes from, as far as the runs of `store` and the repository in `tree` tell.
+/// Fills in what `alert` comes from, as far as the runs of `store` and the repository in `tree`
+/// tell.
 pub(super) fn fill(alert: &mut TrackedAlert, store: &Store, tree: &Path) {
     let run = |id: &Option<rsb_model::RunId>| store.run(&id.as_ref()?.0).ok();
     let (before, after) = (&alert.range.last_before, &alert.range.first_after);
@@ -69,15 +71,18 @@ fn changes(before: &Run, after: &Run, id: &str) -> Vec<Difference> {
 
 fn state_changes(before: &MachineState, after: &MachineState) -> Vec<Difference> {
     let mut found = Vec::new();
-    let mut numbers = |field: &str, before: Option<f64>, after: Option<f64>, tells: &dyn Fn(f64, f64) -> bool| {
-        if let (Some(before), Some(after)) = (before, after)
-            && tells(before, after)
-        {
-            found.push(difference(field, &format!("{before:.1}"), &format!("{after:.1}")));
-        }
-    };
+    let mut numbers =
+        |field: &str, before: Option<f64>, after: Option<f64>, tells: &dyn Fn(f64, f64) -> bool| {
+            if let (Some(before), Some(after)) = (before, after)
+                && tells(before, after)
+            {
+                found.push(difference(field, &format!("{before:.1}"), &format!("{after:.1}")));
+            }
+        };
     numbers("mhz", before.mhz, after.mhz, &|a, b| (b - a).abs() >= CLOCK / 100.0 * a.abs());
-    numbers("temperature_c", before.temperature_c, after.temperature_c, &|a, b| (b - a).abs() >= WARMER);
+    numbers("temperature_c", before.temperature_c, after.temperature_c, &|a, b| {
+        (b - a).abs() >= WARMER
+    });
     numbers("load_average", before.load_average, after.load_average, &|a, b| (b - a).abs() >= LOAD);
     let throttled = |of: &MachineState| of.throttle_events.map(|count| count as f64);
     numbers("throttle_events", throttled(before), throttled(after), &|a, b| b > a);
@@ -88,18 +93,22 @@ fn difference(field: &str, before: &str, after: &str) -> Difference {
     Difference { field: field.to_owned(), baseline: before.to_owned(), current: after.to_owned() }
 }
 
-/// The commits after `before` up to `after`, oldest first; none where the repository does not know both.
+/// The commits after `before` up to `after`, oldest first; none where the repository does not know
+/// both.
 fn commits(tree: &Path, before: &str, after: &str) -> Vec<String> {
     // A run file may be anybody's: what is no hash is no argument of git.
     if ![before, after].into_iter().all(is_hash) {
         return Vec::new();
     }
     let range = format!("{before}..{after}");
-    let Ok(text) = git(tree, &["log", "--reverse", "--format=%h %s", "--end-of-options", &range, "--"]) else {
+    let Ok(text) =
+        git(tree, &["log", "--reverse", "--format=%h %s", "--end-of-options", &range, "--"])
+    else {
         return Vec::new();
     };
     let all: Vec<&str> = text.lines().collect();
-    let mut named: Vec<String> = all.iter().take(NAMED).map(|line| rsb_model::shown::clean(line)).collect();
+    let mut named: Vec<String> =
+        all.iter().take(NAMED).map(|line| rsb_model::shown::clean(line)).collect();
     if all.len() > NAMED {
         named.push(format!("and {} more: git log {range}", all.len() - NAMED));
     }
@@ -139,7 +148,10 @@ mod tests {
         };
         let [first, _, last] = ["first", "second", "third"].map(commit);
         let named = commits(dir.path(), &first, &last);
-        assert_eq!(named.iter().map(|line| line.split_once(' ').unwrap().1).collect::<Vec<_>>(), ["second", "third"]);
+        assert_eq!(
+            named.iter().map(|line| line.split_once(' ').unwrap().1).collect::<Vec<_>>(),
+            ["second", "third"]
+        );
         let victim = dir.path().join("victim");
         for (before, after) in [
             (format!("--output={}/", dir.path().display()), "/victim".to_owned()),
@@ -168,9 +180,16 @@ mod tests {
             state: Some(state),
             ..Environment::default()
         };
-        let (on_gpu, on_cpu) = ("gpu_performance/gemm/rocm:0/f16", "cpu_performance/gemm/cpu:0/f16");
+        let (on_gpu, on_cpu) =
+            ("gpu_performance/gemm/rocm:0/f16", "cpu_performance/gemm/cpu:0/f16");
         let run = |environment: &Environment| {
-            let mut run = Run::begin(RunId("x".to_owned()), Timestamp::UNIX_EPOCH, "x", "x", environment.clone());
+            let mut run = Run::begin(
+                RunId("x".to_owned()),
+                Timestamp::UNIX_EPOCH,
+                "x",
+                "x",
+                environment.clone(),
+            );
             for id in [on_gpu, on_cpu] {
                 let kind = id.split('/').next().unwrap();
                 let result = json!({"benchmark_id": id, "timestamp": Timestamp::UNIX_EPOCH, "benchmark_type": kind, "results": []});
@@ -184,11 +203,27 @@ mod tests {
         let named = |a: &Environment, b: &Environment| of_case(a, b, on_gpu);
         let old = machine("6.8.0", "6.2.0", state(3000.0, 0.1, 4));
         assert_eq!(named(&old, &old), Vec::<String>::new());
-        assert_eq!(named(&old, &machine("6.8.0", "6.2.1", state(3100.0, 0.9, 4))), Vec::<String>::new());
+        assert_eq!(
+            named(&old, &machine("6.8.0", "6.2.1", state(3100.0, 0.9, 4))),
+            Vec::<String>::new()
+        );
         let new = machine("6.9.0", "6.3.0", state(2000.0, 12.0, 9));
-        assert_eq!(named(&old, &new), ["rocm", "kernel", "mhz", "temperature_c", "load_average", "throttle_events"]);
-        assert_eq!(named(&old, &Environment::default()), Vec::<String>::new(), "an unknown value is no change");
-        assert_eq!(of_case(&old, &machine("6.8.0", "6.3.0", state(3000.0, 0.1, 4)), on_gpu), ["rocm"]);
-        assert_eq!(of_case(&old, &machine("6.8.0", "6.3.0", state(3000.0, 0.1, 4)), on_cpu), Vec::<String>::new());
+        assert_eq!(
+            named(&old, &new),
+            ["rocm", "kernel", "mhz", "temperature_c", "load_average", "throttle_events"]
+        );
+        assert_eq!(
+            named(&old, &Environment::default()),
+            Vec::<String>::new(),
+            "an unknown value is no change"
+        );
+        assert_eq!(
+            of_case(&old, &machine("6.8.0", "6.3.0", state(3000.0, 0.1, 4)), on_gpu),
+            ["rocm"]
+        );
+        assert_eq!(
+            of_case(&old, &machine("6.8.0", "6.3.0", state(3000.0, 0.1, 4)), on_cpu),
+            Vec::<String>::new()
+        );
     }
 }

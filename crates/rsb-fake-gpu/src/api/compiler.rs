@@ -1,6 +1,8 @@
-//! The functions that hiprtc and NVRTC share but for their names: same arguments, same numbers for what went wrong.
+//! The functions that hiprtc and NVRTC share but for their names: same arguments, same numbers for
+//! what went wrong.
 
-/// Makes the functions of one of the two. `$vendor` tells whose, `$word` begins the names of its statuses.
+/// Makes the functions of one of the two. `$vendor` tells whose, `$word` begins the names of its
+/// statuses.
 macro_rules! compiler {
     (
         $vendor:expr, $word:literal, $program:ty,
@@ -42,13 +44,19 @@ macro_rules! compiler {
             _header_names: *const *const c_char,
         ) -> c_int {
             answer(|state| {
-                // SAFETY: the caller gives texts that end with a zero, and room for one handle; or null.
-                unsafe { put_handle(to, state.new_program(source, name)?) }.map_err(|_| result::INVALID_INPUT)
+                // SAFETY: the caller gives texts that end with a zero, and room for one handle; or
+                // null.
+                unsafe { put_handle(to, state.new_program(source, name)?) }
+                    .map_err(|_| result::INVALID_INPUT)
             })
         }
 
         #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $compile(of: $program, count: c_int, options: *const *const c_char) -> c_int {
+        pub(crate) unsafe extern "C" fn $compile(
+            of: $program,
+            count: c_int,
+            options: *const *const c_char,
+        ) -> c_int {
             answer(|state| {
                 state.abort_if_ordered(Place::Compiler, stringify!($compile));
                 // SAFETY: the caller gives so many options, each a text that ends with a zero.

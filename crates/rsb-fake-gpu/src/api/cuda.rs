@@ -22,8 +22,9 @@ const VERSION: [std::ffi::c_int; 2] = [12, 8];
 
 /// Answers a call of the driver that needs no context; before `cuInit` that is refused.
 fn answer(call: impl FnOnce(&mut State) -> Result<(), Status>) -> CUresult {
-    let told =
-        with(Vendor::Nvidia, |state| if state.cuda_is_ready { call(state) } else { Err(status::NOT_INITIALIZED) });
+    let told = with(Vendor::Nvidia, |state| {
+        if state.cuda_is_ready { call(state) } else { Err(status::NOT_INITIALIZED) }
+    });
     match told {
         Ok(()) => status::SUCCESS,
         // The driver has no word of its own for a launch that cannot be.

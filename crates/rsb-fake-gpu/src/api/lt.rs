@@ -104,7 +104,8 @@ macro_rules! lt_functions {
                 }
                 let objects = (handle(of), [description, a_layout, b_layout, c_layout].map(|object| handle(object)));
                 let addresses = [a, b, c].map(|matrix| handle(matrix));
-                // SAFETY: the caller gives factors in the type that sums are made in, and an algorithm of this library.
+                // SAFETY: the caller gives factors in the type that sums are made in, and an
+                // algorithm of this library.
                 unsafe {
                     state.lt_multiply($numbers, objects, [alpha, beta], addresses, (algorithm, handle(stream)))
                 }

@@ -1,5 +1,5 @@
-//! RCCL and NCCL as far as the program asks them: collectives over the GPUs of one process, by one thread or by one for each
-//! GPU. What a GPU is asked is kept until all of them were asked.
+//! RCCL and NCCL as far as the program asks them: collectives over the GPUs of one process, by one
+//! thread or by one for each GPU. What a GPU is asked is kept until all of them were asked.
 #![allow(clippy::missing_safety_doc)]
 
 use std::cell::RefCell;
@@ -64,14 +64,16 @@ struct Part {
     stream: usize,
 }
 
-/// GPUs that work together, each by its rank; and for each the calls, or groups of calls, that others have not come to.
+/// GPUs that work together, each by its rank; and for each the calls, or groups of calls, that
+/// others have not come to.
 #[derive(Debug)]
 struct Communicator {
     gpus: Vec<usize>,
     waiting: Vec<VecDeque<Vec<Part>>>,
 }
 
-static TOGETHER: Mutex<Communicator> = Mutex::new(Communicator { gpus: Vec::new(), waiting: Vec::new() });
+static TOGETHER: Mutex<Communicator> =
+    Mutex::new(Communicator { gpus: Vec::new(), waiting: Vec::new() });
 
 /// Calls for a collective so far.
 static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -92,8 +94,13 @@ fn together<T>(call: impl FnOnce(&mut Communicator) -> T) -> T {
 
 /// One set of communicators at a time: their handles are the ranks from 1 on.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn ncclCommInitAll(to: *mut ncclComm_t, count: c_int, devices: *const c_int) -> Status {
-    let Some(count) = usize::try_from(count).ok().filter(|&count| count > 0 && !to.is_null()) else {
+pub(crate) unsafe extern "C" fn ncclCommInitAll(
+    to: *mut ncclComm_t,
+    count: c_int,
+    devices: *const c_int,
+) -> Status {
+    let Some(count) = usize::try_from(count).ok().filter(|&count| count > 0 && !to.is_null())
+    else {
         return INVALID_ARGUMENT;
     };
     let gpus: Vec<usize> = if devices.is_null() {
@@ -116,7 +123,13 @@ pub(crate) unsafe extern "C" fn ncclCommInitAll(to: *mut ncclComm_t, count: c_in
 
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ncclCommDestroy(communicator: ncclComm_t) -> Status {
-    together(|all| if (1..=all.gpus.len()).contains(&handle(communicator)) { SUCCESS } else { INVALID_ARGUMENT })
+    together(|all| {
+        if (1..=all.gpus.len()).contains(&handle(communicator)) {
+            SUCCESS
+        } else {
+            INVALID_ARGUMENT
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -140,12 +153,15 @@ pub(crate) extern "C" fn ncclGroupEnd() -> Status {
 /// Keeps a call for the end of this thread's group, where it has one.
 fn ask(communicator: ncclComm_t, part: Part) -> Status {
     let call = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
-    if with(here(), |state| state.orders.as_ref().is_ok_and(|orders| orders.faults.contains(&Fault::Collective(call))))
-    {
+    if with(here(), |state| {
+        state.orders.as_ref().is_ok_and(|orders| orders.faults.contains(&Fault::Collective(call)))
+    }) {
         return INTERNAL_ERROR;
     }
     let ranks = together(|all| all.gpus.len());
-    let Some(rank) = handle(communicator).checked_sub(1).filter(|&rank| rank < ranks) else { return INVALID_ARGUMENT };
+    let Some(rank) = handle(communicator).checked_sub(1).filter(|&rank| rank < ranks) else {
+        return INVALID_ARGUMENT;
+    };
     let part = Part { rank, ..part };
     let is_kept = GROUP.with_borrow_mut(|group| {
         if group.depth > 0 {
@@ -166,7 +182,9 @@ impl Communicator {
                 None => return INVALID_ARGUMENT,
             }
         }
-        for (waiting, own) in self.waiting.iter_mut().zip(of_each).filter(|(_, own)| !own.is_empty()) {
+        for (waiting, own) in
+            self.waiting.iter_mut().zip(of_each).filter(|(_, own)| !own.is_empty())
+        {
             waiting.push_back(own);
         }
         while self.waiting.iter().all(|waiting| !waiting.is_empty()) && !self.waiting.is_empty() {
@@ -179,8 +197,20 @@ impl Communicator {
     }
 }
 
-fn part(call: Call, ends: [*const c_void; 2], (count, data_type): (usize, c_int), stream: *mut c_void) -> Part {
-    Part { call, rank: 0, ends: ends.map(|end| handle(end) as u64), count, data_type, stream: handle(stream) }
+fn part(
+    call: Call,
+    ends: [*const c_void; 2],
+    (count, data_type): (usize, c_int),
+    stream: *mut c_void,
+) -> Part {
+    Part {
+        call,
+        rank: 0,
+        ends: ends.map(|end| handle(end) as u64),
+        count,
+        data_type,
+        stream: handle(stream),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -289,7 +319,12 @@ fn run(state: &mut State, gpus: &[usize], mut parts: Vec<Part>) -> Result<(), St
 }
 
 /// Everything is read before anything is written, so that in place is as good as out of place.
-fn exchange<T: Element>(state: &mut State, gpus: &[usize], parts: &[Part], dtype: Dtype) -> Result<(), Status> {
+fn exchange<T: Element>(
+    state: &mut State,
+    gpus: &[usize],
+    parts: &[Part],
+    dtype: Dtype,
+) -> Result<(), Status> {
     for &gpu in gpus {
         state.sound(gpu).map_err(|_| SYSTEM_ERROR)?;
     }
@@ -297,14 +332,19 @@ fn exchange<T: Element>(state: &mut State, gpus: &[usize], parts: &[Part], dtype
     let mut received = compute_outputs(gpus.len(), parts, &sent)?;
     let library = if state.model.vendor == Vendor::Amd { "rccl_" } else { "nccl_" };
     let is_spoiled = |fault: &Fault| match fault {
-        Fault::Wrong(name) => {
-            parts.iter().any(|part| format!("{library}{}", part.call.name()).starts_with(name.as_str()))
-        }
+        Fault::Wrong(name) => parts
+            .iter()
+            .any(|part| format!("{library}{}", part.call.name()).starts_with(name.as_str())),
         _ => false,
     };
     if state.orders.as_ref().is_ok_and(|orders| orders.faults.iter().any(is_spoiled)) {
         // The last element on the last GPU.
-        received.iter_mut().rev().find_map(|(_, numbers)| numbers.last_mut()).into_iter().for_each(|last| *last += 1.0);
+        received
+            .iter_mut()
+            .rev()
+            .find_map(|(_, numbers)| numbers.last_mut())
+            .into_iter()
+            .for_each(|last| *last += 1.0);
     }
     let mut written = Vec::new();
     for (part, numbers) in &received {
@@ -347,7 +387,11 @@ fn read_inputs<T: Element>(
 }
 
 /// What each GPU receives, beside the part that asked for it.
-fn compute_outputs(ranks: usize, parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part, Vec<f64>)>, Status> {
+fn compute_outputs(
+    ranks: usize,
+    parts: &[Part],
+    sent: &[Vec<f64>],
+) -> Result<Vec<(Part, Vec<f64>)>, Status> {
     let Some(first) = parts.first() else { return Ok(Vec::new()) };
     if matches!(first.call, Call::Send { .. } | Call::Receive { .. }) {
         return match_sends(parts, sent);
@@ -369,7 +413,9 @@ fn compute_outputs(ranks: usize, parts: &[Part], sent: &[Vec<f64>]) -> Result<Ve
         _ => sent.concat(),
     };
     let own = |part: &Part| match part.call {
-        Call::ReduceScatter => result.iter().skip(part.rank * part.count).take(part.count).copied().collect(),
+        Call::ReduceScatter => {
+            result.iter().skip(part.rank * part.count).take(part.count).copied().collect()
+        }
         _ => result.clone(),
     };
     Ok(parts.iter().map(|part| (*part, own(part))).collect())
@@ -383,7 +429,9 @@ fn match_sends(parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part, Vec<f64>)
     for part in parts {
         let Call::Receive { from } = part.call else { continue };
         let fits = |(sender, _): &(&Part, &Vec<f64>)| {
-            sender.rank == from && sender.call == Call::Send { to: part.rank } && sender.count == part.count
+            sender.rank == from
+                && sender.call == Call::Send { to: part.rank }
+                && sender.count == part.count
         };
         let place = waiting.iter().position(fits).ok_or(INVALID_USAGE)?;
         found.push((*part, waiting.remove(place).1.clone()));

@@ -10,7 +10,8 @@ pub(super) const TWINS: &[FakeKernel] = &[
 ];
 
 fn attention<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
-    let [heads, group, queries, positions, capacity, width] = [4, 5, 6, 7, 8, 9].map(|index| launch.size(index).max(1));
+    let [heads, group, queries, positions, capacity, width] =
+        [4, 5, 6, 7, 8, 9].map(|index| launch.size(index).max(1));
     let (causal, scale) = (launch.count(10) != 0, launch.number(11));
     let of = |sizes: [usize; 3]| sizes.into_iter().fold(width, usize::saturating_mul);
     let (all, cache) = (of([heads, group, queries]), of([heads, capacity, 1]));
@@ -19,10 +20,15 @@ fn attention<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let y: &mut [T] = launch.output(3, all)?;
     let mut pairs = 0.0;
     for (row, (query, y)) in q.chunks(width).zip(y.chunks_mut(width)).enumerate() {
-        let reach = if causal { (positions + row % queries + 1).saturating_sub(queries) } else { positions };
+        let reach = if causal {
+            (positions + row % queries + 1).saturating_sub(queries)
+        } else {
+            positions
+        };
         let first = row / (group * queries) * capacity;
         let dot = |key: &[T]| query.iter().zip(key).map(|(q, k)| q.get() * k.get()).sum::<f64>();
-        let scores: Vec<f64> = k.chunks(width).skip(first).take(reach).map(|key| scale * dot(key)).collect();
+        let scores: Vec<f64> =
+            k.chunks(width).skip(first).take(reach).map(|key| scale * dot(key)).collect();
         let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let powers: Vec<f64> = scores.iter().map(|score| (score - most).exp()).collect();
         let total: f64 = powers.iter().sum();

@@ -4,7 +4,8 @@ use super::{FakeKernel, twin};
 use crate::element::{Element, by_float};
 use crate::launch::{KernelError, Launch, Work};
 
-pub(super) const TWINS: &[FakeKernel] = &[twin("rsb_convolution", 16, |launch| by_float!(launch, convolution))];
+pub(super) const TWINS: &[FakeKernel] =
+    &[twin("rsb_convolution", 16, |launch| by_float!(launch, convolution))];
 
 /// The sizes, in the order of the parameters.
 struct Sizes {
@@ -45,7 +46,9 @@ impl Sizes {
 
     /// Where output point `out` finds tap `tap` of a line of `length`; nothing in the padding.
     fn source(&self, out: usize, tap: usize, length: usize) -> Option<usize> {
-        (out * self.stride + tap * self.dilation).checked_sub(self.padding).filter(|&at| at < length)
+        (out * self.stride + tap * self.dilation)
+            .checked_sub(self.padding)
+            .filter(|&at| at < length)
     }
 }
 
@@ -55,7 +58,8 @@ fn product(sizes: &[usize]) -> usize {
 
 fn convolution<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let s = Sizes::of(launch);
-    let (plane, out_plane, taps) = (s.height * s.width, s.out_height * s.out_width, s.kernel_height * s.kernel_width);
+    let (plane, out_plane, taps) =
+        (s.height * s.width, s.out_height * s.out_width, s.kernel_height * s.kernel_width);
     let (in_group, out_group) = (s.in_channels / s.groups, (s.out_channels / s.groups).max(1));
     let x: &[T] = launch.input(0, product(&[s.batch, s.in_channels, plane]))?;
     let w: &[T] = launch.input(1, product(&[s.out_channels, in_group, taps]))?;
@@ -80,12 +84,15 @@ fn convolution<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError>
 /// Adds what one plane of the input gives through its taps.
 fn add_plane<T: Element>(s: &Sizes, plane: &[f64], taps: &[T], sums: &mut [f64]) {
     for (tap, weight) in taps.iter().enumerate() {
-        let (tap_row, tap_column, weight) = (tap / s.kernel_width, tap % s.kernel_width, weight.get());
+        let (tap_row, tap_column, weight) =
+            (tap / s.kernel_width, tap % s.kernel_width, weight.get());
         for (out_row, sums) in sums.chunks_mut(s.out_width.max(1)).enumerate() {
             let Some(row) = s.source(out_row, tap_row, s.height) else { continue };
             let line = plane.get(row * s.width..(row + 1) * s.width).unwrap_or_default();
             for (out_column, sum) in sums.iter_mut().enumerate() {
-                if let Some(x) = s.source(out_column, tap_column, s.width).and_then(|column| line.get(column)) {
+                if let Some(x) =
+                    s.source(out_column, tap_column, s.width).and_then(|column| line.get(column))
+                {
                     *sum += x * weight;
                 }
             }

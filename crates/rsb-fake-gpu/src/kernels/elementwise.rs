@@ -22,7 +22,11 @@ pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_sigmoid", 3, |launch| by_float!(launch, sigmoid)),
 ];
 
-fn one<T: Element>(launch: &mut Launch<'_>, flops: f64, f: impl Fn(f64) -> f64) -> Result<Work, KernelError> {
+fn one<T: Element>(
+    launch: &mut Launch<'_>,
+    flops: f64,
+    f: impl Fn(f64) -> f64,
+) -> Result<Work, KernelError> {
     let count = launch.size(2);
     let x: &[T] = launch.input(0, count)?;
     for (y, x) in launch.output::<T>(1, count)?.iter_mut().zip(x) {
@@ -31,7 +35,10 @@ fn one<T: Element>(launch: &mut Launch<'_>, flops: f64, f: impl Fn(f64) -> f64) 
     Ok(Work::vector(launch.dtype(), flops * count as f64))
 }
 
-fn two<T: Element>(launch: &mut Launch<'_>, f: impl Fn(f64, f64) -> f64) -> Result<Work, KernelError> {
+fn two<T: Element>(
+    launch: &mut Launch<'_>,
+    f: impl Fn(f64, f64) -> f64,
+) -> Result<Work, KernelError> {
     let count = launch.size(3);
     let (x, z): (&[T], &[T]) = (launch.input(0, count)?, launch.input(1, count)?);
     for (y, (x, z)) in launch.output::<T>(2, count)?.iter_mut().zip(x.iter().zip(z)) {
@@ -41,7 +48,11 @@ fn two<T: Element>(launch: &mut Launch<'_>, f: impl Fn(f64, f64) -> f64) -> Resu
 }
 
 /// Of numbers of 4 bits, from one input or two.
-fn halves(launch: &mut Launch<'_>, inputs: usize, f: impl Fn(f64, f64) -> f64) -> Result<Work, KernelError> {
+fn halves(
+    launch: &mut Launch<'_>,
+    inputs: usize,
+    f: impl Fn(f64, f64) -> f64,
+) -> Result<Work, KernelError> {
     let count = launch.size(inputs + 1);
     let x = from_halves(launch.input::<u8>(0, count.div_ceil(2))?);
     let z = from_halves(launch.input::<u8>(inputs - 1, count.div_ceil(2))?);

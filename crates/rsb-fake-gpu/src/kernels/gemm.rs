@@ -7,8 +7,11 @@ use super::{FakeKernel, twin};
 use crate::launch::{KernelError, Launch, Work};
 use crate::product::{Matrix, Scale, Shape, multiply, multiply_whole};
 
-pub(super) const TWINS: &[FakeKernel] =
-    &[twin("rsb_gemm_naive", 12, gemm), twin("rsb_gemm_tiled", 12, gemm), twin("rsb_gemm_narrow", 12, narrow)];
+pub(super) const TWINS: &[FakeKernel] = &[
+    twin("rsb_gemm_naive", 12, gemm),
+    twin("rsb_gemm_tiled", 12, gemm),
+    twin("rsb_gemm_narrow", 12, narrow),
+];
 
 /// Sizes and factors, in the order of the parameters.
 struct Parameters {
@@ -69,14 +72,17 @@ fn gemm_of_type<A: crate::element::Element, C: crate::element::Element>(
     parameters: &Parameters,
     multiply: Multiply<A, C>,
 ) -> Result<(), KernelError> {
-    let Parameters { shape, batch, stride_b, transposed: [transpose_a, transpose_b], scale } = *parameters;
+    let Parameters { shape, batch, stride_b, transposed: [transpose_a, transpose_b], scale } =
+        *parameters;
     let of = |rows: usize, columns: usize| rows.saturating_mul(columns);
     let (size_a, size_c) = (of(shape.m, shape.k), of(shape.m, shape.n));
     let a: &[A] = launch.input(0, of(size_a, batch))?;
     let b: &[A] = launch.input(1, of(stride_b, batch))?;
     let all = of(size_c, batch);
-    let c: &mut [C] = if scale.beta == 0.0 { launch.output(2, all)? } else { launch.in_out(2, all)? };
-    let each = a.chunks(size_a.max(1)).zip(b.chunks(stride_b.max(1))).zip(c.chunks_mut(size_c.max(1)));
+    let c: &mut [C] =
+        if scale.beta == 0.0 { launch.output(2, all)? } else { launch.in_out(2, all)? };
+    let each =
+        a.chunks(size_a.max(1)).zip(b.chunks(stride_b.max(1))).zip(c.chunks_mut(size_c.max(1)));
     for ((a, b), c) in each {
         let a = Matrix::row_major(a, shape.m, shape.k, transpose_a);
         let b = Matrix::row_major(b, shape.k, shape.n, transpose_b);

@@ -29,7 +29,8 @@ fn read(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let bytes: &[u8] = launch.input(0, launch.size(1))?;
     let (words, rest) = bytes.as_chunks::<8>();
     let whole = words.iter().fold(0, |sum, word| sum ^ u64::from_le_bytes(*word));
-    let last = rest.iter().enumerate().fold(0, |word, (at, &byte)| word | u64::from(byte) << (8 * at));
+    let last =
+        rest.iter().enumerate().fold(0, |word, (at, &byte)| word | u64::from(byte) << (8 * at));
     launch.output::<u64>(4, 1)?.fill(whole ^ last);
     Ok(Work::NONE)
 }
@@ -74,7 +75,9 @@ fn rotate<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let angles: &[T] = launch.input(1, rows.saturating_mul(width))?;
     by_row::<T>(launch, 2, |place, row, room| {
         let angles = angles.chunks_exact(width.max(1)).nth(place).unwrap_or_default();
-        for ((to, x), angle) in room.chunks_exact_mut(2).zip(row.chunks_exact(2)).zip(angles.chunks_exact(2)) {
+        for ((to, x), angle) in
+            room.chunks_exact_mut(2).zip(row.chunks_exact(2)).zip(angles.chunks_exact(2))
+        {
             let ([to, too], [x, z], [cosine, sine]) = (to, x, angle) else { continue };
             *to = T::put(x.get() * cosine.get() - z.get() * sine.get());
             *too = T::put(x.get() * sine.get() + z.get() * cosine.get());
@@ -82,14 +85,17 @@ fn rotate<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     })
 }
 
-/// Whole rows, one after the other, each `put` into its place in parameter `output`, behind which its sizes follow.
+/// Whole rows, one after the other, each `put` into its place in parameter `output`, behind which
+/// its sizes follow.
 fn by_row<T: Element>(
     launch: &mut Launch<'_>,
     output: usize,
     put: impl Fn(usize, &[T], &mut [T]),
 ) -> Result<Work, KernelError> {
-    let [batch, rows, columns, width, capacity, position] = [1, 2, 3, 4, 5, 6].map(|next| launch.size(output + next));
-    let product = |sizes: &[usize]| sizes.iter().fold(1_usize, |all, &size| all.saturating_mul(size));
+    let [batch, rows, columns, width, capacity, position] =
+        [1, 2, 3, 4, 5, 6].map(|next| launch.size(output + next));
+    let product =
+        |sizes: &[usize]| sizes.iter().fold(1_usize, |all, &size| all.saturating_mul(size));
     let x: &[T] = launch.input(0, product(&[batch, rows, columns, width]))?;
     let y = launch.in_out::<T>(output, product(&[batch, columns, capacity, width]))?;
     // Of the room in `y` only the rows that are written count as traffic.
@@ -100,7 +106,9 @@ fn by_row<T: Element>(
         let (outer, within) = (at / (rows * columns), at % (rows * columns));
         let (from_row, column) = (within / columns, within % columns);
         let to = ((outer * columns + column) * capacity + position + from_row) * width;
-        let room = y.get_mut(to..to + width).ok_or_else(|| KernelError(format!("row {from_row} has no room")))?;
+        let room = y
+            .get_mut(to..to + width)
+            .ok_or_else(|| KernelError(format!("row {from_row} has no room")))?;
         put(from_row, row, room);
     }
     Ok(Work::NONE)
@@ -118,13 +126,15 @@ fn gather<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let y: &mut [T] = launch.output(2, rows.saturating_mul(width))?;
     for (to, &index) in y.chunks_exact_mut(width.max(1)).zip(indices) {
         let row = x.chunks_exact(width.max(1)).nth(index as usize);
-        to.copy_from_slice(row.ok_or_else(|| KernelError(format!("there is no row {index} of {of}")))?);
+        to.copy_from_slice(
+            row.ok_or_else(|| KernelError(format!("there is no row {index} of {of}")))?,
+        );
     }
     Ok(Work::NONE)
 }
 
-/// Walks from where the last launch ended. How far the memory of the walk reaches shows on the way: the offsets are
-/// checked one by one.
+/// Walks from where the last launch ended. How far the memory of the walk reaches shows on the way:
+/// the offsets are checked one by one.
 fn chase(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let accesses = launch.count(2);
     let position: &mut [u64] = launch.in_out(1, 1)?;
@@ -132,7 +142,9 @@ fn chase(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let Some(at) = position.first_mut() else { return Ok(Work::NONE) };
     for _ in 0..accesses {
         let node = usize::try_from(*at).ok().and_then(|from| nodes.get(from..)?.first_chunk());
-        *at = u64::from_le_bytes(*node.ok_or_else(|| KernelError(format!("offset {at:#x} is beyond the walk")))?);
+        *at = u64::from_le_bytes(
+            *node.ok_or_else(|| KernelError(format!("offset {at:#x} is beyond the walk")))?,
+        );
     }
     Ok(Work { dependent_reads: accesses, reach: nodes.len() as u64, ..Work::NONE })
 }

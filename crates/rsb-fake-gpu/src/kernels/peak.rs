@@ -24,7 +24,13 @@ const fn piece(engine: Engine) -> u64 {
 fn peak(launch: &mut Launch<'_>, engine: Engine) -> Result<Work, KernelError> {
     match launch.dtype() {
         Dtype::F64 => one::<f64>(launch)?,
-        Dtype::F32 | Dtype::Tf32 | Dtype::Fp8 | Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 | Dtype::I4 => {
+        Dtype::F32
+        | Dtype::Tf32
+        | Dtype::Fp8
+        | Dtype::Bf8
+        | Dtype::Fp6
+        | Dtype::Fp4
+        | Dtype::I4 => {
             one::<f32>(launch)?;
         }
         Dtype::F16 => one::<half::f16>(launch)?,

@@ -37,7 +37,10 @@ fn quantized_product<T: Element>(launch: &mut Launch<'_>) -> Result<Work, Kernel
 
 /// Those in a byte, the lower half first.
 fn whole_numbers(byte: u8, bits: usize) -> impl Iterator<Item = f64> {
-    let all =
-        if bits == 4 { [(byte << 4).cast_signed() >> 4, byte.cast_signed() >> 4] } else { [byte.cast_signed(); 2] };
+    let all = if bits == 4 {
+        [(byte << 4).cast_signed() >> 4, byte.cast_signed() >> 4]
+    } else {
+        [byte.cast_signed(); 2]
+    };
     all.into_iter().take(8 / bits).map(f64::from)
 }

@@ -1,4 +1,5 @@
-//! All elements to one. The rooms for partial results and the counter are left as they are: nobody may look at them.
+//! All elements to one. The rooms for partial results and the counter are left as they are: nobody
+//! may look at them.
 
 use rsb_model::Dtype;
 

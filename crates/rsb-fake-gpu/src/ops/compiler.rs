@@ -1,5 +1,5 @@
-//! The runtime compiler: it takes a source, looks whether it could be one, and gives an image that holds it. hiprtc and
-//! NVRTC have the same functions and the same numbers for what went wrong.
+//! The runtime compiler: it takes a source, looks whether it could be one, and gives an image that
+//! holds it. hiprtc and NVRTC have the same functions and the same numbers for what went wrong.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -36,8 +36,12 @@ fn target(options: &[String]) -> Result<String, String> {
     let mut arch = String::new();
     let mut named_next = false;
     for option in options {
-        let named = option.strip_prefix("--gpu-architecture=").or_else(|| option.strip_prefix("--offload-arch="));
-        let named = named.or_else(|| option.strip_prefix("-arch=")).or(named_next.then_some(option.as_str()));
+        let named = option
+            .strip_prefix("--gpu-architecture=")
+            .or_else(|| option.strip_prefix("--offload-arch="));
+        let named = named
+            .or_else(|| option.strip_prefix("-arch="))
+            .or(named_next.then_some(option.as_str()));
         named_next = matches!(option.as_str(), "-arch" | "--gpu-architecture");
         match named {
             Some(name) => bare(name).clone_into(&mut arch),
@@ -50,8 +54,8 @@ fn target(options: &[String]) -> Result<String, String> {
     Ok(plain.unwrap_or(arch))
 }
 
-/// The architecture without its features: `gfx90a` of `gfx90a:xnack-`, `sm_90` of `sm_90a`, which has the instructions of
-/// that one chip beside those of all.
+/// The architecture without its features: `gfx90a` of `gfx90a:xnack-`, `sm_90` of `sm_90a`, which
+/// has the instructions of that one chip beside those of all.
 fn bare(name: &str) -> &str {
     let name = name.split(':').next().unwrap_or(name);
     if name.starts_with("sm_") { name.trim_end_matches(['a', 'f']) } else { name }
@@ -79,7 +83,9 @@ fn mistake(program: &Program, arch: &str) -> Option<String> {
     if gpu::find(arch).is_none() {
         return Some(format!("error: invalid target ID '{arch}'"));
     }
-    let wrong = |line: &&str| line.trim_start().starts_with("#error") || line.trim_start().starts_with("#include");
+    let wrong = |line: &&str| {
+        line.trim_start().starts_with("#error") || line.trim_start().starts_with("#include")
+    };
     let line = program.source.lines().find(wrong)?;
     Some(format!("{}: error: {}", program.name, line.trim()))
 }
@@ -94,7 +100,11 @@ impl State {
     ///
     /// # Safety
     /// Both must be null or point to texts that end with a zero.
-    pub(crate) unsafe fn new_program(&mut self, source: *const c_char, name: *const c_char) -> Result<usize, c_int> {
+    pub(crate) unsafe fn new_program(
+        &mut self,
+        source: *const c_char,
+        name: *const c_char,
+    ) -> Result<usize, c_int> {
         // SAFETY: by the promise of the caller.
         let (source, name) = unsafe { (text(source)?, text(name).unwrap_or_default()) };
         Ok(self.programs.add(Program { source, name, ..Program::default() }))
@@ -112,11 +122,16 @@ impl State {
     ) -> Result<(), c_int> {
         let count = if options.is_null() { 0 } else { usize::try_from(count).unwrap_or(0) };
         // SAFETY: by the promise of the caller.
-        let options = (0..count).map(|index| unsafe { text(*options.add(index)) }).collect::<Result<Vec<_>, _>>()?;
+        let options = (0..count)
+            .map(|index| unsafe { text(*options.add(index)) })
+            .collect::<Result<Vec<_>, _>>()?;
         let orders = self.orders.clone();
         let program = self.program(program)?;
-        if let Some(kernel) = orders.as_ref().ok().and_then(|orders| orders.uncompilable(&program.source)) {
-            program.log = format!("{}: error: use of undeclared identifier in '{kernel}'", program.name);
+        if let Some(kernel) =
+            orders.as_ref().ok().and_then(|orders| orders.uncompilable(&program.source))
+        {
+            program.log =
+                format!("{}: error: use of undeclared identifier in '{kernel}'", program.name);
             return Err(result::COMPILATION);
         }
         let arch = target(&options).map_err(|log| {
@@ -135,7 +150,11 @@ impl State {
     ///
     /// # Safety
     /// `to` must be null or have room for as many bytes as the code has.
-    pub(crate) unsafe fn copy_code(&mut self, program: usize, to: *mut c_char) -> Result<(), c_int> {
+    pub(crate) unsafe fn copy_code(
+        &mut self,
+        program: usize,
+        to: *mut c_char,
+    ) -> Result<(), c_int> {
         let code = &self.program(program)?.code;
         if to.is_null() || code.is_empty() {
             return Err(result::INVALID_INPUT);
@@ -157,7 +176,9 @@ mod tests {
 
     #[test]
     fn the_architecture_is_found_among_the_options_of_either_compiler() {
-        let arch = |options: &[&str]| target(&options.iter().map(|&option| option.to_owned()).collect::<Vec<_>>());
+        let arch = |options: &[&str]| {
+            target(&options.iter().map(|&option| option.to_owned()).collect::<Vec<_>>())
+        };
         for options in [
             &["-O3", "--offload-arch=gfx90a:xnack-"][..],
             &["--gpu-architecture=gfx90a", "-std=c++17"],

@@ -1,5 +1,5 @@
-//! What is current on a thread. HIP has a GPU there, the first one to begin with; CUDA has a context, and none to begin
-//! with. Both come down to a GPU.
+//! What is current on a thread. HIP has a GPU there, the first one to begin with; CUDA has a
+//! context, and none to begin with. Both come down to a GPU.
 
 use std::cell::Cell;
 
@@ -42,7 +42,8 @@ impl State {
         Ok(primary.handle)
     }
 
-    /// Gives the primary context of a GPU back. With the last who held it goes all memory of the GPU.
+    /// Gives the primary context of a GPU back. With the last who held it goes all memory of the
+    /// GPU.
     pub(crate) fn unretain(&mut self, gpu: usize) -> Result<(), Status> {
         let primary = &mut self.gpu(gpu)?.primary;
         primary.held = primary.held.checked_sub(1).ok_or(status::INVALID_CONTEXT)?;

@@ -128,7 +128,10 @@ impl Epilogue {
         match self {
             Self::None | Self::Bias => x,
             Self::GeluBias => {
-                0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x)).tanh())
+                0.5 * x
+                    * (1.0
+                        + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x))
+                            .tanh())
             }
         }
     }
@@ -158,7 +161,8 @@ impl Product {
         let Shape { m, n, k } = self.shape;
         let flops = 2.0 * m as f64 * n as f64 * k as f64 * self.batch as f64;
         // The first algorithm is not the fastest.
-        let dependent_reads = [40, 0, 80].get(self.algorithm.wrapping_sub(1) as usize).copied().unwrap_or(0);
+        let dependent_reads =
+            [40, 0, 80].get(self.algorithm.wrapping_sub(1) as usize).copied().unwrap_or(0);
         Ok(Work { dependent_reads, ..Work::vector(self.dtype, flops) })
     }
 
@@ -185,13 +189,17 @@ impl Product {
         let first: &[A] = launch.input(0, a.elements(a_rows, a_columns, batch))?;
         let second: &[A] = launch.input(1, b.elements(b_rows, b_columns, batch))?;
         let all = c.elements(m, n, batch);
-        let result: &mut [C] = if scale.beta == 0.0 { launch.output(2, all)? } else { launch.in_out(2, all)? };
+        let result: &mut [C] =
+            if scale.beta == 0.0 { launch.output(2, all)? } else { launch.in_out(2, all)? };
         let turned = Shape { m: n, n: m, k };
         let bias: &[C] = if self.epilogue == Epilogue::None { &[] } else { launch.input(3, m)? };
         for index in 0..batch {
             let first = first.get(index * a.stride..).unwrap_or_default();
             let second = second.get(index * b.stride..).unwrap_or_default();
-            let result = result.get_mut(index * c.stride..).and_then(|rest| rest.get_mut(..m * n)).unwrap_or_default();
+            let result = result
+                .get_mut(index * c.stride..)
+                .and_then(|rest| rest.get_mut(..m * n))
+                .unwrap_or_default();
             let left = Matrix::with_leading(second, n, k, b.leading, b.transposed);
             let right = Matrix::with_leading(first, k, m, a.leading, a.transposed);
             if bias.is_empty() {
@@ -236,7 +244,12 @@ pub(crate) struct Call {
 
 impl Call {
     /// A plain product in the handle's stream.
-    pub(crate) fn plain(name: &'static str, handle: usize, sums: Scalar, matrices: [MatrixArgument; 3]) -> Self {
+    pub(crate) fn plain(
+        name: &'static str,
+        handle: usize,
+        sums: Scalar,
+        matrices: [MatrixArgument; 3],
+    ) -> Self {
         let (sizes, factors) = ([0; 3], [std::ptr::null(); 2]);
         let (dtype, epilogue) = (matrices[0].scalar.dtype(), Epilogue::None);
         Self {
@@ -313,11 +326,13 @@ impl State {
     pub(crate) unsafe fn multiply(&mut self, call: &Call) -> Result<(), Refusal> {
         let blas = *self.blas(call.handle)?;
         let ([alpha, beta], [a, b, c]) = (call.factors, call.matrices);
-        if call.matrices.iter().any(|given| given.address == 0) || alpha.is_null() || beta.is_null() {
+        if call.matrices.iter().any(|given| given.address == 0) || alpha.is_null() || beta.is_null()
+        {
             return Err(Refusal::Pointer);
         }
         let [m, n, k] = call.sizes;
-        // Only what the program asks for is imitated: no gaps between the columns of C, factors on the host.
+        // Only what the program asks for is imitated: no gaps between the columns of C, factors on
+        // the host.
         if c.leading != m || a.scalar != b.scalar || blas.scalars_on_gpu {
             return Err(Refusal::Unsupported);
         }

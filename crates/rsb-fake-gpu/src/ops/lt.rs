@@ -1,5 +1,5 @@
-//! hipBLASLt and cuBLASLt: descriptions of products and matrices, and products by one of three algorithms. They differ in
-//! their numbers, [`Numbers`].
+//! hipBLASLt and cuBLASLt: descriptions of products and matrices, and products by one of three
+//! algorithms. They differ in their numbers, [`Numbers`].
 
 use std::ffi::{c_int, c_void};
 
@@ -15,9 +15,11 @@ pub(crate) struct Numbers {
     pub(crate) name: &'static str,
     /// Transposed.
     pub(crate) transpose: c_int,
-    /// Attributes of a description: which of A and B is transposed, the epilogue, the bias and its type.
+    /// Attributes of a description: which of A and B is transposed, the epilogue, the bias and its
+    /// type.
     pub(crate) description: [c_int; 5],
-    /// Attribute of a description, of one byte, for fast sums of fp8, and what orders call such products.
+    /// Attribute of a description, of one byte, for fast sums of fp8, and what orders call such
+    /// products.
     pub(crate) fast: Option<(c_int, &'static str)>,
     /// Attributes of a layout: how many matrices, at which distance.
     pub(crate) layout: [c_int; 2],
@@ -78,7 +80,13 @@ impl State {
     /// A description of a product.
     pub(crate) fn new_description(&mut self, compute: c_int) -> usize {
         let (transposed, epilogue) = ([false; 2], Epilogue::None);
-        self.lt.add(LtObject::Description(Description { compute, transposed, epilogue, bias: 0, is_fast: false }))
+        self.lt.add(LtObject::Description(Description {
+            compute,
+            transposed,
+            epilogue,
+            bias: 0,
+            is_fast: false,
+        }))
     }
 
     /// A layout of a matrix.
@@ -101,12 +109,17 @@ impl State {
         let [a, b, epilogue, bias, bias_type] = numbers.description;
         let [batch, stride] = numbers.layout;
         // SAFETY: by the promise of the caller.
-        let (number, long, byte) =
-            unsafe { (read::<c_int>(value, bytes), read::<i64>(value, bytes), read::<i8>(value, bytes)) };
+        let (number, long, byte) = unsafe {
+            (read::<c_int>(value, bytes), read::<i64>(value, bytes), read::<i8>(value, bytes))
+        };
         match self.lt.get(object).map_err(|_| Refusal::Handle)? {
             LtObject::Preference => long.map(drop),
-            LtObject::Layout(layout) if attribute == batch => number.map(|count| layout.batch = count),
-            LtObject::Layout(layout) if attribute == stride => long.map(|stride| layout.stride = stride),
+            LtObject::Layout(layout) if attribute == batch => {
+                number.map(|count| layout.batch = count)
+            }
+            LtObject::Layout(layout) if attribute == stride => {
+                long.map(|stride| layout.stride = stride)
+            }
             LtObject::Description(of) if attribute == a => {
                 number.map(|how| of.transposed[0] = how == numbers.transpose)
             }
@@ -117,7 +130,9 @@ impl State {
                 long.map(|address| of.bias = usize::try_from(address).unwrap_or(0))
             }
             LtObject::Description(_) if attribute == bias_type => number.map(drop),
-            LtObject::Description(of) if numbers.fast.is_some_and(|(fast, _)| attribute == fast) => {
+            LtObject::Description(of)
+                if numbers.fast.is_some_and(|(fast, _)| attribute == fast) =>
+            {
                 byte.map(|byte| of.is_fast = byte != 0)
             }
             LtObject::Description(of) if attribute == epilogue => {
@@ -134,13 +149,25 @@ impl State {
     }
 
     /// A product without its factors and addresses.
-    fn lt_call(&mut self, numbers: &Numbers, handle: usize, [of, a, b, c]: [usize; 4]) -> Result<Call, Refusal> {
-        let Ok(LtObject::Description(of)) = self.lt.get(of).copied() else { return Err(Refusal::Value) };
+    fn lt_call(
+        &mut self,
+        numbers: &Numbers,
+        handle: usize,
+        [of, a, b, c]: [usize; 4],
+    ) -> Result<Call, Refusal> {
+        let Ok(LtObject::Description(of)) = self.lt.get(of).copied() else {
+            return Err(Refusal::Value);
+        };
         let mut given = |layout, transposed| {
-            let Ok(LtObject::Layout(layout)) = self.lt.get(layout).copied() else { return Err(Refusal::Value) };
+            let Ok(LtObject::Layout(layout)) = self.lt.get(layout).copied() else {
+                return Err(Refusal::Value);
+            };
             let leading = i32::try_from(layout.leading).map_err(|_| Refusal::Size)?;
             let scalar = (numbers.scalar)(layout.dtype)?;
-            Ok((MatrixArgument { address: 0, scalar, leading, stride: layout.stride, transposed }, layout))
+            Ok((
+                MatrixArgument { address: 0, scalar, leading, stride: layout.stride, transposed },
+                layout,
+            ))
         };
         let (a, a_layout) = given(a, of.transposed[0])?;
         let (b, b_layout) = given(b, of.transposed[1])?;
@@ -161,11 +188,18 @@ impl State {
         let sizes = [m, n, k].map(|size| i32::try_from(size).unwrap_or(-1));
         let name = numbers.fast.filter(|_| of.is_fast).map_or(numbers.name, |(_, name)| name);
         let plain = Call::plain(name, handle, sums, [a, b, c]);
-        Ok(Call { sizes, batch: c_layout.batch, dtype, epilogue: of.epilogue, bias: of.bias, ..plain })
+        Ok(Call {
+            sizes,
+            batch: c_layout.batch,
+            dtype,
+            epilogue: of.epilogue,
+            bias: of.bias,
+            ..plain
+        })
     }
 
-    /// Writes the algorithms for a product, and how many: each is its place and its product's size, so that one for another
-    /// product is refused.
+    /// Writes the algorithms for a product, and how many: each is its place and its product's size,
+    /// so that one for another product is refused.
     ///
     /// # Safety
     /// `results` must have room for `wanted` results.
@@ -177,13 +211,20 @@ impl State {
         results: *mut u64,
     ) -> Result<c_int, Refusal> {
         let call = self.lt_call(numbers, handle, objects)?;
-        let none = self.orders.as_ref().is_ok_and(|orders| orders.faults.contains(&Fault::NoAlgorithm));
+        let none =
+            self.orders.as_ref().is_ok_and(|orders| orders.faults.contains(&Fault::NoAlgorithm));
         let count = if none { 0 } else { ALGORITHMS.min(wanted) };
         for index in 0..count {
             let mut result = vec![0_u64; numbers.words + 4];
             (result[0], result[1], result[numbers.words]) = (index as u64, mark(call.sizes), 1024);
             // SAFETY: by the promise of the caller there is room for each.
-            unsafe { std::ptr::copy_nonoverlapping(result.as_ptr(), results.add(index * result.len()), result.len()) };
+            unsafe {
+                std::ptr::copy_nonoverlapping(
+                    result.as_ptr(),
+                    results.add(index * result.len()),
+                    result.len(),
+                );
+            };
         }
         Ok(c_int::try_from(count).unwrap_or(c_int::MAX))
     }
@@ -191,8 +232,8 @@ impl State {
     /// Hands a product over.
     ///
     /// # Safety
-    /// The factors must be null or point to one each, in the type that sums are made in; the algorithm must be null or be
-    /// one of this library's.
+    /// The factors must be null or point to one each, in the type that sums are made in; the
+    /// algorithm must be null or be one of this library's.
     pub(crate) unsafe fn lt_multiply(
         &mut self,
         numbers: &Numbers,
@@ -221,5 +262,7 @@ impl State {
 
 /// What tells sizes apart.
 fn mark(sizes: [i32; 3]) -> u64 {
-    sizes.iter().fold(7, |mark: u64, &size| mark.wrapping_mul(1_000_003).wrapping_add(size.unsigned_abs().into()))
+    sizes.iter().fold(7, |mark: u64, &size| {
+        mark.wrapping_mul(1_000_003).wrapping_add(size.unsigned_abs().into())
+    })
 }

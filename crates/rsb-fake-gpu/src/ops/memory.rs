@@ -59,11 +59,12 @@ impl State {
     /// Free and total bytes of the current GPU.
     pub(crate) fn memory_info(&mut self) -> Result<[usize; 2], Status> {
         self.sound(current())?;
-        Ok([self.free_bytes(current()), MEMORY_BYTES].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)))
+        Ok([self.free_bytes(current()), MEMORY_BYTES]
+            .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)))
     }
 
-    /// Copies in a stream. What it is said to be is checked as far as the host's end can be told, and that it stays
-    /// within our blocks.
+    /// Copies in a stream. What it is said to be is checked as far as the host's end can be told,
+    /// and that it stays within our blocks.
     pub(crate) fn copy_in(
         &mut self,
         stream: usize,
@@ -89,13 +90,24 @@ impl State {
     }
 
     /// Copies in the stream without a name, and waits.
-    pub(crate) fn copy_now(&mut self, ends: [usize; 2], bytes: usize, direction: Direction) -> Result<(), Status> {
+    pub(crate) fn copy_now(
+        &mut self,
+        ends: [usize; 2],
+        bytes: usize,
+        direction: Direction,
+    ) -> Result<(), Status> {
         self.copy_in(0, ends, bytes, direction)?;
         self.wait(0)
     }
 
     /// Fills in a stream with equal bytes.
-    pub(crate) fn fill_in(&mut self, stream: usize, to: usize, value: u8, bytes: usize) -> Result<(), Status> {
+    pub(crate) fn fill_in(
+        &mut self,
+        stream: usize,
+        to: usize,
+        value: u8,
+        bytes: usize,
+    ) -> Result<(), Status> {
         if self.heap.find(to, bytes).is_none() {
             return Err(status::INVALID_VALUE);
         }
@@ -110,7 +122,9 @@ impl State {
         from: (usize, usize),
         bytes: usize,
     ) -> Result<(), Status> {
-        let on = |(address, gpu)| self.heap.find(address, bytes).map(|block| block.home) == Some(Home::Gpu(gpu));
+        let on = |(address, gpu)| {
+            self.heap.find(address, bytes).map(|block| block.home) == Some(Home::Gpu(gpu))
+        };
         if !on(to) || !on(from) {
             return Err(status::INVALID_VALUE);
         }

@@ -43,8 +43,13 @@ pub(crate) struct Limits {
 impl Geometry {
     fn is_within(&self, limits: &Limits) -> bool {
         let inside = |(size, most): (&u32, &u32)| (1..=*most).contains(size);
-        let threads = self.block.iter().fold(1_u64, |all, &size| all.saturating_mul(u64::from(size)));
-        let along = self.grid.iter().zip(&self.block).map(|(&grid, &block)| u64::from(grid) * u64::from(block));
+        let threads =
+            self.block.iter().fold(1_u64, |all, &size| all.saturating_mul(u64::from(size)));
+        let along = self
+            .grid
+            .iter()
+            .zip(&self.block)
+            .map(|(&grid, &block)| u64::from(grid) * u64::from(block));
         threads <= 1024
             && along.into_iter().all(|threads| threads <= limits.threads)
             && self.shared_bytes <= limits.shared_bytes
@@ -72,7 +77,11 @@ impl State {
     ///
     /// # Safety
     /// `name` must be null or point to a text that ends with a zero.
-    pub(crate) unsafe fn kernel(&mut self, module: usize, name: *const c_char) -> Result<usize, Status> {
+    pub(crate) unsafe fn kernel(
+        &mut self,
+        module: usize,
+        name: *const c_char,
+    ) -> Result<usize, Status> {
         if name.is_null() {
             return Err(status::INVALID_VALUE);
         }
@@ -93,7 +102,8 @@ impl State {
     /// Launches a kernel in a stream of its GPU.
     ///
     /// # Safety
-    /// `parameters` must be null or point to one pointer for each parameter of the kernel, each to its 8 bytes.
+    /// `parameters` must be null or point to one pointer for each parameter of the kernel, each to
+    /// its 8 bytes.
     pub(crate) unsafe fn launch_kernel(
         &mut self,
         function: usize,
@@ -113,7 +123,8 @@ impl State {
             return Err(status::INVALID_VALUE);
         }
         // SAFETY: by the promise of the caller.
-        let argument = |index: usize| unsafe { (*parameters.add(index)).cast::<u64>().read_unaligned() };
+        let argument =
+            |index: usize| unsafe { (*parameters.add(index)).cast::<u64>().read_unaligned() };
         let arguments = (0..twin.parameters).map(argument).collect();
         self.hand_over(stream, Task::Kernel { symbol, arguments })
     }
@@ -132,12 +143,17 @@ impl State {
         let unit = self.model.unit;
         let wavefront = self.model.wavefront.cast_signed();
         let threads = (block_size + wavefront - 1) / wavefront * wavefront;
-        let shared = c_int::try_from(shared_bytes).unwrap_or(c_int::MAX).saturating_add(SHARED_BYTES);
+        let shared =
+            c_int::try_from(shared_bytes).unwrap_or(c_int::MAX).saturating_add(SHARED_BYTES);
         Ok((unit.threads / threads).min(unit.shared_bytes / shared).min(unit.blocks))
     }
 
     /// One number about a kernel.
-    pub(crate) fn function_attribute(&mut self, function: usize, number: c_int) -> Result<c_int, Status> {
+    pub(crate) fn function_attribute(
+        &mut self,
+        function: usize,
+        number: c_int,
+    ) -> Result<c_int, Status> {
         self.functions.get(function)?;
         Ok(match number {
             func_attribute::MAX_THREADS_PER_BLOCK => 1024,

@@ -1,6 +1,6 @@
-//! Matrix products by a vendor's library: what is asked of it, in words that both libraries share. Both are
-//! column-major: a row-major matrix is its transpose there, so that Cᵀ = op(B)ᵀ·op(A)ᵀ is asked for, which is A and B
-//! exchanged.
+//! Matrix products by a vendor's library: what is asked of it, in words that both libraries share.
+//! Both are column-major: a row-major matrix is its transpose there, so that Cᵀ = op(B)ᵀ·op(A)ᵀ is
+//! asked for, which is A and B exchanged.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -27,12 +27,15 @@ pub(crate) struct BlasOffer {
 }
 
 impl BlasOffer {
-    /// Whether it makes `op` on `arch` as `options` want it. What is tf32 or fp8 in name alone is no product of that type:
-    /// the GPU must have instructions for it. Of a GPU that is not known, the newer libraries know.
+    /// Whether it makes `op` on `arch` as `options` want it. What is tf32 or fp8 in name alone is
+    /// no product of that type: the GPU must have instructions for it. Of a GPU that is not known,
+    /// the newer libraries know.
     pub(super) fn has(&self, op: &Gemm, options: &Options, arch: &str) -> bool {
         let has_unit = || {
             let known = Architecture::find(arch).ok();
-            known.map_or(self.is_light, |known| known.per_clock_per_cu(op.dtype, Engine::Matrix).is_some())
+            known.map_or(self.is_light, |known| {
+                known.per_clock_per_cu(op.dtype, Engine::Matrix).is_some()
+            })
         };
         let is_plain = op.epilogue == Epilogue::None && options.algorithms.is_none();
         let is_full = op.accumulation == Accumulation::Full;
@@ -46,17 +49,23 @@ impl BlasOffer {
 
 /// A library with a handle on one GPU.
 pub(crate) trait BlasLibrary {
-    /// What a product of `input` is to be multiplied by beside alpha, where the GPU reads its bits as another number.
+    /// What a product of `input` is to be multiplied by beside alpha, where the GPU reads its bits
+    /// as another number.
     fn correction(&self, input: Dtype) -> f64 {
         let _ = input;
         1.0
     }
 
-    /// Prepares a product, and chooses the fastest of so many algorithms where the library offers several.
+    /// Prepares a product, and chooses the fastest of so many algorithms where the library offers
+    /// several.
     ///
     /// # Safety
     /// As of [`BlasLibrary::multiply`].
-    unsafe fn plan(&self, product: &Product, algorithms: Option<u32>) -> Result<Option<Plan>, DeviceError> {
+    unsafe fn plan(
+        &self,
+        product: &Product,
+        algorithms: Option<u32>,
+    ) -> Result<Option<Plan>, DeviceError> {
         let _ = (product, algorithms);
         Ok(None)
     }
@@ -79,7 +88,8 @@ pub(crate) struct Types {
     pub(crate) compute: Dtype,
 }
 
-/// f16, bf16 and fp8 are summed in f32, i8 in whole numbers of 32 bits, which cannot be stored in 8.
+/// f16, bf16 and fp8 are summed in f32, i8 in whole numbers of 32 bits, which cannot be stored in
+/// 8.
 fn types(op: &Gemm) -> Option<Types> {
     let (input, compute) = match op.dtype {
         Dtype::F64 => (Dtype::F64, Dtype::F64),
@@ -117,8 +127,10 @@ pub(crate) struct Shape {
 fn shape(op: &Gemm) -> Option<Shape> {
     let size = |size: u64| i32::try_from(size).ok();
     let (m, n, k) = (size(op.m)?, size(op.n)?, size(op.k)?);
-    let side =
-        |transposed, plain: i32, other: i32| Side { transposed, leading: if transposed { other } else { plain } };
+    let side = |transposed, plain: i32, other: i32| Side {
+        transposed,
+        leading: if transposed { other } else { plain },
+    };
     Some(Shape {
         rows: n,
         columns: m,
@@ -147,14 +159,21 @@ impl Scalars {
 
     fn pointers(&self) -> [*const c_void; 2] {
         match self {
-            Self::F64([alpha, beta]) => [std::ptr::from_ref(alpha).cast(), std::ptr::from_ref(beta).cast()],
-            Self::F32([alpha, beta]) => [std::ptr::from_ref(alpha).cast(), std::ptr::from_ref(beta).cast()],
-            Self::I32([alpha, beta]) => [std::ptr::from_ref(alpha).cast(), std::ptr::from_ref(beta).cast()],
+            Self::F64([alpha, beta]) => {
+                [std::ptr::from_ref(alpha).cast(), std::ptr::from_ref(beta).cast()]
+            }
+            Self::F32([alpha, beta]) => {
+                [std::ptr::from_ref(alpha).cast(), std::ptr::from_ref(beta).cast()]
+            }
+            Self::I32([alpha, beta]) => {
+                [std::ptr::from_ref(alpha).cast(), std::ptr::from_ref(beta).cast()]
+            }
         }
     }
 }
 
-/// One product. Scalars are on the host, matrices on the GPU; strides are those from one matrix of a batch to the next.
+/// One product. Scalars are on the host, matrices on the GPU; strides are those from one matrix of
+/// a batch to the next.
 pub(crate) struct Product {
     pub(crate) types: Types,
     pub(crate) shape: Shape,
@@ -197,7 +216,8 @@ pub(super) fn no_offer(offer: BlasOffer, op: &Gemm, arch: &str) -> DeviceError {
     } else if offer.is_light || matches!(op.dtype, Dtype::Tf32 | Dtype::Fp8) {
         format!("the matrix units of {arch} have no instructions for it that this program knows of")
     } else {
-        "it has neither epilogues nor algorithms to choose from; hipblaslt and cublaslt do".to_owned()
+        "it has neither epilogues nor algorithms to choose from; hipblaslt and cublaslt do"
+            .to_owned()
     };
     lacks(offer.name, op, why)
 }
@@ -211,12 +231,14 @@ pub(super) fn kernel(
 ) -> Result<BlasKernel, DeviceError> {
     let no_such_result = || format!("it stores no products of it as {}", op.output_dtype());
     let types = types(op).ok_or_else(|| lacks(name, op, no_such_result()))?;
-    let shape = shape(op).ok_or_else(|| lacks(name, op, "a size is above 2147483647".to_owned()))?;
+    let shape =
+        shape(op).ok_or_else(|| lacks(name, op, "a size is above 2147483647".to_owned()))?;
     let strides = [op.stride_b(), op.m.saturating_mul(op.k), op.m.saturating_mul(op.n)];
     let strides = strides.map(|stride| i64::try_from(stride).unwrap_or(i64::MAX));
     let scalars = Scalars::new(op, library.correction(op.dtype));
     let buffers = buffers.to_vec();
-    let mut kernel = BlasKernel { library, name, op: *op, types, shape, scalars, strides, plan: None, buffers };
+    let mut kernel =
+        BlasKernel { library, name, op: *op, types, shape, scalars, strides, plan: None, buffers };
     // SAFETY: as in `launch`.
     kernel.plan = unsafe { kernel.library.plan(&kernel.product()?, options.algorithms) }?;
     Ok(kernel)
@@ -247,7 +269,8 @@ impl BlasKernel {
 impl Kernel for BlasKernel {
     fn launch(&mut self) -> Result<(), DeviceError> {
         let product = self.product()?;
-        // SAFETY: the buffers are as large as the operation's sizes say, which the device checked, and `self` keeps them.
+        // SAFETY: the buffers are as large as the operation's sizes say, which the device checked,
+        // and `self` keeps them.
         unsafe { self.library.multiply(&product, self.plan.as_ref()) }
     }
 
@@ -255,7 +278,8 @@ impl Kernel for BlasKernel {
         self.name.to_owned()
     }
 
-    /// A library may split the sum over k and add the parts in the type of C, if that has 16 bits (cuBLAS does by default).
+    /// A library may split the sum over k and add the parts in the type of C, if that has 16 bits
+    /// (cuBLAS does by default).
     fn sums_in(&self) -> Option<Dtype> {
         let output = self.op.output_dtype();
         matches!(output, Dtype::F16 | Dtype::Bf16).then_some(output)
@@ -308,7 +332,8 @@ mod tests {
     #[test]
     fn narrow_types_are_summed_wider() {
         let types_of = |dtype, stored| {
-            types(&Gemm { stored, ..Gemm::new(dtype, 2, 2, 2) }).map(|types| (types.input, types.output, types.compute))
+            types(&Gemm { stored, ..Gemm::new(dtype, 2, 2, 2) })
+                .map(|types| (types.input, types.output, types.compute))
         };
         for (dtype, stored, expected) in [
             (F16, OutputWidth::Wide, Some((F16, F16, F32))),

@@ -1,8 +1,9 @@
-//! Matrix products by hipBLASLt and cuBLASLt. Both have the same functions with the same prototypes; what they are called,
-//! and the numbers of types, attributes and statuses, are [`LtCalls`] and [`LtNumbers`].
+//! Matrix products by hipBLASLt and cuBLASLt. Both have the same functions with the same
+//! prototypes; what they are called, and the numbers of types, attributes and statuses, are
+//! [`LtCalls`] and [`LtNumbers`].
 //!
-//! A product is described once, and the library's heuristic names algorithms for it, the best first by its own estimate.
-//! Its first choice is taken, or the fastest of the first N, each timed.
+//! A product is described once, and the library's heuristic names algorithms for it, the best first
+//! by its own estimate. Its first choice is taken, or the fastest of the first N, each timed.
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::{c_int, c_void};
@@ -22,7 +23,8 @@ type Create = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
 type Destroy = unsafe extern "C" fn(*mut c_void) -> c_int;
 type SetAttribute = unsafe extern "C" fn(*mut c_void, c_int, *const c_void, usize) -> c_int;
 
-/// The functions of a library. All take and give what its documentation says of the functions with these names.
+/// The functions of a library. All take and give what its documentation says of the functions with
+/// these names.
 pub(crate) struct LtCalls {
     pub(crate) destroy: Destroy,
     pub(crate) describe: unsafe extern "C" fn(*mut *mut c_void, c_int, c_int) -> c_int,
@@ -82,9 +84,11 @@ pub(crate) struct LtNumbers {
     pub(crate) name: &'static str,
     /// As it is, and transposed.
     pub(crate) operations: [c_int; 2],
-    /// Attributes of a description: which of A and B is transposed, the epilogue, the bias and its type.
+    /// Attributes of a description: which of A and B is transposed, the epilogue, the bias and its
+    /// type.
     pub(crate) description: [c_int; 5],
-    /// Attribute of a description, of one byte, that keeps sums of fp8 in the precision of the matrix unit.
+    /// Attribute of a description, of one byte, that keeps sums of fp8 in the precision of the
+    /// matrix unit.
     pub(crate) fast_accumulation: Option<c_int>,
     /// Attributes of a layout: how many matrices follow one another, and at which distance.
     pub(crate) layout: [c_int; 2],
@@ -131,7 +135,8 @@ pub(crate) struct LtBlas {
     core: Rc<Core>,
     /// Given to every product: they follow one another in one stream.
     workspace: OnceCell<Allocation>,
-    /// What was chosen last, and for what: sets of buffers that take turns shall have one algorithm.
+    /// What was chosen last, and for what: sets of buffers that take turns shall have one
+    /// algorithm.
     last: Cell<Option<(Key, AlgorithmChoice)>>,
 }
 
@@ -167,7 +172,8 @@ impl Drop for Object {
 }
 
 impl LtBlas {
-    /// Makes a handle on the GPU of `core`. On it a product of fp8 is to be multiplied by `correction`.
+    /// Makes a handle on the GPU of `core`. On it a product of fp8 is to be multiplied by
+    /// `correction`.
     pub(crate) fn open(
         core: &Rc<Core>,
         create: Create,
@@ -178,7 +184,8 @@ impl LtBlas {
         core.activate()?;
         let handle = std::ptr::null_mut();
         let (workspace, last) = (OnceCell::new(), Cell::new(None));
-        let mut blas = Self { calls, numbers, handle, correction, core: Rc::clone(core), workspace, last };
+        let mut blas =
+            Self { calls, numbers, handle, correction, core: Rc::clone(core), workspace, last };
         let mut handle = std::ptr::null_mut();
         // SAFETY: the pointer is to a live variable of this type; the GPU is the current one.
         blas.check("create a handle", unsafe { create(&raw mut handle) })?;
@@ -198,13 +205,18 @@ impl LtBlas {
         let (text, is_unsupported) = (self.numbers.status)(code);
         let what = format!("{}: {call}", self.numbers.name);
         let cure = if is_unsupported {
-            "choose another type or epilogue, sizes that are multiples of 16, or transpose=nt, which products of fp8 \
+            "choose another type or epilogue, sizes that are multiples of 16, or transpose=nt, \
+             which products of fp8 \
              and i8 need on many GPUs"
         } else {
             self.numbers.log
         };
         let reason = Reason::new(what, format!("{text} (status {code})"), cure);
-        Err(if is_unsupported { DeviceError::Unsupported(reason) } else { DeviceError::Failed(reason) })
+        Err(if is_unsupported {
+            DeviceError::Unsupported(reason)
+        } else {
+            DeviceError::Failed(reason)
+        })
     }
 
     fn create_object(
@@ -219,9 +231,17 @@ impl LtBlas {
     }
 
     /// Sets an attribute to `value`, which must be of the type that the library wants there.
-    fn set<T>(&self, set: SetAttribute, object: &Object, attribute: c_int, value: &T) -> Result<(), DeviceError> {
+    fn set<T>(
+        &self,
+        set: SetAttribute,
+        object: &Object,
+        attribute: c_int,
+        value: &T,
+    ) -> Result<(), DeviceError> {
         // SAFETY: the object is live; the value lives for the call and is as long as is said.
-        let code = unsafe { set(object.pointer, attribute, std::ptr::from_ref(value).cast(), size_of::<T>()) };
+        let code = unsafe {
+            set(object.pointer, attribute, std::ptr::from_ref(value).cast(), size_of::<T>())
+        };
         self.check("set an attribute", code)
     }
 
@@ -230,7 +250,10 @@ impl LtBlas {
     }
 
     fn no_type(&self, dtype: Dtype) -> DeviceError {
-        let (what, why) = (format!("gemm by {}", self.numbers.name), format!("it has no products with {dtype} here"));
+        let (what, why) = (
+            format!("gemm by {}", self.numbers.name),
+            format!("it has no products with {dtype} here"),
+        );
         DeviceError::Unsupported(Reason::new(what, why, "choose another data type or provider"))
     }
 
@@ -245,10 +268,19 @@ impl LtBlas {
         let description = self.create_object("describe a product", calls.drop_description, make)?;
         let [transpose_a, transpose_b, epilogue, bias, bias_type] = self.numbers.description;
         let set = calls.set_description;
-        for (attribute, side) in [(transpose_a, product.shape.first), (transpose_b, product.shape.second)] {
-            self.set(set, &description, attribute, &self.numbers.operations[usize::from(side.transposed)])?;
+        for (attribute, side) in
+            [(transpose_a, product.shape.first), (transpose_b, product.shape.second)]
+        {
+            self.set(
+                set,
+                &description,
+                attribute,
+                &self.numbers.operations[usize::from(side.transposed)],
+            )?;
         }
-        if let (Accumulation::Fast, Some(attribute)) = (product.accumulation, self.numbers.fast_accumulation) {
+        if let (Accumulation::Fast, Some(attribute)) =
+            (product.accumulation, self.numbers.fast_accumulation)
+        {
             self.set(set, &description, attribute, &1_i8)?;
         }
         if product.epilogue != Epilogue::None {
@@ -269,7 +301,9 @@ impl LtBlas {
         let (datatype, calls) = (self.datatype(dtype)?, &self.calls);
         let size = |size: i32| u64::from(size.unsigned_abs());
         // SAFETY: the pointer is to a live variable of this type.
-        let make = |to| unsafe { (calls.lay_out)(to, datatype, size(rows), size(columns), leading.into()) };
+        let make = |to| unsafe {
+            (calls.lay_out)(to, datatype, size(rows), size(columns), leading.into())
+        };
         let layout = self.create_object("describe a matrix", calls.drop_layout, make)?;
         let [count, distance] = self.numbers.layout;
         if batch > 1 {
@@ -282,7 +316,11 @@ impl LtBlas {
     fn layouts(&self, product: &Product) -> Result<[Object; 3], DeviceError> {
         let Shape { rows, columns, depth, batch, first, second } = product.shape;
         let as_stored = |side: Side, [rows, columns]: [i32; 2]| {
-            if side.transposed { [columns, rows, side.leading] } else { [rows, columns, side.leading] }
+            if side.transposed {
+                [columns, rows, side.leading]
+            } else {
+                [rows, columns, side.leading]
+            }
         };
         let Types { input, output, .. } = product.types;
         let [b, a, c] = product.strides;
@@ -298,14 +336,17 @@ impl LtBlas {
         let calls = &self.calls;
         // SAFETY: the pointer is to a live variable of this type.
         let preference =
-            self.create_object("make a preference", calls.drop_preference, |to| unsafe { (calls.prefer)(to) })?;
+            self.create_object("make a preference", calls.drop_preference, |to| unsafe {
+                (calls.prefer)(to)
+            })?;
         self.set(calls.set_preference, &preference, WORKSPACE_ATTRIBUTE, &WORKSPACE_BYTES)?;
         let words = self.numbers.algorithm_words;
         let mut results = vec![0_u64; (words + 4) * wanted as usize];
         let [b, a, c] = plan.layouts.each_ref().map(|layout| layout.pointer);
         // Some versions leave it as it was where they fail.
         let mut found: c_int = 0;
-        // SAFETY: all objects are live; there is room for `wanted` results, whose size is the library's.
+        // SAFETY: all objects are live; there is room for `wanted` results, whose size is the
+        // library's.
         let code = unsafe {
             (calls.heuristic)(
                 self.handle,
@@ -326,7 +367,10 @@ impl LtBlas {
             result.get(words).is_some_and(|&bytes| bytes <= WORKSPACE_BYTES)
                 && result.get(words + 1).is_some_and(|&word| word as u32 == 0)
         };
-        let results = results.chunks_exact(words + 4).take(usize::try_from(found).unwrap_or(0)).filter(is_good);
+        let results = results
+            .chunks_exact(words + 4)
+            .take(usize::try_from(found).unwrap_or(0))
+            .filter(is_good);
         Ok(results.filter_map(|result| result.get(..words)).map(<[u64]>::to_vec).collect())
     }
 
@@ -334,20 +378,28 @@ impl LtBlas {
         let Shape { rows, columns, depth, .. } = product.shape;
         let what = format!("gemm by {}", self.numbers.name);
         let why = format!(
-            "its heuristic offers no algorithm on {} for {columns}x{rows}x{depth} of {} with the epilogue {}",
+            "its heuristic offers no algorithm on {} for {columns}x{rows}x{depth} of {} with the \
+             epilogue {}",
             self.core.arch, product.types.input, product.epilogue
         );
-        let cure = "choose another type or epilogue, sizes that are multiples of 16, transpose=nt, or another provider; \
+        let cure = "choose another type or epilogue, sizes that are multiples of 16, transpose=nt, \
+                    or another provider; \
                     a newer library may have one";
         DeviceError::Unsupported(Reason::new(what, why, cure))
     }
 
     /// Milliseconds of `launches` products by the algorithm in `plan`.
-    unsafe fn time(&self, product: &Product, plan: &Plan, launches: u32) -> Result<f64, DeviceError> {
+    unsafe fn time(
+        &self,
+        product: &Product,
+        plan: &Plan,
+        launches: u32,
+    ) -> Result<f64, DeviceError> {
         let driver = &self.core.driver;
         let marks = [driver.create_event()?, driver.create_event()?];
         let run = || {
-            // SAFETY: events and stream are live; the caller promises the matrices, and they are waited for.
+            // SAFETY: events and stream are live; the caller promises the matrices, and they are
+            // waited for.
             unsafe {
                 driver.record(marks[0], self.core.stream)?;
                 for _ in 0..launches {
@@ -366,12 +418,18 @@ impl LtBlas {
         Ok(f64::from(elapsed?))
     }
 
-    /// The place of the fastest of `algorithms` and how many were tried: each once untimed, then for some milliseconds. One
-    /// that fails is passed over, unless all do.
-    unsafe fn fastest(&self, product: &Product, plan: &mut Plan, algorithms: &[Vec<u64>]) -> Result<(), DeviceError> {
+    /// The place of the fastest of `algorithms` and how many were tried: each once untimed, then
+    /// for some milliseconds. One that fails is passed over, unless all do.
+    unsafe fn fastest(
+        &self,
+        product: &Product,
+        plan: &mut Plan,
+        algorithms: &[Vec<u64>],
+    ) -> Result<(), DeviceError> {
         if product.reads_c {
             let why = "every trial changes C, which the product reads";
-            let reason = Reason::new(format!("algorithms of {}", self.numbers.name), why, "choose beta=0");
+            let reason =
+                Reason::new(format!("algorithms of {}", self.numbers.name), why, "choose beta=0");
             return Err(DeviceError::Unsupported(reason));
         }
         let begun = Instant::now();
@@ -382,7 +440,8 @@ impl LtBlas {
             }
             plan.algorithm.clone_from(algorithm);
             // SAFETY: by the promise of the caller.
-            let once = unsafe { self.time(product, plan, 1).and_then(|_| self.time(product, plan, 1)) };
+            let once =
+                unsafe { self.time(product, plan, 1).and_then(|_| self.time(product, plan, 1)) };
             let launches = |once: f64| (EACH_MS / once.max(1e-3)).clamp(1.0, 200.0) as u32;
             let each = once.map(launches).and_then(|launches| {
                 // SAFETY: likewise.
@@ -423,7 +482,11 @@ impl BlasLibrary for LtBlas {
         if input == Dtype::Fp8 { self.correction } else { 1.0 }
     }
 
-    unsafe fn plan(&self, product: &Product, algorithms: Option<u32>) -> Result<Option<Plan>, DeviceError> {
+    unsafe fn plan(
+        &self,
+        product: &Product,
+        algorithms: Option<u32>,
+    ) -> Result<Option<Plan>, DeviceError> {
         let wanted = algorithms.unwrap_or(1).clamp(1, MOST_ALGORITHMS);
         if self.workspace.get().is_none() {
             let _ = self.workspace.set(Allocation::new_zeroed(&self.core, WORKSPACE_BYTES)?);
@@ -451,8 +514,9 @@ impl BlasLibrary for LtBlas {
         };
         let [first, second, c] = product.matrices;
         let [b_layout, a_layout, c_layout] = plan.layouts.each_ref().map(|layout| layout.pointer);
-        // SAFETY: all objects are live and describe the matrices, which the caller promises; alpha and beta are on the host,
-        // where a fresh description looks for them, in the type that it names; the workspace is as long as is said.
+        // SAFETY: all objects are live and describe the matrices, which the caller promises; alpha
+        // and beta are on the host, where a fresh description looks for them, in the type that it
+        // names; the workspace is as long as is said.
         let code = unsafe {
             (self.calls.multiply)(
                 self.handle,

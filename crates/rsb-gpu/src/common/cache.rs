@@ -1,7 +1,8 @@
 //! Code on disk, under a name made of all that it depends on: source, architecture, compiler.
 //!
-//! A file has a mark, the length of the code and its checksum, then the code: what a full disk, a crash or a bad sector has
-//! left of it is not found. Nor are files of versions before, which held the code alone.
+//! A file has a mark, the length of the code and its checksum, then the code: what a full disk, a
+//! crash or a bad sector has left of it is not found. Nor are files of versions before, which held
+//! the code alone.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,8 @@ impl Key {
     }
 }
 
-/// The hash FNV-1a of 128 bits: stable between versions of this program, unlike the standard library's.
+/// The hash FNV-1a of 128 bits: stable between versions of this program, unlike the standard
+/// library's.
 fn fnv(bytes: &[u8]) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
@@ -34,9 +36,11 @@ fn fnv(bytes: &[u8]) -> u128 {
 
 /// `rusty-stack-bench/kernels` in the user's directory for caches; none where there is no home.
 pub(super) fn dir() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let caches =
-        set("XDG_CACHE_HOME").filter(|path| path.is_absolute()).or_else(|| Some(set("HOME")?.join(".cache")))?;
+    let set =
+        |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let caches = set("XDG_CACHE_HOME")
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(set("HOME")?.join(".cache")))?;
     Some(caches.join("rusty-stack-bench").join("kernels"))
 }
 
@@ -57,7 +61,8 @@ fn encode(code: &[u8]) -> Vec<u8> {
 fn decode(file: &[u8]) -> Option<&[u8]> {
     let (length, rest) = file.strip_prefix(MARK)?.split_first_chunk()?;
     let (sum, code) = rest.split_first_chunk()?;
-    let is_whole = code.len() as u64 == u64::from_le_bytes(*length) && fnv(code) == u128::from_le_bytes(*sum);
+    let is_whole =
+        code.len() as u64 == u64::from_le_bytes(*length) && fnv(code) == u128::from_le_bytes(*sum);
     is_whole.then_some(code)
 }
 
@@ -65,8 +70,8 @@ fn decode(file: &[u8]) -> Option<&[u8]> {
 pub(super) fn write(dir: &Path, key: &Key, code: &[u8]) -> std::io::Result<()> {
     std::fs::create_dir_all(dir)?;
     let temporary = dir.join(format!("{}.{}", key.file(), std::process::id()));
-    let written =
-        std::fs::write(&temporary, encode(code)).and_then(|()| std::fs::rename(&temporary, dir.join(key.file())));
+    let written = std::fs::write(&temporary, encode(code))
+        .and_then(|()| std::fs::rename(&temporary, dir.join(key.file())));
     if written.is_err() {
         // What is left of a failed write would lie there for ever; it may not even exist.
         let _ = std::fs::remove_file(&temporary);

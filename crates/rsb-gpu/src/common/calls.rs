@@ -1,5 +1,5 @@
-//! Calls of a runtime's functions, each of which may be missing. `$runtime` has the table of functions as `api`, and
-//! turns a status or a missing function into its own kind of error.
+//! Calls of a runtime's functions, each of which may be missing. `$runtime` has the table of
+//! functions as `api`, and turns a status or a missing function into its own kind of error.
 
 use std::ffi::c_int;
 
@@ -7,8 +7,8 @@ use rsb_model::Reason;
 
 use rsb_device::device::DeviceError;
 
-/// Calls a function and turns its status into a `Result`. It stands in an `unsafe` block of the caller, who promises
-/// what the function asks of its arguments.
+/// Calls a function and turns its status into a `Result`. It stands in an `unsafe` block of the
+/// caller, who promises what the function asks of its arguments.
 macro_rules! call {
     ($runtime:expr, $name:ident($($argument:expr),* $(,)?)) => {
         match $runtime.api.$name {
@@ -21,7 +21,8 @@ macro_rules! call {
 /// Calls a function for what it does.
 macro_rules! done {
     ($runtime:expr, $name:ident($($argument:expr),* $(,)?)) => {{
-        // SAFETY: whoever calls promises live handles and memory that is long enough, as `Driver` says.
+        // SAFETY: whoever calls promises live handles and memory that is long enough, as `Driver`
+        // says.
         Ok(unsafe { $crate::common::call!($runtime, $name($($argument),*)) }?)
     }};
 }

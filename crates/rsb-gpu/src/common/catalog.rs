@@ -1,10 +1,12 @@
-//! Every kernel: its name, its parameters and what it computes. The launching code is checked against this table, and
-//! so is what the compiler makes of the sources.
+//! Every kernel: its name, its parameters and what it computes. The launching code is checked
+//! against this table, and so is what the compiler makes of the sources.
 //!
-//! The symbol of a kernel is its stem, `_` and the data type: `rsb_triad_f32`; kernels without data types have the stem
-//! alone. Every parameter takes 8 bytes: an address of the device, a whole number without sign, or a number in f64.
+//! The symbol of a kernel is its stem, `_` and the data type: `rsb_triad_f32`; kernels without data
+//! types have the stem alone. Every parameter takes 8 bytes: an address of the device, a whole
+//! number without sign, or a number in f64.
 //!
-//! Their sources are `kernels/*.cu` behind `kernels/prelude.h`; the fake GPU has a twin of each for tests.
+//! Their sources are `kernels/*.cu` behind `kernels/prelude.h`; the fake GPU has a twin of each for
+//! tests.
 
 mod parameters;
 
@@ -12,8 +14,9 @@ use rsb_model::Dtype;
 use rsb_model::architecture::Engine;
 
 use self::parameters::{
-    ARGMAX, ATTENTION, CONVOLUTION, COPY, GATHER, GEMM, GEMM_NARROW, GEMM_TYPES, LAYER_NORM, MAX, ONE_INPUT, PEAK,
-    QUANTIZED, READ, READ_WRITE, REARRANGE, RMS_NORM, ROTATE, SOFTMAX, SUM, TRIAD, TWO_INPUTS, WRITE,
+    ARGMAX, ATTENTION, CONVOLUTION, COPY, GATHER, GEMM, GEMM_NARROW, GEMM_TYPES, LAYER_NORM, MAX,
+    ONE_INPUT, PEAK, QUANTIZED, READ, READ_WRITE, REARRANGE, RMS_NORM, ROTATE, SOFTMAX, SUM, TRIAD,
+    TWO_INPUTS, WRITE,
 };
 
 /// What a parameter is.
@@ -40,7 +43,8 @@ pub enum Element {
     T,
     /// f64 where the data type is f64, else f32.
     Result,
-    /// What a product is stored as: f32 for bf16, a whole number of 32 bits with sign for i8, else the data type.
+    /// What a product is stored as: f32 for bf16, a whole number of 32 bits with sign for i8, else
+    /// the data type.
     Product,
     /// A half, whatever the data type.
     F16,
@@ -83,7 +87,8 @@ macro_rules! source {
     };
 }
 
-/// The source of [`rsb_device::compiler::VECTOR_ADD`]: compiled to see how long that takes, and run by nobody.
+/// The source of [`rsb_device::compiler::VECTOR_ADD`]: compiled to see how long that takes, and run
+/// by nobody.
 pub(super) const VECTOR_ADD_SOURCE: &str = source!("vector_add.cu");
 
 impl Module {
@@ -149,7 +154,8 @@ pub struct KernelInfo {
     pub parameters: &'static [Parameter],
     /// Most threads in a block. Below [`ANY_BLOCK`] a block has exactly as many.
     pub block: u32,
-    /// What the architecture must have for the data type: dense or sparse matrix instructions, or nothing special.
+    /// What the architecture must have for the data type: dense or sparse matrix instructions, or
+    /// nothing special.
     pub unit: Engine,
     /// What it computes.
     pub computes: &'static str,
@@ -211,7 +217,15 @@ const fn kernel(
     parameters: &'static [Parameter],
     computes: &'static str,
 ) -> KernelInfo {
-    KernelInfo { stem, module, dtypes, parameters, block: SHARING_BLOCK, unit: Engine::Vector, computes }
+    KernelInfo {
+        stem,
+        module,
+        dtypes,
+        parameters,
+        block: SHARING_BLOCK,
+        unit: Engine::Vector,
+        computes,
+    }
 }
 
 const fn any_block(kernel: KernelInfo) -> KernelInfo {
@@ -231,11 +245,41 @@ pub const KERNELS: &[KernelInfo] = &[
     any_block(kernel("rsb_copy", Module::Memory, &[], COPY, "b[i] = a[i], for all bytes")),
     any_block(kernel("rsb_copy_nt", Module::Memory, &[], COPY, "as rsb_copy, around the caches")),
     any_block(kernel("rsb_write", Module::Memory, FLOATS, WRITE, "a[i] = s")),
-    any_block(kernel("rsb_write_nt", Module::Memory, FLOATS, WRITE, "as rsb_write, around the caches")),
-    any_block(kernel("rsb_read_write", Module::Memory, FLOATS, READ_WRITE, "a[i] = s a[i], in f32 (f64 in f64)")),
-    any_block(kernel("rsb_read_write_nt", Module::Memory, FLOATS, READ_WRITE, "as rsb_read_write, around the caches")),
-    any_block(kernel("rsb_triad", Module::Memory, FLOATS, TRIAD, "c[i] = a[i] + s b[i], in f32 (f64 in f64)")),
-    any_block(kernel("rsb_triad_nt", Module::Memory, FLOATS, TRIAD, "as rsb_triad, around the caches")),
+    any_block(kernel(
+        "rsb_write_nt",
+        Module::Memory,
+        FLOATS,
+        WRITE,
+        "as rsb_write, around the caches",
+    )),
+    any_block(kernel(
+        "rsb_read_write",
+        Module::Memory,
+        FLOATS,
+        READ_WRITE,
+        "a[i] = s a[i], in f32 (f64 in f64)",
+    )),
+    any_block(kernel(
+        "rsb_read_write_nt",
+        Module::Memory,
+        FLOATS,
+        READ_WRITE,
+        "as rsb_read_write, around the caches",
+    )),
+    any_block(kernel(
+        "rsb_triad",
+        Module::Memory,
+        FLOATS,
+        TRIAD,
+        "c[i] = a[i] + s b[i], in f32 (f64 in f64)",
+    )),
+    any_block(kernel(
+        "rsb_triad_nt",
+        Module::Memory,
+        FLOATS,
+        TRIAD,
+        "as rsb_triad, around the caches",
+    )),
     any_block(kernel(
         "rsb_rearrange",
         Module::Memory,
@@ -243,7 +287,13 @@ pub const KERNELS: &[KernelInfo] = &[
         REARRANGE,
         "y[b][j][position + i] = x[b][i][j], each a row of width elements",
     )),
-    any_block(kernel("rsb_gather", Module::Memory, FLOATS, GATHER, "y[i] = x[index[i]], each a row of width elements")),
+    any_block(kernel(
+        "rsb_gather",
+        Module::Memory,
+        FLOATS,
+        GATHER,
+        "y[i] = x[index[i]], each a row of width elements",
+    )),
     any_block(kernel(
         "rsb_rotate",
         Module::Memory,
@@ -282,9 +332,27 @@ pub const KERNELS: &[KernelInfo] = &[
     any_block(kernel("rsb_add", Module::Elementwise, NUMBERS, TWO_INPUTS, "y[i] = x[i] + z[i]")),
     any_block(kernel("rsb_multiply", Module::Elementwise, FLOATS, TWO_INPUTS, "y[i] = x[i] z[i]")),
     any_block(kernel("rsb_relu", Module::Elementwise, NUMBERS, ONE_INPUT, "y[i] = max(x[i], 0)")),
-    any_block(kernel("rsb_gelu", Module::Elementwise, FLOATS, ONE_INPUT, "y[i] = GELU of x[i] in its tanh form")),
-    any_block(kernel("rsb_sigmoid", Module::Elementwise, FLOATS, ONE_INPUT, "y[i] = 1 / (1 + exp(-x[i]))")),
-    kernel("rsb_sum", Module::Reduce, NUMBERS, SUM, "result = scale times the sum of x; scale is 1/n for the mean"),
+    any_block(kernel(
+        "rsb_gelu",
+        Module::Elementwise,
+        FLOATS,
+        ONE_INPUT,
+        "y[i] = GELU of x[i] in its tanh form",
+    )),
+    any_block(kernel(
+        "rsb_sigmoid",
+        Module::Elementwise,
+        FLOATS,
+        ONE_INPUT,
+        "y[i] = 1 / (1 + exp(-x[i]))",
+    )),
+    kernel(
+        "rsb_sum",
+        Module::Reduce,
+        NUMBERS,
+        SUM,
+        "result = scale times the sum of x; scale is 1/n for the mean",
+    ),
     kernel("rsb_max", Module::Reduce, NUMBERS, MAX, "result = the largest of x"),
     kernel(
         "rsb_argmax",
@@ -322,16 +390,35 @@ pub const KERNELS: &[KernelInfo] = &[
         ATTENTION,
         "as rsb_attention, a row of y in a block, whose threads share the positions",
     ),
-    kernel("rsb_convolution", Module::Convolution, FLOATS, CONVOLUTION, "y = 2-D convolution of x with w, NCHW"),
+    kernel(
+        "rsb_convolution",
+        Module::Convolution,
+        FLOATS,
+        CONVOLUTION,
+        "y = 2-D convolution of x with w, NCHW",
+    ),
     kernel(
         "rsb_gemm_naive",
         Module::Gemm,
         GEMM_TYPES,
         GEMM,
-        "c = alpha op(a) op(b) + beta c, row-major, for each of batch matrices that follow one another",
+        "c = alpha op(a) op(b) + beta c, row-major, for each of batch matrices that follow one \
+         another",
     ),
-    kernel("rsb_gemm_tiled", Module::Gemm, GEMM_TYPES, GEMM, "as rsb_gemm_naive, through shared memory"),
-    kernel("rsb_gemm_narrow", Module::Gemm, &[Dtype::Bf16], GEMM_NARROW, "as rsb_gemm_tiled, c in the type of a and b"),
+    kernel(
+        "rsb_gemm_tiled",
+        Module::Gemm,
+        GEMM_TYPES,
+        GEMM,
+        "as rsb_gemm_naive, through shared memory",
+    ),
+    kernel(
+        "rsb_gemm_narrow",
+        Module::Gemm,
+        &[Dtype::Bf16],
+        GEMM_NARROW,
+        "as rsb_gemm_tiled, c in the type of a and b",
+    ),
     kernel(
         "rsb_quantized_rows",
         Module::Quantized,
@@ -339,7 +426,13 @@ pub const KERNELS: &[KernelInfo] = &[
         QUANTIZED,
         "c = a w^T, each weight of 4 or 8 bits times the scale of its group, for a few rows of a",
     ),
-    kernel("rsb_quantized_tiled", Module::Quantized, IN_F32, QUANTIZED, "as rsb_quantized_rows, through shared memory"),
+    kernel(
+        "rsb_quantized_tiled",
+        Module::Quantized,
+        IN_F32,
+        QUANTIZED,
+        "as rsb_quantized_rows, through shared memory",
+    ),
     kernel(
         "rsb_peak_vector",
         Module::Peak,
@@ -354,7 +447,8 @@ pub const KERNELS: &[KernelInfo] = &[
             Module::Peak,
             &Dtype::ALL,
             PEAK,
-            "result = 1 after pieces x 196608 operations on the matrix units; the result of tf32, fp8, bf8, fp6, fp4 and \
+            "result = 1 after pieces x 196608 operations on the matrix units; the result of tf32, \
+             fp8, bf8, fp6, fp4 and \
              i4 is f32",
         )
     },
@@ -386,9 +480,12 @@ mod tests {
                 _ => vec![format!("{}_##NAME", kernel.stem)],
             };
             for name in names {
-                let at = source.find(&format!("{name}(")).unwrap_or_else(|| panic!("{name} is not in its source"));
+                let at = source
+                    .find(&format!("{name}("))
+                    .unwrap_or_else(|| panic!("{name} is not in its source"));
                 let list = source[at + name.len() + 1..].split(')').next().unwrap();
-                let parameters = list.split(',').filter(|parameter| !parameter.trim().is_empty()).count();
+                let parameters =
+                    list.split(',').filter(|parameter| !parameter.trim().is_empty()).count();
                 assert_eq!(parameters, kernel.parameters.len(), "{name}");
             }
         }
@@ -422,8 +519,13 @@ mod tests {
         assert!(matrix.symbols("gfx1030").is_empty());
         assert!(matrix.symbols("gfx90a").contains(&"rsb_peak_matrix_f64".to_owned()));
         assert!(!matrix.symbols("gfx1100").contains(&"rsb_peak_matrix_f64".to_owned()));
-        for (symbol, arch) in [("bf8", "gfx942"), ("tf32", "gfx942"), ("i4", "gfx1100"), ("fp4", "gfx950")] {
-            assert!(matrix.symbols(arch).contains(&format!("rsb_peak_matrix_{symbol}")), "{symbol} {arch}");
+        for (symbol, arch) in
+            [("bf8", "gfx942"), ("tf32", "gfx942"), ("i4", "gfx1100"), ("fp4", "gfx950")]
+        {
+            assert!(
+                matrix.symbols(arch).contains(&format!("rsb_peak_matrix_{symbol}")),
+                "{symbol} {arch}"
+            );
         }
     }
 }

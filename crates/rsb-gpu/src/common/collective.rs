@@ -1,5 +1,6 @@
-//! Collectives over several GPUs by NCCL or RCCL, loaded at run time: one process drives every GPU. One thread begins a call
-//! on all of them, or a thread for each GPU calls the library for it alone.
+//! Collectives over several GPUs by NCCL or RCCL, loaded at run time: one process drives every GPU.
+//! One thread begins a call on all of them, or a thread for each GPU calls the library for it
+//! alone.
 
 mod rank;
 mod threads;
@@ -32,8 +33,8 @@ const fn data_type(dtype: Dtype) -> Option<c_int> {
     }
 }
 
-/// GPUs that work together, each with its place among them: what NCCL calls a clique. Connecting them takes long, so that they stay connected for
-/// the next collective.
+/// GPUs that work together, each with its place among them: what NCCL calls a clique. Connecting
+/// them takes long, so that they stay connected for the next collective.
 pub(super) struct Clique {
     api: Arc<Nccl>,
     members: Vec<Member>,
@@ -62,7 +63,8 @@ pub(super) struct LibraryCollective {
 /// The clique that worked last, if there was one.
 pub(super) type LastClique = RefCell<Option<Rc<Clique>>>;
 
-/// Binds `call` to the buffers of each pair, by the library of the name, on the clique that worked last where it is the same.
+/// Binds `call` to the buffers of each pair, by the library of the name, on the clique that worked
+/// last where it is the same.
 pub(super) fn kernel(
     (name, load): (&'static str, fn() -> Result<Loaded, Unavailable>),
     last: &LastClique,
@@ -74,10 +76,12 @@ pub(super) fn kernel(
         DeviceError::Unsupported(Reason::new(what, why, "choose f64, f32, f16 or bf16"))
     };
     if call.launcher == CollectiveLauncher::Threads && call.lane == CollectiveLane::Beside {
-        return Err(unsupported("a thread for each GPU orders nothing beside what else goes on".to_owned()));
+        return Err(unsupported(
+            "a thread for each GPU orders nothing beside what else goes on".to_owned(),
+        ));
     }
-    let data_type =
-        data_type(call.dtype).ok_or_else(|| unsupported(format!("it is not asked for {} here", call.dtype)))?;
+    let data_type = data_type(call.dtype)
+        .ok_or_else(|| unsupported(format!("it is not asked for {} here", call.dtype)))?;
     let (mut cores, mut ends) = (Vec::new(), Vec::new());
     for (rank, (send, receive)) in (0..).zip(pairs) {
         let (from, to) = (allocation(Some(send))?, allocation(Some(receive))?);
@@ -85,7 +89,9 @@ pub(super) fn kernel(
         let fits = send.bytes() >= sent_at + call.dtype.bytes(call.elements_sent())
             && receive.bytes() >= received_at + call.dtype.bytes(call.elements_received());
         if to.core().ordinal != from.core().ordinal || !fits || pairs.len() as u64 != call.devices {
-            return Err(unsupported("a pair of buffers does not lie on one GPU, or is too small".to_owned()));
+            return Err(unsupported(
+                "a pair of buffers does not lie on one GPU, or is too small".to_owned(),
+            ));
         }
         cores.push(Rc::clone(from.core()));
         ends.push([
@@ -103,13 +109,26 @@ pub(super) fn kernel(
         CollectiveLauncher::OneThread => None,
         CollectiveLauncher::Threads => Some(clique.threads(&parts)?),
     };
-    Ok(LibraryCollective { clique, name, lane: call.lane, parts, threads, _buffers: pairs.to_vec() })
+    Ok(LibraryCollective {
+        clique,
+        name,
+        lane: call.lane,
+        parts,
+        threads,
+        _buffers: pairs.to_vec(),
+    })
 }
 
 impl Clique {
-    fn connect(load: fn() -> Result<Loaded, Unavailable>, cores: Vec<Rc<Core>>) -> Result<Self, DeviceError> {
+    fn connect(
+        load: fn() -> Result<Loaded, Unavailable>,
+        cores: Vec<Rc<Core>>,
+    ) -> Result<Self, DeviceError> {
         let library = load().map_err(|missing| {
-            let cure = format!("{}; our own all-reduce needs none (communication_backend=ring)", missing.cure);
+            let cure = format!(
+                "{}; our own all-reduce needs none (communication_backend=ring)",
+                missing.cure
+            );
             lacking(Unavailable { cure, ..missing })
         })?;
         let api = Arc::new(Nccl::of(library));
@@ -118,7 +137,8 @@ impl Clique {
         let mut clique = Self { api, members: Vec::new() };
         let connect = function(&clique.api, clique.api.ncclCommInitAll, "ncclCommInitAll")?;
         // SAFETY: both pointers are to as many live elements as is said.
-        let status = unsafe { connect(communicators.as_mut_ptr(), number(devices.len()), devices.as_ptr()) };
+        let status =
+            unsafe { connect(communicators.as_mut_ptr(), number(devices.len()), devices.as_ptr()) };
         check(&clique.api, "ncclCommInitAll", status)?;
         for (core, communicator) in cores.into_iter().zip(communicators) {
             let side = SideStream::new(&core)?;
@@ -133,7 +153,12 @@ impl Clique {
     }
 
     /// What each GPU is asked for `call` between its ends.
-    fn parts(&self, call: &Collective, data_type: c_int, ends: &[[*mut c_void; 2]]) -> Vec<RankPart> {
+    fn parts(
+        &self,
+        call: &Collective,
+        data_type: c_int,
+        ends: &[[*mut c_void; 2]],
+    ) -> Vec<RankPart> {
         let ranks = self.members.len();
         let part = |(rank, (member, &ends)): (usize, (&Member, &[*mut c_void; 2]))| RankPart {
             call: *call,
@@ -180,8 +205,8 @@ impl LibraryCollective {
         let group = Group::begin(api)?;
         for (member, part) in self.clique.members.iter().zip(&self.parts) {
             member.core.activate()?;
-            // SAFETY: `kernel` has checked that both buffers hold as much as the call says, on the GPU of the communicator,
-            // and `self` keeps them, the communicator and the stream.
+            // SAFETY: `kernel` has checked that both buffers hold as much as the call says, on the
+            // GPU of the communicator, and `self` keeps them, the communicator and the stream.
             unsafe { part.enqueue(api) }?;
         }
         group.end()
@@ -203,7 +228,9 @@ impl Kernel for LibraryCollective {
     fn join(&mut self) -> Result<(), DeviceError> {
         match self.lane {
             CollectiveLane::InLine => Ok(()),
-            CollectiveLane::Beside => self.clique.members.iter().try_for_each(|member| member.side.come_back()),
+            CollectiveLane::Beside => {
+                self.clique.members.iter().try_for_each(|member| member.side.come_back())
+            }
         }
     }
 

@@ -1,8 +1,8 @@
-//! Runtime compilation: sources to code for a GPU, which is kept in a cache. hiprtc and NVRTC have the same
-//! interface under two names; neither needs a device.
+//! Runtime compilation: sources to code for a GPU, which is kept in a cache. hiprtc and NVRTC have
+//! the same interface under two names; neither needs a device.
 //!
-//! Compilers of ROCm 5 and 6 end the process when they do not know an architecture: whatever compiles does so in a
-//! worker, and says beforehand on standard error what it is about to do.
+//! Compilers of ROCm 5 and 6 end the process when they do not know an architecture: whatever
+//! compiles does so in a worker, and says beforehand on standard error what it is about to do.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::io::Write as _;
@@ -62,9 +62,11 @@ pub(crate) trait Toolchain {
     ///
     /// # Errors
     /// When the source is not accepted.
-    fn compile(&self, source: Source<'_>, arch: &str, options: &[&str]) -> Result<Compiled, Reason>;
+    fn compile(&self, source: Source<'_>, arch: &str, options: &[&str])
+    -> Result<Compiled, Reason>;
 
-    /// What it is to compile for, so that the code runs on a GPU of `arch`: `arch` itself, unless it does not know it.
+    /// What it is to compile for, so that the code runs on a GPU of `arch`: `arch` itself, unless
+    /// it does not know it.
     fn closest(&self, arch: &str) -> String {
         arch.to_owned()
     }
@@ -76,11 +78,20 @@ pub(crate) trait Toolchain {
 }
 
 /// The code of one of our own sources, from the cache where it is there.
-pub(super) fn load_or_compile(toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
+pub(super) fn load_or_compile(
+    toolchain: &dyn Toolchain,
+    module: Module,
+    arch: &str,
+) -> Result<Code, DeviceError> {
     cached_in(cache::dir().as_deref(), toolchain, module, arch)
 }
 
-fn cached_in(dir: Option<&Path>, toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
+fn cached_in(
+    dir: Option<&Path>,
+    toolchain: &dyn Toolchain,
+    module: Module,
+    arch: &str,
+) -> Result<Code, DeviceError> {
     let key = Key::new(module.source(), &toolchain.closest(arch), &toolchain.identity());
     match dir.and_then(|dir| cache::read(dir, &key)) {
         Some(bytes) => Ok(Code { bytes, cached: CacheHit::Yes }),
@@ -89,18 +100,31 @@ fn cached_in(dir: Option<&Path>, toolchain: &dyn Toolchain, module: Module, arch
 }
 
 /// As [`load_or_compile`], but compiled now.
-pub(super) fn fresh(toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
+pub(super) fn fresh(
+    toolchain: &dyn Toolchain,
+    module: Module,
+    arch: &str,
+) -> Result<Code, DeviceError> {
     fresh_in(cache::dir().as_deref(), toolchain, module, arch)
 }
 
-fn fresh_in(dir: Option<&Path>, toolchain: &dyn Toolchain, module: Module, arch: &str) -> Result<Code, DeviceError> {
+fn fresh_in(
+    dir: Option<&Path>,
+    toolchain: &dyn Toolchain,
+    module: Module,
+    arch: &str,
+) -> Result<Code, DeviceError> {
     let source = Source { text: module.source(), name: module.file() };
     let arch = &toolchain.closest(arch);
     let cause = toolchain.unknown(arch).map_or_else(
         || format!("this compiler does not know {arch}: install one that does"),
         |reason| format!("{}: {}", reason.why, reason.cure),
     );
-    let _ = writeln!(std::io::stderr(), "compiling {} for {arch}; should the process end here, {cause}", source.name);
+    let _ = writeln!(
+        std::io::stderr(),
+        "compiling {} for {arch}; should the process end here, {cause}",
+        source.name
+    );
     let bytes = toolchain.compile(source, arch, &[]).map_err(DeviceError::Failed)?.code;
     if let Some(dir) = dir {
         // A cache that cannot be written costs time, nothing else.
@@ -114,12 +138,17 @@ pub(crate) fn file_identity(path: &Path) -> String {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let about = std::fs::metadata(&path).ok();
     let size = about.as_ref().map_or(0, std::fs::Metadata::len);
-    let time = about.and_then(|about| about.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok());
+    let time =
+        about.and_then(|about| about.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok());
     format!("{} {size} {}", path.display(), time.map_or(0, |time| time.as_secs()))
 }
 
 /// Compiles one of our own sources as `job` says.
-pub(crate) fn job(toolchain: &dyn Toolchain, job: &Job, options: &[&str]) -> Result<CodeObject, Reason> {
+pub(crate) fn job(
+    toolchain: &dyn Toolchain,
+    job: &Job,
+    options: &[&str],
+) -> Result<CodeObject, Reason> {
     let source = source_of(&job.source)?;
     let compiled = || {
         let Compiled { code, time, .. } = toolchain.compile(source, &job.arch, options)?;
@@ -141,10 +170,13 @@ fn source_of(name: &str) -> Result<Source<'static>, Reason> {
     }
     let module = Module::ALL.into_iter().find(|module| module.stem() == name);
     let source = module.map(|module| Source { text: module.source(), name: module.file() });
-    source.ok_or_else(|| Reason::new(format!("source {name}"), "there is none of this name", "name one of the list"))
+    source.ok_or_else(|| {
+        Reason::new(format!("source {name}"), "there is none of this name", "name one of the list")
+    })
 }
 
-/// What the cache in `dir` holds of `key`; where it holds nothing, what is `compiled` now, which it holds then.
+/// What the cache in `dir` holds of `key`; where it holds nothing, what is `compiled` now, which it
+/// holds then.
 fn warm(
     dir: Option<&Path>,
     key: &Key,
@@ -169,7 +201,11 @@ fn warm(
 }
 
 /// Which kernel would do `operation` on a GPU of `arch`.
-pub(crate) fn choose(operation: &Operation, options: &Options, arch: &str) -> Result<KernelChoice, DeviceError> {
+pub(crate) fn choose(
+    operation: &Operation,
+    options: &Options,
+    arch: &str,
+) -> Result<KernelChoice, DeviceError> {
     let plan = plan::plan(operation, options, Gpu { arch, units: 1 })?;
     let source = plan.kernel.module.stem().to_owned();
     Ok(KernelChoice { source, symbol: plan.symbol, block_size: plan.block })
@@ -212,18 +248,27 @@ impl<P: Copy> Rtc<P> {
     pub(crate) fn version(&self) -> Option<(i32, i32)> {
         let (mut major, mut minor): (c_int, c_int) = (0, 0);
         // SAFETY: both pointers are to live variables of this type.
-        let status = self.version.map(|function| unsafe { function(&raw mut major, &raw mut minor) });
+        let status =
+            self.version.map(|function| unsafe { function(&raw mut major, &raw mut minor) });
         (status == Some(SUCCESS)).then_some((major, minor))
     }
 
     /// Compiles `source` with `options`; `arch` only for messages.
-    pub(crate) fn compile(&self, source: Source<'_>, arch: &str, options: &[String]) -> Result<Compiled, Reason> {
+    pub(crate) fn compile(
+        &self,
+        source: Source<'_>,
+        arch: &str,
+        options: &[String],
+    ) -> Result<Compiled, Reason> {
         // hiprtc of ROCm 5.2 crashes when two threads compile at once.
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let started = Instant::now();
         let program = Program::new(self, source)?;
-        let options = options.iter().map(|option| text_of(option, source.name)).collect::<Result<Vec<_>, _>>()?;
+        let options = options
+            .iter()
+            .map(|option| text_of(option, source.name))
+            .collect::<Result<Vec<_>, _>>()?;
         let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         let compile = self.function(self.compile, "CompileProgram")?;
         let count = c_int::try_from(pointers.len()).unwrap_or(c_int::MAX);
@@ -269,8 +314,9 @@ impl<P: Copy> Rtc<P> {
 }
 
 fn text_of(text: &str, name: &str) -> Result<CString, Reason> {
-    CString::new(text)
-        .map_err(|_| Reason::new(format!("source {name}"), "it holds a zero byte", "take the byte out of it"))
+    CString::new(text).map_err(|_| {
+        Reason::new(format!("source {name}"), "it holds a zero byte", "take the byte out of it")
+    })
 }
 
 /// Compilers say much; the first lines hold the cause.
@@ -290,15 +336,25 @@ impl<'c, P: Copy> Program<'c, P> {
         let (text, name) = (text_of(source.text, source.name)?, text_of(source.name, source.name)?);
         let mut handle = std::mem::MaybeUninit::<P>::uninit();
         // SAFETY: both texts end with a zero and are copied; no headers, hence no lists of them.
-        let status =
-            unsafe { create(handle.as_mut_ptr(), text.as_ptr(), name.as_ptr(), 0, std::ptr::null(), std::ptr::null()) };
+        let status = unsafe {
+            create(
+                handle.as_mut_ptr(),
+                text.as_ptr(),
+                name.as_ptr(),
+                0,
+                std::ptr::null(),
+                std::ptr::null(),
+            )
+        };
         compiler.check("CreateProgram", status)?;
         // SAFETY: on success the compiler has written it.
         Ok(Self { compiler, handle: unsafe { handle.assume_init() } })
     }
 
     fn log(&self) -> String {
-        let (Some(size), Some(get)) = (self.compiler.log_size, self.compiler.log) else { return String::new() };
+        let (Some(size), Some(get)) = (self.compiler.log_size, self.compiler.log) else {
+            return String::new();
+        };
         let mut bytes = 0;
         // SAFETY: the program is live, the pointer is to a live variable.
         if unsafe { size(self.handle, &raw mut bytes) } != SUCCESS {
@@ -324,7 +380,8 @@ impl<'c, P: Copy> Program<'c, P> {
         compiler.check(&size_call, unsafe { size(self.handle, &raw mut bytes) })?;
         let mut code = vec![0_u8; bytes];
         // SAFETY: the buffer holds as many bytes as the compiler asked for.
-        compiler.check(compiler.code_call, unsafe { get(self.handle, code.as_mut_ptr().cast()) })?;
+        let status = unsafe { get(self.handle, code.as_mut_ptr().cast()) };
+        compiler.check(compiler.code_call, status)?;
         Ok(code)
     }
 }
@@ -356,7 +413,11 @@ mod tests {
 
         fn compile(&self, _: Source<'_>, _: &str, _: &[&str]) -> Result<Compiled, Reason> {
             self.compiled.set(self.compiled.get() + 1);
-            Ok(Compiled { code: b"\x7fELF code".to_vec(), log: String::new(), time: Duration::ZERO })
+            Ok(Compiled {
+                code: b"\x7fELF code".to_vec(),
+                log: String::new(),
+                time: Duration::ZERO,
+            })
         }
     }
 
@@ -367,13 +428,20 @@ mod tests {
         let ask = |dir| {
             let made = warm(dir, &key, || {
                 compiled.set(compiled.get() + 1);
-                Ok(CodeObject { bytes: b"code".to_vec(), target: None, time: Duration::from_secs(9) })
+                Ok(CodeObject {
+                    bytes: b"code".to_vec(),
+                    target: None,
+                    time: Duration::from_secs(9),
+                })
             });
             made.map(|made| (made.bytes, compiled.get()))
         };
         assert_eq!(ask(Some(dir.path())), Ok((b"code".to_vec(), 1)));
         assert_eq!(ask(Some(dir.path())), Ok((b"code".to_vec(), 1)));
-        assert!(ask(None).unwrap_err().cure.contains("compilation=cold"), "without a directory nothing is warm");
+        assert!(
+            ask(None).unwrap_err().cure.contains("compilation=cold"),
+            "without a directory nothing is warm"
+        );
     }
 
     #[test]

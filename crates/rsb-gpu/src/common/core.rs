@@ -29,7 +29,14 @@ impl Core {
         driver.activate(ordinal)?;
         let stream = driver.create_stream()?;
         let DeviceProperties { info, arch, is_on_pcie, .. } = facts;
-        Ok(Rc::new(Self { driver, ordinal, stream, arch: arch.clone(), units: info.units, is_on_pcie: *is_on_pcie }))
+        Ok(Rc::new(Self {
+            driver,
+            ordinal,
+            stream,
+            arch: arch.clone(),
+            units: info.units,
+            is_on_pcie: *is_on_pcie,
+        }))
     }
 
     /// Makes the GPU the current one.

@@ -19,7 +19,8 @@ use super::plan::{self, Argument, Gpu, LaunchPlan};
 use super::stream::GpuStream;
 use super::{collective, launches, link, transfer};
 use rsb_device::device::{
-    Buffer, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options, Stream, no_peer, too_much_memory,
+    Buffer, Device, DeviceError, DeviceInfo, Kernel, Occupancy, Options, Stream, no_peer,
+    too_much_memory,
 };
 use rsb_device::held::{HostSide, LazyCell};
 use rsb_device::operation::{Collective, Gemm, MemoryStream, Operation, Stores, StreamPattern};
@@ -37,7 +38,8 @@ pub struct GpuDevice {
     blas: [OnceCell<Result<Rc<dyn BlasLibrary>, DeviceError>>; 2],
     /// Those that did a collective last, beginning with this one.
     clique: collective::LastClique,
-    /// Every GPU of the runtime, this one's own place unused; those that work together with this one.
+    /// Every GPU of the runtime, this one's own place unused; those that work together with this
+    /// one.
     peers: Vec<OnceCell<Box<GpuDevice>>>,
 }
 
@@ -110,18 +112,23 @@ impl GpuDevice {
         if !offer.has(op, options, &self.core.arch) {
             return Err(blas::no_offer(offer, op, &self.core.arch));
         }
-        let opened = self.blas[index].get_or_init(|| self.core.driver.open_blas(index, &self.core)).clone()?;
+        let opened = self.blas[index]
+            .get_or_init(|| self.core.driver.open_blas(index, &self.core))
+            .clone()?;
         Ok(Box::new(blas::kernel((opened, offer.name), op, options, buffers)?))
     }
 
-    /// By the first of the vendor's libraries that is there and has it, else by a kernel of our own; or as asked for.
+    /// By the first of the vendor's libraries that is there and has it, else by a kernel of our
+    /// own; or as asked for.
     fn gemm<'d>(
         &'d self,
         op: &Gemm,
         options: &Options,
         buffers: &[Buffer],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
-        let native = || Ok(Box::new(self.native(&Operation::Gemm(*op), options, buffers)?) as Box<dyn Kernel>);
+        let native = || {
+            Ok(Box::new(self.native(&Operation::Gemm(*op), options, buffers)?) as Box<dyn Kernel>)
+        };
         if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
             return Err(plan::unsupported_error(
                 "gemm of i8",
@@ -137,7 +144,9 @@ impl GpuDevice {
             };
         }
         let mut missing = None;
-        for index in (0..offers.len()).filter(|&index| offers[index].has(op, options, &self.core.arch)) {
+        for index in
+            (0..offers.len()).filter(|&index| offers[index].has(op, options, &self.core.arch))
+        {
             match self.product(index, op, options, buffers) {
                 Err(DeviceError::Unsupported(reason)) => missing = Some(reason),
                 made => return made,
@@ -153,10 +162,15 @@ impl GpuDevice {
     fn check_buffers(&self, operation: &Operation, buffers: &[Buffer]) -> Result<(), DeviceError> {
         let specs = operation.buffers();
         let here = |buffer: &Buffer| {
-            buffer.storage::<Allocation>().is_some_and(|memory| memory.core().ordinal == self.core.ordinal)
+            buffer
+                .storage::<Allocation>()
+                .is_some_and(|memory| memory.core().ordinal == self.core.ordinal)
         };
         let fits = specs.len() == buffers.len()
-            && specs.iter().zip(buffers).all(|(spec, buffer)| buffer.bytes() >= spec.bytes() && here(buffer));
+            && specs
+                .iter()
+                .zip(buffers)
+                .all(|(spec, buffer)| buffer.bytes() >= spec.bytes() && here(buffer));
         if fits {
             return Ok(());
         }
@@ -167,13 +181,19 @@ impl GpuDevice {
         )))
     }
 
-    /// Kernels that touch twice the last cache twice: one writes its words, then one reads as many others, so that what
-    /// is left in the caches is clean and its eviction costs the kernel that follows nothing.
+    /// Kernels that touch twice the last cache twice: one writes its words, then one reads as many
+    /// others, so that what is left in the caches is clean and its eviction costs the kernel that
+    /// follows nothing.
     fn flush_kernels(&self) -> Result<[Bound; 2], DeviceError> {
         const LEAST: u64 = 64 << 20;
         let bytes = self.info.last_level_cache_bytes().map_or(LEAST, |size| (2 * size).max(LEAST));
-        let kernel = super::catalog::find("rsb_flush")
-            .ok_or_else(|| plan::unsupported_error("flush", "the table of kernels lacks it", "report this as a bug"))?;
+        let kernel = super::catalog::find("rsb_flush").ok_or_else(|| {
+            plan::unsupported_error(
+                "flush",
+                "the table of kernels lacks it",
+                "report this as a bug",
+            )
+        })?;
         let write = LaunchPlan {
             kernel,
             symbol: kernel.symbol(None),
@@ -188,7 +208,11 @@ impl GpuDevice {
             stores: Stores::Temporal,
         });
         let written = self.allocate(bytes)?;
-        let buffers = read.buffers().iter().map(|spec| self.allocate(spec.bytes())).collect::<Result<Vec<_>, _>>()?;
+        let buffers = read
+            .buffers()
+            .iter()
+            .map(|spec| self.allocate(spec.bytes()))
+            .collect::<Result<Vec<_>, _>>()?;
         let read = plan::plan(&read, &Options::default(), self.gpu())?;
         Ok([self.bind(&write, &[written])?, self.bind(&read, &buffers)?])
     }
@@ -196,9 +220,19 @@ impl GpuDevice {
     /// The empty kernel, one block of one wavefront.
     fn empty_kernel(&self) -> Result<NativeKernel, DeviceError> {
         let kernel = super::catalog::find("rsb_empty").ok_or_else(|| {
-            plan::unsupported_error("launch", "the table of kernels lacks it", "report this as a bug")
+            plan::unsupported_error(
+                "launch",
+                "the table of kernels lacks it",
+                "report this as a bug",
+            )
         })?;
-        let plan = LaunchPlan { kernel, symbol: kernel.symbol(None), arguments: Vec::new(), grid: 1, block: 64 };
+        let plan = LaunchPlan {
+            kernel,
+            symbol: kernel.symbol(None),
+            arguments: Vec::new(),
+            grid: 1,
+            block: 64,
+        };
         Ok(NativeKernel { bound: self.bind(&plan, &[])?, provider: "native" })
     }
 }
@@ -217,7 +251,8 @@ impl Device for GpuDevice {
 
     fn write(&self, buffer: &Buffer, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         let count = bytes.len();
-        let copied = super::launch::allocation(Some(buffer))?.copy(offset, HostSide::From(bytes))?;
+        let copied =
+            super::launch::allocation(Some(buffer))?.copy(offset, HostSide::From(bytes))?;
         copied.ok_or_else(|| out_of_range(buffer, offset, count))
     }
 
@@ -234,8 +269,10 @@ impl Device for GpuDevice {
         buffers: &[Buffer],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         self.check_buffers(operation, buffers)?;
-        let chooses =
-            matches!(operation, Operation::Gemm(_) | Operation::PeakArithmetic(_) | Operation::PointerChase(_));
+        let chooses = matches!(
+            operation,
+            Operation::Gemm(_) | Operation::PeakArithmetic(_) | Operation::PointerChase(_)
+        );
         if let (Some(name), false) =
             (options.provider.as_deref(), chooses || options.provider.as_deref() == Some("native"))
         {
@@ -249,7 +286,10 @@ impl Device for GpuDevice {
         }
     }
 
-    fn record<'d>(&'d self, kernels: Vec<Box<dyn Kernel + 'd>>) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+    fn record<'d>(
+        &'d self,
+        kernels: Vec<Box<dyn Kernel + 'd>>,
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         Ok(Box::new(launches::graph(&self.core, kernels, 1)?))
     }
 
@@ -258,10 +298,15 @@ impl Device for GpuDevice {
     }
 
     fn flush_caches(&self) -> Result<(), DeviceError> {
-        self.flush.with(|| self.flush_kernels(), |kernels| kernels.iter_mut().try_for_each(Bound::start))
+        self.flush
+            .with(|| self.flush_kernels(), |kernels| kernels.iter_mut().try_for_each(Bound::start))
     }
 
-    fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+    fn prepare_copy<'d>(
+        &'d self,
+        from: &Buffer,
+        to: &Buffer,
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         Ok(Box::new(transfer::peer_copy(&self.core, from, to)?))
     }
 
@@ -270,7 +315,12 @@ impl Device for GpuDevice {
         call: &Collective,
         pairs: &[(Buffer, Buffer)],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
-        Ok(Box::new(collective::kernel(self.core.driver.collective_library(), &self.clique, call, pairs)?))
+        Ok(Box::new(collective::kernel(
+            self.core.driver.collective_library(),
+            &self.clique,
+            call,
+            pairs,
+        )?))
     }
 
     fn free_bytes(&self) -> Option<u64> {
@@ -284,13 +334,15 @@ impl Device for GpuDevice {
 
     fn peer(&self, index: u32) -> Result<&dyn Device, DeviceError> {
         let unknown = || no_peer(&self.info, index, &self.peers());
-        let slot = self.peers.get(index as usize).filter(|_| index != self.core.ordinal.unsigned_abs());
+        let slot =
+            self.peers.get(index as usize).filter(|_| index != self.core.ordinal.unsigned_abs());
         let slot = slot.ok_or_else(unknown)?;
         if let Some(known) = slot.get() {
             return Ok(&**known);
         }
         let ordinal = c_int::try_from(index).map_err(|_| unknown())?;
-        let opened = Self::open(Rc::clone(&self.core.driver), ordinal).map_err(DeviceError::Failed)?;
+        let opened =
+            Self::open(Rc::clone(&self.core.driver), ordinal).map_err(DeviceError::Failed)?;
         Ok(&**slot.get_or_init(|| Box::new(opened)))
     }
 
@@ -299,8 +351,13 @@ impl Device for GpuDevice {
         link::gb_s(address, self.core.driver.vendor())
     }
 
-    fn occupancy(&self, operation: &Operation, options: &Options) -> Result<Occupancy, DeviceError> {
-        let is_library = |name: &str| self.core.driver.blas_offers().iter().any(|offer| offer.name == name);
+    fn occupancy(
+        &self,
+        operation: &Operation,
+        options: &Options,
+    ) -> Result<Occupancy, DeviceError> {
+        let is_library =
+            |name: &str| self.core.driver.blas_offers().iter().any(|offer| offer.name == name);
         let provider = options.provider.clone().filter(|name| !is_library(name));
         let options = &Options { provider, ..options.clone() };
         let plan = plan::plan(operation, options, self.gpu())?;
@@ -319,11 +376,14 @@ impl Device for GpuDevice {
 /// What a compiler is too old for is not in its code: of matrix units that is no failure.
 fn absent(plan: &LaunchPlan, error: DeviceError) -> DeviceError {
     match error {
-        DeviceError::Failed(reason) if plan.kernel.unit != Engine::Vector => DeviceError::Unsupported(Reason::new(
-            plan.symbol.as_str(),
-            format!("the compiled code does not have it: {}", reason.why),
-            "use a compiler that knows the instruction: NVRTC of CUDA 12.4 for fp8 and bf8, of 12.9 for fp4",
-        )),
+        DeviceError::Failed(reason) if plan.kernel.unit != Engine::Vector => {
+            DeviceError::Unsupported(Reason::new(
+                plan.symbol.as_str(),
+                format!("the compiled code does not have it: {}", reason.why),
+                "use a compiler that knows the instruction: NVRTC of CUDA 12.4 for fp8 and bf8, of \
+                 12.9 for fp4",
+            ))
+        }
         other => other,
     }
 }

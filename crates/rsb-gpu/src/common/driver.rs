@@ -1,5 +1,5 @@
-//! The calls of a runtime that everything else is made of. Handles and addresses are plain pointers here; who owns
-//! them, and when they are given back, is the matter of the modules beside this one.
+//! The calls of a runtime that everything else is made of. Handles and addresses are plain pointers
+//! here; who owns them, and when they are given back, is the matter of the modules beside this one.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::rc::Rc;
@@ -39,8 +39,8 @@ pub(crate) struct KernelLaunch {
     pub(crate) stream: Handle,
 }
 
-// SAFETY: these are handles and addresses, which any thread may give the runtime; who calls `Driver::launcher` promises
-// that they live.
+// SAFETY: these are handles and addresses, which any thread may give the runtime; who calls
+// `Driver::launcher` promises that they live.
 unsafe impl Send for KernelLaunch {}
 
 impl KernelLaunch {
@@ -79,8 +79,8 @@ pub(crate) enum FunctionNeed {
 
 /// A runtime. Whatever makes something works on the GPU that was activated last in this thread.
 ///
-/// Handles and addresses must come from the same runtime and be live; memory must be as long as is said, and stay
-/// until the stream has passed the work. Who calls an unsafe function promises that.
+/// Handles and addresses must come from the same runtime and be live; memory must be as long as is
+/// said, and stay until the stream has passed the work. Who calls an unsafe function promises that.
 #[allow(clippy::missing_safety_doc, reason = "said once for all of them above")]
 pub(crate) trait Driver {
     fn backend(&self) -> BackendId;
@@ -131,13 +131,23 @@ pub(crate) trait Driver {
 
     fn allocate(&self, bytes: usize) -> Result<*mut c_void, DeviceError>;
     unsafe fn free(&self, address: *mut c_void) -> Result<(), DeviceError>;
-    unsafe fn zero(&self, address: *mut c_void, bytes: usize, stream: Handle) -> Result<(), DeviceError>;
+    unsafe fn zero(
+        &self,
+        address: *mut c_void,
+        bytes: usize,
+        stream: Handle,
+    ) -> Result<(), DeviceError>;
     fn allocate_host(&self, bytes: usize) -> Result<*mut c_void, DeviceError>;
     unsafe fn free_host(&self, pointer: *mut c_void) -> Result<(), DeviceError>;
 
     unsafe fn copy(&self, copy: Copy, stream: Handle) -> Result<(), DeviceError>;
     /// From the memory of device `ordinals[1]` to that of `ordinals[0]`.
-    unsafe fn copy_peer(&self, copy: Copy, ordinals: [c_int; 2], stream: Handle) -> Result<(), DeviceError>;
+    unsafe fn copy_peer(
+        &self,
+        copy: Copy,
+        ordinals: [c_int; 2],
+        stream: Handle,
+    ) -> Result<(), DeviceError>;
     /// Lets device `ordinal` reach the memory of `peer`; false where the hardware cannot.
     fn enable_peer(&self, ordinal: c_int, peer: c_int) -> Result<bool, DeviceError>;
 
@@ -146,7 +156,8 @@ pub(crate) trait Driver {
     unsafe fn unload_module(&self, module: Handle) -> Result<(), DeviceError>;
     unsafe fn function(&self, module: Handle, name: &CStr) -> Result<Handle, DeviceError>;
     unsafe fn launch(&self, launch: KernelLaunch) -> Result<(), DeviceError>;
-    /// Returns a closure that launches the kernel from another thread. Drop it before the kernel and its arguments.
+    /// Returns a closure that launches the kernel from another thread. Drop it before the kernel
+    /// and its arguments.
     unsafe fn launcher(&self, launch: KernelLaunch) -> Result<ThreadLaunch, DeviceError>;
     unsafe fn blocks_per_unit(&self, function: Handle, block: u32) -> Result<u32, DeviceError>;
     unsafe fn function_need(&self, function: Handle, need: FunctionNeed) -> Option<u32>;

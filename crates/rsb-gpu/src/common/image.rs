@@ -1,5 +1,5 @@
-//! Code as a driver takes it: a pointer without a length. A driver reads as far as the headers in the code say, so that
-//! code which ends before must never get there.
+//! Code as a driver takes it: a pointer without a length. A driver reads as far as the headers in
+//! the code say, so that code which ends before must never get there.
 
 use rsb_device::device::DeviceError;
 use rsb_model::Reason;
@@ -9,16 +9,21 @@ use rsb_model::Reason;
 pub(crate) struct Image<'a>(&'a [u8]);
 
 impl<'a> Image<'a> {
-    /// Checks `code` against what it says of itself: an ELF file (what hiprtc and NVRTC give), a bundle of clang's, plain
-    /// or compressed, or a fat binary of CUDA's.
+    /// Checks `code` against what it says of itself: an ELF file (what hiprtc and NVRTC give), a
+    /// bundle of clang's, plain or compressed, or a fat binary of CUDA's.
     ///
     /// # Errors
     /// When it is none of them, or shorter than it says.
     pub(crate) fn of(code: &'a [u8]) -> Result<Self, DeviceError> {
         match own_length(code) {
             Some(length) if length <= code.len() as u64 => Ok(Self(code)),
-            Some(length) => Err(unusable(format!("it has {} bytes and says {length} of itself", code.len()))),
-            None => Err(unusable(format!("its {} bytes are of no kind that drivers take, or are cut", code.len()))),
+            Some(length) => {
+                Err(unusable(format!("it has {} bytes and says {length} of itself", code.len())))
+            }
+            None => Err(unusable(format!(
+                "its {} bytes are of no kind that drivers take, or are cut",
+                code.len()
+            ))),
         }
     }
 
@@ -29,7 +34,11 @@ impl<'a> Image<'a> {
 }
 
 fn unusable(why: String) -> DeviceError {
-    DeviceError::Failed(Reason::new("code of a kernel", why, "reinstall the compiler (hiprtc or NVRTC)"))
+    DeviceError::Failed(Reason::new(
+        "code of a kernel",
+        why,
+        "reinstall the compiler (hiprtc or NVRTC)",
+    ))
 }
 
 /// How many bytes the headers of `code` speak of.
@@ -52,7 +61,8 @@ fn own_length(code: &[u8]) -> Option<u64> {
     }
 }
 
-/// Of 64 bits, little-endian: the end of whatever lies last of the header, the two tables and what they list.
+/// Of 64 bits, little-endian: the end of whatever lies last of the header, the two tables and what
+/// they list.
 fn elf(code: &[u8]) -> Option<u64> {
     const HEADER: u64 = 64;
     /// A section that takes no place in the file.
@@ -66,33 +76,40 @@ fn elf(code: &[u8]) -> Option<u64> {
         (0x20, [0x36, 0x38], [0x00, 0x08, 0x20], 0),
         (0x28, [0x3a, 0x3c], [0x04, 0x18, 0x20], EMPTY),
     ] {
-        let (start, size, count) = (number::<8>(code, table)?, number::<2>(code, size)?, number::<2>(code, count)?);
+        let (start, size, count) =
+            (number::<8>(code, table)?, number::<2>(code, size)?, number::<2>(code, count)?);
         end = end.max(if count == 0 { 0 } else { start.checked_add(size.checked_mul(count)?)? });
         for index in 0..count {
             let entry = start.checked_add(index.checked_mul(size)?)?;
             let field = |at: u64| entry.checked_add(at);
             if number::<4>(code, field(kind)?)? != none {
-                end = end.max(number::<8>(code, field(from)?)?.checked_add(number::<8>(code, field(bytes)?)?)?);
+                end = end.max(
+                    number::<8>(code, field(from)?)?
+                        .checked_add(number::<8>(code, field(bytes)?)?)?,
+                );
             }
         }
     }
     Some(end)
 }
 
-/// Of clang's: how many entries, then for each where its code lies, how long that is, and its name with the length before.
+/// Of clang's: how many entries, then for each where its code lies, how long that is, and its name
+/// with the length before.
 fn bundle(code: &[u8], magic: usize) -> Option<u64> {
     let count = number::<8>(code, magic as u64)?;
     let mut at = magic as u64 + 8;
     let mut end = at;
     for _ in 0..count {
-        let (from, bytes, name) = (number::<8>(code, at)?, number::<8>(code, at + 8)?, number::<8>(code, at + 16)?);
+        let (from, bytes, name) =
+            (number::<8>(code, at)?, number::<8>(code, at + 8)?, number::<8>(code, at + 16)?);
         at = at.checked_add(24)?.checked_add(name)?;
         end = end.max(at).max(from.checked_add(bytes)?);
     }
     Some(end)
 }
 
-/// Of clang's, compressed: from version 2 on the header has the size of the whole file, from 3 on in 64 bits.
+/// Of clang's, compressed: from version 2 on the header has the size of the whole file, from 3 on
+/// in 64 bits.
 fn compressed_size(code: &[u8]) -> Option<u64> {
     match number::<2>(code, 4)? {
         0 | 1 => None,
@@ -111,7 +128,8 @@ fn number<const N: usize>(code: &[u8], at: u64) -> Option<u64> {
 pub(super) mod tests {
     use super::*;
 
-    /// An ELF file with a segment and a section, of which the section lies last and has `bytes` bytes.
+    /// An ELF file with a segment and a section, of which the section lies last and has `bytes`
+    /// bytes.
     pub(in crate::common) fn elf_with(bytes: u64) -> Vec<u8> {
         let mut file = vec![0_u8; 64 + 56 + 64];
         file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
@@ -147,7 +165,11 @@ pub(super) mod tests {
         let whole = elf_with(100);
         assert_eq!(own_length(&whole), Some(284));
         assert_eq!(says(&whole), Ok(()));
-        assert_eq!(says(&[whole.clone(), vec![0; 9]].concat()), Ok(()), "more than needed does no harm");
+        assert_eq!(
+            says(&[whole.clone(), vec![0; 9]].concat()),
+            Ok(()),
+            "more than needed does no harm"
+        );
         for length in 0..whole.len() {
             assert!(says(&whole[..length]).is_err(), "{length} bytes of {}", whole.len());
         }
@@ -192,11 +214,20 @@ pub(super) mod tests {
 
     #[test]
     fn bundles_and_fat_binaries_say_their_length_too() {
-        let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
-        let bundle =
-            [b"__CLANG_OFFLOAD_BUNDLE__".to_vec(), words(&[1, 60, 20, 4]), b"host".to_vec(), vec![0; 20]].concat();
-        let fat = [0xba55_ed50_u32.to_le_bytes().to_vec(), vec![1, 0, 16, 0], words(&[8]), vec![0; 8]].concat();
-        let compressed = [b"CCOB\x02\x00\x01\x00".to_vec(), 40_u32.to_le_bytes().to_vec(), vec![0; 28]].concat();
+        let words =
+            |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+        let bundle = [
+            b"__CLANG_OFFLOAD_BUNDLE__".to_vec(),
+            words(&[1, 60, 20, 4]),
+            b"host".to_vec(),
+            vec![0; 20],
+        ]
+        .concat();
+        let fat =
+            [0xba55_ed50_u32.to_le_bytes().to_vec(), vec![1, 0, 16, 0], words(&[8]), vec![0; 8]]
+                .concat();
+        let compressed =
+            [b"CCOB\x02\x00\x01\x00".to_vec(), 40_u32.to_le_bytes().to_vec(), vec![0; 28]].concat();
         let later = [b"CCOB\x03\x00\x01\x00".to_vec(), words(&[40]), vec![0; 24]].concat();
         for whole in [bundle, fat, compressed, later] {
             assert_eq!(says(&whole), Ok(()), "{whole:?}");

@@ -24,7 +24,11 @@ pub(super) struct Bound {
 
 impl Bound {
     /// Binds `function` to the arguments of `plan`.
-    pub(super) fn new(function: Function, plan: &LaunchPlan, buffers: &[Buffer]) -> Result<Self, DeviceError> {
+    pub(super) fn new(
+        function: Function,
+        plan: &LaunchPlan,
+        buffers: &[Buffer],
+    ) -> Result<Self, DeviceError> {
         let core = Rc::clone(function.core());
         let (mut values, mut scratch) = (Vec::new(), Vec::new());
         for argument in &plan.arguments {
@@ -34,7 +38,9 @@ impl Bound {
                 Argument::Number(number) => number.to_bits(),
                 Argument::Scratch { .. } | Argument::Counter => {
                     let bytes = match *argument {
-                        Argument::Scratch { bytes_per_block } => bytes_per_block.saturating_mul(u64::from(plan.grid)),
+                        Argument::Scratch { bytes_per_block } => {
+                            bytes_per_block.saturating_mul(u64::from(plan.grid))
+                        }
                         _ => 8,
                     };
                     let room = Allocation::new_zeroed(&core, bytes.max(8))?;
@@ -72,8 +78,9 @@ impl Bound {
         let raw = self.raw();
         let core = self.function.core();
         core.activate()?;
-        // SAFETY: there is one address for each parameter of the kernel, each of 8 bytes, as the table of kernels says
-        // and a test of the sources checks; the memory behind them is kept by `self`; stream and function are live.
+        // SAFETY: there is one address for each parameter of the kernel, each of 8 bytes, as the
+        // table of kernels says and a test of the sources checks; the memory behind them is kept by
+        // `self`; stream and function are live.
         unsafe { core.driver.launch(raw) }
     }
 

@@ -56,7 +56,10 @@ struct Recorded {
 
 impl Recorded {
     /// Records what `work` starts in the stream of `core`.
-    fn of(core: &Rc<Core>, work: &mut dyn FnMut() -> Result<(), DeviceError>) -> Result<Self, DeviceError> {
+    fn of(
+        core: &Rc<Core>,
+        work: &mut dyn FnMut() -> Result<(), DeviceError>,
+    ) -> Result<Self, DeviceError> {
         core.activate()?;
         // SAFETY: the stream is live and nothing is being recorded on it.
         unsafe { core.driver.begin_capture(core.stream) }?;
@@ -68,7 +71,8 @@ impl Recorded {
         recorded
     }
 
-    /// Makes it ready to be launched. `kernels` are what was recorded: their memory is read when it runs.
+    /// Makes it ready to be launched. `kernels` are what was recorded: their memory is read when it
+    /// runs.
     fn instantiate(self, kernels: Vec<Box<dyn Kernel + '_>>) -> Result<Graph<'_>, DeviceError> {
         let core = Rc::clone(&self.core);
         // SAFETY: the graph is whole.
@@ -114,7 +118,8 @@ impl Drop for Graph<'_> {
     fn drop(&mut self) {
         let core = &self.recorded.core;
         let _ = core.synchronize();
-        // SAFETY: it was made from the graph, nothing of it runs any more, and nobody else gives it back.
+        // SAFETY: it was made from the graph, nothing of it runs any more, and nobody else gives it
+        // back.
         let _ = unsafe { core.driver.destroy_executable(self.executable) };
     }
 }

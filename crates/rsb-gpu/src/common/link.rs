@@ -1,4 +1,5 @@
-//! What the kernel's tree of devices reports about a GPU: its PCI Express link and its clock levels.
+//! What the kernel's tree of devices reports about a GPU: its PCI Express link and its clock
+//! levels.
 
 use std::ffi::c_int;
 use std::path::Path;
@@ -8,13 +9,14 @@ use rsb_model::gpu::PcieLink;
 /// Where the kernel shows devices by their address.
 const DEVICES: &str = "/sys/bus/pci/devices";
 
-/// What the link of the GPU at `address` can carry one way, in GB/s; `None` where it has no link or nobody tells.
-/// `vendor` is its vendor's number among those of PCI devices, such as `0x1002`.
+/// What the link of the GPU at `address` can carry one way, in GB/s; `None` where it has no link or
+/// nobody tells. `vendor` is its vendor's number among those of PCI devices, such as `0x1002`.
 pub(super) fn gb_s(address: &str, vendor: &str) -> Option<f64> {
     narrowest(Path::new(DEVICES), address, vendor)
 }
 
-/// The highest level of `pp_dpm_sclk` of the GPU at `address`, in MHz; `None` if the driver has no such table.
+/// The highest level of `pp_dpm_sclk` of the GPU at `address`, in MHz; `None` if the driver has no
+/// such table.
 #[cfg(feature = "rocm")]
 pub(crate) fn highest_level_mhz(address: &str, vendor: &str) -> Option<f64> {
     highest_level(Path::new(DEVICES), address, vendor)
@@ -29,7 +31,8 @@ fn highest_level(devices: &Path, address: &str, vendor: &str) -> Option<f64> {
     read(&device, "pp_dpm_sclk")?.lines().filter_map(level_mhz).reduce(f64::max)
 }
 
-/// The clock in a line such as `1: 2499Mhz *`. Values that no clock has (all ones from a lost GPU) are left out.
+/// The clock in a line such as `1: 2499Mhz *`. Values that no clock has (all ones from a lost GPU)
+/// are left out.
 #[cfg(any(feature = "rocm", test))]
 fn level_mhz(line: &str) -> Option<f64> {
     let (_, value) = line.split_once(':')?;
@@ -37,17 +40,22 @@ fn level_mhz(line: &str) -> Option<f64> {
     mhz.strip_suffix("mhz")?.parse().ok().filter(|mhz| (1.0..=10_000.0).contains(mhz))
 }
 
-/// Whether copies between host and GPU cross PCI Express. They do not if the GPU is part of the CPU (`integrated`, MI300A),
-/// or if it reads the host's page tables over a coherent link (NVLink-C2C of Grace).
+/// Whether copies between host and GPU cross PCI Express. They do not if the GPU is part of the CPU
+/// (`integrated`, MI300A), or if it reads the host's page tables over a coherent link (NVLink-C2C
+/// of Grace).
 ///
-/// HIP reports both for GPUs that share the host's memory (clr `hip_device.cpp`: `integrated` since ROCm 6.2, and
-/// `pageableMemoryAccessUsesHostPageTables`, each from `hostUnifiedMemory_`).
-pub(crate) fn is_on_pcie(name: &str, integrated: Option<c_int>, uses_host_page_tables: Option<c_int>) -> bool {
+/// HIP reports both for GPUs that share the host's memory (clr `hip_device.cpp`: `integrated` since
+/// ROCm 6.2, and `pageableMemoryAccessUsesHostPageTables`, each from `hostUnifiedMemory_`).
+pub(crate) fn is_on_pcie(
+    name: &str,
+    integrated: Option<c_int>,
+    uses_host_page_tables: Option<c_int>,
+) -> bool {
     integrated != Some(1) && uses_host_page_tables != Some(1) && !name.contains("MI300A")
 }
 
-/// The narrowest stretch between the GPU and the CPU: a GPU often sits behind a switch of its own, whose inner
-/// link is always wide. A device of another vendor at this address is not the GPU.
+/// The narrowest stretch between the GPU and the CPU: a GPU often sits behind a switch of its own,
+/// whose inner link is always wide. A device of another vendor at this address is not the GPU.
 fn narrowest(devices: &Path, address: &str, vendor: &str) -> Option<f64> {
     let device = std::fs::canonicalize(devices.join(address)).ok()?;
     if read(&device, "vendor")? != vendor {
@@ -81,7 +89,9 @@ mod tests {
 
     fn write(dir: &Path, vendor: &str, speed: &str, width: &str) {
         std::fs::create_dir_all(dir).unwrap();
-        for (name, text) in [("vendor", vendor), ("max_link_speed", speed), ("max_link_width", width)] {
+        for (name, text) in
+            [("vendor", vendor), ("max_link_speed", speed), ("max_link_width", width)]
+        {
             std::fs::write(dir.join(name), format!("{text}\n")).unwrap();
         }
     }
@@ -136,7 +146,10 @@ mod tests {
         assert!((found - 15.75).abs() < 0.01, "{found}");
         write(&bridge, AMD, "Unknown", "255");
         let found = narrowest(&devices, "0000:03:00.0", AMD).unwrap();
-        assert!((found - 31.5).abs() < 0.01, "a stretch that tells nothing does not count: {found}");
+        assert!(
+            (found - 31.5).abs() < 0.01,
+            "a stretch that tells nothing does not count: {found}"
+        );
         write(&gpu, "0x144d", "16.0 GT/s PCIe", "4");
         assert_eq!(narrowest(&devices, "0000:03:00.0", AMD), None, "a disk sits there");
         assert_eq!(narrowest(&devices, "0000:04:00.0", AMD), None);

@@ -1,4 +1,5 @@
-//! Which data types the matrix units of an architecture have, among those that there is a kernel for.
+//! Which data types the matrix units of an architecture have, among those that there is a kernel
+//! for.
 
 use rsb_model::Dtype;
 
@@ -10,12 +11,11 @@ pub fn matrix_dtypes(arch: &str) -> &'static [Dtype] {
         "gfx90a" => &[F64, F32, F16, Bf16, I8],
         "gfx940" | "gfx941" | "gfx942" => &[F64, F32, Tf32, F16, Bf16, Fp8, Bf8, I8],
         "gfx950" => &[F64, F32, F16, Bf16, Fp8, Bf8, I8, Fp6, Fp4],
-        "gfx1100" | "gfx1101" | "gfx1102" | "gfx1103" | "gfx1150" | "gfx1151" | "gfx1152" | "gfx1153" => {
-            &[F16, Bf16, I8, I4]
-        }
+        "gfx1100" | "gfx1101" | "gfx1102" | "gfx1103" | "gfx1150" | "gfx1151" | "gfx1152"
+        | "gfx1153" => &[F16, Bf16, I8, I4],
         "gfx1200" | "gfx1201" => &[F16, Bf16, Fp8, Bf8, I8, I4],
-        // The instruction `mma`, as NVIDIA's manual of PTX has it. f64 runs on matrix units in the GPUs for data
-        // centers; elsewhere the instruction is made of others.
+        // The instruction `mma`, as NVIDIA's manual of PTX has it. f64 runs on matrix units in the
+        // GPUs for data centers; elsewhere the instruction is made of others.
         "sm_80" | "sm_87" => &[F64, Tf32, F16, Bf16, I8, I4],
         "sm_86" => &[Tf32, F16, Bf16, I8, I4],
         "sm_89" => &[Tf32, F16, Bf16, Fp8, Bf8, I8, I4],
@@ -53,21 +53,28 @@ mod tests {
         assert!(matrix_dtypes("gfx1999").is_empty() && matrix_dtypes("sm_75").is_empty());
         assert_eq!(matrix_dtypes("gfx90a:sramecc+:xnack-"), matrix_dtypes("gfx90a"));
         assert!(matrix_dtypes("sm_90").contains(&Dtype::Fp8));
-        assert!(sparse_dtypes("gfx90a").is_empty() && sparse_dtypes("gfx942").contains(&Dtype::Bf8));
+        assert!(
+            sparse_dtypes("gfx90a").is_empty() && sparse_dtypes("gfx942").contains(&Dtype::Bf8)
+        );
     }
 
-    /// What the table has, there is a kernel for, but for what Blackwell of data centers makes by a whole block alone, and
-    /// Turing's units.
+    /// What the table has, there is a kernel for, but for what Blackwell of data centers makes by a
+    /// whole block alone, and Turing's units.
     #[test]
     fn the_table_of_architectures_agrees() {
         for known in ARCHITECTURES.iter().filter(|known| known.target != "sm_75") {
-            for (engine, kernels) in
-                [(Engine::Matrix, matrix_dtypes(known.target)), (Engine::Sparse, sparse_dtypes(known.target))]
-            {
-                let rates = known.rates.iter().filter(|rate| rate.engine == engine).map(|rate| rate.dtype);
-                let by_block = |dtype: &Dtype| known.target == "sm_100" && [Dtype::Fp6, Dtype::Fp4].contains(dtype);
+            for (engine, kernels) in [
+                (Engine::Matrix, matrix_dtypes(known.target)),
+                (Engine::Sparse, sparse_dtypes(known.target)),
+            ] {
+                let rates =
+                    known.rates.iter().filter(|rate| rate.engine == engine).map(|rate| rate.dtype);
+                let by_block = |dtype: &Dtype| {
+                    known.target == "sm_100" && [Dtype::Fp6, Dtype::Fp4].contains(dtype)
+                };
                 let rates: Vec<Dtype> = rates.filter(|dtype| !by_block(dtype)).collect();
-                let same = rates.len() == kernels.len() && rates.iter().all(|dtype| kernels.contains(dtype));
+                let same = rates.len() == kernels.len()
+                    && rates.iter().all(|dtype| kernels.contains(dtype));
                 assert!(same, "{}: {rates:?}, {kernels:?}", known.target);
             }
         }

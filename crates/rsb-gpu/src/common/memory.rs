@@ -46,7 +46,9 @@ impl Allocation {
     pub(super) fn copy(&self, offset: u64, side: HostSide<'_>) -> Result<Option<()>, DeviceError> {
         let (host, bytes, ends) = match side {
             HostSide::To(bytes) => (bytes.as_mut_ptr(), bytes.len(), CopyDirection::DeviceToHost),
-            HostSide::From(bytes) => (bytes.as_ptr().cast_mut(), bytes.len(), CopyDirection::HostToDevice),
+            HostSide::From(bytes) => {
+                (bytes.as_ptr().cast_mut(), bytes.len(), CopyDirection::HostToDevice)
+            }
         };
         if offset.checked_add(bytes as u64).is_none_or(|end| end > self.bytes) {
             return Ok(None);
@@ -57,10 +59,14 @@ impl Allocation {
         let core = &self.core;
         core.activate()?;
         let device = self.pointer.wrapping_byte_add(offset as usize);
-        let (to, from) =
-            if ends == CopyDirection::HostToDevice { (device, host.cast()) } else { (host.cast(), device) };
-        // SAFETY: `bytes` bytes lie in the host's slice and, as checked above, in the device's memory. Of a slice that
-        // is only read, only the address is taken as mutable. Both outlive the wait below.
+        let (to, from) = if ends == CopyDirection::HostToDevice {
+            (device, host.cast())
+        } else {
+            (host.cast(), device)
+        };
+        // SAFETY: `bytes` bytes lie in the host's slice and, as checked above, in the device's
+        // memory. Of a slice that is only read, only the address is taken as mutable. Both outlive
+        // the wait below.
         unsafe { core.driver.copy(Copy { to, from, bytes, ends }, core.stream) }?;
         core.synchronize()?;
         Ok(Some(()))
@@ -71,7 +77,8 @@ impl Drop for Allocation {
     fn drop(&mut self) {
         // A device that is lost cannot take memory back, and nobody could do anything about it.
         let _ = self.core.activate();
-        // SAFETY: the runtime allocated it, and nobody else gives it back. Both runtimes wait for what still uses it.
+        // SAFETY: the runtime allocated it, and nobody else gives it back. Both runtimes wait for
+        // what still uses it.
         let _ = unsafe { self.core.driver.free(self.pointer) };
     }
 }
@@ -116,7 +123,8 @@ impl Drop for Pinned {
     fn drop(&mut self) {
         // A copy may still read or write it.
         let _ = self.core.synchronize();
-        // SAFETY: the runtime allocated it, nothing uses it any more, and nobody else gives it back.
+        // SAFETY: the runtime allocated it, nothing uses it any more, and nobody else gives it
+        // back.
         let _ = unsafe { self.core.driver.free_host(self.pointer) };
     }
 }

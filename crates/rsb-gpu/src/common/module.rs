@@ -26,14 +26,16 @@ pub(super) struct Function {
 }
 
 impl LoadedModule {
-    /// Compiles `module` for the GPU, or takes it from the cache, and loads it. What the cache holds may be damaged:
-    /// then it is compiled again.
+    /// Compiles `module` for the GPU, or takes it from the cache, and loads it. What the cache
+    /// holds may be damaged: then it is compiled again.
     pub(super) fn load(core: &Rc<Core>, module: Module) -> Result<Rc<Self>, DeviceError> {
         let toolchain = core.driver.toolchain().map_err(DeviceError::Unsupported)?;
         let code = compile::load_or_compile(&*toolchain, module, &core.arch)?;
         match (Self::from_code(core, &code.bytes), code.cached) {
             (Ok(loaded), _) => Ok(loaded),
-            (Err(_), CacheHit::Yes) => Self::from_code(core, &compile::fresh(&*toolchain, module, &core.arch)?.bytes),
+            (Err(_), CacheHit::Yes) => {
+                Self::from_code(core, &compile::fresh(&*toolchain, module, &core.arch)?.bytes)
+            }
             (Err(failed), CacheHit::No) => Err(failed),
         }
     }
@@ -48,7 +50,11 @@ impl LoadedModule {
     /// The kernel `symbol`.
     pub(super) fn function(self: &Rc<Self>, symbol: &str) -> Result<Function, DeviceError> {
         let name = CString::new(symbol).map_err(|_| {
-            DeviceError::Failed(Reason::new(symbol, "it is no name of a kernel", "report this as a bug"))
+            DeviceError::Failed(Reason::new(
+                symbol,
+                "it is no name of a kernel",
+                "report this as a bug",
+            ))
         })?;
         self.core.activate()?;
         // SAFETY: the module is loaded.

@@ -1,4 +1,5 @@
-//! Which kernel does an operation, with which arguments and how many blocks. Pure: no device is asked.
+//! Which kernel does an operation, with which arguments and how many blocks. Pure: no device is
+//! asked.
 
 mod tensor;
 
@@ -49,17 +50,23 @@ pub(super) struct Gpu<'a> {
     pub(super) units: u32,
 }
 
-/// Blocks for each compute unit where a grid strides over its work: enough to fill every unit several times.
+/// Blocks for each compute unit where a grid strides over its work: enough to fill every unit
+/// several times.
 const BLOCKS_PER_UNIT: u32 = 16;
 
-/// Blocks for each compute unit where each leaves a partial result: the last block has to read them all.
+/// Blocks for each compute unit where each leaves a partial result: the last block has to read them
+/// all.
 const SHARING_BLOCKS_PER_UNIT: u32 = 8;
 
 /// Operations in a piece of work on the matrix units, of one wavefront.
 pub(super) const MATRIX_PIECE: u64 = 8 * PeakArithmetic::UNIT;
 
 /// Plans `operation` by a kernel of our own.
-pub(super) fn plan(operation: &Operation, options: &Options, gpu: Gpu<'_>) -> Result<LaunchPlan, DeviceError> {
+pub(super) fn plan(
+    operation: &Operation,
+    options: &Options,
+    gpu: Gpu<'_>,
+) -> Result<LaunchPlan, DeviceError> {
     let planner = Planner { options, gpu };
     match operation {
         Operation::Stream(op) => planner.stream(op),
@@ -71,20 +78,23 @@ pub(super) fn plan(operation: &Operation, options: &Options, gpu: Gpu<'_>) -> Re
         Operation::Attention(op) => planner.attention(op),
         Operation::Rearrange(op) => planner.rearrange(op),
         Operation::Gather(op) => {
-            let arguments =
-                (0..3).map(Argument::Buffer).chain([op.of, op.rows, op.width].map(Argument::Count)).collect();
+            let arguments = (0..3)
+                .map(Argument::Buffer)
+                .chain([op.of, op.rows, op.width].map(Argument::Count))
+                .collect();
             planner.plan_strided("rsb_gather", Some(op.dtype), arguments, op.elements())
         }
         Operation::Convolution(op) => planner.convolution(op),
         Operation::Gemm(op) => planner.gemm(op),
         Operation::Quantized(op) => planner.quantized_product(op),
-        Operation::Allocate(_) | Operation::Churn(_) | Operation::Transfer(_) | Operation::Launch(_) => {
-            Err(unsupported_error(
-                operation.name(),
-                "it is no kernel of a GPU",
-                "measure it on the CPU, with --backend cpu",
-            ))
-        }
+        Operation::Allocate(_)
+        | Operation::Churn(_)
+        | Operation::Transfer(_)
+        | Operation::Launch(_) => Err(unsupported_error(
+            operation.name(),
+            "it is no kernel of a GPU",
+            "measure it on the CPU, with --backend cpu",
+        )),
     }
 }
 
@@ -95,15 +105,21 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn kernel(&self, stem: &str, dtype: Option<Dtype>) -> Result<(&'static KernelInfo, String), DeviceError> {
-        let kernel = catalog::find(stem)
-            .ok_or_else(|| unsupported_error(stem, "the table of kernels lacks it", "report this as a bug"))?;
+    fn kernel(
+        &self,
+        stem: &str,
+        dtype: Option<Dtype>,
+    ) -> Result<(&'static KernelInfo, String), DeviceError> {
+        let kernel = catalog::find(stem).ok_or_else(|| {
+            unsupported_error(stem, "the table of kernels lacks it", "report this as a bug")
+        })?;
         if let Some(dtype) = dtype.filter(|dtype| !kernel.exists(*dtype, self.gpu.arch)) {
             let known = kernel.dtypes.iter().filter(|dtype| kernel.exists(**dtype, self.gpu.arch));
             let known = known.map(|dtype| dtype.as_str()).collect::<Vec<_>>().join(", ");
             let arch = self.gpu.arch;
             let is_listed = kernel.module == catalog::Module::Peak
-                && Architecture::find(arch).is_ok_and(|row| row.per_clock_per_cu(dtype, kernel.unit).is_some());
+                && Architecture::find(arch)
+                    .is_ok_and(|row| row.per_clock_per_cu(dtype, kernel.unit).is_some());
             let mut why = match known.as_str() {
                 _ if is_listed => {
                     let unit = if kernel.unit == Engine::Vector { "vector" } else { "matrix" };
@@ -119,7 +135,11 @@ impl Planner<'_> {
                 why += &by_libraries(arch, dtype);
             }
             let what = stem.trim_start_matches("rsb_").replace('_', "-");
-            return Err(unsupported_error(&format!("{what} of {dtype}"), why, "choose one of these data types"));
+            return Err(unsupported_error(
+                &format!("{what} of {dtype}"),
+                why,
+                "choose one of these data types",
+            ));
         }
         Ok((kernel, kernel.symbol(dtype)))
     }
@@ -134,12 +154,19 @@ impl Planner<'_> {
     ) -> Result<LaunchPlan, DeviceError> {
         let (kernel, symbol) = self.kernel(stem, dtype)?;
         let block = self.block(kernel)?;
-        let most =
-            self.gpu.units.max(1) * if kernel.block == ANY_BLOCK { BLOCKS_PER_UNIT } else { SHARING_BLOCKS_PER_UNIT };
-        Ok(LaunchPlan { kernel, symbol, arguments, grid: launchable(blocks(threads, block).min(most), block), block })
+        let most = self.gpu.units.max(1)
+            * if kernel.block == ANY_BLOCK { BLOCKS_PER_UNIT } else { SHARING_BLOCKS_PER_UNIT };
+        Ok(LaunchPlan {
+            kernel,
+            symbol,
+            arguments,
+            grid: launchable(blocks(threads, block).min(most), block),
+            block,
+        })
     }
 
-    /// `grid` blocks of the kernel's own size, as far as one launch can have them: every kernel strides over the rest.
+    /// `grid` blocks of the kernel's own size, as far as one launch can have them: every kernel
+    /// strides over the rest.
     fn exactly(
         &self,
         stem: &str,
@@ -158,7 +185,9 @@ impl Planner<'_> {
         match self.options.block_size {
             None => Ok(own),
             Some(asked) if asked == own => Ok(own),
-            Some(asked) if kernel.block == ANY_BLOCK && (1..=ANY_BLOCK).contains(&asked) => Ok(asked),
+            Some(asked) if kernel.block == ANY_BLOCK && (1..=ANY_BLOCK).contains(&asked) => {
+                Ok(asked)
+            }
             Some(asked) => Err(unsupported_error(
                 &format!("blocks of {asked} threads"),
                 if kernel.block == ANY_BLOCK {
@@ -188,26 +217,44 @@ impl Planner<'_> {
                 self.plan_strided(stem("rsb_read", "rsb_read_nt"), None, arguments, packs)
             }
             StreamPattern::Write => {
-                let arguments = vec![buffer(0), Argument::Count(op.elements), Argument::Number(STREAM_SCALAR)];
-                self.plan_strided(stem("rsb_write", "rsb_write_nt"), Some(op.dtype), arguments, packs)
+                let arguments =
+                    vec![buffer(0), Argument::Count(op.elements), Argument::Number(STREAM_SCALAR)];
+                self.plan_strided(
+                    stem("rsb_write", "rsb_write_nt"),
+                    Some(op.dtype),
+                    arguments,
+                    packs,
+                )
             }
             StreamPattern::Copy => {
                 let arguments = vec![buffer(0), buffer(1), Argument::Count(bytes)];
                 self.plan_strided(stem("rsb_copy", "rsb_copy_nt"), None, arguments, packs)
             }
             StreamPattern::ReadWrite => {
-                let arguments = vec![buffer(0), Argument::Count(op.elements), Argument::Number(-1.0)];
-                self.plan_strided(stem("rsb_read_write", "rsb_read_write_nt"), Some(op.dtype), arguments, packs)
+                let arguments =
+                    vec![buffer(0), Argument::Count(op.elements), Argument::Number(-1.0)];
+                self.plan_strided(
+                    stem("rsb_read_write", "rsb_read_write_nt"),
+                    Some(op.dtype),
+                    arguments,
+                    packs,
+                )
             }
             StreamPattern::Triad => {
                 let (n, s) = (Argument::Count(op.elements), Argument::Number(STREAM_SCALAR));
                 let arguments = vec![buffer(0), buffer(1), buffer(2), n, s];
-                self.plan_strided(stem("rsb_triad", "rsb_triad_nt"), Some(op.dtype), arguments, packs)
+                self.plan_strided(
+                    stem("rsb_triad", "rsb_triad_nt"),
+                    Some(op.dtype),
+                    arguments,
+                    packs,
+                )
             }
         }
     }
 
-    /// Through the vector data cache; by the provider `scalar` through the scalar one, which only AMD's GPUs have.
+    /// Through the vector data cache; by the provider `scalar` through the scalar one, which only
+    /// AMD's GPUs have.
     fn chase(&self, op: &PointerChase) -> Result<LaunchPlan, DeviceError> {
         let stem = match self.options.provider.as_deref() {
             None | Some("native") => "rsb_pointer_chase",
@@ -221,7 +268,8 @@ impl Planner<'_> {
             }
             Some(other) => return Err(provider(other, "memory-latency", "native and scalar")),
         };
-        let arguments = vec![Argument::Buffer(0), Argument::Buffer(1), Argument::Count(op.accesses)];
+        let arguments =
+            vec![Argument::Buffer(0), Argument::Buffer(1), Argument::Count(op.accesses)];
         self.exactly(stem, None, arguments, 1)
     }
 
@@ -234,7 +282,9 @@ impl Planner<'_> {
             Some("sparse") => ("rsb_peak_sparse", MATRIX_PIECE),
             None if has && op.operations.is_multiple_of(MATRIX_PIECE) => matrix,
             None | Some("vector") => ("rsb_peak_vector", PeakArithmetic::UNIT),
-            Some(other) => return Err(provider(other, "compute-peak", "vector, matrix and sparse")),
+            Some(other) => {
+                return Err(provider(other, "compute-peak", "vector, matrix and sparse"));
+            }
         };
         if !op.operations.is_multiple_of(piece) {
             return Err(unsupported_error(
@@ -249,33 +299,46 @@ impl Planner<'_> {
     }
 }
 
-/// Which architectures were the first whose matrix instructions for `dtype` are in `kernel`: the end of a sentence.
+/// Which architectures were the first whose matrix instructions for `dtype` are in `kernel`: the
+/// end of a sentence.
 fn where_it_is(kernel: &KernelInfo, dtype: Dtype) -> String {
     let first = |vendor| {
-        let has = |known: &&Architecture| known.target.starts_with(vendor) && kernel.exists(dtype, known.target);
+        let has = |known: &&Architecture| {
+            known.target.starts_with(vendor) && kernel.exists(dtype, known.target)
+        };
         ARCHITECTURES.iter().find(has).map(|known| known.target)
     };
     let names: Vec<&str> = ["gfx", "sm_"].into_iter().filter_map(first).collect();
-    if names.is_empty() { String::new() } else { format!("; the first with a kernel is {}", names.join(" or ")) }
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("; the first with a kernel is {}", names.join(" or "))
+    }
 }
 
-/// Of products that libraries alone make: whether this GPU has instructions for them, and the first of its vendor that has.
+/// Of products that libraries alone make: whether this GPU has instructions for them, and the first
+/// of its vendor that has.
 fn by_libraries(arch: &str, dtype: Dtype) -> String {
     let has = |known: &&Architecture| known.per_clock_per_cu(dtype, Engine::Matrix).is_some();
     let of_vendor = |known: &&Architecture| known.target.get(..2) == arch.get(..2);
     match ARCHITECTURES.iter().filter(of_vendor).find(has) {
         Some(_) if Architecture::find(arch).is_ok_and(|own| has(&own)) => {
-            "; its matrix units have it, and libraries make such products where they are installed".to_owned()
+            "; its matrix units have it, and libraries make such products where they are installed"
+                .to_owned()
         }
         Some(first) => {
-            format!("; libraries make such products where matrix units have the type, from {} on", first.target)
+            format!(
+                "; libraries make such products where matrix units have the type, from {} on",
+                first.target
+            )
         }
         None => String::new(),
     }
 }
 
-/// Limits the blocks of a launch to fewer than 2³² threads. HIP refuses more (`hipErrorInvalidConfiguration` where
-/// `grid × block` exceeds `UINT32_MAX`; `ihipModuleLaunchKernel` in clr's `hip_module.cpp`).
+/// Limits the blocks of a launch to fewer than 2³² threads. HIP refuses more
+/// (`hipErrorInvalidConfiguration` where `grid × block` exceeds `UINT32_MAX`;
+/// `ihipModuleLaunchKernel` in clr's `hip_module.cpp`).
 fn launchable(grid: u32, block: u32) -> u32 {
     grid.clamp(1, u32::MAX / block.max(1))
 }

@@ -1,5 +1,5 @@
-//! A second stream of a GPU, for what goes on beside the first. Marks stand in the first alone, so that what is beside it
-//! begins after and ends before what is launched there.
+//! A second stream of a GPU, for what goes on beside the first. Marks stand in the first alone, so
+//! that what is beside it begins after and ends before what is launched there.
 
 use std::rc::Rc;
 
@@ -19,7 +19,8 @@ impl SideStream {
         core.activate()?;
         let none = std::ptr::null_mut();
         // What fails half way gives back what was made until then, when `side` is dropped.
-        let mut side = Self { core: Rc::clone(core), stream: core.driver.create_stream()?, events: [none; 2] };
+        let mut side =
+            Self { core: Rc::clone(core), stream: core.driver.create_stream()?, events: [none; 2] };
         for event in &mut side.events {
             *event = core.driver.create_event()?;
         }
@@ -45,7 +46,8 @@ impl SideStream {
 
     fn order(&self, event: Handle, [before, after]: [Handle; 2]) -> Result<(), DeviceError> {
         self.core.activate()?;
-        // SAFETY: the event and both streams live as long as `self`, and are of the GPU that was just activated.
+        // SAFETY: the event and both streams live as long as `self`, and are of the GPU that was
+        // just activated.
         unsafe {
             self.core.driver.record(event, before)?;
             self.core.driver.wait(after, event)
@@ -57,7 +59,8 @@ impl Drop for SideStream {
     fn drop(&mut self) {
         let _ = self.core.activate();
         let driver = &self.core.driver;
-        // SAFETY: all of it was made above, and nobody else gives it back; what was started here has ended.
+        // SAFETY: all of it was made above, and nobody else gives it back; what was started here
+        // has ended.
         unsafe {
             let _ = driver.synchronize(self.stream);
             for event in self.events.into_iter().filter(|event| !event.is_null()) {

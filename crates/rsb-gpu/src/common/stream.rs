@@ -8,7 +8,8 @@ use super::core::Core;
 use super::driver::Handle;
 use rsb_device::device::{DeviceError, Stream, StreamEvent};
 
-/// Marks that can be asked about at once. Older ones are used again: a case takes millions of marks.
+/// Marks that can be asked about at once. Older ones are used again: a case takes millions of
+/// marks.
 const MARKS: usize = 64;
 
 /// The stream of a GPU with its marks.
@@ -48,7 +49,9 @@ impl Stream for GpuStream {
     fn record(&mut self) -> Result<StreamEvent, DeviceError> {
         self.core.activate()?;
         let mark = StreamEvent(self.made);
-        let Some(&event) = self.events.get((self.made % MARKS as u64) as usize) else { return Ok(mark) };
+        let Some(&event) = self.events.get((self.made % MARKS as u64) as usize) else {
+            return Ok(mark);
+        };
         // SAFETY: event and stream live as long as `self`.
         unsafe { self.core.driver.record(event, self.core.stream) }?;
         self.made += 1;

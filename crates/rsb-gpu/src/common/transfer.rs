@@ -1,5 +1,5 @@
-//! Copies: between host and GPU from pinned or pageable memory, one way or both at once, within a GPU, and from GPU to
-//! GPU.
+//! Copies: between host and GPU from pinned or pageable memory, one way or both at once, within a
+//! GPU, and from GPU to GPU.
 
 use std::rc::Rc;
 
@@ -35,7 +35,11 @@ struct ReturnCopy {
 }
 
 impl ReturnCopy {
-    fn new(core: &Rc<Core>, from: *const std::ffi::c_void, bytes: usize) -> Result<Self, DeviceError> {
+    fn new(
+        core: &Rc<Core>,
+        from: *const std::ffi::c_void,
+        bytes: usize,
+    ) -> Result<Self, DeviceError> {
         let mut host = HostBlock::new_pinned(core, bytes)?;
         let copy = Copy { to: host.address(), from, bytes, ends: CopyDirection::DeviceToHost };
         Ok(Self { side: SideStream::new(core)?, copy, host })
@@ -43,13 +47,18 @@ impl ReturnCopy {
 
     fn start(&self, core: &Core) -> Result<(), DeviceError> {
         self.side.leave()?;
-        // SAFETY: both ends are this long, and `TransferKernel` keeps them until both streams have passed it.
+        // SAFETY: both ends are this long, and `TransferKernel` keeps them until both streams have
+        // passed it.
         unsafe { core.driver.copy(self.copy, self.side.stream) }
     }
 }
 
 /// Binds `op` to its two buffers.
-pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Result<TransferKernel, DeviceError> {
+pub(super) fn kernel(
+    core: &Rc<Core>,
+    op: &Transfer,
+    buffers: &[Buffer],
+) -> Result<TransferKernel, DeviceError> {
     let (from, to) = (allocation(buffers.first())?, allocation(buffers.get(1))?);
     let bytes = usize::try_from(op.bytes.min(from.bytes()).min(to.bytes())).unwrap_or(usize::MAX);
     let mut host = match (op.direction, op.host_memory) {
@@ -66,15 +75,33 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
     };
     let copy = match (op.direction, &mut host) {
         (TransferDirection::HostToDevice | TransferDirection::Bidirectional, Some(host)) => {
-            let fill = Copy { to: host.address(), from: from.address(), bytes, ends: CopyDirection::DeviceToHost };
+            let fill = Copy {
+                to: host.address(),
+                from: from.address(),
+                bytes,
+                ends: CopyDirection::DeviceToHost,
+            };
             start(core, fill)?;
             core.synchronize()?;
-            Copy { to: to.address(), from: host.address(), bytes, ends: CopyDirection::HostToDevice }
+            Copy {
+                to: to.address(),
+                from: host.address(),
+                bytes,
+                ends: CopyDirection::HostToDevice,
+            }
         }
-        (TransferDirection::DeviceToHost, Some(host)) => {
-            Copy { to: host.address(), from: from.address(), bytes, ends: CopyDirection::DeviceToHost }
-        }
-        _ => Copy { to: to.address(), from: from.address(), bytes, ends: CopyDirection::DeviceToDevice },
+        (TransferDirection::DeviceToHost, Some(host)) => Copy {
+            to: host.address(),
+            from: from.address(),
+            bytes,
+            ends: CopyDirection::DeviceToHost,
+        },
+        _ => Copy {
+            to: to.address(),
+            from: from.address(),
+            bytes,
+            ends: CopyDirection::DeviceToDevice,
+        },
     };
     let back = match op.direction {
         TransferDirection::Bidirectional => Some(ReturnCopy::new(core, from.address(), bytes)?),
@@ -97,7 +124,8 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
 /// Starts `copy` in the stream of `core`.
 fn start(core: &Core, copy: Copy) -> Result<(), DeviceError> {
     core.activate()?;
-    // SAFETY: both ends are this long, and whoever starts a copy keeps them until the stream has passed it.
+    // SAFETY: both ends are this long, and whoever starts a copy keeps them until the stream has
+    // passed it.
     unsafe { core.driver.copy(copy, core.stream) }
 }
 
@@ -113,23 +141,27 @@ impl TransferKernel {
         self.core.synchronize()?;
         let blocks = [host.address(), back.host.address()];
         // SAFETY: both blocks are this long, and nothing writes to them after the wait above.
-        let [sent, arrived] =
-            blocks.map(|block| unsafe { std::slice::from_raw_parts(block.cast::<u8>(), self.copy.bytes) });
+        let [sent, arrived] = blocks.map(|block| unsafe {
+            std::slice::from_raw_parts(block.cast::<u8>(), self.copy.bytes)
+        });
         if sent == arrived {
             return Ok(());
         }
         Err(DeviceError::Failed(rsb_model::Reason::new(
             "wrong result of bidirectional",
             "what arrived on the host is not what lies on the GPU",
-            "suspect the driver or the link: measure each direction alone, and look at the kernel's log",
+            "suspect the driver or the link: measure each direction alone, and look at the \
+             kernel's log",
         )))
     }
 
     fn show(&mut self) -> Result<(), DeviceError> {
         let Some(host) = &mut self.host else { return Ok(()) };
         self.core.synchronize()?;
-        // SAFETY: the block is this long, nothing writes to it after the wait above, and it outlives the copy.
-        let arrived = unsafe { std::slice::from_raw_parts(host.address().cast::<u8>(), self.copy.bytes) };
+        // SAFETY: the block is this long, nothing writes to it after the wait above, and it
+        // outlives the copy.
+        let arrived =
+            unsafe { std::slice::from_raw_parts(host.address().cast::<u8>(), self.copy.bytes) };
         let _ = allocation(Some(&self.to))?.copy(0, HostSide::From(arrived))?;
         Ok(())
     }
@@ -169,8 +201,13 @@ pub(super) struct PeerCopy {
     way: &'static str,
 }
 
-/// Binds a copy of all of `from` to the start of `to`. Where one GPU can reach the other's memory, it may.
-pub(super) fn peer_copy(core: &Rc<Core>, from: &Buffer, to: &Buffer) -> Result<PeerCopy, DeviceError> {
+/// Binds a copy of all of `from` to the start of `to`. Where one GPU can reach the other's memory,
+/// it may.
+pub(super) fn peer_copy(
+    core: &Rc<Core>,
+    from: &Buffer,
+    to: &Buffer,
+) -> Result<PeerCopy, DeviceError> {
     let (source, target) = (allocation(Some(from))?, allocation(Some(to))?);
     if source.bytes() > target.bytes() {
         return Err(wrong_buffers());
@@ -187,9 +224,16 @@ impl Kernel for PeerCopy {
         let core = &self.core;
         core.activate()?;
         let bytes = usize::try_from(from.bytes()).unwrap_or(usize::MAX);
-        let copy = Copy { to: to.address(), from: from.address(), bytes, ends: CopyDirection::DeviceToDevice };
+        let copy = Copy {
+            to: to.address(),
+            from: from.address(),
+            bytes,
+            ends: CopyDirection::DeviceToDevice,
+        };
         // SAFETY: the target is at least as long as the source, and `self` keeps both.
-        unsafe { core.driver.copy_peer(copy, [to.core().ordinal, from.core().ordinal], core.stream) }
+        unsafe {
+            core.driver.copy_peer(copy, [to.core().ordinal, from.core().ordinal], core.stream)
+        }
     }
 
     fn provider(&self) -> String {

@@ -1,11 +1,14 @@
-//! Matrix products by cuBLAS. f32 is multiplied as it is; tf32 is the same matrices with the inputs rounded by the
-//! matrix units, which the math mode of each product asks for.
+//! Matrix products by cuBLAS. f32 is multiplied as it is; tf32 is the same matrices with the inputs
+//! rounded by the matrix units, which the math mode of each product asks for.
 
 use std::ffi::{CStr, c_int};
 use std::rc::Rc;
 
 use cuda_sys::search::CudaPaths;
-use cuda_sys::{Cublas, Unavailable, compute, cublasHandle_t, cublasStatus_t, datatype, gemm_algo, operation, status};
+use cuda_sys::{
+    Cublas, Unavailable, compute, cublasHandle_t, cublasStatus_t, datatype, gemm_algo, operation,
+    status,
+};
 use rsb_model::{Dtype, Reason};
 
 use crate::common::{BlasLibrary, BlasOffer, Core, Plan, Product, Side, lacking};
@@ -62,7 +65,8 @@ impl Blas {
         blas.check("cublasCreate_v2", unsafe { create(&raw mut handle) })?;
         blas.handle = handle;
         let set_stream = blas.function(blas.api.cublasSetStream_v2, "cublasSetStream_v2")?;
-        // SAFETY: handle and stream are live; the stream outlives the handle, since `blas` keeps its core.
+        // SAFETY: handle and stream are live; the stream outlives the handle, since `blas` keeps
+        // its core.
         blas.check("cublasSetStream_v2", unsafe { set_stream(handle, core.stream.cast()) })?;
         Ok(Rc::new(blas))
     }
@@ -76,7 +80,9 @@ impl Blas {
         let reason = || Reason::new(call, self.text(code), cure(code));
         match code {
             status::SUCCESS => Ok(()),
-            status::NOT_SUPPORTED | status::ARCH_MISMATCH => Err(DeviceError::Unsupported(reason())),
+            status::NOT_SUPPORTED | status::ARCH_MISMATCH => {
+                Err(DeviceError::Unsupported(reason()))
+            }
             _ => Err(DeviceError::Failed(reason())),
         }
     }
@@ -95,7 +101,8 @@ impl Blas {
 const fn cure(code: cublasStatus_t) -> &'static str {
     match code {
         status::NOT_INITIALIZED => {
-            "install a driver as new as this cuBLAS (nvidia-smi shows which CUDA it can do), or a cuBLAS of that CUDA"
+            "install a driver as new as this cuBLAS (nvidia-smi shows which CUDA it can do), or a \
+             cuBLAS of that CUDA"
         }
         status::ALLOC_FAILED => "choose a smaller size, or end what else uses the GPU's memory",
         status::NOT_SUPPORTED | status::ARCH_MISMATCH | status::INVALID_VALUE => {
@@ -117,11 +124,14 @@ impl Drop for Blas {
 
 impl BlasLibrary for Blas {
     unsafe fn multiply(&self, product: &Product, _plan: Option<&Plan>) -> Result<(), DeviceError> {
-        let multiply = self.function(self.api.cublasGemmStridedBatchedEx, "cublasGemmStridedBatchedEx")?;
+        let multiply =
+            self.function(self.api.cublasGemmStridedBatchedEx, "cublasGemmStridedBatchedEx")?;
         let (types, shape) = (product.types, product.shape);
         let known = |number: Option<c_int>, dtype: Dtype| {
             let why = format!("it has no products with {dtype} here");
-            let reason = || Reason::new("gemm by cublas", why, "choose another data type or provider=native");
+            let reason = || {
+                Reason::new("gemm by cublas", why, "choose another data type or provider=native")
+            };
             number.ok_or_else(|| DeviceError::Unsupported(reason()))
         };
         let input = known(number(types.input), types.input)?;
@@ -129,8 +139,8 @@ impl BlasLibrary for Blas {
         let mode = known(mode(types.compute), types.compute)?;
         let [first, second, c] = product.matrices;
         let [first_stride, second_stride, c_stride] = product.strides;
-        // SAFETY: the handle is live, the caller promises the matrices; alpha and beta are on the host, where a fresh
-        // handle looks for them, in the type that sums are made in.
+        // SAFETY: the handle is live, the caller promises the matrices; alpha and beta are on the
+        // host, where a fresh handle looks for them, in the type that sums are made in.
         let code = unsafe {
             multiply(
                 self.handle,
@@ -160,7 +170,8 @@ impl BlasLibrary for Blas {
         };
         // Some versions say so of whole numbers whose rows are no multiples of four.
         let is_whole = types.input == Dtype::I8;
-        let code = if is_whole && code == status::INVALID_VALUE { status::NOT_SUPPORTED } else { code };
+        let code =
+            if is_whole && code == status::INVALID_VALUE { status::NOT_SUPPORTED } else { code };
         self.check("cublasGemmStridedBatchedEx", code)
     }
 }
@@ -175,7 +186,8 @@ mod tests {
 
     #[test]
     fn the_numbers_of_types_and_modes_are_cublas_s() {
-        let numbers = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32].map(number);
+        let numbers =
+            [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32].map(number);
         assert_eq!(numbers, [1, 0, 2, 14, 3, 10].map(Some));
         let modes = [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::I32].map(mode);
         assert_eq!(modes, [70, 68, 77, 72].map(Some));

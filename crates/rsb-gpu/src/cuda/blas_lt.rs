@@ -1,5 +1,5 @@
-//! Matrix products by cuBLASLt. What is done is in [`crate::common`]; here are its functions and numbers, of which those
-//! of types and statuses are cuBLAS's.
+//! Matrix products by cuBLASLt. What is done is in [`crate::common`]; here are its functions and
+//! numbers, of which those of types and statuses are cuBLAS's.
 
 use std::ffi::c_int;
 use std::rc::Rc;

@@ -29,7 +29,8 @@ impl CudaCompiler {
         Self::load_for(None)
     }
 
-    /// Loads the compiler that goes best with a driver for CUDA `major`: code of a newer one may be unknown to it.
+    /// Loads the compiler that goes best with a driver for CUDA `major`: code of a newer one may be
+    /// unknown to it.
     pub(super) fn load_for(major: Option<u32>) -> Result<Self, Reason> {
         let api = Nvrtc::load_from(&CudaPaths::here().up_to(major)).map_err(unavailable)?;
         Ok(Self::new(api))
@@ -40,7 +41,8 @@ impl CudaCompiler {
             loaded: *api.loaded(),
             prefix: "nvrtc",
             code_call: "GetCUBIN",
-            cure: "install a CUDA toolkit that supports the GPU; where it does, report this with the message above",
+            cure: "install a CUDA toolkit that supports the GPU; where it does, report this with \
+                   the message above",
             create: api.nvrtcCreateProgram,
             compile: api.nvrtcCompileProgram,
             log_size: api.nvrtcGetProgramLogSize,
@@ -54,13 +56,15 @@ impl CudaCompiler {
         Self { api, rtc }
     }
 
-    /// Loads the compiler of the installation in `root` alone: a toolkit, or an environment of Python.
+    /// Loads the compiler of the installation in `root` alone: a toolkit, or an environment of
+    /// Python.
     ///
     /// # Errors
     /// When there is none.
     pub fn load_in(root: &Path) -> Result<Self, Reason> {
         let roots = vec![root.to_owned()];
-        let found = Nvrtc::load_from(&CudaPaths { roots, ..CudaPaths::default() }).map_err(unavailable)?;
+        let found =
+            Nvrtc::load_from(&CudaPaths { roots, ..CudaPaths::default() }).map_err(unavailable)?;
         if found.loaded().path().starts_with(root) {
             return Ok(Self::new(found));
         }
@@ -90,7 +94,9 @@ impl CudaCompiler {
 
     /// The numbers of the architectures that it knows, such as 90; nothing where it does not tell.
     pub fn architectures(&self) -> Vec<i32> {
-        let (Some(count), Some(get)) = (self.api.nvrtcGetNumSupportedArchs, self.api.nvrtcGetSupportedArchs) else {
+        let (Some(count), Some(get)) =
+            (self.api.nvrtcGetNumSupportedArchs, self.api.nvrtcGetSupportedArchs)
+        else {
             return Vec::new();
         };
         let mut there: c_int = 0;
@@ -108,15 +114,20 @@ impl CudaCompiler {
     ///
     /// # Errors
     /// When the architecture is not known or the source is not accepted.
-    pub fn compile(&self, source: Source<'_>, arch: &str, options: &[&str]) -> Result<Compiled, Reason> {
+    pub fn compile(
+        &self,
+        source: Source<'_>,
+        arch: &str,
+        options: &[&str],
+    ) -> Result<Compiled, Reason> {
         self.check_known(arch)?;
         let target = format!("--gpu-architecture={}", self.whole(arch));
         let options = std::iter::once(target).chain(options.iter().map(ToString::to_string));
         self.rtc.compile(source, arch, &options.collect::<Vec<_>>())
     }
 
-    /// `arch` with what belongs to it or its family alone: Hopper's matrix units need `sm_90a`, which CUDA 12 brought, and
-    /// fp4 `sm_120f`, which is of 12.9.
+    /// `arch` with what belongs to it or its family alone: Hopper's matrix units need `sm_90a`,
+    /// which CUDA 12 brought, and fp4 `sm_120f`, which is of 12.9.
     fn whole<'a>(&self, arch: &'a str) -> &'a str {
         let version = self.version().unwrap_or_default();
         match arch {
@@ -133,7 +144,9 @@ impl CudaCompiler {
         if known.is_empty() || number(arch).is_some_and(|number| known.contains(&number)) {
             return Ok(());
         }
-        if let Some(reason) = self.release().and_then(|release| architecture::unknown("nvrtc", release, bare(arch))) {
+        if let Some(reason) =
+            self.release().and_then(|release| architecture::unknown("nvrtc", release, bare(arch)))
+        {
             return Err(reason);
         }
         let (major, minor) = self.version().unwrap_or_default();
@@ -141,7 +154,8 @@ impl CudaCompiler {
         Err(Reason::new(
             format!("compilation for {arch}"),
             format!("NVRTC {major}.{minor} knows {list}"),
-            "install the CUDA toolkit (or `pip install nvidia-cuda-nvrtc`) of a version that knows the GPU",
+            "install the CUDA toolkit (or `pip install nvidia-cuda-nvrtc`) of a version that knows \
+             the GPU",
         ))
     }
 }
@@ -151,7 +165,12 @@ impl Toolchain for CudaCompiler {
         Self::identity(self)
     }
 
-    fn compile(&self, source: Source<'_>, arch: &str, options: &[&str]) -> Result<Compiled, Reason> {
+    fn compile(
+        &self,
+        source: Source<'_>,
+        arch: &str,
+        options: &[&str],
+    ) -> Result<Compiled, Reason> {
         Self::compile(self, source, arch, options)
     }
 
@@ -160,10 +179,12 @@ impl Toolchain for CudaCompiler {
     }
 }
 
-/// The highest of `known` whose code runs on a GPU of `arch`, which is one of the same tens that is not above it:
-/// `sm_89` runs what is for `sm_86`. `arch` itself where there is none.
+/// The highest of `known` whose code runs on a GPU of `arch`, which is one of the same tens that is
+/// not above it: `sm_89` runs what is for `sm_86`. `arch` itself where there is none.
 fn closest(known: &[c_int], arch: &str) -> String {
-    let runs = |own: c_int| known.iter().filter(move |&&other| other <= own && other / 10 == own / 10).max();
+    let runs = |own: c_int| {
+        known.iter().filter(move |&&other| other <= own && other / 10 == own / 10).max()
+    };
     number(arch).and_then(runs).map_or_else(|| arch.to_owned(), |number| format!("sm_{number}"))
 }
 
@@ -196,7 +217,12 @@ impl KernelCompiler for CudaCompiler {
         Ok(CodeObject { target, ..code })
     }
 
-    fn choose(&self, operation: &Operation, options: &Options, arch: &str) -> Result<KernelChoice, DeviceError> {
+    fn choose(
+        &self,
+        operation: &Operation,
+        options: &Options,
+        arch: &str,
+    ) -> Result<KernelChoice, DeviceError> {
         common::choose(operation, options, arch)
     }
 

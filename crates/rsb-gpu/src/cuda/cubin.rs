@@ -1,4 +1,5 @@
-//! What a cubin says of itself: an ELF file whose header names the architecture, and notes on each kernel.
+//! What a cubin says of itself: an ELF file whose header names the architecture, and notes on each
+//! kernel.
 
 use object::elf::{EM_CUDA, FileHeader64, SHT_SYMTAB};
 use object::read::elf::{FileHeader as _, SectionHeader as _};
@@ -6,7 +7,8 @@ use object::{LittleEndian, SymbolIndex};
 
 use rsb_device::compiler::KernelNeeds;
 
-/// From this version of its layout on, which CUDA 13 writes, the number stands a byte further up in the flags.
+/// From this version of its layout on, which CUDA 13 writes, the number stands a byte further up in
+/// the flags.
 const LATER_LAYOUT: u8 = 8;
 
 /// The architecture that `code` is for, such as `sm_90`; `None` when it is no cubin.
@@ -19,8 +21,8 @@ pub fn target(code: &[u8]) -> Option<String> {
     Some(format!("sm_{}", (header.e_flags(LittleEndian).0 >> place) & 0xff))
 }
 
-/// The note with the registers of a thread: its format and number, then the length of what follows, which is the
-/// kernel's place in the table of symbols, and the registers.
+/// The note with the registers of a thread: its format and number, then the length of what follows,
+/// which is the kernel's place in the table of symbols, and the registers.
 const REGISTERS: [u8; 4] = [0x04, 0x2f, 8, 0];
 
 /// What each kernel of `code` needs; nothing where it is not as expected.
@@ -31,16 +33,20 @@ pub(super) fn kernels(code: &[u8]) -> Vec<KernelNeeds> {
 fn read(code: &[u8]) -> Option<Vec<KernelNeeds>> {
     let header = FileHeader64::<LittleEndian>::parse(code).ok()?;
     let sections = header.sections(LittleEndian, code).ok()?;
-    let named = |name: &str| sections.section_by_name(LittleEndian, name.as_bytes()).map(|(_, section)| section);
+    let named = |name: &str| {
+        sections.section_by_name(LittleEndian, name.as_bytes()).map(|(_, section)| section)
+    };
     let symbols = sections.symbols(LittleEndian, code, SHT_SYMTAB).ok()?;
     let notes = named(".nv.info")?.data(LittleEndian, code).ok()?;
     let kept = kept_by_the_system(&target(code)?);
     let counted = notes.windows(12).step_by(4).filter(|note| note.starts_with(&REGISTERS));
     let needs = counted.filter_map(|note| {
         let symbol = symbols.symbol(SymbolIndex(word(note, 4)? as usize)).ok()?;
-        let symbol = String::from_utf8_lossy(symbols.symbol_name(LittleEndian, symbol).ok()?).into_owned();
+        let symbol =
+            String::from_utf8_lossy(symbols.symbol_name(LittleEndian, symbol).ok()?).into_owned();
         // Of a section without contents, such as shared memory, only the size is told.
-        let size = named(&format!(".nv.shared.{symbol}")).map_or(0, |section| section.sh_size(LittleEndian));
+        let size = named(&format!(".nv.shared.{symbol}"))
+            .map_or(0, |section| section.sh_size(LittleEndian));
         named(&format!(".text.{symbol}"))?;
         Some(KernelNeeds {
             symbol,
@@ -52,7 +58,8 @@ fn read(code: &[u8]) -> Option<Vec<KernelNeeds>> {
     Some(needs.collect())
 }
 
-/// Bytes at the beginning of a kernel's shared memory that are not its own: from Hopper on they are counted with it.
+/// Bytes at the beginning of a kernel's shared memory that are not its own: from Hopper on they are
+/// counted with it.
 fn kept_by_the_system(arch: &str) -> u64 {
     let number = arch.strip_prefix("sm_").and_then(|number| number.parse::<u32>().ok());
     if number.is_some_and(|number| number >= 90) { 1024 } else { 0 }
@@ -86,11 +93,13 @@ mod tests {
         assert!(kernels(&header(7, [0; 4])).is_empty(), "without sections");
     }
 
-    /// A cubin for `sm_90` with one kernel, `k`, which needs 40 registers and 512 bytes of shared memory.
+    /// A cubin for `sm_90` with one kernel, `k`, which needs 40 registers and 512 bytes of shared
+    /// memory.
     fn cubin() -> Vec<u8> {
         let names = b"\0.shstrtab\0.strtab\0.symtab\0.nv.info\0.nv.shared.k\0.text.k\0";
         let at = |name: &str| {
-            let place = names.windows(name.len()).position(|window| window == name.as_bytes()).unwrap();
+            let place =
+                names.windows(name.len()).position(|window| window == name.as_bytes()).unwrap();
             u32::try_from(place).unwrap()
         };
         let symbols = [vec![0; 24], [&1_u32.to_le_bytes()[..], &[0; 20]].concat()].concat();
@@ -107,9 +116,23 @@ mod tests {
         for (name, kind, bytes, size, link) in sections {
             let from = (contents.len() as u64).to_le_bytes();
             contents.extend(bytes);
-            table.extend([&name.to_le_bytes()[..], &kind.to_le_bytes(), &[0; 16], &from, &size.to_le_bytes()].concat());
             table.extend(
-                [&link.to_le_bytes()[..], &[0; 12], &if kind == 2 { 24_u64 } else { 0 }.to_le_bytes()].concat(),
+                [
+                    &name.to_le_bytes()[..],
+                    &kind.to_le_bytes(),
+                    &[0; 16],
+                    &from,
+                    &size.to_le_bytes(),
+                ]
+                .concat(),
+            );
+            table.extend(
+                [
+                    &link.to_le_bytes()[..],
+                    &[0; 12],
+                    &if kind == 2 { 24_u64 } else { 0 }.to_le_bytes(),
+                ]
+                .concat(),
             );
         }
         let place = (contents.len() as u64).to_le_bytes();
@@ -123,7 +146,8 @@ mod tests {
     #[test]
     fn what_the_compiler_noted_is_read_and_damage_reads_as_nothing() {
         let whole = cubin();
-        let needs = KernelNeeds { symbol: "k".into(), registers: 40, shared_bytes: 512, wavefront: 32 };
+        let needs =
+            KernelNeeds { symbol: "k".into(), registers: 40, shared_bytes: 512, wavefront: 32 };
         assert_eq!(kernels(&whole), std::slice::from_ref(&needs));
         // It begins at any address.
         let moved = [&[0], whole.as_slice()].concat();

@@ -1,11 +1,13 @@
-//! The driver behind the calls that all GPUs share. Addresses on a GPU are whole numbers to it, and copies are told
-//! apart by their function.
+//! The driver behind the calls that all GPUs share. Addresses on a GPU are whole numbers to it, and
+//! copies are told apart by their function.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::rc::Rc;
 use std::sync::atomic::AtomicPtr;
 
-use cuda_sys::{CUdeviceptr, EVENT_DEFAULT, STREAM_NON_BLOCKING, error, func_attribute, stream_capture};
+use cuda_sys::{
+    CUdeviceptr, EVENT_DEFAULT, STREAM_NON_BLOCKING, error, func_attribute, stream_capture,
+};
 use rsb_model::{BackendId, Reason};
 
 use super::blas::{self, Blas};
@@ -13,8 +15,8 @@ use super::compile::CudaCompiler;
 use super::runtime::Runtime;
 use super::{blas_lt, info};
 use crate::common::{
-    Activation, BlasLibrary, BlasOffer, Copy, CopyDirection, Core, DeviceProperties, Driver, FunctionNeed, Handle,
-    Image, KernelLaunch, ThreadLaunch, Toolchain,
+    Activation, BlasLibrary, BlasOffer, Copy, CopyDirection, Core, DeviceProperties, Driver,
+    FunctionNeed, Handle, Image, KernelLaunch, ThreadLaunch, Toolchain,
 };
 use crate::common::{call, done, in_thread, made, number};
 use nccl_sys::{Loaded, Unavailable};
@@ -60,7 +62,8 @@ impl Driver for Runtime {
     fn activation(&self, ordinal: c_int) -> Result<Activation, DeviceError> {
         let set = self.api.cuCtxSetCurrent.ok_or_else(|| self.missing("cuCtxSetCurrent"))?;
         let context = AtomicPtr::new(self.context(ordinal)?);
-        // SAFETY: the context is live until the runtime is given back, before which the thread ends.
+        // SAFETY: the context is live until the runtime is given back, before which the thread
+        // ends.
         Ok(Box::new(move || in_thread("cuCtxSetCurrent", unsafe { set(context.into_inner()) })))
     }
 
@@ -150,9 +153,15 @@ impl Driver for Runtime {
         let Copy { to, from, bytes, ends } = copy;
         let stream = stream.cast();
         match ends {
-            CopyDirection::HostToDevice => done!(self, cuMemcpyHtoDAsync_v2(place(to), from, bytes, stream)),
-            CopyDirection::DeviceToHost => done!(self, cuMemcpyDtoHAsync_v2(to, place(from), bytes, stream)),
-            CopyDirection::DeviceToDevice => done!(self, cuMemcpyDtoDAsync_v2(place(to), place(from), bytes, stream)),
+            CopyDirection::HostToDevice => {
+                done!(self, cuMemcpyHtoDAsync_v2(place(to), from, bytes, stream))
+            }
+            CopyDirection::DeviceToHost => {
+                done!(self, cuMemcpyDtoHAsync_v2(to, place(from), bytes, stream))
+            }
+            CopyDirection::DeviceToDevice => {
+                done!(self, cuMemcpyDtoDAsync_v2(place(to), place(from), bytes, stream))
+            }
         }
     }
 
@@ -203,16 +212,22 @@ impl Driver for Runtime {
             let KernelLaunch { function, grid, block, arguments, stream } = launch.whole();
             let extra = std::ptr::null_mut();
             let (function, stream) = (function.cast(), stream.cast());
-            // SAFETY: the caller of `launcher` guarantees that the handles and arguments outlive this closure.
-            let status = unsafe { call(function, grid, 1, 1, block, 1, 1, 0, stream, arguments, extra) };
+            // SAFETY: the caller of `launcher` guarantees that the handles and arguments outlive
+            // this closure.
+            let status =
+                unsafe { call(function, grid, 1, 1, block, 1, 1, 0, stream, arguments, extra) };
             in_thread("cuLaunchKernel", status)
         }))
     }
 
     unsafe fn blocks_per_unit(&self, function: Handle, block: u32) -> Result<u32, DeviceError> {
         let size = c_int::try_from(block).unwrap_or(c_int::MAX);
-        let blocks =
-            number!(self, |blocks| cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function.cast(), size, 0))?;
+        let blocks = number!(self, |blocks| cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            blocks,
+            function.cast(),
+            size,
+            0
+        ))?;
         Ok(u32::try_from(blocks).unwrap_or(0))
     }
 
@@ -221,7 +236,10 @@ impl Driver for Runtime {
             FunctionNeed::Registers => func_attribute::NUM_REGS,
             FunctionNeed::SharedBytes => func_attribute::SHARED_SIZE_BYTES,
         };
-        u32::try_from(number!(self, |value| cuFuncGetAttribute(value, attribute, function.cast())).ok()?).ok()
+        u32::try_from(
+            number!(self, |value| cuFuncGetAttribute(value, attribute, function.cast())).ok()?,
+        )
+        .ok()
     }
 
     unsafe fn begin_capture(&self, stream: Handle) -> UnitResult {

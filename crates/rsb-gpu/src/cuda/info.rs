@@ -14,9 +14,11 @@ use rsb_device::device::DeviceInfo;
 /// Reads GPU `ordinal`.
 pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<DeviceProperties, Reason> {
     let device = runtime.device(ordinal)?;
-    let attribute = |attribute| number!(runtime, |value| cuDeviceGetAttribute(value, attribute, device)).ok();
+    let attribute =
+        |attribute| number!(runtime, |value| cuDeviceGetAttribute(value, attribute, device)).ok();
     let positive = |number| attribute(number).filter(|&value| value > 0).map(c_int::unsigned_abs);
-    let capability = attribute(attribute::COMPUTE_CAPABILITY_MAJOR).zip(attribute(attribute::COMPUTE_CAPABILITY_MINOR));
+    let capability = attribute(attribute::COMPUTE_CAPABILITY_MAJOR)
+        .zip(attribute(attribute::COMPUTE_CAPABILITY_MINOR));
     let (major, minor) = capability.ok_or_else(|| {
         Reason::new(
             format!("compute capability of device cuda:{ordinal}"),
@@ -33,8 +35,11 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<DeviceProperties
     runtime.make_current(ordinal)?;
     let index = ordinal.unsigned_abs();
     let name = name(runtime, device).unwrap_or_else(|| arch.clone());
-    let is_on_pcie =
-        link::is_on_pcie(&name, attribute(attribute::INTEGRATED), attribute(attribute::USES_HOST_PAGE_TABLES));
+    let is_on_pcie = link::is_on_pcie(
+        &name,
+        attribute(attribute::INTEGRATED),
+        attribute(attribute::USES_HOST_PAGE_TABLES),
+    );
     let info = DeviceInfo {
         device: DeviceRef { backend: BackendId::Cuda, index },
         name,
@@ -68,7 +73,8 @@ fn pci_address(runtime: &Runtime, device: CUdevice) -> Option<String> {
     let mut text = [0_u8; 32];
     let length = c_int::try_from(text.len()).ok()?;
     // SAFETY: the function writes at most `length` bytes, zero included, into the array.
-    unsafe { call!(runtime, cuDeviceGetPCIBusId(text.as_mut_ptr().cast(), length, device)) }.ok()?;
+    unsafe { call!(runtime, cuDeviceGetPCIBusId(text.as_mut_ptr().cast(), length, device)) }
+        .ok()?;
     as_in_sysfs(CStr::from_bytes_until_nul(&text).ok()?.to_str().ok()?)
 }
 

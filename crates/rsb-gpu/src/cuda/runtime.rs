@@ -40,15 +40,17 @@ pub(super) enum CudaError {
 }
 
 impl Runtime {
-    /// Loads and starts it. Starting may end the process where a driver is half removed: planning asks in a child
-    /// process.
+    /// Loads and starts it. Starting may end the process where a driver is half removed: planning
+    /// asks in a child process.
     pub(super) fn start() -> Result<Rc<Self>, Reason> {
         let api = Cuda::load().map_err(unavailable)?;
         let runtime = Self { api, contexts: RefCell::default() };
         // SAFETY: it takes no pointers; zero is the only flag there is.
         match unsafe { call!(runtime, cuInit(0)) } {
             Ok(()) => Ok(Rc::new(runtime)),
-            Err(CudaError::Status { code: error::NO_DEVICE, .. }) => Err(no_device(Path::new("/dev/nvidiactl"))),
+            Err(CudaError::Status { code: error::NO_DEVICE, .. }) => {
+                Err(no_device(Path::new("/dev/nvidiactl")))
+            }
             Err(other) => Err(other.into()),
         }
     }
@@ -119,7 +121,11 @@ impl Runtime {
     }
 
     pub(super) fn status(&self, call: &'static str, code: CUresult) -> Result<(), CudaError> {
-        if code == error::SUCCESS { Ok(()) } else { Err(CudaError::Status { call, code, text: self.text(code) }) }
+        if code == error::SUCCESS {
+            Ok(())
+        } else {
+            Err(CudaError::Status { call, code, text: self.text(code) })
+        }
     }
 
     pub(super) fn missing(&self, call: &str) -> CudaError {
@@ -127,14 +133,15 @@ impl Runtime {
     }
 
     fn text(&self, code: CUresult) -> String {
-        let said = |function: Option<unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult>| {
-            let mut text: *const c_char = std::ptr::null();
-            // SAFETY: it takes any number and writes the address of a static text, or null.
-            let status = unsafe { function?(code, &raw mut text) };
-            let is_text = status == error::SUCCESS && !text.is_null();
-            // SAFETY: the text is static and ends with a zero.
-            is_text.then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
-        };
+        let said =
+            |function: Option<unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult>| {
+                let mut text: *const c_char = std::ptr::null();
+                // SAFETY: it takes any number and writes the address of a static text, or null.
+                let status = unsafe { function?(code, &raw mut text) };
+                let is_text = status == error::SUCCESS && !text.is_null();
+                // SAFETY: the text is static and ends with a zero.
+                is_text.then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+            };
         match (said(self.api.cuGetErrorName), said(self.api.cuGetErrorString)) {
             (Some(name), Some(text)) => format!("{text} ({name}, error {code})"),
             (Some(text), None) | (None, Some(text)) => format!("{text} (error {code})"),
@@ -174,20 +181,27 @@ pub(super) fn defect() -> Option<Reason> {
     }
 }
 
-/// The likeliest reason why the driver sees no device. `node` is the file by which the kernel's part is reached.
+/// The likeliest reason why the driver sees no device. `node` is the file by which the kernel's
+/// part is reached.
 fn no_device(node: &Path) -> Reason {
     let (why, cure) = if !node.exists() {
         (
-            "the driver's library is here, but its part in the kernel is not: there is no /dev/nvidiactl",
-            "load it (modprobe nvidia nvidia-uvm; after an update of the kernel build it anew), or pass the GPU on to \
+            "the driver's library is here, but its part in the kernel is not: there is no \
+             /dev/nvidiactl",
+            "load it (modprobe nvidia nvidia-uvm; after an update of the kernel build it anew), or \
+             pass the GPU on to \
              the container (--gpus all)",
         )
     } else if std::fs::File::options().read(true).write(true).open(node).is_err() {
-        ("the driver shows no device, and this user may not use /dev/nvidiactl", "give the user access to /dev/nvidia*")
+        (
+            "the driver shows no device, and this user may not use /dev/nvidiactl",
+            "give the user access to /dev/nvidia*",
+        )
     } else {
         (
             "the driver is loaded and shows no device",
-            "check CUDA_VISIBLE_DEVICES; where the GPU is divided (MIG), make an instance (nvidia-smi mig -cgi) and \
+            "check CUDA_VISIBLE_DEVICES; where the GPU is divided (MIG), make an instance \
+             (nvidia-smi mig -cgi) and \
              name it there; look at the kernel's log (dmesg) for messages of NVRM",
         )
     };
@@ -198,27 +212,37 @@ const fn cure(code: CUresult) -> &'static str {
     match code {
         error::OUT_OF_MEMORY => "choose a smaller size, or end what else uses the GPU's memory",
         error::STUB_LIBRARY => {
-            "take the directory of stubs out of LD_LIBRARY_PATH: the driver's own libcuda.so.1 is needed"
+            "take the directory of stubs out of LD_LIBRARY_PATH: the driver's own libcuda.so.1 is \
+             needed"
         }
         error::DEVICE_UNAVAILABLE => {
-            "another program has the GPU for itself: end it, or set the GPU's compute mode to default (nvidia-smi -c 0)"
+            "another program has the GPU for itself: end it, or set the GPU's compute mode to \
+             default (nvidia-smi -c 0)"
         }
         error::SYSTEM_DRIVER_MISMATCH => {
-            "the driver was updated while its module was loaded: restart the machine, or load the module anew"
+            "the driver was updated while its module was loaded: restart the machine, or load the \
+             module anew"
         }
         error::COMPAT_NOT_SUPPORTED_ON_DEVICE => {
-            "take the package cuda-compat out of the library path: this GPU needs a newer driver instead"
+            "take the package cuda-compat out of the library path: this GPU needs a newer driver \
+             instead"
         }
-        error::SYSTEM_NOT_READY => "start the fabric manager (systemctl start nvidia-fabricmanager)",
+        error::SYSTEM_NOT_READY => {
+            "start the fabric manager (systemctl start nvidia-fabricmanager)"
+        }
         error::INVALID_IMAGE | error::NO_BINARY_FOR_GPU | error::NOT_FOUND => {
-            "install a driver as new as the compiler (nvidia-smi shows which CUDA it can do), or a compiler of that \
+            "install a driver as new as the compiler (nvidia-smi shows which CUDA it can do), or a \
+             compiler of that \
              CUDA; then delete the cached kernels (~/.cache/rusty-stack-bench/kernels)"
         }
         error::LAUNCH_OUT_OF_RESOURCES => "choose a smaller block size",
         error::LAUNCH_TIMEOUT => "choose a smaller size, or a GPU that drives no display",
         error::ECC_UNCORRECTABLE => "the GPU's memory has failed: look at `nvidia-smi -q -d ECC`",
         error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED => "this GPU or driver cannot do it",
-        _ => "look at the kernel's log (dmesg) for messages of NVRM (Xid), and test the GPU with `nvidia-smi -q`",
+        _ => {
+            "look at the kernel's log (dmesg) for messages of NVRM (Xid), and test the GPU with \
+             `nvidia-smi -q`"
+        }
     }
 }
 
@@ -244,9 +268,10 @@ impl From<CudaError> for Reason {
 impl From<CudaError> for DeviceError {
     fn from(failed: CudaError) -> Self {
         match failed {
-            CudaError::Status { code: error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED, .. } => {
-                Self::Unsupported(failed.into())
-            }
+            CudaError::Status {
+                code: error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED,
+                ..
+            } => Self::Unsupported(failed.into()),
             CudaError::Missing(missing) => lacking(missing),
             CudaError::Status { .. } => Self::Failed(failed.into()),
         }
@@ -259,7 +284,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_skips_and_what_breaks_fails() {
-        let status = |code| CudaError::Status { call: "cuMemAlloc_v2", code, text: "said so".into() };
+        let status =
+            |code| CudaError::Status { call: "cuMemAlloc_v2", code, text: "said so".into() };
         for (code, word) in [
             (error::OUT_OF_MEMORY, "smaller size"),
             (error::INVALID_IMAGE, "driver as new"),
@@ -267,11 +293,16 @@ mod tests {
             (12345, "dmesg"),
         ] {
             match DeviceError::from(status(code)) {
-                DeviceError::Failed(reason) => assert!(reason.cure.contains(word) && reason.what == "cuMemAlloc_v2"),
+                DeviceError::Failed(reason) => {
+                    assert!(reason.cure.contains(word) && reason.what == "cuMemAlloc_v2");
+                }
                 DeviceError::Unsupported(reason) => panic!("{reason}"),
             }
         }
-        assert!(matches!(DeviceError::from(status(error::NOT_SUPPORTED)), DeviceError::Unsupported(_)));
+        assert!(matches!(
+            DeviceError::from(status(error::NOT_SUPPORTED)),
+            DeviceError::Unsupported(_)
+        ));
         let torn = Unavailable::symbol("cuGraphLaunch", Path::new("/x.so"));
         assert!(matches!(DeviceError::from(CudaError::Missing(torn)), DeviceError::Failed(_)));
     }

@@ -6,8 +6,8 @@ pub(super) fn architecture(full: &str) -> &str {
     full.split(':').next().unwrap_or(full)
 }
 
-/// Compute units in what the runtime counts as a multiprocessor: from gfx10 on a pair of them, a work-group processor,
-/// unless its variable `GPU_ENABLE_WGP_MODE` says otherwise.
+/// Compute units in what the runtime counts as a multiprocessor: from gfx10 on a pair of them, a
+/// work-group processor, unless its variable `GPU_ENABLE_WGP_MODE` says otherwise.
 pub(super) fn compute_units_each(arch: &str) -> u32 {
     let single = std::env::var_os("GPU_ENABLE_WGP_MODE").is_some_and(|mode| mode == "0");
     // gfx906 to gfx950 have three digits, gfx1010 and later four.
@@ -15,14 +15,14 @@ pub(super) fn compute_units_each(arch: &str) -> u32 {
     if paired && !single { 2 } else { 1 }
 }
 
-/// Transfers in a clock of the memory as the driver gives it: 2 for HBM2, 4 for HBM3 and HBM3E, 16 for GDDR6. `None`
-/// where the kind of memory does not follow from the architecture.
+/// Transfers in a clock of the memory as the driver gives it: 2 for HBM2, 4 for HBM3 and HBM3E, 16
+/// for GDDR6. `None` where the kind of memory does not follow from the architecture.
 fn transfers_per_clock(arch: &str) -> Option<f64> {
     match architecture(arch) {
         "gfx900" | "gfx906" | "gfx908" | "gfx90a" => Some(2.0),
         "gfx940" | "gfx941" | "gfx942" | "gfx950" => Some(4.0),
-        "gfx1010" | "gfx1012" | "gfx1030" | "gfx1031" | "gfx1032" | "gfx1034" | "gfx1100" | "gfx1101" | "gfx1102"
-        | "gfx1200" | "gfx1201" => Some(16.0),
+        "gfx1010" | "gfx1012" | "gfx1030" | "gfx1031" | "gfx1032" | "gfx1034" | "gfx1100"
+        | "gfx1101" | "gfx1102" | "gfx1200" | "gfx1201" => Some(16.0),
         _ => None,
     }
 }
@@ -35,8 +35,8 @@ pub(super) fn peak_bandwidth_gb_s(arch: &str, bus_bits: i32, clock_khz: i32) -> 
     Some(f64::from(bus_bits) / 8.0 * f64::from(clock_khz) * 1e3 * transfers_per_clock(arch)? / 1e9)
 }
 
-/// Bytes of the cache between the second level and the memory (AMD Infinity Cache), from AMD's data sheets: the
-/// largest that a GPU of this architecture has, so that a flush is never too small.
+/// Bytes of the cache between the second level and the memory (AMD Infinity Cache), from AMD's data
+/// sheets: the largest that a GPU of this architecture has, so that a flush is never too small.
 pub(super) fn memory_side_cache_bytes(arch: &str) -> Option<u64> {
     let megabytes = match architecture(arch) {
         "gfx942" | "gfx950" => 256,
@@ -70,8 +70,8 @@ mod tests {
 
     #[test]
     fn multiprocessors_are_pairs_from_gfx10_on() {
-        let each =
-            ["gfx906", "gfx90a:sramecc+:xnack-", "gfx942", "gfx1030", "gfx1100", "gfx1201"].map(compute_units_each);
+        let each = ["gfx906", "gfx90a:sramecc+:xnack-", "gfx942", "gfx1030", "gfx1100", "gfx1201"]
+            .map(compute_units_each);
         assert_eq!(each, [1, 1, 1, 2, 2, 2]);
     }
 

@@ -1,5 +1,5 @@
-//! Matrix products by rocBLAS. A handle is made in a worker only, and after a look at the library's kernels: rocBLAS
-//! ends the process when it has none for the GPU.
+//! Matrix products by rocBLAS. A handle is made in a worker only, and after a look at the library's
+//! kernels: rocBLAS ends the process when it has none for the GPU.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_int};
@@ -7,7 +7,8 @@ use std::io::Write as _;
 use std::rc::Rc;
 
 use rocblas_sys::{
-    GEMM_ALGO_STANDARD, KERNELS, RocBlas, datatype, math_mode, operation, rocblas_handle, rocblas_status, status,
+    GEMM_ALGO_STANDARD, KERNELS, RocBlas, datatype, math_mode, operation, rocblas_handle,
+    rocblas_status, status,
 };
 use rsb_model::{Dtype, Reason};
 
@@ -31,7 +32,8 @@ pub(super) const OFFER: BlasOffer = BlasOffer {
     has_fast_accumulation: false,
 };
 
-/// rocBLAS's number of a type that its products have; tf32, which is called xf32 there, is f32 in another math mode.
+/// rocBLAS's number of a type that its products have; tf32, which is called xf32 there, is f32 in
+/// another math mode.
 const fn number(dtype: Dtype) -> Option<c_int> {
     Some(match dtype {
         Dtype::F64 => datatype::F64_R,
@@ -65,7 +67,8 @@ impl Blas {
         core.activate()?;
         let _ = writeln!(
             std::io::stderr(),
-            "opening rocBLAS for {}; should the process end here, it has no kernels for this GPU: install a rocBLAS \
+            "opening rocBLAS for {}; should the process end here, it has no kernels for this GPU: \
+             install a rocBLAS \
              that has, or choose provider=native",
             core.arch
         );
@@ -77,16 +80,20 @@ impl Blas {
         blas.check("rocblas_create_handle", unsafe { create(&raw mut handle) })?;
         blas.handle = handle;
         let set_stream = blas.function(blas.api.rocblas_set_stream, "rocblas_set_stream")?;
-        // SAFETY: handle and stream are live; the stream outlives the handle, since `blas` keeps its core.
+        // SAFETY: handle and stream are live; the stream outlives the handle, since `blas` keeps
+        // its core.
         blas.check("rocblas_set_stream", unsafe { set_stream(handle, core.stream.cast()) })?;
         Ok(Rc::new(blas))
     }
 
     fn function<F>(&self, function: Option<F>, name: &str) -> Result<F, DeviceError> {
-        function.ok_or_else(|| lacking(hip_runtime_sys::Unavailable::symbol(name, self.api.loaded().path())))
+        function.ok_or_else(|| {
+            lacking(hip_runtime_sys::Unavailable::symbol(name, self.api.loaded().path()))
+        })
     }
 
-    /// Lets products of f32 be multiplied in xf32, or not: the mode is the handle's. A library without modes has f32 alone.
+    /// Lets products of f32 be multiplied in xf32, or not: the mode is the handle's. A library
+    /// without modes has f32 alone.
     fn set_math_mode(&self, compute: Dtype) -> Result<(), DeviceError> {
         let mode = if compute == Dtype::Tf32 { math_mode::XF32 } else { math_mode::DEFAULT };
         if self.mode.get() == mode {
@@ -136,18 +143,23 @@ impl Drop for Blas {
 impl BlasLibrary for Blas {
     unsafe fn multiply(&self, product: &Product, _plan: Option<&Plan>) -> Result<(), DeviceError> {
         self.set_math_mode(product.types.compute)?;
-        let multiply = self.function(self.api.rocblas_gemm_strided_batched_ex, "rocblas_gemm_strided_batched_ex")?;
+        let multiply = self.function(
+            self.api.rocblas_gemm_strided_batched_ex,
+            "rocblas_gemm_strided_batched_ex",
+        )?;
         let (types, shape) = (product.types, product.shape);
         let known = |dtype: Dtype| {
             let why = format!("it has no products with {dtype} here");
-            let reason = Reason::new("gemm by rocblas", why, "choose another data type or provider=native");
+            let reason =
+                Reason::new("gemm by rocblas", why, "choose another data type or provider=native");
             number(dtype).ok_or(DeviceError::Unsupported(reason))
         };
-        let (input, output, compute) = (known(types.input)?, known(types.output)?, known(types.compute)?);
+        let (input, output, compute) =
+            (known(types.input)?, known(types.output)?, known(types.compute)?);
         let [first, second, c] = product.matrices;
         let [first_stride, second_stride, c_stride] = product.strides;
-        // SAFETY: the handle is live, the caller promises the matrices; alpha and beta are on the host, where a fresh
-        // handle looks for them, in the type that sums are made in.
+        // SAFETY: the handle is live, the caller promises the matrices; alpha and beta are on the
+        // host, where a fresh handle looks for them, in the type that sums are made in.
         let code = unsafe {
             multiply(
                 self.handle,
@@ -200,7 +212,8 @@ mod tests {
 
     #[test]
     fn the_numbers_of_types_are_rocblas_s() {
-        let numbers = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32].map(number);
+        let numbers =
+            [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8, Dtype::I32].map(number);
         assert_eq!(numbers, [152, 151, 150, 168, 160, 162].map(Some));
         assert!(number(Dtype::Fp8).is_none() && !OFFER.dtypes.contains(&Dtype::Fp8));
     }

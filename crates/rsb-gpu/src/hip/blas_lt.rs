@@ -1,4 +1,5 @@
-//! Matrix products by hipBLASLt. What is done is in [`crate::common`]; here are its functions and numbers.
+//! Matrix products by hipBLASLt. What is done is in [`crate::common`]; here are its functions and
+//! numbers.
 
 use std::ffi::c_int;
 use std::io::Write as _;
@@ -6,7 +7,8 @@ use std::rc::Rc;
 
 use hip_runtime_sys::Unavailable;
 use hipblaslt_sys::{
-    ALGORITHM_WORDS, HipblasLt, KERNELS, OLDEST_VERSION, compute, datatype, descriptor, layout, operation, status,
+    ALGORITHM_WORDS, HipblasLt, KERNELS, OLDEST_VERSION, compute, datatype, descriptor, layout,
+    operation, status,
 };
 use rsb_model::{Dtype, Reason};
 
@@ -125,8 +127,15 @@ pub(super) fn open(core: &Rc<Core>) -> Result<Rc<LtBlas>, DeviceError> {
     // SAFETY: the handle is live, and the pointer is to a live variable of this type.
     let code = unsafe { get_version(blas.handle(), &raw mut version) };
     if code != status::SUCCESS || version < OLDEST_VERSION {
-        let why = format!("version {version} at {} has other numbers for its types than 0.6 and later", path.display());
-        return Err(DeviceError::Unsupported(Reason::new("hipBLASLt", why, "install ROCm 6.0 or later")));
+        let why = format!(
+            "version {version} at {} has other numbers for its types than 0.6 and later",
+            path.display()
+        );
+        return Err(DeviceError::Unsupported(Reason::new(
+            "hipBLASLt",
+            why,
+            "install ROCm 6.0 or later",
+        )));
     }
     Ok(Rc::new(blas))
 }
@@ -137,8 +146,12 @@ mod tests {
 
     #[test]
     fn fp8_is_what_the_units_read() {
-        let type_on = |arch| if is_fnuz(arch) { number_fnuz(Dtype::Fp8) } else { number(Dtype::Fp8) };
+        let type_on =
+            |arch| if is_fnuz(arch) { number_fnuz(Dtype::Fp8) } else { number(Dtype::Fp8) };
         assert_eq!(["gfx942", "gfx950", "gfx1201"].map(type_on), [Some(1000), Some(28), Some(28)]);
-        assert_eq!((number_fnuz(Dtype::Bf16), number(Dtype::F64), mode(Dtype::F16)), (Some(14), None, None));
+        assert_eq!(
+            (number_fnuz(Dtype::Bf16), number(Dtype::F64), mode(Dtype::F16)),
+            (Some(14), None, None)
+        );
     }
 }

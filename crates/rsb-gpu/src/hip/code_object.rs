@@ -11,8 +11,8 @@ use rsb_device::compiler::KernelNeeds;
 /// The part of the flags of an ELF header that names the architecture.
 const CPU: u32 = 0xff;
 
-/// Numbers of architectures in the flags of an ELF header (LLVM, User Guide for AMDGPU Backend, table
-/// `EF_AMDGPU_MACH`).
+/// Numbers of architectures in the flags of an ELF header (LLVM, User Guide for AMDGPU Backend,
+/// table `EF_AMDGPU_MACH`).
 const ARCHITECTURES: &[(u32, &str)] = &[
     (0x2c, "gfx900"),
     (0x2d, "gfx902"),
@@ -47,7 +47,8 @@ const ARCHITECTURES: &[(u32, &str)] = &[
     (0x4f, "gfx950"),
 ];
 
-/// The architecture that `code` is for; `None` when it is no code object or the architecture is not in the table.
+/// The architecture that `code` is for; `None` when it is no code object or the architecture is not
+/// in the table.
 pub fn target(code: &[u8]) -> Option<&'static str> {
     let header = FileHeader64::<LittleEndian>::parse(code).ok()?;
     let number = header.e_flags(LittleEndian).0 & CPU;
@@ -82,7 +83,10 @@ mod tests {
     fn numbers_and_names_are_unique() {
         for (at, (number, name)) in ARCHITECTURES.iter().enumerate() {
             let others = &ARCHITECTURES[at + 1..];
-            assert!(others.iter().all(|(other, called)| other != number && called != name), "{name}");
+            assert!(
+                others.iter().all(|(other, called)| other != number && called != name),
+                "{name}"
+            );
         }
     }
 }

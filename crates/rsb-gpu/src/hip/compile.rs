@@ -15,8 +15,8 @@ pub struct HipCompiler {
     rtc: Rtc<hiprtcProgram>,
 }
 
-/// Compiles `source` for the architecture `arch`, such as `gfx90a`, with more options such as `-O1`. No device is
-/// needed.
+/// Compiles `source` for the architecture `arch`, such as `gfx90a`, with more options such as
+/// `-O1`. No device is needed.
 ///
 /// # Errors
 /// When there is no compiler or the source is not accepted.
@@ -36,7 +36,8 @@ impl HipCompiler {
                 loaded: *api.loaded(),
                 prefix: "hiprtc",
                 code_call: "GetCode",
-                cure: "install a ROCm that supports the GPU; where it does, report this with the message above",
+                cure: "install a ROCm that supports the GPU; where it does, report this with the \
+                       message above",
                 create: api.hiprtcCreateProgram,
                 compile: api.hiprtcCompileProgram,
                 log_size: api.hiprtcGetProgramLogSize,
@@ -50,7 +51,8 @@ impl HipCompiler {
         })
     }
 
-    /// Which compiler this is: the file with its size and time. hiprtc's own version has been 9.0 for years.
+    /// Which compiler this is: the file with its size and time. hiprtc's own version has been 9.0
+    /// for years.
     pub fn identity(&self) -> String {
         common::file_identity(self.rtc.loaded.path())
     }
@@ -71,9 +73,15 @@ impl HipCompiler {
     ///
     /// # Errors
     /// When the source is not accepted.
-    pub fn compile(&self, source: Source<'_>, arch: &str, options: &[&str]) -> Result<Compiled, Reason> {
+    pub fn compile(
+        &self,
+        source: Source<'_>,
+        arch: &str,
+        options: &[&str],
+    ) -> Result<Compiled, Reason> {
         let target = format!("--gpu-architecture={arch}");
-        let options: Vec<String> = std::iter::once(target).chain(options.iter().map(ToString::to_string)).collect();
+        let options: Vec<String> =
+            std::iter::once(target).chain(options.iter().map(ToString::to_string)).collect();
         self.rtc.compile(source, arch, &options)
     }
 }
@@ -89,7 +97,12 @@ impl Toolchain for HipCompiler {
         Self::identity(self)
     }
 
-    fn compile(&self, source: Source<'_>, arch: &str, options: &[&str]) -> Result<Compiled, Reason> {
+    fn compile(
+        &self,
+        source: Source<'_>,
+        arch: &str,
+        options: &[&str],
+    ) -> Result<Compiled, Reason> {
         Self::compile(self, source, arch, options)
     }
 
@@ -117,7 +130,12 @@ impl KernelCompiler for HipCompiler {
         Ok(CodeObject { target, ..code })
     }
 
-    fn choose(&self, operation: &Operation, options: &Options, arch: &str) -> Result<KernelChoice, DeviceError> {
+    fn choose(
+        &self,
+        operation: &Operation,
+        options: &Options,
+        arch: &str,
+    ) -> Result<KernelChoice, DeviceError> {
         common::choose(operation, options, arch)
     }
 

@@ -4,7 +4,9 @@ use std::ffi::{CStr, c_int, c_void};
 use std::rc::Rc;
 
 use hip_runtime_sys::stream_capture;
-use hip_runtime_sys::{EVENT_DEFAULT, HOST_MALLOC_DEFAULT, STREAM_NON_BLOCKING, error, func_attribute, memcpy};
+use hip_runtime_sys::{
+    EVENT_DEFAULT, HOST_MALLOC_DEFAULT, STREAM_NON_BLOCKING, error, func_attribute, memcpy,
+};
 use rsb_model::{BackendId, Reason};
 
 use super::blas::{self, Blas, Kernels};
@@ -13,8 +15,8 @@ use super::compile::HipCompiler;
 use super::info;
 use super::runtime::Runtime;
 use crate::common::{
-    Activation, BlasLibrary, BlasOffer, Copy, CopyDirection, Core, DeviceProperties, Driver, FunctionNeed, Handle,
-    Image, KernelLaunch, ThreadLaunch, Toolchain,
+    Activation, BlasLibrary, BlasOffer, Copy, CopyDirection, Core, DeviceProperties, Driver,
+    FunctionNeed, Handle, Image, KernelLaunch, ThreadLaunch, Toolchain,
 };
 use crate::common::{call, done, in_thread, made, number};
 use nccl_sys::{Loaded, Unavailable};
@@ -184,17 +186,23 @@ impl Driver for Runtime {
         let KernelLaunch { function, grid, block, arguments, stream } = launch;
         let extra = std::ptr::null_mut();
         let (function, stream) = (function.cast(), stream.cast());
-        done!(self, hipModuleLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, arguments, extra))
+        done!(
+            self,
+            hipModuleLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, arguments, extra)
+        )
     }
 
     unsafe fn launcher(&self, launch: KernelLaunch) -> Result<ThreadLaunch, DeviceError> {
-        let call = self.api.hipModuleLaunchKernel.ok_or_else(|| self.missing("hipModuleLaunchKernel"))?;
+        let call =
+            self.api.hipModuleLaunchKernel.ok_or_else(|| self.missing("hipModuleLaunchKernel"))?;
         Ok(Box::new(move || {
             let KernelLaunch { function, grid, block, arguments, stream } = launch.whole();
             let extra = std::ptr::null_mut();
             let (function, stream) = (function.cast(), stream.cast());
-            // SAFETY: the caller of `launcher` guarantees that the handles and arguments outlive this closure.
-            let status = unsafe { call(function, grid, 1, 1, block, 1, 1, 0, stream, arguments, extra) };
+            // SAFETY: the caller of `launcher` guarantees that the handles and arguments outlive
+            // this closure.
+            let status =
+                unsafe { call(function, grid, 1, 1, block, 1, 1, 0, stream, arguments, extra) };
             in_thread("hipModuleLaunchKernel", status)
         }))
     }
@@ -215,7 +223,10 @@ impl Driver for Runtime {
             FunctionNeed::Registers => func_attribute::NUM_REGS,
             FunctionNeed::SharedBytes => func_attribute::SHARED_SIZE_BYTES,
         };
-        u32::try_from(number!(self, |value| hipFuncGetAttribute(value, attribute, function.cast())).ok()?).ok()
+        u32::try_from(
+            number!(self, |value| hipFuncGetAttribute(value, attribute, function.cast())).ok()?,
+        )
+        .ok()
     }
 
     unsafe fn begin_capture(&self, stream: Handle) -> UnitResult {

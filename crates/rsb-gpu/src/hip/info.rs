@@ -1,4 +1,5 @@
-//! What a GPU is, from its properties and attributes. What the runtime does not tell is unknown, not zero.
+//! What a GPU is, from its properties and attributes. What the runtime does not tell is unknown,
+//! not zero.
 
 use std::ffi::{CStr, c_int};
 
@@ -33,17 +34,23 @@ pub(super) fn read(runtime: &Runtime, ordinal: c_int) -> Result<DeviceProperties
     );
     let index = ordinal.unsigned_abs();
     let pci_address = pci_address(runtime, ordinal);
-    let is_on_pcie =
-        link::is_on_pcie(&names.name, attribute(attribute::INTEGRATED), attribute(attribute::USES_HOST_PAGE_TABLES));
+    let is_on_pcie = link::is_on_pcie(
+        &names.name,
+        attribute(attribute::INTEGRATED),
+        attribute(attribute::USES_HOST_PAGE_TABLES),
+    );
     let info = DeviceInfo {
         device: DeviceRef { backend: BackendId::Rocm, index },
         name: if names.name.is_empty() { arch.clone() } else { names.name },
         device_type: if runtime.is_fake_gpu() { DeviceType::Simulated } else { DeviceType::Gpu },
-        power_level_mhz: pci_address.as_deref().and_then(|address| link::highest_level_mhz(address, VENDOR)),
+        power_level_mhz: pci_address
+            .as_deref()
+            .and_then(|address| link::highest_level_mhz(address, VENDOR)),
         pci_address,
         driver: None,
         arch: Some(names.arch),
-        units: positive(attribute::MULTIPROCESSOR_COUNT).unwrap_or(1) * arch::compute_units_each(&arch),
+        units: positive(attribute::MULTIPROCESSOR_COUNT).unwrap_or(1)
+            * arch::compute_units_each(&arch),
         max_clock_mhz: positive(attribute::CLOCK_RATE).map(|khz| f64::from(khz) / 1e3),
         usable_memory_bytes: usable_memory(runtime)?,
         caches: caches(&arch, positive(attribute::L2_CACHE_SIZE)),
@@ -61,7 +68,8 @@ fn names(runtime: &Runtime, ordinal: c_int) -> Result<Names, Reason> {
         Names { name: text(&properties.name), arch: text(&properties.gcnArchName) }
     } else {
         let mut properties = PropertiesR0000::default();
-        // SAFETY: libraries without the newer function are of ROCm 5, where this one writes this layout.
+        // SAFETY: libraries without the newer function are of ROCm 5, where this one writes this
+        // layout.
         unsafe { call!(runtime, hipGetDeviceProperties(&raw mut properties, ordinal)) }?;
         Names { name: text(&properties.name), arch: text(&properties.gcnArchName) }
     };
@@ -78,7 +86,9 @@ fn names(runtime: &Runtime, ordinal: c_int) -> Result<Names, Reason> {
 fn value(runtime: &Runtime, number: c_int, ordinal: c_int) -> Option<c_int> {
     let mut value: c_int = 0;
     // SAFETY: the pointer is to a live variable of this type.
-    unsafe { call!(runtime, hipDeviceGetAttribute(&raw mut value, number, ordinal)) }.ok().map(|()| value)
+    unsafe { call!(runtime, hipDeviceGetAttribute(&raw mut value, number, ordinal)) }
+        .ok()
+        .map(|()| value)
 }
 
 /// The GPU's address on the bus as sysfs writes it: `0000:03:00.0`.
@@ -86,7 +96,8 @@ fn pci_address(runtime: &Runtime, ordinal: c_int) -> Option<String> {
     let mut text = [0_u8; 32];
     let length = c_int::try_from(text.len()).ok()?;
     // SAFETY: the function writes at most `length` bytes, zero included, into the array.
-    unsafe { call!(runtime, hipDeviceGetPCIBusId(text.as_mut_ptr().cast(), length, ordinal)) }.ok()?;
+    unsafe { call!(runtime, hipDeviceGetPCIBusId(text.as_mut_ptr().cast(), length, ordinal)) }
+        .ok()?;
     let found = CStr::from_bytes_until_nul(&text).ok()?.to_str().ok()?.to_ascii_lowercase();
     (!found.is_empty()).then_some(found)
 }

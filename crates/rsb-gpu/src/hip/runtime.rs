@@ -33,8 +33,8 @@ pub(super) enum HipError {
 }
 
 impl Runtime {
-    /// Loads and initializes it. `hipInit` may end the process where a driver is half removed: planning asks in a
-    /// child process.
+    /// Loads and initializes it. `hipInit` may end the process where a driver is half removed:
+    /// planning asks in a child process.
     pub(super) fn start() -> Result<Rc<Self>, Reason> {
         let api = Hip::load().map_err(unavailable)?;
         let runtime = Self { api };
@@ -42,7 +42,9 @@ impl Runtime {
         let started = unsafe { call!(runtime, hipInit(0)) };
         match started {
             Ok(()) => Ok(Rc::new(runtime)),
-            Err(HipError::Status { code: error::NO_DEVICE | error::INVALID_DEVICE, .. }) => Err(no_device()),
+            Err(HipError::Status { code: error::NO_DEVICE | error::INVALID_DEVICE, .. }) => {
+                Err(no_device())
+            }
             Err(other) => Err(other.into()),
         }
     }
@@ -58,7 +60,10 @@ impl Runtime {
         // SAFETY: the pointer is to a live variable of this type.
         match unsafe { call!(self, hipGetDeviceCount(&raw mut count)) } {
             Ok(()) if count > 0 => Ok(count.unsigned_abs()),
-            Ok(()) | Err(HipError::Status { code: error::NO_DEVICE | error::INVALID_DEVICE, .. }) => Err(no_device()),
+            Ok(())
+            | Err(HipError::Status { code: error::NO_DEVICE | error::INVALID_DEVICE, .. }) => {
+                Err(no_device())
+            }
             Err(other) => Err(other.into()),
         }
     }
@@ -77,7 +82,11 @@ impl Runtime {
     }
 
     pub(super) fn status(&self, call: &'static str, code: hipError_t) -> Result<(), HipError> {
-        if code == error::SUCCESS { Ok(()) } else { Err(HipError::Status { call, code, text: self.text(code) }) }
+        if code == error::SUCCESS {
+            Ok(())
+        } else {
+            Err(HipError::Status { call, code, text: self.text(code) })
+        }
     }
 
     pub(super) fn missing(&self, call: &str) -> HipError {
@@ -97,9 +106,11 @@ impl Runtime {
     }
 }
 
-/// What is wrong with a runtime that is here: a function without which no GPU can be told or opened.
+/// What is wrong with a runtime that is here: a function without which no GPU can be told or
+/// opened.
 pub(super) fn defect() -> Option<Reason> {
-    const NEEDED: [&str; 4] = ["hipInit", "hipSetDevice", "hipMemGetInfo", "hipStreamCreateWithFlags"];
+    const NEEDED: [&str; 4] =
+        ["hipInit", "hipSetDevice", "hipMemGetInfo", "hipStreamCreateWithFlags"];
     match Hip::load() {
         Err(missing) => (missing.lack == MissingPart::Function).then(|| unavailable(missing)),
         Ok(api) => {
@@ -114,8 +125,10 @@ fn no_device() -> Reason {
     let node = Path::new("/dev/kfd");
     let (why, cure) = if !node.exists() {
         (
-            "the runtime finds no device, and there is no /dev/kfd: the driver amdgpu has not taken a GPU",
-            "load the driver (modprobe amdgpu; on a container or virtual machine pass /dev/kfd and /dev/dri on)",
+            "the runtime finds no device, and there is no /dev/kfd: the driver amdgpu has not \
+             taken a GPU",
+            "load the driver (modprobe amdgpu; on a container or virtual machine pass /dev/kfd and \
+             /dev/dri on)",
         )
     } else if std::fs::File::options().read(true).write(true).open(node).is_err() {
         (
@@ -125,7 +138,8 @@ fn no_device() -> Reason {
     } else {
         (
             "the runtime finds no device, though /dev/kfd is there",
-            "check HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES, and that this ROCm supports the GPU",
+            "check HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES, and that this ROCm supports the \
+             GPU",
         )
     };
     Reason::new("devices of ROCm", why, cure)
@@ -134,18 +148,31 @@ fn no_device() -> Reason {
 const fn cure(code: hipError_t) -> &'static str {
     match code {
         error::OUT_OF_MEMORY => "choose a smaller size, or end what else uses the GPU's memory",
-        error::INVALID_DEVICE_FUNCTION | error::NO_BINARY_FOR_GPU | error::INVALID_IMAGE | error::NOT_FOUND => {
-            "delete the directory of cached kernels (~/.cache/rusty-stack-bench/kernels) and run again"
+        error::INVALID_DEVICE_FUNCTION
+        | error::NO_BINARY_FOR_GPU
+        | error::INVALID_IMAGE
+        | error::NOT_FOUND => {
+            "delete the directory of cached kernels (~/.cache/rusty-stack-bench/kernels) and run \
+             again"
         }
-        error::LAUNCH_OUT_OF_RESOURCES | error::INVALID_CONFIGURATION => "choose a smaller block size",
+        error::LAUNCH_OUT_OF_RESOURCES | error::INVALID_CONFIGURATION => {
+            "choose a smaller block size"
+        }
         error::LAUNCH_TIMEOUT => "choose a smaller size, or a GPU that drives no display",
-        error::ECC_NOT_CORRECTABLE => "the GPU's memory has failed: look at the kernel's log and its RAS counters",
+        error::ECC_NOT_CORRECTABLE => {
+            "the GPU's memory has failed: look at the kernel's log and its RAS counters"
+        }
         error::INSUFFICIENT_DRIVER => "install a driver that goes with this ROCm",
-        error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED => "this GPU or ROCm version cannot do it",
+        error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED => {
+            "this GPU or ROCm version cannot do it"
+        }
         error::ILLEGAL_ADDRESS | error::LAUNCH_FAILURE => {
             "look at the kernel's log (dmesg) for faults of amdgpu, and test the GPU's memory"
         }
-        _ => "look at the kernel's log (dmesg) for messages of amdgpu; AMD_LOG_LEVEL=3 makes the runtime say more",
+        _ => {
+            "look at the kernel's log (dmesg) for messages of amdgpu; AMD_LOG_LEVEL=3 makes the \
+             runtime say more"
+        }
     }
 }
 
@@ -171,9 +198,10 @@ impl From<HipError> for Reason {
 impl From<HipError> for DeviceError {
     fn from(failed: HipError) -> Self {
         match failed {
-            HipError::Status { code: error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED, .. } => {
-                Self::Unsupported(failed.into())
-            }
+            HipError::Status {
+                code: error::NOT_SUPPORTED | error::PEER_ACCESS_UNSUPPORTED,
+                ..
+            } => Self::Unsupported(failed.into()),
             HipError::Missing(missing) => lacking(missing),
             HipError::Status { .. } => Self::Failed(failed.into()),
         }
@@ -187,19 +215,29 @@ mod tests {
     #[test]
     fn what_cannot_be_done_skips_and_what_breaks_fails() {
         let status = |code| HipError::Status { call: "hipMalloc", code, text: "said so".into() };
-        for (code, word) in
-            [(error::OUT_OF_MEMORY, "smaller size"), (error::LAUNCH_FAILURE, "dmesg"), (12345, "AMD_LOG_LEVEL")]
-        {
+        for (code, word) in [
+            (error::OUT_OF_MEMORY, "smaller size"),
+            (error::LAUNCH_FAILURE, "dmesg"),
+            (12345, "AMD_LOG_LEVEL"),
+        ] {
             match DeviceError::from(status(code)) {
-                DeviceError::Failed(reason) => assert!(reason.cure.contains(word) && reason.what == "hipMalloc"),
+                DeviceError::Failed(reason) => {
+                    assert!(reason.cure.contains(word) && reason.what == "hipMalloc");
+                }
                 DeviceError::Unsupported(reason) => panic!("{reason}"),
             }
         }
-        assert!(matches!(DeviceError::from(status(error::NOT_SUPPORTED)), DeviceError::Unsupported(_)));
+        assert!(matches!(
+            DeviceError::from(status(error::NOT_SUPPORTED)),
+            DeviceError::Unsupported(_)
+        ));
         let torn = Unavailable::symbol("hipGraphLaunch", Path::new("/x.so"));
         assert!(matches!(DeviceError::from(HipError::Missing(torn)), DeviceError::Failed(_)));
         let absent = Unavailable::new("libamdhip64", "it is not here", "install it");
-        assert!(matches!(DeviceError::from(HipError::Missing(absent)), DeviceError::Unsupported(_)));
+        assert!(matches!(
+            DeviceError::from(HipError::Missing(absent)),
+            DeviceError::Unsupported(_)
+        ));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The clock and the rates behind the peaks of one GPU: what its driver lists and what its data sheet promises.
+//! The clock and the rates behind the peaks of one GPU: what its driver lists and what its data
+//! sheet promises.
 
 use super::{Architecture, Board, Engine};
 use crate::gpu::Gpu;
@@ -16,7 +17,8 @@ pub struct RatedGpu<'a> {
     pub name: Option<&'a str>,
     /// Compute units or streaming multiprocessors.
     pub compute_units: Option<u32>,
-    /// Highest clock that the driver lists, in MHz. On RDNA often the game clock, which boards exceed.
+    /// Highest clock that the driver lists, in MHz. On RDNA often the game clock, which boards
+    /// exceed.
     pub listed_mhz: Option<f64>,
     /// Highest level of `pp_dpm_sclk`, in MHz. Used on RDNA only.
     pub level_mhz: Option<f64>,
@@ -54,14 +56,20 @@ pub struct PeakClock {
 }
 
 impl<'a> RatedGpu<'a> {
-    /// A GPU as its machine describes it. Intel's are found by their names: no file reports target or units of those.
+    /// A GPU as its machine describes it. Intel's are found by their names: no file reports target
+    /// or units of those.
     pub fn of(gpu: &'a Gpu) -> Self {
         let name = gpu.name.as_deref();
         let known = name.filter(|_| gpu.gfx_target.is_none()).and_then(Architecture::of_board);
         Self {
-            target: gpu.gfx_target.as_deref().or_else(|| known.map(|(architecture, _)| architecture.target)),
+            target: gpu
+                .gfx_target
+                .as_deref()
+                .or_else(|| known.map(|(architecture, _)| architecture.target)),
             name,
-            compute_units: gpu.compute_units.or_else(|| known.map(|(_, board)| board.compute_units)),
+            compute_units: gpu
+                .compute_units
+                .or_else(|| known.map(|(_, board)| board.compute_units)),
             listed_mhz: gpu.max_mhz,
             level_mhz: None,
         }
@@ -76,22 +84,25 @@ impl<'a> RatedGpu<'a> {
         self.target.is_some_and(|target| target.starts_with("gfx1"))
     }
 
-    /// Whether the tensor cores sum in f32 at half their rate: NVIDIA's GPUs for games. TITAN and professional GPUs of
-    /// the same chips have the full rate (NVIDIA Ada GPU architecture, appendix; data sheets of L40S and RTX 6000 Ada).
+    /// Whether the tensor cores sum in f32 at half their rate: NVIDIA's GPUs for games. TITAN and
+    /// professional GPUs of the same chips have the full rate (NVIDIA Ada GPU architecture,
+    /// appendix; data sheets of L40S and RTX 6000 Ada).
     fn has_half_rate_sums(&self) -> bool {
         self.name.is_some_and(|name| name.contains("GeForce"))
     }
 
-    /// Whether `dtype` runs at half the rate of the table on `engine`: products of floating-point types that are summed
-    /// in f32. Whole numbers and fp4 keep their rate.
+    /// Whether `dtype` runs at half the rate of the table on `engine`: products of floating-point
+    /// types that are summed in f32. Whole numbers and fp4 keep their rate.
     pub fn is_halved(&self, dtype: Dtype, engine: Engine) -> bool {
-        let is_summed_in_f32 = matches!(dtype, Dtype::F16 | Dtype::Bf16 | Dtype::Tf32 | Dtype::Fp8 | Dtype::Bf8);
+        let is_summed_in_f32 =
+            matches!(dtype, Dtype::F16 | Dtype::Bf16 | Dtype::Tf32 | Dtype::Fp8 | Dtype::Bf8);
         self.has_half_rate_sums() && engine != Engine::Vector && is_summed_in_f32
     }
 
     /// Every clock that is known of this GPU, the driver's first.
     pub fn clocks(&self) -> Vec<PeakClock> {
-        let board = self.architecture().and_then(|known| known.board(self.name, self.compute_units));
+        let board =
+            self.architecture().and_then(|known| known.board(self.name, self.compute_units));
         let boost = board.map(|board| f64::from(board.boost_mhz));
         let level = self.level_mhz.filter(|_| self.is_rdna());
         let clock = |mhz: Option<f64>, source| mhz.map(|mhz| PeakClock { mhz, source });
@@ -105,7 +116,9 @@ impl<'a> RatedGpu<'a> {
 
     /// The highest of them, which peaks are computed from.
     pub fn clock(&self) -> Option<PeakClock> {
-        self.clocks().into_iter().reduce(|best, other| if other.mhz > best.mhz { other } else { best })
+        self.clocks()
+            .into_iter()
+            .reduce(|best, other| if other.mhz > best.mhz { other } else { best })
     }
 
     /// The rate of `engine` for `dtype` at `mhz`, in TFLOP/s.
@@ -122,15 +135,19 @@ impl<'a> RatedGpu<'a> {
     /// The engine that computes dense `dtype` fastest, and its peak in TFLOP/s.
     pub fn best(&self, dtype: Dtype) -> Option<(Engine, f64)> {
         let peak = |engine| Some((engine, self.peak_tflops(dtype, engine)?));
-        let faster = |best: (Engine, f64), other: (Engine, f64)| if other.1 > best.1 { other } else { best };
+        let faster =
+            |best: (Engine, f64), other: (Engine, f64)| if other.1 > best.1 { other } else { best };
         [Engine::Matrix, Engine::Vector].into_iter().filter_map(peak).reduce(faster)
     }
 
-    /// What a reader of the peak of `dtype` on `engine` must know: a rate that was halved, and clocks that differ.
+    /// What a reader of the peak of `dtype` on `engine` must know: a rate that was halved, and
+    /// clocks that differ.
     pub fn notes(&self, dtype: Dtype, engine: Engine) -> Vec<String> {
         let mut notes = Vec::new();
         if self.is_halved(dtype, engine) {
-            notes.push(format!("GeForce GPUs sum products of {dtype} in f32 at half the rate of their chip"));
+            notes.push(format!(
+                "GeForce GPUs sum products of {dtype} in f32 at half the rate of their chip"
+            ));
         }
         notes.extend(self.clock_note());
         notes
@@ -143,23 +160,33 @@ impl<'a> RatedGpu<'a> {
         if highest.mhz <= lowest * (1.0 + SAME_CLOCK) {
             return None;
         }
-        let each: Vec<String> =
-            clocks.iter().map(|clock| format!("{} {:.0} MHz", clock.source.as_str(), clock.mhz)).collect();
-        Some(format!("sources of the clock differ ({}); the peak is at {:.0} MHz", each.join(", "), highest.mhz))
+        let each: Vec<String> = clocks
+            .iter()
+            .map(|clock| format!("{} {:.0} MHz", clock.source.as_str(), clock.mhz))
+            .collect();
+        Some(format!(
+            "sources of the clock differ ({}); the peak is at {:.0} MHz",
+            each.join(", "),
+            highest.mhz
+        ))
     }
 }
 
 impl Architecture {
-    /// The board named `name`. If the name has no model number (`AMD Radeon Graphics`) or several (`8050S / 8060S`), the
-    /// fastest with as many units.
+    /// The board named `name`. If the name has no model number (`AMD Radeon Graphics`) or several
+    /// (`8050S / 8060S`), the fastest with as many units.
     fn board(&self, name: Option<&str>, compute_units: Option<u32>) -> Option<&'static Board> {
         let fits = |board: &&Board| compute_units.is_none_or(|units| units == board.compute_units);
         let boards = self.boards.iter().filter(fits);
         let is_of_one = |name: &&str| {
-            !name.starts_with("gfx") && !name.contains(" / ") && name.contains(|letter: char| letter.is_ascii_digit())
+            !name.starts_with("gfx")
+                && !name.contains(" / ")
+                && name.contains(|letter: char| letter.is_ascii_digit())
         };
         match name.filter(is_of_one) {
-            Some(name) => boards.filter(|board| board.is_named_in(name)).max_by_key(|board| board.name.len()),
+            Some(name) => {
+                boards.filter(|board| board.is_named_in(name)).max_by_key(|board| board.name.len())
+            }
             None => boards.filter(|_| compute_units.is_some()).max_by_key(|board| board.boost_mhz),
         }
     }
@@ -176,7 +203,8 @@ impl Board {
         let Some(start) = name.find(self.name) else { return false };
         let is_within = |letter: char| letter.is_ascii_alphanumeric();
         let (before, after) = (name.get(..start), name.get(start + self.name.len()..));
-        !before.is_some_and(|text| text.ends_with(is_within)) && !after.is_some_and(|text| text.starts_with(is_within))
+        !before.is_some_and(|text| text.ends_with(is_within))
+            && !after.is_some_and(|text| text.starts_with(is_within))
     }
 }
 

@@ -15,7 +15,8 @@ pub struct Releases {
     pub until: Option<ToolkitRelease>,
 }
 
-/// NVIDIA's targets without peaks in the table: the release notes of CUDA 11.4, 12.8, 12.9 and 13.0.
+/// NVIDIA's targets without peaks in the table: the release notes of CUDA 11.4, 12.8, 12.9 and
+/// 13.0.
 const OTHERS: &[(&str, ToolkitRelease, Option<ToolkitRelease>)] = &[
     ("sm_50", (6, 0), Some((12, 9))),
     ("sm_52", (6, 5), Some((12, 9))),
@@ -36,14 +37,19 @@ const OTHERS: &[(&str, ToolkitRelease, Option<ToolkitRelease>)] = &[
 /// The releases that know `target`: `gfx942` since ROCm 6.0.
 pub fn releases(target: &str) -> Option<Releases> {
     let row = ARCHITECTURES.iter().find(|row| row.target == target);
-    let other =
-        || OTHERS.iter().find(|(known, ..)| *known == target).map(|&(_, since, until)| Releases { since, until });
+    let other = || {
+        OTHERS
+            .iter()
+            .find(|(known, ..)| *known == target)
+            .map(|&(_, since, until)| Releases { since, until })
+    };
     row.map(|row| Releases { since: row.since, until: None }).or_else(other)
 }
 
 /// Every target that a release is known of, and these releases.
 pub fn known_targets() -> impl Iterator<Item = (&'static str, Releases)> {
-    let rows = ARCHITECTURES.iter().map(|row| (row.target, Releases { since: row.since, until: None }));
+    let rows =
+        ARCHITECTURES.iter().map(|row| (row.target, Releases { since: row.since, until: None }));
     rows.chain(OTHERS.iter().map(|&(target, since, until)| (target, Releases { since, until })))
 }
 
@@ -59,18 +65,26 @@ pub fn toolkit(target: &str) -> &'static str {
     if target.starts_with("sm_") { "CUDA" } else { "ROCm" }
 }
 
-/// Why `compiler`, which is of `release`, makes no code for `target`, and which one does; nothing where the table has it
-/// that it does, or does not know the target.
+/// Why `compiler`, which is of `release`, makes no code for `target`, and which one does; nothing
+/// where the table has it that it does, or does not know the target.
 pub fn unknown(compiler: &str, release: ToolkitRelease, target: &str) -> Option<Reason> {
     let Releases { since, until } = releases(target)?;
     let (toolkit, (major, minor)) = (toolkit(target), release);
     let (why, cure) = if release < since {
         let first = format!("{toolkit} {}.{}", since.0, since.1);
-        (format!("{compiler} {major}.{minor} does not know {target}; {first} does"), format!("{first} or newer"))
+        (
+            format!("{compiler} {major}.{minor} does not know {target}; {first} does"),
+            format!("{first} or newer"),
+        )
     } else {
         let last = until.filter(|last| release > *last)?;
         let last = format!("{toolkit} {}.{}", last.0, last.1);
-        (format!("{compiler} {major}.{minor} no longer knows {target}; {last} is the last that does"), last)
+        (
+            format!(
+                "{compiler} {major}.{minor} no longer knows {target}; {last} is the last that does"
+            ),
+            last,
+        )
     };
     let cure = format!("install {cure}, or choose an architecture that this compiler knows");
     Some(Reason::new(format!("compilation for {target}"), why, cure))
@@ -85,13 +99,23 @@ mod tests {
         for (compiler, release, target, said) in [
             ("hiprtc", (5, 2), "gfx950", "hiprtc 5.2 does not know gfx950; ROCm 7.0 does"),
             ("nvrtc", (11, 8), "sm_120", "nvrtc 11.8 does not know sm_120; CUDA 12.8 does"),
-            ("nvrtc", (13, 5), "sm_70", "nvrtc 13.5 no longer knows sm_70; CUDA 12.9 is the last that does"),
+            (
+                "nvrtc",
+                (13, 5),
+                "sm_70",
+                "nvrtc 13.5 no longer knows sm_70; CUDA 12.9 is the last that does",
+            ),
         ] {
             let reason = unknown(compiler, release, target).unwrap();
             assert_eq!(reason.why, said);
-            assert!(reason.what.contains(target) && reason.cure.starts_with("install "), "{reason}");
+            assert!(
+                reason.what.contains(target) && reason.cure.starts_with("install "),
+                "{reason}"
+            );
         }
-        for (release, target) in [((7, 0), "gfx950"), ((12, 9), "sm_70"), ((5, 2), "gfx1999"), ((12, 8), "sm_120")] {
+        for (release, target) in
+            [((7, 0), "gfx950"), ((12, 9), "sm_70"), ((5, 2), "gfx1999"), ((12, 8), "sm_120")]
+        {
             assert_eq!(unknown("any", release, target), None, "{target}");
         }
     }
@@ -99,7 +123,10 @@ mod tests {
     #[test]
     fn each_target_has_one_row() {
         for (at, (target, releases)) in known_targets().enumerate() {
-            assert!(known_targets().skip(at + 1).all(|(other, _)| other != target), "{target} twice");
+            assert!(
+                known_targets().skip(at + 1).all(|(other, _)| other != target),
+                "{target} twice"
+            );
             assert!(releases.until.is_none_or(|last| releases.since < last), "{target}");
         }
     }

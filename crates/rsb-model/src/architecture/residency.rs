@@ -1,5 +1,5 @@
-//! How many blocks of a kernel a compute unit holds at once, by what the kernel needs and what the unit has. No GPU is
-//! asked; what schedules the blocks may still put fewer there.
+//! How many blocks of a kernel a compute unit holds at once, by what the kernel needs and what the
+//! unit has. No GPU is asked; what schedules the blocks may still put fewer there.
 
 use crate::Reason;
 
@@ -30,24 +30,68 @@ const KIB: u32 = 1024;
 /// Blocks of more than one wave need a barrier each, of which a unit of AMD has so many.
 const BARRIERS: u32 = 16;
 
-const fn gcn(target: &'static str, waves: u32, registers: u32, granule: u32, shared_bytes: u32) -> Unit {
+const fn gcn(
+    target: &'static str,
+    waves: u32,
+    registers: u32,
+    granule: u32,
+    shared_bytes: u32,
+) -> Unit {
     let (simds, reserved_bytes, blocks) = (4, 0, BARRIERS);
-    Unit { target, wavefront: 64, simds, waves, registers, granule, shared_bytes, reserved_bytes, blocks }
+    Unit {
+        target,
+        wavefront: 64,
+        simds,
+        waves,
+        registers,
+        granule,
+        shared_bytes,
+        reserved_bytes,
+        blocks,
+    }
 }
 
 const fn rdna(target: &'static str, registers: u32, granule: u32) -> Unit {
     let (simds, waves, shared_bytes, reserved_bytes, blocks) = (2, 16, 64 * KIB, 0, BARRIERS);
-    Unit { target, wavefront: 32, simds, waves, registers, granule, shared_bytes, reserved_bytes, blocks }
+    Unit {
+        target,
+        wavefront: 32,
+        simds,
+        waves,
+        registers,
+        granule,
+        shared_bytes,
+        reserved_bytes,
+        blocks,
+    }
 }
 
-/// A multiprocessor: 64 Ki registers in four parts. Of its shared memory each block costs `reserved_bytes` beside its own.
-const fn nvidia(target: &'static str, waves: u32, blocks: u32, kib: u32, reserved_bytes: u32) -> Unit {
+/// A multiprocessor: 64 Ki registers in four parts. Of its shared memory each block costs
+/// `reserved_bytes` beside its own.
+const fn nvidia(
+    target: &'static str,
+    waves: u32,
+    blocks: u32,
+    kib: u32,
+    reserved_bytes: u32,
+) -> Unit {
     let (simds, registers, granule, shared_bytes) = (4, 512, 8, kib * KIB);
-    Unit { target, wavefront: 32, simds, waves, registers, granule, shared_bytes, reserved_bytes, blocks }
+    Unit {
+        target,
+        wavefront: 32,
+        simds,
+        waves,
+        registers,
+        granule,
+        shared_bytes,
+        reserved_bytes,
+        blocks,
+    }
 }
 
-/// From LLVM's back end for AMDGPU: vector registers and their granules, waves on a vector unit, shared memory; and from
-/// the table of compute capabilities in the CUDA programming guide: warps, blocks and shared memory.
+/// From LLVM's back end for AMDGPU: vector registers and their granules, waves on a vector unit,
+/// shared memory; and from the table of compute capabilities in the CUDA programming guide: warps,
+/// blocks and shared memory.
 const UNITS: &[Unit] = &[
     gcn("gfx906", 10, 256, 4, 64 * KIB),
     gcn("gfx908", 10, 256, 4, 64 * KIB),
@@ -110,11 +154,20 @@ impl Residency {
 /// # Errors
 /// For an architecture that is not in the table, or a wave of another size than the table is about.
 pub fn residency(target: &str, needs: Needs) -> Result<Residency, Reason> {
-    let unit =
-        UNITS.iter().find(|unit| unit.target == target && unit.wavefront == needs.wavefront).ok_or_else(|| {
+    let unit = UNITS
+        .iter()
+        .find(|unit| unit.target == target && unit.wavefront == needs.wavefront)
+        .ok_or_else(|| {
             let known = UNITS.iter().map(|unit| unit.target).collect::<Vec<_>>().join(", ");
-            let why = format!("the table has no units of it with waves of {} threads; it has {known}", needs.wavefront);
-            Reason::new(format!("occupancy on {target}"), why, "choose one of these, or measure on the GPU itself")
+            let why = format!(
+                "the table has no units of it with waves of {} threads; it has {known}",
+                needs.wavefront
+            );
+            Reason::new(
+                format!("occupancy on {target}"),
+                why,
+                "choose one of these, or measure on the GPU itself",
+            )
         })?;
     let given = needs.registers.max(1).next_multiple_of(unit.granule);
     let by_registers = (unit.registers / given).min(unit.waves) * unit.simds;
@@ -130,8 +183,13 @@ pub fn residency(target: &str, needs: Needs) -> Result<Residency, Reason> {
 mod tests {
     use super::*;
 
-    fn waves(target: &str, wavefront: u32, [registers, shared_bytes, block_size]: [u32; 3]) -> (u32, u32) {
-        let found = residency(target, Needs { registers, shared_bytes, wavefront, block_size }).unwrap();
+    fn waves(
+        target: &str,
+        wavefront: u32,
+        [registers, shared_bytes, block_size]: [u32; 3],
+    ) -> (u32, u32) {
+        let found =
+            residency(target, Needs { registers, shared_bytes, wavefront, block_size }).unwrap();
         (found.blocks, found.waves)
     }
 
@@ -170,7 +228,11 @@ mod tests {
     #[test]
     fn every_architecture_with_rates_has_units_too() {
         for architecture in super::super::ARCHITECTURES {
-            assert!(UNITS.iter().any(|unit| unit.target == architecture.target), "{}", architecture.target);
+            assert!(
+                UNITS.iter().any(|unit| unit.target == architecture.target),
+                "{}",
+                architecture.target
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The table of architectures, and of boards that exceed the clock that their driver lists. Sparse rates count the zeros of A as if they were multiplied, as data sheets do.
+//! The table of architectures, and of boards that exceed the clock that their driver lists. Sparse
+//! rates count the zeros of A as if they were multiplied, as data sheets do.
 
 use super::{Architecture, Board, Engine, MatrixKind, MatrixUnit, Rate};
 use crate::ids::Dtype::{Bf8, Bf16, F16, F32, F64, Fp4, Fp6, Fp8, I4, I8, Tf32};
@@ -36,7 +37,8 @@ const fn board(name: &'static str, compute_units: u32, boost_mhz: u32) -> Board 
 }
 
 /// `V_DOT4` and `V_DOT8` do four and eight multiply-adds in each 32-bit lane.
-const VEGA_20: &[Rate] = &[vector(F64, 64), vector(F32, 128), vector(F16, 256), vector(I8, 512), vector(I4, 1024)];
+const VEGA_20: &[Rate] =
+    &[vector(F64, 64), vector(F32, 128), vector(F16, 256), vector(I8, 512), vector(I4, 1024)];
 
 const CDNA_1: &[Rate] = &[
     matrix(F32, 256, &[[32, 32, 2], [16, 16, 4]]),
@@ -96,7 +98,8 @@ const CDNA_4: &[Rate] = &[
     vector(F32, 256),
 ];
 
-const RDNA_2: &[Rate] = &[vector(F64, 8), vector(F32, 128), vector(F16, 256), vector(I8, 512), vector(I4, 1024)];
+const RDNA_2: &[Rate] =
+    &[vector(F64, 8), vector(F32, 128), vector(F16, 256), vector(I8, 512), vector(I4, 1024)];
 
 /// 256 for f32 on the vector unit needs two instructions issued at once; 128 without.
 const RDNA_3: &[Rate] = &[
@@ -253,7 +256,8 @@ const BLACKWELL_GRAPHICS: &[Rate] = &[
     vector(F16, 256),
 ];
 
-/// A compute unit is a Xe core: 128 lanes of f32, twice as many of f16. Xe-HPG has no f64; the rate of Xe2 is not published.
+/// A compute unit is a Xe core: 128 lanes of f32, twice as many of f16. Xe-HPG has no f64; the rate
+/// of Xe2 is not published.
 const XE_HPG: &[Rate] = &[
     matrix(F16, 2048, &[[8, 8, 16]]),
     matrix(Bf16, 2048, &[[8, 8, 16]]),
@@ -270,8 +274,8 @@ const XE2_HPG: &[Rate] = &[
     vector(F16, 512),
 ];
 
-// Boost clocks of AMD's product pages ("Boost frequency: up to …"), graphics clocks of Intel's. The rates that these pages print
-// for them are in the test of data sheets.
+// Boost clocks of AMD's product pages ("Boost frequency: up to …"), graphics clocks of Intel's. The
+// rates that these pages print for them are in the test of data sheets.
 const NAVI_21: &[Board] = &[
     board("RX 6800", 60, 2105),
     board("RX 6800 XT", 72, 2250),
@@ -279,8 +283,10 @@ const NAVI_21: &[Board] = &[
     board("RX 6950 XT", 80, 2310),
     board("PRO W6800", 60, 2320),
 ];
-const NAVI_22: &[Board] = &[board("RX 6700", 36, 2450), board("RX 6700 XT", 40, 2581), board("RX 6750 XT", 40, 2600)];
-const NAVI_23: &[Board] = &[board("RX 6600", 28, 2491), board("RX 6600 XT", 32, 2589), board("RX 6650 XT", 32, 2635)];
+const NAVI_22: &[Board] =
+    &[board("RX 6700", 36, 2450), board("RX 6700 XT", 40, 2581), board("RX 6750 XT", 40, 2600)];
+const NAVI_23: &[Board] =
+    &[board("RX 6600", 28, 2491), board("RX 6600 XT", 32, 2589), board("RX 6650 XT", 32, 2635)];
 const NAVI_31: &[Board] = &[
     board("RX 7900 GRE", 80, 2245),
     board("RX 7900 XT", 84, 2400),
@@ -288,27 +294,33 @@ const NAVI_31: &[Board] = &[
     board("PRO W7900", 96, 2495),
 ];
 const NAVI_32: &[Board] = &[board("RX 7700 XT", 54, 2544), board("RX 7800 XT", 60, 2430)];
-const NAVI_33: &[Board] = &[board("RX 7600", 32, 2655), board("RX 7600 XT", 32, 2755), board("PRO W7600", 32, 2440)];
+const NAVI_33: &[Board] =
+    &[board("RX 7600", 32, 2655), board("RX 7600 XT", 32, 2755), board("PRO W7600", 32, 2440)];
 const NAVI_44: &[Board] = &[board("RX 9060", 28, 2990), board("RX 9060 XT", 32, 3130)];
-const NAVI_48: &[Board] = &[board("RX 9070", 56, 2520), board("RX 9070 XT", 64, 2970), board("AI PRO R9700", 64, 2920)];
+const NAVI_48: &[Board] =
+    &[board("RX 9070", 56, 2520), board("RX 9070 XT", 64, 2970), board("AI PRO R9700", 64, 2920)];
 const STRIX_HALO: &[Board] = &[board("8050S", 32, 2800), board("8060S", 40, 2900)];
 const ACM_G10: &[Board] = &[board("Arc A770", 32, 2100)];
 const BMG_G21: &[Board] = &[board("Arc B580", 20, 2670)];
 const NO_BOARDS: &[Board] = &[];
 
 const SOURCE_VEGA: &str = "AMD Radeon Instinct MI60 data sheet; Vega 7nm instruction set reference";
-const SOURCE_CDNA_1: &str = "ROCm documentation, GPU architecture MI100; MI100 instruction set reference";
-const SOURCE_CDNA_2: &str = "ROCm documentation, GPU architecture MI250; MI200 instruction set reference";
-const SOURCE_CDNA_3: &str =
-    "ROCm documentation, GPU architecture MI300; AMD Instinct MI300X data sheet; CDNA 3 instruction set reference";
+const SOURCE_CDNA_1: &str =
+    "ROCm documentation, GPU architecture MI100; MI100 instruction set reference";
+const SOURCE_CDNA_2: &str =
+    "ROCm documentation, GPU architecture MI250; MI200 instruction set reference";
+const SOURCE_CDNA_3: &str = "ROCm documentation, GPU architecture MI300; AMD Instinct MI300X data \
+                             sheet; CDNA 3 instruction set reference";
 const SOURCE_CDNA_4: &str = "AMD Instinct MI355X data sheet; CDNA 4 instruction set reference";
-const SOURCE_RDNA_2: &str = "AMD Radeon RX 6900 XT specifications; RDNA 2 instruction set reference";
+const SOURCE_RDNA_2: &str =
+    "AMD Radeon RX 6900 XT specifications; RDNA 2 instruction set reference";
 const SOURCE_RDNA_3: &str = "GPUOpen, WMMA on RDNA 3; AMD Radeon RX 7900 XTX specifications";
 const SOURCE_RDNA_4: &str = "GPUOpen, matrix cores of RDNA 4; AMD Radeon RX 9070 XT specifications";
 
 const SOURCE_TURING: &str = "NVIDIA T4 data sheet; NVIDIA Turing GPU architecture (white paper)";
 const SOURCE_AMPERE: &str = "NVIDIA A100 Tensor Core GPU architecture (white paper)";
-const SOURCE_AMPERE_GRAPHICS: &str = "NVIDIA A40 data sheet; NVIDIA Ampere GA102 GPU architecture (white paper)";
+const SOURCE_AMPERE_GRAPHICS: &str =
+    "NVIDIA A40 data sheet; NVIDIA Ampere GA102 GPU architecture (white paper)";
 const SOURCE_ADA: &str = "NVIDIA L40S data sheet; NVIDIA Ada GPU architecture (white paper)";
 const SOURCE_HOPPER: &str = "NVIDIA H100 Tensor Core GPU architecture (white paper)";
 const SOURCE_BLACKWELL: &str = "NVIDIA HGX B200 data sheet";
@@ -328,9 +340,11 @@ macro_rules! rows {
     };
 }
 
-// The pair is the first ROCm or CUDA whose runtime compiler knows the target: the lists of supported GPUs in ROCm's release
-// notes (where earlier compilers of LLVM have a target already, the one that is sure to), and CUDA's release notes.
-/// AMD's and NVIDIA's architectures, vendor by vendor, oldest first: those that kernels are compiled for.
+// The pair is the first ROCm or CUDA whose runtime compiler knows the target: the lists of
+// supported GPUs in ROCm's release notes (where earlier compilers of LLVM have a target already,
+// the one that is sure to), and CUDA's release notes.
+/// AMD's and NVIDIA's architectures, vendor by vendor, oldest first: those that kernels are
+/// compiled for.
 pub const ARCHITECTURES: &[Architecture] = rows! {
     "gfx906" "GCN 5.1" "Instinct MI50, MI60, Radeon VII" 64 (2, 0) None, VEGA_20 NO_BOARDS SOURCE_VEGA;
     "gfx908" "CDNA 1" "Instinct MI100" 64 (4, 0) Some(mfma(1)), CDNA_1 NO_BOARDS SOURCE_CDNA_1;
@@ -357,7 +371,8 @@ pub const ARCHITECTURES: &[Architecture] = rows! {
     "sm_120" "Blackwell" "RTX PRO 6000 Blackwell, GeForce RTX 50" 32 (12, 8) Some(mma(5)), BLACKWELL_GRAPHICS NO_BOARDS SOURCE_BLACKWELL_GRAPHICS;
 };
 
-/// Intel's, for which OpenCL and Vulkan compile: peaks alone. The names are those of Intel's graphics compiler.
+/// Intel's, for which OpenCL and Vulkan compile: peaks alone. The names are those of Intel's
+/// graphics compiler.
 pub const INTEL: &[Architecture] = rows! {
     "acm-g10" "Xe-HPG" "Arc A770" 16 (0, 0) Some(xmx(1)), XE_HPG ACM_G10 SOURCE_XE_HPG;
     "bmg-g21" "Xe2-HPG" "Arc B580" 16 (0, 0) Some(xmx(2)), XE2_HPG BMG_G21 SOURCE_XE2_HPG;

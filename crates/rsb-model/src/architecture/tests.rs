@@ -1,7 +1,8 @@
 use super::*;
 use crate::ids::Dtype::{Bf8, Bf16, F16, F32, F64, Fp4, Fp6, Fp8, I4, I8, Tf32};
 
-/// The peaks that data sheets and product pages print, from the compute units and clocks that they print.
+/// The peaks that data sheets and product pages print, from the compute units and clocks that they
+/// print.
 #[test]
 fn peaks_agree_with_the_data_sheets() {
     for (target, units, mhz, dtype, engine, printed) in [
@@ -80,30 +81,61 @@ fn peaks_agree_with_the_data_sheets() {
 #[test]
 fn the_table_holds_no_contradiction() {
     for (index, row) in ARCHITECTURES.iter().enumerate() {
-        assert!(ARCHITECTURES[index + 1..].iter().all(|other| other.target != row.target), "{} twice", row.target);
+        assert!(
+            ARCHITECTURES[index + 1..].iter().all(|other| other.target != row.target),
+            "{} twice",
+            row.target
+        );
         let has = |engine| row.rates.iter().any(|rate| rate.engine == engine);
         assert_eq!(row.matrix.is_some(), has(Engine::Matrix), "{}", row.target);
-        let dense =
-            |rate: &Rate| rate.per_clock_per_cu == 2 * row.per_clock_per_cu(rate.dtype, Engine::Matrix).unwrap();
-        assert!(row.rates.iter().filter(|rate| rate.engine == Engine::Sparse).all(dense), "{}", row.target);
+        let dense = |rate: &Rate| {
+            rate.per_clock_per_cu == 2 * row.per_clock_per_cu(rate.dtype, Engine::Matrix).unwrap()
+        };
+        assert!(
+            row.rates.iter().filter(|rate| rate.engine == Engine::Sparse).all(dense),
+            "{}",
+            row.target
+        );
         assert!(has(Engine::Vector));
         assert!(row.boards.iter().all(|board| board.boost_mhz > 1000), "{}", row.target);
-        assert_eq!(row.wavefront, if row.target.starts_with("gfx9") { 64 } else { 32 }, "{}", row.target);
+        assert_eq!(
+            row.wavefront,
+            if row.target.starts_with("gfx9") { 64 } else { 32 },
+            "{}",
+            row.target
+        );
         for (place, rate) in row.rates.iter().enumerate() {
             assert!(rate.per_clock_per_cu.is_power_of_two(), "{} {}", row.target, rate.dtype);
-            assert_eq!(rate.engine != Engine::Vector, !rate.tiles.is_empty(), "{} {}", row.target, rate.dtype);
+            assert_eq!(
+                rate.engine != Engine::Vector,
+                !rate.tiles.is_empty(),
+                "{} {}",
+                row.target,
+                rate.dtype
+            );
             let same = |other: &&Rate| other.dtype == rate.dtype && other.engine == rate.engine;
-            assert!(row.rates[place + 1..].iter().find(same).is_none(), "{} {} twice", row.target, rate.dtype);
+            assert!(
+                row.rates[place + 1..].iter().find(same).is_none(),
+                "{} {} twice",
+                row.target,
+                rate.dtype
+            );
         }
     }
 }
 
 #[test]
 fn features_after_the_target_are_passed_over_and_unknown_ones_degrade_with_a_message() {
-    assert_eq!(Architecture::find("gfx90a:sramecc+:xnack-").map(|found| found.family), Ok("CDNA 2"));
+    assert_eq!(
+        Architecture::find("gfx90a:sramecc+:xnack-").map(|found| found.family),
+        Ok("CDNA 2")
+    );
     for target in ["gfx1999", "sm_999", "", ":"] {
         let reason = Architecture::find(target).unwrap_err();
-        assert!(reason.what.contains(if target.len() > 1 { target } else { "unknown" }) && !reason.cure.is_empty());
+        assert!(
+            reason.what.contains(if target.len() > 1 { target } else { "unknown" })
+                && !reason.cure.is_empty()
+        );
     }
     let rated = |target, compute_units, mhz| RatedGpu {
         target: Some(target),
@@ -112,13 +144,21 @@ fn features_after_the_target_are_passed_over_and_unknown_ones_degrade_with_a_mes
         ..RatedGpu::default()
     };
     assert_eq!(rated("gfx1030", 80, 2250.0).best(Fp8), None);
-    assert_eq!(rated("gfx90a", 100, 1000.0).best(F64), Some((Engine::Matrix, 25.6)), "the faster engine");
+    assert_eq!(
+        rated("gfx90a", 100, 1000.0).best(F64),
+        Some((Engine::Matrix, 25.6)),
+        "the faster engine"
+    );
 }
 
 #[test]
 fn a_gpus_peaks_need_its_units_and_its_clock() {
-    let whole =
-        Gpu { gfx_target: Some("gfx1100".into()), compute_units: Some(96), max_mhz: Some(2500.0), ..Gpu::default() };
+    let whole = Gpu {
+        gfx_target: Some("gfx1100".into()),
+        compute_units: Some(96),
+        max_mhz: Some(2500.0),
+        ..Gpu::default()
+    };
     let found = peaks(&whole).unwrap();
     assert_eq!(found.len(), 7);
     assert_eq!((found[0].dtype, found[0].engine, found[0].tflops), (F16, Engine::Matrix, 122.88));

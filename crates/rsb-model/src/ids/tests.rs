@@ -61,10 +61,9 @@ fn where_a_case_runs_is_one_text_in_documents() {
 #[test]
 fn ids_are_taken_apart_by_their_form() {
     let parts = |text: &str| {
-        text.parse::<CaseId>()
-            .unwrap()
-            .parts()
-            .map(|parts| (parts.benchmark.to_owned(), parts.device.to_string(), parts.point.to_owned()))
+        text.parse::<CaseId>().unwrap().parts().map(|parts| {
+            (parts.benchmark.to_owned(), parts.device.to_string(), parts.point.to_owned())
+        })
     };
     for (id, benchmark, device, point) in [
         ("cpu_performance/gemm/cpu:0/f32/8x8x8", "gemm", "cpu:0", "f32/8x8x8"),
@@ -72,7 +71,11 @@ fn ids_are_taken_apart_by_their_form() {
         ("component_specific/pytorch", "pytorch", "none", ""),
         ("gpu_performance/nvbench/copy/Device=0", "nvbench", "none", "copy/Device=0"),
     ] {
-        assert_eq!(parts(id), Some((benchmark.to_owned(), device.to_owned(), point.to_owned())), "{id}");
+        assert_eq!(
+            parts(id),
+            Some((benchmark.to_owned(), device.to_owned(), point.to_owned())),
+            "{id}"
+        );
     }
     assert_eq!((parts("criterion/group/f"), parts("x")), (None, None));
 }

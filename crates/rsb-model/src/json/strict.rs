@@ -1,12 +1,12 @@
-//! What serde accepts and nobody means: an object with a key twice, of which the last one would count, and a number that is too
-//! small for a double, which would become 0.
+//! What serde accepts and nobody means: an object with a key twice, of which the last one would
+//! count, and a number that is too small for a double, which would become 0.
 
 use std::borrow::Cow;
 
 use serde::de::Error as _;
 
-/// Checks that no object in `text` has a key twice and no number underflows to 0. `text` is one or more JSON documents that
-/// the parser has accepted.
+/// Checks that no object in `text` has a key twice and no number underflows to 0. `text` is one or
+/// more JSON documents that the parser has accepted.
 ///
 /// # Errors
 /// When it finds either; the error has the line and the column.
@@ -19,7 +19,9 @@ pub fn check(text: &str) -> serde_json::Result<()> {
         match byte {
             b'"' => {
                 at = string_end(text, at);
-                let is_key = text.as_bytes().get(at..).unwrap_or_default().trim_ascii_start().first() == Some(&b':');
+                let is_key =
+                    text.as_bytes().get(at..).unwrap_or_default().trim_ascii_start().first()
+                        == Some(&b':');
                 if is_key && let Some(key) = text.get(start..at) {
                     open.keys.push(Key { text: unescape(key), at: start });
                 }
@@ -27,7 +29,11 @@ pub fn check(text: &str) -> serde_json::Result<()> {
             b'{' => open.starts.push(open.keys.len()),
             b'}' => {
                 if let Some(key) = open.close() {
-                    return Err(error_at(text, key.at, &format!("the key `{}` is there twice", key.text)));
+                    return Err(error_at(
+                        text,
+                        key.at,
+                        &format!("the key `{}` is there twice", key.text),
+                    ));
                 }
             }
             b'-' | b'0'..=b'9' => {
@@ -35,7 +41,11 @@ pub fn check(text: &str) -> serde_json::Result<()> {
                 at += rest.iter().take_while(|byte| is_of_number(**byte)).count();
                 let number = text.get(start..at).unwrap_or_default();
                 if underflows(number) {
-                    return Err(error_at(text, start, &format!("the number {number} is too small and would become 0")));
+                    return Err(error_at(
+                        text,
+                        start,
+                        &format!("the number {number} is too small and would become 0"),
+                    ));
                 }
             }
             _ => {}
@@ -59,7 +69,8 @@ struct Key<'a> {
     at: usize,
 }
 
-/// The keys of the objects that are not closed yet, each object's behind those of the one around it.
+/// The keys of the objects that are not closed yet, each object's behind those of the one around
+/// it.
 #[derive(Default)]
 struct OpenObjects<'a> {
     keys: Vec<Key<'a>>,
@@ -72,7 +83,9 @@ impl<'a> OpenObjects<'a> {
     fn close(&mut self) -> Option<Key<'a>> {
         let mut own = self.keys.split_off(self.starts.pop()?);
         own.sort_unstable_by(|a, b| (&a.text, a.at).cmp(&(&b.text, b.at)));
-        let twice = own.windows(2).position(|pair| matches!(pair, [first, second] if first.text == second.text))?;
+        let twice = own
+            .windows(2)
+            .position(|pair| matches!(pair, [first, second] if first.text == second.text))?;
         own.into_iter().nth(twice + 1)
     }
 }
@@ -129,7 +142,10 @@ mod tests {
         ] {
             let error = check(text).unwrap_err();
             assert_eq!((error.line(), error.column()), (line, column), "{text}: {error}");
-            assert!(error.to_string().starts_with(&format!("the key `{key}` is there twice")), "{text}: {error}");
+            assert!(
+                error.to_string().starts_with(&format!("the key `{key}` is there twice")),
+                "{text}: {error}"
+            );
         }
     }
 
@@ -141,8 +157,17 @@ mod tests {
             assert_eq!(error.column(), 11, "{error}");
             assert!(error.to_string().contains(number), "{error}");
         }
-        for number in ["0", "0.0", "-0.0e-400", "0e5", "5e-324", "1e-320", "-1e300", "1E+2", "12345678901234567890123"]
-        {
+        for number in [
+            "0",
+            "0.0",
+            "-0.0e-400",
+            "0e5",
+            "5e-324",
+            "1e-320",
+            "-1e300",
+            "1E+2",
+            "12345678901234567890123",
+        ] {
             check(&format!("[{number}]")).unwrap();
         }
     }

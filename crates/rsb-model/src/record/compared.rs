@@ -1,11 +1,12 @@
-//! What textbook statistics say of the two sides of a case. They inform a reader; no verdict follows from them.
+//! What textbook statistics say of the two sides of a case. They inform a reader; no verdict
+//! follows from them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Tests, effect sizes and distributions of the current side against the baseline. Tests and effect sizes rest on one
-/// median for each process, as samples of one process are not independent; outliers and percentiles on all samples.
-/// What the figures cannot tell is left out.
+/// Tests, effect sizes and distributions of the current side against the baseline. Tests and effect
+/// sizes rest on one median for each process, as samples of one process are not independent;
+/// outliers and percentiles on all samples. What the figures cannot tell is left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonStatistics {
     /// Processes on each side.
@@ -13,8 +14,9 @@ pub struct ComparisonStatistics {
     /// Welch's t test: the means may differ, and so may the variances.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub welch_t: Option<TTest>,
-    /// Student's t test of pairs, the n-th process of one side with the n-th of the other. It is there when both sides
-    /// have as many processes, and means something only where they were measured interleaved.
+    /// Student's t test of pairs, the n-th process of one side with the n-th of the other. It is
+    /// there when both sides have as many processes, and means something only where they were
+    /// measured interleaved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paired_t: Option<TTest>,
     /// The Mann-Whitney U test.
@@ -23,8 +25,8 @@ pub struct ComparisonStatistics {
     /// Difference of the means over the pooled standard deviation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cohens_d: Option<f64>,
-    /// How much oftener a process of the current side takes longer than one of the baseline than the other way round,
-    /// from -1 to 1.
+    /// How much oftener a process of the current side takes longer than one of the baseline than
+    /// the other way round, from -1 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cliffs_delta: Option<f64>,
     /// Samples far from the others of their side.
@@ -51,14 +53,16 @@ pub struct TTest {
     pub degrees_of_freedom: f64,
     /// Probability of a t at least as far from zero where there is no difference.
     pub p: f64,
-    /// 95 % interval of the difference of the means, current less baseline, in the comparison's unit; low, high.
+    /// 95 % interval of the difference of the means, current less baseline, in the comparison's
+    /// unit; low, high.
     pub confidence_interval: [f64; 2],
 }
 
 /// A two-sided U test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UTest {
-    /// Pairs of processes, one from each side, in which the current one takes longer; ties count half.
+    /// Pairs of processes, one from each side, in which the current one takes longer; ties count
+    /// half.
     pub u: f64,
     /// Probability of a U at least as far from its mean where there is no difference.
     pub p: f64,

@@ -104,7 +104,8 @@ pub struct Comparison {
     pub baseline_value: Option<f64>,
     /// The run's estimate.
     pub current_value: Option<f64>,
-    /// Current less baseline, over baseline, in percent. Whether that is worse is for the verdict to say.
+    /// Current less baseline, over baseline, in percent. Whether that is worse is for the verdict
+    /// to say.
     pub difference_percent: Option<f64>,
     /// Interval of the difference in percent, low then high.
     pub confidence_interval: Option<[f64; 2]>,
@@ -119,16 +120,19 @@ pub struct Comparison {
     pub reason_code: ReasonCode,
     /// The threshold applied.
     pub threshold_percent: f64,
-    /// The smallest change for the worse that so many replicates would have found, at the error rates of the policy.
+    /// The smallest change for the worse that so many replicates would have found, at the error
+    /// rates of the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detectable_percent: Option<f64>,
-    /// What textbook statistics say of both sides, in `compare`: for readers, no verdict follows from it.
+    /// What textbook statistics say of both sides, in `compare`: for readers, no verdict follows
+    /// from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistics: Option<Box<ComparisonStatistics>>,
 }
 
 impl Comparison {
-    /// Returns the reason without its figures, which differ from case to case: `above the threshold of 10 %`.
+    /// Returns the reason without its figures, which differ from case to case: `above the threshold
+    /// of 10 %`.
     pub fn why(&self) -> String {
         if let Some((head, rest)) = self.reason.split_once(" % interval ")
             && let Some((_, rest)) = rest.split_once(')')
@@ -170,7 +174,8 @@ pub struct ComparisonSummary {
     pub total_unchanged: usize,
     /// Comparisons without a verdict.
     pub total_no_verdict: usize,
-    /// The change of time over all cases, in percent, up being slower: the geometric mean, weighted by the policy.
+    /// The change of time over all cases, in percent, up being slower: the geometric mean, weighted
+    /// by the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weighted_change_percent: Option<f64>,
     /// In a word.
@@ -204,7 +209,9 @@ pub struct SignificantChange {
 }
 
 /// How bad a change is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing: an improvement.

@@ -1,4 +1,5 @@
-//! What each backend counts of a model beside times: the schema of `device_metrics`. The workloads in Python write it.
+//! What each backend counts of a model beside times: the schema of `device_metrics`. The workloads
+//! in Python write it.
 
 use schemars::JsonSchema;
 
@@ -35,7 +36,8 @@ pub enum DeviceMetrics {
         recommended_max_mb: f64,
         /// Time of a pass by the GPU's events in ms; none where they contradict the clock.
         event_time_ms: Option<f64>,
-        /// Mean clock of the GPU in MHz while passes ran, as what follows by macOS's `powermetrics`.
+        /// Mean clock of the GPU in MHz while passes ran, as what follows by macOS's
+        /// `powermetrics`.
         gpu_clock_mhz: Option<f64>,
         /// Share of time that the GPU was busy in percent.
         gpu_utilization_percent: Option<f64>,

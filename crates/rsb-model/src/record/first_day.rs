@@ -1,4 +1,5 @@
-//! What `doctor --first-day` found: numbered checks, each with its values and their expected ranges.
+//! What `doctor --first-day` found: numbered checks, each with its values and their expected
+//! ranges.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,7 +50,9 @@ pub struct CheckedDevice {
 }
 
 /// How a check, or one of its values, ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckStatus {
     /// It could not be checked here; the reason says why.

@@ -11,8 +11,9 @@ use super::tracked::RunPoint;
 pub struct HealthDocument {
     /// See [`crate::format`].
     pub format_version: u32,
-    /// Critical where a change for the worse is that nobody knows of, from twice the threshold on and within the lookback;
-    /// warning where anything else asks for attention, and where nothing is stored.
+    /// Critical where a change for the worse is that nobody knows of, from twice the threshold on
+    /// and within the lookback; warning where anything else asks for attention, and where nothing
+    /// is stored.
     pub status: OverallStatus,
     /// The machine, by the directory name of its hardware; null where nothing was stored.
     pub machine: Option<String>,

@@ -1,4 +1,5 @@
-//! What a machine reaches with the software that is installed on it: measured before an installation and after it.
+//! What a machine reaches with the software that is installed on it: measured before an
+//! installation and after it.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,8 @@ use serde::Serialize;
 use super::ComparisonResult;
 use crate::ids::RunId;
 
-/// What `doctor --baseline` writes: the best figures of a short run, and the installation that they were measured with.
+/// What `doctor --baseline` writes: the best figures of a short run, and the installation that they
+/// were measured with.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PerformanceBaseline {
     /// See [`crate::format`].
@@ -19,7 +21,8 @@ pub struct PerformanceBaseline {
     /// When it began.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub timestamp: jiff::Timestamp,
-    /// The device that the figures are of, such as `rocm:0`: the first GPU that was measured, else the CPU.
+    /// The device that the figures are of, such as `rocm:0`: the first GPU that was measured, else
+    /// the CPU.
     pub device: Option<String>,
     /// The installation of ROCm that programs here would use.
     pub device_info: InstallationInfo,

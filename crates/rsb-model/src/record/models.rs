@@ -35,8 +35,8 @@ pub struct ModelRecord {
     pub architecture_type: Option<String>,
     /// Weights, one that stands in two places once.
     pub parameter_count: Option<u64>,
-    /// By batch size, length and precision: `b1_s128_fp16`; under load with requests a second and lanes: `b1_s128_fp16_r4_c2`;
-    /// tuned for throughput with that word.
+    /// By batch size, length and precision: `b1_s128_fp16`; under load with requests a second and
+    /// lanes: `b1_s128_fp16_r4_c2`; tuned for throughput with that word.
     pub batch_results: BTreeMap<String, ModelFigures>,
     /// The best of them.
     pub summary: ModelSummary,
@@ -44,7 +44,8 @@ pub struct ModelRecord {
     pub hardware_details: HardwareDetails,
 }
 
-/// What one model did with one batch. Times are of one pass where it is measured, else of all tokens written.
+/// What one model did with one batch. Times are of one pass where it is measured, else of all
+/// tokens written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ModelFigures {
     /// Time of a pass in ms, which one in ten samples stays below: `time_ms` of the record.
@@ -79,11 +80,13 @@ pub struct ModelFigures {
     pub memory_average_mb: Option<f64>,
     /// The part of what the allocator holds that nobody uses, in percent.
     pub memory_fragmentation_percent: Option<f64>,
-    /// Requests answered a second, under load: latencies are then those of requests, waiting included.
+    /// Requests answered a second, under load: latencies are then those of requests, waiting
+    /// included.
     pub requests_per_second: Option<f64>,
     /// Mean time in ms from a request's arrival to its beginning, under load.
     pub queue_time_ms: Option<f64>,
-    /// Samples beyond Tukey's fences (1.5 interquartile ranges); the figures above hold them unless others were asked for.
+    /// Samples beyond Tukey's fences (1.5 interquartile ranges); the figures above hold them unless
+    /// others were asked for.
     pub outliers: Option<u64>,
     /// max|x − ref| / max|ref| against the CPU in higher precision.
     pub accuracy_error: Option<f64>,
@@ -331,7 +334,8 @@ pub struct ModelCandidate {
     pub batch_size: u64,
     /// Median time of an item in ms: that of a pass over its batch.
     pub time_per_item_ms: f64,
-    /// From where to where eight in ten samples lie, in ms; of a prediction, where eight in ten measurements should.
+    /// From where to where eight in ten samples lie, in ms; of a prediction, where eight in ten
+    /// measurements should.
     pub time_per_item_interval_ms: [f64; 2],
     /// What a million items cost, in the currency of the document.
     #[serde(skip_serializing_if = "Option::is_none")]

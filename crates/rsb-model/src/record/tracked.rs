@@ -17,7 +17,8 @@ pub enum AlertState {
     Acknowledged,
     /// A person says that it follows from another change.
     Downstream,
-    /// A person says that it is none, or it went away by itself: with more runs no change is found there.
+    /// A person says that it is none, or it went away by itself: with more runs no change is found
+    /// there.
     Invalid,
     /// A later change took the level back.
     Fixed,
@@ -58,10 +59,12 @@ pub struct TrackedAlert {
     pub range: ChangeRange,
     /// The series that moved, the largest change first.
     pub moves: Vec<SeriesMove>,
-    /// What is unlike between the two runs of the range beside the code: to be looked at before the code is.
+    /// What is unlike between the two runs of the range beside the code: to be looked at before the
+    /// code is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environment_changes: Vec<Difference>,
-    /// The commits between the two runs, oldest first, each as `abbreviated hash, subject`; none where they are unknown.
+    /// The commits between the two runs, oldest first, each as `abbreviated hash, subject`; none
+    /// where they are unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commits: Vec<String>,
     /// When it was told first.
@@ -104,8 +107,8 @@ pub struct SeriesMove {
     pub change_percent: f64,
     /// Whether enough runs stand on the new level to be sure.
     pub confirmed: bool,
-    /// The runs between which this series changed, if they are not those of the alert: series of several suites are not
-    /// measured by the same runs.
+    /// The runs between which this series changed, if they are not those of the alert: series of
+    /// several suites are not measured by the same runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<ChangeRange>,
 }

@@ -12,10 +12,12 @@ pub struct TrendDocument {
     pub format_version: u32,
     /// One for each metric of each case.
     pub series: Vec<SeriesTrend>,
-    /// Of stored runs: the changes of level that are followed from one look to the next, the worst first.
+    /// Of stored runs: the changes of level that are followed from one look to the next, the worst
+    /// first.
     #[serde(default)]
     pub changes: Vec<TrackedAlert>,
-    /// Changes that at least three series have in one direction within two runs: one cause is likely.
+    /// Changes that at least three series have in one direction within two runs: one cause is
+    /// likely.
     #[serde(default)]
     pub common_changes: Vec<CommonChange>,
 }
@@ -78,7 +80,8 @@ pub struct SeriesTrend {
     /// What it is in one word.
     #[serde(default)]
     pub shape: TrendShape,
-    /// Median slope of pairs of points in a day, in the unit (Theil and Sen). Null when the points span less than a day.
+    /// Median slope of pairs of points in a day, in the unit (Theil and Sen). Null when the points
+    /// span less than a day.
     #[serde(default)]
     pub theil_sen_per_day: Option<f64>,
     /// Whether it rises or falls, by order alone. Null with fewer than three points, or one value.
@@ -98,13 +101,16 @@ pub struct SeriesTrend {
     pub recent: Option<RecentTrend>,
     /// Points where the level changed, and holds.
     pub change_points: Vec<ChangePoint>,
-    /// The newest points where they do not fit the level before them and are too few to be one. At most one.
+    /// The newest points where they do not fit the level before them and are too few to be one. At
+    /// most one.
     #[serde(default)]
     pub suspected: Vec<ChangePoint>,
-    /// The two levels that the points since the last change alternate between, such as those of two machine types.
+    /// The two levels that the points since the last change alternate between, such as those of two
+    /// machine types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub two_levels: Option<TwoLevels>,
-    /// A climb or fall between two levels, where one tells the series better than the steps among the change points.
+    /// A climb or fall between two levels, where one tells the series better than the steps among
+    /// the change points.
     #[serde(default)]
     pub ramp: Option<Ramp>,
     /// The value expected on the last day asked for, when the trend is significant.
@@ -167,7 +173,8 @@ pub struct RecentTrend {
     pub change_percent: Option<f64>,
     /// Their slope in a day, in the unit. Null when they are at one time.
     pub slope_per_day: Option<f64>,
-    /// Chance of such a difference by order where there is none (Mann-Whitney). Null where too few points stand before.
+    /// Chance of such a difference by order where there is none (Mann-Whitney). Null where too few
+    /// points stand before.
     pub p_value: Option<f64>,
 }
 
@@ -274,7 +281,8 @@ pub struct ChangePoint {
     pub change_percent: f64,
     /// Chance of such a change where there is none.
     pub p_value: f64,
-    /// The chance corrected for everything that is asked about all series of the call (Benjamini and Hochberg).
+    /// The chance corrected for everything that is asked about all series of the call (Benjamini
+    /// and Hochberg).
     #[serde(default)]
     pub q_value: Option<f64>,
     /// Points at the new level.

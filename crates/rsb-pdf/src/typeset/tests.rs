@@ -9,7 +9,8 @@ fn document(text: &str, rows: usize) -> Value {
     let prose = json!([{ "text": text, "code": false }, { "text": text, "code": true }]);
     let item = json!({ "lead": prose, "said": prose, "see": { "id": "verdict", "title": text }, "lines": [prose] });
     let cell = |tone: &str| json!({ "text": text, "tone": tone });
-    let row = |note: Value| json!({ "cells": [cell("bad"), cell("plain"), cell("dim")], "note": note });
+    let row =
+        |note: Value| json!({ "cells": [cell("bad"), cell("plain"), cell("dim")], "note": note });
     let column = |align: &str, names_row: bool| json!({ "title": text, "align": align, "names_row": names_row });
     let mut all = vec![row(prose.clone())];
     all.resize(rows, row(Value::Null));
@@ -17,9 +18,12 @@ fn document(text: &str, rows: usize) -> Value {
         "kind": "table", "caption": text, "rows": all,
         "columns": [column("left", true), column("left", false), column("right", false)],
     });
-    let svg = "<svg width=\"900\" height=\"400\" viewBox=\"0 0 900 400\" xmlns=\"http://www.w3.org/2000/svg\">\
-               <text x=\"20\" y=\"20\" font-family=\"sans-serif\" font-size=\"12\">TEXT</text></svg>";
-    let svg = svg.replace("TEXT", &text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"));
+    let svg = "<svg width=\"900\" height=\"400\" viewBox=\"0 0 900 400\" \
+               xmlns=\"http://www.w3.org/2000/svg\">\
+               <text x=\"20\" y=\"20\" font-family=\"sans-serif\" \
+               font-size=\"12\">TEXT</text></svg>";
+    let svg =
+        svg.replace("TEXT", &text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"));
     json!({
         "format_version": 1, "id": "run-1", "language": "en", "title": text, "subtitle": text,
         "moment": "2026-11-23 06:30:00", "footer": prose,
@@ -51,7 +55,10 @@ fn a_report_conforms_and_the_same_report_gives_the_same_bytes() {
     let report = document("gemm cpu:0/f32/1024x1024x1024 +12.3 % – 1.2 µs", 3);
     let file = made(&report);
     assert!(file.starts_with(b"%PDF-1.7") && file.len() < 200_000, "{} bytes", file.len());
-    assert!(file.windows(21).any(|part| part == b"<pdfuaid:part>1</pdfu"), "it says that it conforms");
+    assert!(
+        file.windows(21).any(|part| part == b"<pdfuaid:part>1</pdfu"),
+        "it says that it conforms"
+    );
     assert_eq!(file, made(&report));
 }
 
@@ -88,5 +95,7 @@ fn what_is_no_report_is_refused_by_name() {
     }
     let mut unknown = document("x", 1);
     unknown["sections"][0]["blocks"][0]["kind"] = "video".into();
-    assert!(matches!(pdf(unknown.to_string().as_bytes()), Err(TypesetError::Typeset(said)) if said.contains("video")));
+    assert!(
+        matches!(pdf(unknown.to_string().as_bytes()), Err(TypesetError::Typeset(said)) if said.contains("video"))
+    );
 }

@@ -1,5 +1,6 @@
-//! The functions of OpenCL 1.2 that are used, found in the loader at run time, and the numbers that go with them.
-//! Ours, not cl3: it takes the library's path from a variable of the process alone, and names no missing function.
+//! The functions of OpenCL 1.2 that are used, found in the loader at run time, and the numbers that
+//! go with them. Ours, not cl3: it takes the library's path from a variable of the process alone,
+//! and names no missing function.
 // The names are those of the C interface, so that its documentation can be searched for them.
 #![allow(non_snake_case)]
 
@@ -131,11 +132,13 @@ pub(super) mod ask {
     pub(in crate::opencl) const DEVICE_PREFERRED_VECTOR_WIDTH_HALF: u32 = 0x1034;
     /// Of the extension `cl_khr_pci_bus_info`: four numbers of 32 bits.
     pub(in crate::opencl) const DEVICE_PCI_BUS_INFO: u32 = 0x410F;
-    /// Of `cl_nv_device_attribute_query`: numbers of 32 bits; the slot is device and function, as on the bus.
+    /// Of `cl_nv_device_attribute_query`: numbers of 32 bits; the slot is device and function, as
+    /// on the bus.
     pub(in crate::opencl) const DEVICE_PCI_BUS_ID_NV: u32 = 0x4008;
     pub(in crate::opencl) const DEVICE_PCI_SLOT_ID_NV: u32 = 0x4009;
     pub(in crate::opencl) const DEVICE_PCI_DOMAIN_ID_NV: u32 = 0x400A;
-    /// Of `cl_amd_device_attribute_query`: 24 bytes, a type and then, for the type PCI Express, the place.
+    /// Of `cl_amd_device_attribute_query`: 24 bytes, a type and then, for the type PCI Express, the
+    /// place.
     pub(in crate::opencl) const DEVICE_TOPOLOGY_AMD: u32 = 0x4037;
     pub(in crate::opencl) const PROGRAM_BUILD_LOG: u32 = 0x1183;
     pub(in crate::opencl) const KERNEL_WORK_GROUP_SIZE: u32 = 0x11B0;

@@ -1,4 +1,5 @@
-//! A device's address on the bus: by the common extension, or by what AMD and NVIDIA had before there was one.
+//! A device's address on the bus: by the common extension, or by what AMD and NVIDIA had before
+//! there was one.
 
 use super::api::{Object, ask};
 use super::runtime::{Runtime, call};
@@ -17,7 +18,9 @@ struct Place {
 
 /// The device's address as sysfs writes it, where the driver tells.
 pub(super) fn address(runtime: &Runtime, device: Object) -> Option<String> {
-    let place = common(runtime, device).or_else(|| nvidia(runtime, device)).or_else(|| amd(runtime, device))?;
+    let place = common(runtime, device)
+        .or_else(|| nvidia(runtime, device))
+        .or_else(|| amd(runtime, device))?;
     Some(format!("{:04x}:{:02x}:{:02x}.{:x}", place.domain, place.bus, place.slot, place.function))
 }
 
@@ -26,8 +29,8 @@ fn query_info<const N: usize>(runtime: &Runtime, device: Object, name: u32) -> O
     let mut value = [0_u8; N];
     let mut written = 0_usize;
     let room = value.as_mut_ptr().cast();
-    // SAFETY: the device is live and there is room for `N` bytes; a driver without the extension says that it does not
-    // know the name.
+    // SAFETY: the device is live and there is room for `N` bytes; a driver without the extension
+    // says that it does not know the name.
     unsafe { call!(runtime, clGetDeviceInfo(device, name, N, room, &raw mut written)) }.ok()?;
     (written == N).then_some(value)
 }
@@ -38,8 +41,14 @@ fn number(runtime: &Runtime, device: Object, name: u32) -> Option<u32> {
 
 fn common(runtime: &Runtime, device: Object) -> Option<Place> {
     let bytes = query_info::<16>(runtime, device, ask::DEVICE_PCI_BUS_INFO)?;
-    let [domain, bus, slot, function]: [u32; 4] =
-        bytes.as_chunks::<4>().0.iter().map(|part| u32::from_ne_bytes(*part)).collect::<Vec<_>>().try_into().ok()?;
+    let [domain, bus, slot, function]: [u32; 4] = bytes
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|part| u32::from_ne_bytes(*part))
+        .collect::<Vec<_>>()
+        .try_into()
+        .ok()?;
     Some(Place { domain, bus, slot, function })
 }
 

@@ -28,19 +28,33 @@ impl Core {
         let device = found.device;
         let properties = [CONTEXT_PLATFORM, found.platform as isize, 0];
         let none = std::ptr::null_mut();
-        // SAFETY: the list of properties ends with a zero; there is one device of that platform; no function is told.
-        let context =
-            unsafe { create!(runtime, clCreateContext(properties.as_ptr(), 1, &raw const device, none, none)) }?;
+        // SAFETY: the list of properties ends with a zero; there is one device of that platform; no
+        // function is told.
+        let context = unsafe {
+            create!(runtime, clCreateContext(properties.as_ptr(), 1, &raw const device, none, none))
+        }?;
         // What fails from here on gives the context back, when `core` is dropped.
-        let mut core =
-            Self { runtime, device, context, queue: none, limits: found.limits, commands: RefCell::default() };
+        let mut core = Self {
+            runtime,
+            device,
+            context,
+            queue: none,
+            limits: found.limits,
+            commands: RefCell::default(),
+        };
         // SAFETY: context and device are live and belong together.
-        core.queue = unsafe { create!(core.runtime, clCreateCommandQueue(context, device, flag::QUEUE_PROFILING)) }?;
+        core.queue = unsafe {
+            create!(core.runtime, clCreateCommandQueue(context, device, flag::QUEUE_PROFILING))
+        }?;
         Ok(Rc::new(core))
     }
 
-    /// Queues a command by `call`, which is given a place for its event, or null while no stream wants to know.
-    pub(super) fn queue(&self, call: impl FnOnce(*mut Object) -> Result<(), ClError>) -> Result<(), ClError> {
+    /// Queues a command by `call`, which is given a place for its event, or null while no stream
+    /// wants to know.
+    pub(super) fn queue(
+        &self,
+        call: impl FnOnce(*mut Object) -> Result<(), ClError>,
+    ) -> Result<(), ClError> {
         if !self.commands.borrow().are_timed() {
             return call(std::ptr::null_mut());
         }

@@ -16,12 +16,14 @@ use super::runtime::{ClError, Runtime, call};
 use super::stream::{ClStream, ClockReading, choose_clock};
 use super::transfer;
 use crate::portable::{self, Module, Plan, Target};
-use rsb_device::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream, StreamClock};
+use rsb_device::device::{
+    Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream, StreamClock,
+};
 use rsb_device::held::{HostSide, LazyCell};
 use rsb_device::operation::{Launch, LaunchMode, Operation, PointerChase};
 
-/// Most operations of a product and of a convolution on a CPU, which does some billion of the one and some hundred
-/// million of the other in a second.
+/// Most operations of a product and of a convolution on a CPU, which does some billion of the one
+/// and some hundred million of the other in a second.
 const MAX_CPU_OPERATIONS: [f64; 2] = [20e9, 1e9];
 
 /// One device, opened.
@@ -59,7 +61,12 @@ impl OpenclDevice {
         Ok(program)
     }
 
-    fn bind(&self, plan: &Plan, options: &Options, buffers: &[Buffer]) -> Result<Bound, DeviceError> {
+    fn bind(
+        &self,
+        plan: &Plan,
+        options: &Options,
+        buffers: &[Buffer],
+    ) -> Result<Bound, DeviceError> {
         Bound::new(&self.program(plan)?, &self.core, plan, (buffers, options.block_size))
     }
 
@@ -76,11 +83,19 @@ impl OpenclDevice {
     /// Twice the last cache, twice: see [`portable::flush`].
     fn flush_kernel(&self) -> Result<Bound, DeviceError> {
         let bytes = portable::flush_bytes(&self.info).min(self.core.limits.buffer_bytes);
-        let buffers = [bytes, bytes, 8].into_iter().map(|bytes| self.allocate(bytes)).collect::<Result<Vec<_>, _>>()?;
-        self.bind(&portable::flush(bytes / portable::PACK, self.target()), &Options::default(), &buffers)
+        let buffers = [bytes, bytes, 8]
+            .into_iter()
+            .map(|bytes| self.allocate(bytes))
+            .collect::<Result<Vec<_>, _>>()?;
+        self.bind(
+            &portable::flush(bytes / portable::PACK, self.target()),
+            &Options::default(),
+            &buffers,
+        )
     }
 
-    /// Times a kernel of some milliseconds by the driver's clock and by the host's, and says which to believe.
+    /// Times a kernel of some milliseconds by the driver's clock and by the host's, and says which
+    /// to believe.
     fn believed_clock(&self) -> Result<StreamClock, DeviceError> {
         const LEAST_NS: f64 = 4e6;
         const MOST_ACCESSES: u64 = 1 << 26;
@@ -89,7 +104,8 @@ impl OpenclDevice {
         while accesses < MOST_ACCESSES && self.read_clocks(accesses)?.host_ns < LEAST_NS {
             accesses *= 4;
         }
-        let readings = (0..READINGS).map(|_| self.read_clocks(accesses)).collect::<Result<Vec<_>, _>>()?;
+        let readings =
+            (0..READINGS).map(|_| self.read_clocks(accesses)).collect::<Result<Vec<_>, _>>()?;
         Ok(choose_clock(&readings))
     }
 
@@ -150,7 +166,9 @@ impl Device for OpenclDevice {
         buffers: &[Buffer],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         let here = |buffer: &Buffer| {
-            buffer.storage::<Allocation>().is_some_and(|memory| Rc::ptr_eq(memory.core(), &self.core))
+            buffer
+                .storage::<Allocation>()
+                .is_some_and(|memory| Rc::ptr_eq(memory.core(), &self.core))
         };
         portable::check_buffers(operation, buffers, here)?;
         portable::check_patience(operation, &self.info, MAX_CPU_OPERATIONS)?;
@@ -173,7 +191,11 @@ impl Device for OpenclDevice {
         self.flush.with(|| self.flush_kernel(), |bound| Ok(bound.start()?))
     }
 
-    fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+    fn prepare_copy<'d>(
+        &'d self,
+        from: &Buffer,
+        to: &Buffer,
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         Ok(Box::new(transfer::copy(&self.core, from, to)?))
     }
 }
@@ -188,8 +210,10 @@ struct Launches {
 impl Kernel for Launches {
     fn launch(&mut self) -> Result<(), DeviceError> {
         (0..self.kernels).try_for_each(|_| self.empty.start())?;
-        // SAFETY: the queue lives as long as the core. Drivers may hold launches back until this is said.
-        let flushed: Result<(), ClError> = unsafe { call!(self.core.runtime, clFlush(self.core.queue)) };
+        // SAFETY: the queue lives as long as the core. Drivers may hold launches back until this is
+        // said.
+        let flushed: Result<(), ClError> =
+            unsafe { call!(self.core.runtime, clFlush(self.core.queue)) };
         Ok(flushed?)
     }
 

@@ -1,9 +1,11 @@
 //! Events of the commands in a queue, as far as a stream times them.
 //!
-//! Marks between commands (`clEnqueueMarkerWithWaitList`) are not timed: some drivers give them times that are out of order
-//! with the commands around them (Intel: <https://github.com/CHIP-SPV/chipStar/issues/1549>,
-//! <https://github.com/intel/llvm/issues/22229>), or zero (NVIDIA: <https://github.com/fixstars/clpy/issues/216>). The times of
-//! a kernel or a copy itself are what every profiler shows.
+//! Marks between commands (`clEnqueueMarkerWithWaitList`) are not timed: some drivers give them
+//! times that are out of order with the commands around them (Intel:
+//! <https://github.com/CHIP-SPV/chipStar/issues/1549>,
+//! <https://github.com/intel/llvm/issues/22229>), or zero (NVIDIA:
+//! <https://github.com/fixstars/clpy/issues/216>). The times of a kernel or a copy itself are what
+//! every profiler shows.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -37,7 +39,12 @@ impl Event {
         let mut time = 0_u64;
         let value = (&raw mut time).cast();
         // SAFETY: the event is live and there is room for 64 bits.
-        unsafe { call!(self.runtime, clGetEventProfilingInfo(self.object, name, 8, value, std::ptr::null_mut())) }?;
+        unsafe {
+            call!(
+                self.runtime,
+                clGetEventProfilingInfo(self.object, name, 8, value, std::ptr::null_mut())
+            )
+        }?;
         Ok(time)
     }
 }
@@ -56,7 +63,8 @@ pub(super) struct Gap {
 }
 
 impl Gap {
-    /// The first and the last command from here to `later`; none where nothing was queued between them.
+    /// The first and the last command from here to `later`; none where nothing was queued between
+    /// them.
     pub(super) fn commands_until<'a>(&'a self, later: &'a Self) -> Option<(&'a Event, &'a Event)> {
         let (first, last) = (self.after.get()?, later.before.as_ref()?);
         let is_empty = later.after.get().is_some_and(|next| Rc::ptr_eq(next, first));

@@ -30,7 +30,8 @@ struct Launch {
 }
 
 impl Bound {
-    /// Binds the kernels of `program` to the arguments of `plan`, in groups of `block` work-items where that is open.
+    /// Binds the kernels of `program` to the arguments of `plan`, in groups of `block` work-items
+    /// where that is open.
     pub(super) fn new(
         program: &Rc<Program>,
         core: &Rc<Core>,
@@ -48,7 +49,12 @@ impl Bound {
             }
             launches.push(size_launch(kernel, step, block)?);
         }
-        Ok(Self { launches, provider: plan.provider, _buffers: buffers.to_vec(), _scratch: scratch })
+        Ok(Self {
+            launches,
+            provider: plan.provider,
+            _buffers: buffers.to_vec(),
+            _scratch: scratch,
+        })
     }
 
     /// Starts every launch once, one after the other.
@@ -57,7 +63,8 @@ impl Bound {
         for Launch { kernel, global, local } in &self.launches {
             let core = kernel.core();
             core.queue(|event| {
-                // SAFETY: queue and kernel are live, every argument is set, and the memory behind them is kept by `self`.
+                // SAFETY: queue and kernel are live, every argument is set, and the memory behind
+                // them is kept by `self`.
                 unsafe {
                     call!(
                         core.runtime,
@@ -105,9 +112,14 @@ fn set(
 ) -> Result<(), DeviceError> {
     // A number is of the type that the kernel computes in.
     match argument {
-        Argument::Buffer(buffer) => set_value(kernel, index, &allocation(memory.buffers.get(buffer))?.object()),
+        Argument::Buffer(buffer) => {
+            set_value(kernel, index, &allocation(memory.buffers.get(buffer))?.object())
+        }
         Argument::Scratch(room) => {
-            let room = memory.scratch.get(room).ok_or_else(|| defect("plan", "it names a room that it lacks"))?;
+            let room = memory
+                .scratch
+                .get(room)
+                .ok_or_else(|| defect("plan", "it names a room that it lacks"))?;
             set_value(kernel, index, &room.object())
         }
         Argument::Count(count) => set_value(kernel, index, &count),
@@ -119,13 +131,21 @@ fn set(
 fn set_value<T: Copy>(kernel: &program::Kernel, index: u32, value: &T) -> Result<(), DeviceError> {
     let core = kernel.core();
     let value: *const T = value;
-    // SAFETY: the value is live for the call, which copies it; the driver checks its size against the parameter.
-    Ok(unsafe { call!(core.runtime, clSetKernelArg(kernel.object, index, size_of::<T>(), value.cast())) }?)
+    // SAFETY: the value is live for the call, which copies it; the driver checks its size against
+    // the parameter.
+    Ok(unsafe {
+        call!(core.runtime, clSetKernelArg(kernel.object, index, size_of::<T>(), value.cast()))
+    }?)
 }
 
 /// The size of its grid, once it is clear that the device takes groups of that size.
-fn size_launch(kernel: program::Kernel, step: &Step, block: Option<u32>) -> Result<Launch, DeviceError> {
-    let most = kernel.most_items()?.min(usize::try_from(kernel.core().limits.group).unwrap_or(usize::MAX));
+fn size_launch(
+    kernel: program::Kernel,
+    step: &Step,
+    block: Option<u32>,
+) -> Result<Launch, DeviceError> {
+    let most =
+        kernel.most_items()?.min(usize::try_from(kernel.core().limits.group).unwrap_or(usize::MAX));
     let local = match (step.work, block) {
         (Work::Items(_), Some(asked)) => asked as usize,
         (Work::Items(_), None) => (GROUP as usize).min(most),
@@ -140,7 +160,9 @@ fn size_launch(kernel: program::Kernel, step: &Step, block: Option<u32>) -> Resu
         ));
     }
     let global = match step.work {
-        Work::Items(items) => usize::try_from(items.max(1)).unwrap_or(usize::MAX / 2).div_ceil(local) * local,
+        Work::Items(items) => {
+            usize::try_from(items.max(1)).unwrap_or(usize::MAX / 2).div_ceil(local) * local
+        }
         Work::Groups(groups) => groups as usize * local,
         Work::One => 1,
     };

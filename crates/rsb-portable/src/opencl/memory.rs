@@ -1,5 +1,5 @@
-//! Buffers of a device, and memory of the host that a driver allocates so that a device reaches it; given back when
-//! nobody holds them any more.
+//! Buffers of a device, and memory of the host that a driver allocates so that a device reaches it;
+//! given back when nobody holds them any more.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -21,11 +21,13 @@ pub(super) struct Allocation {
 impl Allocation {
     /// `bytes` zeros, with room to a whole pack.
     pub(super) fn new_zeroed(core: &Rc<Core>, bytes: u64) -> Result<Self, ClError> {
-        let size = usize::try_from(bytes.max(1).saturating_add(PACK - 1) / PACK * PACK).unwrap_or(usize::MAX);
+        let size = usize::try_from(bytes.max(1).saturating_add(PACK - 1) / PACK * PACK)
+            .unwrap_or(usize::MAX);
         let allocation = Self::plain(core, size, flag::MEM_READ_WRITE)?;
         let zero = 0_u32;
         let none = std::ptr::null_mut::<c_void>();
-        // SAFETY: the pattern is a live variable of four bytes, and the buffer is a multiple of that long.
+        // SAFETY: the pattern is a live variable of four bytes, and the buffer is a multiple of
+        // that long.
         unsafe {
             call!(
                 core.runtime,
@@ -48,7 +50,9 @@ impl Allocation {
 
     fn plain(core: &Rc<Core>, size: usize, flags: u64) -> Result<Self, ClError> {
         // SAFETY: the context is live; no memory of the host is handed over.
-        let object = unsafe { create!(core.runtime, clCreateBuffer(core.context, flags, size, std::ptr::null_mut())) }?;
+        let object = unsafe {
+            create!(core.runtime, clCreateBuffer(core.context, flags, size, std::ptr::null_mut()))
+        }?;
         Ok(Self { core: Rc::clone(core), object })
     }
 
@@ -117,7 +121,8 @@ impl Storage for Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // SAFETY: it was made by clCreateBuffer, and nobody else gives it back. The driver waits for what uses it.
+        // SAFETY: it was made by clCreateBuffer, and nobody else gives it back. The driver waits
+        // for what uses it.
         let _ = unsafe { call!(self.core.runtime, clReleaseMemObject(self.object)) };
     }
 }
@@ -140,7 +145,8 @@ impl HostBlock {
     /// `bytes` bytes that the driver can reach on its own.
     pub(super) fn new_pinned(core: &Rc<Core>, bytes: usize) -> Result<Self, ClError> {
         let size = bytes.max(1);
-        let memory = Allocation::plain(core, size, flag::MEM_READ_WRITE | flag::MEM_ALLOC_HOST_PTR)?;
+        let memory =
+            Allocation::plain(core, size, flag::MEM_READ_WRITE | flag::MEM_ALLOC_HOST_PTR)?;
         let none = std::ptr::null_mut::<c_void>();
         // SAFETY: queue and buffer are live, and the whole buffer is mapped.
         let address = unsafe {
@@ -184,7 +190,14 @@ impl Drop for Pinned {
         let _ = unsafe {
             call!(
                 core.runtime,
-                clEnqueueUnmapMemObject(core.queue, self.memory.object, self.address, 0, none.cast(), none.cast())
+                clEnqueueUnmapMemObject(
+                    core.queue,
+                    self.memory.object,
+                    self.address,
+                    0,
+                    none.cast(),
+                    none.cast()
+                )
             )
         };
         let _ = core.synchronize();

@@ -1,4 +1,5 @@
-//! The devices of the platforms, and what each is. What a driver does not tell is unknown, not zero.
+//! The devices of the platforms, and what each is. What a driver does not tell is unknown, not
+//! zero.
 
 use rsb_model::{DeviceRef, DeviceType, Reason};
 
@@ -40,7 +41,10 @@ pub(super) enum Presence {
 }
 
 /// Every device of every platform that `backend` takes, in the loader's order.
-pub(super) fn devices(runtime: &Runtime, backend: OpenclBackend) -> Result<Vec<DeviceCandidate>, Reason> {
+pub(super) fn devices(
+    runtime: &Runtime,
+    backend: OpenclBackend,
+) -> Result<Vec<DeviceCandidate>, Reason> {
     let mut found = Vec::new();
     let (mut others, mut refusal) = (Vec::new(), None);
     for platform in platforms(runtime)? {
@@ -71,7 +75,8 @@ pub(super) fn devices(runtime: &Runtime, backend: OpenclBackend) -> Result<Vec<D
         (true, None) => Err(Reason::new(
             "OpenCL devices",
             "the drivers are there, but none of them finds a device",
-            "check that this user may use /dev/dri (groups render and video), and that the driver supports the GPU",
+            "check that this user may use /dev/dri (groups render and video), and that the driver \
+             supports the GPU",
         )),
     }
 }
@@ -81,19 +86,25 @@ fn platforms(runtime: &Runtime) -> Result<Vec<Object>, Reason> {
     // SAFETY: the pointer is to a live variable; no list is asked for.
     match unsafe { call!(runtime, clGetPlatformIDs(0, std::ptr::null_mut(), &raw mut count)) } {
         Ok(()) if count > 0 => {}
-        Ok(()) | Err(ClError::Status { code: status::PLATFORM_NOT_FOUND, .. }) => return Err(no_platform()),
+        Ok(()) | Err(ClError::Status { code: status::PLATFORM_NOT_FOUND, .. }) => {
+            return Err(no_platform());
+        }
         Err(other) => return Err(other.into()),
     }
     let mut platforms = vec![std::ptr::null_mut(); count as usize];
     // SAFETY: the list has room for `count` platforms.
-    unsafe { call!(runtime, clGetPlatformIDs(count, platforms.as_mut_ptr(), std::ptr::null_mut())) }?;
+    unsafe {
+        call!(runtime, clGetPlatformIDs(count, platforms.as_mut_ptr(), std::ptr::null_mut()))
+    }?;
     Ok(platforms)
 }
 
 fn platform_name(runtime: &Runtime, platform: Object) -> String {
     let name = Runtime::text(|size, value, needed| {
         // SAFETY: the platform is live; there is room of the size that is said, or none.
-        unsafe { call!(runtime, clGetPlatformInfo(platform, ask::PLATFORM_NAME, size, value, needed)) }
+        unsafe {
+            call!(runtime, clGetPlatformInfo(platform, ask::PLATFORM_NAME, size, value, needed))
+        }
     });
     name.unwrap_or_else(|_| "unnamed platform".to_owned())
 }
@@ -102,7 +113,9 @@ fn of_platform(runtime: &Runtime, platform: Object) -> Result<Vec<Object>, ClErr
     let mut count = 0_u32;
     let no_list = std::ptr::null_mut();
     // SAFETY: the pointer is to a live variable; no list is asked for.
-    match unsafe { call!(runtime, clGetDeviceIDs(platform, flag::TYPE_ALL, 0, no_list, &raw mut count)) } {
+    match unsafe {
+        call!(runtime, clGetDeviceIDs(platform, flag::TYPE_ALL, 0, no_list, &raw mut count))
+    } {
         Ok(()) => {}
         Err(ClError::Status { code: status::DEVICE_NOT_FOUND, .. }) => return Ok(Vec::new()),
         Err(other) => return Err(other),
@@ -125,9 +138,13 @@ fn describe(
     let positive = |name| number(name).filter(|&value| value > 0);
     let kind = number(ask::DEVICE_TYPE)?;
     let device_type = if kind & flag::TYPE_CPU != 0 { DeviceType::Cpu } else { DeviceType::Gpu };
-    let name = runtime.device_text(device, ask::DEVICE_NAME).unwrap_or_else(|_| "unnamed device".to_owned());
+    let name = runtime
+        .device_text(device, ask::DEVICE_NAME)
+        .unwrap_or_else(|_| "unnamed device".to_owned());
     let extensions = runtime.device_text(device, ask::DEVICE_EXTENSIONS).unwrap_or_default();
-    let has = |name| if extensions.split(' ').any(|known| known == name) { Presence::Yes } else { Presence::No };
+    let has = |name| {
+        if extensions.split(' ').any(|known| known == name) { Presence::Yes } else { Presence::No }
+    };
     let width = |name| positive(name).unwrap_or(1).min(16);
     let buffer_bytes = positive(ask::DEVICE_MAX_MEM_ALLOC_SIZE).unwrap_or(128 << 20);
     let limits = Limits {
@@ -161,7 +178,9 @@ fn describe(
         pci_address,
         driver: Some(platform_name.to_owned()),
         arch: None,
-        units: positive(ask::DEVICE_MAX_COMPUTE_UNITS).and_then(|units| u32::try_from(units).ok()).unwrap_or(1),
+        units: positive(ask::DEVICE_MAX_COMPUTE_UNITS)
+            .and_then(|units| u32::try_from(units).ok())
+            .unwrap_or(1),
         max_clock_mhz: clock.filter(|_| device_type == DeviceType::Gpu),
         power_level_mhz: None,
         usable_memory_bytes: memory.min(buffer_bytes.saturating_mul(8)),

@@ -1,4 +1,5 @@
-//! Programs: one source for one data type, built for the device by its driver, which keeps a cache of its own.
+//! Programs: one source for one data type, built for the device by its driver, which keeps a cache
+//! of its own.
 
 use std::ffi::{CString, c_char};
 use std::rc::Rc;
@@ -20,7 +21,10 @@ pub(super) struct Program {
 
 macro_rules! source {
     ($file:literal) => {
-        concat!(include_str!("../../kernels/opencl/prelude.cl"), include_str!(concat!("../../kernels/opencl/", $file)))
+        concat!(
+            include_str!("../../kernels/opencl/prelude.cl"),
+            include_str!(concat!("../../kernels/opencl/", $file))
+        )
     };
 }
 
@@ -40,20 +44,32 @@ pub(super) const fn source(module: Module) -> &'static str {
 
 impl Program {
     /// Builds `module` for `dtype`.
-    pub(super) fn build(core: &Rc<Core>, module: Module, dtype: Dtype) -> Result<Rc<Self>, DeviceError> {
+    pub(super) fn build(
+        core: &Rc<Core>,
+        module: Module,
+        dtype: Dtype,
+    ) -> Result<Rc<Self>, DeviceError> {
         check_type(core, module, dtype)?;
         let text = source(module);
         let (pointer, length): (*const c_char, usize) = (text.as_ptr().cast(), text.len());
         // SAFETY: the context is live; there is one text, and its length is given.
         let object = unsafe {
-            create!(core.runtime, clCreateProgramWithSource(core.context, 1, &raw const pointer, &raw const length))
+            create!(
+                core.runtime,
+                clCreateProgramWithSource(core.context, 1, &raw const pointer, &raw const length)
+            )
         }?;
         let program = Self { core: Rc::clone(core), object };
         let options = CString::new(options(core, dtype)).unwrap_or_default();
         let (device, none) = (core.device, std::ptr::null_mut());
-        // SAFETY: the program is live, there is one device, the options end with a zero; no function is told.
-        let built =
-            unsafe { call!(core.runtime, clBuildProgram(object, 1, &raw const device, options.as_ptr(), none, none)) };
+        // SAFETY: the program is live, there is one device, the options end with a zero; no
+        // function is told.
+        let built = unsafe {
+            call!(
+                core.runtime,
+                clBuildProgram(object, 1, &raw const device, options.as_ptr(), none, none)
+            )
+        };
         match built {
             Ok(()) => Ok(Rc::new(program)),
             Err(error) => Err(DeviceError::Failed(Reason::new(
@@ -70,7 +86,12 @@ impl Program {
         let log = Runtime::text(|size, value, needed| {
             let name = ask::PROGRAM_BUILD_LOG;
             // SAFETY: program and device are live; there is room of the size that is said, or none.
-            unsafe { call!(core.runtime, clGetProgramBuildInfo(self.object, core.device, name, size, value, needed)) }
+            unsafe {
+                call!(
+                    core.runtime,
+                    clGetProgramBuildInfo(self.object, core.device, name, size, value, needed)
+                )
+            }
         });
         log.unwrap_or_default()
     }
@@ -79,7 +100,8 @@ impl Program {
     pub(super) fn kernel(self: &Rc<Self>, name: &str) -> Result<Kernel, DeviceError> {
         let text = CString::new(name).unwrap_or_default();
         // SAFETY: the program is built, the name ends with a zero.
-        let object = unsafe { create!(self.core.runtime, clCreateKernel(self.object, text.as_ptr())) }?;
+        let object =
+            unsafe { create!(self.core.runtime, clCreateKernel(self.object, text.as_ptr())) }?;
         Ok(Kernel { program: Rc::clone(self), object })
     }
 }

@@ -14,11 +14,16 @@ use rsb_device::device::DeviceError;
 const VARIABLE: &str = "RSB_OPENCL_LIBRARY";
 
 /// The loader on Linux, Windows and macOS.
-const FILES: &[&str] =
-    &["libOpenCL.so.1", "libOpenCL.so", "OpenCL.dll", "/System/Library/Frameworks/OpenCL.framework/OpenCL"];
+const FILES: &[&str] = &[
+    "libOpenCL.so.1",
+    "libOpenCL.so",
+    "OpenCL.dll",
+    "/System/Library/Frameworks/OpenCL.framework/OpenCL",
+];
 
 /// How to get a loader and a driver.
-const CURE: &str = "install the driver's OpenCL: rocm-opencl-runtime for AMD, NVIDIA's own driver, intel-opencl-icd for \
+const CURE: &str = "install the driver's OpenCL: rocm-opencl-runtime for AMD, NVIDIA's own driver, \
+                    intel-opencl-icd for \
                     Intel; or pocl-opencl-icd, which runs on any CPU";
 
 /// The loaded library.
@@ -40,8 +45,8 @@ pub(super) enum ClError {
     },
 }
 
-/// Calls a function and turns its status into a `Result`. It stands in an `unsafe` block of the caller, who promises
-/// what the function asks of its arguments.
+/// Calls a function and turns its status into a `Result`. It stands in an `unsafe` block of the
+/// caller, who promises what the function asks of its arguments.
 macro_rules! call {
     ($runtime:expr, $name:ident($($argument:expr),* $(,)?)) => {
         match $runtime.api.$name {
@@ -80,8 +85,8 @@ impl Runtime {
             None => FILES.iter().map(PathBuf::from).collect(),
         };
         for candidate in &candidates {
-            // SAFETY: loading runs the initializers of a library that the user installed under its well-known name, or
-            // named explicitly.
+            // SAFETY: loading runs the initializers of a library that the user installed under its
+            // well-known name, or named explicitly.
             if let Ok(library) = unsafe { Library::new(candidate) } {
                 return Ok(Rc::new(Self { api: Api::resolve(Box::leak(Box::new(library))) }));
             }
@@ -94,7 +99,9 @@ impl Runtime {
     }
 
     /// Text that `get` gives of an object: a name, a list, a log.
-    pub(super) fn text(get: impl Fn(usize, *mut c_void, *mut usize) -> Result<(), ClError>) -> Result<String, ClError> {
+    pub(super) fn text(
+        get: impl Fn(usize, *mut c_void, *mut usize) -> Result<(), ClError>,
+    ) -> Result<String, ClError> {
         let mut size = 0_usize;
         get(0, std::ptr::null_mut(), &raw mut size)?;
         let mut bytes = vec![0_u8; size];
@@ -108,22 +115,34 @@ impl Runtime {
     /// Text about a device.
     pub(super) fn device_text(&self, device: Object, name: u32) -> Result<String, ClError> {
         // SAFETY: the device is live; `text` gives room of the size that it says, or none.
-        Self::text(|size, value, needed| unsafe { call!(self, clGetDeviceInfo(device, name, size, value, needed)) })
+        Self::text(|size, value, needed| unsafe {
+            call!(self, clGetDeviceInfo(device, name, size, value, needed))
+        })
     }
 
     /// A number about a device, of 32 or 64 bits.
     pub(super) fn device_number(&self, device: Object, name: u32) -> Option<u64> {
         let mut value = 0_u64;
-        // SAFETY: the device is live and there is room for 64 bits. What is narrower fills the lower half, as every
-        // machine that OpenCL runs on here has the lower bytes first.
-        unsafe { call!(self, clGetDeviceInfo(device, name, 8, (&raw mut value).cast(), std::ptr::null_mut())) }.ok()?;
+        // SAFETY: the device is live and there is room for 64 bits. What is narrower fills the
+        // lower half, as every machine that OpenCL runs on here has the lower bytes first.
+        unsafe {
+            call!(
+                self,
+                clGetDeviceInfo(device, name, 8, (&raw mut value).cast(), std::ptr::null_mut())
+            )
+        }
+        .ok()?;
         Some(value)
     }
 }
 
 /// The likeliest reason why the loader sees nothing.
 pub(super) fn no_platform() -> Reason {
-    Reason::new("OpenCL platforms", "the loader finds no driver (no file in /etc/OpenCL/vendors names one)", CURE)
+    Reason::new(
+        "OpenCL platforms",
+        "the loader finds no driver (no file in /etc/OpenCL/vendors names one)",
+        CURE,
+    )
 }
 
 const fn words(code: Status) -> &'static str {
@@ -146,7 +165,10 @@ const fn cure(code: Status) -> &'static str {
         | status::OUT_OF_HOST_MEMORY
         | status::INVALID_BUFFER_SIZE => "choose a smaller size, or end what else uses the memory",
         status::INVALID_WORK_GROUP_SIZE => "choose a smaller block size",
-        _ => "look whether clinfo works and what the kernel's log (dmesg) says; reinstall the driver if it does not",
+        _ => {
+            "look whether clinfo works and what the kernel's log (dmesg) says; reinstall the \
+             driver if it does not"
+        }
     }
 }
 
@@ -158,7 +180,9 @@ impl From<ClError> for Reason {
                 "the OpenCL library does not have this function",
                 "install a loader and a driver of OpenCL 1.2 or newer",
             ),
-            ClError::Status { call, code } => Self::new(call, format!("{} (error {code})", words(code)), cure(code)),
+            ClError::Status { call, code } => {
+                Self::new(call, format!("{} (error {code})", words(code)), cure(code))
+            }
         }
     }
 }
@@ -178,7 +202,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_skips_and_what_breaks_fails() {
-        assert!(matches!(DeviceError::from(ClError::Missing("clFinish")), DeviceError::Unsupported(_)));
+        assert!(matches!(
+            DeviceError::from(ClError::Missing("clFinish")),
+            DeviceError::Unsupported(_)
+        ));
         for (code, word) in [(status::OUT_OF_RESOURCES, "smaller size"), (-9999, "clinfo")] {
             match DeviceError::from(ClError::Status { call: "clFinish", code }) {
                 DeviceError::Failed(reason) => assert!(reason.cure.contains(word), "{reason}"),

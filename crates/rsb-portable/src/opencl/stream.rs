@@ -1,5 +1,5 @@
-//! The device's queue and its clock: times are from the start of the first command after one mark to the end of the last
-//! before another, as the driver profiles its commands.
+//! The device's queue and its clock: times are from the start of the first command after one mark
+//! to the end of the last before another, as the driver profiles its commands.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -9,7 +9,8 @@ use super::events::Gap;
 use crate::portable::defect;
 use rsb_device::device::{DeviceError, Stream, StreamClock, StreamEvent};
 
-/// Marks that can be asked about at once. Older ones are given back: a case takes millions of marks.
+/// Marks that can be asked about at once. Older ones are given back: a case takes millions of
+/// marks.
 const MARKS: usize = 64;
 
 /// A mark.
@@ -39,16 +40,18 @@ pub(super) struct ClockReading {
 }
 
 impl ClockReading {
-    /// Whether the driver's clock is within a fifth of the host's. The host's time also holds a launch and a wait, some
-    /// tens of microseconds, so that this says something of kernels of milliseconds only.
+    /// Whether the driver's clock is within a fifth of the host's. The host's time also holds a
+    /// launch and a wait, some tens of microseconds, so that this says something of kernels of
+    /// milliseconds only.
     fn agrees(self) -> bool {
         const APART: f64 = 0.2;
         (self.device_ns - self.host_ns).abs() <= APART * self.host_ns
     }
 }
 
-/// Whose clock is to be believed, by the same kernel several times: the driver's where most readings agree. A single one
-/// may not, since other programs can keep the host from looking at its clock.
+/// Whose clock is to be believed, by the same kernel several times: the driver's where most
+/// readings agree. A single one may not, since other programs can keep the host from looking at its
+/// clock.
 pub(super) fn choose_clock(readings: &[ClockReading]) -> StreamClock {
     let agreeing = readings.iter().filter(|reading| reading.agrees()).count();
     if 2 * agreeing > readings.len() { StreamClock::Device } else { StreamClock::Host }
@@ -103,7 +106,9 @@ impl Stream for ClStream {
                 Some((first, last)) => Ok(last.end_ns()? as f64 - first.start_ns()? as f64),
                 None => Ok(0.0),
             },
-            (Mark::Host(from), Mark::Host(to)) => Ok(to.saturating_duration_since(*from).as_nanos() as f64),
+            (Mark::Host(from), Mark::Host(to)) => {
+                Ok(to.saturating_duration_since(*from).as_nanos() as f64)
+            }
             _ => Err(defect("time between two marks", "they are of two clocks")),
         }
     }
@@ -128,8 +133,10 @@ mod tests {
             readings: [ClockReading; 3],
             clock: StreamClock,
         }
-        let reading =
-            |device_ms: f64, host_ms: f64| ClockReading { device_ns: 1e6 * device_ms, host_ns: 1e6 * host_ms };
+        let reading = |device_ms: f64, host_ms: f64| ClockReading {
+            device_ns: 1e6 * device_ms,
+            host_ns: 1e6 * host_ms,
+        };
         let alike = |name, reading, clock| Row { name, readings: [reading; 3], clock };
         for row in [
             alike("equal", reading(5.0, 5.0), StreamClock::Device),

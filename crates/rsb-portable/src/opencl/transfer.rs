@@ -1,4 +1,5 @@
-//! Copies: between host and device from memory of the driver or of the program, and within the device.
+//! Copies: between host and device from memory of the driver or of the program, and within the
+//! device.
 
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -32,7 +33,11 @@ enum TransferRoute {
 }
 
 /// Binds `op` to its two buffers.
-pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Result<TransferKernel, DeviceError> {
+pub(super) fn kernel(
+    core: &Rc<Core>,
+    op: &Transfer,
+    buffers: &[Buffer],
+) -> Result<TransferKernel, DeviceError> {
     let [from, to] = buffers else { return Err(defect("transfer", "it has two buffers")) };
     let bytes = usize::try_from(op.bytes.min(from.bytes()).min(to.bytes())).unwrap_or(usize::MAX);
     let block = || match op.host_memory {
@@ -46,17 +51,30 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
         TransferDirection::HostToDevice => {
             let mut block = block()?;
             // SAFETY: the block is this long, and nobody else knows it yet.
-            let room = unsafe { std::slice::from_raw_parts_mut(block.address().cast::<u8>(), bytes) };
+            let room =
+                unsafe { std::slice::from_raw_parts_mut(block.address().cast::<u8>(), bytes) };
             allocation(Some(from))?.copy(0, HostSide::To(room))?;
             TransferRoute::FromHost(block)
         }
     };
-    Ok(TransferKernel { core: Rc::clone(core), ends, bytes, shown: false, from: from.clone(), to: to.clone() })
+    Ok(TransferKernel {
+        core: Rc::clone(core),
+        ends,
+        bytes,
+        shown: false,
+        from: from.clone(),
+        to: to.clone(),
+    })
 }
 
 /// Binds a copy of all of `from` to the start of `to` on one device.
-pub(super) fn copy(core: &Rc<Core>, from: &Buffer, to: &Buffer) -> Result<TransferKernel, DeviceError> {
-    let here = |buffer: &Buffer| allocation(Some(buffer)).map(|memory| Rc::ptr_eq(memory.core(), core));
+pub(super) fn copy(
+    core: &Rc<Core>,
+    from: &Buffer,
+    to: &Buffer,
+) -> Result<TransferKernel, DeviceError> {
+    let here =
+        |buffer: &Buffer| allocation(Some(buffer)).map(|memory| Rc::ptr_eq(memory.core(), core));
     if !here(from)? || !here(to)? {
         return Err(crate::portable::unsupported_error(
             "copies between devices",
@@ -80,7 +98,8 @@ pub(super) fn copy(core: &Rc<Core>, from: &Buffer, to: &Buffer) -> Result<Transf
 
 impl TransferKernel {
     fn start(&mut self) -> Result<(), DeviceError> {
-        let (from, to) = (allocation(Some(&self.from))?.object(), allocation(Some(&self.to))?.object());
+        let (from, to) =
+            (allocation(Some(&self.from))?.object(), allocation(Some(&self.to))?.object());
         let (core, bytes) = (&self.core, self.bytes);
         match &mut self.ends {
             TransferRoute::Within => within(core, from, to, bytes)?,
@@ -93,8 +112,10 @@ impl TransferKernel {
     fn show(&mut self) -> Result<(), DeviceError> {
         let TransferRoute::ToHost(block) = &mut self.ends else { return Ok(()) };
         self.core.synchronize()?;
-        // SAFETY: the block is this long, nothing writes to it after the wait above, and it outlives the copy.
-        let arrived = unsafe { std::slice::from_raw_parts(block.address().cast::<u8>(), self.bytes) };
+        // SAFETY: the block is this long, nothing writes to it after the wait above, and it
+        // outlives the copy.
+        let arrived =
+            unsafe { std::slice::from_raw_parts(block.address().cast::<u8>(), self.bytes) };
         Ok(allocation(Some(&self.to))?.copy(0, HostSide::From(arrived))?)
     }
 }
@@ -125,7 +146,12 @@ fn within(core: &Core, from: Object, to: Object, bytes: usize) -> Result<(), ClE
     let none = std::ptr::null_mut::<c_void>();
     core.queue(|event| {
         // SAFETY: both buffers are live, of this context, and at least this long.
-        unsafe { call!(core.runtime, clEnqueueCopyBuffer(core.queue, from, to, 0, 0, bytes, 0, none.cast(), event)) }
+        unsafe {
+            call!(
+                core.runtime,
+                clEnqueueCopyBuffer(core.queue, from, to, 0, 0, bytes, 0, none.cast(), event)
+            )
+        }
     })
 }
 
@@ -133,9 +159,23 @@ fn from_host(core: &Core, from: *mut c_void, to: Object, bytes: usize) -> Result
     let none = std::ptr::null_mut::<c_void>();
     let blocking = flag::NOT_BLOCKING;
     core.queue(|event| {
-        // SAFETY: both ends are this long; the kernel that owns the host's waits before it gives it back.
+        // SAFETY: both ends are this long; the kernel that owns the host's waits before it gives it
+        // back.
         unsafe {
-            call!(core.runtime, clEnqueueWriteBuffer(core.queue, to, blocking, 0, bytes, from, 0, none.cast(), event))
+            call!(
+                core.runtime,
+                clEnqueueWriteBuffer(
+                    core.queue,
+                    to,
+                    blocking,
+                    0,
+                    bytes,
+                    from,
+                    0,
+                    none.cast(),
+                    event
+                )
+            )
         }
     })
 }
@@ -146,7 +186,20 @@ fn to_host(core: &Core, from: Object, to: *mut c_void, bytes: usize) -> Result<(
     core.queue(|event| {
         // SAFETY: as above.
         unsafe {
-            call!(core.runtime, clEnqueueReadBuffer(core.queue, from, blocking, 0, bytes, to, 0, none.cast(), event))
+            call!(
+                core.runtime,
+                clEnqueueReadBuffer(
+                    core.queue,
+                    from,
+                    blocking,
+                    0,
+                    bytes,
+                    to,
+                    0,
+                    none.cast(),
+                    event
+                )
+            )
         }
     })
 }

@@ -17,7 +17,11 @@ pub(crate) fn unsupported_error(what: &str, why: impl Into<String>, cure: &str) 
 
 /// A mistake of this program, not of the user.
 pub(crate) fn defect(what: impl Into<String>, why: impl Into<String>) -> DeviceError {
-    DeviceError::Failed(Reason::new(what, why, "this is a defect of this program: please report it with the case's id"))
+    DeviceError::Failed(Reason::new(
+        what,
+        why,
+        "this is a defect of this program: please report it with the case's id",
+    ))
 }
 
 /// Refuses what is more than `info` has, or more than `limit`, which a single buffer may have.
@@ -33,8 +37,13 @@ pub(crate) fn check_size(bytes: u64, limit: u64, info: &DeviceInfo) -> Result<()
     Ok(())
 }
 
-/// Refuses products and convolutions that would take a CPU seconds: more than so many operations of each.
-pub(crate) fn check_patience(operation: &Operation, info: &DeviceInfo, most: [f64; 2]) -> Result<(), DeviceError> {
+/// Refuses products and convolutions that would take a CPU seconds: more than so many operations of
+/// each.
+pub(crate) fn check_patience(
+    operation: &Operation,
+    info: &DeviceInfo,
+    most: [f64; 2],
+) -> Result<(), DeviceError> {
     let [product, convolution] = most;
     let limit = match operation {
         Operation::Gemm(_) | Operation::Quantized(_) => product,
@@ -51,14 +60,16 @@ pub(crate) fn check_patience(operation: &Operation, info: &DeviceInfo, most: [f6
     ))
 }
 
-/// Bytes to write over, and to read, so that nothing else stays in a cache: twice the largest. Of a GPU whose caches are
-/// unknown, more than any has, as far as a quarter of its memory holds both.
+/// Bytes to write over, and to read, so that nothing else stays in a cache: twice the largest. Of a
+/// GPU whose caches are unknown, more than any has, as far as a quarter of its memory holds both.
 pub(crate) fn flush_bytes(info: &DeviceInfo) -> u64 {
     const LEAST: u64 = 64 << 20;
     const UNKNOWN: u64 = 512 << 20;
     match info.last_level_cache_bytes() {
         Some(size) => (2 * size).max(LEAST),
-        None if info.device_type == DeviceType::Gpu => UNKNOWN.min(info.usable_memory_bytes / 8).max(PACK),
+        None if info.device_type == DeviceType::Gpu => {
+            UNKNOWN.min(info.usable_memory_bytes / 8).max(PACK)
+        }
         None => LEAST,
     }
 }
@@ -82,7 +93,10 @@ pub(crate) fn check_buffers(
 ) -> Result<(), DeviceError> {
     let specs = operation.buffers();
     let fits = specs.len() == buffers.len()
-        && specs.iter().zip(buffers).all(|(spec, buffer)| buffer.bytes() >= spec.bytes() && here(buffer));
+        && specs
+            .iter()
+            .zip(buffers)
+            .all(|(spec, buffer)| buffer.bytes() >= spec.bytes() && here(buffer));
     if fits {
         return Ok(());
     }
@@ -102,7 +116,11 @@ pub(crate) trait Storage: 'static {
 }
 
 /// Copies between the host and `buffer`, whose storage is a `T`.
-pub(crate) fn copy<T: Storage>(buffer: &Buffer, offset: u64, side: HostSide<'_>) -> Result<(), DeviceError> {
+pub(crate) fn copy<T: Storage>(
+    buffer: &Buffer,
+    offset: u64,
+    side: HostSide<'_>,
+) -> Result<(), DeviceError> {
     let count = match &side {
         HostSide::To(bytes) => bytes.len(),
         HostSide::From(bytes) => bytes.len(),
@@ -116,5 +134,8 @@ fn check_range(buffer: &Buffer, offset: u64, count: usize) -> Result<(), DeviceE
     if offset.checked_add(count as u64).is_some_and(|end| end <= buffer.bytes()) {
         return Ok(());
     }
-    Err(defect("copy", format!("{count} bytes from {offset} on do not fit in a buffer of {}", buffer.bytes())))
+    Err(defect(
+        "copy",
+        format!("{count} bytes from {offset} on do not fit in a buffer of {}", buffer.bytes()),
+    ))
 }

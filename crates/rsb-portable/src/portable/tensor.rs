@@ -2,11 +2,13 @@
 
 use rsb_model::{DeviceType, Dtype};
 
-use super::{Argument, DeviceError, GROUP, Module, PACK, Plan, Planner, Step, Work, unsupported_error};
+use super::{
+    Argument, DeviceError, GROUP, Module, PACK, Plan, Planner, Step, Work, unsupported_error,
+};
 use rsb_device::held::convolution_sizes;
 use rsb_device::operation::{
-    Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp, QuantizedProduct,
-    Rearrange, Reduce, ReduceOp,
+    Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp,
+    QuantizedProduct, Rearrange, Reduce, ReduceOp,
 };
 
 use Argument::{Buffer, Count, Number, Scratch};
@@ -20,7 +22,8 @@ const WEIGHT_ROWS: u64 = 8;
 /// So many rows of C need no tiles.
 const FEW_ROWS: u64 = 4;
 
-/// Rows of C that a work-item of the kernel for CPUs makes; it makes as many columns as [`STRIP_COLUMNS`].
+/// Rows of C that a work-item of the kernel for CPUs makes; it makes as many columns as
+/// [`STRIP_COLUMNS`].
 const STRIP_ROWS: u64 = 4;
 
 /// Columns of C in a strip.
@@ -37,13 +40,18 @@ pub(super) fn elementwise(op: &Elementwise) -> Plan {
     let packs = op.dtype.bytes(op.elements).div_ceil(PACK);
     let mut arguments: Vec<Argument> = (0..=op.op.inputs()).map(Buffer).collect();
     arguments.push(Count(packs));
-    Plan::of(Module::Elementwise, op.dtype, vec![Step { kernel, arguments, work: Work::Items(packs) }])
+    Plan::of(
+        Module::Elementwise,
+        op.dtype,
+        vec![Step { kernel, arguments, work: Work::Items(packs) }],
+    )
 }
 
 pub(super) fn convolution(op: &Convolution) -> Result<Plan, DeviceError> {
     let sizes = convolution_sizes(op)?;
     let arguments = (0..3).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
-    let step = Step { kernel: "rsb_convolution", arguments, work: Work::Items(op.output_elements()) };
+    let step =
+        Step { kernel: "rsb_convolution", arguments, work: Work::Items(op.output_elements()) };
     Ok(Plan::of(Module::Convolution, op.dtype, vec![step]))
 }
 
@@ -54,10 +62,17 @@ impl Planner<'_> {
         let room = u64::from(groups) * 8;
         let scale = |factor| [Scratch(0), Buffer(1), partials, Number(factor)].to_vec();
         let (kernels, first, last, scratch) = match op.op {
-            ReduceOp::Sum => (["rsb_sum", "rsb_sum_end"], vec![Buffer(0), Scratch(0), n, share], scale(1.0), 1),
+            ReduceOp::Sum => {
+                (["rsb_sum", "rsb_sum_end"], vec![Buffer(0), Scratch(0), n, share], scale(1.0), 1)
+            }
             ReduceOp::Mean => {
                 let factor = 1.0 / op.elements.max(1) as f64;
-                (["rsb_sum", "rsb_sum_end"], vec![Buffer(0), Scratch(0), n, share], scale(factor), 1)
+                (
+                    ["rsb_sum", "rsb_sum_end"],
+                    vec![Buffer(0), Scratch(0), n, share],
+                    scale(factor),
+                    1,
+                )
             }
             ReduceOp::Max => {
                 let last = vec![Scratch(0), Buffer(1), partials];
@@ -65,7 +80,12 @@ impl Planner<'_> {
             }
             ReduceOp::Argmax => {
                 let first = vec![Buffer(0), Scratch(0), Scratch(1), n, share];
-                (["rsb_argmax", "rsb_argmax_end"], first, vec![Scratch(0), Scratch(1), Buffer(1), partials], 2)
+                (
+                    ["rsb_argmax", "rsb_argmax_end"],
+                    first,
+                    vec![Scratch(0), Scratch(1), Buffer(1), partials],
+                    2,
+                )
             }
         };
         let [kernel, end] = kernels;
@@ -86,7 +106,8 @@ impl Planner<'_> {
         }
         self.check_rows("rearrange", op.dtype, op.width)?;
         let sizes = [op.batch, op.rows, op.columns, op.width, op.capacity, op.position];
-        let arguments = (0..=op.y_index()).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
+        let arguments =
+            (0..=op.y_index()).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
         let (kernel, each) = if op.rotary { ("rsb_rotate", 2) } else { ("rsb_rearrange", 1) };
         let step = Step { kernel, arguments, work: Work::Items(op.elements() / each) };
         Ok(Plan::of(Module::Memory, op.dtype, vec![step]))
@@ -106,7 +127,11 @@ impl Planner<'_> {
             arguments.push(Number(LAYER_NORM_EPSILON));
         }
         let groups = op.rows.clamp(1, u64::from(self.target.most_groups)) as u32;
-        Ok(Plan::of(Module::Normalize, op.dtype, vec![Step { kernel, arguments, work: Work::Groups(groups) }]))
+        Ok(Plan::of(
+            Module::Normalize,
+            op.dtype,
+            vec![Step { kernel, arguments, work: Work::Groups(groups) }],
+        ))
     }
 
     /// A group for each few rows of weights, as far as there can be as many.
@@ -120,7 +145,8 @@ impl Planner<'_> {
         Ok(Plan::of(Module::Quantized, op.dtype, vec![step]))
     }
 
-    /// The tiled kernel, or on a CPU that of strips, unless the naive one is asked for or C is small.
+    /// The tiled kernel, or on a CPU that of strips, unless the naive one is asked for or C is
+    /// small.
     pub(super) fn gemm(&self, op: &Gemm) -> Result<Plan, DeviceError> {
         op.check_plain(self.options, "the kernels of this backend")?;
         if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
@@ -143,14 +169,23 @@ impl Planner<'_> {
         arguments.extend([op.alpha, op.beta].map(Number));
         let asked = self.options.provider.as_deref();
         let whole_rows = op.output_dtype().bytes(op.n).is_multiple_of(self.target.store_bytes);
-        // Of a few rows a tile would be empty for the most part, and neighbors read neighboring columns of B anyway.
-        let flat = op.m <= FEW_ROWS && !op.transpose_b && self.target.device_type != DeviceType::Cpu;
+        // Of a few rows a tile would be empty for the most part, and neighbors read neighboring
+        // columns of B anyway.
+        let flat =
+            op.m <= FEW_ROWS && !op.transpose_b && self.target.device_type != DeviceType::Cpu;
         let small = op.m.max(op.n) < TILE / 4 || flat;
-        let naive = asked == Some("native-naive") || !whole_rows || (small && asked != Some("native-tiled"));
-        let strips_suit = self.target.device_type == DeviceType::Cpu && asked != Some("native-tiled");
+        let naive = asked == Some("native-naive")
+            || !whole_rows
+            || (small && asked != Some("native-tiled"));
+        let strips_suit =
+            self.target.device_type == DeviceType::Cpu && asked != Some("native-tiled");
         let elements = op.m.saturating_mul(op.n).saturating_mul(op.batch);
-        let strips = op.m.div_ceil(STRIP_ROWS).saturating_mul(op.n.div_ceil(STRIP_COLUMNS)).saturating_mul(op.batch);
-        let tiles = op.m.div_ceil(TILE).saturating_mul(op.n.div_ceil(TILE)).saturating_mul(op.batch);
+        let strips =
+            op.m.div_ceil(STRIP_ROWS)
+                .saturating_mul(op.n.div_ceil(STRIP_COLUMNS))
+                .saturating_mul(op.batch);
+        let tiles =
+            op.m.div_ceil(TILE).saturating_mul(op.n.div_ceil(TILE)).saturating_mul(op.batch);
         let (kernel, work, provider) = match (naive, strips_suit) {
             (true, _) => ("rsb_gemm_naive", Work::Items(elements), "native-naive"),
             (false, true) => ("rsb_gemm_strips", Work::Items(strips), "native"),

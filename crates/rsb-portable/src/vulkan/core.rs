@@ -23,18 +23,27 @@ pub(super) struct Core {
 
 impl Core {
     /// Opens what was found, with the features that kernels use where the device has them.
-    pub(super) fn open(instance: Rc<Instance>, found: &PhysicalCandidate) -> Result<Rc<Self>, Failure> {
+    pub(super) fn open(
+        instance: Rc<Instance>,
+        found: &PhysicalCandidate,
+    ) -> Result<Rc<Self>, Failure> {
         let traits = found.traits;
         let priorities = [1.0];
-        let queues =
-            [vk::DeviceQueueCreateInfo::default().queue_family_index(traits.family).queue_priorities(&priorities)];
-        let features = vk::PhysicalDeviceFeatures::default().shader_float64(traits.f64 == Presence::Yes);
+        let queues = [vk::DeviceQueueCreateInfo::default()
+            .queue_family_index(traits.family)
+            .queue_priorities(&priorities)];
+        let features =
+            vk::PhysicalDeviceFeatures::default().shader_float64(traits.f64 == Presence::Yes);
         let mut small = vk::PhysicalDeviceShaderFloat16Int8Features::default().shader_float16(true);
-        let mut products = vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default().cooperative_matrix(true);
-        let mut model = vk::PhysicalDeviceVulkanMemoryModelFeatures::default().vulkan_memory_model(true);
-        let mut sizes = vk::PhysicalDeviceSubgroupSizeControlFeatures::default().subgroup_size_control(true);
+        let mut products =
+            vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default().cooperative_matrix(true);
+        let mut model =
+            vk::PhysicalDeviceVulkanMemoryModelFeatures::default().vulkan_memory_model(true);
+        let mut sizes =
+            vk::PhysicalDeviceSubgroupSizeControlFeatures::default().subgroup_size_control(true);
         let mut names = Vec::new();
-        let mut create = vk::DeviceCreateInfo::default().queue_create_infos(&queues).enabled_features(&features);
+        let mut create =
+            vk::DeviceCreateInfo::default().queue_create_infos(&queues).enabled_features(&features);
         if traits.f16 == Presence::Yes {
             names.push(vk::KHR_SHADER_FLOAT16_INT8_NAME.as_ptr());
             create = create.push_next(&mut small);
@@ -48,8 +57,10 @@ impl Core {
             create = create.push_next(&mut products).push_next(&mut model);
         }
         let create = create.enabled_extension_names(&names);
-        // SAFETY: every structure is live for the call; what is enabled, the device was found to have.
-        let raw = unsafe { instance.raw.create_device(found.physical, &create, None) }.with_call("vkCreateDevice")?;
+        // SAFETY: every structure is live for the call; what is enabled, the device was found to
+        // have.
+        let raw = unsafe { instance.raw.create_device(found.physical, &create, None) }
+            .with_call("vkCreateDevice")?;
         // SAFETY: the device was found in this instance.
         let memory = unsafe { instance.raw.get_physical_device_memory_properties(found.physical) };
         let queue = match Queue::new(&raw, traits.family) {
@@ -64,7 +75,10 @@ impl Core {
     }
 
     /// Adds commands to those that wait to be handed over, after everything before has ended.
-    pub(super) fn record(&self, commands: impl FnOnce(&ash::Device, vk::CommandBuffer)) -> Result<(), Failure> {
+    pub(super) fn record(
+        &self,
+        commands: impl FnOnce(&ash::Device, vk::CommandBuffer),
+    ) -> Result<(), Failure> {
         self.queue.borrow_mut().record(&self.raw, commands)
     }
 

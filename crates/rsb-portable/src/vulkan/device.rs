@@ -21,7 +21,8 @@ use rsb_device::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Option
 use rsb_device::held::{HostSide, LazyCell};
 use rsb_device::operation::{Launch, LaunchMode, Operation};
 
-/// Most operations of a product and of a convolution on a CPU, which does some hundred million in a second.
+/// Most operations of a product and of a convolution on a CPU, which does some hundred million in a
+/// second.
 const MAX_CPU_OPERATIONS: [f64; 2] = [64e6, 64e6];
 
 /// One device, opened.
@@ -48,14 +49,20 @@ impl VulkanDevice {
         })
     }
 
-    fn pipeline(&self, plan: &Plan, kernel: &'static str, shape: Shape) -> Result<Rc<Pipeline>, DeviceError> {
+    fn pipeline(
+        &self,
+        plan: &Plan,
+        kernel: &'static str,
+        shape: Shape,
+    ) -> Result<Rc<Pipeline>, DeviceError> {
         let key = (kernel, plan.dtype);
         let known = self.pipelines.borrow().get(&key).cloned();
         if let Some(pipeline) = known {
             return Ok(pipeline);
         }
         let words = shaders::words(self.core.traits, plan.module, plan.dtype, kernel)?;
-        let pipeline = Pipeline::new(&self.core, &words, kernel, shape, self.subgroup_size(kernel))?;
+        let pipeline =
+            Pipeline::new(&self.core, &words, kernel, shape, self.subgroup_size(kernel))?;
         self.pipelines.borrow_mut().insert(key, Rc::clone(&pipeline));
         Ok(pipeline)
     }
@@ -66,21 +73,27 @@ impl VulkanDevice {
         match traits.subgroup_lanes.filter(|_| shaders::by_subgroups(traits, kernel)) {
             Some(lanes) => SubgroupSize::Required(lanes),
             // Drivers choose the size that their matrix units work in.
-            None if kernel == "rsb_peak_matrix" && traits.size_control == Presence::Yes => SubgroupSize::Reported,
+            None if kernel == "rsb_peak_matrix" && traits.size_control == Presence::Yes => {
+                SubgroupSize::Reported
+            }
             None => SubgroupSize::Any,
         }
     }
 
     fn bind(&self, plan: &Plan, buffers: &[Buffer]) -> Result<Bound, DeviceError> {
         let by_subgroups = |step: &Step| shaders::by_subgroups(self.core.traits, step.kernel);
-        let provider = if plan.steps.iter().any(by_subgroups) { "native-subgroups" } else { plan.provider };
-        let bound = Bound::new(&self.core, plan, buffers, |kernel, shape| self.pipeline(plan, kernel, shape))?;
+        let provider =
+            if plan.steps.iter().any(by_subgroups) { "native-subgroups" } else { plan.provider };
+        let bound = Bound::new(&self.core, plan, buffers, |kernel, shape| {
+            self.pipeline(plan, kernel, shape)
+        })?;
         Ok(bound.with_provider(provider))
     }
 
     fn target(&self) -> Target {
         let traits = self.core.traits;
-        // Strips of C are for compilers that see one work-item at a time; these shaders are run side by side everywhere.
+        // Strips of C are for compilers that see one work-item at a time; these shaders are run
+        // side by side everywhere.
         Target {
             device_type: DeviceType::Gpu,
             units: self.info.units,
@@ -100,7 +113,8 @@ impl VulkanDevice {
                 "choose 256, or another backend",
             ));
         }
-        if let (Operation::PeakArithmetic(op), Some("matrix")) = (operation, options.provider.as_deref())
+        if let (Operation::PeakArithmetic(op), Some("matrix")) =
+            (operation, options.provider.as_deref())
             && !self.target().matrix.contains(&op.dtype)
         {
             return Err(matrix::no_kernel_error(op.dtype, &self.matrix_shapes));
@@ -111,7 +125,10 @@ impl VulkanDevice {
     /// Twice the last cache, twice: see [`portable::flush`].
     fn flush_kernel(&self) -> Result<Bound, DeviceError> {
         let bytes = portable::flush_bytes(&self.info).min(self.core.traits.buffer_bytes);
-        let buffers = [bytes, bytes, 8].into_iter().map(|bytes| self.allocate(bytes)).collect::<Result<Vec<_>, _>>()?;
+        let buffers = [bytes, bytes, 8]
+            .into_iter()
+            .map(|bytes| self.allocate(bytes))
+            .collect::<Result<Vec<_>, _>>()?;
         self.bind(&portable::flush(bytes / portable::PACK, self.target()), &buffers)
     }
 
@@ -155,7 +172,9 @@ impl Device for VulkanDevice {
         buffers: &[Buffer],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         let here = |buffer: &Buffer| {
-            buffer.storage::<Allocation>().is_some_and(|memory| Rc::ptr_eq(memory.core(), &self.core))
+            buffer
+                .storage::<Allocation>()
+                .is_some_and(|memory| Rc::ptr_eq(memory.core(), &self.core))
         };
         portable::check_buffers(operation, buffers, here)?;
         self.check(operation, options)?;
@@ -177,7 +196,11 @@ impl Device for VulkanDevice {
         self.flush.with(|| self.flush_kernel(), |bound| Ok(bound.start()?))
     }
 
-    fn prepare_copy<'d>(&'d self, from: &Buffer, to: &Buffer) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
+    fn prepare_copy<'d>(
+        &'d self,
+        from: &Buffer,
+        to: &Buffer,
+    ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
         Ok(Box::new(transfer::copy(&self.core, from, to)?))
     }
 }

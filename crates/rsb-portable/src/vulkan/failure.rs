@@ -35,13 +35,17 @@ const fn cure(result: vk::Result) -> &'static str {
     match result {
         vk::Result::ERROR_OUT_OF_DEVICE_MEMORY
         | vk::Result::ERROR_OUT_OF_HOST_MEMORY
-        | vk::Result::ERROR_TOO_MANY_OBJECTS => "choose a smaller size, or end what else uses the memory",
+        | vk::Result::ERROR_TOO_MANY_OBJECTS => {
+            "choose a smaller size, or end what else uses the memory"
+        }
         vk::Result::ERROR_DEVICE_LOST => {
-            "look at the kernel's log (dmesg): a kernel that runs for seconds is ended by some drivers; choose a smaller \
+            "look at the kernel's log (dmesg): a kernel that runs for seconds is ended by some \
+             drivers; choose a smaller \
              size"
         }
         _ => {
-            "look whether vulkaninfo works and what the kernel's log (dmesg) says; reinstall the driver if it does not"
+            "look whether vulkaninfo works and what the kernel's log (dmesg) says; reinstall the \
+             driver if it does not"
         }
     }
 }
@@ -78,7 +82,10 @@ mod tests {
         ] {
             match of(result) {
                 DeviceError::Failed(reason) => {
-                    assert!(reason.what == "vkQueueSubmit" && reason.cure.contains(word), "{reason}");
+                    assert!(
+                        reason.what == "vkQueueSubmit" && reason.cure.contains(word),
+                        "{reason}"
+                    );
                 }
                 DeviceError::Unsupported(reason) => panic!("{reason}"),
             }

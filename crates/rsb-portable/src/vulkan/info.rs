@@ -39,7 +39,8 @@ pub(super) struct Traits {
     pub(super) f16: Presence,
     /// Whether pipelines can choose the size of subgroups (`VK_EXT_subgroup_size_control`).
     pub(super) size_control: Presence,
-    /// Lanes of the subgroups that kernels with sums and maxima of a subgroup require; `None` if they go without.
+    /// Lanes of the subgroups that kernels with sums and maxima of a subgroup require; `None` if
+    /// they go without.
     pub(super) subgroup_lanes: Option<u32>,
     /// The shape in which matrix units multiply f16 and sum in f32.
     pub(super) matrix: Option<matrix::Shape>,
@@ -59,8 +60,8 @@ impl From<u32> for Presence {
     }
 }
 
-/// Units where no extension tells them: as many as large GPUs have, so that what is limited by them is not limited too
-/// much, and there are groups enough for every GPU.
+/// Units where no extension tells them: as many as large GPUs have, so that what is limited by them
+/// is not limited too much, and there are groups enough for every GPU.
 const MANY_UNITS: u32 = 256;
 
 /// The threads of a group in every kernel.
@@ -69,21 +70,27 @@ const THREADS: u32 = crate::portable::GROUP;
 /// Every device that can compute, in the loader's order.
 pub(super) fn devices(instance: &Instance) -> Result<Vec<PhysicalCandidate>, Reason> {
     // SAFETY: the instance is live.
-    let physical = unsafe { instance.raw.enumerate_physical_devices() }.with_call("vkEnumeratePhysicalDevices")?;
+    let physical = unsafe { instance.raw.enumerate_physical_devices() }
+        .with_call("vkEnumeratePhysicalDevices")?;
     let mut found: Vec<PhysicalCandidate> = Vec::new();
     for physical in physical {
         let index = u32::try_from(found.len()).unwrap_or(u32::MAX);
         found.extend(describe(instance, physical, DeviceRef { backend: BackendId::Vulkan, index }));
     }
     if found.is_empty() {
-        let why = "the drivers that are there find no device of Vulkan 1.1 that computes in groups of 256";
+        let why = "the drivers that are there find no device of Vulkan 1.1 that computes in groups \
+                   of 256";
         return Err(Reason::new("Vulkan devices", why, instance::CURE));
     }
     Ok(found)
 }
 
 /// What a device is; nothing when it is too old or too small.
-fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: DeviceRef) -> Option<PhysicalCandidate> {
+fn describe(
+    instance: &Instance,
+    physical: vk::PhysicalDevice,
+    reference: DeviceRef,
+) -> Option<PhysicalCandidate> {
     let extensions = extensions(instance, physical);
     let has = |name: &CStr| extensions.iter().any(|known| known.as_c_str() == name);
     let mut driver = vk::PhysicalDeviceDriverProperties::default();
@@ -93,7 +100,9 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
     let mut nvidia = vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV::default();
     let mut bus = vk::PhysicalDevicePCIBusInfoPropertiesEXT::default();
     let mut sizes = vk::PhysicalDeviceSubgroupSizeControlProperties::default();
-    let mut all = vk::PhysicalDeviceProperties2::default().push_next(&mut allocation).push_next(&mut subgroup);
+    let mut all = vk::PhysicalDeviceProperties2::default()
+        .push_next(&mut allocation)
+        .push_next(&mut subgroup);
     if has(vk::KHR_DRIVER_PROPERTIES_NAME) {
         all = all.push_next(&mut driver);
     }
@@ -113,21 +122,30 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
     unsafe { instance.raw.get_physical_device_properties2(physical, &mut all) };
     let properties = all.properties;
     let limits = properties.limits;
-    let too_small =
-        limits.max_compute_work_group_invocations < THREADS || limits.max_compute_work_group_size[0] < THREADS;
+    let too_small = limits.max_compute_work_group_invocations < THREADS
+        || limits.max_compute_work_group_size[0] < THREADS;
     if properties.api_version < vk::API_VERSION_1_1 || too_small {
         return None;
     }
     let (family, timestamp_bits) = queue_family(instance, physical)?;
-    let (f64, f16) = features(instance, physical, Presence::from(u32::from(has(vk::KHR_SHADER_FLOAT16_INT8_NAME))));
-    let size_control =
-        if has(vk::EXT_SUBGROUP_SIZE_CONTROL_NAME) { size_control(instance, physical) } else { Presence::No };
+    let (f64, f16) = features(
+        instance,
+        physical,
+        Presence::from(u32::from(has(vk::KHR_SHADER_FLOAT16_INT8_NAME))),
+    );
+    let size_control = if has(vk::EXT_SUBGROUP_SIZE_CONTROL_NAME) {
+        size_control(instance, physical)
+    } else {
+        Presence::No
+    };
     let has_matrix = f16 == Presence::Yes
         && EXTENSIONS.into_iter().all(has)
         && subgroup.supported_stages.contains(vk::ShaderStageFlags::COMPUTE);
     let matrix = if has_matrix {
-        // A driver may run fewer lanes than it reports (Mesa's for Intel), but no fewer than the smallest size.
-        let fewest = [sizes.min_subgroup_size, subgroup.subgroup_size].into_iter().find(|&lanes| lanes > 0);
+        // A driver may run fewer lanes than it reports (Mesa's for Intel), but no fewer than the
+        // smallest size.
+        let fewest =
+            [sizes.min_subgroup_size, subgroup.subgroup_size].into_iter().find(|&lanes| lanes > 0);
         matrix::units(instance, physical, fewest.unwrap_or(0))
     } else {
         MatrixUnits::default()
@@ -136,7 +154,8 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
         family,
         timestamp_bits,
         timestamp_period: f64::from(limits.timestamp_period),
-        buffer_bytes: u64::from(limits.max_storage_buffer_range).min(allocation.max_memory_allocation_size),
+        buffer_bytes: u64::from(limits.max_storage_buffer_range)
+            .min(allocation.max_memory_allocation_size),
         most_groups: limits.max_compute_work_group_count[0],
         units: match properties.device_type {
             vk::PhysicalDeviceType::CPU => 1,
@@ -150,10 +169,17 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
     };
     let driver = text(driver.driver_name_as_c_str()).filter(|name| !name.is_empty());
     let name = name(&properties, driver.as_deref());
-    let device_type =
-        if properties.device_type == vk::PhysicalDeviceType::CPU { DeviceType::Cpu } else { DeviceType::Gpu };
+    let device_type = if properties.device_type == vk::PhysicalDeviceType::CPU {
+        DeviceType::Cpu
+    } else {
+        DeviceType::Gpu
+    };
     let pci_address = has(vk::EXT_PCI_BUS_INFO_NAME).then(|| pci_address(&bus));
-    let gpu = GpuIdentity { address: pci_address.as_deref(), vendor: Some(properties.vendor_id), reported: None };
+    let gpu = GpuIdentity {
+        address: pci_address.as_deref(),
+        vendor: Some(properties.vendor_id),
+        reported: None,
+    };
     let caches = if device_type == DeviceType::Gpu { caches::of_gpu(gpu) } else { Vec::new() };
     let info = DeviceInfo {
         device: reference,
@@ -165,7 +191,8 @@ fn describe(instance: &Instance, physical: vk::PhysicalDevice, reference: Device
         units: traits.units,
         max_clock_mhz: None,
         power_level_mhz: None,
-        usable_memory_bytes: usable_memory(instance, physical).min(traits.buffer_bytes.saturating_mul(8)),
+        usable_memory_bytes: usable_memory(instance, physical)
+            .min(traits.buffer_bytes.saturating_mul(8)),
         caches,
         peak_bandwidth_gb_s: None,
     };
@@ -185,26 +212,40 @@ fn text(found: Result<&CStr, std::ffi::FromBytesUntilNulError>) -> Option<String
 
 /// As sysfs writes it: `0000:03:00.0`.
 fn pci_address(bus: &vk::PhysicalDevicePCIBusInfoPropertiesEXT<'_>) -> String {
-    format!("{:04x}:{:02x}:{:02x}.{:x}", bus.pci_domain, bus.pci_bus, bus.pci_device, bus.pci_function)
+    format!(
+        "{:04x}:{:02x}:{:02x}.{:x}",
+        bus.pci_domain, bus.pci_bus, bus.pci_device, bus.pci_function
+    )
 }
 
 fn extensions(instance: &Instance, physical: vk::PhysicalDevice) -> Vec<std::ffi::CString> {
     // SAFETY: instance and device are live.
-    let known = unsafe { instance.raw.enumerate_device_extension_properties(physical) }.unwrap_or_default();
-    known.iter().filter_map(|extension| extension.extension_name_as_c_str().ok().map(CStr::to_owned)).collect()
+    let known =
+        unsafe { instance.raw.enumerate_device_extension_properties(physical) }.unwrap_or_default();
+    known
+        .iter()
+        .filter_map(|extension| extension.extension_name_as_c_str().ok().map(CStr::to_owned))
+        .collect()
 }
 
 /// The first family that computes and has timestamps; else the first that computes.
 fn queue_family(instance: &Instance, physical: vk::PhysicalDevice) -> Option<(u32, u32)> {
     // SAFETY: instance and device are live.
     let families = unsafe { instance.raw.get_physical_device_queue_family_properties(physical) };
-    let computing = (0_u32..).zip(families).filter(|(_, family)| family.queue_flags.contains(vk::QueueFlags::COMPUTE));
-    let computing: Vec<(u32, u32)> = computing.map(|(index, family)| (index, family.timestamp_valid_bits)).collect();
+    let computing = (0_u32..)
+        .zip(families)
+        .filter(|(_, family)| family.queue_flags.contains(vk::QueueFlags::COMPUTE));
+    let computing: Vec<(u32, u32)> =
+        computing.map(|(index, family)| (index, family.timestamp_valid_bits)).collect();
     computing.iter().find(|(_, bits)| *bits > 0).or(computing.first()).copied()
 }
 
 /// Whether the device computes in f64 and in f16.
-fn features(instance: &Instance, physical: vk::PhysicalDevice, has_small: Presence) -> (Presence, Presence) {
+fn features(
+    instance: &Instance,
+    physical: vk::PhysicalDevice,
+    has_small: Presence,
+) -> (Presence, Presence) {
     let mut small = vk::PhysicalDeviceShaderFloat16Int8Features::default();
     let mut all = vk::PhysicalDeviceFeatures2::default();
     if has_small == Presence::Yes {
@@ -225,20 +266,22 @@ fn size_control(instance: &Instance, physical: vk::PhysicalDevice) -> Presence {
     control.subgroup_size_control.into()
 }
 
-/// The size of subgroups that kernels require to bring their values together; `None` if the device cannot, or if its
-/// subgroups have one lane.
+/// The size of subgroups that kernels require to bring their values together; `None` if the device
+/// cannot, or if its subgroups have one lane.
 ///
-/// Without a required size a driver may report more lanes than it runs (Mesa's for Intel reports 32 and runs 8), and loops
-/// that stride by the size leave out lanes. Kernels that work by groups are used then.
+/// Without a required size a driver may report more lanes than it runs (Mesa's for Intel reports 32
+/// and runs 8), and loops that stride by the size leave out lanes. Kernels that work by groups are
+/// used then.
 fn subgroup_lanes(
     reported: &vk::PhysicalDeviceSubgroupProperties<'_>,
     sizes: &vk::PhysicalDeviceSubgroupSizeControlProperties<'_>,
 ) -> Option<u32> {
     let needed = vk::SubgroupFeatureFlags::BASIC | vk::SubgroupFeatureFlags::ARITHMETIC;
     let compute = vk::ShaderStageFlags::COMPUTE;
-    let can = reported.supported_stages.contains(compute) && reported.supported_operations.contains(needed);
-    let can_require =
-        sizes.required_subgroup_size_stages.contains(compute) && sizes.min_subgroup_size <= sizes.max_subgroup_size;
+    let can = reported.supported_stages.contains(compute)
+        && reported.supported_operations.contains(needed);
+    let can_require = sizes.required_subgroup_size_stages.contains(compute)
+        && sizes.min_subgroup_size <= sizes.max_subgroup_size;
     if !can || !can_require {
         return None;
     }
@@ -251,7 +294,9 @@ fn units(
     amd: &vk::PhysicalDeviceShaderCorePropertiesAMD<'_>,
     nvidia: &vk::PhysicalDeviceShaderSMBuiltinsPropertiesNV<'_>,
 ) -> Option<u32> {
-    let amd = amd.shader_engine_count * amd.shader_arrays_per_engine_count * amd.compute_units_per_shader_array;
+    let amd = amd.shader_engine_count
+        * amd.shader_arrays_per_engine_count
+        * amd.compute_units_per_shader_array;
     [amd, nvidia.shader_sm_count].into_iter().find(|&units| units > 0)
 }
 
@@ -270,7 +315,10 @@ mod tests {
 
     #[test]
     fn an_address_is_written_as_sysfs_does() {
-        let bus = vk::PhysicalDevicePCIBusInfoPropertiesEXT::default().pci_bus(0xc3).pci_device(0x1f).pci_function(1);
+        let bus = vk::PhysicalDevicePCIBusInfoPropertiesEXT::default()
+            .pci_bus(0xc3)
+            .pci_device(0x1f)
+            .pci_function(1);
         assert_eq!(pci_address(&bus), "0000:c3:1f.1");
     }
 
@@ -279,7 +327,8 @@ mod tests {
         let all = vk::PhysicalDeviceSubgroupProperties {
             subgroup_size: 32,
             supported_stages: vk::ShaderStageFlags::ALL,
-            supported_operations: vk::SubgroupFeatureFlags::BASIC | vk::SubgroupFeatureFlags::ARITHMETIC,
+            supported_operations: vk::SubgroupFeatureFlags::BASIC
+                | vk::SubgroupFeatureFlags::ARITHMETIC,
             ..Default::default()
         };
         let sizes = vk::PhysicalDeviceSubgroupSizeControlProperties {
@@ -292,7 +341,10 @@ mod tests {
         assert_eq!(subgroup_lanes(&all, &sizes), Some(32));
         let wave_of_64 = vk::PhysicalDeviceSubgroupProperties { subgroup_size: 64, ..all };
         assert_eq!(subgroup_lanes(&wave_of_64, &sizes), Some(32), "within what can be required");
-        let few = vk::PhysicalDeviceSubgroupSizeControlProperties { max_compute_workgroup_subgroups: 4, ..sizes };
+        let few = vk::PhysicalDeviceSubgroupSizeControlProperties {
+            max_compute_workgroup_subgroups: 4,
+            ..sizes
+        };
         let fixed = vk::PhysicalDeviceSubgroupSizeControlProperties {
             required_subgroup_size_stages: vk::ShaderStageFlags::empty(),
             ..sizes
@@ -300,15 +352,27 @@ mod tests {
         for lacking in [few, fixed, vk::PhysicalDeviceSubgroupSizeControlProperties::default()] {
             assert_eq!(subgroup_lanes(&all, &lacking), None, "kernels work by groups");
         }
-        let graphics = vk::PhysicalDeviceSubgroupProperties { supported_stages: vk::ShaderStageFlags::VERTEX, ..all };
-        let basic =
-            vk::PhysicalDeviceSubgroupProperties { supported_operations: vk::SubgroupFeatureFlags::BASIC, ..all };
+        let graphics = vk::PhysicalDeviceSubgroupProperties {
+            supported_stages: vk::ShaderStageFlags::VERTEX,
+            ..all
+        };
+        let basic = vk::PhysicalDeviceSubgroupProperties {
+            supported_operations: vk::SubgroupFeatureFlags::BASIC,
+            ..all
+        };
         for lacking in [graphics, basic, vk::PhysicalDeviceSubgroupProperties::default()] {
             assert_eq!(subgroup_lanes(&lacking, &sizes), None);
         }
-        let single =
-            vk::PhysicalDeviceSubgroupSizeControlProperties { min_subgroup_size: 1, max_subgroup_size: 1, ..sizes };
-        assert_eq!(subgroup_lanes(&all, &single), None, "of one lane there is nothing to bring together");
+        let single = vk::PhysicalDeviceSubgroupSizeControlProperties {
+            min_subgroup_size: 1,
+            max_subgroup_size: 1,
+            ..sizes
+        };
+        assert_eq!(
+            subgroup_lanes(&all, &single),
+            None,
+            "of one lane there is nothing to bring together"
+        );
     }
 
     #[test]

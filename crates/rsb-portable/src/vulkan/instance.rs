@@ -11,8 +11,10 @@ use super::failure::WithCall as _;
 const VARIABLE: &str = "RSB_VULKAN_LIBRARY";
 
 /// How to get a loader and a driver.
-pub(super) const CURE: &str = "install the loader and a driver: libvulkan1 and mesa-vulkan-drivers on Debian and Ubuntu, \
-                               vulkan-loader and mesa-vulkan-drivers on Fedora, or the GPU's own driver";
+pub(super) const CURE: &str = "install the loader and a driver: libvulkan1 and mesa-vulkan-drivers \
+                               on Debian and Ubuntu, \
+                               vulkan-loader and mesa-vulkan-drivers on Fedora, or the GPU's own \
+                               driver";
 
 /// The version of Vulkan that is used.
 const VERSION: u32 = vk::API_VERSION_1_1;
@@ -33,12 +35,16 @@ impl Instance {
         if version.ok().flatten().is_none_or(|version| version < VERSION) {
             return Err(Reason::new("Vulkan", "its loader is of version 1.0; 1.1 is needed", CURE));
         }
-        let application = vk::ApplicationInfo::default().application_name(c"rusty-stack-bench").api_version(VERSION);
+        let application = vk::ApplicationInfo::default()
+            .application_name(c"rusty-stack-bench")
+            .api_version(VERSION);
         let create = vk::InstanceCreateInfo::default().application_info(&application);
         // SAFETY: the structures are live for the call; no function of ours is handed over.
         match unsafe { entry.create_instance(&create, None) }.with_call("vkCreateInstance") {
             Ok(raw) => Ok(Rc::new(Self { raw, entry })),
-            Err(failure) if failure.result() == vk::Result::ERROR_INCOMPATIBLE_DRIVER => Err(no_driver()),
+            Err(failure) if failure.result() == vk::Result::ERROR_INCOMPATIBLE_DRIVER => {
+                Err(no_driver())
+            }
             Err(failure) => Err(failure.into()),
         }
     }
@@ -70,5 +76,9 @@ fn load() -> Result<ash::Entry, Reason> {
 
 /// The loader is there, a driver is not.
 pub(super) fn no_driver() -> Reason {
-    Reason::new("Vulkan drivers", "the loader finds none (no usable file in /usr/share/vulkan/icd.d)", CURE)
+    Reason::new(
+        "Vulkan drivers",
+        "the loader finds none (no usable file in /usr/share/vulkan/icd.d)",
+        CURE,
+    )
 }

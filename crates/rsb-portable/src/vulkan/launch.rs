@@ -39,7 +39,8 @@ impl Bound {
         buffers: &[Buffer],
         pipeline: impl Fn(&'static str, Shape) -> Result<Rc<Pipeline>, DeviceError>,
     ) -> Result<Self, DeviceError> {
-        let rooms = plan.scratch.iter().map(|&bytes| Allocation::new_zeroed(core, bytes, Place::Device));
+        let rooms =
+            plan.scratch.iter().map(|&bytes| Allocation::new_zeroed(core, bytes, Place::Device));
         let scratch = rooms.collect::<Result<Vec<_>, _>>()?;
         let mut launches = Vec::new();
         for step in &plan.steps {
@@ -49,7 +50,12 @@ impl Bound {
             let groups = groups(step.work, core.traits.most_groups);
             launches.push(Launch::new(pipeline(step.kernel, shape)?, &memory, numbers, groups)?);
         }
-        Ok(Self { launches, provider: plan.provider, _buffers: buffers.to_vec(), _scratch: scratch })
+        Ok(Self {
+            launches,
+            provider: plan.provider,
+            _buffers: buffers.to_vec(),
+            _scratch: scratch,
+        })
     }
 
     /// The same by another name in records.
@@ -59,9 +65,9 @@ impl Bound {
 
     /// Adds every launch to the queue once.
     pub(super) fn start(&self) -> Result<(), Failure> {
-        self.launches
-            .iter()
-            .try_for_each(|launch| launch.pipeline.core().record(|device, commands| launch.commands(device, commands)))
+        self.launches.iter().try_for_each(|launch| {
+            launch.pipeline.core().record(|device, commands| launch.commands(device, commands))
+        })
     }
 
     /// The launches themselves, for a recording.
@@ -82,29 +88,45 @@ impl Kernel for Bound {
 
 impl Launch {
     /// Binds buffers, the last of them first: what is written is binding 0.
-    fn new(pipeline: Rc<Pipeline>, memory: &[&Allocation], numbers: Vec<u8>, groups: u32) -> Result<Self, Failure> {
+    fn new(
+        pipeline: Rc<Pipeline>,
+        memory: &[&Allocation],
+        numbers: Vec<u8>,
+        groups: u32,
+    ) -> Result<Self, Failure> {
         let (pool, set) = (vk::DescriptorPool::null(), vk::DescriptorSet::null());
         let mut launch = Self { pipeline, pool, set, numbers, groups };
         if memory.is_empty() {
             return Ok(launch);
         }
         let device = &launch.pipeline.core().raw;
-        let sizes =
-            [vk::DescriptorPoolSize { ty: vk::DescriptorType::STORAGE_BUFFER, descriptor_count: memory.len() as u32 }];
+        let sizes = [vk::DescriptorPoolSize {
+            ty: vk::DescriptorType::STORAGE_BUFFER,
+            descriptor_count: memory.len() as u32,
+        }];
         let create = vk::DescriptorPoolCreateInfo::default().max_sets(1).pool_sizes(&sizes);
         // SAFETY: the list is live for the call.
-        let pool = unsafe { device.create_descriptor_pool(&create, None) }.with_call("vkCreateDescriptorPool")?;
+        let pool = unsafe { device.create_descriptor_pool(&create, None) }
+            .with_call("vkCreateDescriptorPool")?;
         launch.pool = pool;
         let device = &launch.pipeline.core().raw;
         let layouts = [launch.pipeline.set_layout];
-        let allocate = vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&layouts);
+        let allocate =
+            vk::DescriptorSetAllocateInfo::default().descriptor_pool(pool).set_layouts(&layouts);
         // SAFETY: pool and layout are live.
-        let sets = unsafe { device.allocate_descriptor_sets(&allocate) }.with_call("vkAllocateDescriptorSets")?;
+        let sets = unsafe { device.allocate_descriptor_sets(&allocate) }
+            .with_call("vkAllocateDescriptorSets")?;
         let set = sets.first().copied().unwrap_or_default();
         let infos: Vec<_> = memory
             .iter()
             .rev()
-            .map(|memory| [vk::DescriptorBufferInfo { buffer: memory.buffer(), offset: 0, range: vk::WHOLE_SIZE }])
+            .map(|memory| {
+                [vk::DescriptorBufferInfo {
+                    buffer: memory.buffer(),
+                    offset: 0,
+                    range: vk::WHOLE_SIZE,
+                }]
+            })
             .collect();
         let writes: Vec<_> = (0_u32..)
             .zip(&infos)
@@ -125,15 +147,21 @@ impl Launch {
     /// Its commands.
     pub(super) fn commands(&self, device: &ash::Device, commands: vk::CommandBuffer) {
         let (point, layout) = (vk::PipelineBindPoint::COMPUTE, self.pipeline.layout);
-        // SAFETY: the recording is under way; pipeline, set and the memory behind it are kept by whoever waits for the
-        // queue, and the numbers are as many as the layout says.
+        // SAFETY: the recording is under way; pipeline, set and the memory behind it are kept by
+        // whoever waits for the queue, and the numbers are as many as the layout says.
         unsafe {
             device.cmd_bind_pipeline(commands, point, self.pipeline.raw);
             if self.set != vk::DescriptorSet::null() {
                 device.cmd_bind_descriptor_sets(commands, point, layout, 0, &[self.set], &[]);
             }
             if !self.numbers.is_empty() {
-                device.cmd_push_constants(commands, layout, vk::ShaderStageFlags::COMPUTE, 0, &self.numbers);
+                device.cmd_push_constants(
+                    commands,
+                    layout,
+                    vk::ShaderStageFlags::COMPUTE,
+                    0,
+                    &self.numbers,
+                );
             }
             device.cmd_dispatch(commands, self.groups, 1, 1);
         }
@@ -144,7 +172,8 @@ impl Drop for Launch {
     fn drop(&mut self) {
         let core = self.pipeline.core();
         let _ = core.synchronize();
-        // SAFETY: nothing that uses the set runs any more, and nobody else gives its pool back; null is ignored.
+        // SAFETY: nothing that uses the set runs any more, and nobody else gives its pool back;
+        // null is ignored.
         unsafe { core.raw.destroy_descriptor_pool(self.pool, None) };
     }
 }
@@ -163,8 +192,8 @@ fn memory<'m>(
     step.arguments.iter().filter_map(of).collect()
 }
 
-/// The numbers as the shader's structure has them: counts of 32 bits, then numbers of the type that is computed in, each
-/// at a multiple of its size.
+/// The numbers as the shader's structure has them: counts of 32 bits, then numbers of the type that
+/// is computed in, each at a multiple of its size.
 fn numbers(step: &Step, dtype: Dtype) -> Result<Vec<u8>, DeviceError> {
     let mut bytes = Vec::new();
     for argument in &step.arguments {
@@ -217,7 +246,10 @@ mod tests {
     fn numbers_lie_where_the_shader_looks() {
         use Argument::{Buffer, Count, Number};
         let of = |dtype, arguments| numbers(&step(arguments), dtype).unwrap();
-        assert_eq!(of(Dtype::F32, vec![Buffer(0), Count(7), Number(0.5)]), [[7, 0, 0, 0], [0, 0, 0, 63]].concat());
+        assert_eq!(
+            of(Dtype::F32, vec![Buffer(0), Count(7), Number(0.5)]),
+            [[7, 0, 0, 0], [0, 0, 0, 63]].concat()
+        );
         let wide = of(Dtype::F64, vec![Count(7), Number(1.0)]);
         assert_eq!(wide, [[7, 0, 0, 0, 0, 0, 0, 0], 1.0_f64.to_le_bytes()].concat());
         assert!(matches!(

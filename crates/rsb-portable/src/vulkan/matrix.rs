@@ -1,4 +1,5 @@
-//! Matrix units, as `VK_KHR_cooperative_matrix` lists them: shapes that there is a kernel for, and all that the driver has.
+//! Matrix units, as `VK_KHR_cooperative_matrix` lists them: shapes that there is a kernel for, and
+//! all that the driver has.
 
 use ash::vk;
 use rsb_model::Dtype;
@@ -8,10 +9,11 @@ use crate::portable::unsupported_error;
 use rsb_device::device::DeviceError;
 
 /// The extensions that the kernels need.
-pub(super) const EXTENSIONS: [&std::ffi::CStr; 2] = [vk::KHR_COOPERATIVE_MATRIX_NAME, vk::KHR_VULKAN_MEMORY_MODEL_NAME];
+pub(super) const EXTENSIONS: [&std::ffi::CStr; 2] =
+    [vk::KHR_COOPERATIVE_MATRIX_NAME, vk::KHR_VULKAN_MEMORY_MODEL_NAME];
 
-/// Rows, columns and length of the sums of each kernel, the preferred one first: AMD and NVIDIA have the first, Intel's
-/// Xe2 the second and Xe-HPG the third.
+/// Rows, columns and length of the sums of each kernel, the preferred one first: AMD and NVIDIA
+/// have the first, Intel's Xe2 the second and Xe-HPG the third.
 pub(super) const KERNELS: [Shape; 3] = [[16, 16, 16], [8, 16, 16], [8, 8, 16]];
 
 /// m × n × k.
@@ -26,11 +28,17 @@ pub(super) struct MatrixUnits {
     pub(super) listed: Vec<String>,
 }
 
-/// The matrix units of a device that has the [`EXTENSIONS`] and whose subgroups have at least `fewest_lanes` lanes.
-pub(super) fn units(instance: &Instance, physical: vk::PhysicalDevice, fewest_lanes: u32) -> MatrixUnits {
+/// The matrix units of a device that has the [`EXTENSIONS`] and whose subgroups have at least
+/// `fewest_lanes` lanes.
+pub(super) fn units(
+    instance: &Instance,
+    physical: vk::PhysicalDevice,
+    fewest_lanes: u32,
+) -> MatrixUnits {
     let mut matrix = vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default();
     let mut model = vk::PhysicalDeviceVulkanMemoryModelFeatures::default();
-    let mut all = vk::PhysicalDeviceFeatures2::default().push_next(&mut matrix).push_next(&mut model);
+    let mut all =
+        vk::PhysicalDeviceFeatures2::default().push_next(&mut matrix).push_next(&mut model);
     // SAFETY: the chain holds structures of extensions that the device has, each live for the call.
     unsafe { instance.raw.get_physical_device_features2(physical, &mut all) };
     if matrix.cooperative_matrix == vk::FALSE || model.vulkan_memory_model == vk::FALSE {
@@ -38,15 +46,19 @@ pub(super) fn units(instance: &Instance, physical: vk::PhysicalDevice, fewest_la
     }
     let extension = ash::khr::cooperative_matrix::Instance::new(&instance.entry, &instance.raw);
     // SAFETY: the device is of this instance, and has the extension.
-    let shapes = unsafe { extension.get_physical_device_cooperative_matrix_properties(physical) }.unwrap_or_default();
+    let shapes = unsafe { extension.get_physical_device_cooperative_matrix_properties(physical) }
+        .unwrap_or_default();
     MatrixUnits { kernel: choose(&shapes, fewest_lanes), listed: describe(&shapes) }
 }
 
-/// The first kernel whose shape the driver lists. Each has room for the results of 4096 / (m × n) subgroups in its group of
-/// 256, so subgroups must not be smaller.
+/// The first kernel whose shape the driver lists. Each has room for the results of 4096 / (m × n)
+/// subgroups in its group of 256, so subgroups must not be smaller.
 fn choose(shapes: &[vk::CooperativeMatrixPropertiesKHR<'_>], fewest_lanes: u32) -> Option<Shape> {
     let has_room = |[m, n, _]: &Shape| fewest_lanes * 16 >= m * n;
-    KERNELS.into_iter().filter(has_room).find(|kernel| shapes.iter().any(|shape| is_of_kernel(shape, *kernel)))
+    KERNELS
+        .into_iter()
+        .filter(has_room)
+        .find(|kernel| shapes.iter().any(|shape| is_of_kernel(shape, *kernel)))
 }
 
 fn is_of_kernel(shape: &vk::CooperativeMatrixPropertiesKHR<'_>, kernel: Shape) -> bool {
@@ -62,7 +74,8 @@ fn describe(shapes: &[vk::CooperativeMatrixPropertiesKHR<'_>]) -> Vec<String> {
     let mut listed: Vec<String> = Vec::new();
     for shape in shapes {
         let [input, output] = [shape.a_type, shape.result_type].map(type_name);
-        let text = format!("{}x{}x{} {input} to {output}", shape.m_size, shape.n_size, shape.k_size);
+        let text =
+            format!("{}x{}x{} {input} to {output}", shape.m_size, shape.n_size, shape.k_size);
         if !listed.contains(&text) {
             listed.push(text);
         }
@@ -91,7 +104,8 @@ pub(super) fn no_kernel_error(dtype: Dtype, listed: &[String]) -> DeviceError {
     unsupported_error(
         &format!("matrix units for {dtype}"),
         format!(
-            "the kernels are of f16 summed in f32, in the shapes {kernels}; the driver lists by VK_KHR_cooperative_matrix: \
+            "the kernels are of f16 summed in f32, in the shapes {kernels}; the driver lists by \
+             VK_KHR_cooperative_matrix: \
              {found}"
         ),
         "measure the engine `vector`, or use the GPU's native runtime or a newer driver",
@@ -122,9 +136,17 @@ mod tests {
         for kernel in KERNELS {
             assert_eq!(choose(&[shape([32, 32, 16]), shape(kernel)], 16), Some(kernel));
         }
-        assert_eq!(choose(&KERNELS.map(shape), 32), Some([16, 16, 16]), "the preferred one of several");
+        assert_eq!(
+            choose(&KERNELS.map(shape), 32),
+            Some([16, 16, 16]),
+            "the preferred one of several"
+        );
         assert_eq!(choose(&[shape([8, 8, 16])], 8), Some([8, 8, 16]), "Intel Xe-HPG");
-        assert_eq!(choose(&[shape([16, 16, 16])], 8), None, "no room for the results of 32 subgroups");
+        assert_eq!(
+            choose(&[shape([16, 16, 16])], 8),
+            None,
+            "no room for the results of 32 subgroups"
+        );
         assert_eq!(choose(&[], 32), None);
     }
 
@@ -144,11 +166,17 @@ mod tests {
 
     #[test]
     fn a_skip_names_the_shapes_that_the_driver_lists() {
-        let bytes = shape([8, 16, 32]).a_type(vk::ComponentTypeKHR::SINT8).result_type(vk::ComponentTypeKHR::SINT32);
-        let listed = describe(&[shape([8, 16, 8]), shape([8, 16, 8]).scope(vk::ScopeKHR::WORKGROUP), bytes]);
+        let bytes = shape([8, 16, 32])
+            .a_type(vk::ComponentTypeKHR::SINT8)
+            .result_type(vk::ComponentTypeKHR::SINT32);
+        let listed =
+            describe(&[shape([8, 16, 8]), shape([8, 16, 8]).scope(vk::ScopeKHR::WORKGROUP), bytes]);
         assert_eq!(listed, ["8x16x8 f16 to f32", "8x16x32 i8 to i32"]);
         let skip = no_kernel_error(Dtype::F16, &listed).to_string();
-        assert!(skip.contains("8x16x8 f16 to f32, 8x16x32 i8 to i32") && skip.contains("8x8x16"), "{skip}");
+        assert!(
+            skip.contains("8x16x8 f16 to f32, 8x16x32 i8 to i32") && skip.contains("8x8x16"),
+            "{skip}"
+        );
         assert!(no_kernel_error(Dtype::F16, &[]).to_string().contains("none"));
     }
 }

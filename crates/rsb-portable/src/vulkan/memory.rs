@@ -1,4 +1,5 @@
-//! Buffers with memory behind them, of a kind chosen on purpose, given back when nobody holds them any more.
+//! Buffers with memory behind them, of a kind chosen on purpose, given back when nobody holds them
+//! any more.
 
 use std::rc::Rc;
 
@@ -41,12 +42,16 @@ impl Allocation {
             | vk::BufferUsageFlags::TRANSFER_DST;
         let create = vk::BufferCreateInfo::default().size(size).usage(usage);
         // SAFETY: the device is live.
-        let buffer = unsafe { core.raw.create_buffer(&create, None) }.with_call("vkCreateBuffer")?;
+        let buffer =
+            unsafe { core.raw.create_buffer(&create, None) }.with_call("vkCreateBuffer")?;
         // What fails from here on gives the buffer back, when `made` is dropped.
-        let mut made = Self { core: Rc::clone(core), buffer, memory: vk::DeviceMemory::null(), mapped: None };
+        let mut made =
+            Self { core: Rc::clone(core), buffer, memory: vk::DeviceMemory::null(), mapped: None };
         made.back(place)?;
         // SAFETY: the buffer is a multiple of four bytes long and is kept until the wait has ended.
-        core.record(|device, commands| unsafe { device.cmd_fill_buffer(commands, buffer, 0, size, 0) })?;
+        core.record(|device, commands| unsafe {
+            device.cmd_fill_buffer(commands, buffer, 0, size, 0);
+        })?;
         core.synchronize()?;
         Ok(made)
     }
@@ -59,17 +64,21 @@ impl Allocation {
         let kind = choose(core.memory.memory_types_as_slice(), needed.memory_type_bits, place)
             .ok_or(vk::Result::ERROR_FEATURE_NOT_PRESENT)
             .with_call("choice of a memory type")?;
-        let allocate = vk::MemoryAllocateInfo::default().allocation_size(needed.size).memory_type_index(kind);
+        let allocate =
+            vk::MemoryAllocateInfo::default().allocation_size(needed.size).memory_type_index(kind);
         // SAFETY: the type is one that the buffer takes.
-        self.memory = unsafe { core.raw.allocate_memory(&allocate, None) }.with_call("vkAllocateMemory")?;
+        self.memory =
+            unsafe { core.raw.allocate_memory(&allocate, None) }.with_call("vkAllocateMemory")?;
         // SAFETY: buffer and memory are new, and the memory is as large as was asked for.
-        unsafe { core.raw.bind_buffer_memory(self.buffer, self.memory, 0) }.with_call("vkBindBufferMemory")?;
-        let flags = core.memory.memory_types_as_slice().get(kind as usize).map(|kind| kind.property_flags);
+        unsafe { core.raw.bind_buffer_memory(self.buffer, self.memory, 0) }
+            .with_call("vkBindBufferMemory")?;
+        let flags =
+            core.memory.memory_types_as_slice().get(kind as usize).map(|kind| kind.property_flags);
         if flags.is_some_and(|flags| flags.contains(SEEN_BY_HOST)) {
             let none = vk::MemoryMapFlags::empty();
             // SAFETY: the memory is of a type that the host sees, and is mapped once, as a whole.
-            let address =
-                unsafe { core.raw.map_memory(self.memory, 0, vk::WHOLE_SIZE, none) }.with_call("vkMapMemory")?;
+            let address = unsafe { core.raw.map_memory(self.memory, 0, vk::WHOLE_SIZE, none) }
+                .with_call("vkMapMemory")?;
             self.mapped = Some(address.cast());
         }
         Ok(())
@@ -89,12 +98,17 @@ impl Allocation {
         self.core.synchronize()?;
         if let Some(start) = self.mapped {
             let at = start.wrapping_add(offset as usize);
-            // SAFETY: the range was checked against the buffer, which is mapped as a whole; nothing of the device uses
-            // it after the wait; the host's slice cannot overlap memory that is only reachable through this pointer.
+            // SAFETY: the range was checked against the buffer, which is mapped as a whole; nothing
+            // of the device uses it after the wait; the host's slice cannot overlap memory that is
+            // only reachable through this pointer.
             unsafe {
                 match side {
-                    HostSide::To(bytes) => at.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()),
-                    HostSide::From(bytes) => at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()),
+                    HostSide::To(bytes) => {
+                        at.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len());
+                    }
+                    HostSide::From(bytes) => {
+                        at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+                    }
                 }
             }
             return Ok(());
@@ -129,14 +143,21 @@ impl Allocation {
     }
 
     /// Copies `bytes` to another buffer, from one offset to the other, in the queue.
-    pub(super) fn copy_to(&self, to: &Self, (from_at, to_at): (u64, u64), bytes: u64) -> Result<(), Failure> {
+    pub(super) fn copy_to(
+        &self,
+        to: &Self,
+        (from_at, to_at): (u64, u64),
+        bytes: u64,
+    ) -> Result<(), Failure> {
         let region = [vk::BufferCopy { src_offset: from_at, dst_offset: to_at, size: bytes }];
         let (from, to) = (self.buffer, to.buffer);
         if bytes == 0 {
             return Ok(());
         }
         // SAFETY: both ranges lie inside, and both buffers are kept by whoever waits for the queue.
-        self.core.record(|device, commands| unsafe { device.cmd_copy_buffer(commands, from, to, &region) })
+        self.core.record(|device, commands| unsafe {
+            device.cmd_copy_buffer(commands, from, to, &region);
+        })
     }
 }
 
@@ -160,11 +181,13 @@ impl Drop for Allocation {
 
 /// Seen by the host without further calls.
 const SEEN_BY_HOST: vk::MemoryPropertyFlags = vk::MemoryPropertyFlags::from_raw(
-    vk::MemoryPropertyFlags::HOST_VISIBLE.as_raw() | vk::MemoryPropertyFlags::HOST_COHERENT.as_raw(),
+    vk::MemoryPropertyFlags::HOST_VISIBLE.as_raw()
+        | vk::MemoryPropertyFlags::HOST_COHERENT.as_raw(),
 );
 
-/// The type of memory for `place` among those that `allowed` has a bit for, the best first: what lies beside the compute
-/// units is not taken from the small window that the host sees of it, and what lies with the host is cached there.
+/// The type of memory for `place` among those that `allowed` has a bit for, the best first: what
+/// lies beside the compute units is not taken from the small window that the host sees of it, and
+/// what lies with the host is cached there.
 fn choose(types: &[vk::MemoryType], allowed: u32, place: Place) -> Option<u32> {
     use vk::MemoryPropertyFlags as Flags;
     let wishes: [(Flags, Flags); 3] = match place {
@@ -180,7 +203,10 @@ fn choose(types: &[vk::MemoryType], allowed: u32, place: Place) -> Option<u32> {
         ],
     };
     // Some drivers list types of memory that must not be used for plain buffers.
-    let odd = Flags::PROTECTED | Flags::LAZILY_ALLOCATED | Flags::DEVICE_COHERENT_AMD | Flags::DEVICE_UNCACHED_AMD;
+    let odd = Flags::PROTECTED
+        | Flags::LAZILY_ALLOCATED
+        | Flags::DEVICE_COHERENT_AMD
+        | Flags::DEVICE_UNCACHED_AMD;
     wishes.into_iter().find_map(|(with, without)| {
         (0_u32..).zip(types).find_map(|(index, kind)| {
             let flags = kind.property_flags;
@@ -196,14 +222,21 @@ mod tests {
     use vk::MemoryPropertyFlags as Flags;
 
     fn types(flags: &[Flags]) -> Vec<vk::MemoryType> {
-        flags.iter().map(|&property_flags| vk::MemoryType { property_flags, heap_index: 0 }).collect()
+        flags
+            .iter()
+            .map(|&property_flags| vk::MemoryType { property_flags, heap_index: 0 })
+            .collect()
     }
 
     #[test]
     fn memory_is_chosen_on_purpose() {
         let coherent = Flags::HOST_VISIBLE | Flags::HOST_COHERENT;
-        let gpu =
-            types(&[coherent, Flags::DEVICE_LOCAL | coherent, Flags::DEVICE_LOCAL, coherent | Flags::HOST_CACHED]);
+        let gpu = types(&[
+            coherent,
+            Flags::DEVICE_LOCAL | coherent,
+            Flags::DEVICE_LOCAL,
+            coherent | Flags::HOST_CACHED,
+        ]);
         assert_eq!(choose(&gpu, !0, Place::Device), Some(2), "not the window that the host sees");
         assert_eq!(choose(&gpu, !0, Place::Host), Some(3), "cached, for reading");
         assert_eq!(choose(&gpu, 0b0011, Place::Device), Some(1));

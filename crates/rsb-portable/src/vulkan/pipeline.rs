@@ -31,7 +31,8 @@ pub(super) struct Shape {
 pub(super) enum SubgroupSize {
     /// The driver's choice, which the kernel does not depend on.
     Any,
-    /// The driver's choice, and the kernel reads the true size: `gl_SubgroupSize` is constant otherwise.
+    /// The driver's choice, and the kernel reads the true size: `gl_SubgroupSize` is constant
+    /// otherwise.
     Reported,
     /// This many lanes.
     Required(u32),
@@ -57,7 +58,8 @@ impl Pipeline {
         let device = &core.raw;
         let create = vk::ShaderModuleCreateInfo::default().code(words);
         // SAFETY: the words are SPIR-V that was validated when it was made.
-        pipeline.shader = unsafe { device.create_shader_module(&create, None) }.with_call("vkCreateShaderModule")?;
+        pipeline.shader = unsafe { device.create_shader_module(&create, None) }
+            .with_call("vkCreateShaderModule")?;
         let bindings: Vec<_> = (0..shape.buffers)
             .map(|binding| {
                 vk::DescriptorSetLayoutBinding::default()
@@ -69,30 +71,40 @@ impl Pipeline {
             .collect();
         let create = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
         // SAFETY: the list is live for the call.
-        pipeline.set_layout =
-            unsafe { device.create_descriptor_set_layout(&create, None) }.with_call("vkCreateDescriptorSetLayout")?;
+        pipeline.set_layout = unsafe { device.create_descriptor_set_layout(&create, None) }
+            .with_call("vkCreateDescriptorSetLayout")?;
         let sets = [pipeline.set_layout];
         let stage = vk::ShaderStageFlags::COMPUTE;
-        let numbers = [vk::PushConstantRange { stage_flags: stage, offset: 0, size: shape.number_bytes }];
+        let numbers =
+            [vk::PushConstantRange { stage_flags: stage, offset: 0, size: shape.number_bytes }];
         let create = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets);
-        let create = if shape.number_bytes > 0 { create.push_constant_ranges(&numbers) } else { create };
+        let create =
+            if shape.number_bytes > 0 { create.push_constant_ranges(&numbers) } else { create };
         // SAFETY: the lists are live for the call.
-        pipeline.layout =
-            unsafe { device.create_pipeline_layout(&create, None) }.with_call("vkCreatePipelineLayout")?;
+        pipeline.layout = unsafe { device.create_pipeline_layout(&create, None) }
+            .with_call("vkCreatePipelineLayout")?;
         let entry = CString::new(name).unwrap_or_default();
         let mut required = vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo::default();
-        let stage = vk::PipelineShaderStageCreateInfo::default().stage(stage).module(pipeline.shader).name(&entry);
+        let stage = vk::PipelineShaderStageCreateInfo::default()
+            .stage(stage)
+            .module(pipeline.shader)
+            .name(&entry);
         let stage = match size {
             SubgroupSize::Any => stage,
-            SubgroupSize::Reported => stage.flags(vk::PipelineShaderStageCreateFlags::ALLOW_VARYING_SUBGROUP_SIZE),
+            SubgroupSize::Reported => {
+                stage.flags(vk::PipelineShaderStageCreateFlags::ALLOW_VARYING_SUBGROUP_SIZE)
+            }
             SubgroupSize::Required(lanes) => {
                 required.required_subgroup_size = lanes;
                 stage.push_next(&mut required)
             }
         };
-        let create = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(pipeline.layout)];
-        // SAFETY: shader and layout are live; a test checks that the shader has the entry and the layout fits it.
-        let made = unsafe { device.create_compute_pipelines(vk::PipelineCache::null(), &create, None) };
+        let create =
+            [vk::ComputePipelineCreateInfo::default().stage(stage).layout(pipeline.layout)];
+        // SAFETY: shader and layout are live; a test checks that the shader has the entry and the
+        // layout fits it.
+        let made =
+            unsafe { device.create_compute_pipelines(vk::PipelineCache::null(), &create, None) };
         let made = made.map_err(|(_, result)| result).with_call("vkCreateComputePipelines")?;
         pipeline.raw = made.first().copied().unwrap_or_default();
         Ok(Rc::new(pipeline))
@@ -107,7 +119,8 @@ impl Drop for Pipeline {
     fn drop(&mut self) {
         let _ = self.core.synchronize();
         let device = &self.core.raw;
-        // SAFETY: nothing that uses them runs any more, and nobody else gives them back; null is ignored.
+        // SAFETY: nothing that uses them runs any more, and nobody else gives them back; null is
+        // ignored.
         unsafe {
             device.destroy_pipeline(self.raw, None);
             device.destroy_pipeline_layout(self.layout, None);

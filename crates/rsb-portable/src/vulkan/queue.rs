@@ -1,4 +1,5 @@
-//! The queue: commands are collected and handed over together, as each hand-over costs more than most kernels take.
+//! The queue: commands are collected and handed over together, as each hand-over costs more than
+//! most kernels take.
 
 use ash::vk;
 
@@ -26,7 +27,8 @@ pub(super) struct Queue {
     recorded: u32,
     /// Whether anything was handed over that was not waited for.
     busy: bool,
-    /// Why nothing is handed over any more: what was to end then never will, and must not be waited for.
+    /// Why nothing is handed over any more: what was to end then never will, and must not be waited
+    /// for.
     broken: Option<Failure>,
 }
 
@@ -38,8 +40,17 @@ impl Queue {
         // SAFETY: the device is live and was made with one queue of this family.
         let raw = unsafe { device.get_device_queue(family, 0) };
         // SAFETY: as above.
-        let pool = unsafe { device.create_command_pool(&create, None) }.with_call("vkCreateCommandPool")?;
-        let mut queue = Self { raw, pool, slots: Vec::new(), current: 0, recorded: 0, busy: false, broken: None };
+        let pool = unsafe { device.create_command_pool(&create, None) }
+            .with_call("vkCreateCommandPool")?;
+        let mut queue = Self {
+            raw,
+            pool,
+            slots: Vec::new(),
+            current: 0,
+            recorded: 0,
+            busy: false,
+            broken: None,
+        };
         match queue.fill(device) {
             Ok(()) => Ok(queue),
             Err(failure) => {
@@ -66,7 +77,8 @@ impl Queue {
             .level(vk::CommandBufferLevel::PRIMARY)
             .command_buffer_count(1);
         // SAFETY: the pool is live.
-        let made = unsafe { device.allocate_command_buffers(&allocate) }.with_call("vkAllocateCommandBuffers")?;
+        let made = unsafe { device.allocate_command_buffers(&allocate) }
+            .with_call("vkAllocateCommandBuffers")?;
         made.first().copied().ok_or(vk::Result::ERROR_UNKNOWN).with_call("vkAllocateCommandBuffers")
     }
 
@@ -82,7 +94,8 @@ impl Queue {
         }
         if self.recorded == 0 {
             // SAFETY: the fence is live and was handed over, or made as passed.
-            unsafe { device.wait_for_fences(&[slot.ended], true, u64::MAX) }.with_call("vkWaitForFences")?;
+            unsafe { device.wait_for_fences(&[slot.ended], true, u64::MAX) }
+                .with_call("vkWaitForFences")?;
             begin(device, slot.commands, vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT)?;
         }
         wait_for_all_before(device, slot.commands);
@@ -98,7 +111,8 @@ impl Queue {
             return Ok(());
         }
         show_to_host(device, slot.commands);
-        // SAFETY: the recording is under way; the fence belongs to it alone, and what it stood for has passed.
+        // SAFETY: the recording is under way; the fence belongs to it alone, and what it stood for
+        // has passed.
         unsafe { device.end_command_buffer(slot.commands) }.with_call("vkEndCommandBuffer")?;
         // SAFETY: as above.
         unsafe { device.reset_fences(&[slot.ended]) }.with_call("vkResetFences")?;
@@ -109,7 +123,11 @@ impl Queue {
     }
 
     /// Hands over a recording made before, after what waits.
-    pub(super) fn submit(&mut self, device: &ash::Device, recording: vk::CommandBuffer) -> Result<(), Failure> {
+    pub(super) fn submit(
+        &mut self,
+        device: &ash::Device,
+        recording: vk::CommandBuffer,
+    ) -> Result<(), Failure> {
         self.flush(device)?;
         self.hand_over(device, &[recording], vk::Fence::null())
     }
@@ -126,7 +144,8 @@ impl Queue {
         }
         self.busy = true;
         // SAFETY: the recording has ended and all that it uses is kept until it was waited for.
-        let handed_over = unsafe { device.queue_submit(self.raw, &submits, ended) }.with_call("vkQueueSubmit");
+        let handed_over =
+            unsafe { device.queue_submit(self.raw, &submits, ended) }.with_call("vkQueueSubmit");
         self.broken = handed_over.err();
         handed_over
     }
@@ -183,7 +202,11 @@ impl Queue {
     }
 }
 
-fn begin(device: &ash::Device, commands: vk::CommandBuffer, usage: vk::CommandBufferUsageFlags) -> Result<(), Failure> {
+fn begin(
+    device: &ash::Device,
+    commands: vk::CommandBuffer,
+    usage: vk::CommandBufferUsageFlags,
+) -> Result<(), Failure> {
     let begin = vk::CommandBufferBeginInfo::default().flags(usage);
     // SAFETY: nothing of what it held runs any more; beginning forgets it.
     unsafe { device.begin_command_buffer(commands, &begin) }.with_call("vkBeginCommandBuffer")

@@ -15,7 +15,8 @@ fn spirv(name: &str) -> Option<&'static [u8]> {
 }
 
 /// Kernels that bring values of a group together, by subgroups where the device has them.
-const ACROSS_GROUPS: &[&str] = &["rsb_sum", "rsb_sum_end", "rsb_max", "rsb_max_end", "rsb_softmax", "rsb_layer_norm"];
+const ACROSS_GROUPS: &[&str] =
+    &["rsb_sum", "rsb_sum_end", "rsb_max", "rsb_max_end", "rsb_softmax", "rsb_layer_norm"];
 
 /// Whether `kernel` works by subgroups on a device with these traits.
 pub(super) fn by_subgroups(traits: Traits, kernel: &str) -> bool {
@@ -23,9 +24,15 @@ pub(super) fn by_subgroups(traits: Traits, kernel: &str) -> bool {
 }
 
 /// The words of the file that holds `kernel` for `dtype`.
-pub(super) fn words(traits: Traits, module: Module, dtype: Dtype, kernel: &str) -> Result<Vec<u32>, DeviceError> {
+pub(super) fn words(
+    traits: Traits,
+    module: Module,
+    dtype: Dtype,
+    kernel: &str,
+) -> Result<Vec<u32>, DeviceError> {
     check_type(traits, module, dtype)?;
-    let matrix = traits.matrix.map(|[m, n, k]| format!("peak_matrix_{m}x{n}x{k}")).unwrap_or_default();
+    let matrix =
+        traits.matrix.map(|[m, n, k]| format!("peak_matrix_{m}x{n}x{k}")).unwrap_or_default();
     let stem = match kernel {
         "rsb_sigmoid" | "rsb_gelu" | "rsb_softmax" => "exponential",
         "rsb_rms_norm" | "rsb_rotate" => "blocks",
@@ -44,7 +51,8 @@ pub(super) fn words(traits: Traits, module: Module, dtype: Dtype, kernel: &str) 
     Ok(file.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
 }
 
-/// 16-bit elements are packed by hand, which every device can; only computing in them is a feature, as f64 is.
+/// 16-bit elements are packed by hand, which every device can; only computing in them is a feature,
+/// as f64 is.
 fn check_type(traits: Traits, module: Module, dtype: Dtype) -> Result<(), DeviceError> {
     let feature = match dtype {
         Dtype::F64 if traits.f64 == Presence::No => "shaderFloat64",
@@ -77,17 +85,31 @@ mod tests {
 
     #[test]
     fn every_kernel_that_goes_by_subgroups_has_its_file() {
-        let with =
-            |subgroup_lanes| Traits { subgroup_lanes, f64: Presence::Yes, f16: Presence::Yes, ..Traits::default() };
+        let with = |subgroup_lanes| Traits {
+            subgroup_lanes,
+            f64: Presence::Yes,
+            f16: Presence::Yes,
+            ..Traits::default()
+        };
         for dtype in Module::Reduce.dtypes() {
-            for (module, kernel) in
-                [(Module::Reduce, "rsb_sum"), (Module::Reduce, "rsb_max_end"), (Module::Normalize, "rsb_layer_norm")]
-            {
+            for (module, kernel) in [
+                (Module::Reduce, "rsb_sum"),
+                (Module::Reduce, "rsb_max_end"),
+                (Module::Normalize, "rsb_layer_norm"),
+            ] {
                 let by_groups = words(with(Some(32)), module, *dtype, kernel).unwrap();
-                assert_ne!(by_groups, words(with(None), module, *dtype, kernel).unwrap(), "{kernel} of {dtype}");
+                assert_ne!(
+                    by_groups,
+                    words(with(None), module, *dtype, kernel).unwrap(),
+                    "{kernel} of {dtype}"
+                );
             }
             let argmax = |lanes| words(with(lanes), Module::Reduce, *dtype, "rsb_argmax").unwrap();
-            assert_eq!(argmax(Some(32)), argmax(None), "places are not brought together by subgroups");
+            assert_eq!(
+                argmax(Some(32)),
+                argmax(None),
+                "places are not brought together by subgroups"
+            );
         }
         assert!(words(with(Some(32)), Module::Normalize, Dtype::Bf16, "rsb_softmax").is_ok());
     }
@@ -98,7 +120,8 @@ mod tests {
             let traits = Traits { matrix: shape, f16: Presence::Yes, ..Traits::default() };
             words(traits, Module::Peak, Dtype::F16, "rsb_peak_matrix")
         };
-        let [first, second, third] = super::super::matrix::KERNELS.map(|shape| of(Some(shape)).unwrap());
+        let [first, second, third] =
+            super::super::matrix::KERNELS.map(|shape| of(Some(shape)).unwrap());
         assert!(first != second && second != third && third != first);
         assert!(of(None).is_err());
     }

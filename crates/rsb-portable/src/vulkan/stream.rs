@@ -1,4 +1,5 @@
-//! The device's queue and its clock: marks are timestamps that the device writes between its kernels.
+//! The device's queue and its clock: marks are timestamps that the device writes between its
+//! kernels.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -10,7 +11,8 @@ use super::failure::{Failure, WithCall as _};
 use crate::portable::defect;
 use rsb_device::device::{DeviceError, Stream, StreamClock, StreamEvent};
 
-/// Marks that can be asked about at once. Older ones are written over: a case takes millions of marks.
+/// Marks that can be asked about at once. Older ones are written over: a case takes millions of
+/// marks.
 const MARKS: u32 = 64;
 
 /// The queue of a device with its marks.
@@ -34,9 +36,14 @@ impl VulkanStream {
         let clock = if core.traits.timestamp_bits == 0 {
             Clock::Host(Vec::new())
         } else {
-            let create = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(MARKS);
+            let create = vk::QueryPoolCreateInfo::default()
+                .query_type(vk::QueryType::TIMESTAMP)
+                .query_count(MARKS);
             // SAFETY: the device is live.
-            Clock::Device(unsafe { core.raw.create_query_pool(&create, None) }.with_call("vkCreateQueryPool")?)
+            Clock::Device(
+                unsafe { core.raw.create_query_pool(&create, None) }
+                    .with_call("vkCreateQueryPool")?,
+            )
         };
         Ok(Self { core: Rc::clone(core), clock, made: 0 })
     }
@@ -44,15 +51,25 @@ impl VulkanStream {
     fn place(&self, mark: StreamEvent) -> Result<u32, DeviceError> {
         let known = mark.0 < self.made && self.made - mark.0 <= u64::from(MARKS);
         let why = || format!("a mark is not of this stream, or {MARKS} others were made since");
-        known.then_some((mark.0 % u64::from(MARKS)) as u32).ok_or_else(|| defect("time between two marks", why()))
+        known
+            .then_some((mark.0 % u64::from(MARKS)) as u32)
+            .ok_or_else(|| defect("time between two marks", why()))
     }
 
     /// Ticks at which the device passed a mark.
     fn ticks(&self, pool: vk::QueryPool, place: u32) -> Result<u64, Failure> {
         let mut ticks = [0_u64];
-        // SAFETY: the query is of this pool; whoever asks has waited for the queue, and what was not passed is an error.
-        unsafe { self.core.raw.get_query_pool_results(pool, place, &mut ticks, vk::QueryResultFlags::TYPE_64) }
-            .with_call("vkGetQueryPoolResults")?;
+        // SAFETY: the query is of this pool; whoever asks has waited for the queue, and what was
+        // not passed is an error.
+        unsafe {
+            self.core.raw.get_query_pool_results(
+                pool,
+                place,
+                &mut ticks,
+                vk::QueryResultFlags::TYPE_64,
+            )
+        }
+        .with_call("vkGetQueryPoolResults")?;
         Ok(ticks.first().copied().unwrap_or_default())
     }
 }
@@ -67,7 +84,12 @@ impl Stream for VulkanStream {
                 // SAFETY: the pool is kept until the queue was waited for; the query is within it.
                 self.core.record(|device, commands| unsafe {
                     device.cmd_reset_query_pool(commands, pool, place, 1);
-                    device.cmd_write_timestamp(commands, vk::PipelineStageFlags::BOTTOM_OF_PIPE, pool, place);
+                    device.cmd_write_timestamp(
+                        commands,
+                        vk::PipelineStageFlags::BOTTOM_OF_PIPE,
+                        pool,
+                        place,
+                    );
                 })?;
             }
             Clock::Host(marks) => {
@@ -98,11 +120,20 @@ impl Stream for VulkanStream {
         match &self.clock {
             Clock::Device(pool) => {
                 let traits = self.core.traits;
-                let ticks = ticks_between(self.ticks(*pool, from)?, self.ticks(*pool, to)?, traits.timestamp_bits);
+                let ticks = ticks_between(
+                    self.ticks(*pool, from)?,
+                    self.ticks(*pool, to)?,
+                    traits.timestamp_bits,
+                );
                 Ok(ticks as f64 * traits.timestamp_period)
             }
             Clock::Host(marks) => {
-                let of = |place: u32| marks.get(place as usize).copied().ok_or_else(|| defect("mark", "it is missing"));
+                let of = |place: u32| {
+                    marks
+                        .get(place as usize)
+                        .copied()
+                        .ok_or_else(|| defect("mark", "it is missing"))
+                };
                 Ok(of(to)?.saturating_duration_since(of(from)?).as_nanos() as f64)
             }
         }

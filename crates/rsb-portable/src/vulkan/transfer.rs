@@ -27,7 +27,11 @@ enum TransferRoute {
 }
 
 /// Binds `op` to its two buffers.
-pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Result<TransferKernel, DeviceError> {
+pub(super) fn kernel(
+    core: &Rc<Core>,
+    op: &Transfer,
+    buffers: &[Buffer],
+) -> Result<TransferKernel, DeviceError> {
     let [from, to] = buffers else { return Err(defect("transfer", "it has two buffers")) };
     if op.direction != TransferDirection::DeviceToDevice && op.host_memory == HostMemory::Pageable {
         return Err(unsupported_error(
@@ -40,7 +44,9 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
     let ends = match op.direction {
         TransferDirection::DeviceToDevice => TransferRoute::Within,
         TransferDirection::Bidirectional => return Err(crate::portable::both_ways_at_once()),
-        TransferDirection::DeviceToHost => TransferRoute::ToHost(Allocation::new_zeroed(core, bytes, Place::Host)?),
+        TransferDirection::DeviceToHost => {
+            TransferRoute::ToHost(Allocation::new_zeroed(core, bytes, Place::Host)?)
+        }
         TransferDirection::HostToDevice => {
             let host = Allocation::new_zeroed(core, bytes, Place::Host)?;
             allocation(Some(from))?.copy_to(&host, (0, 0), bytes)?;
@@ -52,8 +58,13 @@ pub(super) fn kernel(core: &Rc<Core>, op: &Transfer, buffers: &[Buffer]) -> Resu
 }
 
 /// Binds a copy of all of `from` to the start of `to` on one device.
-pub(super) fn copy(core: &Rc<Core>, from: &Buffer, to: &Buffer) -> Result<TransferKernel, DeviceError> {
-    let here = |buffer: &Buffer| allocation(Some(buffer)).map(|memory| Rc::ptr_eq(memory.core(), core));
+pub(super) fn copy(
+    core: &Rc<Core>,
+    from: &Buffer,
+    to: &Buffer,
+) -> Result<TransferKernel, DeviceError> {
+    let here =
+        |buffer: &Buffer| allocation(Some(buffer)).map(|memory| Rc::ptr_eq(memory.core(), core));
     if !here(from)? || !here(to)? {
         return Err(unsupported_error(
             "copies between devices",

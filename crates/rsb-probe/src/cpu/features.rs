@@ -2,7 +2,8 @@
 
 use crate::host::Host;
 
-/// Name in `/proc/cpuinfo`, and ours. Sources: the kernel's `arch/*/include/asm/cpufeatures.h` and `hwcap` lists.
+/// Name in `/proc/cpuinfo`, and ours. Sources: the kernel's `arch/*/include/asm/cpufeatures.h` and
+/// `hwcap` lists.
 const NAMES: [(&str, &str); 34] = [
     ("sse4_2", "sse4.2"),
     ("avx", "avx"),

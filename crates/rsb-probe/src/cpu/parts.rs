@@ -1,6 +1,7 @@
 //! Names of ARM cores: the kernel gives the vendor's and the part's number only.
 //!
-//! Sources: Arm's technical reference manuals (register `MIDR_EL1`) and the kernel's `arch/arm64/include/asm/cputype.h`.
+//! Sources: Arm's technical reference manuals (register `MIDR_EL1`) and the kernel's
+//! `arch/arm64/include/asm/cputype.h`.
 
 use crate::host::hexadecimal;
 
@@ -51,8 +52,10 @@ const PARTS: [(u32, u32, &str); 29] = [
 /// The name of a core. An unknown one keeps its numbers: they still tell two models apart.
 pub(crate) fn name(implementer: &str, part: &str) -> Option<String> {
     let (vendor, part) = (hexadecimal(implementer)?, hexadecimal(part)?);
-    let vendor_name =
-        VENDORS.iter().find(|row| row.0 == vendor).map_or_else(|| format!("vendor {vendor:#04x}"), row_name);
+    let vendor_name = VENDORS
+        .iter()
+        .find(|row| row.0 == vendor)
+        .map_or_else(|| format!("vendor {vendor:#04x}"), row_name);
     let part_name = PARTS.iter().find(|row| (row.0, row.1) == (vendor, part));
     let part_name = part_name.map_or_else(|| format!("part {part:#05x}"), |row| row.2.to_owned());
     Some(format!("{vendor_name} {part_name}"))

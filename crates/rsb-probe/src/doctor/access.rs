@@ -8,7 +8,8 @@ use crate::host::Host;
 /// `/dev/kfd`, also when it is missing, then `/dev/dri/renderD*`.
 pub(super) fn devices(host: &Host) -> Vec<DeviceFile> {
     let render = host.entries("/dev/dri").into_iter().filter(|name| name.starts_with("renderD"));
-    let paths = std::iter::once("/dev/kfd".to_owned()).chain(render.map(|name| format!("/dev/dri/{name}")));
+    let paths =
+        std::iter::once("/dev/kfd".to_owned()).chain(render.map(|name| format!("/dev/dri/{name}")));
     paths.map(|path| device(host, path)).collect()
 }
 
@@ -103,7 +104,12 @@ mod tests {
         tree.write("etc/passwd", &format!("somebody:x:{user}:{user}::/home:/bin/sh\n"));
         tree.write("etc/group", &format!("wheel:x:99999:\nrender:x:{group}:other,somebody\n"));
         let found = devices(&tree.host());
-        let missing = DeviceFile { path: "/dev/kfd".into(), access: Access::Missing, group: None, is_listed: false };
+        let missing = DeviceFile {
+            path: "/dev/kfd".into(),
+            access: Access::Missing,
+            group: None,
+            is_listed: false,
+        };
         let render = DeviceFile {
             path: "/dev/dri/renderD128".into(),
             access: Access::Granted,

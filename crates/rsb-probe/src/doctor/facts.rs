@@ -29,7 +29,8 @@ pub struct DoctorInput {
 pub struct HostFacts {
     /// Name of the user, or the number where there is no name.
     pub user: String,
-    /// Device files: `/dev/kfd` first, which is there even when it is missing, then those of the DRM.
+    /// Device files: `/dev/kfd` first, which is there even when it is missing, then those of the
+    /// DRM.
     pub devices: Vec<DeviceFile>,
     /// The libraries that HIP programs need, each once, also those that are missing.
     pub libraries: Vec<Library>,

@@ -23,14 +23,25 @@ pub(super) fn find(host: &Host, cache: &[LinkerCache]) -> Vec<Library> {
 
 /// Directories that are looked into before the linker's own: `LD_LIBRARY_PATH`, then those of ROCm.
 fn dirs(host: &Host) -> Vec<PathBuf> {
-    let named = host.variable("LD_LIBRARY_PATH").map(|paths| std::env::split_paths(paths).collect::<Vec<_>>());
+    let named = host
+        .variable("LD_LIBRARY_PATH")
+        .map(|paths| std::env::split_paths(paths).collect::<Vec<_>>());
     let rocm = rocm::roots(host).into_iter().flat_map(|root| rocm::library_dirs(&root));
     named.into_iter().flatten().chain(rocm).collect()
 }
 
-fn library(host: &Host, cache: &[LinkerCache], dirs: &[PathBuf], (name, versions): (&str, &[&str])) -> Library {
-    let in_dir =
-        |dir: &Path| versions.iter().map(|version| dir.join(format!("{name}{version}"))).find(|path| path.exists());
+fn library(
+    host: &Host,
+    cache: &[LinkerCache],
+    dirs: &[PathBuf],
+    (name, versions): (&str, &[&str]),
+) -> Library {
+    let in_dir = |dir: &Path| {
+        versions
+            .iter()
+            .map(|version| dir.join(format!("{name}{version}")))
+            .find(|path| path.exists())
+    };
     let cached = || {
         let named = versions.iter().flat_map(|version| {
             let wanted = format!("{name}{version}");
@@ -38,13 +49,21 @@ fn library(host: &Host, cache: &[LinkerCache], dirs: &[PathBuf], (name, versions
         });
         named.filter_map(|cached| host.path(&cached.path)).find(|path| path.exists())
     };
-    let standard = || LIBRARY_DIRS.iter().filter_map(|dir| host.path(dir)).find_map(|dir| in_dir(&dir));
+    let standard =
+        || LIBRARY_DIRS.iter().filter_map(|dir| host.path(dir)).find_map(|dir| in_dir(&dir));
     let found = dirs.iter().find_map(|dir| in_dir(dir)).or_else(cached).or_else(standard);
-    let file = found.as_deref().and_then(Path::file_name).and_then(|file| file.to_str()).unwrap_or_default();
-    let targets = found.as_deref().and_then(Path::parent).filter(|_| name == "librocblas").map(targets);
+    let file = found
+        .as_deref()
+        .and_then(Path::file_name)
+        .and_then(|file| file.to_str())
+        .unwrap_or_default();
+    let targets =
+        found.as_deref().and_then(Path::parent).filter(|_| name == "librocblas").map(targets);
     Library {
         name: name.to_owned(),
-        major: file.split_once(".so.").and_then(|(_, version)| version.split('.').next()?.parse().ok()),
+        major: file
+            .split_once(".so.")
+            .and_then(|(_, version)| version.split('.').next()?.parse().ok()),
         path: found.map(|path| path.display().to_string()),
         targets: targets.unwrap_or_default(),
     }
@@ -68,7 +87,11 @@ pub(super) fn remnants(host: &Host) -> Vec<Remnant> {
         })
         .collect();
     let cores = rocm::versioned_dirs(&opt.join("rocm"), "core-");
-    let dirs = named.into_iter().chain([opt.join("rocm")]).chain(cores).chain(rocm::versioned_dirs(&opt, "rocm-"));
+    let dirs = named
+        .into_iter()
+        .chain([opt.join("rocm")])
+        .chain(cores)
+        .chain(rocm::versioned_dirs(&opt, "rocm-"));
     let mut seen = Vec::new();
     for dir in dirs {
         let real = std::fs::canonicalize(&dir).unwrap_or_else(|_| dir.clone());
@@ -93,7 +116,9 @@ fn broken(dir: &Path) -> Option<String> {
         return None;
     }
     let holds_hip = |dir: &PathBuf| {
-        entries(dir).iter().any(|file| component_of(file).is_some_and(|(component, _)| component == "hip"))
+        entries(dir)
+            .iter()
+            .any(|file| component_of(file).is_some_and(|(component, _)| component == "hip"))
     };
     // Releases from 7.9 on keep everything one directory deeper.
     let deeper = std::iter::once(dir.join("core")).chain(rocm::versioned_dirs(dir, "core-"));
@@ -109,7 +134,9 @@ mod tests {
 
     fn find_in(tree: &Tree, cache: &[LinkerCache]) -> Vec<(String, Option<String>, Option<u32>)> {
         let root = tree.path("").display().to_string();
-        let strip = |path: String| path.strip_prefix(root.trim_end_matches('/')).map(str::to_owned).unwrap_or(path);
+        let strip = |path: String| {
+            path.strip_prefix(root.trim_end_matches('/')).map(str::to_owned).unwrap_or(path)
+        };
         let all = find(&tree.host(), cache).into_iter();
         all.map(|library| (library.name, library.path.map(strip), library.major)).collect()
     }
@@ -133,13 +160,17 @@ mod tests {
             ("libhsa-runtime64", Some("/usr/lib64/libhsa-runtime64.so.1"), Some(1)),
             ("librocblas", Some("/data/librocblas.so.4"), Some(4)),
         ];
-        let expected = expected.map(|(name, path, major)| (name.to_owned(), path.map(str::to_owned), major));
+        let expected =
+            expected.map(|(name, path, major)| (name.to_owned(), path.map(str::to_owned), major));
         assert_eq!(find_in(&tree, &cache), expected);
     }
 
     #[test]
     fn a_version_without_a_runtime_beside_others_is_named() {
-        let tree = Tree::new(&[("opt/rocm/core-7.14/lib/libamdhip64.so.7", ""), ("opt/rocm/core-7.9/share/doc/x", "")]);
+        let tree = Tree::new(&[
+            ("opt/rocm/core-7.14/lib/libamdhip64.so.7", ""),
+            ("opt/rocm/core-7.9/share/doc/x", ""),
+        ]);
         let left = remnants(&tree.host());
         assert_eq!(left.len(), 1, "{left:?}");
         assert!(left[0].path.ends_with("opt/rocm/core-7.9"), "{left:?}");

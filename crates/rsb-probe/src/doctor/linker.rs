@@ -20,20 +20,25 @@ pub(super) struct LinkerCache {
 
 /// Libraries of ROCm in the cache of `host`.
 pub(super) fn read(host: &Host) -> Vec<LinkerCache> {
-    let bytes = host.path("/etc/ld.so.cache").and_then(|path| read_bytes(&path, MAX_CACHE_BYTES)).unwrap_or_default();
+    let bytes = host
+        .path("/etc/ld.so.cache")
+        .and_then(|path| read_bytes(&path, MAX_CACHE_BYTES))
+        .unwrap_or_default();
     let all = parse(&bytes).unwrap_or_default();
     all.into_iter().filter(|cached| component_of(&cached.name).is_some()).collect()
 }
 
 /// Those whose file is gone.
 pub(super) fn stale(host: &Host, cache: &[LinkerCache]) -> Vec<Stale> {
-    let is_gone = |cached: &&LinkerCache| host.path(&cached.path).is_some_and(|path| !path.exists());
+    let is_gone =
+        |cached: &&LinkerCache| host.path(&cached.path).is_some_and(|path| !path.exists());
     let gone = cache.iter().filter(is_gone);
     gone.map(|cached| Stale { name: cached.name.clone(), path: cached.path.clone() }).collect()
 }
 
-/// Every entry; nothing when it is no such cache. Layout by glibc's `dl-cache.h`: 20 bytes of magic, the number of
-/// entries, and from byte 48 on entries of 24 bytes with the places of name and path, counted from the magic.
+/// Every entry; nothing when it is no such cache. Layout by glibc's `dl-cache.h`: 20 bytes of
+/// magic, the number of entries, and from byte 48 on entries of 24 bytes with the places of name
+/// and path, counted from the magic.
 fn parse(bytes: &[u8]) -> Option<Vec<LinkerCache>> {
     // An older table for older linkers may stand before it.
     let start = bytes.windows(MAGIC.len()).position(|window| window == MAGIC)?;
@@ -92,7 +97,8 @@ mod tests {
 
     #[test]
     fn names_and_paths_are_read_also_behind_an_older_table() {
-        let expected = vec![("libamdhip64.so.6".to_owned(), "/opt/rocm/lib/libamdhip64.so.6".to_owned())];
+        let expected =
+            vec![("libamdhip64.so.6".to_owned(), "/opt/rocm/lib/libamdhip64.so.6".to_owned())];
         let plain = cache(&[("libamdhip64.so.6", "/opt/rocm/lib/libamdhip64.so.6")]);
         assert_eq!(read_bytes_of(&plain), Some(expected.clone()));
         let old = [b"ld.so-1.7.0\0\0\0\0\0".as_slice(), &plain].concat();
@@ -127,7 +133,10 @@ mod tests {
         let gone = stale(&host, &cached);
         assert_eq!(
             gone,
-            [Stale { name: "libamdhip64.so.6".into(), path: "/opt/rocm-6.0.0/lib/libamdhip64.so.6".into() }]
+            [Stale {
+                name: "libamdhip64.so.6".into(),
+                path: "/opt/rocm-6.0.0/lib/libamdhip64.so.6".into()
+            }]
         );
     }
 
@@ -139,6 +148,8 @@ mod tests {
             return;
         };
         let found = parse(&bytes).unwrap();
-        assert!(found.iter().any(|cached| cached.name.starts_with("libc.so") && cached.path.ends_with(&cached.name)));
+        assert!(found.iter().any(
+            |cached| cached.name.starts_with("libc.so") && cached.path.ends_with(&cached.name)
+        ));
     }
 }

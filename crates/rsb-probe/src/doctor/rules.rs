@@ -22,7 +22,8 @@ pub fn findings(facts: &DoctorInput) -> Vec<Finding> {
     found
 }
 
-/// What held `gpus` back when they were probed, as far as their own record shows it: driver, memory errors, link, power, clocks.
+/// What held `gpus` back when they were probed, as far as their own record shows it: driver, memory
+/// errors, link, power, clocks.
 pub fn limits(gpus: &[Gpu]) -> Vec<Finding> {
     gpus::limits(gpus)
 }

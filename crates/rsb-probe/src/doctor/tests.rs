@@ -9,7 +9,10 @@ fn facts_in(tree: &Tree) -> DoctorInput {
 #[test]
 fn the_facts_of_a_machine_are_gathered() {
     let tree = Tree::new(&[
-        ("sys/class/drm/card0/device/uevent", "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n"),
+        (
+            "sys/class/drm/card0/device/uevent",
+            "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n",
+        ),
         ("sys/class/drm/card0/device/drm/renderD128/dev", "226:128\n"),
         ("dev/dri/renderD128", ""),
         ("opt/rocm-6.4.2/.info/version", "6.4.2-120\n"),
@@ -55,7 +58,8 @@ fn a_tree_for_sysfs_leaves_the_host_out() {
 #[test]
 fn the_sensors_of_intels_gpus_are_looked_at() {
     let gpu = |number: u32, driver: &str| {
-        let event = format!("DRIVER={driver}\nPCI_ID=8086:56A0\nPCI_SLOT_NAME=0000:0{number}:00.0\n");
+        let event =
+            format!("DRIVER={driver}\nPCI_ID=8086:56A0\nPCI_SLOT_NAME=0000:0{number}:00.0\n");
         (format!("sys/class/drm/card{number}/device/uevent"), event)
     };
     let tree = Tree::new(&[
@@ -69,7 +73,8 @@ fn the_sensors_of_intels_gpus_are_looked_at() {
         tree.write(&path, &event);
     }
     let facts = facts(&ProbeOptions { sysfs_root: Some(tree.path("sys")) });
-    let places: Vec<&str> = facts.intel_sensors.iter().map(|sensors| sensors.place.as_str()).collect();
+    let places: Vec<&str> =
+        facts.intel_sensors.iter().map(|sensors| sensors.place.as_str()).collect();
     assert_eq!(places, ["0000:03:00.0", "0000:04:00.0"], "one sleeps, another driver has the last");
     let found = findings(&facts);
     for words in [
@@ -87,7 +92,9 @@ fn this_machine_can_be_examined() {
     let found = examine(&ProbeOptions::default());
     assert!(found.iter().all(|finding| !finding.what.is_empty() && !finding.why.is_empty()));
     assert!(
-        found.iter().all(|finding| finding.severity == FindingSeverity::Ok || finding.cure.is_some()),
+        found
+            .iter()
+            .all(|finding| finding.severity == FindingSeverity::Ok || finding.cure.is_some()),
         "{found:#?}"
     );
 }

@@ -21,16 +21,23 @@ fn check(files: &[(&str, &str)], below: &str, expected: Option<(&str, Option<&st
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), files);
     let found = by_files(&dir.path().join(below));
-    let expected = expected.map(|(commit, branch)| (commit.to_owned(), branch.map(str::to_owned), true));
+    let expected =
+        expected.map(|(commit, branch)| (commit.to_owned(), branch.map(str::to_owned), true));
     assert_eq!(found, expected, "{files:?}; without git a tree is not known to be clean");
 }
 
 #[test]
 fn commit_and_branch_are_read_from_files() {
     let head = (".git/HEAD", "ref: refs/heads/topic/one\n");
-    check(&[head, (".git/refs/heads/topic/one", COMMIT), ("a/b/c", "")], "a/b", Some((COMMIT, Some("topic/one"))));
-    let packed =
-        format!("# pack-refs with: peeled\n{OTHER} refs/heads/topic\n{COMMIT} refs/heads/topic/one\n^{OTHER}\n");
+    check(
+        &[head, (".git/refs/heads/topic/one", COMMIT), ("a/b/c", "")],
+        "a/b",
+        Some((COMMIT, Some("topic/one"))),
+    );
+    let packed = format!(
+        "# pack-refs with: peeled\n{OTHER} refs/heads/topic\n{COMMIT} \
+         refs/heads/topic/one\n^{OTHER}\n"
+    );
     check(&[head, (".git/packed-refs", &packed)], "", Some((COMMIT, Some("topic/one"))));
     check(&[(".git/HEAD", COMMIT)], "", Some((COMMIT, None)));
     check(
@@ -52,7 +59,14 @@ fn what_is_no_checkout_is_none() {
     check(&[(".git", "nonsense")], "", None);
     let dir = tempfile::tempdir().unwrap();
     let mode = rustix::fs::Mode::RUSR;
-    rustix::fs::mknodat(rustix::fs::CWD, dir.path().join(".git"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        dir.path().join(".git"),
+        rustix::fs::FileType::Fifo,
+        mode,
+        0,
+    )
+    .unwrap();
     assert_eq!(by_files(dir.path()), None, "a pipe is not waited for");
     check(&[(".git/HEAD", "ref: refs/heads/unborn\n")], "", None);
     check(&[(".git/HEAD", "0123")], "", None);
@@ -79,13 +93,27 @@ fn every_change_but_results_makes_a_tree_dirty() {
     ] {
         assert_eq!(is_dirty(&(header.clone() + line)), dirty, "{line}");
     }
-    assert_eq!((super::header(&header, "branch.oid"), super::header(&header, "branch")), (Some(COMMIT), None));
+    assert_eq!(
+        (super::header(&header, "branch.oid"), super::header(&header, "branch")),
+        (Some(COMMIT), None)
+    );
 }
 
 fn run_git(dir: &Path, arguments: &[&str]) -> bool {
     let mut command = Command::new("git");
-    command.current_dir(dir).args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]);
-    command.args(arguments).env_remove("GIT_DIR").env_remove("GIT_INDEX_FILE").env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command.current_dir(dir).args([
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "-c",
+        "commit.gpgsign=false",
+    ]);
+    command
+        .args(arguments)
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_INDEX_FILE")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null");
     command.output().is_ok_and(|output| output.status.success())
 }
 
@@ -101,7 +129,10 @@ fn a_real_repository_is_followed_from_clean_to_changed() {
     write(tree, &[("a", "1"), ("below/b", "1")]);
     assert!(run_git(tree, &["add", "."]) && run_git(tree, &["commit", "--quiet", "-m", "first"]));
     let clean = git(&tree.join("below")).unwrap();
-    assert_eq!((clean.branch.as_deref(), clean.dirty, clean.commit.len()), (Some("trunk"), false, 40));
+    assert_eq!(
+        (clean.branch.as_deref(), clean.dirty, clean.commit.len()),
+        (Some("trunk"), false, 40)
+    );
     assert!(run_git(tree, &["pack-refs", "--all"]));
     assert_eq!(git(tree).as_ref(), Some(&clean));
     write(tree, &[("a", "2")]);
@@ -109,7 +140,11 @@ fn a_real_repository_is_followed_from_clean_to_changed() {
     assert_eq!(changed, Git { dirty: true, changes: changed.changes.clone(), ..clean.clone() });
     assert_eq!(changed.changes.as_ref().map(String::len), Some(64));
     assert!(run_git(tree, &["add", "."]));
-    assert_eq!(git(&tree.join("below")), Some(changed.clone()), "whether it is staged is no difference");
+    assert_eq!(
+        git(&tree.join("below")),
+        Some(changed.clone()),
+        "whether it is staged is no difference"
+    );
     write(tree, &[("a", "3")]);
     assert_ne!(git(tree).unwrap().changes, changed.changes);
     write(tree, &[("a", "2"), ("new", "1"), ("benchmark_results/x", "1")]);
@@ -136,15 +171,24 @@ fn a_git_that_refuses_or_hangs_is_told_apart() {
     };
     write(dir.path(), &[(".git/HEAD", COMMIT)]);
     assert_eq!(git_with(dir.path(), &script("refuses", "exit 128"), LONG), None);
-    let slow = git_with(dir.path(), &script("hangs", "exec tail -f /dev/null"), Duration::from_millis(50));
+    let slow =
+        git_with(dir.path(), &script("hangs", "exec tail -f /dev/null"), Duration::from_millis(50));
     assert_eq!(
         slow,
-        Some(Git { commit: COMMIT.to_owned(), branch: None, dirty: true, changes: Some(UNKNOWN.to_owned()) })
+        Some(Git {
+            commit: COMMIT.to_owned(),
+            branch: None,
+            dirty: true,
+            changes: Some(UNKNOWN.to_owned())
+        })
     );
     let reftable = format!("echo '# branch.oid {OTHER}'; echo '# branch.head side'");
     write(dir.path(), &[(".git/HEAD", "ref: refs/heads/.invalid")]);
     let told = git_with(dir.path(), &script("tells", &reftable), LONG);
-    assert_eq!(told, Some(Git { commit: OTHER.to_owned(), branch: Some("side".to_owned()), ..Git::default() }));
+    assert_eq!(
+        told,
+        Some(Git { commit: OTHER.to_owned(), branch: Some("side".to_owned()), ..Git::default() })
+    );
 }
 
 #[test]
@@ -152,7 +196,12 @@ fn a_commit_of_another_project_is_not_known() {
     let dir = tempfile::tempdir().unwrap();
     let git = |words: &[&str]| {
         let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
-        let output = Command::new("git").args(identity).args(words).current_dir(dir.path()).output().unwrap();
+        let output = Command::new("git")
+            .args(identity)
+            .args(words)
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
     git(&["init", "--quiet"]);

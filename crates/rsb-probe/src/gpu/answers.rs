@@ -1,4 +1,5 @@
-//! Which GPUs answered. A read that hangs, or that the kernel refuses, must not make a GPU vanish without a word.
+//! Which GPUs answered. A read that hangs, or that the kernel refuses, must not make a GPU vanish
+//! without a word.
 
 use std::io::ErrorKind;
 use std::time::Instant;
@@ -33,8 +34,10 @@ impl<T> GpuReport<T> {
 
     /// The kernel did not say what it is.
     pub(crate) fn from_error(error: ErrorKind) -> Self {
-        // So a control group hides the GPUs of others: the compute driver refuses to describe their nodes.
-        let answer = if error == ErrorKind::PermissionDenied { Answer::Denied } else { Answer::Failed };
+        // So a control group hides the GPUs of others: the compute driver refuses to describe their
+        // nodes.
+        let answer =
+            if error == ErrorKind::PermissionDenied { Answer::Denied } else { Answer::Failed };
         Self { refused: Some(answer), ..Self::nothing() }
     }
 }
@@ -46,7 +49,10 @@ pub(crate) struct GpuQuery<T> {
 }
 
 /// What was told by `deadline`, and what was not.
-pub(crate) fn gather<T: Send + 'static>(asked: Vec<GpuQuery<T>>, deadline: Instant) -> (Vec<T>, Vec<UnreadGpu>) {
+pub(crate) fn gather<T: Send + 'static>(
+    asked: Vec<GpuQuery<T>>,
+    deadline: Instant,
+) -> (Vec<T>, Vec<UnreadGpu>) {
     let (mut known, mut unread) = (Vec::new(), Vec::new());
     for GpuQuery { place, reading } in asked {
         let (told, ended) = reading.outcome(deadline);
@@ -58,7 +64,11 @@ pub(crate) fn gather<T: Send + 'static>(asked: Vec<GpuQuery<T>>, deadline: Insta
             Completion::InTime if !started => Some(Answer::Failed),
             Completion::InTime => told.refused,
         };
-        unread.extend(answer.map(|answer| UnreadGpu { place, asked: told.asked.to_owned(), answer }));
+        unread.extend(answer.map(|answer| UnreadGpu {
+            place,
+            asked: told.asked.to_owned(),
+            answer,
+        }));
         known.extend(told.known);
     }
     (known, unread)
@@ -68,9 +78,12 @@ pub(crate) fn gather<T: Send + 'static>(asked: Vec<GpuQuery<T>>, deadline: Insta
 mod tests {
     use super::*;
 
-    fn gather_one(job: impl FnOnce(&dyn Fn(GpuReport<u8>)) + Send + 'static) -> (Vec<u8>, Vec<(String, Answer)>) {
+    fn gather_one(
+        job: impl FnOnce(&dyn Fn(GpuReport<u8>)) + Send + 'static,
+    ) -> (Vec<u8>, Vec<(String, Answer)>) {
         let far = Instant::now() + std::time::Duration::from_mins(1);
-        let (known, unread) = gather(vec![GpuQuery { place: "card0".into(), reading: Pending::start(job) }], far);
+        let (known, unread) =
+            gather(vec![GpuQuery { place: "card0".into(), reading: Pending::start(job) }], far);
         assert!(unread.iter().all(|one| one.place == "card0"));
         (known, unread.into_iter().map(|one| (one.asked, one.answer)).collect())
     }
@@ -84,7 +97,10 @@ mod tests {
         assert_eq!(gather_one(whole), (vec![1], vec![]));
         assert_eq!(gather_one(|report| report(GpuReport::nothing())), (vec![], vec![]), "no GPU");
         let unread = |answer| (vec![], vec![(IDENTITY.to_owned(), answer)]);
-        assert_eq!(gather_one(|report| report(GpuReport::from_error(ErrorKind::Other))), unread(Answer::Failed));
+        assert_eq!(
+            gather_one(|report| report(GpuReport::from_error(ErrorKind::Other))),
+            unread(Answer::Failed)
+        );
         assert_eq!(
             gather_one(|report| report(GpuReport::from_error(ErrorKind::PermissionDenied))),
             unread(Answer::Denied)

@@ -1,5 +1,5 @@
-//! Through which runtimes a GPU can be reached here, by the files that are installed. Nothing is loaded: a library
-//! that is there may still fail, which the device layer finds out.
+//! Through which runtimes a GPU can be reached here, by the files that are installed. Nothing is
+//! loaded: a library that is there may still fail, which the device layer finds out.
 
 use std::path::PathBuf;
 
@@ -24,12 +24,23 @@ impl Runtimes {
             return Self::default();
         }
         let dirs = library_dirs(host);
-        let has = |names: &[&str]| dirs.iter().any(|dir| names.iter().any(|name| dir.join(name).exists()));
+        let has = |names: &[&str]| {
+            dirs.iter().any(|dir| names.iter().any(|name| dir.join(name).exists()))
+        };
         let drivers = |loader: &str, places: &[&str]| {
-            if has(&[loader]) { places.iter().flat_map(|place| host.entries(place)).collect() } else { Vec::new() }
+            if has(&[loader]) {
+                places.iter().flat_map(|place| host.entries(place)).collect()
+            } else {
+                Vec::new()
+            }
         };
         Self {
-            hip: has(&["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"]),
+            hip: has(&[
+                "libamdhip64.so.7",
+                "libamdhip64.so.6",
+                "libamdhip64.so.5",
+                "libamdhip64.so",
+            ]),
             cuda: has(&["libcuda.so.1", "libcuda.so"]),
             vulkan: drivers("libvulkan.so.1", &["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"]),
             opencl: drivers("libOpenCL.so.1", &["/etc/OpenCL/vendors"]),
@@ -46,7 +57,9 @@ impl Runtimes {
             (&["intel"], &["intel"])
         };
         let any = |drivers: &[String], marks: &[&str]| {
-            drivers.iter().any(|driver| marks.iter().any(|mark| driver.to_ascii_lowercase().contains(mark)))
+            drivers
+                .iter()
+                .any(|driver| marks.iter().any(|mark| driver.to_ascii_lowercase().contains(mark)))
         };
         let is_bound = gpu.driver_name().is_some_and(|driver| driver != "vfio-pci");
         let reached = [
@@ -60,8 +73,11 @@ impl Runtimes {
 }
 
 fn library_dirs(host: &Host) -> Vec<PathBuf> {
-    let named = host.variable("LD_LIBRARY_PATH").map(|paths| std::env::split_paths(paths).collect::<Vec<_>>());
-    let rocm = rocm::roots(host).into_iter().flat_map(|root| [root.join("lib"), root.join("lib64")]);
+    let named = host
+        .variable("LD_LIBRARY_PATH")
+        .map(|paths| std::env::split_paths(paths).collect::<Vec<_>>());
+    let rocm =
+        rocm::roots(host).into_iter().flat_map(|root| [root.join("lib"), root.join("lib64")]);
     let standard = LIBRARY_DIRS.into_iter().filter_map(|dir| host.path(dir));
     let dirs = named.into_iter().flatten().chain(rocm).chain(standard);
     dirs.filter(|dir| !entries(dir).is_empty()).collect()
@@ -73,7 +89,12 @@ mod tests {
     use crate::host::fake::Tree;
 
     fn gpu(vendor: u32, driver: &str) -> SysfsGpu {
-        SysfsGpu { vendor: Some(vendor), driver: Some(driver.to_owned()), is_in_drm: true, ..SysfsGpu::default() }
+        SysfsGpu {
+            vendor: Some(vendor),
+            driver: Some(driver.to_owned()),
+            is_in_drm: true,
+            ..SysfsGpu::default()
+        }
     }
 
     #[test]
@@ -87,7 +108,11 @@ mod tests {
         ]);
         let found = Runtimes::find(&tree.host());
         let amd = gpu(0x1002, "amdgpu 6.8.0");
-        assert_eq!(found.reaching(&amd, true), ["rocm", "vulkan"], "the loader of OpenCL is missing");
+        assert_eq!(
+            found.reaching(&amd, true),
+            ["rocm", "vulkan"],
+            "the loader of OpenCL is missing"
+        );
         assert_eq!(found.reaching(&amd, false), ["vulkan"]);
         assert_eq!(found.reaching(&gpu(0x1002, "vfio-pci"), false), Vec::<String>::new());
         assert_eq!(found.reaching(&gpu(0x10de, "nvidia 570.1"), false), ["cuda"]);

@@ -1,5 +1,5 @@
-//! The caches of one GPU that its compute units share, for whoever knows its place on the bus alone: OpenCL and Vulkan
-//! report a first-level cache, or nothing.
+//! The caches of one GPU that its compute units share, for whoever knows its place on the bus
+//! alone: OpenCL and Vulkan report a first-level cache, or nothing.
 
 use rsb_model::environment::Cache;
 use rsb_model::gpu::{GpuCache, GpuCacheKind};
@@ -11,8 +11,9 @@ use crate::host::{Host, hexadecimal};
 /// A line is `vendor device level MiB`.
 const TABLE: &str = include_str!("last_caches.txt");
 
-/// From the second level on, nearest first: those that AMD's compute driver lists, and the last one of the table where
-/// that level is not among them, as older kernels do not know the memory-side cache of newer GPUs.
+/// From the second level on, nearest first: those that AMD's compute driver lists, and the last one
+/// of the table where that level is not among them, as older kernels do not know the memory-side
+/// cache of newer GPUs.
 pub(crate) fn shared_caches(host: &Host, address: &str) -> Vec<Cache> {
     let listed = kfd::caches_at(host, address);
     with_last(&listed, id(host, address).and_then(last))
@@ -24,7 +25,11 @@ fn with_last(listed: &[GpuCache], last: Option<Cache>) -> Vec<Cache> {
     for cache in listed.iter().filter(shared) {
         match found.iter_mut().find(|known| known.level == cache.level) {
             Some(known) => known.size_bytes = known.size_bytes.max(cache.size_bytes),
-            None => found.push(Cache { level: cache.level, size_bytes: cache.size_bytes, shared_by: None }),
+            None => found.push(Cache {
+                level: cache.level,
+                size_bytes: cache.size_bytes,
+                shared_by: None,
+            }),
         }
     }
     found.extend(last.filter(|last| found.iter().all(|known| known.level < last.level)));
@@ -34,7 +39,8 @@ fn with_last(listed: &[GpuCache], last: Option<Cache>) -> Vec<Cache> {
 
 /// Vendor and model of what is at `address` on the bus.
 fn id(host: &Host, address: &str) -> Option<PciId> {
-    let number = |name: &str| hexadecimal(&host.line(&format!("/sys/bus/pci/devices/{address}/{name}"))?);
+    let number =
+        |name: &str| hexadecimal(&host.line(&format!("/sys/bus/pci/devices/{address}/{name}"))?);
     Some(PciId { vendor: number("vendor")?, device: number("device")? })
 }
 
@@ -62,8 +68,8 @@ mod tests {
     const ADDRESS: &str = "0000:03:00.0";
     const MIB: u64 = 1 << 20;
 
-    /// A tree with a GPU of this id on the bus, and with a node of the compute driver where `caches` has any: level, KiB
-    /// and what it holds.
+    /// A tree with a GPU of this id on the bus, and with a node of the compute driver where
+    /// `caches` has any: level, KiB and what it holds.
     fn tree(id: [&str; 2], caches: &[(u32, u32, u32)]) -> Tree {
         let tree = Tree::new(&[]);
         for (name, value) in ["vendor", "device"].into_iter().zip(id) {
@@ -81,17 +87,40 @@ mod tests {
     }
 
     fn level_sizes(tree: &Tree) -> Vec<(u32, u64)> {
-        shared_caches(&tree.host(), ADDRESS).iter().map(|cache| (cache.level, cache.size_bytes / MIB)).collect()
+        shared_caches(&tree.host(), ADDRESS)
+            .iter()
+            .map(|cache| (cache.level, cache.size_bytes / MIB))
+            .collect()
     }
 
     #[test]
     fn the_compute_driver_tells_and_the_table_adds_what_it_lacks() {
         let first = (1, 16, 9);
         for (name, id, caches, expected) in [
-            ("RX 7900 XTX", ["0x1002", "0x744c"], &[first, (2, 6144, 9), (3, 98_304, 9)][..], &[(2, 6), (3, 96)][..]),
-            ("RX 7900 XT", ["0x1002", "0x744c"], &[(2, 6144, 9), (3, 81_920, 9)], &[(2, 6), (3, 80)]),
-            ("MI300X, an older kernel", ["0x1002", "0x74a1"], &[first, (2, 4096, 9)], &[(2, 4), (3, 256)]),
-            ("not in the table", ["0x1002", "0x9999"], &[first, (2, 4096, 9), (1, 64, 10)], &[(2, 4)]),
+            (
+                "RX 7900 XTX",
+                ["0x1002", "0x744c"],
+                &[first, (2, 6144, 9), (3, 98_304, 9)][..],
+                &[(2, 6), (3, 96)][..],
+            ),
+            (
+                "RX 7900 XT",
+                ["0x1002", "0x744c"],
+                &[(2, 6144, 9), (3, 81_920, 9)],
+                &[(2, 6), (3, 80)],
+            ),
+            (
+                "MI300X, an older kernel",
+                ["0x1002", "0x74a1"],
+                &[first, (2, 4096, 9)],
+                &[(2, 4), (3, 256)],
+            ),
+            (
+                "not in the table",
+                ["0x1002", "0x9999"],
+                &[first, (2, 4096, 9), (1, 64, 10)],
+                &[(2, 4)],
+            ),
             ("no compute driver", ["0x1002", "0x744c"], &[], &[(3, 96)]),
             ("RTX 4090", ["0x10de", "0x2684"], &[], &[(2, 72)]),
             ("Arc A770", ["0x8086", "0x56a0"], &[], &[]),
@@ -111,9 +140,12 @@ mod tests {
         let lines = TABLE.lines().filter(|line| !line.starts_with('#')).count();
         let all: Vec<_> = rows().collect();
         assert_eq!(all.len(), lines, "a line does not parse");
+        assert!(all.windows(2).all(|pair| {
+            (pair[0].0.vendor, pair[0].0.device) < (pair[1].0.vendor, pair[1].0.device)
+        }));
         assert!(
-            all.windows(2).all(|pair| { (pair[0].0.vendor, pair[0].0.device) < (pair[1].0.vendor, pair[1].0.device) })
+            all.iter()
+                .all(|(_, cache)| cache.size_bytes > 32 * MIB && (2..=3).contains(&cache.level))
         );
-        assert!(all.iter().all(|(_, cache)| cache.size_bytes > 32 * MIB && (2..=3).contains(&cache.level)));
     }
 }

@@ -1,4 +1,5 @@
-//! What can only be had by asking the GPU itself: links, clocks, power, sensors, errors. Never asked while it sleeps.
+//! What can only be had by asking the GPU itself: links, clocks, power, sensors, errors. Never
+//! asked while it sleeps.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +29,8 @@ pub(crate) fn asleep(dir: &Path) -> Option<bool> {
     Some(read_line(&dir.join("power/runtime_status"))? == "suspended")
 }
 
-/// Reads the GPU in the directory; before each part, what was read so far is reported with what is asked next.
+/// Reads the GPU in the directory; before each part, what was read so far is reported with what is
+/// asked next.
 pub(crate) fn read(dir: &Path, report: &dyn Fn(Details, &'static str)) {
     let mut details = Details { asleep: asleep(dir), ..Details::default() };
     report(details.clone(), "its link");
@@ -44,10 +46,13 @@ pub(crate) fn read(dir: &Path, report: &dyn Fn(Details, &'static str)) {
     details.performance_level = read_line(&dir.join("power_dpm_force_performance_level"));
     report(details.clone(), "its power and sensors");
     if let Some(monitor) = monitor(dir) {
-        let watts = |name: &str| read_number::<f64>(&monitor.join(name)).map(|uw| uw / 1e6).and_then(plausible::watts);
+        let watts = |name: &str| {
+            read_number::<f64>(&monitor.join(name)).map(|uw| uw / 1e6).and_then(plausible::watts)
+        };
         // In Intel's hwmon, power1_cap is the limit of a burst.
         let as_amd = || (watts("power1_cap"), watts("power1_cap_default"));
-        (details.power_cap_w, details.power_cap_default_w) = intel::power_limits(&monitor).unwrap_or_else(as_amd);
+        (details.power_cap_w, details.power_cap_default_w) =
+            intel::power_limits(&monitor).unwrap_or_else(as_amd);
         details.sensors = sensors(&monitor);
         report(details.clone(), "its counters of errors");
     }
@@ -59,11 +64,13 @@ pub(crate) fn read(dir: &Path, report: &dyn Fn(Details, &'static str)) {
 pub(crate) fn monitor(dir: &Path) -> Option<PathBuf> {
     let dir = dir.join("hwmon");
     let all: Vec<PathBuf> = entries(&dir).into_iter().map(|name| dir.join(name)).collect();
-    let is_whole = |path: &&PathBuf| read_line(&path.join("name")).is_none_or(|name| !name.contains("_gt"));
+    let is_whole =
+        |path: &&PathBuf| read_line(&path.join("name")).is_none_or(|name| !name.contains("_gt"));
     all.iter().find(is_whole).or(all.first()).cloned()
 }
 
-/// The link over its narrowest stretch: a GPU often sits behind a switch of its own, whose inner link is always wide.
+/// The link over its narrowest stretch: a GPU often sits behind a switch of its own, whose inner
+/// link is always wide.
 fn pcie(dir: &Path) -> Pcie {
     let driver = levels::links(&dir.join("pp_dpm_pcie"));
     let stretches = outside_of_board(dir, stretches(dir));
@@ -71,7 +78,10 @@ fn pcie(dir: &Path) -> Pcie {
         stretches.iter().filter_map(|stretch| link(stretch, speed, width)).collect()
     };
     let narrowest = |links: Vec<PcieLink>, told: Option<PcieLink>| {
-        links.into_iter().chain(told).reduce(|one, other| if other.gb_s < one.gb_s { other } else { one })
+        links
+            .into_iter()
+            .chain(told)
+            .reduce(|one, other| if other.gb_s < one.gb_s { other } else { one })
     };
     Pcie {
         now: narrowest(each("current_link_speed", "current_link_width"), driver.now),
@@ -85,22 +95,24 @@ fn pcie(dir: &Path) -> Pcie {
 fn stretches(dir: &Path) -> Vec<PathBuf> {
     let mut found = vec![dir.to_owned()];
     let real = std::fs::canonicalize(dir).unwrap_or_default();
-    let bridges = real
-        .ancestors()
-        .skip(1)
-        .take_while(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(super::pci::is_address));
+    let bridges = real.ancestors().skip(1).take_while(|path| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(super::pci::is_address)
+    });
     found.extend(bridges.map(Path::to_owned));
     found
 }
 
-/// `stretches` without those on the board of a GPU of Intel's: behind the board's own switch the GPU, and the port above it, tell a
-/// lane of the first generation whatever the slot is. A slot that really has one lane is told by the port above the board, too.
+/// `stretches` without those on the board of a GPU of Intel's: behind the board's own switch the
+/// GPU, and the port above it, tell a lane of the first generation whatever the slot is. A slot
+/// that really has one lane is told by the port above the board, too.
 fn outside_of_board(dir: &Path, stretches: Vec<PathBuf>) -> Vec<PathBuf> {
     const INTEL: u32 = 0x8086;
     if read_line(&dir.join("vendor")).as_deref().and_then(hexadecimal) != Some(INTEL) {
         return stretches;
     }
-    let is_inner = |stretch: &PathBuf| link(stretch, "max_link_speed", "max_link_width") == Some(PcieLink::new(2.5, 1));
+    let is_inner = |stretch: &PathBuf| {
+        link(stretch, "max_link_speed", "max_link_width") == Some(PcieLink::new(2.5, 1))
+    };
     stretches.into_iter().skip_while(is_inner).collect()
 }
 
@@ -146,12 +158,14 @@ fn sensors(monitor: &Path) -> Vec<SensorName> {
     found
 }
 
-/// Whether the voltage `stem` with that label is the chip's: AMD's `vddgfx`, the `pkg` of Intel's xe, i915's without a label.
+/// Whether the voltage `stem` with that label is the chip's: AMD's `vddgfx`, the `pkg` of Intel's
+/// xe, i915's without a label.
 pub(crate) fn is_of_chip(stem: &str, label: Option<&str>) -> bool {
     matches!((stem, label), (_, Some("vddgfx" | "pkg")) | ("in0", None))
 }
 
-/// Whether a sensor of that kind can tell `figure`, which is in thousandths, for power and clocks in millionths.
+/// Whether a sensor of that kind can tell `figure`, which is in thousandths, for power and clocks
+/// in millionths.
 fn can_be(kind: &str, figure: f64) -> bool {
     match kind {
         "temperature" => plausible::celsius(figure / 1e3).is_some(),
@@ -170,10 +184,13 @@ fn ecc(dir: &Path) -> Option<Ecc> {
         let Some(block) = file.strip_suffix("_err_count") else { continue };
         let Some(text) = read_text(&dir.join(&file)) else { continue };
         let number = |name: &str| {
-            let line = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
+            let line =
+                text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
             line.trim_matches(['\0', ' ']).parse().ok().and_then(plausible::count)
         };
-        let (Some(uncorrectable), Some(correctable)) = (number("ue"), number("ce")) else { continue };
+        let (Some(uncorrectable), Some(correctable)) = (number("ue"), number("ce")) else {
+            continue;
+        };
         let count = EccCount { uncorrectable, correctable, deferred: number("de").unwrap_or(0) };
         let ecc = found.get_or_insert_default();
         ecc.total.uncorrectable = ecc.total.uncorrectable.saturating_add(count.uncorrectable);

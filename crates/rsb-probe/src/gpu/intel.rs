@@ -1,7 +1,9 @@
-//! Where the drivers of Intel's GPUs, i915 and xe, keep clocks, limits and throttle reasons; their hwmon has the rest.
+//! Where the drivers of Intel's GPUs, i915 and xe, keep clocks, limits and throttle reasons; their
+//! hwmon has the rest.
 //!
-//! Sources: the kernel's `Documentation/ABI/testing/sysfs-driver-intel-i915-hwmon`, `sysfs-driver-intel-xe-hwmon`, and
-//! `intel_gt_sysfs_pm.c`, `xe_gt_freq.c`, `xe_gt_throttle.c`. Never run on such a GPU: tests write the trees.
+//! Sources: the kernel's `Documentation/ABI/testing/sysfs-driver-intel-i915-hwmon`,
+//! `sysfs-driver-intel-xe-hwmon`, and `intel_gt_sysfs_pm.c`, `xe_gt_freq.c`, `xe_gt_throttle.c`.
+//! Never run on such a GPU: tests write the trees.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -58,25 +60,36 @@ const I915_DEVICE: Names = Names {
 /// The GT that computes, of each tile: those after it are for video.
 fn gts(dir: &Path) -> Vec<(PathBuf, &'static Names)> {
     let numbered = |path: &Path, prefix: &str| -> Vec<PathBuf> {
-        let is_one = |name: &String| name.strip_prefix(prefix).is_some_and(|number| number.parse::<u32>().is_ok());
+        let is_one = |name: &String| {
+            name.strip_prefix(prefix).is_some_and(|number| number.parse::<u32>().is_ok())
+        };
         entries(path).into_iter().filter(is_one).map(|name| path.join(name)).collect()
     };
-    let first_of = |tile: PathBuf| numbered(&tile, "gt").into_iter().next().map(|gt| (gt.join("freq0"), &XE));
+    let first_of =
+        |tile: PathBuf| numbered(&tile, "gt").into_iter().next().map(|gt| (gt.join("freq0"), &XE));
     let has_clock = |(path, names): &(PathBuf, &'static Names)| {
         [names.actual, names.requested, names.max].iter().any(|file| path.join(file).exists())
     };
-    let of_xe: Vec<_> = numbered(dir, "tile").into_iter().filter_map(first_of).filter(has_clock).collect();
+    let of_xe: Vec<_> =
+        numbered(dir, "tile").into_iter().filter_map(first_of).filter(has_clock).collect();
     if !of_xe.is_empty() {
         return of_xe;
     }
     let Some(minor) = minor(dir) else { return Vec::new() };
-    [(minor.join("gt/gt0"), &I915), (minor, &I915_DEVICE)].into_iter().find(has_clock).into_iter().collect()
+    [(minor.join("gt/gt0"), &I915), (minor, &I915_DEVICE)]
+        .into_iter()
+        .find(has_clock)
+        .into_iter()
+        .collect()
 }
 
 /// The directory of `card0`, given that of its device.
 fn minor(dir: &Path) -> Option<PathBuf> {
     let below = dir.join("drm");
-    let gpu = entries(&below).into_iter().find(|name| name.starts_with("card")).map(|name| below.join(name));
+    let gpu = entries(&below)
+        .into_iter()
+        .find(|name| name.starts_with("card"))
+        .map(|name| below.join(name));
     gpu.or_else(|| dir.ends_with("device").then(|| dir.parent().map(Path::to_owned)).flatten())
 }
 
@@ -93,7 +106,9 @@ pub(crate) fn clocks(dir: &Path) -> IntelClocks {
         each.filter_map(plausible::megahertz).reduce(f64::max)
     };
     // The clock of what sleeps is 0.
-    let running = gts.iter().filter_map(|(path, names)| read_number::<f64>(&path.join(now_file(path, names))));
+    let running = gts
+        .iter()
+        .filter_map(|(path, names)| read_number::<f64>(&path.join(now_file(path, names))));
     IntelClocks {
         now: running.filter_map(|mhz| plausible::now(mhz, plausible::megahertz)).reduce(f64::max),
         max: highest(|path, names| path.join(names.max)),
@@ -113,7 +128,10 @@ pub(crate) fn throttle_reasons(dir: &Path) -> Option<Vec<String>> {
         let (below, prefix) = names.throttle;
         let path = path.join(below);
         for file in entries(&path) {
-            let Some(reason) = file.strip_prefix(prefix).filter(|reason| *reason != "status") else { continue };
+            let Some(reason) = file.strip_prefix(prefix).filter(|reason| *reason != "status")
+            else {
+                continue;
+            };
             let Some(state) = read_number::<u8>(&path.join(&file)) else { continue };
             let found = found.get_or_insert_default();
             let name = reason_name(reason);
@@ -152,19 +170,27 @@ const REASONS: [(&str, &str); 18] = [
     ("p0_freq", "P0 frequency"),
 ];
 
-/// Power limits in W: that in force (PL1) and that as delivered. hwmon counts the GPU first, then its package, and some
-/// GPUs have the second alone; a limit that is switched off reads 0. None where the driver is another.
+/// Power limits in W: that in force (PL1) and that as delivered. hwmon counts the GPU first, then
+/// its package, and some GPUs have the second alone; a limit that is switched off reads 0. None
+/// where the driver is another.
 pub(crate) fn power_limits(monitor: &Path) -> Option<(Option<f64>, Option<f64>)> {
-    let channel = ["power1", "power2"].into_iter().find(|channel| monitor.join(format!("{channel}_max")).exists())?;
+    let channel = ["power1", "power2"]
+        .into_iter()
+        .find(|channel| monitor.join(format!("{channel}_max")).exists())?;
     let watts = |kind: &str| {
-        read_number::<f64>(&monitor.join(format!("{channel}_{kind}"))).map(|uw| uw / 1e6).and_then(plausible::watts)
+        read_number::<f64>(&monitor.join(format!("{channel}_{kind}")))
+            .map(|uw| uw / 1e6)
+            .and_then(plausible::watts)
     };
     Some((watts("max"), watts("rated_max")))
 }
 
 /// The counter of energy in µJ: of the GPU, or of its package where that alone is counted.
 pub(crate) fn energy_file(monitor: &Path) -> Option<PathBuf> {
-    ["energy1_input", "energy2_input"].into_iter().map(|file| monitor.join(file)).find(|file| file.exists())
+    ["energy1_input", "energy2_input"]
+        .into_iter()
+        .map(|file| monitor.join(file))
+        .find(|file| file.exists())
 }
 
 /// Why `file` tells nothing: `energy1_input: permission denied`; none where it can be read.

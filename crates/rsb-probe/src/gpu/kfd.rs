@@ -83,8 +83,9 @@ impl Node {
     }
 }
 
-/// Finds the nodes that are partitions of one GPU and gives them its address. The kernel writes the number of a partition
-/// into the PCI function of its address, or, where it does not, beside the address.
+/// Finds the nodes that are partitions of one GPU and gives them its address. The kernel writes the
+/// number of a partition into the PCI function of its address, or, where it does not, beside the
+/// address.
 pub(crate) fn join_partitions(nodes: &mut [Node]) {
     let mut chips: BTreeMap<(Option<u64>, Option<String>), Vec<usize>> = BTreeMap::new();
     for (place, node) in nodes.iter().enumerate() {
@@ -111,11 +112,14 @@ pub(crate) fn dirs(host: &Host) -> Vec<(u32, PathBuf)> {
     numbers.into_iter().map(|number| (number, dir.join(number.to_string()))).collect()
 }
 
-/// Reads one node, if it computes: first what it is, then its links and caches, which are hundreds of files.
+/// Reads one node, if it computes: first what it is, then its links and caches, which are hundreds
+/// of files.
 pub(crate) fn read(dir: &Path, number: u32, report: &dyn Fn(GpuReport<Node>)) {
     report(GpuReport::nothing());
     let Some(properties) = Properties::read(dir) else {
-        return report(refusal(&dir.join(PROPERTIES)).map_or_else(GpuReport::nothing, GpuReport::from_error));
+        return report(
+            refusal(&dir.join(PROPERTIES)).map_or_else(GpuReport::nothing, GpuReport::from_error),
+        );
     };
     let Some(mut node) = node(dir, number, &properties) else { return };
     report(GpuReport::so_far(node.clone(), "its links"));
@@ -131,7 +135,11 @@ pub(crate) fn caches_at(host: &Host, address: &str) -> Vec<GpuCache> {
         let node = Properties::read(dir).and_then(|properties| node(dir, *number, &properties));
         node.and_then(|node| node.address).is_some_and(|own| own.eq_ignore_ascii_case(address))
     };
-    dirs(host).into_iter().find(is_it).map(|(_, dir)| caches(&dir.join("caches"))).unwrap_or_default()
+    dirs(host)
+        .into_iter()
+        .find(is_it)
+        .map(|(_, dir)| caches(&dir.join("caches")))
+        .unwrap_or_default()
 }
 
 const PROPERTIES: &str = "properties";
@@ -177,7 +185,11 @@ fn node(dir: &Path, number: u32, properties: &Properties) -> Option<Node> {
         address: place.map(|place| address(properties.small("domain").unwrap_or(0), place)),
         target: properties.small("gfx_target_version").map(target),
         compute_units: compute_units.and_then(plausible::compute_units),
-        vram_bytes: banks.iter().map(|bank| bank.0).reduce(u64::saturating_add).and_then(plausible::memory_bytes),
+        vram_bytes: banks
+            .iter()
+            .map(|bank| bank.0)
+            .reduce(u64::saturating_add)
+            .and_then(plausible::memory_bytes),
         memory: banks.iter().find_map(|bank| bank.1),
         // The chips of the last years share the name of the way they are found.
         code_name: read_line(&dir.join("name")).filter(|name| name != "ip discovery"),
@@ -188,7 +200,8 @@ fn node(dir: &Path, number: u32, properties: &Properties) -> Option<Node> {
     })
 }
 
-/// Links of the node itself (`io_links`), or ways to other GPUs that lead through a CPU (`p2p_links`).
+/// Links of the node itself (`io_links`), or ways to other GPUs that lead through a CPU
+/// (`p2p_links`).
 fn links(dir: &Path) -> Vec<Link> {
     let all = entries(dir).into_iter().filter_map(|name| Properties::read(&dir.join(name)));
     let read = |link: Properties| {
@@ -212,17 +225,23 @@ fn links(dir: &Path) -> Vec<Link> {
 fn caches(dir: &Path) -> Vec<GpuCache> {
     const DATA: u64 = 1;
     const INSTRUCTION: u64 = 2;
-    let size = |cache: &Properties| plausible::cache_bytes(cache.nonzero("size")?.saturating_mul(1024));
+    let size =
+        |cache: &Properties| plausible::cache_bytes(cache.nonzero("size")?.saturating_mul(1024));
     let mut counts: BTreeMap<(u32, GpuCacheKind, u64), u32> = BTreeMap::new();
     for cache in entries(dir).into_iter().filter_map(|name| Properties::read(&dir.join(name))) {
         let (Some(level), Some(size)) = (cache.small("level"), size(&cache)) else { continue };
         let holds = cache.nonzero("type").unwrap_or(DATA);
-        let kind =
-            if holds & (DATA | INSTRUCTION) == INSTRUCTION { GpuCacheKind::Instruction } else { GpuCacheKind::Data };
+        let kind = if holds & (DATA | INSTRUCTION) == INSTRUCTION {
+            GpuCacheKind::Instruction
+        } else {
+            GpuCacheKind::Data
+        };
         *counts.entry((level, kind, size)).or_default() += 1;
     }
     let counted = counts.into_iter();
-    counted.map(|((level, kind, size_bytes), count)| GpuCache { level, kind, size_bytes, count }).collect()
+    counted
+        .map(|((level, kind, size_bytes), count)| GpuCache { level, kind, size_bytes, count })
+        .collect()
 }
 
 /// Size and speed of each bank of the GPU's own memory.
@@ -233,7 +252,10 @@ fn banks(dir: &Path) -> Vec<(u64, Option<Memory>)> {
     let all = entries(&dir).into_iter().filter_map(|name| Properties::read(&dir.join(name)));
     all.filter(|bank| matches!(bank.nonzero("heap_type"), Some(OWN_VISIBLE | OWN_HIDDEN)))
         .map(|bank| {
-            let memory = bank.small("width").and_then(plausible::width_bits).zip(bank.megahertz("mem_clk_max"));
+            let memory = bank
+                .small("width")
+                .and_then(plausible::width_bits)
+                .zip(bank.megahertz("mem_clk_max"));
             let memory = memory.map(|(width_bits, clock_mhz)| Memory { width_bits, clock_mhz });
             (bank.nonzero("size_in_bytes").unwrap_or(0), memory)
         })
@@ -256,9 +278,13 @@ mod tests {
 
     #[test]
     fn targets_and_places_are_decoded() {
-        for (version, name) in
-            [(90_402, "gfx942"), (90_010, "gfx90a"), (110_500, "gfx1150"), (120_001, "gfx1201"), (90_006, "gfx906")]
-        {
+        for (version, name) in [
+            (90_402, "gfx942"),
+            (90_010, "gfx90a"),
+            (110_500, "gfx1150"),
+            (120_001, "gfx1201"),
+            (90_006, "gfx906"),
+        ] {
             assert_eq!(target(version), name);
         }
         assert_eq!(address(0, 25_344), "0000:63:00.0");

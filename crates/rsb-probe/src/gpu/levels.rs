@@ -1,4 +1,5 @@
-//! Tables of power levels as the driver writes them: `0: 300Mhz` and `1: 16.0GT/s, x16 619Mhz *`, a star for now.
+//! Tables of power levels as the driver writes them: `0: 300Mhz` and `1: 16.0GT/s, x16 619Mhz *`, a
+//! star for now.
 
 use std::path::Path;
 
@@ -19,8 +20,11 @@ pub(crate) struct Clocks {
 /// Reads a table of clocks.
 pub(crate) fn clocks(path: &Path) -> Clocks {
     let text = read_text(path).unwrap_or_default();
-    let levels: Vec<(f64, bool)> =
-        text.lines().filter_map(level).filter_map(|(value, is_now)| Some((mhz(value)?, is_now))).collect();
+    let levels: Vec<(f64, bool)> = text
+        .lines()
+        .filter_map(level)
+        .filter_map(|(value, is_now)| Some((mhz(value)?, is_now)))
+        .collect();
     let highest = |found: &mut dyn Iterator<Item = f64>| found.reduce(f64::max);
     Clocks {
         max_mhz: highest(&mut levels.iter().map(|level| level.0)),
@@ -46,8 +50,11 @@ pub(crate) struct Links {
 /// Reads a table of links.
 pub(crate) fn links(path: &Path) -> Links {
     let text = read_text(path).unwrap_or_default();
-    let levels: Vec<(PcieLink, bool)> =
-        text.lines().filter_map(level).filter_map(|(value, is_now)| Some((link(value)?, is_now))).collect();
+    let levels: Vec<(PcieLink, bool)> = text
+        .lines()
+        .filter_map(level)
+        .filter_map(|(value, is_now)| Some((link(value)?, is_now)))
+        .collect();
     let fastest = |found: &mut dyn Iterator<Item = PcieLink>| found.reduce(faster);
     Links {
         max: fastest(&mut levels.iter().map(|level| level.0)),
@@ -60,7 +67,8 @@ fn faster(one: PcieLink, other: PcieLink) -> PcieLink {
     if other.gb_s > one.gb_s { other } else { one }
 }
 
-/// Value of a level and whether it is the present one. The level `S` (deep sleep) is none to compute at.
+/// Value of a level and whether it is the present one. The level `S` (deep sleep) is none to
+/// compute at.
 fn level(line: &str) -> Option<(&str, bool)> {
     let (name, value) = line.split_once(':')?;
     name.trim().parse::<u32>().ok()?;
@@ -116,10 +124,12 @@ mod tests {
     #[test]
     fn the_limit_of_overdrive_is_that_of_the_compute_units() {
         let (_dir, path) = of(
-            "OD_SCLK:\n0: 500Mhz\n1: 2735Mhz\nOD_MCLK:\n0: 97Mhz\n1: 3000MHz\nOD_RANGE:\nSCLK:     500Mhz       5000Mhz\n",
+            "OD_SCLK:\n0: 500Mhz\n1: 2735Mhz\nOD_MCLK:\n0: 97Mhz\n1: 3000MHz\nOD_RANGE:\nSCLK:     \
+             500Mhz       5000Mhz\n",
         );
         assert_eq!(limit_mhz(&path), Some(2735.0));
-        let (_dir, path) = of("OD_SCLK:\n0:        300MHz        750mV\n7:       1366MHz       1150mV\n");
+        let (_dir, path) =
+            of("OD_SCLK:\n0:        300MHz        750mV\n7:       1366MHz       1150mV\n");
         assert_eq!(limit_mhz(&path), Some(1366.0));
         let (_dir, path) = of("OD_SCLK_OFFSET:\n0Mhz\n");
         assert_eq!(limit_mhz(&path), None);
@@ -131,6 +141,9 @@ mod tests {
         assert_eq!(links(&path), Links { max: valid(16.0, 16), now: valid(16.0, 16) });
         let (_dir, path) = of("0: 2.5GT/s, x8 *\n1: 8.0GT/s, x16\n2: 8.0GT/s, x255\n");
         assert_eq!(links(&path), Links { max: valid(8.0, 16), now: valid(2.5, 8) });
-        assert_eq!((valid(0.0, 16), valid(16.0, 0), valid(16.0, 255), valid(f64::NAN, 1)), (None, None, None, None));
+        assert_eq!(
+            (valid(0.0, 16), valid(16.0, 0), valid(16.0, 255), valid(f64::NAN, 1)),
+            (None, None, None, None)
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The memory of a GPU: its kind, and its highest bandwidth as width / 8 × clock × transfers in a clock.
+//! The memory of a GPU: its kind, and its highest bandwidth as width / 8 × clock × transfers in a
+//! clock.
 
 use super::pci::PciId;
 
@@ -13,9 +14,9 @@ pub(crate) struct Memory {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct MemoryKind {
     pub(crate) name: &'static str,
-    /// Transfers in a clock as the driver counts it. Sources: AMD's data sheets, from whose bandwidth, width and clock
-    /// the factor follows: RX 580 256 GB/s of 256 bits at 2000 MHz, MI100 1228.8 of 4096 at 1200, MI300X 5325 of 8192
-    /// at 1300, RX 7900 XTX 960 of 384 at 1250.
+    /// Transfers in a clock as the driver counts it. Sources: AMD's data sheets, from whose
+    /// bandwidth, width and clock the factor follows: RX 580 256 GB/s of 256 bits at 2000 MHz,
+    /// MI100 1228.8 of 4096 at 1200, MI300X 5325 of 8192 at 1300, RX 7900 XTX 960 of 384 at 1250.
     transfers: f64,
 }
 
@@ -43,8 +44,8 @@ pub(crate) fn kind(target: &str, id: Option<PciId>, width_bits: Option<u32>) -> 
         "gfx940" | "gfx941" | "gfx942" => HBM3,
         "gfx950" => HBM3E,
         "gfx1011" if is_stacked => HBM2,
-        "gfx1010" | "gfx1012" | "gfx1030" | "gfx1031" | "gfx1032" | "gfx1034" | "gfx1100" | "gfx1101" | "gfx1102"
-        | "gfx1200" | "gfx1201" => GDDR6,
+        "gfx1010" | "gfx1012" | "gfx1030" | "gfx1031" | "gfx1032" | "gfx1034" | "gfx1100"
+        | "gfx1101" | "gfx1102" | "gfx1200" | "gfx1201" => GDDR6,
         _ => return None,
     })
 }
@@ -74,13 +75,19 @@ mod tests {
         ] {
             let kind = kind(target, None, Some(width_bits)).unwrap();
             let found = bandwidth_gb_s(kind, width_bits, clock_mhz);
-            assert!((found - expected).abs() < 1e-9 && kind.name == name, "{target}: {found} {}", kind.name);
+            assert!(
+                (found - expected).abs() < 1e-9 && kind.name == name,
+                "{target}: {found} {}",
+                kind.name
+            );
         }
     }
 
     #[test]
     fn a_gpu_may_have_newer_memory_than_its_chip() {
-        let name = |device| kind("gfx942", Some(PciId { vendor: 0x1002, device }), None).map(|kind| kind.name);
+        let name = |device| {
+            kind("gfx942", Some(PciId { vendor: 0x1002, device }), None).map(|kind| kind.name)
+        };
         // 8192 bits at 1500 MHz: 6144 GB/s, AMD's 6 TB/s.
         assert_eq!((name(MI325X), name(0x74a1)), (Some("HBM3E"), Some("HBM3")));
     }

@@ -23,7 +23,8 @@ struct Row {
     known: KnownGpu,
 }
 
-/// The row of a GPU: that of its revision; else that of the model, with the name that its board tells.
+/// The row of a GPU: that of its revision; else that of the model, with the name that its board
+/// tells.
 pub(crate) fn find(id: PciId, revision: Option<u32>, board: Option<PciId>) -> Option<KnownGpu> {
     let own = |row: &Row| row.id == id;
     let exact = rows().filter(own).find(|row| row.revision.is_some() && row.revision == revision);
@@ -32,7 +33,8 @@ pub(crate) fn find(id: PciId, revision: Option<u32>, board: Option<PciId>) -> Op
         return Some(row.known);
     }
     let known = model()?.known;
-    let name = boards().find(|known| (known.id, Some(known.own)) == (id, board)).map(|known| known.name);
+    let name =
+        boards().find(|known| (known.id, Some(known.own)) == (id, board)).map(|known| known.name);
     Some(KnownGpu { name: name.unwrap_or(known.name), ..known })
 }
 
@@ -46,7 +48,9 @@ struct Board {
 fn boards() -> impl Iterator<Item = Board> {
     let parse = |line: &'static str| {
         let mut parts = line.splitn(5, ' ');
-        let mut id = || Some(PciId { vendor: hexadecimal(parts.next()?)?, device: hexadecimal(parts.next()?)? });
+        let mut id = || {
+            Some(PciId { vendor: hexadecimal(parts.next()?)?, device: hexadecimal(parts.next()?)? })
+        };
         Some(Board { id: id()?, own: id()?, name: parts.next()? })
     };
     BOARDS.lines().filter(|line| !line.starts_with('#')).filter_map(parse)
@@ -76,7 +80,8 @@ mod tests {
         let lines = TABLE.lines().filter(|line| !line.starts_with('#')).count();
         let all: Vec<Row> = rows().collect();
         assert_eq!(all.len(), lines, "a line does not parse");
-        let mut keys: Vec<_> = all.iter().map(|row| (row.id.vendor, row.id.device, row.revision)).collect();
+        let mut keys: Vec<_> =
+            all.iter().map(|row| (row.id.vendor, row.id.device, row.revision)).collect();
         assert!(keys.is_sorted(), "kept in order, so that two of a GPU are seen");
         keys.dedup();
         assert_eq!(keys.len(), lines);
@@ -87,7 +92,9 @@ mod tests {
                 _ => "",
             };
             assert!(
-                row.known.target.is_none_or(|target| !vendor.is_empty() && target.starts_with(vendor)),
+                row.known
+                    .target
+                    .is_none_or(|target| !vendor.is_empty() && target.starts_with(vendor)),
                 "{}",
                 row.known.name
             );
@@ -111,7 +118,10 @@ mod tests {
         let nitro = Some(PciId { vendor: 0x1da2, device: 0xe471 });
         let found = find(navi31, None, nitro).unwrap();
         assert_eq!((found.name, found.target), ("AMD Radeon RX 7900 XTX", Some("gfx1100")));
-        assert_eq!(find(navi31, Some(0xcc), nitro).map(|known| known.name), Some("AMD Radeon RX 7900 XT"));
+        assert_eq!(
+            find(navi31, Some(0xcc), nitro).map(|known| known.name),
+            Some("AMD Radeon RX 7900 XT")
+        );
         let lines = BOARDS.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(boards().count(), lines, "a line does not parse");
         for board in boards() {

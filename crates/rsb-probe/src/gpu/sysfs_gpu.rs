@@ -1,4 +1,5 @@
-//! A GPU as the DRM or the PCI bus shows it: `class/drm/card0/device` or `bus/pci/devices/0000:03:00.0`.
+//! A GPU as the DRM or the PCI bus shows it: `class/drm/card0/device` or
+//! `bus/pci/devices/0000:03:00.0`.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +13,8 @@ use super::pci::{PciId, is_address};
 use crate::host::{Host, entries, hexadecimal, read_line, read_number, read_text, refusal};
 use crate::plausible;
 
-/// Vendors of GPUs that compute. Displays of servers' management chips and of hypervisors are no such GPU.
+/// Vendors of GPUs that compute. Displays of servers' management chips and of hypervisors are no
+/// such GPU.
 const AMD: u32 = 0x1002;
 const NVIDIA: u32 = 0x10de;
 const INTEL: u32 = 0x8086;
@@ -21,8 +23,8 @@ const INTEL: u32 = 0x8086;
 const MI300A: u32 = 0x74a0;
 /// Instruction sets of the graphics in AMD's CPUs. Source: LLVM's AMDGPU usage guide.
 const IN_CPUS: [&str; 14] = [
-    "gfx801", "gfx902", "gfx909", "gfx90c", "gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1037", "gfx1103",
-    "gfx1150", "gfx1151", "gfx1152", "gfx1153",
+    "gfx801", "gfx902", "gfx909", "gfx90c", "gfx1013", "gfx1033", "gfx1035", "gfx1036", "gfx1037",
+    "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153",
 ];
 
 /// What is known of a GPU.
@@ -59,27 +61,33 @@ pub(crate) fn dirs(host: &Host) -> Vec<PathBuf> {
 pub(crate) fn in_drm(host: &Host) -> Vec<PathBuf> {
     let drm = host.path("/sys/class/drm");
     let numbers = host.entries("/sys/class/drm").into_iter().filter(|name| is_gpu(name));
-    drm.into_iter().flat_map(|drm| numbers.clone().map(move |name| drm.join(name).join("device"))).collect()
+    drm.into_iter()
+        .flat_map(|drm| numbers.clone().map(move |name| drm.join(name).join("device")))
+        .collect()
 }
 
-/// `found`, and the GPUs that the bus alone shows (NVIDIA without its DRM driver, GPUs without a driver).
+/// `found`, and the GPUs that the bus alone shows (NVIDIA without its DRM driver, GPUs without a
+/// driver).
 pub(crate) fn with_those_on_the_bus(host: &Host, mut found: Vec<PathBuf>) -> Vec<PathBuf> {
     let known: HashSet<(u64, u64)> = found.iter().filter_map(|dir| identity_of(dir)).collect();
     if let Some(bus) = host.path("/sys/bus/pci/devices") {
-        let on_bus = entries(&bus).into_iter().map(|address| bus.join(address)).filter(|dir| computes(dir));
+        let on_bus =
+            entries(&bus).into_iter().map(|address| bus.join(address)).filter(|dir| computes(dir));
         let new = |dir: &PathBuf| identity_of(dir).is_some_and(|own| !known.contains(&own));
         found.extend(on_bus.filter(new));
     }
     found
 }
 
-/// What tells two directories apart however they are reached: one call, where a path without links is one for each part of it.
+/// What tells two directories apart however they are reached: one call, where a path without links
+/// is one for each part of it.
 fn identity_of(dir: &Path) -> Option<(u64, u64)> {
     let found = std::fs::metadata(dir).ok()?;
     Some((found.dev(), found.ino()))
 }
 
-/// What to call the GPU in `dir` while nothing is known of it: `card0 (0000:03:00.0)`. The GPU is not touched.
+/// What to call the GPU in `dir` while nothing is known of it: `card0 (0000:03:00.0)`. The GPU is
+/// not touched.
 pub(crate) fn place(dir: &Path) -> String {
     let named = if dir.ends_with("device") { dir.parent().unwrap_or(dir) } else { dir };
     let name = named.file_name().unwrap_or_default().to_string_lossy();
@@ -91,12 +99,17 @@ pub(crate) fn place(dir: &Path) -> String {
 
 /// `card0`, not its connector `card0-DP-1`.
 fn is_gpu(name: &str) -> bool {
-    name.strip_prefix("card").is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+    name.strip_prefix("card")
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Whether the class of a PCI function is display (03) or processing accelerator (12, of AMD and NVIDIA).
+/// Whether the class of a PCI function is display (03) or processing accelerator (12, of AMD and
+/// NVIDIA).
 fn computes(function: &Path) -> bool {
-    let class = read_line(&function.join("class")).as_deref().and_then(hexadecimal).map(|class| class >> 16);
+    let class = read_line(&function.join("class"))
+        .as_deref()
+        .and_then(hexadecimal)
+        .map(|class| class >> 16);
     let vendor = read_line(&function.join("vendor")).as_deref().and_then(hexadecimal);
     match class {
         Some(0x03) => true,
@@ -115,11 +128,13 @@ pub(crate) fn read(host: &Host, dir: &Path, report: &dyn Fn(GpuReport<SysfsGpu>)
     gpu.name = line("product_name").or_else(|| nvidia_name(host, gpu.address.as_deref()?));
     let bytes = |name: &str| read_number(&dir.join(name)).and_then(plausible::memory_bytes);
     // AMD's file, then that of Intel's xe.
-    gpu.vram_bytes = ["mem_info_vram_total", "tile0/physical_vram_size_bytes"].into_iter().find_map(bytes);
+    gpu.vram_bytes =
+        ["mem_info_vram_total", "tile0/physical_vram_size_bytes"].into_iter().find_map(bytes);
     gpu.shared_bytes = bytes("mem_info_gtt_total");
     gpu.memory_vendor = line("mem_info_vram_vendor").filter(|vendor| vendor != "unknown");
     gpu.vbios = line("vbios_version");
-    gpu.render_node = entries(&dir.join("drm")).into_iter().find(|name| name.starts_with("renderD"));
+    gpu.render_node =
+        entries(&dir.join("drm")).into_iter().find(|name| name.starts_with("renderD"));
     gpu.iommu = line("iommu_group/type");
     gpu.is_virtual = dir.join("physfn").exists();
     gpu.partition = match (line("current_compute_partition"), line("current_memory_partition")) {
@@ -127,10 +142,13 @@ pub(crate) fn read(host: &Host, dir: &Path, report: &dyn Fn(GpuReport<SysfsGpu>)
         (compute, memory) => compute.or(memory),
     };
     report(GpuReport::so_far(gpu.clone(), "whether it sleeps"));
-    details::read(dir, &|details, next| report(GpuReport::so_far(SysfsGpu { details, ..gpu.clone() }, next)));
+    details::read(dir, &|details, next| {
+        report(GpuReport::so_far(SysfsGpu { details, ..gpu.clone() }, next));
+    });
 }
 
-/// Of a directory that does not tell who made the GPU: none of ours, unless the kernel refuses to tell.
+/// Of a directory that does not tell who made the GPU: none of ours, unless the kernel refuses to
+/// tell.
 fn unknown(dir: &Path) -> GpuReport<SysfsGpu> {
     let vendor = dir.join("vendor");
     let refused = || [vendor.clone(), dir.join("uevent")].iter().find_map(|file| refusal(file));
@@ -147,14 +165,22 @@ pub(crate) fn address(dir: &Path) -> Option<String> {
 
 /// The same from where the directory really lies: the kernel's own links lead there in one step.
 fn address_of_link(dir: &Path) -> Option<String> {
-    let address = |real: PathBuf| real.file_name()?.to_str().filter(|name| is_address(name)).map(str::to_owned);
-    std::fs::read_link(dir).ok().and_then(address).or_else(|| address(std::fs::canonicalize(dir).ok()?))
+    let address = |real: PathBuf| {
+        real.file_name()?.to_str().filter(|name| is_address(name)).map(str::to_owned)
+    };
+    std::fs::read_link(dir)
+        .ok()
+        .and_then(address)
+        .or_else(|| address(std::fs::canonicalize(dir).ok()?))
 }
 
 /// The kernel driver that has taken the GPU in `dir`.
 pub(crate) fn driver(dir: &Path) -> Option<String> {
     let event = read_text(&dir.join("uevent")).unwrap_or_default();
-    let told = event.lines().find_map(|line| line.strip_prefix("DRIVER=")).map(|driver| driver.trim().to_owned());
+    let told = event
+        .lines()
+        .find_map(|line| line.strip_prefix("DRIVER="))
+        .map(|driver| driver.trim().to_owned());
     told.or_else(|| driver_of_link(dir))
 }
 
@@ -166,13 +192,16 @@ fn driver_of_link(dir: &Path) -> Option<String> {
 /// Who the GPU is, from files that never touch it.
 fn identity(host: &Host, dir: &Path) -> Option<SysfsGpu> {
     let event = read_text(&dir.join("uevent")).unwrap_or_default();
-    let told = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).map(str::trim);
+    let told = |name: &str| {
+        event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).map(str::trim)
+    };
     let number = |name: &str| read_line(&dir.join(name)).as_deref().and_then(hexadecimal);
     let pair = |name: &str| {
         let (vendor, device) = told(name)?.split_once(':')?;
         Some(PciId { vendor: hexadecimal(vendor)?, device: hexadecimal(device)? })
     };
-    let id = pair("PCI_ID").or_else(|| Some(PciId { vendor: number("vendor")?, device: number("device")? }));
+    let id = pair("PCI_ID")
+        .or_else(|| Some(PciId { vendor: number("vendor")?, device: number("device")? }));
     let vendor = id.map(|id| id.vendor).or_else(|| number("vendor"))?;
     if !matches!(vendor, AMD | NVIDIA | INTEL) {
         return None;
@@ -180,8 +209,9 @@ fn identity(host: &Host, dir: &Path) -> Option<SysfsGpu> {
     Some(SysfsGpu {
         vendor: Some(vendor),
         id,
-        board: pair("PCI_SUBSYS_ID")
-            .or_else(|| Some(PciId { vendor: number("subsystem_vendor")?, device: number("subsystem_device")? })),
+        board: pair("PCI_SUBSYS_ID").or_else(|| {
+            Some(PciId { vendor: number("subsystem_vendor")?, device: number("subsystem_device")? })
+        }),
         address: told("PCI_SLOT_NAME").map(str::to_owned).or_else(|| address_of_link(dir)),
         driver: told("DRIVER")
             .map(str::to_owned)
@@ -213,10 +243,16 @@ impl SysfsGpu {
     pub(crate) fn kind(&self, target: Option<&str>, has_own_memory: bool) -> Option<GpuKind> {
         match self.vendor {
             // The CPU's own graphics are always there.
-            Some(INTEL) if self.address.as_deref() == Some("0000:00:02.0") => Some(GpuKind::Integrated),
+            Some(INTEL) if self.address.as_deref() == Some("0000:00:02.0") => {
+                Some(GpuKind::Integrated)
+            }
             Some(INTEL | NVIDIA) => Some(GpuKind::Discrete),
-            _ if self.id.is_some_and(|id| id.vendor == AMD && id.device == MI300A) => Some(GpuKind::Integrated),
-            _ if target.is_some_and(|target| IN_CPUS.contains(&target)) => Some(GpuKind::Integrated),
+            _ if self.id.is_some_and(|id| id.vendor == AMD && id.device == MI300A) => {
+                Some(GpuKind::Integrated)
+            }
+            _ if target.is_some_and(|target| IN_CPUS.contains(&target)) => {
+                Some(GpuKind::Integrated)
+            }
             _ => has_own_memory.then_some(GpuKind::Discrete),
         }
     }

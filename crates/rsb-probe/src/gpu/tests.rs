@@ -39,13 +39,17 @@ fn gpu(tree: &Tree, number: u32, id: &str, address: &str) {
 }
 
 fn node(tree: &Tree, number: u32, location: u32, values: &str) {
-    let common =
-        "simd_count 1216\nsimd_per_cu 4\ngfx_target_version 90402\nvendor_id 4098\ndevice_id 29857\ndomain 0\n";
-    tree.write(&format!("{KFD}/{number}/properties"), &format!("{common}location_id {location}\n{values}"));
+    let common = "simd_count 1216\nsimd_per_cu 4\ngfx_target_version 90402\nvendor_id \
+                  4098\ndevice_id 29857\ndomain 0\n";
+    tree.write(
+        &format!("{KFD}/{number}/properties"),
+        &format!("{common}location_id {location}\n{values}"),
+    );
 }
 
 fn bank(tree: &Tree, number: u32, size: u64) {
-    let values = format!("heap_type 1\nsize_in_bytes {size}\nflags 0\nwidth 8192\nmem_clk_max 1300\n");
+    let values =
+        format!("heap_type 1\nsize_in_bytes {size}\nflags 0\nwidth 8192\nmem_clk_max 1300\n");
     tree.write(&format!("{KFD}/{number}/mem_banks/0/properties"), &values);
 }
 
@@ -94,8 +98,14 @@ fn each_tree_alone_is_enough_and_what_it_lacks_is_unknown() {
     gpu(&drm, 0, "1002:744C", "0000:03:00.0");
     drm.write(&format!("{DRM}/card0/device/revision"), "0xcc\n");
     let found = gpus_of(Host::sysfs_only(drm.path("sys")), Duration::from_secs(30)).remove(0);
-    assert_eq!((found.name.as_deref(), found.gfx_target.as_deref()), (Some("AMD Radeon RX 7900 XT"), Some("gfx1100")));
-    assert_eq!((found.compute_units, found.vram_gb, found.memory_bandwidth_gb_s), (None, None, None));
+    assert_eq!(
+        (found.name.as_deref(), found.gfx_target.as_deref()),
+        (Some("AMD Radeon RX 7900 XT"), Some("gfx1100"))
+    );
+    assert_eq!(
+        (found.compute_units, found.vram_gb, found.memory_bandwidth_gb_s),
+        (None, None, None)
+    );
     assert_eq!((found.driver.as_deref(), found.partition), (Some("amdgpu"), None));
 
     let kfd = Tree::new(&[(&format!("{KFD}/2/name"), "aqua_vanjaram\n")]);
@@ -116,8 +126,12 @@ fn partitions_are_devices_of_their_own() {
     ]);
     gpu(&tree, 0, "1002:74A1", "0000:05:00.0");
     // An amdgpu partition shows as a platform device beside the GPU.
-    tree.write(&format!("{DRM}/card1/device/uevent"), "DRIVER=amdgpu-xcp\nMODALIAS=platform:amdgpu_xcp_0\n");
-    // The number of a partition stands in the highest bits, or in the PCI function of a chip that has a number of its own.
+    tree.write(
+        &format!("{DRM}/card1/device/uevent"),
+        "DRIVER=amdgpu-xcp\nMODALIAS=platform:amdgpu_xcp_0\n",
+    );
+    // The number of a partition stands in the highest bits, or in the PCI function of a chip that
+    // has a number of its own.
     for (shift, values) in [(28, ""), (0, "unique_id 16404946649897475633\n")] {
         for part in 0..2_u32 {
             let location = part << shift | 0x0500;
@@ -127,16 +141,29 @@ fn partitions_are_devices_of_their_own() {
         let found = gpus(&tree);
         let parts: Vec<_> = found
             .iter()
-            .map(|gpu| (gpu.vram_gb, gpu.memory_bandwidth_gb_s, gpu.partition_index, gpu.render_node.as_deref()))
+            .map(|gpu| {
+                (
+                    gpu.vram_gb,
+                    gpu.memory_bandwidth_gb_s,
+                    gpu.partition_index,
+                    gpu.render_node.as_deref(),
+                )
+            })
             .collect();
         let share = Some(5324.8 / 2.0);
         assert_eq!(
             parts,
-            [(Some(24.0), share, Some(0), Some("renderD128")), (Some(24.0), share, Some(1), Some("renderD129"))]
+            [
+                (Some(24.0), share, Some(0), Some("renderD128")),
+                (Some(24.0), share, Some(1), Some("renderD129"))
+            ]
         );
         for gpu in &found {
             assert_eq!((gpu.partition.as_deref(), gpu.partitions), (Some("CPX"), Some(2)));
-            assert_eq!((gpu.driver.as_deref(), gpu.pci_address.as_deref()), (Some("amdgpu"), Some("0000:05:00.0")));
+            assert_eq!(
+                (gpu.driver.as_deref(), gpu.pci_address.as_deref()),
+                (Some("amdgpu"), Some("0000:05:00.0"))
+            );
         }
     }
 }
@@ -148,7 +175,8 @@ fn gpus_are_in_the_order_of_the_bus_whatever_their_numbers() {
     gpu(&tree, 1, "8086:56A0", "0000:03:00.0");
     gpu(&tree, 10, "1A03:2000", "0000:01:00.0");
     node(&tree, 1, 0x4300, "");
-    let addresses: Vec<_> = gpus(&tree).into_iter().map(|gpu| (gpu.index, gpu.pci_address.unwrap())).collect();
+    let addresses: Vec<_> =
+        gpus(&tree).into_iter().map(|gpu| (gpu.index, gpu.pci_address.unwrap())).collect();
     let expected = [(0, "0000:03:00.0"), (1, "0000:43:00.0"), (2, "0000:83:00.0")];
     assert_eq!(
         addresses,
@@ -174,17 +202,28 @@ fn the_bus_shows_gpus_that_the_drm_does_not() {
     function("0000:04:00.0", "0x030000", "0x1002", "0x744c");
     function("0000:05:00.0", "0x120000", "0x1002", "0x74a1");
     std::fs::create_dir_all(tree.path(&format!("{DRM}/card0"))).unwrap();
-    std::os::unix::fs::symlink(tree.path("sys/devices/0000:04:00.0"), tree.path(&format!("{DRM}/card0/device")))
-        .unwrap();
-    tree.write("proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA H200\nIRQ: 5\n");
-    let found: Vec<_> =
-        gpus(&tree).into_iter().map(|gpu| (gpu.pci_address.unwrap(), gpu.name.unwrap(), gpu.gfx_target)).collect();
+    std::os::unix::fs::symlink(
+        tree.path("sys/devices/0000:04:00.0"),
+        tree.path(&format!("{DRM}/card0/device")),
+    )
+    .unwrap();
+    tree.write(
+        "proc/driver/nvidia/gpus/0000:01:00.0/information",
+        "Model: \t\t NVIDIA H200\nIRQ: 5\n",
+    );
+    let found: Vec<_> = gpus(&tree)
+        .into_iter()
+        .map(|gpu| (gpu.pci_address.unwrap(), gpu.name.unwrap(), gpu.gfx_target))
+        .collect();
     let expected = [
         ("0000:01:00.0", "NVIDIA H200", "sm_90"),
         ("0000:04:00.0", "AMD Radeon RX 7900 series", "gfx1100"),
         ("0000:05:00.0", "AMD Instinct MI300X", "gfx942"),
     ];
-    assert_eq!(found, expected.map(|(address, name, target)| (address.into(), name.into(), Some(target.into()))));
+    assert_eq!(
+        found,
+        expected.map(|(address, name, target)| (address.into(), name.into(), Some(target.into())))
+    );
 }
 
 #[test]
@@ -216,7 +255,8 @@ fn what_hangs_or_fails_is_told_and_never_silent() {
     std::fs::create_dir_all(tree.path(&format!("{KFD}/2/properties"))).unwrap();
     std::fs::create_dir_all(tree.path(&format!("{DRM}/card3/device/vendor"))).unwrap();
     let found = found_in(tree.host(), Duration::from_secs(1));
-    let addresses: Vec<_> = found.gpus.iter().filter_map(|gpu| gpu.pci_address.as_deref()).collect();
+    let addresses: Vec<_> =
+        found.gpus.iter().filter_map(|gpu| gpu.pci_address.as_deref()).collect();
     assert_eq!(addresses, ["0000:01:00.0", "0000:02:00.0"]);
     let expected = [
         unread("card0", answers::IDENTITY, Answer::Late),
@@ -248,15 +288,22 @@ fn figures_that_cannot_be_are_unknown() {
         (&format!("{DRM}/card0/device/hwmon/hwmon3/power1_cap"), "99999999999999\n"),
         (&format!("{DRM}/card0/device/ras/umc_err_count"), "ue: 4294967295\nce: 0\n"),
         (&format!("{KFD}/1/caches/0/properties"), "level 2\nsize 4294967295\ntype 9\n"),
-        (&format!("{KFD}/1/io_links/0/properties"), "type 2\nnode_to 0\nmax_bandwidth 4294967295\n"),
+        (
+            &format!("{KFD}/1/io_links/0/properties"),
+            "type 2\nnode_to 0\nmax_bandwidth 4294967295\n",
+        ),
     ]);
     gpu(&tree, 0, "1002:74A1", "0000:05:00.0");
     node(&tree, 1, 0x0500, "max_engine_clk_fcompute 4294967295\n");
-    let bank = "heap_type 1\nsize_in_bytes 18446744073709551615\nwidth 4294967295\nmem_clk_max 4294967295\n";
+    let bank = "heap_type 1\nsize_in_bytes 18446744073709551615\nwidth 4294967295\nmem_clk_max \
+                4294967295\n";
     tree.write(&format!("{KFD}/1/mem_banks/0/properties"), bank);
     let gpu = gpus(&tree).remove(0);
     assert_eq!((gpu.max_mhz, gpu.vram_gb, gpu.power_cap_w, gpu.ecc), (None, None, None, None));
-    assert_eq!((gpu.memory.max_mhz, gpu.memory.width_bits, gpu.memory_bandwidth_gb_s), (None, None, None));
+    assert_eq!(
+        (gpu.memory.max_mhz, gpu.memory.width_bits, gpu.memory_bandwidth_gb_s),
+        (None, None, None)
+    );
     assert_eq!((gpu.pcie.replays, gpu.caches, gpu.links[0].gb_s), (None, vec![], None));
 }
 
@@ -273,7 +320,11 @@ fn malformed_trees_are_unknown_and_never_fatal() {
     ]);
     let found = gpus(&tree);
     assert_eq!(found.len(), 2, "{found:?}");
-    assert!(found.iter().all(|gpu| gpu.pci_id.is_none() && gpu.vram_gb.is_none() && gpu.compute_units.is_none()));
+    assert!(
+        found.iter().all(|gpu| gpu.pci_id.is_none()
+            && gpu.vram_gb.is_none()
+            && gpu.compute_units.is_none())
+    );
 }
 
 #[test]
@@ -300,15 +351,28 @@ fn links_name_the_other_gpus_by_their_place_in_the_list() {
         tree.write(&format!("{KFD}/{from}/{dir}/properties"), values);
     };
     link(1, "io_links/0", "type 2\nnode_to 0\nweight 20\nmax_bandwidth 32000\n");
-    link(1, "io_links/1", "type 11\nnode_to 2\nweight 15\nmin_bandwidth 50000\nmax_bandwidth 50000\n");
+    link(
+        1,
+        "io_links/1",
+        "type 11\nnode_to 2\nweight 15\nmin_bandwidth 50000\nmax_bandwidth 50000\n",
+    );
     link(1, "p2p_links/0", "type 2\nnode_to 9\nweight 72\nmax_bandwidth 0\n");
     link(2, "io_links/0", "type 99\nweight 5\n");
     let found = gpus(&tree);
-    let to = |kind: &str, peer, weight, gb_s| GpuLink { kind: kind.into(), peer, weight: Some(weight), gb_s };
+    let to = |kind: &str, peer, weight, gb_s| GpuLink {
+        kind: kind.into(),
+        peer,
+        weight: Some(weight),
+        gb_s,
+    };
     // Node 1 is the second GPU on the bus; a node that is not there is no GPU of the list.
     assert_eq!(
         found[1].links,
-        [to("pcie", None, 20, Some(32.0)), to("pcie", None, 72, None), to("xgmi", Some(0), 15, Some(50.0))]
+        [
+            to("pcie", None, 20, Some(32.0)),
+            to("pcie", None, 72, None),
+            to("xgmi", Some(0), 15, Some(50.0))
+        ]
     );
     assert_eq!(found[0].links, [], "a link to nowhere is none");
 }
@@ -318,7 +382,9 @@ fn caches_are_counted_by_size_and_kind() {
     let tree = Tree::new(&[]);
     node(&tree, 1, 0x6300, "max_engine_clk_fcompute 2100\ndrm_render_minor 128\n");
     let cache = |number: u32, level: u32, size: u32, holds: u32| {
-        let values = format!("level {level}\nsize {size}\ncache_line_size 128\ntype {holds}\nsibling_map 1,0\n");
+        let values = format!(
+            "level {level}\nsize {size}\ncache_line_size 128\ntype {holds}\nsibling_map 1,0\n"
+        );
         tree.write(&format!("{KFD}/1/caches/{number}/properties"), &values);
     };
     for number in 0..3 {
@@ -333,7 +399,8 @@ fn caches_are_counted_by_size_and_kind() {
         (1, GpuCacheKind::Instruction, 64 << 10, 1),
         (2, GpuCacheKind::Data, 4 << 20, 1),
     ];
-    let expected = kinds.map(|(level, kind, size_bytes, count)| GpuCache { level, kind, size_bytes, count });
+    let expected =
+        kinds.map(|(level, kind, size_bytes, count)| GpuCache { level, kind, size_bytes, count });
     assert_eq!(gpu.caches, expected, "a size of zero is unknown");
     assert_eq!((gpu.max_mhz, gpu.render_node.as_deref()), (Some(2100.0), Some("renderD128")));
 }
@@ -346,7 +413,8 @@ fn the_link_is_that_of_the_narrowest_stretch_above_the_gpu() {
     let own = format!("{above}/0000:01:00.0/0000:02:00.0/0000:03:00.0");
     let stretch = |dir: &str, now: (&str, &str), max: (&str, &str)| {
         let values = [now.0, now.1, max.0, max.1];
-        let files = ["current_link_speed", "current_link_width", "max_link_speed", "max_link_width"];
+        let files =
+            ["current_link_speed", "current_link_width", "max_link_speed", "max_link_width"];
         for (file, value) in files.iter().zip(values) {
             tree.write(&format!("{dir}/{file}"), value);
         }
@@ -354,7 +422,10 @@ fn the_link_is_that_of_the_narrowest_stretch_above_the_gpu() {
     stretch(&own, ("16.0 GT/s PCIe", "16"), ("16.0 GT/s PCIe", "16"));
     stretch(&format!("{above}/0000:01:00.0"), ("8.0 GT/s PCIe", "8"), ("16.0 GT/s PCIe", "16"));
     stretch(above, ("8.0 GT/s PCIe", "8"), ("8.0 GT/s PCIe", "16"));
-    tree.write(&format!("{own}/uevent"), "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n");
+    tree.write(
+        &format!("{own}/uevent"),
+        "DRIVER=amdgpu\nPCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n",
+    );
     std::fs::create_dir_all(tree.path(&format!("{DRM}/card0"))).unwrap();
     std::os::unix::fs::symlink(tree.path(&own), tree.path(&format!("{DRM}/card0/device"))).unwrap();
     let pcie = gpus(&tree).remove(0).pcie;
@@ -379,7 +450,10 @@ fn a_gpu_that_sleeps_is_not_asked_what_would_wake_it() {
         tree.write(&format!("{DRM}/card0/device/{file}"), content);
     }
     let awake = gpus(&tree).remove(0);
-    assert_eq!((awake.asleep, awake.memory.max_mhz, awake.power_cap_w), (None, Some(1000.0), Some(289.0)));
+    assert_eq!(
+        (awake.asleep, awake.memory.max_mhz, awake.power_cap_w),
+        (None, Some(1000.0), Some(289.0))
+    );
     let counted = EccCount { uncorrectable: 1, correctable: 2, deferred: 0 };
     assert_eq!(awake.ecc.map(|ecc| (ecc.total, ecc.blocks.len())), Some((counted, 1)));
     tree.write(&format!("{DRM}/card0/device/power/runtime_status"), "suspended\n");

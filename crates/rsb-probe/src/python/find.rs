@@ -1,8 +1,9 @@
 //! Which Python counts: the one that the framework workloads would start.
 //!
-//! `MLSTACK_BENCHMARK_PYTHON`, `MLSTACK_PYTHON_BIN`, then the active virtual environment, conda, `UV_PYTHON` where it
-//! is a path, the environment that `python setup` made, and `PATH`. The shims
-//! of pyenv are shell scripts that take a tenth of a second: what they would start is looked up in their files.
+//! `MLSTACK_BENCHMARK_PYTHON`, `MLSTACK_PYTHON_BIN`, then the active virtual environment, conda,
+//! `UV_PYTHON` where it is a path, the environment that `python setup` made, and `PATH`. The shims
+//! of pyenv are shell scripts that take a tenth of a second: what they would start is looked up in
+//! their files.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -18,11 +19,16 @@ pub(crate) enum PythonCandidate {
     Launcher(PathBuf),
 }
 
-/// The interpreter, if there is one. A variable that names none is not passed over: the user asked for that one.
+/// The interpreter, if there is one. A variable that names none is not passed over: the user asked
+/// for that one.
 pub(crate) fn interpreter(host: &Host) -> Option<PythonCandidate> {
     if let Some(value) = configured_program(host) {
         let path = Path::new(value);
-        return if path.components().count() > 1 { resolve(host, path, value) } else { on_path(host, value) };
+        return if path.components().count() > 1 {
+            resolve(host, path, value)
+        } else {
+            on_path(host, value)
+        };
     }
     let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().find_map(|name| {
         let bin = Path::new(host.variable(name)?).join("bin");
@@ -33,7 +39,10 @@ pub(crate) fn interpreter(host: &Host) -> Option<PythonCandidate> {
         (path.components().count() > 1).then(|| resolve(host, path, path.as_os_str())).flatten()
     };
     let own = || resolve(host, &own_environment(host)?.join("bin/python3"), OsStr::new("python3"));
-    active.or_else(of_uv).or_else(own).or_else(|| NAMES.iter().find_map(|name| on_path(host, OsStr::new(name))))
+    active
+        .or_else(of_uv)
+        .or_else(own)
+        .or_else(|| NAMES.iter().find_map(|name| on_path(host, OsStr::new(name))))
 }
 
 /// What a flag or a variable of this project says, whether or not it is an interpreter.
@@ -51,7 +60,8 @@ pub(crate) fn own_environment(host: &Host) -> Option<PathBuf> {
 const NAMES: [&str; 2] = ["python3", "python"];
 
 fn on_path(host: &Host, name: &OsStr) -> Option<PythonCandidate> {
-    std::env::split_paths(host.variable("PATH")?).find_map(|dir| resolve(host, &dir.join(name), name))
+    std::env::split_paths(host.variable("PATH")?)
+        .find_map(|dir| resolve(host, &dir.join(name), name))
 }
 
 /// What `path` really starts when it is called `name`.
@@ -71,7 +81,8 @@ fn resolve(host: &Host, path: &Path, name: &OsStr) -> Option<PythonCandidate> {
     };
     if script.contains("/libexec/pyenv") || script.contains("pyenv exec") {
         let versions = Pyenv::of(host, path)?;
-        // "system", or a version without such a program: the shim goes on along PATH, and so does the search.
+        // "system", or a version without such a program: the shim goes on along PATH, and so does
+        // the search.
         return versions.program(name).map(PythonCandidate::Program);
     }
     Some(PythonCandidate::Launcher(path.to_owned()))
@@ -106,19 +117,30 @@ impl Pyenv {
             Some(root) => PathBuf::from(root),
             None => shim.parent()?.parent()?.to_owned(),
         };
-        let by_variable = host.variable("PYENV_VERSION").map(|value| value.to_string_lossy().replace(':', "\n"));
+        let by_variable =
+            host.variable("PYENV_VERSION").map(|value| value.to_string_lossy().replace(':', "\n"));
         let chosen = by_variable
-            .or_else(|| host.dir().ancestors().find_map(|dir| read_text(&dir.join(".python-version"))))
+            .or_else(|| {
+                host.dir().ancestors().find_map(|dir| read_text(&dir.join(".python-version")))
+            })
             .or_else(|| read_text(&root.join("version")))
             .unwrap_or_default();
-        let words = chosen.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(str::split_whitespace);
+        let words = chosen
+            .lines()
+            .filter(|line| !line.trim_start().starts_with('#'))
+            .flat_map(str::split_whitespace);
         let selected = words.map(str::to_owned).collect();
         Some(Self { root, selected })
     }
 
     fn program(&self, name: &OsStr) -> Option<PathBuf> {
         self.selected.iter().find_map(|version| {
-            let program = self.root.join("versions").join(self.resolve_version(version)?).join("bin").join(name);
+            let program = self
+                .root
+                .join("versions")
+                .join(self.resolve_version(version)?)
+                .join("bin")
+                .join(name);
             is_program(&program).then_some(program)
         })
     }

@@ -22,7 +22,8 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn of(program: &Path, limit: Duration) -> Option<Self> {
-        // A virtual environment is told by the path that was called, an installation by where the links lead.
+        // A virtual environment is told by the path that was called, an installation by where the
+        // links lead.
         let prefix = program.parent()?.parent()?;
         if let Some(config) = read_text(&prefix.join("pyvenv.cfg")) {
             return Self::of_environment(prefix, program, &config, limit);
@@ -34,21 +35,31 @@ impl Layout {
     }
 
     /// `pyvenv.cfg` is written by venv (`version`), virtualenv and uv (`version_info`).
-    fn of_environment(prefix: &Path, program: &Path, config: &str, limit: Duration) -> Option<Self> {
+    fn of_environment(
+        prefix: &Path,
+        program: &Path,
+        config: &str,
+        limit: Duration,
+    ) -> Option<Self> {
         let value = |name: &str| {
-            let line = config.lines().find_map(|line| line.split_once('=').filter(|row| row.0.trim() == name));
+            let line = config
+                .lines()
+                .find_map(|line| line.split_once('=').filter(|row| row.0.trim() == name));
             line.map(|row| row.1.trim())
         };
         let told = ["version", "version_info"].into_iter().find_map(|name| whole(value(name)?));
         let version = told.or_else(|| by_option(program, limit))?;
-        let base = value("home").and_then(|bin| Path::new(bin).parent()).unwrap_or(prefix).to_owned();
-        let sees_system = value("include-system-site-packages").is_some_and(|yes| yes.eq_ignore_ascii_case("true"));
+        let base =
+            value("home").and_then(|bin| Path::new(bin).parent()).unwrap_or(prefix).to_owned();
+        let sees_system = value("include-system-site-packages")
+            .is_some_and(|yes| yes.eq_ignore_ascii_case("true"));
         Some(Self { version, prefix: prefix.to_owned(), base, sees_system })
     }
 
     /// Starts a program whose files tell nothing.
     pub(crate) fn by_asking(program: &Path, limit: Duration) -> Option<Self> {
-        const SCRIPT: &str = "import sys; v = sys.version_info; print('%d.%d.%d' % v[:3]); print(sys.executable)";
+        const SCRIPT: &str =
+            "import sys; v = sys.version_info; print('%d.%d.%d' % v[:3]); print(sys.executable)";
         let mut command = Command::new(program);
         command.args(["-I", "-S", "-c", SCRIPT]);
         let ChildEnd::Well(answer) = child::run(command, limit) else { return None };
@@ -61,10 +72,13 @@ impl Layout {
     /// Where packages are looked for, in the order of Python.
     pub(crate) fn search_path(&self, host: &Host) -> Vec<PathBuf> {
         let short = self.version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
-        let mut dirs: Vec<PathBuf> =
-            host.variable("PYTHONPATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
-        let site =
-            |prefix: &Path, library: &str| prefix.join(library).join(format!("python{short}")).join("site-packages");
+        let mut dirs: Vec<PathBuf> = host
+            .variable("PYTHONPATH")
+            .map(|path| std::env::split_paths(path).collect())
+            .unwrap_or_default();
+        let site = |prefix: &Path, library: &str| {
+            prefix.join(library).join(format!("python{short}")).join("site-packages")
+        };
         let is_environment = self.prefix != self.base;
         if is_environment {
             dirs.extend(["lib", "lib64"].map(|library| site(&self.prefix, library)));
@@ -77,7 +91,8 @@ impl Layout {
         {
             dirs.push(site(&Path::new(home).join(".local"), "lib"));
         }
-        // Debian's own layout: packages of pip in /usr/local, those of the distribution without a minor version.
+        // Debian's own layout: packages of pip in /usr/local, those of the distribution without a
+        // minor version.
         let debian = self.base == Path::new("/usr");
         if debian {
             dirs.push(PathBuf::from(format!("/usr/local/lib/python{short}/dist-packages")));
@@ -90,21 +105,27 @@ impl Layout {
     }
 }
 
-/// The version that the files of an installation tell: C headers, conda's records, or the name of its directory
-/// (pyenv).
+/// The version that the files of an installation tell: C headers, conda's records, or the name of
+/// its directory (pyenv).
 fn by_files(prefix: &Path, program: &Path) -> Option<String> {
     let short = program.file_name()?.to_str()?.strip_prefix("python")?;
     let header = read_text(&prefix.join(format!("include/python{short}/patchlevel.h")));
     let by_header = header.as_deref().and_then(|text| {
-        let define = text.lines().find_map(|line| line.trim().strip_prefix("#define PY_VERSION "))?;
+        let define =
+            text.lines().find_map(|line| line.trim().strip_prefix("#define PY_VERSION "))?;
         whole(define.trim().trim_matches('"'))
     });
     let of_this = |version: String| version.starts_with(&format!("{short}.")).then_some(version);
-    by_header.or_else(|| by_conda(prefix)).or_else(|| whole(prefix.file_name()?.to_str()?)).and_then(of_this)
+    by_header
+        .or_else(|| by_conda(prefix))
+        .or_else(|| whole(prefix.file_name()?.to_str()?))
+        .and_then(of_this)
 }
 
 fn by_conda(prefix: &Path) -> Option<String> {
-    entries(&prefix.join("conda-meta")).iter().find_map(|name| whole(name.strip_prefix("python-")?.split('-').next()?))
+    entries(&prefix.join("conda-meta"))
+        .iter()
+        .find_map(|name| whole(name.strip_prefix("python-")?.split('-').next()?))
 }
 
 /// `python3 -V`: a few milliseconds, and it imports nothing.

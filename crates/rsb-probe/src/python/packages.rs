@@ -1,12 +1,13 @@
-//! Which frameworks are installed: by the names of the directories that installers leave (`torch-2.9.1.dist-info`).
+//! Which frameworks are installed: by the names of the directories that installers leave
+//! (`torch-2.9.1.dist-info`).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::host::entries;
 
-/// Packages whose version moves a result, by normalized name. Each found becomes a factor that must agree between two
-/// runs, so that what is not measured here stays out.
+/// Packages whose version moves a result, by normalized name. Each found becomes a factor that must
+/// agree between two runs, so that what is not measured here stays out.
 pub const FRAMEWORKS: [&str; 29] = [
     "aiter",
     "bitsandbytes",
@@ -43,7 +44,8 @@ pub const FRAMEWORKS: [&str; 29] = [
 pub(crate) fn frameworks(search_path: &[PathBuf]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for dir in search_path {
-        // The highest of a name that is there twice (an upgrade cut short) is taken, whatever the order on disk.
+        // The highest of a name that is there twice (an upgrade cut short) is taken, whatever the
+        // order on disk.
         let mut here: BTreeMap<String, (Vec<u64>, String)> = BTreeMap::new();
         for (name, version) in entries(dir).iter().filter_map(|entry| parse(entry)) {
             let candidate = (numbers(&version), version);
@@ -64,7 +66,8 @@ fn parse(entry: &str) -> Option<(String, String)> {
     let mut parts = stem.split('-');
     let (name, version) = (parts.next()?, parts.next()?);
     let name = name.to_ascii_lowercase().replace(['_', '.'], "-");
-    let known = FRAMEWORKS.contains(&name.as_str()) && version.starts_with(|c: char| c.is_ascii_digit());
+    let known =
+        FRAMEWORKS.contains(&name.as_str()) && version.starts_with(|c: char| c.is_ascii_digit());
     known.then(|| (name, version.to_owned()))
 }
 
@@ -98,20 +101,27 @@ mod tests {
     #[test]
     fn the_list_is_sorted_and_normalized() {
         assert!(FRAMEWORKS.is_sorted(), "kept in order, so that two of a name are seen");
-        assert!(FRAMEWORKS.iter().all(|name| !name.contains(['_', '.']) && *name == name.to_ascii_lowercase()));
+        assert!(
+            FRAMEWORKS
+                .iter()
+                .all(|name| !name.contains(['_', '.']) && *name == name.to_ascii_lowercase())
+        );
     }
 
     #[test]
     fn the_first_directory_wins_and_in_it_the_highest() {
         let dir = tempfile::tempdir().unwrap();
-        for path in
-            ["a/torch-2.9.1.dist-info", "a/torch-2.10.0.dist-info", "b/torch-3.0.0.dist-info", "b/vllm-0.1.dist-info"]
-        {
+        for path in [
+            "a/torch-2.9.1.dist-info",
+            "a/torch-2.10.0.dist-info",
+            "b/torch-3.0.0.dist-info",
+            "b/vllm-0.1.dist-info",
+        ] {
             std::fs::create_dir_all(dir.path().join(path)).unwrap();
         }
         let found = frameworks(&["a", "b", "missing"].map(|name| dir.path().join(name)));
-        let expected =
-            [("torch", "2.10.0"), ("vllm", "0.1")].map(|(name, version)| (name.to_owned(), version.to_owned()));
+        let expected = [("torch", "2.10.0"), ("vllm", "0.1")]
+            .map(|(name, version)| (name.to_owned(), version.to_owned()));
         assert_eq!(found, BTreeMap::from(expected));
     }
 }

@@ -21,20 +21,36 @@ fn make_executable(path: &Path) {
 fn installation(tree: &Tree, prefix: &str, version: &str, frameworks: &[&str]) {
     let short = version.rsplit_once('.').unwrap().0;
     program(tree, &format!("{prefix}/bin/python{short}"), BINARY);
-    std::os::unix::fs::symlink(format!("python{short}"), tree.path(&format!("{prefix}/bin/python3"))).unwrap();
-    tree.write(&format!("{prefix}/include/python{short}/patchlevel.h"), &format!("#define PY_VERSION \"{version}\"\n"));
+    std::os::unix::fs::symlink(
+        format!("python{short}"),
+        tree.path(&format!("{prefix}/bin/python3")),
+    )
+    .unwrap();
+    tree.write(
+        &format!("{prefix}/include/python{short}/patchlevel.h"),
+        &format!("#define PY_VERSION \"{version}\"\n"),
+    );
     for name in frameworks {
-        tree.write(&format!("{prefix}/lib/python{short}/site-packages/{name}.dist-info/METADATA"), "");
+        tree.write(
+            &format!("{prefix}/lib/python{short}/site-packages/{name}.dist-info/METADATA"),
+            "",
+        );
     }
 }
 
 fn found(tree: &Tree) -> (Option<String>, Vec<String>) {
     let found = read_within(&tree.host(), Duration::from_secs(30));
-    (found.version, found.frameworks.into_iter().map(|(name, version)| format!("{name} {version}")).collect())
+    (
+        found.version,
+        found.frameworks.into_iter().map(|(name, version)| format!("{name} {version}")).collect(),
+    )
 }
 
 fn expect(tree: &Tree, version: Option<&str>, frameworks: &[&str]) {
-    assert_eq!(found(tree), (version.map(str::to_owned), frameworks.iter().map(|&name| name.to_owned()).collect()));
+    assert_eq!(
+        found(tree),
+        (version.map(str::to_owned), frameworks.iter().map(|&name| name.to_owned()).collect())
+    );
 }
 
 #[cfg(unix)]
@@ -64,7 +80,10 @@ mod unix {
         expect(&tree, Some("3.12.1"), &["torch 2.9.1"]);
         tree.write(
             "venv/pyvenv.cfg",
-            &config.replace("version = 3.12.1", "version_info = 3.12.1.final.0\ninclude-system-site-packages = true"),
+            &config.replace(
+                "version = 3.12.1",
+                "version_info = 3.12.1.final.0\ninclude-system-site-packages = true",
+            ),
         );
         expect(&tree, Some("3.12.1"), &["numpy 2.1.0", "torch 2.9.1"]);
     }
@@ -75,7 +94,8 @@ mod unix {
         installation(&tree, "usr", "3.11.7", &[]);
         installation(&tree, "data/rusty-stack-bench/python", "3.12.1", &[]);
         installation(&tree, "uv", "3.13.0", &[]);
-        let (bin, data, uv) = (tree.path("usr/bin"), tree.path("data"), tree.path("uv/bin/python3"));
+        let (bin, data, uv) =
+            (tree.path("usr/bin"), tree.path("data"), tree.path("uv/bin/python3"));
         let tree = tree.variable("PATH", bin).variable("XDG_DATA_HOME", data);
         expect(&tree, Some("3.12.1"), &[]);
         let tree = tree.variable("UV_PYTHON", uv);
@@ -135,7 +155,10 @@ mod unix {
         program(&tree, "bin/launcher", "#!/bin/sh\necho Python 3.12.4");
         program(&tree, "env/bin/python3", "#!/bin/sh\nexec tail -f /dev/null");
         tree.write("env/pyvenv.cfg", "home = /nowhere\n");
-        assert!(Layout::of(&tree.path("bin/launcher"), Duration::from_secs(30)).is_some_and(|l| l.version == "3.12.4"));
+        assert!(
+            Layout::of(&tree.path("bin/launcher"), Duration::from_secs(30))
+                .is_some_and(|l| l.version == "3.12.4")
+        );
         assert_eq!(Layout::of(&tree.path("env/bin/python3"), Duration::from_millis(50)), None);
         let path = tree.path("env/bin");
         let hung = read_within(&tree.variable("PATH", path).host(), Duration::from_millis(50));
@@ -147,7 +170,11 @@ mod unix {
         let tree = Tree::new(&[]);
         installation(&tree, "real", "3.13.2", &["jax-0.6.0"]);
         let real = tree.path("real/bin/python3");
-        program(&tree, "bin/python3", &format!("#!/bin/sh\nprintf '3.13.2\\n{}\\n'", real.display()));
+        program(
+            &tree,
+            "bin/python3",
+            &format!("#!/bin/sh\nprintf '3.13.2\\n{}\\n'", real.display()),
+        );
         let path = tree.path("bin");
         expect(&tree.variable("PATH", path), Some("3.13.2"), &["jax 0.6.0"]);
     }

@@ -43,13 +43,15 @@ pub(super) fn read(dirs: &[PathBuf]) -> LibraryContents {
         for file in entries(dir) {
             let Some((name, version)) = component_of(&file) else { continue };
             let version = numbers(version);
-            // `librocblas.so.4` leads to `librocblas.so.4.4.60402`: the longest name tells most, then the highest.
+            // `librocblas.so.4` leads to `librocblas.so.4.4.60402`: the longest name tells most,
+            // then the highest.
             let known = versions.entry(name).or_default();
             if (version.len(), &version) > (known.len(), known) {
                 *known = version;
             }
         }
-        let text = |version: Vec<u32>| version.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
+        let text =
+            |version: Vec<u32>| version.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
         let versions = versions.into_iter().filter(|(_, version)| !version.is_empty());
         let versions = versions.map(|(name, version)| (name.to_owned(), text(version))).collect();
         found.extend(LibraryContents { versions, targets: targets(dir) });
@@ -57,7 +59,8 @@ pub(super) fn read(dirs: &[PathBuf]) -> LibraryContents {
     found
 }
 
-/// Short name and version of a file such as `librocblas.so.4.4.60402`; no version for a bare `librocblas.so`.
+/// Short name and version of a file such as `librocblas.so.4.4.60402`; no version for a bare
+/// `librocblas.so`.
 pub(crate) fn component_of(file: &str) -> Option<(&'static str, &str)> {
     let (stem, rest) = file.strip_prefix("lib")?.split_once(".so")?;
     let (_, name) = COMPONENTS.iter().find(|(library, _)| *library == stem)?;
@@ -65,16 +68,20 @@ pub(crate) fn component_of(file: &str) -> Option<(&'static str, &str)> {
     Some((name, version))
 }
 
-/// GPUs that the rocBLAS in a directory of libraries has kernels for. A generic target stands for a family:
-/// `gfx11-generic`.
+/// GPUs that the rocBLAS in a directory of libraries has kernels for. A generic target stands for a
+/// family: `gfx11-generic`.
 pub(crate) fn targets(dir: &Path) -> Vec<String> {
-    // Debian puts a directory for the version between; the later builds of AMD keep kernels in packs beside the
-    // library.
+    // Debian puts a directory for the version between; the later builds of AMD keep kernels in
+    // packs beside the library.
     let own = dir.join("rocblas");
     let versioned = entries(&own).into_iter().map(|version| own.join(version).join("library"));
-    let places: Vec<PathBuf> = [own.join("library"), dir.join("../.kpack")].into_iter().chain(versioned).collect();
-    let mut found: Vec<String> =
-        places.iter().flat_map(|place| entries(place)).filter_map(|file| target_in(&file)).collect();
+    let places: Vec<PathBuf> =
+        [own.join("library"), dir.join("../.kpack")].into_iter().chain(versioned).collect();
+    let mut found: Vec<String> = places
+        .iter()
+        .flat_map(|place| entries(place))
+        .filter_map(|file| target_in(&file))
+        .collect();
     found.sort();
     found.dedup();
     found
@@ -89,7 +96,8 @@ fn target_in(file: &str) -> Option<String> {
     if !bare.get(3..)?.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    let family = name.find("-generic").and_then(|end| name.get(..end)).filter(|family| family.len() <= 10);
+    let family =
+        name.find("-generic").and_then(|end| name.get(..end)).filter(|family| family.len() <= 10);
     Some(family.map_or_else(|| bare.to_owned(), |family| format!("{family}-generic")))
 }
 
@@ -113,7 +121,10 @@ mod tests {
         ]);
         let found = read(&[tree.path("lib"), tree.path("lib64")]).versions;
         let expected = [("hip", "6.4.43483"), ("hsa", "1.15.60402"), ("rocblas", "4.4.60402")];
-        assert_eq!(found, expected.map(|(name, version)| (name.to_owned(), version.to_owned())).into());
+        assert_eq!(
+            found,
+            expected.map(|(name, version)| (name.to_owned(), version.to_owned())).into()
+        );
     }
 
     #[test]
@@ -121,14 +132,20 @@ mod tests {
         let tree = Tree::new(&[
             ("lib/rocblas/library/TensileLibrary_lazy_gfx90a.dat", ""),
             ("lib/rocblas/library/Kernels.so-000-gfx90a-xnack+.hsaco", ""),
-            ("lib/rocblas/library/TensileLibrary_Type_HH_Contraction_l_Ailk_Bjlk_Cijk_Dijk_gfx1100.co", ""),
+            (
+                "lib/rocblas/library/TensileLibrary_Type_HH_Contraction_l_Ailk_Bjlk_Cijk_Dijk_gfx1100.co",
+                "",
+            ),
             ("lib/rocblas/library/TensileLibrary_fallback_gfx11-generic.dat", ""),
             ("lib/rocblas/library/TensileManifest.txt", ""),
             ("lib/rocblas/library/gfx", ""),
             (".kpack/blas_lib_gfx942.kpack", ""),
         ]);
         assert_eq!(targets(&tree.path("lib")), ["gfx11-generic", "gfx1100", "gfx90a", "gfx942"]);
-        let debian = Tree::new(&[("usr/lib/x86_64-linux-gnu/rocblas/5/library/Kernels.so-000-gfx1030.hsaco", "")]);
+        let debian = Tree::new(&[(
+            "usr/lib/x86_64-linux-gnu/rocblas/5/library/Kernels.so-000-gfx1030.hsaco",
+            "",
+        )]);
         assert_eq!(targets(&debian.path("usr/lib/x86_64-linux-gnu")), ["gfx1030"]);
         assert_eq!(targets(&tree.path("none")), Vec::<String>::new());
     }

@@ -30,8 +30,9 @@ pub(super) fn in_dir(host: &Host, root: &Path) -> Option<RocmInstallation> {
     })
 }
 
-/// What a distribution has put into its directory of libraries. It leaves no file with the version of ROCm; the library
-/// of HIP carries it in its name, `libamdhip64.so.5.7.31921`, whose first two numbers are those of ROCm.
+/// What a distribution has put into its directory of libraries. It leaves no file with the version
+/// of ROCm; the library of HIP carries it in its name, `libamdhip64.so.5.7.31921`, whose first two
+/// numbers are those of ROCm.
 pub(super) fn of_distribution(host: &Host, dir: &Path) -> Option<RocmInstallation> {
     let found = components::read(&[dir.to_owned()]);
     let version = found.versions.get("hip").map(|version| numbers(version))?;
@@ -61,22 +62,36 @@ pub(super) struct Release {
 impl Release {
     /// From `.info/version` (`6.4.3-127`), the C header, and the manifest of the later builds.
     pub(super) fn read(root: &Path) -> Self {
-        let line = ["version", "version-rocm", "version-dev"]
-            .iter()
-            .find_map(|file| read_line(&root.join(".info").join(file)).filter(|line| parse(line).is_some()));
+        let line = ["version", "version-rocm", "version-dev"].iter().find_map(|file| {
+            read_line(&root.join(".info").join(file)).filter(|line| parse(line).is_some())
+        });
         let header = ["include/rocm-core/rocm_version.h", "include/rocm_version.h"]
             .iter()
             .find_map(|file| read_text(&root.join(file)));
         let manifest = read_text(&root.join("share/therock/therock_manifest.json"));
         let said = |name: &str| header.as_deref().and_then(|text| parse_define(text, name));
-        let by_header =
-            || Some([said("ROCM_VERSION_MAJOR")?, said("ROCM_VERSION_MINOR")?, said("ROCM_VERSION_PATCH")?].join("."));
+        let by_header = || {
+            Some(
+                [
+                    said("ROCM_VERSION_MAJOR")?,
+                    said("ROCM_VERSION_MINOR")?,
+                    said("ROCM_VERSION_PATCH")?,
+                ]
+                .join("."),
+            )
+        };
         // "6.4.3.0-127-a1b2c3d": version, build, commit.
         let information = said("ROCM_BUILD_INFO").unwrap_or_default();
         let mut parts = information.split('-').skip(1);
         let (build, commit) = (parts.next(), parts.next());
-        let package = manifest.as_deref().and_then(|text| json_string(text, "rocm_package_version"));
-        let hip = || parse_define(&read_text(&root.join("include/hip/hip_version.h"))?, "HIP_VERSION_GITHASH");
+        let package =
+            manifest.as_deref().and_then(|text| json_string(text, "rocm_package_version"));
+        let hip = || {
+            parse_define(
+                &read_text(&root.join("include/hip/hip_version.h"))?,
+                "HIP_VERSION_GITHASH",
+            )
+        };
         let of_manifest = manifest.as_deref().and_then(|text| json_string(text, "the_rock_commit"));
         Self {
             version: line.as_deref().and_then(parse).or_else(by_header),
@@ -86,7 +101,11 @@ impl Release {
                 .map(|(_, build)| build.to_owned())
                 .or_else(|| build.filter(|build| !build.is_empty()).map(str::to_owned)),
             build_date: package.as_deref().and_then(date),
-            commit: of_manifest.into_iter().chain(commit.map(str::to_owned)).chain(hip()).find(|hash| is_hash(hash)),
+            commit: of_manifest
+                .into_iter()
+                .chain(commit.map(str::to_owned))
+                .chain(hip())
+                .find(|hash| is_hash(hash)),
         }
     }
 }
@@ -110,17 +129,21 @@ fn parse_define(text: &str, name: &str) -> Option<String> {
 
 /// The text that a document of JSON has under `name`; enough for flat manifests made by machines.
 fn json_string(text: &str, name: &str) -> Option<String> {
-    let after = text.split_once(&format!("\"{name}\""))?.1.trim_start().strip_prefix(':')?.trim_start();
+    let after =
+        text.split_once(&format!("\"{name}\""))?.1.trim_start().strip_prefix(':')?.trim_start();
     let value = after.strip_prefix('"')?.split('"').next()?;
     (!value.is_empty()).then(|| value.to_owned())
 }
 
 /// The day in a version such as `10.1.0a20260813`.
 pub(super) fn date(version: &str) -> Option<String> {
-    let (year, rest) = version.rsplit(|c: char| !c.is_ascii_digit()).find(|part| part.len() == 8)?.split_at(4);
+    let (year, rest) =
+        version.rsplit(|c: char| !c.is_ascii_digit()).find(|part| part.len() == 8)?.split_at(4);
     let (month, day) = rest.split_at(2);
-    let within = |text: &str, most: u32| text.parse().is_ok_and(|number: u32| (1..=most).contains(&number));
-    (year.starts_with("20") && within(month, 12) && within(day, 31)).then(|| format!("{year}-{month}-{day}"))
+    let within =
+        |text: &str, most: u32| text.parse().is_ok_and(|number: u32| (1..=most).contains(&number));
+    (year.starts_with("20") && within(month, 12) && within(day, 31))
+        .then(|| format!("{year}-{month}-{day}"))
 }
 
 fn is_hash(text: &str) -> bool {
@@ -166,26 +189,40 @@ mod tests {
 
     #[test]
     fn build_and_commit_come_from_the_header() {
-        let header = "#define ROCM_VERSION_MAJOR   5\n#define ROCM_VERSION_MINOR   7\n#define ROCM_VERSION_PATCH   0\n\n\
+        let header = "#define ROCM_VERSION_MAJOR   5\n#define ROCM_VERSION_MINOR   7\n#define \
+                      ROCM_VERSION_PATCH   0\n\n\
                       #define ROCM_BUILD_INFO\t     \"5.7.0.0-63-af460ac\"\n";
         for path in ["include/rocm-core/rocm_version.h", "include/rocm_version.h"] {
             let found = release(&[(path, header)]);
-            assert_eq!((found.version.as_deref(), found.build.as_deref()), (Some("5.7.0"), Some("63")));
+            assert_eq!(
+                (found.version.as_deref(), found.build.as_deref()),
+                (Some("5.7.0"), Some("63"))
+            );
             assert_eq!((found.commit.as_deref(), found.build_date), (Some("af460ac"), None));
         }
         let line = release(&[("include/rocm_version.h", header), (".info/version", "5.7.1-98\n")]);
         assert_eq!((line.version.as_deref(), line.build.as_deref()), (Some("5.7.1"), Some("98")));
-        let unknown = release(&[("include/rocm_version.h", "#define ROCM_BUILD_INFO \"6.1.0.0-9999-unknown\"\n")]);
+        let unknown = release(&[(
+            "include/rocm_version.h",
+            "#define ROCM_BUILD_INFO \"6.1.0.0-9999-unknown\"\n",
+        )]);
         assert_eq!((unknown.version, unknown.commit), (None, None));
-        let hip = release(&[("include/hip/hip_version.h", "#define HIP_VERSION_GITHASH \"02187ecf9\"\n")]);
+        let hip = release(&[(
+            "include/hip/hip_version.h",
+            "#define HIP_VERSION_GITHASH \"02187ecf9\"\n",
+        )]);
         assert_eq!(hip.commit.as_deref(), Some("02187ecf9"));
     }
 
     #[test]
     fn the_manifest_tells_the_day_and_the_commit() {
         let manifest = "{\n  \"the_rock_commit\": \"16adc4d875fd4f65ea23c7c84e1c66706fde3047\",\n  \
-                        \"rocm_package_version\" : \"10.1.0a20260813\",\n  \"rocm_version\": \"10.1.0\"\n}\n";
-        let found = release(&[("share/therock/therock_manifest.json", manifest), (".info/version", "10.1.0\n")]);
+                        \"rocm_package_version\" : \"10.1.0a20260813\",\n  \"rocm_version\": \
+                        \"10.1.0\"\n}\n";
+        let found = release(&[
+            ("share/therock/therock_manifest.json", manifest),
+            (".info/version", "10.1.0\n"),
+        ]);
         assert_eq!(found.build_date.as_deref(), Some("2026-08-13"));
         assert_eq!(found.commit.as_deref(), Some("16adc4d875fd4f65ea23c7c84e1c66706fde3047"));
         for version in ["7.2.4", "10.1.0a20261399", "10.1.0a19990101", "", "1234567"] {
@@ -203,7 +240,8 @@ mod tests {
         ]);
         let root = tree.path("opt/rocm");
         let found = compilers(&root.join("bin"), &root.join("lib/llvm"));
-        let names: Vec<_> = found.iter().map(|one| (one.name.as_str(), one.version.as_deref())).collect();
+        let names: Vec<_> =
+            found.iter().map(|one| (one.name.as_str(), one.version.as_deref())).collect();
         assert_eq!(names, [("hipcc", None), ("amdclang", Some("19")), ("clang", Some("19"))]);
     }
 }

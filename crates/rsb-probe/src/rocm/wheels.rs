@@ -10,7 +10,8 @@ use super::library_dirs;
 use crate::host::entries;
 
 const CORE: &str = "_rocm_sdk_core";
-/// Libraries come apart from the core, one package for each family of GPUs: `_rocm_sdk_libraries_gfx94X_dcgpu`.
+/// Libraries come apart from the core, one package for each family of GPUs:
+/// `_rocm_sdk_libraries_gfx94X_dcgpu`.
 const LIBRARIES: &str = "_rocm_sdk_libraries";
 
 /// The installations in the directories where Python looks for packages.
@@ -24,10 +25,13 @@ fn wheel(dir: &Path) -> Option<RocmInstallation> {
         return None;
     }
     let names = entries(dir);
-    let packaged = names.iter().find_map(|name| name.strip_prefix("rocm_sdk_core-")?.strip_suffix(".dist-info"));
+    let packaged = names
+        .iter()
+        .find_map(|name| name.strip_prefix("rocm_sdk_core-")?.strip_suffix(".dist-info"));
     let release = Release::read(&root);
     let mut found = LibraryContents::default();
-    for part in std::iter::once(CORE).chain(names.iter().map(String::as_str).filter(|name| name.starts_with(LIBRARIES)))
+    for part in std::iter::once(CORE)
+        .chain(names.iter().map(String::as_str).filter(|name| name.starts_with(LIBRARIES)))
     {
         found.extend(components::read(&library_dirs(&dir.join(part))));
     }
@@ -57,13 +61,25 @@ mod tests {
             ("site/_rocm_sdk_core/lib/libamdhip64.so.7", ""),
             ("site/_rocm_sdk_core/bin/hipcc", ""),
             ("site/_rocm_sdk_libraries_gfx94X_dcgpu/lib/librocblas.so.5", ""),
-            ("site/_rocm_sdk_libraries_gfx94X_dcgpu/lib/rocblas/library/TensileLibrary_lazy_gfx942.dat", ""),
+            (
+                "site/_rocm_sdk_libraries_gfx94X_dcgpu/lib/rocblas/library/TensileLibrary_lazy_gfx942.dat",
+                "",
+            ),
         ]);
         let found = wheels(&[tree.path("site"), tree.path("none")]);
         assert_eq!(found.len(), 1);
         let one = &found[0];
-        assert_eq!((one.version.as_deref(), one.build_date.as_deref()), (Some("7.10.0a20251107"), Some("2025-11-07")));
-        assert_eq!((one.components["hip"].as_str(), one.components["rocblas"].as_str()), ("7", "5"));
-        assert_eq!((one.gpu_targets.as_slice(), one.compilers.len()), (["gfx942".to_owned()].as_slice(), 1));
+        assert_eq!(
+            (one.version.as_deref(), one.build_date.as_deref()),
+            (Some("7.10.0a20251107"), Some("2025-11-07"))
+        );
+        assert_eq!(
+            (one.components["hip"].as_str(), one.components["rocblas"].as_str()),
+            ("7", "5")
+        );
+        assert_eq!(
+            (one.gpu_targets.as_slice(), one.compilers.len()),
+            (["gfx942".to_owned()].as_slice(), 1)
+        );
     }
 }

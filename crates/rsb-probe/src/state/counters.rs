@@ -1,4 +1,5 @@
-//! Counters that only grow: CPU time and what the hypervisor took of it, throttling by heat and by the group.
+//! Counters that only grow: CPU time and what the hypervisor took of it, throttling by heat and by
+//! the group.
 
 use crate::cgroup;
 use crate::cpu::is_thread;
@@ -21,12 +22,15 @@ impl Counters {
         Self { ticks, throttled: throttle_count(host), held_back: cgroup::held_back(host) }
     }
 
-    /// Growth since `before`. A counter that went back (a machine moved to another host) says nothing.
+    /// Growth since `before`. A counter that went back (a machine moved to another host) says
+    /// nothing.
     pub(super) fn since(&self, before: &Self) -> Self {
         let grown = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
         let ticks = self.ticks.zip(before.ticks);
         Self {
-            ticks: ticks.and_then(|(now, then)| Some((now.0.checked_sub(then.0)?, now.1.checked_sub(then.1)?))),
+            ticks: ticks.and_then(|(now, then)| {
+                Some((now.0.checked_sub(then.0)?, now.1.checked_sub(then.1)?))
+            }),
             throttled: grown(self.throttled, before.throttled),
             held_back: grown(self.held_back, before.held_back),
         }
@@ -38,27 +42,32 @@ impl Counters {
     }
 }
 
-/// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal; guests count in user and nice.
+/// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal; guests
+/// count in user and nice.
 fn ticks(stat: &str) -> Option<(u64, u64)> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    let fields: Vec<u64> = line.split_whitespace().take(8).map(|field| field.parse().ok()).collect::<Option<_>>()?;
+    let fields: Vec<u64> =
+        line.split_whitespace().take(8).map(|field| field.parse().ok()).collect::<Option<_>>()?;
     let stolen = *fields.get(7)?;
     Some((fields.iter().try_fold(0_u64, |sum, field| sum.checked_add(*field))?, stolen))
 }
 
-/// Each thread counts for its core, so that two of a core count twice; a package is counted once. What matters is
-/// whether the sum grows.
+/// Each thread counts for its core, so that two of a core count twice; a package is counted once.
+/// What matters is whether the sum grows.
 fn throttle_count(host: &Host) -> Option<u64> {
     let dir = host.path("/sys/devices/system/cpu")?;
     let mut packages = std::collections::BTreeMap::new();
     let mut cores: Option<u64> = None;
-    for thread in entries(&dir).into_iter().filter(|name| is_thread(name)).map(|name| dir.join(name)) {
+    for thread in
+        entries(&dir).into_iter().filter(|name| is_thread(name)).map(|name| dir.join(name))
+    {
         let counts = thread.join("thermal_throttle");
         if let Some(count) = read_number::<u64>(&counts.join("core_throttle_count")) {
             cores = Some(cores.unwrap_or(0).saturating_add(count));
         }
         if let Some(count) = read_number::<u64>(&counts.join("package_throttle_count")) {
-            let package = read_number::<i64>(&thread.join("topology/physical_package_id")).unwrap_or(0);
+            let package =
+                read_number::<i64>(&thread.join("topology/physical_package_id")).unwrap_or(0);
             let known = packages.entry(package).or_insert(0);
             *known = count.max(*known);
         }
@@ -94,7 +103,9 @@ mod tests {
     #[test]
     fn a_package_counts_once_however_many_threads_tell_of_it() {
         let tree = Tree::new(&[("sys/devices/system/cpu/cpuidle/x", "")]);
-        for (thread, core, package, id) in [(0, "1", "10", "0"), (1, "2", "11", "0"), (2, "4", "20", "1")] {
+        for (thread, core, package, id) in
+            [(0, "1", "10", "0"), (1, "2", "11", "0"), (2, "4", "20", "1")]
+        {
             let dir = format!("sys/devices/system/cpu/cpu{thread}");
             tree.write(&format!("{dir}/thermal_throttle/core_throttle_count"), core);
             tree.write(&format!("{dir}/thermal_throttle/package_throttle_count"), package);

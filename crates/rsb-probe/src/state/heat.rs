@@ -21,7 +21,9 @@ pub(super) fn read(host: &Host, report: &dyn Fn(f64)) {
         }
     }
     if let Some(chips) = host.path("/sys/class/hwmon") {
-        for chip in entries(&chips).into_iter().map(|name| chips.join(name)).filter(|chip| !sleeps(chip)) {
+        for chip in
+            entries(&chips).into_iter().map(|name| chips.join(name)).filter(|chip| !sleeps(chip))
+        {
             for file in entries(&chip) {
                 if file.starts_with("temp") && file.ends_with("_input") {
                     see(&chip.join(file));

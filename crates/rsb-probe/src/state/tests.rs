@@ -59,7 +59,12 @@ fn a_quiet_machine_is_read_whole_and_warns_of_nothing() {
 fn each_disturbance_is_a_sentence_with_its_cure() {
     for (path, content, begins, cure) in [
         ("proc/loadavg", "3.14 1 1 1/1 1", "the load average is 3.1 on 4 threads", "stop it"),
-        ("proc/stat", "cpu  900 0 0 0 0 0 0 100 0 0\n", "the hypervisor gave 10.0 %", "more replicates"),
+        (
+            "proc/stat",
+            "cpu  900 0 0 0 0 0 0 100 0 0\n",
+            "the hypervisor gave 10.0 %",
+            "more replicates",
+        ),
         (
             "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
             "powersave",

@@ -46,7 +46,8 @@ pub(super) fn now(moment: &MachineState, seen: &WarningInputs) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(load) = moment.load_average.filter(|load| *load > 0.5 * threads) {
         found.push(format!(
-            "the load average is {load:.1} on {}: other work runs or has just ended, and results will be noisy; stop \
+            "the load average is {load:.1} on {}: other work runs or has just ended, and results \
+             will be noisy; stop \
              it, or wait a minute",
             count(u64::from(seen.threads), "thread", "threads")
         ));
@@ -57,12 +58,17 @@ pub(super) fn now(moment: &MachineState, seen: &WarningInputs) -> Vec<String> {
 }
 
 /// Of a machine that has measured: its own work counts in the load.
-pub(super) fn between(moment: &MachineState, passed: &Counters, seen: &WarningInputs) -> Vec<String> {
+pub(super) fn between(
+    moment: &MachineState,
+    passed: &Counters,
+    seen: &WarningInputs,
+) -> Vec<String> {
     let threads = f64::from(seen.threads.max(1));
     let mut found = Vec::new();
     if let Some(load) = moment.load_average.filter(|load| *load > 1.25 * threads + 1.0) {
         found.push(format!(
-            "the load average reached {load:.1} on {}, more than the benchmark makes: other work ran, and results are \
+            "the load average reached {load:.1} on {}, more than the benchmark makes: other work \
+             ran, and results are \
              noisy; stop it and measure again",
             count(u64::from(seen.threads), "thread", "threads")
         ));
@@ -70,14 +76,16 @@ pub(super) fn between(moment: &MachineState, passed: &Counters, seen: &WarningIn
     found.extend(steal(moment, "while this was measured"));
     if let Some(events) = moment.throttle_events.filter(|events| *events > 0) {
         found.push(format!(
-            "heat throttled the CPU {} while this was measured; improve the cooling or let it cool down, and \
+            "heat throttled the CPU {} while this was measured; improve the cooling or let it cool \
+             down, and \
              measure again",
             count(events, "time", "times")
         ));
     }
     if let Some(events) = passed.held_back.filter(|events| *events > 0) {
         found.push(format!(
-            "the control group used up its share of the CPUs {} and was held back; raise its limit (cpu.max), or \
+            "the control group used up its share of the CPUs {} and was held back; raise its limit \
+             (cpu.max), or \
              measure with fewer threads",
             count(events, "time", "times")
         ));
@@ -89,7 +97,8 @@ pub(super) fn between(moment: &MachineState, passed: &Counters, seen: &WarningIn
 fn steal(moment: &MachineState, when: &str) -> Option<String> {
     let percent = moment.steal_percent.filter(|percent| *percent > STEAL_PERCENT)?;
     Some(format!(
-        "the hypervisor gave {percent:.1} % of the CPU time to other guests {when}: results are noisy; use a \
+        "the hypervisor gave {percent:.1} % of the CPU time to other guests {when}: results are \
+         noisy; use a \
          machine of your own, or more replicates"
     ))
 }
@@ -97,19 +106,25 @@ fn steal(moment: &MachineState, when: &str) -> Option<String> {
 /// What does not depend on when it was read.
 fn standing(moment: &MachineState, seen: &WarningInputs) -> Vec<String> {
     let mut found = Vec::new();
-    if let Some(governor) = moment.governor.as_deref().filter(|name| !matches!(*name, "performance" | "userspace")) {
+    if let Some(governor) =
+        moment.governor.as_deref().filter(|name| !matches!(*name, "performance" | "userspace"))
+    {
         found.push(format!(
-            "the frequency governor is {governor}: the clock moves with the load; `cpupower frequency-set -g \
+            "the frequency governor is {governor}: the clock moves with the load; `cpupower \
+             frequency-set -g \
              performance` holds it high"
         ));
     }
     if let Some(celsius) = moment.temperature_c.filter(|celsius| *celsius >= HOT_C) {
         found.push(format!(
-            "the hottest sensor reads {celsius:.0} °C: the machine may slow itself down; let it cool, or improve the cooling"
+            "the hottest sensor reads {celsius:.0} °C: the machine may slow itself down; let it \
+             cool, or improve the cooling"
         ));
     }
     if seen.on_battery {
-        found.push("the machine runs on its battery, which lowers its clocks; plug it in".to_owned());
+        found.push(
+            "the machine runs on its battery, which lowers its clocks; plug it in".to_owned(),
+        );
     }
     found
 }

@@ -1,5 +1,5 @@
-//! Sensors of Intel's GPUs beside a measurement. Their drivers count energy and tell no power: a figure is the difference
-//! of two readings, which lie at least [`WINDOW`] apart.
+//! Sensors of Intel's GPUs beside a measurement. Their drivers count energy and tell no power: a
+//! figure is the difference of two readings, which lie at least [`WINDOW`] apart.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,8 @@ use crate::gpu::intel;
 use crate::host::read_number;
 use crate::plausible;
 
-/// The hardware refreshes the counter each millisecond or so: over this time that is an error of a few percent.
+/// The hardware refreshes the counter each millisecond or so: over this time that is an error of a
+/// few percent.
 const WINDOW: Duration = Duration::from_millis(50);
 
 /// More than any GPU of Intel's draws; the largest of their data sheets says 600 W.
@@ -49,9 +50,16 @@ impl PartialEq for Energy {
 impl Eq for Energy {}
 
 impl Energy {
-    /// Power since the reading before. The first call waits until there is something to take a difference from.
+    /// Power since the reading before. The first call waits until there is something to take a
+    /// difference from.
     fn watts(&self, file: &Path) -> Option<f64> {
-        let read = || Some(Reading { microjoules: read_number(file)?, taken: Instant::now(), power: Power::Unknown });
+        let read = || {
+            Some(Reading {
+                microjoules: read_number(file)?,
+                taken: Instant::now(),
+                power: Power::Unknown,
+            })
+        };
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match *last {
             Some(before) => before,
@@ -79,14 +87,19 @@ fn power((before, now): (u64, u64), time: Duration) -> Option<f64> {
 /// Adds what the driver's own files tell of the GPU in `dir`.
 pub(super) fn clocks(dir: &Path, sample: &mut GpuSample) {
     sample.sclk_mhz = sample.sclk_mhz.or_else(|| intel::clocks(dir).now);
-    sample.throttle_reasons = sample.throttle_reasons.take().or_else(|| intel::throttle_reasons(dir));
-    let size = || read_number(&dir.join("tile0/physical_vram_size_bytes")).and_then(plausible::memory_bytes);
+    sample.throttle_reasons =
+        sample.throttle_reasons.take().or_else(|| intel::throttle_reasons(dir));
+    let size = || {
+        read_number(&dir.join("tile0/physical_vram_size_bytes")).and_then(plausible::memory_bytes)
+    };
     sample.vram_total_mb = sample.vram_total_mb.or_else(|| size().map(|bytes| bytes as f64 / 1e6));
 }
 
 /// Adds what hwmon counts, or why it does not.
 pub(super) fn power_of(monitor: &Path, energy: &Energy, sample: &mut GpuSample) {
-    let Some(file) = intel::energy_file(monitor).filter(|_| sample.power_w.is_none()) else { return };
+    let Some(file) = intel::energy_file(monitor).filter(|_| sample.power_w.is_none()) else {
+        return;
+    };
     sample.power_w = energy.watts(&file);
     if let Some(refused) = intel::read_problem(&file) {
         sample.absent.push(format!("power: {refused}"));
@@ -102,9 +115,11 @@ mod tests {
     fn power_is_a_difference_and_a_counter_that_lies_tells_nothing() {
         let second = Duration::from_secs(1);
         assert_eq!(power((1_000_000, 151_000_000), second), Some(150.0));
-        for (counts, what) in
-            [((1000, 999), "it went back"), ((1000, 1000), "it stood still"), ((0, 1_001_000_000), "1001 W")]
-        {
+        for (counts, what) in [
+            ((1000, 999), "it went back"),
+            ((1000, 1000), "it stood still"),
+            ((0, 1_001_000_000), "1001 W"),
+        ] {
             assert_eq!(power(counts, second), None, "{what}");
         }
     }
@@ -121,9 +136,15 @@ mod tests {
         *energy.0.lock().unwrap() = Some(early);
         tree.write("hwmon/energy1_input", "6000000\n");
         let watts = energy.watts(&file).unwrap();
-        assert!(watts > 0.0 && watts <= 1.0 / WINDOW.as_secs_f64(), "1 J in {WINDOW:?} or more: {watts} W");
+        assert!(
+            watts > 0.0 && watts <= 1.0 / WINDOW.as_secs_f64(),
+            "1 J in {WINDOW:?} or more: {watts} W"
+        );
         tree.write("hwmon/energy1_input", "0\n");
         let kept = energy.watts(&file);
-        assert!(kept == Some(watts) || energy.0.lock().unwrap().unwrap().microjoules == 0, "{kept:?}");
+        assert!(
+            kept == Some(watts) || energy.0.lock().unwrap().unwrap().microjoules == 0,
+            "{kept:?}"
+        );
     }
 }

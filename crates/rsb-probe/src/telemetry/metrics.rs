@@ -1,5 +1,5 @@
-//! `gpu_metrics`: a binary table whose first four bytes tell its size and version. One layout for each version known;
-//! another version, or another size, is refused with the reason.
+//! `gpu_metrics`: a binary table whose first four bytes tell its size and version. One layout for
+//! each version known; another version, or another size, is refused with the reason.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,7 +32,8 @@ pub(super) fn read(path: &Path) -> Option<Result<Metrics, String>> {
     (!bytes.is_empty()).then(|| parse(&bytes))
 }
 
-/// Where the figures of one version stand, in bytes from the start. Source: the kernel's `kgd_pp_interface.h`.
+/// Where the figures of one version stand, in bytes from the start. Source: the kernel's
+/// `kgd_pp_interface.h`.
 struct Layout {
     version: (u8, u8),
     size: u16,
@@ -159,7 +160,14 @@ const LAYOUTS: [Layout; 15] = [
     accelerator(6, 1664, 264, Some(36)),
     accelerator(7, 2208, 296, Some(44)),
     accelerator(8, 3872, 296, Some(44)),
-    Layout { edge: Some(16), power: Field::U16(44), activity: 40, sclk: (80, 1), mclk: 84, ..part(0, 120, None) },
+    Layout {
+        edge: Some(16),
+        power: Field::U16(44),
+        activity: 40,
+        sclk: (80, 1),
+        mclk: 84,
+        ..part(0, 120, None)
+    },
     part(1, 120, None),
     part(2, 128, Some(120)),
     part(3, 152, Some(120)),
@@ -184,15 +192,20 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Metrics, String> {
     };
     let (size, version) = (u16::from_le_bytes([low, high]), (format, content));
     let Some(layout) = LAYOUTS.iter().find(|layout| layout.version == version) else {
-        return Err(format!("gpu_metrics has version {format}.{content}, which this program does not know"));
+        return Err(format!(
+            "gpu_metrics has version {format}.{content}, which this program does not know"
+        ));
     };
     if size != layout.size {
-        return Err(format!("gpu_metrics {format}.{content} says {size} bytes where {} are known", layout.size));
+        return Err(format!(
+            "gpu_metrics {format}.{content} says {size} bytes where {} are known",
+            layout.size
+        ));
     }
     let table = bytes.get(..usize::from(size));
-    table
-        .map(|table| layout.read(table))
-        .ok_or_else(|| format!("gpu_metrics {format}.{content} ends after {} of {size} bytes", bytes.len()))
+    table.map(|table| layout.read(table)).ok_or_else(|| {
+        format!("gpu_metrics {format}.{content} ends after {} of {size} bytes", bytes.len())
+    })
 }
 
 impl Layout {
@@ -202,13 +215,16 @@ impl Layout {
             Units::Fine => (100.0, 1e3, 100.0),
             Units::FineButActivity => (100.0, 1e3, 1.0),
         };
-        let degrees = |place: Option<usize>| short(table, place?).map(|value| value / hundredths).and_then(celsius);
+        let degrees = |place: Option<usize>| {
+            short(table, place?).map(|value| value / hundredths).and_then(celsius)
+        };
         let power = match self.power {
             Field::U16(place) => short(table, place),
             Field::U32(place) => long(table, place).map(|value| value as f64),
         };
         let (first, dies) = self.sclk;
-        let clocks = (0..dies).filter_map(|die| short(table, first + 2 * die)).filter_map(megahertz);
+        let clocks =
+            (0..dies).filter_map(|die| short(table, first + 2 * die)).filter_map(megahertz);
         let activity = short(table, self.activity).map(|value| value / shares);
         Metrics {
             temperature_c: Temperatures {
@@ -228,7 +244,8 @@ impl Layout {
     fn counters(&self, table: &[u8]) -> BTreeMap<String, u64> {
         let Some((first, names)) = self.counters else { return BTreeMap::new() };
         let each = names.iter().enumerate();
-        each.filter_map(|(index, name)| Some(((*name).to_owned(), long(table, first + 4 * index)?))).collect()
+        each.filter_map(|(index, name)| Some(((*name).to_owned(), long(table, first + 4 * index)?)))
+            .collect()
     }
 }
 
@@ -278,13 +295,26 @@ mod tests {
             ],
         );
         let found = parse(&gpu).unwrap();
-        assert_eq!(found.temperature_c, Temperatures { edge: Some(55.0), junction: Some(66.0), memory: None });
+        assert_eq!(
+            found.temperature_c,
+            Temperatures { edge: Some(55.0), junction: Some(66.0), memory: None }
+        );
         assert_eq!((found.power_w, found.utilization_percent), (Some(300.0), Some(97.0)));
-        assert_eq!((found.sclk_mhz, found.mclk_mhz, found.throttle_status), (Some(2500.0), Some(1250.0), Some(1)));
+        assert_eq!(
+            (found.sclk_mhz, found.mclk_mhz, found.throttle_status),
+            (Some(2500.0), Some(1250.0), Some(1))
+        );
 
         let accelerator = table(
             (1, 6),
-            &[(4, &[70, 0]), (10, &[238, 2]), (36, &[9]), (40, &[7]), (264, &[52, 8, 255, 255, 0, 4]), (304, &[20, 5])],
+            &[
+                (4, &[70, 0]),
+                (10, &[238, 2]),
+                (36, &[9]),
+                (40, &[7]),
+                (264, &[52, 8, 255, 255, 0, 4]),
+                (304, &[20, 5]),
+            ],
         );
         let found = parse(&accelerator).unwrap();
         assert_eq!(
@@ -294,7 +324,10 @@ mod tests {
         );
         assert_eq!((found.throttle_status, found.throttle_counters["power limit"]), (None, 7));
 
-        let part = table((2, 4), &[(4, &[228, 14]), (28, &[136, 19]), (40, &[152, 58]), (120, &[0, 0, 0, 0, 1])]);
+        let part = table(
+            (2, 4),
+            &[(4, &[228, 14]), (28, &[136, 19]), (40, &[152, 58]), (120, &[0, 0, 0, 0, 1])],
+        );
         let found = parse(&part).unwrap();
         assert_eq!((found.temperature_c.edge, found.power_w), (Some(38.12), Some(15.0)));
         assert_eq!((found.utilization_percent, found.throttle_status), (Some(50.0), Some(1 << 32)));
@@ -316,14 +349,32 @@ mod tests {
                 Field::U16(place) => (place, 2),
                 Field::U32(place) => (place, 4),
             };
-            let mut places = vec![power, (layout.activity, 2), (layout.sclk.0, 2 * layout.sclk.1), (layout.mclk, 2)];
-            places.extend([layout.edge, layout.junction, layout.memory].into_iter().flatten().map(|place| (place, 2)));
+            let mut places = vec![
+                power,
+                (layout.activity, 2),
+                (layout.sclk.0, 2 * layout.sclk.1),
+                (layout.mclk, 2),
+            ];
+            places.extend(
+                [layout.edge, layout.junction, layout.memory]
+                    .into_iter()
+                    .flatten()
+                    .map(|place| (place, 2)),
+            );
             places.extend(layout.status.map(|place| (place, 8)));
             places.extend(layout.counters.map(|(place, names)| (place, 4 * names.len())));
             places.sort_unstable();
-            assert!(places.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{:?}", layout.version);
+            assert!(
+                places.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0),
+                "{:?}",
+                layout.version
+            );
             let (last, width) = places[places.len() - 1];
-            assert!(places[0].0 >= 4 && last + width <= usize::from(layout.size), "{:?}", layout.version);
+            assert!(
+                places[0].0 >= 4 && last + width <= usize::from(layout.size),
+                "{:?}",
+                layout.version
+            );
         }
     }
 

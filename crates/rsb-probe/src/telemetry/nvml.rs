@@ -35,20 +35,29 @@ pub(super) fn sample(address: &str) -> GpuSample {
 }
 
 fn of(readings: Readings) -> GpuSample {
-    let clock = |mhz: Option<u32>| mhz.map(f64::from).and_then(|mhz| plausible::now(mhz, plausible::megahertz));
+    let clock = |mhz: Option<u32>| {
+        mhz.map(f64::from).and_then(|mhz| plausible::now(mhz, plausible::megahertz))
+    };
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
     GpuSample {
         temperature_c: Temperatures {
             edge: readings.celsius.map(f64::from).and_then(metrics::celsius),
             ..Temperatures::default()
         },
-        power_w: readings.milliwatts.and_then(|power| plausible::now(f64::from(power) / 1e3, plausible::watts)),
+        power_w: readings
+            .milliwatts
+            .and_then(|power| plausible::now(f64::from(power) / 1e3, plausible::watts)),
         sclk_mhz: clock(readings.units_mhz),
         mclk_mhz: clock(readings.memory_mhz),
         utilization_percent: readings.busy_percent.map(f64::from).filter(|share| *share <= 100.0),
         vram_used_mb: readings.memory_bytes.map(|(used, _)| megabytes(used)),
-        vram_total_mb: readings.memory_bytes.map(|(_, total)| megabytes(total)).filter(|total| *total > 0.0),
-        throttle_reasons: readings.held_back.map(|bits| reasons(bits).into_iter().map(str::to_owned).collect()),
+        vram_total_mb: readings
+            .memory_bytes
+            .map(|(_, total)| megabytes(total))
+            .filter(|total| *total > 0.0),
+        throttle_reasons: readings
+            .held_back
+            .map(|bits| reasons(bits).into_iter().map(str::to_owned).collect()),
         ..GpuSample::default()
     }
 }
@@ -69,11 +78,18 @@ mod tests {
             held_back: Some(0x04),
         });
         assert_eq!((sample.temperature_c.edge, sample.power_w), (Some(54.0), Some(345.6)));
-        assert_eq!((sample.sclk_mhz, sample.mclk_mhz, sample.utilization_percent), (Some(1980.0), None, None));
+        assert_eq!(
+            (sample.sclk_mhz, sample.mclk_mhz, sample.utilization_percent),
+            (Some(1980.0), None, None)
+        );
         assert_eq!((sample.vram_used_mb, sample.vram_total_mb), (Some(2.0), Some(8.0)));
         assert_eq!(sample.throttle_reasons, Some(vec!["power cap".to_owned()]));
         let idle = of(Readings { milliwatts: Some(0), units_mhz: Some(0), ..Readings::default() });
-        assert_eq!((idle.power_w, idle.sclk_mhz), (Some(0.0), Some(0.0)), "idle is 0 and not absent");
+        assert_eq!(
+            (idle.power_w, idle.sclk_mhz),
+            (Some(0.0), Some(0.0)),
+            "idle is 0 and not absent"
+        );
         assert_eq!(of(Readings::default()).throttle_reasons, None, "it does not tell");
     }
 }

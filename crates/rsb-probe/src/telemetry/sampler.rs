@@ -1,4 +1,5 @@
-//! Samples a GPU beside a measurement: a thread of its own reads it once in a period, until it is told to stop.
+//! Samples a GPU beside a measurement: a thread of its own reads it once in a period, until it is
+//! told to stop.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,14 +28,19 @@ impl Sampler {
         Self::start_reading(move || super::sample(&gpu), period, super::SAMPLE_LIMIT)
     }
 
-    fn start_reading(mut read: impl FnMut() -> GpuSample + Send + 'static, period: Duration, limit: Duration) -> Self {
+    fn start_reading(
+        mut read: impl FnMut() -> GpuSample + Send + 'static,
+        period: Duration,
+        limit: Duration,
+    ) -> Self {
         let (stop, stopped) = channel::<()>();
         let (ending, ended) = channel();
         let samples = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&samples);
         let work = move || {
             loop {
-                let sample = GpuSample { timestamp_ms: Some(Timestamp::now().as_millisecond()), ..read() };
+                let sample =
+                    GpuSample { timestamp_ms: Some(Timestamp::now().as_millisecond()), ..read() };
                 keep(&mut kept.lock().unwrap_or_else(PoisonError::into_inner), sample);
                 match stopped.recv_timeout(period) {
                     Err(RecvTimeoutError::Timeout) => {}
@@ -54,11 +60,13 @@ impl Sampler {
         self.samples.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Stops and tells how the GPU was. Sensors that hang are left behind: what they said before counts.
+    /// Stops and tells how the GPU was. Sensors that hang are left behind: what they said before
+    /// counts.
     pub fn stop(self) -> GpuTelemetry {
         let _ = self.stop.send(());
         let deadline = Instant::now() + 2 * self.limit;
-        let hung = self.ended.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_err();
+        let hung =
+            self.ended.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_err();
         let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let mut period = GpuTelemetry::of(&samples);
         if hung {
@@ -106,13 +114,17 @@ mod tests {
         }
         let period = sampler.stop();
         let power = period.power_w.unwrap();
-        assert!(period.samples >= 5 && power.min.total_cmp(&1.0).is_eq() && power.max >= 5.0, "{period:?}");
+        assert!(
+            period.samples >= 5 && power.min.total_cmp(&1.0).is_eq() && power.max >= 5.0,
+            "{period:?}"
+        );
         assert_eq!((period.throttled, period.notes), (Some(false), vec![]));
     }
 
     #[test]
     fn one_sample_is_taken_however_short_the_time() {
-        let sampler = Sampler::start_reading(|| watts(7.0), Duration::from_hours(1), Duration::from_secs(30));
+        let sampler =
+            Sampler::start_reading(|| watts(7.0), Duration::from_hours(1), Duration::from_secs(30));
         assert_eq!(sampler.stop().samples, 1);
     }
 

@@ -4,7 +4,10 @@ use crate::host::fake::Tree;
 const DEVICE: &str = "sys/class/drm/card0/device";
 
 fn tree(files: &[(&str, &str)]) -> Tree {
-    let tree = Tree::new(&[(&format!("{DEVICE}/uevent"), "PCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n")]);
+    let tree = Tree::new(&[(
+        &format!("{DEVICE}/uevent"),
+        "PCI_ID=1002:744C\nPCI_SLOT_NAME=0000:03:00.0\n",
+    )]);
     for (file, content) in files {
         tree.write(&format!("{DEVICE}/{file}"), content);
     }
@@ -35,9 +38,16 @@ fn a_gpu_tells_how_it_is() {
         ("pp_dpm_mclk", "0: 96Mhz\n1: 1249Mhz *\n"),
     ]);
     let found = sampled(&tree);
-    assert_eq!(found.temperature_c, Temperatures { edge: Some(53.0), junction: Some(61.0), memory: None });
+    assert_eq!(
+        found.temperature_c,
+        Temperatures { edge: Some(53.0), junction: Some(61.0), memory: None }
+    );
     assert_eq!((found.power_w, found.utilization_percent), (Some(290.0), Some(97.0)));
-    assert_eq!((found.sclk_mhz, found.mclk_mhz), (Some(2499.0), Some(1249.0)), "the level where there is no sensor");
+    assert_eq!(
+        (found.sclk_mhz, found.mclk_mhz),
+        (Some(2499.0), Some(1249.0)),
+        "the level where there is no sensor"
+    );
     assert_eq!((found.vram_used_mb, found.vram_total_mb), (Some(1000.0), Some(25_753.026_56)));
     assert_eq!((found.throttle_reasons, found.absent), (None, vec![]));
 }
@@ -68,7 +78,11 @@ fn xe_tells_clock_temperatures_memory_and_throttle_reasons() {
         throttle_reasons: Some(vec!["sustained power limit".to_owned()]),
         ..voltage
     };
-    assert_eq!(sampled(&tree(&[&others[..], &files].concat())), expected, "a counter that stands still is no power");
+    assert_eq!(
+        sampled(&tree(&[&others[..], &files].concat())),
+        expected,
+        "a counter that stands still is no power"
+    );
 }
 
 #[test]
@@ -95,8 +109,15 @@ fn i915_tells_clock_and_temperature_and_why_there_is_no_power() {
     ]);
     tree.write("sys/class/drm/card0/gt_act_freq_mhz", "1300\n");
     let found = sampled(&tree);
-    assert_eq!((found.temperature_c.junction, found.sclk_mhz, found.power_w), (Some(58.0), Some(1300.0), None));
-    assert!(found.absent.len() == 1 && found.absent[0].starts_with("power: energy1_input: "), "{:?}", found.absent);
+    assert_eq!(
+        (found.temperature_c.junction, found.sclk_mhz, found.power_w),
+        (Some(58.0), Some(1300.0), None)
+    );
+    assert!(
+        found.absent.len() == 1 && found.absent[0].starts_with("power: energy1_input: "),
+        "{:?}",
+        found.absent
+    );
 }
 
 /// The graphics of a CPU have no hwmon.
@@ -162,7 +183,11 @@ fn a_table_of_another_version_is_absent_with_the_reason() {
     let tree = tree(&[("gpu_busy_percent", "5\n"), ("gpu_metrics", "\u{78}\0\u{1}\u{63}")]);
     let found = sampled(&tree);
     assert_eq!((found.throttle_reasons, found.utilization_percent), (None, Some(5.0)));
-    assert!(found.absent.len() == 1 && found.absent[0].contains("version 1.99"), "{:?}", found.absent);
+    assert!(
+        found.absent.len() == 1 && found.absent[0].contains("version 1.99"),
+        "{:?}",
+        found.absent
+    );
 }
 
 #[test]
@@ -185,7 +210,10 @@ fn only_gpus_with_sensors_are_offered() {
 fn a_partition_meets_the_sensors_of_its_gpu() {
     let at_function = |mode: &str| {
         let tree = tree(&[("gpu_busy_percent", "0\n"), ("current_compute_partition", mode)]);
-        gpus_at(&options(&tree), &[Some("0000:03:00.5"), None]).into_iter().map(|gpu| gpu.is_some()).collect::<Vec<_>>()
+        gpus_at(&options(&tree), &[Some("0000:03:00.5"), None])
+            .into_iter()
+            .map(|gpu| gpu.is_some())
+            .collect::<Vec<_>>()
     };
     assert_eq!(at_function("CPX\n"), [true, false]);
     assert_eq!(at_function("SPX\n"), [false, false], "another function is another device");

@@ -40,8 +40,8 @@ const BITS: [(u32, &str); 32] = [
 const ALWAYS: u64 = 1 << 56 | 1 << 57;
 
 const HOTSPOT: u32 = 36;
-/// GPUs of the RX 7000 series report the hot spot almost always, at any temperature. Their limit is 110 °C, and none of
-/// AMD's GPUs slows down for it below this.
+/// GPUs of the RX 7000 series report the hot spot almost always, at any temperature. Their limit is
+/// 110 °C, and none of AMD's GPUs slows down for it below this.
 const HOTSPOT_COUNTS_FROM_C: f64 = 85.0;
 
 /// The reasons in `status`. A bit without a name is told by its number.

@@ -37,7 +37,8 @@ pub fn text(run: &Run, style: Style) -> String {
     out
 }
 
-/// The backends of one piece of hardware for a document: a heading, the table, and what its marks mean.
+/// The backends of one piece of hardware for a document: a heading, the table, and what its marks
+/// mean.
 pub(crate) struct BackendBlock {
     pub(crate) heading: String,
     pub(crate) table: Table,
@@ -54,7 +55,8 @@ pub(crate) fn blocks(run: &Run) -> Vec<BackendBlock> {
     group_by_hardware(run).iter().map(block).collect()
 }
 
-/// As a section of a Markdown document, `pictures` after the tables. Nothing when the run has nothing to compare.
+/// As a section of a Markdown document, `pictures` after the tables. Nothing when the run has
+/// nothing to compare.
 pub fn markdown(run: &Run, pictures: &str) -> String {
     let all = blocks(run);
     if all.is_empty() {
@@ -70,7 +72,8 @@ pub fn markdown(run: &Run, pictures: &str) -> String {
 }
 
 fn heading(hardware: &Hardware<'_>) -> String {
-    let simulated = if hardware.device_type == DeviceType::Simulated { " (simulated: not ranked)" } else { "" };
+    let simulated =
+        if hardware.device_type == DeviceType::Simulated { " (simulated: not ranked)" } else { "" };
     format!("Backends on {}{simulated}", hardware.title)
 }
 
@@ -79,7 +82,8 @@ fn table<'a>(hardware: &Hardware<'a>, form: Form) -> (Table, Notes<'a>) {
         ColumnRole::Aside => Column::right(&format!("{} *", column.heading)),
         _ => Column::right(&column.heading),
     });
-    let mut table = Table::new([Column::left("workload"), Column::elided("case")].into_iter().chain(columns));
+    let mut table =
+        Table::new([Column::left("workload"), Column::elided("case")].into_iter().chain(columns));
     let mut notes = Notes::new();
     let mut last = "";
     for row in &hardware.rows {
@@ -154,7 +158,11 @@ fn legend(hardware: &Hardware<'_>) -> Vec<String> {
         |column| format!("{0}, or the best of the row where {0} has no figure", column.heading),
     );
     let is_named = |column: &&super::Column<'_>| column.standing != ColumnRole::Native;
-    let named = hardware.columns.iter().filter(is_named).map(|column| format!("{} is {}", column.heading, column.name));
+    let named = hardware
+        .columns
+        .iter()
+        .filter(is_named)
+        .map(|column| format!("{} is {}", column.heading, column.name));
     let mut lines = vec![named.collect::<Vec<_>>().join("; ")];
     if is_ranked {
         lines.push(format!("×: how many times as fast as {against}; above 1 is faster"));

@@ -27,7 +27,8 @@ fn a_gpu_through_three_runtimes_is_one_gpu_with_three_results() {
     let all = group_by_hardware(&run);
     let [hardware] = all.as_slice() else { panic!("{all:?}") };
     assert_eq!(hardware.title, "AMD Radeon RX 7900 XTX at 0000:03:00.0");
-    let headings: Vec<_> = hardware.columns.iter().map(|column| (column.heading.as_str(), column.standing)).collect();
+    let headings: Vec<_> =
+        hardware.columns.iter().map(|column| (column.heading.as_str(), column.standing)).collect();
     let expected = [
         ("rocm", ColumnRole::Native),
         ("vulkan", ColumnRole::Other),
@@ -35,9 +36,21 @@ fn a_gpu_through_three_runtimes_is_one_gpu_with_three_results() {
         ("cpu", ColumnRole::Aside),
     ];
     assert_eq!(headings, expected);
-    assert_eq!(speeds(hardware, "gemm"), [Some(1.0), Some(0.25), Some(1.25), None], "the CPU is not ranked");
-    assert_eq!(speeds(hardware, "launch-latency"), [Some(1.0), Some(0.25), None, None], "a longer time is slower");
-    assert_eq!(speeds(hardware, "memory-bandwidth"), [None, Some(1.0), Some(0.5), None], "else against the best");
+    assert_eq!(
+        speeds(hardware, "gemm"),
+        [Some(1.0), Some(0.25), Some(1.25), None],
+        "the CPU is not ranked"
+    );
+    assert_eq!(
+        speeds(hardware, "launch-latency"),
+        [Some(1.0), Some(0.25), None, None],
+        "a longer time is slower"
+    );
+    assert_eq!(
+        speeds(hardware, "memory-bandwidth"),
+        [None, Some(1.0), Some(0.5), None],
+        "else against the best"
+    );
 }
 
 #[test]
@@ -48,9 +61,16 @@ fn what_people_see_of_it() {
     let run = gpu();
     let report = Report::new(&run);
     let links: Vec<_> = charts::all(&report).iter().map(|chart| chart.link("charts")).collect();
-    assert_eq!(links.iter().filter(|link| link.place == ChartPlace::Backends).count(), 1, "one table, one chart");
+    assert_eq!(
+        links.iter().filter(|link| link.place == ChartPlace::Backends).count(),
+        1,
+        "one table, one chart"
+    );
     let whole = report::markdown(&report, &links);
-    assert!(whole.contains("## Backends compared") && whole.contains("charts/backends-amd-radeon"), "{whole}");
+    assert!(
+        whole.contains("## Backends compared") && whole.contains("charts/backends-amd-radeon"),
+        "{whole}"
+    );
     assert!(run::text(&run, WIDE).contains("Backends on AMD Radeon RX 7900 XTX"));
 }
 
@@ -72,12 +92,17 @@ fn drivers_on_the_cpu_are_compared_with_it_and_called_so() {
         cpu("opencl:1", "Intel CPU (Intel(R) OpenCL)"),
         cpu("cpu:0", "AMD EPYC"),
     ];
-    let results = ["cpu:0", "vulkan:0", "opencl:0", "opencl:1"].map(|device| figure(device, LARGE, "gflops", 50.0));
+    let results = ["cpu:0", "vulkan:0", "opencl:0", "opencl:1"]
+        .map(|device| figure(device, LARGE, "gflops", 50.0));
     let run = run_of(devices, results.into());
     let all = group_by_hardware(&run);
     let [hardware] = all.as_slice() else { panic!("{all:?}") };
     let headings: Vec<_> = hardware.columns.iter().map(|column| column.heading.as_str()).collect();
-    assert_eq!(headings, ["cpu", "vulkan", "opencl:0", "opencl:1"], "what one backend shows twice is told apart");
+    assert_eq!(
+        headings,
+        ["cpu", "vulkan", "opencl:0", "opencl:1"],
+        "what one backend shows twice is told apart"
+    );
     assert_eq!(hardware.rows.len(), 1, "threads are no other shape");
     assert_eq!(speeds(hardware, "gemm"), [Some(1.0); 4]);
     assert!(text(&run, WIDE).contains("every device here is the CPU"));
@@ -86,17 +111,24 @@ fn drivers_on_the_cpu_are_compared_with_it_and_called_so() {
 #[test]
 fn what_is_simulated_is_shown_and_never_ranked() {
     let mut run = gpu();
-    for result in run.benchmarks.iter_mut().filter(|result| result.benchmark_id.as_str().contains("rocm:0")) {
+    for result in
+        run.benchmarks.iter_mut().filter(|result| result.benchmark_id.as_str().contains("rocm:0"))
+    {
         result.outcome = Outcome::Simulated;
     }
     let all = group_by_hardware(&run);
-    assert_eq!(speeds(&all[0], "gemm"), [None, Some(0.2), Some(1.0), None], "the others, against their best");
+    assert_eq!(
+        speeds(&all[0], "gemm"),
+        [None, Some(0.2), Some(1.0), None],
+        "the others, against their best"
+    );
     assert!(text(&run, WIDE).contains("24.0 TFLOP/s sim."), "{}", text(&run, WIDE));
     for device in &mut run.devices {
         device.device_type = DeviceType::Simulated;
     }
     for result in &mut run.benchmarks {
-        result.outcome = if result.outcome == Outcome::Measured { Outcome::Simulated } else { result.outcome };
+        result.outcome =
+            if result.outcome == Outcome::Measured { Outcome::Simulated } else { result.outcome };
     }
     let text = text(&run, WIDE);
     assert!(text.contains("not ranked") && !text.contains('×'), "{text}");
@@ -105,10 +137,19 @@ fn what_is_simulated_is_shown_and_never_ranked() {
 
 #[test]
 fn twins_stay_apart_and_one_way_alone_is_no_comparison() {
-    let gpu = |id: &str, bus: Option<&'static str>| device(id, "AMD Instinct", (DeviceType::Gpu, bus));
+    let gpu =
+        |id: &str, bus: Option<&'static str>| device(id, "AMD Instinct", (DeviceType::Gpu, bus));
     let other = Some("0000:c3:00.0");
-    let devices = || vec![gpu("rocm:0", BUS), gpu("rocm:1", other), gpu("vulkan:0", other), gpu("opencl:0", None)];
-    let results = |ids: &[&str]| ids.iter().map(|id| figure(id, LARGE, "gflops", 10.0)).collect::<Vec<_>>();
+    let devices = || {
+        vec![
+            gpu("rocm:0", BUS),
+            gpu("rocm:1", other),
+            gpu("vulkan:0", other),
+            gpu("opencl:0", None),
+        ]
+    };
+    let results =
+        |ids: &[&str]| ids.iter().map(|id| figure(id, LARGE, "gflops", 10.0)).collect::<Vec<_>>();
     let run = run_of(devices(), results(&["rocm:0", "rocm:1", "vulkan:0"]));
     let all = group_by_hardware(&run);
     assert_eq!(all.len(), 1, "of one GPU there is one way alone: {all:?}");

@@ -22,65 +22,93 @@ fn axis(title: &str, bounds: [f64; 2], labels: Vec<Label>) -> Axis {
     Axis { title: title.to_owned(), bounds, labels, scale: AxisScale::Linear }
 }
 
-/// Powers of two around `low` to `high`, which are above zero, at most about `count` labels. A quarter of a power on
-/// each side keeps marks off the frame.
-pub(super) fn powers_of_two(title: &str, (low, high): (f64, f64), count: u32, said: impl Fn(f64) -> String) -> Axis {
+/// Powers of two around `low` to `high`, which are above zero, at most about `count` labels. A
+/// quarter of a power on each side keeps marks off the frame.
+pub(super) fn powers_of_two(
+    title: &str,
+    (low, high): (f64, f64),
+    count: u32,
+    said: impl Fn(f64) -> String,
+) -> Axis {
     let (first, last) = (low.log2().floor(), high.log2().ceil().max(low.log2().floor() + 1.0));
     let every = ((last - first) / f64::from(count)).ceil().max(1.0);
     let bounds = [low / 1.19, high.max(low * 1.01) * 1.19];
-    let ticks = (0..=((last - first) / every) as u32).map(|i| (first + f64::from(i) * every).exp2());
-    let labels =
-        ticks.filter(|tick| (bounds[0]..=bounds[1]).contains(tick)).map(|at| Label { at, text: said(at) }).collect();
+    let ticks =
+        (0..=((last - first) / every) as u32).map(|i| (first + f64::from(i) * every).exp2());
+    let labels = ticks
+        .filter(|tick| (bounds[0]..=bounds[1]).contains(tick))
+        .map(|at| Label { at, text: said(at) })
+        .collect();
     Axis { title: title.to_owned(), bounds, labels, scale: AxisScale::Log }
 }
 
-/// From the round number below `low`, which is above zero, to that above `high`: 1, 2 and 5 in each power of ten where
-/// they are few, else powers alone.
+/// From the round number below `low`, which is above zero, to that above `high`: 1, 2 and 5 in each
+/// power of ten where they are few, else powers alone.
 pub(super) fn powers_of_ten(title: &str, (low, high): (f64, f64)) -> Axis {
     let (first, last) = (low.log10().floor(), high.log10().ceil().max(low.log10().floor() + 1.0));
     let decades = last - first;
     let steps: &[f64] = if decades <= 3.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
     let every = (decades / 8.0).ceil().max(1.0);
-    let powers = (0..=(decades / every).ceil() as u32).map(|index| first + f64::from(index) * every);
+    let powers =
+        (0..=(decades / every).ceil() as u32).map(|index| first + f64::from(index) * every);
     let ticks: Vec<f64> = powers
         .flat_map(|power| steps.iter().map(move |step| step * 10_f64.powf(power)))
         .filter(|tick| tick.is_finite() && *tick > 0.0)
         .collect();
     // The bounds are the last label below the data and the first above, where there is one.
     let below = ticks.iter().copied().rfind(|tick| *tick <= low * (1.0 + 1e-9)).unwrap_or(low);
-    let above = ticks.iter().copied().find(|tick| *tick >= high * (1.0 - 1e-9) && *tick > below).unwrap_or(high);
+    let above = ticks
+        .iter()
+        .copied()
+        .find(|tick| *tick >= high * (1.0 - 1e-9) && *tick > below)
+        .unwrap_or(high);
     let shown = ticks.into_iter().filter(|tick| (below..=above).contains(tick));
     let labels = shown.map(|at| Label { at, text: power_label(at) }).collect();
-    Axis { title: title.to_owned(), bounds: [below, above.max(below * 1.01)], labels, scale: AxisScale::Log }
+    Axis {
+        title: title.to_owned(),
+        bounds: [below, above.max(below * 1.01)],
+        labels,
+        scale: AxisScale::Log,
+    }
 }
 
 /// A row for each of `labels`.
 pub(super) fn rows(labels: impl IntoIterator<Item = String>) -> Axis {
-    let labels: Vec<Label> = labels.into_iter().enumerate().map(|(row, text)| Label { at: row as f64, text }).collect();
+    let labels: Vec<Label> =
+        labels.into_iter().enumerate().map(|(row, text)| Label { at: row as f64, text }).collect();
     let bounds = [-0.5, labels.len() as f64 - 0.5];
     Axis { title: String::new(), bounds, labels, scale: AxisScale::Rows }
 }
 
 fn power_label(value: f64) -> String {
     let decimals = (-(value.log10() + 1e-9).floor()).max(0.0) as usize;
-    if (1e-4..1e5).contains(&value) { format!("{value:.decimals$}") } else { format!("{value:.0e}") }
+    if (1e-4..1e5).contains(&value) {
+        format!("{value:.decimals$}")
+    } else {
+        format!("{value:.0e}")
+    }
 }
 
 fn ticks(low: f64, high: f64, count: u32) -> Vec<f64> {
     let (low, high) = widen_range(low, high);
     let step = step(low, high, count);
-    let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil().max((low / step).floor() + 1.0));
+    let (first, last) =
+        ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil().max((low / step).floor() + 1.0));
     (0..=(last - first) as u32).map(|index| (first + f64::from(index)) * step).collect()
 }
 
 fn labels(ticks: &[f64]) -> Vec<Label> {
-    let step = ticks.windows(2).filter_map(|pair| Some(pair.get(1)? - pair.first()?)).fold(f64::NAN, f64::min);
+    let step = ticks
+        .windows(2)
+        .filter_map(|pair| Some(pair.get(1)? - pair.first()?))
+        .fold(f64::NAN, f64::min);
     ticks.iter().map(|&at| Label { at, text: plain(at, step) }).collect()
 }
 
 /// `value` with no more decimals than the step needs.
 fn plain(value: f64, step: f64) -> String {
-    let decimals = if step.is_finite() { (-(step.log10() + 1e-9).floor()).max(0.0) as usize } else { 1 };
+    let decimals =
+        if step.is_finite() { (-(step.log10() + 1e-9).floor()).max(0.0) as usize } else { 1 };
     if value.abs() >= 1e8 || decimals > 5 {
         return format!("{value:.1e}");
     }
@@ -103,7 +131,8 @@ fn widen_range(low: f64, high: f64) -> (f64, f64) {
 fn step(low: f64, high: f64, count: u32) -> f64 {
     let rough = (high - low).abs().max(f64::MIN_POSITIVE) / f64::from(count.max(1));
     let power = 10_f64.powf(rough.log10().floor());
-    let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= rough * 0.999).unwrap_or(10.0);
+    let factor =
+        [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= rough * 0.999).unwrap_or(10.0);
     factor * power
 }
 
@@ -141,7 +170,10 @@ mod tests {
         assert_eq!(label_texts(&of(1.0, 1.0)).len(), 2);
         for (low, high) in [(1e-300, f64::MAX), (f64::MIN_POSITIVE, 1e-300), (5e9, 5e9)] {
             let axis = of(low, high);
-            assert!(axis.bounds[0] <= low && axis.bounds[1] >= high && axis.labels.len() < 12, "{axis:?}");
+            assert!(
+                axis.bounds[0] <= low && axis.bounds[1] >= high && axis.labels.len() < 12,
+                "{axis:?}"
+            );
         }
     }
 }

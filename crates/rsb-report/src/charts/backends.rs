@@ -1,5 +1,6 @@
-//! The backends of one piece of hardware: for each workload a bar a backend, as long as its speed against the native
-//! runtime. Workloads have unlike units; the speed is what they share, and each bar says its own figure.
+//! The backends of one piece of hardware: for each workload a bar a backend, as long as its speed
+//! against the native runtime. Workloads have unlike units; the speed is what they share, and each
+//! bar says its own figure.
 
 use rsb_model::Run;
 
@@ -34,26 +35,44 @@ fn bars(row: &Row<'_>) -> Bars {
 }
 
 fn chart(hardware: &Hardware<'_>) -> Option<Chart> {
-    let all: Vec<(&Row<'_>, Bars)> =
-        hardware.rows.iter().map(|row| (row, bars(row))).filter(|(_, bars)| bars.len() > 1).collect();
+    let all: Vec<(&Row<'_>, Bars)> = hardware
+        .rows
+        .iter()
+        .map(|row| (row, bars(row)))
+        .filter(|(_, bars)| bars.len() > 1)
+        .collect();
     let shown: Vec<&(&Row<'_>, Bars)> = all.iter().take(MAX_WORKLOADS).collect();
     let most = shown.iter().map(|(_, bars)| bars.len()).max()?;
-    let fastest = shown.iter().flat_map(|(_, bars)| bars).map(|(_, speed, _)| *speed).fold(1.0, f64::max);
+    let fastest =
+        shown.iter().flat_map(|(_, bars)| bars).map(|(_, speed, _)| *speed).fold(1.0, f64::max);
     let thickness = FILLED / most as f64;
     let reference = Dataset::new(DatasetKind::Rules, Paint::Faded, vec![Point::at(1.0, 0.0)]);
     let mut datasets = vec![reference.with_name("as fast as the reference")];
-    let ranked = hardware.columns.iter().enumerate().filter(|(_, column)| column.standing != ColumnRole::Aside);
+    let ranked = hardware
+        .columns
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| column.standing != ColumnRole::Aside);
     for (index, column) in ranked {
-        let points = shown.iter().enumerate().filter_map(|(row, (_, bars))| of_column(index, (row, bars), thickness));
+        let points = shown
+            .iter()
+            .enumerate()
+            .filter_map(|(row, (_, bars))| of_column(index, (row, bars), thickness));
         let kind = DatasetKind::Bars { thickness };
-        datasets.push(Dataset::new(kind, Paint::Series(index), points.collect()).with_name(&column.heading));
+        datasets.push(
+            Dataset::new(kind, Paint::Series(index), points.collect()).with_name(&column.heading),
+        );
     }
     Some(Chart {
         name: slug(&format!("backends-{}", hardware.title)),
         title: format!("Backends on {}", hardware.title),
         subtitle: subtitle(hardware, all.len() - shown.len()),
         place: ChartPlace::Backends,
-        x_axis: axis::linear("speed against the reference (1 is as fast)", (0.0, fastest.min(LONGEST)), 6),
+        x_axis: axis::linear(
+            "speed against the reference (1 is as fast)",
+            (0.0, fastest.min(LONGEST)),
+            6,
+        ),
         y_axis: axis::rows(shown.iter().map(|(row, _)| format!("{} {}", row.benchmark, row.case))),
         datasets,
         legend_position: Legend::Below,
@@ -71,7 +90,8 @@ fn of_column(column: usize, (row, bars): (usize, &Bars), thickness: f64) -> Opti
 fn subtitle(hardware: &Hardware<'_>, more: usize) -> String {
     let kind = format!("device: {}", hardware.device_type);
     let reference = format!("reference: {}", hardware.reference());
-    let rest = (more > 0).then(|| format!("{} in the table only", format_count(more, "row is", "rows are")));
+    let rest = (more > 0)
+        .then(|| format!("{} in the table only", format_count(more, "row is", "rows are")));
     [Some(kind), Some(reference), Some("longer is faster".to_owned()), rest]
         .into_iter()
         .flatten()

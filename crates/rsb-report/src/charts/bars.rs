@@ -1,4 +1,5 @@
-//! The headline figure of each case of a benchmark as a horizontal bar, with a mark at what the hardware can do.
+//! The headline figure of each case of a benchmark as a horizontal bar, with a mark at what the
+//! hardware can do.
 
 use rsb_model::{BenchmarkResult, Better, DeviceType, Field, Run};
 
@@ -23,7 +24,8 @@ struct Bar<'a> {
 /// What may stand on one chart: one benchmark, one figure, one kind of device.
 type Group<'a> = (&'a str, &'static Field, Option<DeviceType>, Vec<&'a BenchmarkResult>);
 
-/// A chart for each benchmark, figure and kind of device with at least two cases, or one with a known peak.
+/// A chart for each benchmark, figure and kind of device with at least two cases, or one with a
+/// known peak.
 pub fn bars(run: &Run) -> Vec<Chart> {
     bars_of(run, None)
 }
@@ -36,7 +38,10 @@ pub fn bars_of(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
 }
 
 /// `metric` of `result`, or the figure that says most of it.
-fn figure(result: &BenchmarkResult, metric: Option<&'static Field>) -> Option<(&'static Field, f64)> {
+fn figure(
+    result: &BenchmarkResult,
+    metric: Option<&'static Field>,
+) -> Option<(&'static Field, f64)> {
     match metric {
         Some(field) => Some((field, result.fields()?.number(field.name)?)),
         None => headline(result),
@@ -51,7 +56,9 @@ fn groups<'a>(run: &'a Run, metric: Option<&'static Field>) -> Vec<Group<'a>> {
         if !value.is_finite() || value < 0.0 {
             continue;
         }
-        let same = |group: &&mut Group<'a>| group.0 == benchmark && group.1.name == field.name && group.2 == device;
+        let same = |group: &&mut Group<'a>| {
+            group.0 == benchmark && group.1.name == field.name && group.2 == device
+        };
         match groups.iter_mut().find(same) {
             Some(group) => group.3.push(result),
             None => groups.push((benchmark, field, device, vec![result])),
@@ -61,7 +68,8 @@ fn groups<'a>(run: &'a Run, metric: Option<&'static Field>) -> Vec<Group<'a>> {
 }
 
 fn chart((benchmark, field, device, results): &Group<'_>, names: &Shortener) -> Option<Chart> {
-    let bars: Vec<Bar<'_>> = results.iter().take(MAX_BARS).filter_map(|result| bar(result, field, names)).collect();
+    let bars: Vec<Bar<'_>> =
+        results.iter().take(MAX_BARS).filter_map(|result| bar(result, field, names)).collect();
     let top = bars.iter().map(|bar| bar.value.max(bar.peak.unwrap_or(0.0))).fold(0.0, f64::max);
     let has_peaks = bars.iter().any(|bar| bar.peak.is_some());
     if top <= 0.0 || (bars.len() < 2 && !has_peaks) {
@@ -76,7 +84,11 @@ fn chart((benchmark, field, device, results): &Group<'_>, names: &Shortener) -> 
     let peaks = Dataset::new(DatasetKind::Ticks, Paint::Bad, rows().filter_map(peak).collect())
         .with_name(peak_field(field).map_or("", |peak| peak.about));
     Some(Chart {
-        name: slug(&format!("bars-{benchmark}-{}-{}", field.name, device.map_or("", DeviceType::as_str))),
+        name: slug(&format!(
+            "bars-{benchmark}-{}-{}",
+            field.name,
+            device.map_or("", DeviceType::as_str)
+        )),
         title: format!("{benchmark}: {}", caption(field)).trim_start_matches(": ").to_owned(),
         subtitle: subtitle(field, *device, results.len().saturating_sub(MAX_BARS)),
         place: ChartPlace::Benchmark((*benchmark).to_owned()),
@@ -92,7 +104,10 @@ const DTYPES: [(Paint, &str); 4] =
     [(Paint::Fp32, "f32"), (Paint::Fp16, "f16"), (Paint::Bf16, "bf16"), (Paint::Tf32, "tf32")];
 
 /// The bars, in the colors of their types where they have several.
-fn datasets_by_dtype<'a, 'b>(bars: &'b [Bar<'a>], point: impl Fn((f64, &'b Bar<'a>)) -> Point) -> Vec<Dataset> {
+fn datasets_by_dtype<'a, 'b>(
+    bars: &'b [Bar<'a>],
+    point: impl Fn((f64, &'b Bar<'a>)) -> Point,
+) -> Vec<Dataset> {
     let kind = DatasetKind::Bars { thickness: THICKNESS };
     let of = |paint: Option<Paint>| {
         let own = |(_, bar): &(f64, &Bar<'_>)| paint.is_none_or(|paint| bar.paint == paint);
@@ -104,10 +119,17 @@ fn datasets_by_dtype<'a, 'b>(bars: &'b [Bar<'a>], point: impl Fn((f64, &'b Bar<'
         return vec![of(None)];
     }
     let typed = DTYPES.into_iter().map(|(paint, name)| of(Some(paint)).with_name(name));
-    typed.chain([of(Some(Paint::Plain)).with_name("other types")]).filter(|set| !set.points.is_empty()).collect()
+    typed
+        .chain([of(Some(Paint::Plain)).with_name("other types")])
+        .filter(|set| !set.points.is_empty())
+        .collect()
 }
 
-fn bar<'a>(result: &'a BenchmarkResult, field: &'static Field, names: &Shortener) -> Option<Bar<'a>> {
+fn bar<'a>(
+    result: &'a BenchmarkResult,
+    field: &'static Field,
+    names: &Shortener,
+) -> Option<Bar<'a>> {
     let (_, value) = figure(result, Some(field))?;
     let known = |name: &str| result.fields().and_then(|fields| fields.number(name));
     let in_unit = if field.name == "tflops" { 1e-3 } else { 1.0 };
@@ -120,9 +142,11 @@ fn bar<'a>(result: &'a BenchmarkResult, field: &'static Field, names: &Shortener
     Some(Bar { label, value, peak: peak.filter(|peak| *peak > 0.0), paint })
 }
 
-/// What the field is called in a title: `gflops` says nothing to who does not know it, its unit is on the axis.
+/// What the field is called in a title: `gflops` says nothing to who does not know it, its unit is
+/// on the axis.
 pub(super) fn caption(field: &Field) -> String {
-    let words = field.name.trim_end_matches("_gb_s").trim_end_matches("_percent").trim_end_matches("_ns");
+    let words =
+        field.name.trim_end_matches("_gb_s").trim_end_matches("_percent").trim_end_matches("_ns");
     match words {
         "gflops" | "tflops" => "arithmetic rate".to_owned(),
         words => words.trim_end_matches("_us").trim_end_matches("_ms").replace('_', " "),
@@ -136,7 +160,8 @@ fn subtitle(field: &Field, device: Option<DeviceType>, more: usize) -> String {
         None => None,
     };
     let kind = device.map(|kind| format!("device: {kind}"));
-    let rest = (more > 0).then(|| format!("{} in the table only", format_count(more, "case is", "cases are")));
+    let rest = (more > 0)
+        .then(|| format!("{} in the table only", format_count(more, "case is", "cases are")));
     [kind, better, rest].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 

@@ -27,7 +27,8 @@ fn subtitle(words: &str, left_out: usize) -> String {
     }
 }
 
-/// Whether a change is for the better, for the worse, or none to speak of; without a verdict it is none of them.
+/// Whether a change is for the better, for the worse, or none to speak of; without a verdict it is
+/// none of them.
 fn paint(comparison: &Comparison) -> Paint {
     match worsening(comparison).filter(|_| comparison.verdict.is_decided()) {
         Some(worse) if worse > EVEN_PERCENT => Paint::Bad,
@@ -54,15 +55,21 @@ pub fn delta(result: &ComparisonResult) -> Option<Chart> {
     let names = Shortener::of(rows.iter().map(|each| &each.id));
     let change = |each: &Comparison| each.difference_percent.unwrap_or(0.0);
     // One figure that went through the roof must not flatten all others.
-    let reach = rows.iter().map(|each| change(each).abs()).fold(EVEN_PERCENT, f64::max).min(200.0) * 1.05;
+    let reach =
+        rows.iter().map(|each| change(each).abs()).fold(EVEN_PERCENT, f64::max).min(200.0) * 1.05;
     let group = |own: Paint, name: &str| {
         let rows = rows.iter().enumerate().filter(|(_, each)| paint(each) == own);
         let point = |(row, each): (usize, &&Comparison)| {
             let [low, high] = each.confidence_interval.unwrap_or([change(each); 2]);
             let point = Point::at(change(each), row as f64).saying(format_percent(change(each)));
-            if low.is_finite() && high.is_finite() && low < high { point.within(low, high) } else { point }
+            if low.is_finite() && high.is_finite() && low < high {
+                point.within(low, high)
+            } else {
+                point
+            }
         };
-        Dataset::new(DatasetKind::Bars { thickness: 0.55 }, own, rows.map(point).collect()).with_name(name)
+        Dataset::new(DatasetKind::Bars { thickness: 0.55 }, own, rows.map(point).collect())
+            .with_name(name)
     };
     Some(Chart {
         name: "delta".to_owned(),
@@ -73,7 +80,9 @@ pub fn delta(result: &ComparisonResult) -> Option<Chart> {
         ),
         place: ChartPlace::Comparison,
         x_axis: signed_percent_axis(reach),
-        y_axis: axis::rows(rows.iter().map(|each| format!("{} {}", names.full(&each.id), each.metric))),
+        y_axis: axis::rows(
+            rows.iter().map(|each| format!("{} {}", names.full(&each.id), each.metric)),
+        ),
         datasets: vec![
             group(Paint::Good, "better"),
             group(Paint::Even, "within 5 %"),
@@ -98,35 +107,47 @@ fn signed_percent_axis(reach: f64) -> Axis {
 pub fn before_after(result: &ComparisonResult) -> Option<Chart> {
     let is_ratio = |each: &&Comparison| {
         let both = each.baseline_value.zip(each.current_value);
-        both.is_some_and(|(before, after)| before > 0.0 && after >= 0.0 && (after / before).is_finite())
+        both.is_some_and(|(before, after)| {
+            before > 0.0 && after >= 0.0 && (after / before).is_finite()
+        })
     };
     let all: Vec<&Comparison> = drawable_comparisons(result).into_iter().filter(is_ratio).collect();
     let rows = all.get(..all.len().min(MAX_ROWS)).filter(|rows| !rows.is_empty())?;
     let names = Shortener::of(rows.iter().map(|each| &each.id));
     let share = |each: &Comparison| {
-        each.baseline_value.zip(each.current_value).map_or(0.0, |(before, after)| 100.0 * after / before)
+        each.baseline_value
+            .zip(each.current_value)
+            .map_or(0.0, |(before, after)| 100.0 * after / before)
     };
     let top = rows.iter().map(|each| share(each)).fold(100.0, f64::max).min(400.0);
-    let bars = |paint: Paint, name: &str, offset: f64, of: &dyn Fn(&Comparison) -> (f64, String)| {
-        let point = |(row, each): (usize, &&Comparison)| {
-            let (at, text) = of(each);
-            Point::at(at, row as f64 + offset).saying(text)
+    let bars =
+        |paint: Paint, name: &str, offset: f64, of: &dyn Fn(&Comparison) -> (f64, String)| {
+            let point = |(row, each): (usize, &&Comparison)| {
+                let (at, text) = of(each);
+                Point::at(at, row as f64 + offset).saying(text)
+            };
+            let points = rows.iter().enumerate().map(point).collect();
+            Dataset::new(DatasetKind::Bars { thickness: 0.4 }, paint, points).with_name(name)
         };
-        let points = rows.iter().enumerate().map(point).collect();
-        Dataset::new(DatasetKind::Bars { thickness: 0.4 }, paint, points).with_name(name)
-    };
     let quantity = |figure: Option<f64>, each: &Comparison| {
         figure.map_or_else(String::new, |figure| format_quantity(figure, &each.unit))
     };
     Some(Chart {
         name: "before-after".to_owned(),
-        title: format!("Before and after: {} and {}", result.baseline_run_id, result.current_run_id),
+        title: format!(
+            "Before and after: {} and {}",
+            result.baseline_run_id, result.current_run_id
+        ),
         subtitle: subtitle("each figure before is 100 %", all.len() - rows.len()),
         place: ChartPlace::Comparison,
         x_axis: axis::linear("% of the figure before", (0.0, top), 6),
-        y_axis: axis::rows(rows.iter().map(|each| format!("{} {}", names.full(&each.id), each.metric))),
+        y_axis: axis::rows(
+            rows.iter().map(|each| format!("{} {}", names.full(&each.id), each.metric)),
+        ),
         datasets: vec![
-            bars(Paint::Baseline, "before", -0.21, &|each| (100.0, quantity(each.baseline_value, each))),
+            bars(Paint::Baseline, "before", -0.21, &|each| {
+                (100.0, quantity(each.baseline_value, each))
+            }),
             bars(Paint::Current, "after", 0.21, &|each| {
                 (share(each), format!("{} ({})", quantity(each.current_value, each), word(each)))
             }),

@@ -24,9 +24,11 @@ type ComparisonInterval<'a> = (&'a Comparison, [f64; 3]);
 
 fn interval(comparison: &Comparison) -> Option<[f64; 3]> {
     let middle = worsening(comparison)?;
-    let [low, high] = comparison.confidence_interval.map_or([middle, middle], |[low, high]| match comparison.better {
-        Better::Lower => [low, high],
-        Better::Higher => [-high, -low],
+    let [low, high] = comparison.confidence_interval.map_or([middle, middle], |[low, high]| {
+        match comparison.better {
+            Better::Lower => [low, high],
+            Better::Higher => [-high, -low],
+        }
     });
     [low, middle, high].iter().all(|value| value.is_finite()).then_some([low, middle, high])
 }
@@ -50,33 +52,45 @@ pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
         let rest = format_count(all.len() - shown.len(), "change is", "changes are");
         subtitle.push_str(&format!("; {rest} not drawn"));
     }
-    let limits = shown.iter().enumerate().map(|(row, (each, _))| Point::at(each.threshold_percent, row as f64));
+    let limits = shown
+        .iter()
+        .enumerate()
+        .map(|(row, (each, _))| Point::at(each.threshold_percent, row as f64));
     let mut datasets: Vec<Dataset> = GROUPS.iter().map(|group| of_group(group, shown)).collect();
-    datasets.push(Dataset::new(DatasetKind::Limits, Paint::Faded, limits.collect()).with_name("threshold"));
+    datasets.push(
+        Dataset::new(DatasetKind::Limits, Paint::Faded, limits.collect()).with_name("threshold"),
+    );
     Some(Chart {
         name: "comparison".to_owned(),
         title: format!("Change against {}", result.baseline_run_id),
         subtitle,
         place: ChartPlace::Comparison,
         x_axis: changes(reach(result, shown)),
-        y_axis: axis::rows(shown.iter().map(|(each, _)| format!("{} {}", names.full(&each.id), each.metric))),
+        y_axis: axis::rows(
+            shown.iter().map(|(each, _)| format!("{} {}", names.full(&each.id), each.metric)),
+        ),
         datasets,
         legend_position: Legend::Below,
     })
 }
 
-fn of_group((verdicts, name, paint): &(&[Verdict], &str, Paint), shown: &[ComparisonInterval<'_>]) -> Dataset {
+fn of_group(
+    (verdicts, name, paint): &(&[Verdict], &str, Paint),
+    shown: &[ComparisonInterval<'_>],
+) -> Dataset {
     let rows = shown.iter().enumerate().filter(|(_, (each, _))| verdicts.contains(&each.verdict));
     let point = |(row, (each, [low, middle, high])): (usize, &ComparisonInterval<'_>)| Point {
         extent: Some([*low, *high]),
-        ..Point::at(*middle, row as f64).saying(format_percent(each.difference_percent.unwrap_or(f64::NAN)))
+        ..Point::at(*middle, row as f64)
+            .saying(format_percent(each.difference_percent.unwrap_or(f64::NAN)))
     };
     Dataset::new(DatasetKind::Intervals, *paint, rows.map(point).collect()).with_name(*name)
 }
 
 /// An axis of changes as far as `reach` to both sides.
 fn changes(reach: f64) -> Axis {
-    let mut axis = axis::exact("← better · change with its 95 % interval, % · worse →", (-reach, reach), 8);
+    let mut axis =
+        axis::exact("← better · change with its 95 % interval, % · worse →", (-reach, reach), 8);
     for label in &mut axis.labels {
         if !label.text.starts_with('-') && label.text != "0" {
             label.text.insert(0, '+');
@@ -95,14 +109,20 @@ fn counts(result: &ComparisonResult) -> String {
         (count(Verdict::Unchanged), "unchanged"),
         (undecided, "without a verdict"),
     ];
-    let said: Vec<String> = words.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    let said: Vec<String> =
+        words.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     said.join(", ")
 }
 
-/// How far the axis goes to each side: past every change and threshold, but a wide interval alone does not set it.
+/// How far the axis goes to each side: past every change and threshold, but a wide interval alone
+/// does not set it.
 fn reach(result: &ComparisonResult, shown: &[ComparisonInterval<'_>]) -> f64 {
     let changes = shown.iter().map(|(_, [_, middle, _])| middle.abs()).fold(0.0, f64::max);
-    let ends = shown.iter().flat_map(|(_, [low, _, high])| [low.abs(), high.abs()]).fold(0.0, f64::max);
-    let limit = shown.iter().map(|(each, _)| each.threshold_percent).fold(result.threshold_percent, f64::max);
+    let ends =
+        shown.iter().flat_map(|(_, [low, _, high])| [low.abs(), high.abs()]).fold(0.0, f64::max);
+    let limit = shown
+        .iter()
+        .map(|(each, _)| each.threshold_percent)
+        .fold(result.threshold_percent, f64::max);
     ends.min((2.0 * changes).max(3.0 * limit)).max(1.25 * limit).max(changes) * 1.05
 }

@@ -1,4 +1,5 @@
-//! Many devices of one kind as a grid of fields, in which the one that falls behind is seen at once.
+//! Many devices of one kind as a grid of fields, in which the one that falls behind is seen at
+//! once.
 
 use rsb_model::{BackendId, BenchmarkResult, Better, DeviceRef, Field, Outcome, Run};
 use rsb_stats::median;
@@ -14,7 +15,8 @@ const MIN_DEVICES: usize = 8;
 /// Devices with a higher number are not drawn.
 const MAX_DEVICE_INDEX: u32 = 256;
 
-/// A grid for each benchmark that ran one case on many devices: `metric`, or the figure that says most.
+/// A grid for each benchmark that ran one case on many devices: `metric`, or the figure that says
+/// most.
 pub fn device_grids(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
     benchmarks(run).into_iter().filter_map(|benchmark| grid(run, benchmark, metric)).collect()
 }
@@ -38,18 +40,25 @@ fn fleet<'a>(run: &'a Run, benchmark: &str) -> Option<Fleet<'a>> {
         if index >= MAX_DEVICE_INDEX {
             continue;
         }
-        match fleets.iter_mut().find(|fleet| fleet.backend == backend && fleet.point == parts.point) {
+        match fleets.iter_mut().find(|fleet| fleet.backend == backend && fleet.point == parts.point)
+        {
             Some(fleet) => fleet.results.push((index, result)),
-            None => fleets.push(Fleet { backend, point: parts.point, results: vec![(index, result)] }),
+            None => {
+                fleets.push(Fleet { backend, point: parts.point, results: vec![(index, result)] });
+            }
         }
     }
-    fleets.into_iter().max_by_key(|fleet| fleet.results.len()).filter(|fleet| fleet.results.len() >= MIN_DEVICES)
+    fleets
+        .into_iter()
+        .max_by_key(|fleet| fleet.results.len())
+        .filter(|fleet| fleet.results.len() >= MIN_DEVICES)
 }
 
 fn grid(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Chart> {
     let Fleet { backend, point, results } = fleet(run, benchmark)?;
     let measured = || results.iter().filter(|(_, result)| result.outcome == Outcome::Measured);
-    let field = metric.or_else(|| measured().find_map(|(_, result)| headline(result)).map(|(field, _)| field))?;
+    let field = metric
+        .or_else(|| measured().find_map(|(_, result)| headline(result)).map(|(field, _)| field))?;
     let figure = |(index, result): &(u32, &BenchmarkResult)| {
         let value = result.fields()?.number(field.name).filter(|value| value.is_finite())?;
         Some((*index, value))
@@ -70,10 +79,15 @@ fn grid(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Ch
         point.text = (point.y as u32 * across + point.x as u32).to_string();
     }
     datasets.extend(without_figure(&results, place));
-    let row = |row: u32| format!("{backend}:{}–{}", row * across, ((row + 1) * across - 1).min(last));
+    let row =
+        |row: u32| format!("{backend}:{}–{}", row * across, ((row + 1) * across - 1).min(last));
     Some(Chart {
         name: slug(&format!("devices-{benchmark}-{}", field.name)),
-        title: format!("{benchmark} {point}: {} of {} devices", bars::caption(field), results.len()),
+        title: format!(
+            "{benchmark} {point}: {} of {} devices",
+            bars::caption(field),
+            results.len()
+        ),
         subtitle: outlier(&figures, field, backend)?,
         place: ChartPlace::Benchmark(benchmark.to_owned()),
         x_axis: axis::rows((0..across).map(|column| format!("+{column}"))),
@@ -88,8 +102,10 @@ fn without_figure(
     results: &[(u32, &BenchmarkResult)],
     place: impl Fn(u32) -> (usize, usize) + Copy,
 ) -> impl Iterator<Item = Dataset> {
-    let kinds =
-        [(Outcome::Failed, Paint::Error, "!", "failed (!)"), (Outcome::Skipped, Paint::Warning, "-", "skipped (-)")];
+    let kinds = [
+        (Outcome::Failed, Paint::Error, "!", "failed (!)"),
+        (Outcome::Skipped, Paint::Warning, "-", "skipped (-)"),
+    ];
     kinds.into_iter().filter_map(move |(outcome, paint, mark, name)| {
         let own = results.iter().filter(|(_, result)| result.outcome == outcome);
         let point = |(index, _): &(u32, &BenchmarkResult)| {
@@ -97,14 +113,17 @@ fn without_figure(
             Point::at(column as f64, row as f64).saying(format!("{index}{mark}"))
         };
         let points: Vec<Point> = own.map(point).collect();
-        (!points.is_empty()).then(|| Dataset::new(DatasetKind::Cells, paint, points).with_name(name))
+        (!points.is_empty())
+            .then(|| Dataset::new(DatasetKind::Cells, paint, points).with_name(name))
     })
 }
 
 /// The device that is furthest behind, and how far.
 fn outlier(figures: &[(u32, f64)], field: &Field, backend: BackendId) -> Option<String> {
     let lower = field.better() == Some(Better::Lower);
-    let behind = |a: &&(u32, f64), b: &&(u32, f64)| if lower { a.1.total_cmp(&b.1) } else { b.1.total_cmp(&a.1) };
+    let behind = |a: &&(u32, f64), b: &&(u32, f64)| {
+        if lower { a.1.total_cmp(&b.1) } else { b.1.total_cmp(&a.1) }
+    };
     let &(index, value) = figures.iter().max_by(behind)?;
     let middle = median(&figures.iter().map(|(_, value)| *value).collect::<Vec<_>>())?;
     let word = if lower { "highest" } else { "lowest" };
@@ -127,7 +146,12 @@ mod tests {
     /// 64 GPUs, of which number 17 is slow, 40 failed and 41 could not be tried.
     fn many() -> Run {
         let mut run = sample::run();
-        let first = run.benchmarks.iter().find(|result| result.outcome == Outcome::Measured).unwrap().clone();
+        let first = run
+            .benchmarks
+            .iter()
+            .find(|result| result.outcome == Outcome::Measured)
+            .unwrap()
+            .clone();
         let on = |index: u32| {
             let mut result = first.clone();
             result.category = Some("memory-bandwidth".to_owned());
@@ -153,7 +177,11 @@ mod tests {
     fn the_device_that_falls_behind_is_named_and_none_is_left_out() {
         let run = many();
         let [chart] = device_grids(&run, None).try_into().unwrap();
-        assert!(chart.subtitle.starts_with("lowest: rocm:17 with 1.10 TB/s, -31"), "{}", chart.subtitle);
+        assert!(
+            chart.subtitle.starts_with("lowest: rocm:17 with 1.10 TB/s, -31"),
+            "{}",
+            chart.subtitle
+        );
         let mut numbers: Vec<u32> = chart
             .datasets
             .iter()
@@ -172,8 +200,12 @@ mod tests {
         run.benchmarks.truncate(7);
         assert!(device_grids(&run, None).is_empty());
         let mut run = many();
-        run.benchmarks[0].benchmark_id =
-            CaseId::from_segments(&["gpu_performance", "memory-bandwidth", "rocm:4000000000", "read/256MiB"]);
+        run.benchmarks[0].benchmark_id = CaseId::from_segments(&[
+            "gpu_performance",
+            "memory-bandwidth",
+            "rocm:4000000000",
+            "read/256MiB",
+        ]);
         let [chart] = device_grids(&run, None).try_into().unwrap();
         assert_eq!(chart.y_axis.labels.len(), 8);
     }

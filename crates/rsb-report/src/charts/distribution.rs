@@ -10,7 +10,8 @@ use crate::number::{format_count, format_time};
 /// Fewer samples than this say nothing about their distribution.
 const FEWEST: usize = 5;
 
-/// What is drawn: times in nanoseconds by replicate, and the part of the axis that holds nearly all of them.
+/// What is drawn: times in nanoseconds by replicate, and the part of the axis that holds nearly all
+/// of them.
 struct Data {
     replicates: Vec<(u32, Vec<f64>)>,
     sorted: Vec<f64>,
@@ -29,7 +30,10 @@ pub fn distribution(result: &BenchmarkResult) -> Option<Chart> {
     };
     Some(Chart {
         name: slug(&format!("samples-{}", result.benchmark_id)),
-        title: format!("{}: time of one iteration", Shortener::default().full(&result.benchmark_id)),
+        title: format!(
+            "{}: time of one iteration",
+            Shortener::default().full(&result.benchmark_id)
+        ),
         subtitle: data.subtitle(),
         place: ChartPlace::Benchmark(benchmark_of(result).to_owned()),
         x_axis: axis::exact(&title, (data.low / factor, data.high / factor), 7),
@@ -40,9 +44,11 @@ pub fn distribution(result: &BenchmarkResult) -> Option<Chart> {
 }
 
 fn data(result: &BenchmarkResult) -> Option<Data> {
-    let read = |samples: &rsb_model::Samples| Some((samples.replicate, samples.per_iteration().ok()?));
+    let read =
+        |samples: &rsb_model::Samples| Some((samples.replicate, samples.per_iteration().ok()?));
     let replicates: Vec<(u32, Vec<f64>)> = result.samples.iter().filter_map(read).collect();
-    let mut sorted: Vec<f64> = replicates.iter().flat_map(|(_, times)| times.iter().copied()).collect();
+    let mut sorted: Vec<f64> =
+        replicates.iter().flat_map(|(_, times)| times.iter().copied()).collect();
     sorted.sort_by(f64::total_cmp);
     if sorted.len() < FEWEST {
         return None;
@@ -65,10 +71,16 @@ impl Data {
     /// How many samples lie beyond the right edge, in words.
     fn subtitle(&self) -> String {
         let beyond = self.sorted.iter().filter(|time| **time > self.high).count();
-        let mut text =
-            format!("{}, median {}", format_count(self.sorted.len(), "sample", "samples"), format_time(self.median()));
+        let mut text = format!(
+            "{}, median {}",
+            format_count(self.sorted.len(), "sample", "samples"),
+            format_time(self.median())
+        );
         if let (true, Some(last)) = (beyond > 0, self.sorted.last()) {
-            text.push_str(&format!("; {beyond} beyond the right edge, up to {}", format_time(*last)));
+            text.push_str(&format!(
+                "; {beyond} beyond the right edge, up to {}",
+                format_time(*last)
+            ));
         }
         text
     }
@@ -105,7 +117,10 @@ fn histogram(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
     let edge = |bin: usize| (data.low + width * bin as f64) / factor;
     let column = |(bin, count): (usize, &u32)| {
         let extent = [edge(bin), edge(bin + 1)];
-        Point { extent: Some(extent), ..Point::at(f64::midpoint(extent[0], extent[1]), f64::from(*count)) }
+        Point {
+            extent: Some(extent),
+            ..Point::at(f64::midpoint(extent[0], extent[1]), f64::from(*count))
+        }
     };
     let columns = counts.iter().enumerate().filter(|(_, count)| **count > 0).map(column);
     let median = Point::at(data.median() / factor, 0.0).saying("median");
@@ -119,15 +134,17 @@ fn histogram(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
 /// What the dots of a strip take of its row.
 const FILLED: f64 = 0.52;
 
-/// A row of dots for each replicate. Their height has no meaning: it follows the golden ratio, which spreads any number
-/// of dots evenly and needs no random numbers.
+/// A row of dots for each replicate. Their height has no meaning: it follows the golden ratio,
+/// which spreads any number of dots evenly and needs no random numbers.
 fn strips(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
     let height = |index: usize| (index as f64 * 0.618_033_988_75).fract() - 0.5;
     let (mut dots, mut medians) = (Vec::new(), Vec::new());
     for (row, (_, times)) in data.replicates.iter().enumerate() {
         let row = row as f64;
         let shown = times.iter().enumerate().filter(|(_, time)| **time <= data.high);
-        dots.extend(shown.map(|(index, time)| Point::at(time / factor, row + FILLED * height(index))));
+        dots.extend(
+            shown.map(|(index, time)| Point::at(time / factor, row + FILLED * height(index))),
+        );
         let mut sorted = times.clone();
         sorted.sort_by(f64::total_cmp);
         let middle = median(&sorted);
@@ -135,7 +152,11 @@ fn strips(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
     }
     let datasets = vec![
         Dataset::new(DatasetKind::Dots, Paint::Plain, dots).with_name("one sample"),
-        Dataset::new(DatasetKind::Ticks, Paint::Bad, medians).with_name("median of the replicate, also at the right"),
+        Dataset::new(DatasetKind::Ticks, Paint::Bad, medians)
+            .with_name("median of the replicate, also at the right"),
     ];
-    (axis::rows(data.replicates.iter().map(|(replicate, _)| format!("replicate {replicate}"))), datasets)
+    (
+        axis::rows(data.replicates.iter().map(|(replicate, _)| format!("replicate {replicate}"))),
+        datasets,
+    )
 }

@@ -32,7 +32,9 @@ pub fn gauges(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
     let asked = metric.filter(|field| field.unit == Unit::Percent);
     for benchmark in benchmarks(run) {
         let own = || measured_results(run).filter(|result| benchmark_of(result) == benchmark);
-        let has = |name: &str| own().any(|result| result.fields().is_some_and(|fields| fields.number(name).is_some()));
+        let has = |name: &str| {
+            own().any(|result| result.fields().is_some_and(|fields| fields.number(name).is_some()))
+        };
         let shares = || SHARES.into_iter().filter_map(Field::find).find(|field| has(field.name));
         let field = if metric.is_some() { asked } else { shares() };
         charts.extend(field.and_then(|field| of_benchmark(run, benchmark, field)));
@@ -44,13 +46,21 @@ fn of_benchmark(run: &Run, benchmark: &str, field: &'static Field) -> Option<Cha
     let names = Shortener::of_run(run);
     let own = measured_results(run).filter(|result| benchmark_of(result) == benchmark);
     let values = own.filter_map(|result| {
-        let value = result.fields()?.number(field.name).filter(|value| value.is_finite() && *value >= 0.0)?;
+        let value = result
+            .fields()?
+            .number(field.name)
+            .filter(|value| value.is_finite() && *value >= 0.0)?;
         Some((names.case(&result.benchmark_id).to_owned(), value))
     });
-    let rows: Vec<(String, f64, String)> =
-        values.take(MAX_GAUGES).map(|(name, value)| (name, value, format_quantity(value, "%"))).collect();
+    let rows: Vec<(String, f64, String)> = values
+        .take(MAX_GAUGES)
+        .map(|(name, value)| (name, value, format_quantity(value, "%")))
+        .collect();
     chart(
-        (&format!("gauge-{benchmark}-{}", field.name), &format!("{benchmark}: {}", field.name.replace('_', " "))),
+        (
+            &format!("gauge-{benchmark}-{}", field.name),
+            &format!("{benchmark}: {}", field.name.replace('_', " ")),
+        ),
         field.about,
         ChartPlace::Benchmark(benchmark.to_owned()),
         &rows,
@@ -63,11 +73,13 @@ fn memory(run: &Run) -> Option<Chart> {
     let mut most: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for result in measured_results(run) {
         let known = |name: &str| result.fields().and_then(|fields| fields.number(name));
-        let figures = known("gpu_memory_used_mb").zip(known("gpu_memory_total_mb").filter(|total| *total > 0.0));
+        let figures = known("gpu_memory_used_mb")
+            .zip(known("gpu_memory_total_mb").filter(|total| *total > 0.0));
         if let Some((used, total)) = figures {
             // `gpu-capability` needs no backend to know a GPU, and calls it `gpu:0`.
             let id = &result.benchmark_id;
-            let name = device_of(id).map_or_else(|| names.case(id).to_owned(), |device| device.to_string());
+            let name = device_of(id)
+                .map_or_else(|| names.case(id).to_owned(), |device| device.to_string());
             let entry = most.entry(name).or_insert((used, total));
             *entry = (entry.0.max(used), total);
         }
@@ -77,7 +89,12 @@ fn memory(run: &Run) -> Option<Chart> {
         (device, 100.0 * used / total, words)
     };
     let rows: Vec<(String, f64, String)> = most.into_iter().map(row).collect();
-    chart(("gauge-gpu-memory", "GPUs: memory in use"), "at most, while measured", ChartPlace::Other, &rows)
+    chart(
+        ("gauge-gpu-memory", "GPUs: memory in use"),
+        "at most, while measured",
+        ChartPlace::Other,
+        &rows,
+    )
 }
 
 /// The compute units of each GPU, and what else says how capable it is.
@@ -94,7 +111,8 @@ pub fn gpus(run: &Run) -> Option<Chart> {
         let words: Vec<String> = words.into_iter().flatten().collect();
         Some(Point::at(count, row as f64).saying(words.join(", ")))
     };
-    let points: Vec<Point> = environment.gpus.iter().take(MAX_GAUGES).enumerate().filter_map(bar).collect();
+    let points: Vec<Point> =
+        environment.gpus.iter().take(MAX_GAUGES).enumerate().filter_map(bar).collect();
     let top = points.iter().map(|point| point.x).fold(0.0, f64::max);
     (top > 0.0).then(|| Chart {
         name: "gpus".to_owned(),
@@ -102,8 +120,14 @@ pub fn gpus(run: &Run) -> Option<Chart> {
         subtitle: "compute units, memory, peak bandwidth and runtime".to_owned(),
         place: ChartPlace::Other,
         x_axis: axis::linear("compute units", (0.0, top), 5),
-        y_axis: axis::rows(environment.gpus.iter().take(MAX_GAUGES).map(|gpu| gpu.label().to_owned())),
-        datasets: vec![Dataset::new(DatasetKind::Bars { thickness: THICKNESS }, Paint::Plain, points)],
+        y_axis: axis::rows(
+            environment.gpus.iter().take(MAX_GAUGES).map(|gpu| gpu.label().to_owned()),
+        ),
+        datasets: vec![Dataset::new(
+            DatasetKind::Bars { thickness: THICKNESS },
+            Paint::Plain,
+            points,
+        )],
         legend_position: Legend::Hidden,
     })
 }

@@ -1,12 +1,13 @@
-//! The kinds of charts by name: what each shows, what it is made of, and which benchmark gives that.
+//! The kinds of charts by name: what each shows, what it is made of, and which benchmark gives
+//! that.
 
 use rsb_model::record::{RecommendDocument, SeriesTrend};
 use rsb_model::{ComparisonResult, Field, Run};
 
 use super::lines::PointDetail;
 use super::{
-    bars, changes, comparison, devices, distribution, gauges, lines, matrix, memory, models, recommendation, roofline,
-    sensors, speedup, stacked, trend,
+    bars, changes, comparison, devices, distribution, gauges, lines, matrix, memory, models,
+    recommendation, roofline, sensors, speedup, stacked, trend,
 };
 use crate::chart::Chart;
 use crate::label::measured_results;
@@ -74,7 +75,10 @@ fn of_run(subject: &ChartSubject<'_>, of: impl FnOnce(&Run) -> Vec<Chart>) -> Ve
 }
 
 /// What `of` makes of the comparison.
-fn of_two(subject: &ChartSubject<'_>, of: impl FnOnce(&ComparisonResult) -> Option<Chart>) -> Vec<Chart> {
+fn of_two(
+    subject: &ChartSubject<'_>,
+    of: impl FnOnce(&ComparisonResult) -> Option<Chart>,
+) -> Vec<Chart> {
     subject.comparison.and_then(of).into_iter().collect()
 }
 
@@ -88,19 +92,41 @@ const fn run(
 }
 
 /// A kind that is made of two runs.
-const fn two((name, about): (&'static str, &'static str), draw: fn(&ChartSubject<'_>) -> Vec<Chart>) -> ChartKind {
-    ChartKind { name, about, source: ChartSource::Comparison, needs: "two runs with cases in common", draw }
+const fn two(
+    (name, about): (&'static str, &'static str),
+    draw: fn(&ChartSubject<'_>) -> Vec<Chart>,
+) -> ChartKind {
+    ChartKind {
+        name,
+        about,
+        source: ChartSource::Comparison,
+        needs: "two runs with cases in common",
+        draw,
+    }
 }
 
 /// A kind that is made of the history.
-const fn history((name, about): (&'static str, &'static str), draw: fn(&ChartSubject<'_>) -> Vec<Chart>) -> ChartKind {
-    ChartKind { name, about, source: ChartSource::History, needs: "two stored runs of a case", draw }
+const fn history(
+    (name, about): (&'static str, &'static str),
+    draw: fn(&ChartSubject<'_>) -> Vec<Chart>,
+) -> ChartKind {
+    ChartKind {
+        name,
+        about,
+        source: ChartSource::History,
+        needs: "two stored runs of a case",
+        draw,
+    }
 }
 
 /// Every kind.
 pub const CHART_KINDS: [ChartKind; 26] = [
     run(
-        ("line", "a figure over size, batch size, threads, requests a second …, a line for each way of doing it"),
+        (
+            "line",
+            "a figure over size, batch size, threads, requests a second …, a line for each way of \
+             doing it",
+        ),
         "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
         |subject| of_run(subject, |run| lines::lines(run, subject.metric, PointDetail::Figure)),
     ),
@@ -116,20 +142,26 @@ pub const CHART_KINDS: [ChartKind; 26] = [
     ),
     run(
         ("bar", "a figure of each case, with a mark at what the hardware can do"),
-        "any benchmark with two cases that tell a rate, such as gemm, tensor-core, flash-attention; without one, name a figure: --metric time_ms",
+        "any benchmark with two cases that tell a rate, such as gemm, tensor-core, \
+         flash-attention; without one, name a figure: --metric time_ms",
         |subject| of_run(subject, |run| bars::bars_of(run, subject.metric)),
     ),
     run(
         (
             "stacked-bar",
-            "the parts of a training step: forward, backward, optimizer; computing and communication; memory held and saved under ZeRO",
+            "the parts of a training step: forward, backward, optimizer; computing and \
+             communication; memory held and saved under ZeRO",
         ),
         "deepspeed, pytorch (training), multi-gpu (data-parallel)",
         |subject| of_run(subject, stacked::stacked_charts),
     ),
     run(
-        ("gauge", "shares of what could be: roofline, occupancy, link, cache, load, memory of each GPU"),
-        "gemm, tensor-ops, occupancy, cache-hit-rate, memory-transfer, smi-metrics; a GPU for its memory",
+        (
+            "gauge",
+            "shares of what could be: roofline, occupancy, link, cache, load, memory of each GPU",
+        ),
+        "gemm, tensor-ops, occupancy, cache-hit-rate, memory-transfer, smi-metrics; a GPU for its \
+         memory",
         |subject| of_run(subject, |run| gauges::gauges(run, subject.metric)),
     ),
     run(
@@ -140,7 +172,8 @@ pub const CHART_KINDS: [ChartKind; 26] = [
     run(
         (
             "sensors",
-            "power, clocks, temperature, load and memory of GPUs over the time of the run, and what held them back",
+            "power, clocks, temperature, load and memory of GPUs over the time of the run, and \
+             what held them back",
         ),
         "any benchmark on a GPU with sensors, above all smi-metrics",
         |subject| of_run(subject, sensors::sensors),
@@ -176,7 +209,10 @@ pub const CHART_KINDS: [ChartKind; 26] = [
         |subject| of_run(subject, speedup::speedups),
     ),
     run(
-        ("scaling", "how many times as fast with more threads, GPUs or processes, the ideal beside it"),
+        (
+            "scaling",
+            "how many times as fast with more threads, GPUs or processes, the ideal beside it",
+        ),
         "any CPU benchmark with `--axis threads=1,2,4`, multi-gpu, all-reduce, deepspeed",
         |subject| of_run(subject, speedup::scaling),
     ),
@@ -188,15 +224,18 @@ pub const CHART_KINDS: [ChartKind; 26] = [
     run(
         (
             "memory-timeline",
-            "what cases held over the time of the run, and a training step over its own: more and less, and the peak",
+            "what cases held over the time of the run, and a training step over its own: more and \
+             less, and the peak",
         ),
-        "pytorch, flash-attention, inference, memory-fragmentation: two cases that tell of memory, or one of training",
+        "pytorch, flash-attention, inference, memory-fragmentation: two cases that tell of memory, \
+         or one of training",
         |subject| of_run(subject, memory::memory_timelines),
     ),
     run(
         (
             "memory-breakdown",
-            "what holds the memory: the model, gradients, optimizer, keys and values, activations; a rank's under ZeRO",
+            "what holds the memory: the model, gradients, optimizer, keys and values, activations; \
+             a rank's under ZeRO",
         ),
         "inference, deepspeed, pytorch (training)",
         |subject| of_run(subject, stacked::memory_breakdown),
@@ -215,9 +254,15 @@ pub const CHART_KINDS: [ChartKind; 26] = [
     two(("delta", "the signed change of each figure: better, worse, or within 5 %"), |subject| {
         of_two(subject, changes::delta)
     }),
-    two(("before-after", "each figure before and after"), |subject| of_two(subject, changes::before_after)),
+    two(("before-after", "each figure before and after"), |subject| {
+        of_two(subject, changes::before_after)
+    }),
     two(
-        ("verdicts", "the change of each figure for the worse, with its interval, its verdict and the threshold"),
+        (
+            "verdicts",
+            "the change of each figure for the worse, with its interval, its verdict and the \
+             threshold",
+        ),
         |subject| of_two(subject, comparison),
     ),
     history(("trend", "a series over its runs: levels, noise around them, changes"), |subject| {
@@ -231,7 +276,9 @@ pub const CHART_KINDS: [ChartKind; 26] = [
         about: "the fastest device, runtime and precision for each family and size of model",
         source: ChartSource::Models,
         needs: "`models --backend cpu,openvino`, on one machine or several",
-        draw: |subject| subject.advice.and_then(recommendation::recommendation).into_iter().collect(),
+        draw: |subject| {
+            subject.advice.and_then(recommendation::recommendation).into_iter().collect()
+        },
     },
 ];
 

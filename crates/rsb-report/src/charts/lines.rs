@@ -1,4 +1,5 @@
-//! A figure over an axis, such as throughput over size: a line for each way of doing it, with the sizes of the caches marked.
+//! A figure over an axis, such as throughput over size: a line for each way of doing it, with the
+//! sizes of the caches marked.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,9 @@ use rsb_model::shape::format_bytes;
 use rsb_model::{BenchmarkResult, Better, Field, Run, Unit};
 
 use super::{axis, slug};
-use crate::chart::{Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::chart::{
+    Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point,
+};
 use crate::label::{benchmark_of, benchmarks, device_of, headline, measured_results};
 use crate::number::format_count;
 use crate::spread::spread_of;
@@ -17,7 +20,8 @@ mod keys;
 
 pub use keys::KEYS as LINE_KEYS;
 
-/// What a figure may be drawn over, the most telling first. Products have one size where m, n and k are equal.
+/// What a figure may be drawn over, the most telling first. Products have one size where m, n and k
+/// are equal.
 pub const AXES: [&str; 11] = [
     "size_bytes",
     "m",
@@ -33,8 +37,8 @@ pub const AXES: [&str; 11] = [
 ];
 /// Which memory.
 const TIER: &str = "memory_tier";
-/// Charts are split along these, the first that varies, until no more than [`LINES`] lines share one. What people
-/// compare most, operations and kinds of stores, stays together longest.
+/// Charts are split along these, the first that varies, until no more than [`LINES`] lines share
+/// one. What people compare most, operations and kinds of stores, stays together longest.
 const SPLITS: [&str; 6] = ["device", "dtype", "threads", "cache", "provider", "stores"];
 const LINES: usize = 8;
 const RATES: [&str; 2] = ["bandwidth_gb_s", "throughput_gb_s"];
@@ -81,8 +85,8 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Whether its points differ by size alone. Two of one size differ by something that has no name here, so that a
-    /// line through them would mean nothing.
+    /// Whether its points differ by size alone. Two of one size differ by something that has no
+    /// name here, so that a line through them would mean nothing.
     fn is_one_axis(&self) -> bool {
         self.points.windows(2).all(|pair| matches!(pair, [a, b] if a.0 < b.0))
     }
@@ -93,21 +97,31 @@ impl Line<'_> {
     }
 }
 
-/// A chart for each benchmark that was measured at several sizes; several charts where there are many lines.
+/// A chart for each benchmark that was measured at several sizes; several charts where there are
+/// many lines.
 pub fn throughput_by_size(run: &Run) -> Vec<Chart> {
     let rates = RATES.iter().filter_map(|rate| Field::find(rate));
     let of = |benchmark| {
-        rates.clone().map(move |y| Plot { run, benchmark, x: "size_bytes", y, detail: PointDetail::Figure })
+        rates.clone().map(move |y| Plot {
+            run,
+            benchmark,
+            x: "size_bytes",
+            y,
+            detail: PointDetail::Figure,
+        })
     };
     benchmarks(run).into_iter().flat_map(of).flat_map(charts).collect()
 }
 
-/// A chart for each benchmark and each axis that it was measured along: `metric`, or the figure that says most.
+/// A chart for each benchmark and each axis that it was measured along: `metric`, or the figure
+/// that says most.
 pub fn lines(run: &Run, metric: Option<&'static Field>, detail: PointDetail) -> Vec<Chart> {
     let mut all = Vec::new();
     for benchmark in benchmarks(run) {
         let own = || measured_results(run).filter(|result| benchmark_of(result) == benchmark);
-        let Some(y) = metric.or_else(|| own().find_map(headline).map(|(field, _)| field)) else { continue };
+        let Some(y) = metric.or_else(|| own().find_map(headline).map(|(field, _)| field)) else {
+            continue;
+        };
         all.extend(AXES.into_iter().flat_map(|x| charts(Plot { run, benchmark, x, y, detail })));
     }
     all
@@ -131,9 +145,17 @@ fn sample<'a>(result: &'a BenchmarkResult, plot: Plot<'_>) -> Option<Sample<'a>>
         Some((*key, value))
     };
     // Of products only squares have one size. What grows with the axis tells no lines apart.
-    let is_square = || ["n", "k"].iter().all(|name| fields.number(name).is_none_or(|other| (other - size).abs() < 0.5));
+    let is_square = || {
+        ["n", "k"]
+            .iter()
+            .all(|name| fields.number(name).is_none_or(|other| (other - size).abs() < 0.5))
+    };
     let follows = |key: &&&'static str| follows(key, plot.x);
-    let usable = size >= 1.0 && size.is_finite() && rate.is_finite() && rate >= 0.0 && (plot.x != "m" || is_square());
+    let usable = size >= 1.0
+        && size.is_finite()
+        && rate.is_finite()
+        && rate >= 0.0
+        && (plot.x != "m" || is_square());
     let keys = KEYS.iter().filter(|key| !follows(key)).filter_map(value).collect();
     usable.then_some(Sample { keys, size, rate, result })
 }
@@ -169,7 +191,9 @@ fn split<'a, 'b>(samples: Vec<&'a Sample<'b>>, fixed: Vec<String>) -> Vec<Part<'
         Some(key) if collect_lines(&samples).len() > LINES => values(&samples, key)
             .into_iter()
             .flat_map(|value| {
-                let is = |sample: &&&Sample<'_>| sample.keys.get(key).map_or("", String::as_str) == value;
+                let is = |sample: &&&Sample<'_>| {
+                    sample.keys.get(key).map_or("", String::as_str) == value
+                };
                 let part = samples.iter().filter(is).copied().collect();
                 let mut fixed = fixed.clone();
                 fixed.push(describe(key, value));
@@ -193,7 +217,8 @@ pub(super) fn dtype_paint(dtype: &str) -> Option<Paint> {
 
 /// The lines, named by what differs between them, the one that ends highest first.
 fn collect_lines<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
-    let mut varying: Vec<&str> = KEYS.iter().copied().filter(|key| values(samples, key).len() > 1).collect();
+    let mut varying: Vec<&str> =
+        KEYS.iter().copied().filter(|key| values(samples, key).len() > 1).collect();
     // Whether graphs are compiled follows from the provider, where it has but one way.
     if varying.contains(&EXECUTION) && follows_from(samples, "provider", EXECUTION) {
         varying.retain(|key| *key != EXECUTION);
@@ -201,18 +226,29 @@ fn collect_lines<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
     let tiers = values(samples, TIER);
     // Tiers are measured in unlike ways, which need not be told where each has one.
     let of_tier = |tier: &&str| {
-        let mut own = samples.iter().filter(|sample| sample.keys.get(TIER).map(String::as_str) == Some(*tier));
+        let mut own = samples
+            .iter()
+            .filter(|sample| sample.keys.get(TIER).map(String::as_str) == Some(*tier));
         let first = own.next();
         first.is_some_and(|first| own.all(|other| other.keys == first.keys))
     };
     let varying = if tiers.len() > 1 && tiers.iter().all(of_tier) { vec![TIER] } else { varying };
     let mut lines: Vec<Line<'a>> = Vec::new();
     for sample in samples {
-        let word =
-            |key: &&str| sample.keys.get(key).filter(|value| !is_usual(key, value)).map(|value| describe(key, value));
+        let word = |key: &&str| {
+            sample
+                .keys
+                .get(key)
+                .filter(|value| !is_usual(key, value))
+                .map(|value| describe(key, value))
+        };
         let mut name = varying.iter().filter_map(word).collect::<Vec<_>>().join(", ");
         if name.is_empty() {
-            name = sample.keys.get("operation").cloned().unwrap_or_else(|| benchmark_of(sample.result).to_owned());
+            name = sample
+                .keys
+                .get("operation")
+                .cloned()
+                .unwrap_or_else(|| benchmark_of(sample.result).to_owned());
         }
         let point = (sample.size, sample.rate);
         if !lines.iter().any(|line| line.name == name) {
@@ -262,13 +298,20 @@ fn chart(plot: Plot<'_>, fixed: &[String], samples: &[&Sample<'_>]) -> Option<Ch
     let x_axis = x_axis(plot.x, sizes);
     let unit = unit_of(plot.y);
     let y_axis = if is_wide(&lines) {
-        axis::powers_of_ten(unit, range(&lines, |point| if point.1 > 0.0 { point.1 } else { f64::NAN })?)
+        axis::powers_of_ten(
+            unit,
+            range(&lines, |point| if point.1 > 0.0 { point.1 } else { f64::NAN })?,
+        )
     } else {
         axis::linear(unit, (0.0, rates.1 * 1.03), 8)
     };
     let mut datasets = Vec::new();
     if plot.x == "size_bytes" {
-        datasets.push(Dataset::new(DatasetKind::Rules, Paint::Faded, caches(plot.run, x_axis.bounds)));
+        datasets.push(Dataset::new(
+            DatasetKind::Rules,
+            Paint::Faded,
+            caches(plot.run, x_axis.bounds),
+        ));
     }
     let mut hidden = 0;
     for line in &lines {
@@ -284,7 +327,11 @@ fn chart(plot: Plot<'_>, fixed: &[String], samples: &[&Sample<'_>]) -> Option<Ch
         if plot.detail == PointDetail::Samples {
             datasets.push(Dataset::new(DatasetKind::Dots, line.paint, every_sample(line, plot)));
         }
-        let kind = if line.is_one_axis() && points.len() > 1 { DatasetKind::Line } else { DatasetKind::Marks };
+        let kind = if line.is_one_axis() && points.len() > 1 {
+            DatasetKind::Line
+        } else {
+            DatasetKind::Marks
+        };
         datasets.push(Dataset::new(kind, line.paint, points).with_name(&line.name));
     }
     Some(Chart {
@@ -300,7 +347,11 @@ fn chart(plot: Plot<'_>, fixed: &[String], samples: &[&Sample<'_>]) -> Option<Ch
 }
 
 fn name(plot: Plot<'_>, fixed: &[String]) -> String {
-    let what = if is_throughput(plot) { "throughput".to_owned() } else { format!("{}-by-{}", plot.y.name, plot.x) };
+    let what = if is_throughput(plot) {
+        "throughput".to_owned()
+    } else {
+        format!("{}-by-{}", plot.y.name, plot.x)
+    };
     let detail = match plot.detail {
         PointDetail::Figure => "",
         PointDetail::Errors => "errors-",
@@ -337,8 +388,12 @@ fn unit_of(field: &Field) -> &'static str {
 
 fn x_axis(x: &str, sizes: (f64, f64)) -> Axis {
     match x {
-        "size_bytes" => axis::powers_of_two("size of one buffer", sizes, 9, |size| format_bytes(size as u64)),
-        "m" => axis::powers_of_two("rows and columns of each matrix", sizes, 9, |size| format!("{size:.0}")),
+        "size_bytes" => {
+            axis::powers_of_two("size of one buffer", sizes, 9, |size| format_bytes(size as u64))
+        }
+        "m" => axis::powers_of_two("rows and columns of each matrix", sizes, 9, |size| {
+            format!("{size:.0}")
+        }),
         x => axis::powers_of_two(&x.replace('_', " "), sizes, 9, |size| format!("{size:.0}")),
     }
 }

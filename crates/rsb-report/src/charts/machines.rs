@@ -14,8 +14,8 @@ const MAX_CASES: usize = 14;
 /// A machine this much slower than the fastest one is drawn at the edge.
 const SLOWEST: f64 = 10.0;
 
-/// The time of each case that at least two of `runs` measured, each run under the name of its machine. Nothing where there is
-/// no such case.
+/// The time of each case that at least two of `runs` measured, each run under the name of its
+/// machine. Nothing where there is no such case.
 pub fn machines(runs: &[(&str, &Run)]) -> Vec<Chart> {
     let mut times: BTreeMap<&CaseId, Vec<(usize, f64)>> = BTreeMap::new();
     for (machine, (_, run)) in runs.iter().enumerate() {
@@ -32,8 +32,9 @@ pub fn machines(runs: &[(&str, &Run)]) -> Vec<Chart> {
 
 fn chart(runs: &[(&str, &Run)], rows: &[(&CaseId, Vec<(usize, f64)>)], left_out: usize) -> Chart {
     let names = Shortener::of(rows.iter().map(|(id, _)| *id));
-    let share =
-        |each: &[(usize, f64)], time: f64| time / each.iter().map(|(_, time)| *time).fold(f64::INFINITY, f64::min);
+    let share = |each: &[(usize, f64)], time: f64| {
+        time / each.iter().map(|(_, time)| *time).fold(f64::INFINITY, f64::min)
+    };
     let all = rows.iter().flat_map(|(_, each)| each.iter().map(|(_, time)| share(each, *time)));
     let top = all.fold(1.0, f64::max).min(SLOWEST);
     let thickness = 0.8 / runs.len() as f64;
@@ -43,8 +44,12 @@ fn chart(runs: &[(&str, &Run)], rows: &[(&CaseId, Vec<(usize, f64)>)], left_out:
             let time = each.iter().find(|(known, _)| *known == machine)?.1;
             Some(Point::at(share(each, time), row as f64 + offset).saying(format_time(time)))
         });
-        Dataset::new(DatasetKind::Bars { thickness: thickness * 0.9 }, Paint::Series(machine), points.collect())
-            .with_name(*name)
+        Dataset::new(
+            DatasetKind::Bars { thickness: thickness * 0.9 },
+            Paint::Series(machine),
+            points.collect(),
+        )
+        .with_name(*name)
     };
     let more = if left_out > 0 {
         format!("; {} not drawn", format_count(left_out, "case is", "cases are"))
@@ -54,7 +59,9 @@ fn chart(runs: &[(&str, &Run)], rows: &[(&CaseId, Vec<(usize, f64)>)], left_out:
     Chart {
         name: "machines".to_owned(),
         title: "Time of each case by machine".to_owned(),
-        subtitle: format!("against the fastest machine, lower is better; the newest run of each{more}"),
+        subtitle: format!(
+            "against the fastest machine, lower is better; the newest run of each{more}"
+        ),
         place: ChartPlace::Other,
         x_axis: axis::linear("time against the fastest", (0.0, top), 6),
         y_axis: axis::rows(rows.iter().map(|(id, _)| names.full(id))),
@@ -74,7 +81,9 @@ mod tests {
         let mut slower = run.clone();
         slower.benchmarks.remove(0);
         for result in &mut slower.benchmarks {
-            if let Some(time) = result.results.first_mut().and_then(|fields| fields.number("time_ms")) {
+            if let Some(time) =
+                result.results.first_mut().and_then(|fields| fields.number("time_ms"))
+            {
                 result.results[0].set("time_ms", 2.0 * time);
             }
         }

@@ -1,4 +1,5 @@
-//! Tables of fields: a figure by two parameters as a heat map, and what became of each benchmark on each device.
+//! Tables of fields: a figure by two parameters as a heat map, and what became of each benchmark on
+//! each device.
 
 use rsb_model::{BenchmarkResult, Better, Field, Outcome, Run};
 
@@ -39,11 +40,14 @@ fn value(result: &BenchmarkResult, key: &str) -> Option<String> {
     match key {
         "size_bytes" => number(),
         "m" if !is_square() => None,
-        _ => fields.get(key).map(|json| json.as_str().map_or_else(|| json.to_string(), str::to_owned)),
+        _ => fields
+            .get(key)
+            .map(|json| json.as_str().map_or_else(|| json.to_string(), str::to_owned)),
     }
 }
 
-/// The values of a parameter: numbers, sizes and shapes from small to large, other values in the order of the run.
+/// The values of a parameter: numbers, sizes and shapes from small to large, other values in the
+/// order of the run.
 fn distinct(results: &[&BenchmarkResult], key: &str) -> Vec<String> {
     let mut values: Vec<String> = Vec::new();
     for value in results.iter().filter_map(|result| value(result, key)) {
@@ -57,33 +61,53 @@ fn distinct(results: &[&BenchmarkResult], key: &str) -> Vec<String> {
     values
 }
 
-/// The numbers that order `value`: 65536 of `64KiB`, 32 and 768 of `32x768`; `None` for words such as `copy`.
+/// The numbers that order `value`: 65536 of `64KiB`, 32 and 768 of `32x768`; `None` for words such
+/// as `copy`.
 fn magnitudes(value: &str) -> Option<Vec<u64>> {
-    let part = |part: &str| if part == "0" { Some(0) } else { rsb_model::shape::parse_bytes(part).ok() };
+    let part =
+        |part: &str| if part == "0" { Some(0) } else { rsb_model::shape::parse_bytes(part).ok() };
     value.split(['x', ',']).map(|text| part(text.trim_matches(['[', ']', ' ']))).collect()
 }
 
 fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Chart> {
-    let own: Vec<&BenchmarkResult> = measured_results(run).filter(|result| benchmark_of(result) == benchmark).collect();
-    let field = metric.or_else(|| own.iter().find_map(|result| headline(result)).map(|(field, _)| field))?;
-    let mut axes: Vec<(&str, Vec<String>)> =
-        AXES.into_iter().map(|key| (key, distinct(&own, key))).filter(|(_, values)| values.len() > 1).collect();
+    let own: Vec<&BenchmarkResult> =
+        measured_results(run).filter(|result| benchmark_of(result) == benchmark).collect();
+    let field = metric
+        .or_else(|| own.iter().find_map(|result| headline(result)).map(|(field, _)| field))?;
+    let mut axes: Vec<(&str, Vec<String>)> = AXES
+        .into_iter()
+        .map(|key| (key, distinct(&own, key)))
+        .filter(|(_, values)| values.len() > 1)
+        .collect();
     axes.sort_by_key(|(_, values)| std::cmp::Reverse(values.len()));
     let [(x, columns), (y, rows), ..] = axes.as_slice() else { return None };
-    let (columns, rows) =
-        (&columns[..columns.len().min(MAX_ROWS_AND_COLUMNS)], &rows[..rows.len().min(MAX_ROWS_AND_COLUMNS)]);
+    let (columns, rows) = (
+        &columns[..columns.len().min(MAX_ROWS_AND_COLUMNS)],
+        &rows[..rows.len().min(MAX_ROWS_AND_COLUMNS)],
+    );
     // Of several cases in one field the best is shown, as the subtitle says.
     let mut cells: Vec<(usize, usize, f64)> = Vec::new();
     let mut several = false;
     for result in &own {
-        let figure = result.fields().and_then(|fields| fields.number(field.name)).filter(|value| value.is_finite());
-        let place =
-            |key: &str, values: &[String]| values.iter().position(|known| Some(known) == value(result, key).as_ref());
-        let (Some(figure), Some(column), Some(row)) = (figure, place(x, columns), place(y, rows)) else { continue };
+        let figure = result
+            .fields()
+            .and_then(|fields| fields.number(field.name))
+            .filter(|value| value.is_finite());
+        let place = |key: &str, values: &[String]| {
+            values.iter().position(|known| Some(known) == value(result, key).as_ref())
+        };
+        let (Some(figure), Some(column), Some(row)) = (figure, place(x, columns), place(y, rows))
+        else {
+            continue;
+        };
         match cells.iter_mut().find(|(a, b, _)| (*a, *b) == (column, row)) {
             Some(cell) => {
                 several = true;
-                let is_better = if field.better() == Some(Better::Lower) { figure < cell.2 } else { figure > cell.2 };
+                let is_better = if field.better() == Some(Better::Lower) {
+                    figure < cell.2
+                } else {
+                    figure > cell.2
+                };
                 cell.2 = if is_better { figure } else { cell.2 };
             }
             None => cells.push((column, row, figure)),
@@ -97,7 +121,8 @@ fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Optio
         Some(Better::Higher) => "; higher is better",
         None => "",
     };
-    let which = if several { "the best of the cases of each field" } else { "each field is one case" };
+    let which =
+        if several { "the best of the cases of each field" } else { "each field is one case" };
     Some(Chart {
         name: slug(&format!("heat-map-{benchmark}-{}", field.name)),
         title: format!(
@@ -138,9 +163,9 @@ pub fn matrix(run: &Run) -> Option<Chart> {
     for (row, benchmark) in rows.iter().take(MAX_ROWS_AND_COLUMNS).enumerate() {
         for (column, device) in devices.iter().take(MAX_ROWS_AND_COLUMNS).enumerate() {
             let own = || {
-                run.benchmarks
-                    .iter()
-                    .filter(|result| benchmark_of(result) == *benchmark && device_name(result) == *device)
+                run.benchmarks.iter().filter(|result| {
+                    benchmark_of(result) == *benchmark && device_name(result) == *device
+                })
             };
             let Some((index, words)) = field(own) else { continue };
             if let Some(dataset) = datasets.get_mut(index) {
@@ -174,14 +199,24 @@ fn devices(run: &Run) -> Vec<String> {
     devices
 }
 
-/// Which dataset a field belongs to, and what it says: the worst first, so that nothing hides behind a figure.
-fn field<'a, I: Iterator<Item = &'a BenchmarkResult>>(own: impl Fn() -> I) -> Option<(usize, String)> {
+/// Which dataset a field belongs to, and what it says: the worst first, so that nothing hides
+/// behind a figure.
+fn field<'a, I: Iterator<Item = &'a BenchmarkResult>>(
+    own: impl Fn() -> I,
+) -> Option<(usize, String)> {
     let count = |outcome: Outcome| own().filter(|result| result.outcome == outcome).count();
     let failed = count(Outcome::Failed);
-    let best = own().filter(|result| result.outcome == Outcome::Measured).filter_map(headline).reduce(|best, other| {
-        let is_better = if best.0.better() == Some(Better::Lower) { other.1 < best.1 } else { other.1 > best.1 };
-        if best.0.name == other.0.name && is_better { other } else { best }
-    });
+    let best = own()
+        .filter(|result| result.outcome == Outcome::Measured)
+        .filter_map(headline)
+        .reduce(|best, other| {
+            let is_better = if best.0.better() == Some(Better::Lower) {
+                other.1 < best.1
+            } else {
+                other.1 > best.1
+            };
+            if best.0.name == other.0.name && is_better { other } else { best }
+        });
     let figure = best.map(|(field, value)| format_quantity(value, field.unit.symbol()));
     match (failed, figure) {
         (1.., Some(figure)) => Some((3, format!("{figure}, {failed} failed"))),

@@ -1,10 +1,12 @@
-//! Memory over time: what the cases of a run held, one after another, and of which kind; what a step held.
+//! Memory over time: what the cases of a run held, one after another, and of which kind; what a
+//! step held.
 
 use rsb_model::{BenchmarkResult, Run};
 
 use super::{axis, slug};
 use crate::chart::{
-    Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, HEAT_LEVELS, Label, Legend, Paint, Point,
+    Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, HEAT_LEVELS, Label, Legend, Paint,
+    Point,
 };
 use crate::label::{Shortener, measured_results};
 use crate::number::format_quantity;
@@ -32,13 +34,15 @@ type MemoryCase<'a> = (f64, f64, &'a BenchmarkResult);
 
 /// Cases with a figure of memory, in the order in which they ended.
 fn cases<'a>(run: &'a Run, kind: &str) -> Vec<MemoryCase<'a>> {
-    let of = measured_results(run).filter_map(|result| Some((seconds(run, result), number(result, kind)?, result)));
+    let of = measured_results(run)
+        .filter_map(|result| Some((seconds(run, result), number(result, kind)?, result)));
     let mut cases: Vec<_> = of.collect();
     cases.sort_by(|a, b| a.0.total_cmp(&b.0));
     cases
 }
 
-/// Memory over time: what each case of the run held, and what a training step held from one allocation to the next.
+/// Memory over time: what each case of the run held, and what a training step held from one
+/// allocation to the next.
 pub fn memory_timelines(run: &Run) -> Vec<Chart> {
     let names = Shortener::of_run(run);
     over_the_run(run, &names)
@@ -55,7 +59,10 @@ fn over_the_run(run: &Run, names: &Shortener) -> Option<Chart> {
     let words = Timeline {
         name: "memory-timeline",
         title: "Memory over the run",
-        subtitle: &format!("held by each case, at the time when it ended; most by {}", names.full(&most.benchmark_id)),
+        subtitle: &format!(
+            "held by each case, at the time when it ended; most by {}",
+            names.full(&most.benchmark_id)
+        ),
         time: "seconds since the run began",
         more: "more than the case before",
         less: "less",
@@ -66,7 +73,9 @@ fn over_the_run(run: &Run, names: &Shortener) -> Option<Chart> {
 /// What the tensors of a step held, by the events of its framework.
 fn within_a_step(result: &BenchmarkResult, names: &Shortener) -> Option<Chart> {
     let curve = result.fields()?.get("memory_timeline")?.as_object()?;
-    let column = |name: &str| Some(curve.get(name)?.as_array()?.iter().map(|value| value.as_f64().unwrap_or(0.0)));
+    let column = |name: &str| {
+        Some(curve.get(name)?.as_array()?.iter().map(|value| value.as_f64().unwrap_or(0.0)))
+    };
     let mut held: Vec<(f64, f64)> = column("time_ms")?.map(|time| (time, 0.0)).collect();
     for part in curve.keys().filter(|name| *name != "time_ms") {
         held.iter_mut().zip(column(part)?).for_each(|(sum, part)| sum.1 += part);
@@ -75,7 +84,9 @@ fn within_a_step(result: &BenchmarkResult, names: &Shortener) -> Option<Chart> {
     let words = Timeline {
         name: &slug(&format!("memory-timeline-{}", result.benchmark_id.as_str())),
         title: "Memory within a step",
-        subtitle: &format!("tensors of {name}, from one allocation to the next; the profiler makes it slower"),
+        subtitle: &format!(
+            "tensors of {name}, from one allocation to the next; the profiler makes it slower"
+        ),
         time: "ms since the step began",
         more: "allocated",
         less: "freed",
@@ -111,7 +122,11 @@ impl Timeline<'_> {
         // Between two points nothing is known: a step stands where the next one is.
         let steps = held.windows(2).flat_map(|pair| match pair {
             [before, after] => {
-                vec![Point::at(before.0, before.1), Point::at(after.0, before.1), Point::at(after.0, after.1)]
+                vec![
+                    Point::at(before.0, before.1),
+                    Point::at(after.0, before.1),
+                    Point::at(after.0, after.1),
+                ]
             }
             _ => Vec::new(),
         });
@@ -127,8 +142,12 @@ impl Timeline<'_> {
                 Dataset::new(DatasetKind::Path, Paint::Plain, steps.collect()).with_name("held"),
                 marks(Paint::Series(1), self.more, |before, after| after > before),
                 marks(Paint::Series(2), self.less, |before, after| after < before),
-                Dataset::new(DatasetKind::Marks, Paint::Warning, vec![Point::at(peak.0, peak.1).saying(text)])
-                    .with_name("peak"),
+                Dataset::new(
+                    DatasetKind::Marks,
+                    Paint::Warning,
+                    vec![Point::at(peak.0, peak.1).saying(text)],
+                )
+                .with_name("peak"),
             ],
             legend_position: Legend::Below,
         })
@@ -140,15 +159,19 @@ const COLUMNS: usize = 24;
 
 /// Memory by kind and time: the darker, the more.
 pub fn memory_heat_map(run: &Run) -> Option<Chart> {
-    let kinds: Vec<(&str, Vec<MemoryCase<'_>>)> =
-        KINDS.iter().map(|(field, name)| (*name, cases(run, field))).filter(|(_, cases)| !cases.is_empty()).collect();
+    let kinds: Vec<(&str, Vec<MemoryCase<'_>>)> = KINDS
+        .iter()
+        .map(|(field, name)| (*name, cases(run, field)))
+        .filter(|(_, cases)| !cases.is_empty())
+        .collect();
     let times = || kinds.iter().flat_map(|(_, cases)| cases).map(|(time, ..)| *time);
     let (first, last) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
     let count = kinds.iter().map(|(_, cases)| cases.len()).max()?.min(COLUMNS);
     if count < 2 || last <= first {
         return None;
     }
-    let column = |time: f64| (((time - first) / (last - first) * count as f64) as usize).min(count - 1);
+    let column =
+        |time: f64| (((time - first) / (last - first) * count as f64) as usize).min(count - 1);
     let mut cells: Vec<(usize, usize, f64)> = Vec::new();
     for (row, (_, cases)) in kinds.iter().enumerate() {
         for (time, value, _) in cases {
@@ -161,11 +184,14 @@ pub fn memory_heat_map(run: &Run) -> Option<Chart> {
     }
     let edge = |column: usize| first + (last - first) * column as f64 / count as f64;
     let every = count.div_ceil(8);
-    let labels = (0..count).step_by(every).map(|at| Label { at: at as f64, text: format!("{:.0} s", edge(at)) });
+    let labels = (0..count)
+        .step_by(every)
+        .map(|at| Label { at: at as f64, text: format!("{:.0} s", edge(at)) });
     Some(Chart {
         name: "memory-heat-map".to_owned(),
         title: "Memory by kind over the run".to_owned(),
-        subtitle: "the most that a case held which ended in that time; empty where none tells".to_owned(),
+        subtitle: "the most that a case held which ended in that time; empty where none tells"
+            .to_owned(),
         place: ChartPlace::Other,
         x_axis: Axis {
             title: "seconds since the run began".to_owned(),
@@ -187,10 +213,16 @@ pub(super) enum Words {
 }
 
 /// Cells (column, row, value) in the shades of a heat map, each named by the figures that it holds.
-pub(super) fn heat_map_datasets(cells: &[(usize, usize, f64)], unit: &str, words: Words) -> Vec<Dataset> {
+pub(super) fn heat_map_datasets(
+    cells: &[(usize, usize, f64)],
+    unit: &str,
+    words: Words,
+) -> Vec<Dataset> {
     let values = || cells.iter().map(|(.., value)| *value);
-    let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
-    // Figures that span powers of ten are shaded by them; else all but the highest would look alike.
+    let (low, high) =
+        (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+    // Figures that span powers of ten are shaded by them; else all but the highest would look
+    // alike.
     let is_wide = low > 0.0 && high > 20.0 * low;
     let scaled = |value: f64| if is_wide { value.ln() } else { value };
     let (from, to) = (scaled(low), scaled(high));
@@ -209,8 +241,13 @@ pub(super) fn heat_map_datasets(cells: &[(usize, usize, f64)], unit: &str, words
             let point = Point::at(*x as f64, *y as f64);
             if words == Words::Shown { point.saying(format_quantity(*value, unit)) } else { point }
         };
-        let name = format!("{} to {}", format_quantity(bound(own), unit), format_quantity(bound(own + 1), unit));
-        Dataset::new(DatasetKind::Cells, Paint::Heat(own), cells.map(point).collect()).with_name(name)
+        let name = format!(
+            "{} to {}",
+            format_quantity(bound(own), unit),
+            format_quantity(bound(own + 1), unit)
+        );
+        Dataset::new(DatasetKind::Cells, Paint::Heat(own), cells.map(point).collect())
+            .with_name(name)
     };
     (0..HEAT_LEVELS).map(of_level).filter(|dataset| !dataset.points.is_empty()).collect()
 }

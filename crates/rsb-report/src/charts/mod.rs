@@ -1,5 +1,6 @@
-//! Charts of results, each a pure function of what is stored; [`CHART_KINDS`] names them all. Each function turns a run, a
-//! comparison or a series into the view model of [`crate::chart`], and draws nothing.
+//! Charts of results, each a pure function of what is stored; [`CHART_KINDS`] names them all. Each
+//! function turns a run, a comparison or a series into the view model of [`crate::chart`], and
+//! draws nothing.
 
 mod axis;
 mod backends;
@@ -58,12 +59,15 @@ pub fn all(report: &Report<'_>) -> Vec<Chart> {
     charts.extend(device_grids(run, None));
     charts.extend(backends(run));
     charts.extend(report.comparison().and_then(comparison));
-    charts.extend(noisiest(measured_results(run)).into_iter().filter_map(distribution).take(NOISIEST));
+    charts.extend(
+        noisiest(measured_results(run)).into_iter().filter_map(distribution).take(NOISIEST),
+    );
     tell_apart(&mut charts);
     charts
 }
 
-/// Charts that say more than the tables of `report` do, few enough to stand over them: throughput by size, and the changes.
+/// Charts that say more than the tables of `report` do, few enough to stand over them: throughput
+/// by size, and the changes.
 pub fn glance(report: &Report<'_>) -> Vec<Chart> {
     let throughput = throughput_by_size(report.run()).into_iter().take(1);
     throughput.chain(report.comparison().and_then(comparison)).collect()
@@ -71,7 +75,8 @@ pub fn glance(report: &Report<'_>) -> Vec<Chart> {
 
 /// The results, those with the widest spread first.
 fn noisiest<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Vec<&'a BenchmarkResult> {
-    let mut noisiest: Vec<_> = results.filter_map(|result| Some((spread_percent(result)?, result))).collect();
+    let mut noisiest: Vec<_> =
+        results.filter_map(|result| Some((spread_percent(result)?, result))).collect();
     noisiest.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     noisiest.into_iter().map(|(_, result)| result).collect()
 }

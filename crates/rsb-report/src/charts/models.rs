@@ -1,4 +1,5 @@
-//! The time of one pass of each model, a bar for each runtime: the smallest batch, by precision and device.
+//! The time of one pass of each model, a bar for each runtime: the smallest batch, by precision and
+//! device.
 
 use rsb_model::{BenchmarkResult, Run};
 
@@ -30,13 +31,16 @@ pub fn models(run: &Run) -> Vec<Chart> {
     let mut dtypes: Vec<&str> = passes.iter().map(|pass| pass.dtype).collect();
     dtypes.sort_unstable();
     dtypes.dedup();
-    let of = |dtype: &str| chart(dtype, &passes.iter().filter(|pass| pass.dtype == dtype).collect::<Vec<_>>());
+    let of = |dtype: &str| {
+        chart(dtype, &passes.iter().filter(|pass| pass.dtype == dtype).collect::<Vec<_>>())
+    };
     dtypes.into_iter().filter_map(of).collect()
 }
 
 fn pass(result: &BenchmarkResult) -> Option<Pass<'_>> {
     let fields = result.fields().filter(|_| benchmark_of(result) == "models")?;
-    let time_ms = fields.number("forward_time_ms").filter(|time| time.is_finite() && *time > 0.0)?;
+    let time_ms =
+        fields.number("forward_time_ms").filter(|time| time.is_finite() && *time > 0.0)?;
     let place = format!("{} on {}", fields.text("provider")?, device_of(&result.benchmark_id)?);
     let batch = fields.number("batch_size")?;
     Some(Pass { model: fields.text("model")?, place, dtype: fields.text("dtype")?, batch, time_ms })
@@ -68,7 +72,8 @@ fn chart(dtype: &str, passes: &[&Pass<'_>]) -> Option<Chart> {
     let dataset = |(index, place): (usize, &&str)| {
         let own = passes.iter().filter(|pass| pass.place == *place);
         let points = own.filter_map(|pass| point(index, pass)).collect();
-        Dataset::new(DatasetKind::Bars { thickness }, Paint::Series(index), points).with_name(*place)
+        Dataset::new(DatasetKind::Bars { thickness }, Paint::Series(index), points)
+            .with_name(*place)
     };
     let top = passes.iter().map(|pass| pass.time_ms).fold(0.0, f64::max);
     let more = all.len() - rows.len();

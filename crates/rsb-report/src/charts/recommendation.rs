@@ -20,7 +20,8 @@ enum Advice {
 /// The best device, runtime and precision for each family and size of model.
 pub fn recommendation(document: &RecommendDocument) -> Option<Chart> {
     let words = PlaceWords::of(document);
-    let mut families: Vec<&str> = document.models.iter().map(|advice| advice.architecture_type.as_str()).collect();
+    let mut families: Vec<&str> =
+        document.models.iter().map(|advice| advice.architecture_type.as_str()).collect();
     families.dedup();
     // By parameters, so the sizes come from the smallest to the largest.
     let mut models: Vec<&ModelAdvice> = document.models.iter().collect();
@@ -31,26 +32,34 @@ pub fn recommendation(document: &RecommendDocument) -> Option<Chart> {
             sizes.push(size);
         }
     }
-    let [mut best, mut even, mut only] =
-        [Paint::Good, Paint::Warning, Paint::Faded].map(|paint| Dataset::new(DatasetKind::Cells, paint, Vec::new()));
+    let [mut best, mut even, mut only] = [Paint::Good, Paint::Warning, Paint::Faded]
+        .map(|paint| Dataset::new(DatasetKind::Cells, paint, Vec::new()));
     for (row, family) in families.iter().enumerate() {
         for (column, size) in sizes.iter().enumerate() {
-            let own = models.iter().filter(|advice| advice.architecture_type == *family && size_of(advice) == *size);
+            let own = models
+                .iter()
+                .filter(|advice| advice.architecture_type == *family && size_of(advice) == *size);
             let (dataset, text) = match field(own, &words) {
                 Some(Advice::Best(place)) => (&mut best, place),
-                Some(Advice::NoClearWinner(count)) => (&mut even, format!("no clear winner of {count}")),
+                Some(Advice::NoClearWinner(count)) => {
+                    (&mut even, format!("no clear winner of {count}"))
+                }
                 Some(Advice::OnlyOne(place)) => (&mut only, format!("{place} (only one)")),
                 None => continue,
             };
             dataset.points.push(Point::at(column as f64, row as f64).saying(text));
         }
     }
-    let datasets: Vec<Dataset> = [best, even, only].into_iter().filter(|set| !set.points.is_empty()).collect();
+    let datasets: Vec<Dataset> =
+        [best, even, only].into_iter().filter(|set| !set.points.is_empty()).collect();
     let machines = format_count(words.machines, "machine", "machines");
     (!datasets.is_empty()).then(|| Chart {
         name: "recommendation".to_owned(),
         title: format!("Hardware for models, by {}", document.goal),
-        subtitle: format!("the fastest measured on {machines}, where no other comes near it{}", words.shared),
+        subtitle: format!(
+            "the fastest measured on {machines}, where no other comes near it{}",
+            words.shared
+        ),
         place: ChartPlace::Other,
         x_axis: axis::rows(sizes.into_iter().map(str::to_owned)),
         y_axis: axis::rows(families.into_iter().map(str::to_owned)),
@@ -64,7 +73,10 @@ fn size_of(advice: &ModelAdvice) -> &str {
 }
 
 /// What the models of one family and size have in common.
-fn field<'a, 'm: 'a>(models: impl Iterator<Item = &'a &'m ModelAdvice>, words: &PlaceWords) -> Option<Advice> {
+fn field<'a, 'm: 'a>(
+    models: impl Iterator<Item = &'a &'m ModelAdvice>,
+    words: &PlaceWords,
+) -> Option<Advice> {
     let mut said: Option<Advice> = None;
     for advice in models {
         let first = || advice.candidates.first().map(|candidate| words.place(candidate));
@@ -103,7 +115,12 @@ impl PlaceWords {
         }
         let shared = all().next().map_or_else(String::new, |first| {
             // The machine is counted, not named: its slug is long.
-            let same = first.iter().zip(differs).skip(1).filter(|(_, differs)| !differs).map(|(part, _)| *part);
+            let same = first
+                .iter()
+                .zip(differs)
+                .skip(1)
+                .filter(|(_, differs)| !differs)
+                .map(|(part, _)| *part);
             same.map(|part| format!(", {part}")).collect()
         });
         let mut machines: Vec<&str> = all().map(|[machine, ..]| machine).collect();
@@ -179,7 +196,12 @@ pub(crate) mod tests {
     }
 
     fn chart_points(models: Vec<ModelAdvice>) -> Vec<(f64, f64, String)> {
-        let document = RecommendDocument { format_version: 1, goal: "latency".to_owned(), currency: None, models };
+        let document = RecommendDocument {
+            format_version: 1,
+            goal: "latency".to_owned(),
+            currency: None,
+            models,
+        };
         let chart = recommendation(&document).unwrap();
         let points = chart.datasets.iter().flat_map(|dataset| &dataset.points);
         points.map(|point| (point.x, point.y, point.text.clone())).collect()
@@ -194,7 +216,10 @@ pub(crate) mod tests {
         assert_eq!(chart_points(torn), [(0.0, 0.0, "no clear winner of 2".to_owned())]);
         let alone = advice("vision", "large", ModelChoice::OnlyOne, &["pytorch"]);
         let unknown = advice("rag", "tiny", ModelChoice::Unknown, &[]);
-        assert_eq!(chart_points(vec![alone, unknown]), [(1.0, 0.0, "pytorch (only one)".to_owned())]);
+        assert_eq!(
+            chart_points(vec![alone, unknown]),
+            [(1.0, 0.0, "pytorch (only one)".to_owned())]
+        );
     }
 
     #[test]

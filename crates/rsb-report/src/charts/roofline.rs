@@ -1,4 +1,5 @@
-//! The roofline: how fast a case works over how much it works on each byte, under what memory and units can do.
+//! The roofline: how fast a case works over how much it works on each byte, under what memory and
+//! units can do.
 
 use rsb_model::{BenchmarkResult, Run};
 
@@ -23,7 +24,8 @@ struct MemoryRoof {
     how: &'static str,
 }
 
-/// A chart for each device, and number of its threads, with cases whose arithmetic intensity is known.
+/// A chart for each device, and number of its threads, with cases whose arithmetic intensity is
+/// known.
 pub fn roofline(run: &Run) -> Vec<Chart> {
     let mut devices: Vec<String> = Vec::new();
     for result in measured_results(run) {
@@ -37,7 +39,8 @@ pub fn roofline(run: &Run) -> Vec<Chart> {
 
 /// The device, and how much of a CPU worked: each has roofs of its own.
 fn device(result: &BenchmarkResult) -> String {
-    let device = device_of(&result.benchmark_id).map_or_else(|| "the device".to_owned(), |device| device.to_string());
+    let device = device_of(&result.benchmark_id)
+        .map_or_else(|| "the device".to_owned(), |device| device.to_string());
     match number(result, "threads") {
         Some(threads) if threads > 1.0 => format!("{device}, {threads} threads"),
         _ => device,
@@ -51,9 +54,15 @@ fn number(result: &BenchmarkResult, name: &str) -> Option<f64> {
 fn works<'a>(run: &'a Run, wanted: &str) -> Vec<Work<'a>> {
     let work = |result: &'a BenchmarkResult| {
         let intensity = number(result, "arithmetic_intensity")?;
-        // Where no rate of operations is recorded, it is that of the bytes times the operations for each.
-        let of_bytes =
-            || Some(intensity * number(result, "throughput_gb_s").or_else(|| number(result, "bandwidth_gb_s"))?);
+        // Where no rate of operations is recorded, it is that of the bytes times the operations for
+        // each.
+        let of_bytes = || {
+            Some(
+                intensity
+                    * number(result, "throughput_gb_s")
+                        .or_else(|| number(result, "bandwidth_gb_s"))?,
+            )
+        };
         let of_teraflops = || number(result, "tflops").map(|rate| rate * 1e3);
         Some(Work {
             benchmark: benchmark_of(result),
@@ -66,7 +75,8 @@ fn works<'a>(run: &'a Run, wanted: &str) -> Vec<Work<'a>> {
     measured_results(run).filter(|result| device(result) == wanted).filter_map(work).collect()
 }
 
-/// The hardware's own figure where it is known, else the best that was measured at the largest size.
+/// The hardware's own figure where it is known, else the best that was measured at the largest
+/// size.
 fn memory_roof(run: &Run, wanted: &str) -> Option<MemoryRoof> {
     let own = || measured_results(run).filter(|result| device(result) == wanted);
     let known = own().filter_map(|result| number(result, "peak_bandwidth_gb_s")).reduce(f64::max);
@@ -74,12 +84,13 @@ fn memory_roof(run: &Run, wanted: &str) -> Option<MemoryRoof> {
         return Some(MemoryRoof { gb_s, how: "the hardware's own" });
     }
     let of_memory = || {
-        own()
-            .filter(|result| benchmark_of(result) == "memory-bandwidth")
-            .filter_map(|result| Some((number(result, "size_bytes")?, number(result, "bandwidth_gb_s")?)))
+        own().filter(|result| benchmark_of(result) == "memory-bandwidth").filter_map(|result| {
+            Some((number(result, "size_bytes")?, number(result, "bandwidth_gb_s")?))
+        })
     };
     let largest = of_memory().map(|(size, _)| size).reduce(f64::max)?;
-    let best = of_memory().filter(|(size, _)| *size >= largest).map(|(_, rate)| rate).reduce(f64::max)?;
+    let best =
+        of_memory().filter(|(size, _)| *size >= largest).map(|(_, rate)| rate).reduce(f64::max)?;
     Some(MemoryRoof { gb_s: best, how: "the best measured at the largest size" })
 }
 
@@ -126,7 +137,8 @@ fn dtype_of<'a>(work: &Work<'a>) -> &'a str {
     work.result.fields().and_then(|fields| fields.text("dtype")).unwrap_or("any type")
 }
 
-/// The highest peak beside the cases of each type: units of matrices do many times as much in bf16 as in f32.
+/// The highest peak beside the cases of each type: units of matrices do many times as much in bf16
+/// as in f32.
 fn peaks<'a>(works: &[Work<'a>]) -> Vec<(&'a str, f64)> {
     let mut peaks: Vec<(&str, f64)> = Vec::new();
     for work in works {
@@ -147,8 +159,13 @@ fn subtitle(memory: Option<&MemoryRoof>, peak: Option<f64>) -> String {
     format!("the roof {}; logarithmic scales", roofs.join(", "))
 }
 
-/// The slope that memory allows, up to the highest flat roof of arithmetic; of several types each has its own, the highest first.
-fn roofs(x_axis: &crate::chart::Axis, memory: Option<&MemoryRoof>, peaks: &[(&str, f64)]) -> Vec<Dataset> {
+/// The slope that memory allows, up to the highest flat roof of arithmetic; of several types each
+/// has its own, the highest first.
+fn roofs(
+    x_axis: &crate::chart::Axis,
+    memory: Option<&MemoryRoof>,
+    peaks: &[(&str, f64)],
+) -> Vec<Dataset> {
     let [first, last] = x_axis.bounds;
     let mut datasets = Vec::new();
     let ridge = |peak: f64| memory.map(|memory| (peak / memory.gb_s).clamp(first, last));
@@ -169,7 +186,9 @@ fn roofs(x_axis: &crate::chart::Axis, memory: Option<&MemoryRoof>, peaks: &[(&st
 
 /// A dataset for each benchmark, or for each type where there is one benchmark.
 fn marks(works: &[Work<'_>]) -> Vec<Dataset> {
-    let one = works.iter().all(|work| works.first().is_some_and(|first| first.benchmark == work.benchmark));
+    let one = works
+        .iter()
+        .all(|work| works.first().is_some_and(|first| first.benchmark == work.benchmark));
     let mut datasets: Vec<Dataset> = Vec::new();
     let mut others = 0;
     for work in works {

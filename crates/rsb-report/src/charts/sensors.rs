@@ -27,17 +27,24 @@ struct Reading {
     held_back: String,
 }
 
-/// A chart for each quantity that the sensors told, a line for each GPU; nothing joins one case to the next.
+/// A chart for each quantity that the sensors told, a line for each GPU; nothing joins one case to
+/// the next.
 pub fn sensors(run: &Run) -> Vec<Chart> {
     QUANTITIES.into_iter().filter_map(|quantity| chart(run, quantity)).collect()
 }
 
 fn readings(run: &Run, result: &BenchmarkResult, column: &str) -> Vec<Reading> {
     let course = course_of(result).into_iter().filter_map(|(at, snapshot)| {
-        let held_back = snapshot.get("throttle_reasons").and_then(|reasons| reasons.as_str()).unwrap_or_default();
+        let held_back = snapshot
+            .get("throttle_reasons")
+            .and_then(|reasons| reasons.as_str())
+            .unwrap_or_default();
         Some(Reading {
             second: at.duration_since(run.started).as_secs_f64().max(0.0),
-            value: snapshot.get(column)?.as_f64().filter(|value| value.is_finite() && *value >= 0.0)?,
+            value: snapshot
+                .get(column)?
+                .as_f64()
+                .filter(|value| value.is_finite() && *value >= 0.0)?,
             held_back: held_back.to_owned(),
         })
     });
@@ -55,7 +62,8 @@ fn chart(run: &Run, (column, what, unit): Quantity) -> Option<Chart> {
             continue;
         }
         let id = &result.benchmark_id;
-        let device = device_of(id).map_or_else(|| names.case(id).to_owned(), |device| device.to_string());
+        let device =
+            device_of(id).map_or_else(|| names.case(id).to_owned(), |device| device.to_string());
         let known = devices.iter().position(|known| *known == device);
         let paint = Paint::Series(known.unwrap_or(devices.len()));
         for reading in &course {
@@ -70,7 +78,8 @@ fn chart(run: &Run, (column, what, unit): Quantity) -> Option<Chart> {
             let point = Point::at(reading.second, reading.value);
             if index == 0 { point.saying(&reading.held_back) } else { point }
         }));
-        let points = course.iter().map(|reading| Point::at(reading.second, reading.value)).collect();
+        let points =
+            course.iter().map(|reading| Point::at(reading.second, reading.value)).collect();
         let path = Dataset::new(DatasetKind::Path, paint, points);
         // The first stretch of a GPU names it for all.
         datasets.push(if known.is_none() { path.with_name(device.as_str()) } else { path });
@@ -80,12 +89,17 @@ fn chart(run: &Run, (column, what, unit): Quantity) -> Option<Chart> {
     }
     let (device, highest) = peak?;
     if !held_back.is_empty() {
-        datasets.push(Dataset::new(DatasetKind::Marks, Paint::Warning, held_back).with_name("held back"));
+        datasets.push(
+            Dataset::new(DatasetKind::Marks, Paint::Warning, held_back).with_name("held back"),
+        );
     }
     Some(Chart {
         name: format!("sensors-{}", super::slug(column)),
         title: format!("GPUs over the run: {what}"),
-        subtitle: format!("while cases were measured; at most {} on {device}", format_quantity(highest, unit)),
+        subtitle: format!(
+            "while cases were measured; at most {} on {device}",
+            format_quantity(highest, unit)
+        ),
         place: ChartPlace::Other,
         x_axis: axis::exact("seconds since the run began", (first, last), 8),
         y_axis: axis::linear(unit, (0.0, highest * 1.08), 6),
@@ -102,7 +116,8 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// Two cases of one GPU, a second apart: one by the telemetry beside it, one that watched the GPU itself.
+    /// Two cases of one GPU, a second apart: one by the telemetry beside it, one that watched the
+    /// GPU itself.
     fn run_with_telemetry() -> Run {
         let mut run = sample::run();
         run.benchmarks.retain(|result| !result.results.is_empty());
@@ -113,7 +128,11 @@ mod tests {
                 .map(|index| GpuSample {
                     timestamp_ms: Some(begin + from + 100 * index),
                     power_w: Some(100.0 + 50.0 * index as f64),
-                    throttle_reasons: Some(if index > 1 { vec!["power".to_owned()] } else { Vec::new() }),
+                    throttle_reasons: Some(if index > 1 {
+                        vec!["power".to_owned()]
+                    } else {
+                        Vec::new()
+                    }),
                     ..GpuSample::default()
                 })
                 .collect();
@@ -131,10 +150,16 @@ mod tests {
     #[test]
     fn the_course_of_a_gpu_goes_over_its_cases_and_shows_where_it_was_held_back() {
         let charts = sensors(&run_with_telemetry());
-        assert_eq!(charts.iter().map(|chart| chart.name.as_str()).collect::<Vec<_>>(), ["sensors-gpu-power-w"]);
+        assert_eq!(
+            charts.iter().map(|chart| chart.name.as_str()).collect::<Vec<_>>(),
+            ["sensors-gpu-power-w"]
+        );
         let chart = &charts[0];
-        let shapes: Vec<(&str, usize)> =
-            chart.datasets.iter().map(|dataset| (dataset.name.as_str(), dataset.points.len())).collect();
+        let shapes: Vec<(&str, usize)> = chart
+            .datasets
+            .iter()
+            .map(|dataset| (dataset.name.as_str(), dataset.points.len()))
+            .collect();
         assert_eq!(shapes, [("rocm:0", 4), ("", 4), ("held back", 4)]);
         assert_eq!(chart.datasets[0].points[1], Point::at(1.1, 150.0));
         assert_eq!(chart.datasets[2].points[0], Point::at(1.2, 200.0).saying("power"));

@@ -27,10 +27,14 @@ pub fn sparklines(series: &[SeriesTrend]) -> Option<Chart> {
     Some(Chart {
         name: "sparklines".to_owned(),
         title: "Series at a glance".to_owned(),
-        subtitle: format!("each between its own lowest and highest value, the last figure at the right{left_out}"),
+        subtitle: format!(
+            "each between its own lowest and highest value, the last figure at the right{left_out}"
+        ),
         place: ChartPlace::Other,
         x_axis: axis::exact("run, oldest first", (1.0, longest as f64), 8),
-        y_axis: axis::rows(rows.iter().map(|one| format!("{} {}", crate::trend::short(&one.id), one.metric))),
+        y_axis: axis::rows(
+            rows.iter().map(|one| format!("{} {}", crate::trend::short(&one.id), one.metric)),
+        ),
         datasets: lines.collect(),
         legend_position: Legend::Hidden,
     })
@@ -39,11 +43,14 @@ pub fn sparklines(series: &[SeriesTrend]) -> Option<Chart> {
 /// A series in its row, its last value at the right edge.
 fn line(series: &SeriesTrend, row: f64, longest: usize) -> Dataset {
     let finite = || series.values.iter().copied().filter(|value| value.is_finite());
-    let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
+    let (low, high) =
+        (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
     let first = longest - series.values.len();
     let height = |value: f64| if high > low { (value - low) / (high - low) } else { 0.5 };
     let values = series.values.iter().enumerate().filter(|(_, value)| value.is_finite());
-    let point = |(at, value): (usize, &f64)| Point::at((first + at + 1) as f64, row + HEIGHT * (0.5 - height(*value)));
+    let point = |(at, value): (usize, &f64)| {
+        Point::at((first + at + 1) as f64, row + HEIGHT * (0.5 - height(*value)))
+    };
     let mut points: Vec<Point> = values.map(point).collect();
     if let Some(last) = points.last_mut() {
         last.text = words(series);

@@ -3,7 +3,9 @@
 use rsb_model::{BenchmarkResult, Field, Run};
 
 use super::{axis, slug};
-use crate::chart::{Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use crate::chart::{
+    Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point,
+};
 use crate::label::{Shortener, benchmark_of, benchmarks, measured_results};
 
 /// More bars than this are not drawn.
@@ -21,8 +23,14 @@ fn times(speedup: f64) -> String {
 
 /// A chart for each benchmark and each kind of reference: a bar a case, a rule at the reference.
 pub fn speedups(run: &Run) -> Vec<Chart> {
-    let of = |benchmark| SPEEDUPS.iter().filter_map(|name| Field::find(name)).map(move |field| (benchmark, field));
-    benchmarks(run).into_iter().flat_map(of).filter_map(|(benchmark, field)| bars(run, benchmark, field)).collect()
+    let of = |benchmark| {
+        SPEEDUPS.iter().filter_map(|name| Field::find(name)).map(move |field| (benchmark, field))
+    };
+    benchmarks(run)
+        .into_iter()
+        .flat_map(of)
+        .filter_map(|(benchmark, field)| bars(run, benchmark, field))
+        .collect()
 }
 
 fn bars(run: &Run, benchmark: &str, field: &Field) -> Option<Chart> {
@@ -31,18 +39,25 @@ fn bars(run: &Run, benchmark: &str, field: &Field) -> Option<Chart> {
     let value = |result: &BenchmarkResult| {
         result.fields()?.number(field.name).filter(|value| value.is_finite() && *value > 0.0)
     };
-    let rows: Vec<(&str, f64)> =
-        own.filter_map(|result| Some((names.case(&result.benchmark_id), value(result)?))).take(MAX_BARS).collect();
+    let rows: Vec<(&str, f64)> = own
+        .filter_map(|result| Some((names.case(&result.benchmark_id), value(result)?)))
+        .take(MAX_BARS)
+        .collect();
     let top = rows.iter().map(|(_, speedup)| *speedup).fold(1.0, f64::max);
     if rows.is_empty() {
         return None;
     }
     let group = |paint: Paint, name: &str, is_own: fn(f64) -> bool| {
         let own = rows.iter().enumerate().filter(|(_, (_, speedup))| is_own(*speedup));
-        let points = own.map(|(row, (_, speedup))| Point::at(*speedup, row as f64).saying(times(*speedup)));
+        let points =
+            own.map(|(row, (_, speedup))| Point::at(*speedup, row as f64).saying(times(*speedup)));
         Dataset::new(DatasetKind::Bars { thickness: 0.62 }, paint, points.collect()).with_name(name)
     };
-    let reference = Dataset::new(DatasetKind::Rules, Paint::Faded, vec![Point::at(1.0, 0.0).saying("reference")]);
+    let reference = Dataset::new(
+        DatasetKind::Rules,
+        Paint::Faded,
+        vec![Point::at(1.0, 0.0).saying("reference")],
+    );
     Some(Chart {
         name: slug(&format!("speedup-{benchmark}-{}", field.name)),
         title: format!("{benchmark}: speed-up"),
@@ -53,7 +68,9 @@ fn bars(run: &Run, benchmark: &str, field: &Field) -> Option<Chart> {
         datasets: vec![
             reference,
             group(Paint::Good, "faster", |speedup| speedup > 1.0 + EVEN),
-            group(Paint::Even, "within 5 %", |speedup| (1.0 - EVEN..=1.0 + EVEN).contains(&speedup)),
+            group(Paint::Even, "within 5 %", |speedup| {
+                (1.0 - EVEN..=1.0 + EVEN).contains(&speedup)
+            }),
             group(Paint::Bad, "slower", |speedup| speedup < 1.0 - EVEN),
         ],
         legend_position: Legend::Below,
@@ -65,7 +82,8 @@ const RESOURCES: [&str; 3] = ["threads", "num_gpus", "num_ranks"];
 /// Lines on one chart, at most.
 const LINES: usize = 8;
 
-/// Cases that differ by one resource alone, by how much of it they have, against the one with the least.
+/// Cases that differ by one resource alone, by how much of it they have, against the one with the
+/// least.
 struct ScalingLine<'a> {
     name: String,
     /// The resource, how many times as fast as with the least.
@@ -90,14 +108,19 @@ fn scaling_lines<'a>(run: &'a Run, benchmark: &'a str, resource: &str) -> Vec<Sc
     let names = Shortener::of_run(run);
     let mut groups: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
     for result in measured_results(run).filter(|result| benchmark_of(result) == benchmark) {
-        let figures = result.fields().and_then(|fields| Some((fields.number(resource)?, speed(result)?)));
-        let Some((count, speed)) = figures.filter(|(count, speed)| *count >= 1.0 && speed.is_finite()) else {
+        let figures =
+            result.fields().and_then(|fields| Some((fields.number(resource)?, speed(result)?)));
+        let Some((count, speed)) =
+            figures.filter(|(count, speed)| *count >= 1.0 && speed.is_finite())
+        else {
             continue;
         };
         let own = |part: &&str| {
-            !part.starts_with(&format!("{resource}=")) && !part.starts_with(&format!("{}=", short(resource)))
+            !part.starts_with(&format!("{resource}="))
+                && !part.starts_with(&format!("{}=", short(resource)))
         };
-        let name = names.case(&result.benchmark_id).split('/').filter(own).collect::<Vec<_>>().join("/");
+        let name =
+            names.case(&result.benchmark_id).split('/').filter(own).collect::<Vec<_>>().join("/");
         match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, points)) => points.push((count, speed)),
             None => groups.push((name, vec![(count, speed)])),
@@ -107,7 +130,8 @@ fn scaling_lines<'a>(run: &'a Run, benchmark: &'a str, resource: &str) -> Vec<Sc
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let distinct = points.windows(2).all(|pair| matches!(pair, [a, b] if a.0 < b.0));
         let (count, least) = points.first().copied().filter(|_| distinct && points.len() > 1)?;
-        // With the least there is as many times as much as there is of the resource: 2 GPUs count as 2.
+        // With the least there is as many times as much as there is of the resource: 2 GPUs count
+        // as 2.
         let points = points.iter().map(|(of, speed)| (*of, count * speed / least)).collect();
         Some(ScalingLine { name, points, benchmark })
     };
@@ -123,7 +147,8 @@ fn short(resource: &str) -> &str {
     }
 }
 
-/// Iterations in a nanosecond, of which only ratios are used; a rate where the work grows with the resource.
+/// Iterations in a nanosecond, of which only ratios are used; a rate where the work grows with the
+/// resource.
 fn speed(result: &BenchmarkResult) -> Option<f64> {
     let fields = result.fields()?;
     let rate = [
@@ -134,26 +159,39 @@ fn speed(result: &BenchmarkResult) -> Option<f64> {
         "throughput_samples_per_second",
         "tokens_per_second",
     ];
-    rate.iter().find_map(|name| fields.number(name)).or_else(|| crate::label::time_ns(result).map(f64::recip))
+    rate.iter()
+        .find_map(|name| fields.number(name))
+        .or_else(|| crate::label::time_ns(result).map(f64::recip))
 }
 
 fn scaling_chart(resource: &str, benchmark: &str, lines: &[ScalingLine<'_>]) -> Option<Chart> {
     let counts = || lines.iter().flat_map(|line| &line.points).map(|(count, _)| *count);
     let (first, last) = (counts().reduce(f64::min)?, counts().reduce(f64::max)?);
-    let top = lines.iter().flat_map(|line| &line.points).map(|(_, speed)| *speed).fold(last, f64::max);
+    let top =
+        lines.iter().flat_map(|line| &line.points).map(|(_, speed)| *speed).fold(last, f64::max);
     let what = resource.trim_start_matches("num_");
-    let ideal = Dataset::new(DatasetKind::Path, Paint::Faded, vec![Point::at(first, first), Point::at(last, last)]);
+    let ideal = Dataset::new(
+        DatasetKind::Path,
+        Paint::Faded,
+        vec![Point::at(first, first), Point::at(last, last)],
+    );
     let mut datasets = vec![ideal.with_name("ideal")];
     for (index, line) in lines.iter().enumerate() {
-        let points = line.points.iter().map(|(count, speed)| Point::at(*count, *speed).saying(times(*speed)));
+        let points = line
+            .points
+            .iter()
+            .map(|(count, speed)| Point::at(*count, *speed).saying(times(*speed)));
         let name = if line.name.is_empty() { line.benchmark } else { &line.name };
-        datasets.push(Dataset::new(DatasetKind::Line, Paint::Series(index), points.collect()).with_name(name));
+        datasets.push(
+            Dataset::new(DatasetKind::Line, Paint::Series(index), points.collect()).with_name(name),
+        );
     }
     Some(Chart {
         name: slug(&format!("scaling-{benchmark}-{resource}")),
         title: format!("{benchmark}: scaling over {what}"),
         subtitle: format!(
-            "how many times as fast as one of the {what} would be, if those of the smallest case were alike"
+            "how many times as fast as one of the {what} would be, if those of the smallest case \
+             were alike"
         ),
         place: ChartPlace::Benchmark(benchmark.to_owned()),
         x_axis: whole(what, (first, last)),

@@ -1,4 +1,5 @@
-//! Wholes and their parts: the memory of a rank under `ZeRO`, the time of a training step, what holds a model's memory.
+//! Wholes and their parts: the memory of a rank under `ZeRO`, the time of a training step, what
+//! holds a model's memory.
 
 use rsb_model::{BenchmarkResult, Run};
 
@@ -78,7 +79,9 @@ const ZERO: StackSpec = StackSpec {
             finite_number(result, "memory_saved_gb").and(number(result, "memory_used_mb"))
         }),
         // Without sharing it is zero, give or take what the state of the optimizer is padded by.
-        ("saved", Paint::Faded, |result| Some(finite_number(result, "memory_saved_gb")?.max(0.0) * 1e3)),
+        ("saved", Paint::Faded, |result| {
+            Some(finite_number(result, "memory_saved_gb")?.max(0.0) * 1e3)
+        }),
     ],
 };
 
@@ -88,7 +91,9 @@ const MODEL: StackSpec = StackSpec {
     title: "what holds the memory",
     unit: "MB",
     parts: &[
-        ("model", Paint::Series(0), |result| number(result, "model_size_gb").map(|size| size * 1e3)),
+        ("model", Paint::Series(0), |result| {
+            number(result, "model_size_gb").map(|size| size * 1e3)
+        }),
         ("activations, keys and values", Paint::Series(1), |result| {
             let rest = number(result, "memory_used_mb")? - number(result, "model_size_gb")? * 1e3;
             Some(rest).filter(|rest| *rest >= 0.0)
@@ -110,7 +115,8 @@ const TRAINING: StackSpec = StackSpec {
     ],
 };
 
-/// Stacks of the memory and of the time of training steps, a chart for each benchmark that has them.
+/// Stacks of the memory and of the time of training steps, a chart for each benchmark that has
+/// them.
 pub fn stacked_charts(run: &Run) -> Vec<Chart> {
     [ZERO, STEP, COMMUNICATION].iter().flat_map(|whole| of_whole(run, whole)).collect()
 }
@@ -126,11 +132,14 @@ fn of_whole(run: &Run, whole: &StackSpec) -> Vec<Chart> {
 
 fn chart(run: &Run, benchmark: &str, whole: &StackSpec) -> Option<Chart> {
     let names = Shortener::of_run(run);
-    let sizes =
-        |result: &BenchmarkResult| whole.parts.iter().map(|(.., size)| size(result)).collect::<Option<Vec<f64>>>();
+    let sizes = |result: &BenchmarkResult| {
+        whole.parts.iter().map(|(.., size)| size(result)).collect::<Option<Vec<f64>>>()
+    };
     let own = measured_results(run).filter(|result| benchmark_of(result) == benchmark);
-    let rows: Vec<(&str, Vec<f64>)> =
-        own.filter_map(|result| Some((names.case(&result.benchmark_id), sizes(result)?))).take(MAX_STACKS).collect();
+    let rows: Vec<(&str, Vec<f64>)> = own
+        .filter_map(|result| Some((names.case(&result.benchmark_id), sizes(result)?)))
+        .take(MAX_STACKS)
+        .collect();
     let top = rows.iter().map(|(_, sizes)| sizes.iter().sum::<f64>()).fold(0.0, f64::max);
     if top <= 0.0 {
         return None;
@@ -140,7 +149,9 @@ fn chart(run: &Run, benchmark: &str, whole: &StackSpec) -> Option<Chart> {
             let from: f64 = sizes.iter().take(index).sum();
             let size = sizes.get(index).copied().unwrap_or(0.0);
             let whole_text = (index + 1 == sizes.len()).then(|| words(sizes, whole.unit));
-            Point::at(from + size, row as f64).over(from, from + size).saying(whole_text.unwrap_or_default())
+            Point::at(from + size, row as f64)
+                .over(from, from + size)
+                .saying(whole_text.unwrap_or_default())
         };
         let points = rows.iter().enumerate().map(point).collect();
         Dataset::new(DatasetKind::Bars { thickness: 0.62 }, *paint, points).with_name(*name)

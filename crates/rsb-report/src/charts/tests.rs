@@ -1,9 +1,11 @@
-//! Checks of every chart: nothing leaves the sheet, nothing is drawn from nothing, and the marks are where they should be.
+//! Checks of every chart: nothing leaves the sheet, nothing is drawn from nothing, and the marks
+//! are where they should be.
 
 use rsb_model::{DeviceType, Fields, Outcome, Run, Samples, Verdict};
 
 use super::{
-    CHART_KINDS, ChartKind, ChartSubject, all, bars, comparison, distribution, slug, throughput_by_size, trend_chart,
+    CHART_KINDS, ChartKind, ChartSubject, all, bars, comparison, distribution, slug,
+    throughput_by_size, trend_chart,
 };
 use crate::chart::{AxisScale, Chart, DatasetKind, Paint};
 use crate::report::Report;
@@ -36,24 +38,35 @@ fn drawn(chart: &Chart) -> String {
 
 /// How many points of that shape a chart has.
 fn count(chart: &Chart, is_wanted: impl Fn(DatasetKind) -> bool) -> usize {
-    chart.datasets.iter().filter(|dataset| is_wanted(dataset.kind)).map(|dataset| dataset.points.len()).sum()
+    chart
+        .datasets
+        .iter()
+        .filter(|dataset| is_wanted(dataset.kind))
+        .map(|dataset| dataset.points.len())
+        .sum()
 }
 
 /// Asserts that every shape and every upright text of `chart` is inside its sheet.
 fn check_inside(chart: &Chart) {
     let svg = &drawn(chart);
     let (width, height) = (numbers(svg, &["width"])[0], numbers(svg, &["height"])[0]);
-    let inside = |values: Vec<f64>, limit: f64| values.iter().all(|value| (0.0..=limit).contains(value));
+    let inside =
+        |values: Vec<f64>, limit: f64| values.iter().all(|value| (0.0..=limit).contains(value));
     assert!(inside(numbers(svg, &["x", "x1", "x2", "cx"]), width), "{svg}");
     assert!(inside(numbers(svg, &["y", "y1", "y2", "cy"]), height), "{svg}");
     for points in attributes(svg, "points") {
         for point in points.split_whitespace() {
             let (x, y) = point.split_once(',').unwrap();
-            assert!(inside(vec![x.parse().unwrap()], width) && inside(vec![y.parse().unwrap()], height), "{svg}");
+            assert!(
+                inside(vec![x.parse().unwrap()], width) && inside(vec![y.parse().unwrap()], height),
+                "{svg}"
+            );
         }
     }
     assert!(svg.find("NaN").is_none() && svg.trim_end().ends_with("</svg>"), "{svg}");
-    for (text, anchor, x, size) in texts(&svg.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")) {
+    for (text, anchor, x, size) in
+        texts(&svg.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    {
         // A common sans-serif takes about 0.56 of its size for a character.
         let wide = text.chars().count() as f64 * size * 0.56;
         let (left, right) = match anchor {
@@ -62,13 +75,17 @@ fn check_inside(chart: &Chart) {
             _ => (x - wide / 2.0, x + wide / 2.0),
         };
         let upwards = svg.contains(&format!("{text}\n</text")) && x <= 20.0 && anchor == "middle";
-        assert!(upwards || (left >= -2.0 && right <= width + 2.0), "`{text}` from {left} to {right} of {width}");
+        assert!(
+            upwards || (left >= -2.0 && right <= width + 2.0),
+            "`{text}` from {left} to {right} of {width}"
+        );
     }
 }
 
 fn only(mut run: Run, benchmark: &str) -> Run {
-    run.benchmarks
-        .retain(|result| result.outcome == Outcome::Measured && result.category.as_deref() == Some(benchmark));
+    run.benchmarks.retain(|result| {
+        result.outcome == Outcome::Measured && result.category.as_deref() == Some(benchmark)
+    });
     run
 }
 
@@ -89,14 +106,20 @@ fn everything_stays_on_the_sheet() {
 fn extremes_stay_on_the_sheet_too() {
     let mut run = only(sample::run(), "gemm");
     for (index, result) in run.benchmarks.iter_mut().enumerate() {
-        result.benchmark_id = format!("cpu_performance/gemm/cpu:0/{}", "<&long/".repeat(40 + index)).parse().unwrap();
+        result.benchmark_id =
+            format!("cpu_performance/gemm/cpu:0/{}", "<&long/".repeat(40 + index)).parse().unwrap();
         let value = [1e-300, 1e300, 0.0, f64::MAX, 1.0, 5e9][index];
-        result.results =
-            vec![Fields::new().with("gflops", value).with("size_bytes", 1 << index).with("throughput_gb_s", value)];
+        result.results = vec![
+            Fields::new()
+                .with("gflops", value)
+                .with("size_bytes", 1 << index)
+                .with("throughput_gb_s", value),
+        ];
     }
     let mut result = sample::comparison();
     for (index, each) in result.comparisons.iter_mut().enumerate() {
-        each.difference_percent = [Some(1e12), Some(f64::NAN), Some(-100.0), Some(0.0), None][index % 5];
+        each.difference_percent =
+            [Some(1e12), Some(f64::NAN), Some(-100.0), Some(0.0), None][index % 5];
         each.confidence_interval = [Some([-1e300, 1e300]), None, Some([f64::NAN, 1.0])][index % 3];
     }
     let mut charts = bars(&run);
@@ -104,7 +127,12 @@ fn extremes_stay_on_the_sheet_too() {
     charts.extend(comparison(&result));
     charts.extend(run.benchmarks.iter().filter_map(distribution));
     let mut series = sample::trends().series.remove(0);
-    for values in [vec![0.0, 0.0], vec![-1e300, 1e300, f64::NAN], vec![1e-300; 400], vec![5.0, f64::INFINITY, 5.0]] {
+    for values in [
+        vec![0.0, 0.0],
+        vec![-1e300, 1e300, f64::NAN],
+        vec![1e-300; 400],
+        vec![5.0, f64::INFINITY, 5.0],
+    ] {
         series.change_points[0].index = values.len() - 1;
         series.values = values;
         charts.extend(trend_chart(&series));
@@ -120,7 +148,10 @@ fn nothing_is_drawn_from_nothing() {
     for result in &mut run.benchmarks {
         result.outcome = Outcome::Simulated;
     }
-    assert!(bars(&run).is_empty() && throughput_by_size(&run).is_empty(), "what is simulated is never ranked");
+    assert!(
+        bars(&run).is_empty() && throughput_by_size(&run).is_empty(),
+        "what is simulated is never ranked"
+    );
     let mut result = sample::comparison();
     result.comparisons.retain(|each| each.verdict == Verdict::NotComparable);
     assert_eq!(comparison(&result), None);
@@ -133,7 +164,9 @@ fn nothing_is_drawn_from_nothing() {
 fn unreadable_samples_have_no_distribution() {
     let mut result = sample::run().benchmarks.remove(0);
     assert!(distribution(&result).is_some());
-    for samples in [vec![], vec![Samples { replicate: 0, iters: vec![1; 9], times_ns: vec![f64::NAN; 9] }]] {
+    for samples in
+        [vec![], vec![Samples { replicate: 0, iters: vec![1; 9], times_ns: vec![f64::NAN; 9] }]]
+    {
         result.samples = samples;
         assert_eq!(distribution(&result), None);
     }
@@ -145,7 +178,11 @@ fn unreadable_samples_have_no_distribution() {
 fn every_sample_is_a_dot_and_every_replicate_has_its_median() {
     let mut result = sample::run().benchmarks.remove(0);
     for samples in &mut result.samples {
-        samples.times_ns.iter_mut().enumerate().for_each(|(index, time)| *time = 100.0 + index as f64);
+        samples
+            .times_ns
+            .iter_mut()
+            .enumerate()
+            .for_each(|(index, time)| *time = 100.0 + index as f64);
     }
     let is_dot = |kind| kind == DatasetKind::Dots;
     let chart = distribution(&result).unwrap();
@@ -170,7 +207,10 @@ fn a_chart_has_at_most_eight_lines() {
     let charts = throughput_by_size(&run);
     assert_eq!(charts.len(), 2);
     let titles: Vec<&str> = charts.iter().map(|chart| chart.title.as_str()).collect();
-    assert!(titles.iter().any(|title| title.ends_with("2 threads")) && titles[0] != titles[1], "{titles:?}");
+    assert!(
+        titles.iter().any(|title| title.ends_with("2 threads")) && titles[0] != titles[1],
+        "{titles:?}"
+    );
     for chart in &charts {
         assert!(chart.legend_datasets().count() <= 8);
         check_inside(chart);
@@ -184,7 +224,10 @@ fn one_size_is_no_line_and_kinds_of_device_are_never_mixed() {
     assert_eq!(bars(&run).len(), 1);
     run.benchmarks.iter_mut().take(3).for_each(|result| result.device_type = Some(DeviceType::Gpu));
     let names: Vec<String> = bars(&run).into_iter().map(|chart| chart.name).collect();
-    assert_eq!(names, ["bars-tensor-ops-throughput-gb-s-gpu", "bars-tensor-ops-throughput-gb-s-cpu"]);
+    assert_eq!(
+        names,
+        ["bars-tensor-ops-throughput-gb-s-gpu", "bars-tensor-ops-throughput-gb-s-cpu"]
+    );
     run.benchmarks.truncate(1);
     assert!(bars(&run).is_empty(), "one bar without a peak says nothing");
 }
@@ -193,7 +236,11 @@ fn one_size_is_no_line_and_kinds_of_device_are_never_mixed() {
 fn bars_mark_the_peak_and_stop_at_forty() {
     let mut run = only(sample::run(), "gemm");
     let chart = &bars(&run)[0];
-    assert_eq!(drawn(chart).matches("stroke-width=\"3\"").count(), 6 + 1, "a mark for each bar and one in the legend");
+    assert_eq!(
+        drawn(chart).matches("stroke-width=\"3\"").count(),
+        6 + 1,
+        "a mark for each bar and one in the legend"
+    );
     let one = run.benchmarks[0].clone();
     run.benchmarks.extend(std::iter::repeat_n(one, 60));
     let chart = &bars(&run)[0];
@@ -207,7 +254,8 @@ fn worse_is_right_whichever_way_is_better() {
     result.comparisons.retain(|each| each.verdict.is_decided());
     let centers = |result: &rsb_model::ComparisonResult| -> Vec<f64> {
         let chart = comparison(result).unwrap();
-        let changes = chart.datasets.iter().filter(|dataset| dataset.kind == DatasetKind::Intervals);
+        let changes =
+            chart.datasets.iter().filter(|dataset| dataset.kind == DatasetKind::Intervals);
         changes.flat_map(|dataset| &dataset.points).map(|point| point.x).collect()
     };
     let before = centers(&result);
@@ -232,7 +280,8 @@ fn names_fit_files_and_links() {
     run.benchmarks.retain(|result| !result.samples.is_empty());
     run.benchmarks.truncate(1);
     let mut other = run.benchmarks[0].clone();
-    other.benchmark_id = run.benchmarks[0].benchmark_id.as_str().replacen('/', "-", 1).parse().unwrap();
+    other.benchmark_id =
+        run.benchmarks[0].benchmark_id.as_str().replacen('/', "-", 1).parse().unwrap();
     run.benchmarks.push(other);
     let charts = all(&Report::new(&run));
     let mut names: Vec<String> = charts.iter().map(Chart::file_name).collect();
@@ -241,7 +290,10 @@ fn names_fit_files_and_links() {
     names.dedup();
     assert_eq!(names.len(), charts.len(), "{names:?}");
     let chart = Chart { name: "a".into(), ..throughput_by_size(&sample::run()).remove(0) };
-    assert_eq!((chart.link("x/").path, chart.link("").path), ("x/a.svg".to_owned(), "a.svg".to_owned()));
+    assert_eq!(
+        (chart.link("x/").path, chart.link("").path),
+        ("x/a.svg".to_owned(), "a.svg".to_owned())
+    );
 }
 
 #[test]
@@ -250,12 +302,15 @@ fn backends_stay_on_the_sheet_however_unlike_they_are() {
     check_inside(&super::backends(&run)[0]);
     let svg = &drawn(&super::backends(&run)[0]);
     assert!(svg.contains("as fast as the reference"), "the dashed line is in the key");
-    // The sheet, and behind the words of each bar, so that the dashed line does not run through them.
+    // The sheet, and behind the words of each bar, so that the dashed line does not run through
+    // them.
     let (white, bars) = (svg.matches("fill=\"#FFFFFF\"").count(), svg.matches("×\n").count());
     assert!(bars > 3 && white == 1 + bars, "{white} white rectangles, {bars} bars");
     assert_eq!(super::backends(&run)[0].name, "backends-amd-radeon-rx-7900-xtx-at-0000-03-00.0");
     for result in &mut run.benchmarks {
-        if let Some(fields) = result.results.first_mut().filter(|_| result.benchmark_id.as_str().contains("opencl:0")) {
+        if let Some(fields) =
+            result.results.first_mut().filter(|_| result.benchmark_id.as_str().contains("opencl:0"))
+        {
             fields.set("gflops", 1e9);
         }
     }
@@ -288,7 +343,9 @@ fn heights(chart: &Chart) -> Vec<f64> {
 
 #[test]
 fn what_would_lie_on_the_axis_takes_a_log_axis() {
-    let wide = throughput_by_size(&rates(&[("copy", [200.0, 180.0, 160.0]), ("read", [0.3, 0.9, 2.0])])).remove(0);
+    let wide =
+        throughput_by_size(&rates(&[("copy", [200.0, 180.0, 160.0]), ("read", [0.3, 0.9, 2.0])]))
+            .remove(0);
     assert_eq!((wide.y_axis.scale, wide.legend_datasets().count()), (AxisScale::Log, 2));
     assert!(wide.subtitle.contains("logarithmic"), "{}", wide.subtitle);
     let heights = heights(&wide);
@@ -297,8 +354,11 @@ fn what_would_lie_on_the_axis_takes_a_log_axis() {
     assert!(heights.iter().all(|height| *height > 10.0), "nothing lies on the axis: {heights:?}");
     assert!(far_apart(heights[3], heights[4]) && far_apart(heights[4], heights[5]), "{heights:?}");
     check_inside(&wide);
-    let narrow =
-        throughput_by_size(&rates(&[("copy", [200.0, 180.0, 160.0]), ("read", [30.0, 90.0, 100.0])])).remove(0);
+    let narrow = throughput_by_size(&rates(&[
+        ("copy", [200.0, 180.0, 160.0]),
+        ("read", [30.0, 90.0, 100.0]),
+    ]))
+    .remove(0);
     assert_eq!((narrow.y_axis.scale, narrow.y_axis.bounds[0] == 0.0), (AxisScale::Linear, true));
 }
 
@@ -315,7 +375,8 @@ fn a_line_joins_points_that_differ_by_size_alone() {
     let last = run.benchmarks.len() - 1;
     for (index, result) in run.benchmarks.iter_mut().enumerate() {
         let fields = std::mem::take(&mut result.results).remove(0);
-        result.results = vec![fields.with("host_memory", if index == last { "pageable" } else { "pinned" })];
+        result.results =
+            vec![fields.with("host_memory", if index == last { "pageable" } else { "pinned" })];
     }
     let chart = throughput_by_size(&run).remove(0);
     let kinds: Vec<(&str, DatasetKind)> =
@@ -330,14 +391,25 @@ fn a_line_joins_points_that_differ_by_size_alone() {
 
 #[test]
 fn the_legend_names_nothing_that_cannot_be_seen() {
-    let chart = throughput_by_size(&rates(&[("copy", [200.0, 18.0, 1.0]), ("read", [0.0; 3])])).remove(0);
-    assert_eq!(chart.legend_datasets().map(|dataset| dataset.name.as_str()).collect::<Vec<_>>(), ["copy"]);
-    assert!(chart.subtitle.ends_with("; 3 cases with no throughput are not drawn"), "{}", chart.subtitle);
+    let chart =
+        throughput_by_size(&rates(&[("copy", [200.0, 18.0, 1.0]), ("read", [0.0; 3])])).remove(0);
+    assert_eq!(
+        chart.legend_datasets().map(|dataset| dataset.name.as_str()).collect::<Vec<_>>(),
+        ["copy"]
+    );
+    assert!(
+        chart.subtitle.ends_with("; 3 cases with no throughput are not drawn"),
+        "{}",
+        chart.subtitle
+    );
     assert!(!drawn(&chart).contains("read"));
     let mut result = sample::comparison();
     result.comparisons.retain(|each| each.verdict == Verdict::Regressed);
-    let names: Vec<String> =
-        comparison(&result).unwrap().legend_datasets().map(|dataset| dataset.name.clone()).collect();
+    let names: Vec<String> = comparison(&result)
+        .unwrap()
+        .legend_datasets()
+        .map(|dataset| dataset.name.clone())
+        .collect();
     assert_eq!(names, ["Regressed", "threshold"]);
 }
 
@@ -345,8 +417,14 @@ fn the_legend_names_nothing_that_cannot_be_seen() {
 fn a_chart_is_data_that_a_page_can_read() {
     let chart = throughput_by_size(&sample::run()).remove(0);
     let json = serde_json::to_value(&chart).unwrap();
-    assert!(json["x_axis"]["labels"][0]["text"].is_string() && json["y_axis"]["title"] == "GB/s", "{json}");
-    assert!(json["datasets"][1]["points"][0]["y"].is_number() && json["legend_position"] == "right", "{json}");
+    assert!(
+        json["x_axis"]["labels"][0]["text"].is_string() && json["y_axis"]["title"] == "GB/s",
+        "{json}"
+    );
+    assert!(
+        json["datasets"][1]["points"][0]["y"].is_number() && json["legend_position"] == "right",
+        "{json}"
+    );
     let mut broken = chart;
     broken.datasets[1].points[0].y = f64::NAN;
     assert_eq!(crate::svg(&broken), None);
@@ -365,7 +443,10 @@ fn every_kind_stays_on_the_sheet_and_has_names_of_its_own() {
     let (run, result, trends) = (sample::run(), sample::comparison(), sample::trends());
     let advice = super::recommendation::tests::sample();
     for kind in &CHART_KINDS {
-        let charts = kind.draw(&ChartSubject { advice: Some(&advice), ..subject(&run, &result, &trends.series) });
+        let charts = kind.draw(&ChartSubject {
+            advice: Some(&advice),
+            ..subject(&run, &result, &trends.series)
+        });
         charts.iter().for_each(check_inside);
         let mut names: Vec<String> = charts.iter().map(Chart::file_name).collect();
         names.sort();
@@ -383,20 +464,24 @@ fn a_change_without_a_verdict_is_neither_better_nor_worse() {
         let own = chart.datasets.iter().filter(|dataset| dataset.paint == paint);
         own.flat_map(|dataset| &dataset.points).map(|point| point.text.clone()).collect()
     };
-    let undecided = result
-        .comparisons
-        .iter()
-        .filter(|each| !each.verdict.is_decided() && each.difference_percent.is_some_and(f64::is_finite));
+    let undecided = result.comparisons.iter().filter(|each| {
+        !each.verdict.is_decided() && each.difference_percent.is_some_and(f64::is_finite)
+    });
     assert_eq!(decided(Paint::Caution).len(), undecided.count());
     assert!(!decided(Paint::Good).is_empty() && !decided(Paint::Bad).is_empty());
-    assert!(decided(Paint::Good).iter().all(|text| text.starts_with('-')), "times that fell: the sign is the metric's");
+    assert!(
+        decided(Paint::Good).iter().all(|text| text.starts_with('-')),
+        "times that fell: the sign is the metric's"
+    );
 }
 
 #[test]
 fn scaling_counts_from_the_smallest_and_leaves_single_points_out() {
     let mut run = only(sample::run(), "gemm");
     run.benchmarks.truncate(3);
-    for (result, (threads, rate)) in run.benchmarks.iter_mut().zip([(1, 10.0), (2, 18.0), (4, 30.0)]) {
+    for (result, (threads, rate)) in
+        run.benchmarks.iter_mut().zip([(1, 10.0), (2, 18.0), (4, 30.0)])
+    {
         let id = format!("cpu_performance/gemm/cpu:0/f32/8x8x8/threads={threads}");
         result.benchmark_id = id.parse().unwrap();
         result.results = vec![Fields::new().with("threads", threads).with("gflops", rate)];
@@ -404,7 +489,8 @@ fn scaling_counts_from_the_smallest_and_leaves_single_points_out() {
     let kind = ChartKind::find("scaling").unwrap();
     let draw = |run: &Run| kind.draw(&ChartSubject { run: Some(run), ..ChartSubject::default() });
     let chart = draw(&run).remove(0);
-    let said: Vec<&str> = chart.datasets[1].points.iter().map(|point| point.text.as_str()).collect();
+    let said: Vec<&str> =
+        chart.datasets[1].points.iter().map(|point| point.text.as_str()).collect();
     assert_eq!(said, ["1.00x", "1.80x", "3.00x"]);
     run.benchmarks.truncate(1);
     assert!(draw(&run).is_empty());
@@ -428,10 +514,21 @@ fn memory_has_its_peak_where_most_was_held() {
 fn a_model_has_a_bar_for_each_runtime_of_its_smallest_batch() {
     let pass = |model: &str, runtime: &str, batch: u64, time: f64| {
         let mut result = sample::run().benchmarks.remove(0);
-        let id = ["component_specific", "models", "cpu:0", "forward", model, "f32", &format!("{runtime}-{batch}")];
+        let id = [
+            "component_specific",
+            "models",
+            "cpu:0",
+            "forward",
+            model,
+            "f32",
+            &format!("{runtime}-{batch}"),
+        ];
         result.benchmark_id = rsb_model::CaseId::from_segments(&id);
         result.category = Some("models".to_owned());
-        let fields = rsb_model::Fields::new().with("model", model).with("provider", runtime).with("dtype", "f32");
+        let fields = rsb_model::Fields::new()
+            .with("model", model)
+            .with("provider", runtime)
+            .with("dtype", "f32");
         result.results = vec![fields.with("batch_size", batch).with("forward_time_ms", time)];
         result
     };
@@ -445,8 +542,11 @@ fn a_model_has_a_bar_for_each_runtime_of_its_smallest_batch() {
     let charts = super::models::models(&run);
     let [chart] = charts.as_slice() else { panic!("{charts:?}") };
     check_inside(chart);
-    let points = |dataset: &crate::chart::Dataset| dataset.points.iter().map(|point| point.x).collect::<Vec<_>>();
-    let bars: Vec<(&str, Vec<f64>)> = chart.datasets.iter().map(|set| (set.name.as_str(), points(set))).collect();
+    let points = |dataset: &crate::chart::Dataset| {
+        dataset.points.iter().map(|point| point.x).collect::<Vec<_>>()
+    };
+    let bars: Vec<(&str, Vec<f64>)> =
+        chart.datasets.iter().map(|set| (set.name.as_str(), points(set))).collect();
     assert_eq!(bars, [("pytorch on cpu:0", vec![20.0, 60.0]), ("openvino on cpu:0", vec![10.0])]);
 }
 
@@ -460,8 +560,11 @@ fn a_heat_map_orders_sizes_from_small_to_large_and_words_as_they_come() {
     let mut sized = axes.iter().filter(|axis| axis.title == "size").peekable();
     assert!(sized.peek().is_some());
     for axis in sized {
-        let bytes: Vec<u64> =
-            axis.labels.iter().map(|label| rsb_model::shape::parse_bytes(&label.text).unwrap()).collect();
+        let bytes: Vec<u64> = axis
+            .labels
+            .iter()
+            .map(|label| rsb_model::shape::parse_bytes(&label.text).unwrap())
+            .collect();
         assert!(bytes.is_sorted(), "{:?}", axis.labels);
     }
 }

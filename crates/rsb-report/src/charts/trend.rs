@@ -16,8 +16,9 @@ pub fn trend_chart(series: &SeriesTrend) -> Option<Chart> {
     trend_window(series, 0..series.values.len(), usize::MAX)
 }
 
-/// The runs `window` of the series, counted from 0, drawn with at most `most` points: of more the extremes stay where they
-/// are ([`rsb_stats::thin`]). Nothing when there are fewer than two values.
+/// The runs `window` of the series, counted from 0, drawn with at most `most` points: of more the
+/// extremes stay where they are ([`rsb_stats::thin`]). Nothing when there are fewer than two
+/// values.
 pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> Option<Chart> {
     let shown = series.values.get(window.clone())?;
     let place = |at: usize| Some(Point::at((window.start + at) as f64 + 1.0, *shown.get(at)?));
@@ -28,8 +29,10 @@ pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> 
     let is_thinned = points.len() < shown.iter().filter(|value| value.is_finite()).count();
     let bounds = |(low, high): (f64, f64), point: &Point| (low.min(point.y), high.max(point.y));
     let (low, high) = points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), bounds);
-    // Small changes of a large value are shown at least 10 % high, so that noise does not look like drama.
-    let room = ((high - low) * 0.08).max((high.abs().max(low.abs()) * 0.1 - (high - low)) / 2.0).max(0.0);
+    // Small changes of a large value are shown at least 10 % high, so that noise does not look like
+    // drama.
+    let room =
+        ((high - low) * 0.08).max((high.abs().max(low.abs()) * 0.1 - (high - low)) / 2.0).max(0.0);
     let stretches = stretches(series);
     let mut datasets: Vec<Dataset> = noise(series, &stretches, &window).into_iter().collect();
     datasets.extend(levels(series, &window));
@@ -66,7 +69,9 @@ fn runs(window: &Range<usize>) -> Axis {
 
 fn axis_name(series: &SeriesTrend) -> &str {
     match series.unit.as_str() {
-        unit if unit == Unit::One.symbol() => Field::find(&series.metric).map_or("", |field| field.name),
+        unit if unit == Unit::One.symbol() => {
+            Field::find(&series.metric).map_or("", |field| field.name)
+        }
         unit => unit,
     }
 }
@@ -77,14 +82,19 @@ fn subtitle(series: &SeriesTrend) -> String {
         Direction::Decreasing => "decreasing",
         Direction::Stable => "stable",
     };
-    let mut text = format!("{} runs, {direction}, last {}", series.n, format_quantity(series.last, &series.unit));
+    let mut text = format!(
+        "{} runs, {direction}, last {}",
+        series.n,
+        format_quantity(series.last, &series.unit)
+    );
     if let Some(slope) = series.slope_per_day.filter(|_| series.direction != Direction::Stable) {
         text.push_str(&format!(", {} a day", format_quantity(slope, &series.unit)));
     }
     text
 }
 
-/// The runs of each level, from the first to the one after its last, with the value that holds there.
+/// The runs of each level, from the first to the one after its last, with the value that holds
+/// there.
 fn stretches(series: &SeriesTrend) -> Vec<(usize, usize, f64)> {
     let mut stretches = Vec::new();
     let mut from = 0;
@@ -92,11 +102,15 @@ fn stretches(series: &SeriesTrend) -> Vec<(usize, usize, f64)> {
         stretches.push((from, point.index.max(from), point.before));
         from = point.index.max(from);
     }
-    stretches.extend(series.change_points.last().map(|last| (from, series.values.len(), last.after)));
+    stretches
+        .extend(series.change_points.last().map(|last| (from, series.values.len(), last.after)));
     if stretches.is_empty() {
-        let mut sorted: Vec<f64> = subsample(&series.values).filter(|value| value.is_finite()).collect();
+        let mut sorted: Vec<f64> =
+            subsample(&series.values).filter(|value| value.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
-        stretches.extend(quantile_of_sorted(&sorted, 0.5).map(|middle| (0, series.values.len(), middle)));
+        stretches.extend(
+            quantile_of_sorted(&sorted, 0.5).map(|middle| (0, series.values.len(), middle)),
+        );
     }
     stretches
 }
@@ -110,11 +124,17 @@ fn subsample(values: &[f64]) -> impl Iterator<Item = f64> {
 /// Runs of one level that say something of their noise.
 const FEWEST: usize = 5;
 
-/// What is noise around the levels: from where to where nine in ten runs lie, of all levels together, as a level may be
-/// too short to tell. Of the levels those parts are drawn that lie in the window.
-fn noise(series: &SeriesTrend, stretches: &[(usize, usize, f64)], window: &Range<usize>) -> Option<Dataset> {
+/// What is noise around the levels: from where to where nine in ten runs lie, of all levels
+/// together, as a level may be too short to tell. Of the levels those parts are drawn that lie in
+/// the window.
+fn noise(
+    series: &SeriesTrend,
+    stretches: &[(usize, usize, f64)],
+    window: &Range<usize>,
+) -> Option<Dataset> {
     let around = stretches.iter().flat_map(|&(from, to, level)| {
-        subsample(series.values.get(from..to).unwrap_or_default()).map(move |value| value / level - 1.0)
+        subsample(series.values.get(from..to).unwrap_or_default())
+            .map(move |value| value / level - 1.0)
     });
     let mut around: Vec<f64> = around.filter(|share| share.is_finite()).collect();
     if around.len() < FEWEST {
@@ -127,24 +147,36 @@ fn noise(series: &SeriesTrend, stretches: &[(usize, usize, f64)], window: &Range
     let (first, last) = (window.start as f64 + 1.0, window.end as f64);
     let seen = stretches.iter().filter(|(from, to, _)| *from < window.end && *to > window.start);
     let points = seen.flat_map(|&(from, to, level)| {
-        let end = |run: f64| Point::at(run, level).within(level * (1.0 + low), level * (1.0 + high));
+        let end =
+            |run: f64| Point::at(run, level).within(level * (1.0 + low), level * (1.0 + high));
         [end((from as f64 + 0.5).max(first)), end((to as f64 + 0.5).min(last))]
     });
     let points: Vec<Point> = points
-        .filter(|point| point.y.is_finite() && point.error.is_some_and(|[low, high]| (high - low).is_finite()))
+        .filter(|point| {
+            point.y.is_finite() && point.error.is_some_and(|[low, high]| (high - low).is_finite())
+        })
         .collect();
-    is_level.then(|| Dataset::new(DatasetKind::Band, Paint::Faded, points).with_name("nine in ten runs of a level"))
+    is_level.then(|| {
+        Dataset::new(DatasetKind::Band, Paint::Faded, points)
+            .with_name("nine in ten runs of a level")
+    })
 }
 
 /// The newest runs where they do not fit the level before them and are too few to be one.
 fn suspected_marks(series: &SeriesTrend, window: &Range<usize>) -> Option<Dataset> {
     let from = series.suspected.first()?.index.max(window.start);
     let values = series.values.iter().enumerate().take(window.end).skip(from);
-    let points = values.filter(|(_, value)| value.is_finite()).map(|(run, value)| Point::at(run as f64 + 1.0, *value));
-    Some(Dataset::new(DatasetKind::Marks, Paint::Caution, points.collect()).with_name("not yet a level"))
+    let points = values
+        .filter(|(_, value)| value.is_finite())
+        .map(|(run, value)| Point::at(run as f64 + 1.0, *value));
+    Some(
+        Dataset::new(DatasetKind::Marks, Paint::Caution, points.collect())
+            .with_name("not yet a level"),
+    )
 }
 
-/// A line at each level, and a rule at each change with how much it was, as far as they lie in the window.
+/// A line at each level, and a rule at each change with how much it was, as far as they lie in the
+/// window.
 fn levels(series: &SeriesTrend, window: &Range<usize>) -> Vec<Dataset> {
     let (first, last) = (window.start as f64 + 1.0, window.end as f64);
     let level = |from: f64, to: f64, value: f64| {
@@ -161,7 +193,12 @@ fn levels(series: &SeriesTrend, window: &Range<usize>) -> Vec<Dataset> {
         datasets.extend(level(from, place(point), point.before));
         from = place(point);
     }
-    datasets.extend(series.change_points.last().and_then(|last| level(from, series.values.len() as f64, last.after)));
+    datasets.extend(
+        series
+            .change_points
+            .last()
+            .and_then(|last| level(from, series.values.len() as f64, last.after)),
+    );
     datasets
 }
 

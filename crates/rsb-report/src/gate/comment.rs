@@ -1,5 +1,5 @@
-//! The comment on a pull request: the verdict, a row for each finding with its change drawn, and the targets. It stays
-//! within what GitHub takes as a comment, however much there is to say.
+//! The comment on a pull request: the verdict, a row for each finding with its change drawn, and
+//! the targets. It stays within what GitHub takes as a comment, however much there is to say.
 
 use rsb_model::record::Comparison;
 use rsb_model::shown::shorten;
@@ -12,8 +12,8 @@ use crate::markdown::escape;
 use crate::number::{format_count, format_percent, format_quantity, format_threshold};
 use crate::targets;
 
-/// The first line of the comment, which no reader sees: whoever posts the comment finds the old one by it, and writes
-/// the new one over it.
+/// The first line of the comment, which no reader sees: whoever posts the comment finds the old one
+/// by it, and writes the new one over it.
 pub const MARKER: &str = "<!-- rusty-stack-bench:gate -->";
 
 /// Bytes of all rows. GitHub takes 65,536 characters; the rest is for what stands around the rows.
@@ -29,30 +29,50 @@ const REASON: usize = 300;
 /// The comment.
 pub(super) fn write(result: &ComparisonResult, detail: Detail) -> String {
     let all = findings(result);
-    let mut out = format!("{MARKER}\n**{}**\n\n{}\n\n", text(&verdict_sentence(result).1, REASON), head(result));
+    let mut out = format!(
+        "{MARKER}\n**{}**\n\n{}\n\n",
+        text(&verdict_sentence(result).1, REASON),
+        head(result)
+    );
     out.push_str(&table(&all, detail));
     out.push_str(&counts(&all, detail));
     out.push_str(&new(result));
-    out.extend(result.notes.iter().take(LISTED).map(|note| format!("- Note: {}\n", text(&note.text, REASON))));
+    out.extend(
+        result
+            .notes
+            .iter()
+            .take(LISTED)
+            .map(|note| format!("- Note: {}\n", text(&note.text, REASON))),
+    );
     out.push_str(&targets_section(result));
     out.trim_end().to_owned() + "\n"
 }
 
 fn head(result: &ComparisonResult) -> String {
     let [current, baseline] = [&result.current_run_id, &result.baseline_run_id].map(|id| name(id));
-    format!("{current} against {baseline}, threshold {}", format_threshold(result.threshold_percent))
+    format!(
+        "{current} against {baseline}, threshold {}",
+        format_threshold(result.threshold_percent)
+    )
 }
 
 /// The worst first, until there is no room; then how many more there are.
 fn table(all: &[GateFinding<'_>], detail: Detail) -> String {
     let names = names(all);
-    let kinds = [FindingKind::Regressed, FindingKind::NoVerdict, FindingKind::Improved, FindingKind::Unchanged];
-    let shown = kinds.into_iter().filter(|kind| *kind != FindingKind::Unchanged || detail == Detail::Full);
+    let kinds = [
+        FindingKind::Regressed,
+        FindingKind::NoVerdict,
+        FindingKind::Improved,
+        FindingKind::Unchanged,
+    ];
+    let shown =
+        kinds.into_iter().filter(|kind| *kind != FindingKind::Unchanged || detail == Detail::Full);
     let groups: Vec<Group<'_, '_>> = shown.flat_map(|kind| group_findings(all, kind)).collect();
     if groups.is_empty() {
         return String::new();
     }
-    let mut out = "| verdict | case | before → now | change | ← better · worse → | why |\n".to_owned();
+    let mut out =
+        "| verdict | case | before → now | change | ← better · worse → | why |\n".to_owned();
     out.push_str("| :-- | :-- | :-- | --: | :-: | :-- |\n");
     let mut left = 0;
     for group in &groups {
@@ -65,21 +85,30 @@ fn table(all: &[GateFinding<'_>], detail: Detail) -> String {
     }
     if left > 0 {
         let more = format_count(left, "more is", "more are");
-        out.push_str(&format!("\n{more} not shown: there is no room in a comment. `--format text` shows all.\n"));
+        out.push_str(&format!(
+            "\n{more} not shown: there is no room in a comment. `--format text` shows all.\n"
+        ));
     }
     out + "\n"
 }
 
 fn row(group: &Group<'_, '_>, names: &Shortener) -> String {
     let finding = group.first;
-    let verdict = if finding.kind() == FindingKind::Regressed { "**Regressed**" } else { finding.verdict.as_str() };
+    let verdict = if finding.kind() == FindingKind::Regressed {
+        "**Regressed**"
+    } else {
+        finding.verdict.as_str()
+    };
     let reason = match finding.code {
         ReasonCode::WithinNoise => String::new(),
         _ => text(&finding.reason, REASON),
     };
     if group.count > 1 {
-        let said =
-            format!("{}, the first is {}", format_count(group.count, "comparison", "comparisons"), finding.name(names));
+        let said = format!(
+            "{}, the first is {}",
+            format_count(group.count, "comparison", "comparisons"),
+            finding.name(names)
+        );
         return format!("| {verdict} | {} |  |  |  | {reason} |\n", name(&said));
     }
     let figures = finding.row.map_or_else(|| " |  | ".to_owned(), figures);
@@ -88,8 +117,9 @@ fn row(group: &Group<'_, '_>, names: &Shortener) -> String {
 
 /// The three cells in the middle.
 fn figures(row: &Comparison) -> String {
-    let quantity =
-        |value: Option<f64>| text(&value.map_or_else(|| "–".to_owned(), |v| format_quantity(v, &row.unit)), 40);
+    let quantity = |value: Option<f64>| {
+        text(&value.map_or_else(|| "–".to_owned(), |v| format_quantity(v, &row.unit)), 40)
+    };
     let values = match (row.baseline_value, row.current_value) {
         (None, None) => String::new(),
         (before, now) => format!("{} → {}", quantity(before), quantity(now)),
@@ -103,8 +133,9 @@ fn figures(row: &Comparison) -> String {
 const HALF: i32 = 10;
 const AT_THRESHOLD: i32 = 5;
 
-/// The change and its interval, worse to the right: `··········│····┊──●─·`. The marks stand at no change and at the
-/// threshold. An interval beyond an end has an arrow there, and a change beyond it is the dot before the arrow.
+/// The change and its interval, worse to the right: `··········│····┊──●─·`. The marks stand at no
+/// change and at the threshold. An interval beyond an end has an arrow there, and a change beyond
+/// it is the dot before the arrow.
 fn bar(row: &Comparison) -> Option<String> {
     let middle = worsening(row)?;
     let [low, high] = match (row.confidence_interval, row.better) {
@@ -115,7 +146,9 @@ fn bar(row: &Comparison) -> Option<String> {
     let scale = f64::from(AT_THRESHOLD) / row.threshold_percent;
     // A number too large for its type becomes the largest, and is drawn at the end.
     let at = |percent: f64| ((percent * scale).round() as i32).clamp(-HALF - 1, HALF + 1);
-    let drawable = [low, middle, high].iter().all(|percent| percent.is_finite()) && scale.is_finite() && scale > 0.0;
+    let drawable = [low, middle, high].iter().all(|percent| percent.is_finite())
+        && scale.is_finite()
+        && scale > 0.0;
     let [low, middle, high] = drawable.then(|| [low, middle, high].map(at))?;
     let dot = if middle.abs() > HALF { (HALF - 1) * middle.signum() } else { middle };
     let glyph = |place: i32| match place {
@@ -135,7 +168,9 @@ fn counts(all: &[GateFinding<'_>], detail: Detail) -> String {
     let unchanged = all.iter().filter(|finding| finding.kind() == FindingKind::Unchanged).count();
     match (unchanged, detail) {
         (0, _) | (_, Detail::Full) => String::new(),
-        (count, Detail::Brief) => format!("- Unchanged: {}\n", format_count(count, "comparison", "comparisons")),
+        (count, Detail::Brief) => {
+            format!("- Unchanged: {}\n", format_count(count, "comparison", "comparisons"))
+        }
     }
 }
 
@@ -143,7 +178,8 @@ fn new(result: &ComparisonResult) -> String {
     if result.new.is_empty() {
         return String::new();
     }
-    let listed: String = result.new.iter().take(LISTED).map(|id| format!("  - {}\n", name(id.as_str()))).collect();
+    let listed: String =
+        result.new.iter().take(LISTED).map(|id| format!("  - {}\n", name(id.as_str()))).collect();
     let left = result.new.len().saturating_sub(LISTED);
     let more = if left > 0 { format!("  - and {left} more\n") } else { String::new() };
     format!("- New, without a baseline:\n{listed}{more}")

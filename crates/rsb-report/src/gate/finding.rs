@@ -1,6 +1,6 @@
-//! What a comparison says, one by one: its rows, the cases that vanished without a row, and, when none of these tells
-//! why the gate is not green, the verdict itself. Every form for machines is made of these, so none is greener than
-//! another.
+//! What a comparison says, one by one: its rows, the cases that vanished without a row, and, when
+//! none of these tells why the gate is not green, the verdict itself. Every form for machines is
+//! made of these, so none is greener than another.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -39,11 +39,18 @@ pub(super) struct GateFinding<'a> {
 impl<'a> GateFinding<'a> {
     fn of(row: &'a Comparison) -> Self {
         let reason = Cow::Borrowed(row.reason.as_str());
-        Self { verdict: row.verdict, code: row.reason_code, reason, id: Some(&row.id), row: Some(row) }
+        Self {
+            verdict: row.verdict,
+            code: row.reason_code,
+            reason,
+            id: Some(&row.id),
+            row: Some(row),
+        }
     }
 
     fn from_missing(id: &'a CaseId) -> Self {
-        let reason = "the baseline has it and the run does not: run it, or save a new baseline if it is gone for good";
+        let reason = "the baseline has it and the run does not: run it, or save a new baseline if \
+                      it is gone for good";
         let (verdict, code) = (Verdict::Inconclusive, ReasonCode::Missing);
         Self { verdict, code, reason: reason.into(), id: Some(id), row: None }
     }
@@ -53,7 +60,13 @@ impl<'a> GateFinding<'a> {
             Verdict::Regressed => ReasonCode::AboveThreshold,
             _ => ReasonCode::TooFewSamples,
         };
-        Self { verdict: result.verdict, code, reason: verdict_sentence(result).1.into(), id: None, row: None }
+        Self {
+            verdict: result.verdict,
+            code,
+            reason: verdict_sentence(result).1.into(),
+            id: None,
+            row: None,
+        }
     }
 
     pub(super) const fn kind(&self) -> FindingKind {
@@ -71,15 +84,19 @@ impl<'a> GateFinding<'a> {
         self.row.map_or_else(|| case.clone(), |row| format!("{case} {}", row.metric))
     }
 
-    /// `20.6 ms before, 23.9 ms now, +15.9 %, 95 % interval [+12.1, +19.8] %, threshold 10 %`: what of it is known.
+    /// `20.6 ms before, 23.9 ms now, +15.9 %, 95 % interval [+12.1, +19.8] %, threshold 10 %`: what
+    /// of it is known.
     pub(super) fn figures(&self) -> String {
         let Some(row) = self.row else { return String::new() };
-        let value = |value: Option<f64>, when| Some(format!("{} {when}", format_quantity(value?, &row.unit)));
+        let value = |value: Option<f64>, when| {
+            Some(format!("{} {when}", format_quantity(value?, &row.unit)))
+        };
         let parts = [
             value(row.baseline_value, "before"),
             value(row.current_value, "now"),
             row.difference_percent.map(format_percent),
-            row.confidence_interval.map(|interval| format!("95 % interval {}", format_interval(interval))),
+            row.confidence_interval
+                .map(|interval| format!("95 % interval {}", format_interval(interval))),
             Some(format!("threshold {}", format_threshold(row.threshold_percent))),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -88,9 +105,12 @@ impl<'a> GateFinding<'a> {
 
 /// Everything that `result` says, the worst first; the vanished and the verdict itself come last.
 pub(super) fn findings(result: &ComparisonResult) -> Vec<GateFinding<'_>> {
-    let mut all: Vec<GateFinding<'_>> = by_importance(result).into_iter().map(GateFinding::of).collect();
+    let mut all: Vec<GateFinding<'_>> =
+        by_importance(result).into_iter().map(GateFinding::of).collect();
     let told: HashSet<&CaseId> = result.comparisons.iter().map(|row| &row.id).collect();
-    all.extend(result.missing.iter().filter(|id| !told.contains(id)).map(GateFinding::from_missing));
+    all.extend(
+        result.missing.iter().filter(|id| !told.contains(id)).map(GateFinding::from_missing),
+    );
     let whole = GateFinding::whole(result);
     let fails = matches!(whole.kind(), FindingKind::Regressed | FindingKind::NoVerdict);
     if fails && all.iter().all(|finding| finding.kind() != whole.kind()) {
@@ -105,8 +125,12 @@ pub(super) struct Group<'f, 'a> {
     pub(super) count: usize,
 }
 
-/// Those of `kind`. What has no verdict for one common reason is one group; everything else stands alone.
-pub(super) fn group_findings<'f, 'a>(all: &'f [GateFinding<'a>], kind: FindingKind) -> Vec<Group<'f, 'a>> {
+/// Those of `kind`. What has no verdict for one common reason is one group; everything else stands
+/// alone.
+pub(super) fn group_findings<'f, 'a>(
+    all: &'f [GateFinding<'a>],
+    kind: FindingKind,
+) -> Vec<Group<'f, 'a>> {
     let mut groups: Vec<Group<'f, 'a>> = Vec::new();
     let mut known: HashMap<(Verdict, &str), usize> = HashMap::new();
     for finding in all.iter().filter(|finding| finding.kind() == kind) {

@@ -1,5 +1,6 @@
-//! Annotations of a GitHub workflow: commands that the runner finds in a step's output. A step shows ten of each
-//! level, so the worst come first, and the last line, a notice, says the verdict and what was left out.
+//! Annotations of a GitHub workflow: commands that the runner finds in a step's output. A step
+//! shows ten of each level, so the worst come first, and the last line, a notice, says the verdict
+//! and what was left out.
 
 use rsb_model::ComparisonResult;
 
@@ -37,21 +38,38 @@ fn annotation(level: &str, group: &Group<'_, '_>, names: &Shortener) -> String {
     let finding = group.first;
     let name = finding.name(names);
     if group.count > 1 {
-        let title = format!("{}: {}", finding.verdict, format_count(group.count, "comparison", "comparisons"));
-        return command(level, &title, &format!("{}\nThe first: {}", clean(&finding.reason), clean(&name)));
+        let title = format!(
+            "{}: {}",
+            finding.verdict,
+            format_count(group.count, "comparison", "comparisons")
+        );
+        return command(
+            level,
+            &title,
+            &format!("{}\nThe first: {}", clean(&finding.reason), clean(&name)),
+        );
     }
     let figures = finding.figures();
-    let lines: Vec<String> =
-        [&*finding.reason, &figures].into_iter().filter(|line| !line.is_empty()).map(clean).collect();
+    let lines: Vec<String> = [&*finding.reason, &figures]
+        .into_iter()
+        .filter(|line| !line.is_empty())
+        .map(clean)
+        .collect();
     command(level, &format!("{}: {name}", finding.verdict), &lines.join("\n"))
 }
 
 fn summary(result: &ComparisonResult, hidden: usize) -> String {
-    let mut lines = vec![clean(&verdict_sentence(result).1), targets::sentence(&result.threshold_checks)];
+    let mut lines =
+        vec![clean(&verdict_sentence(result).1), targets::sentence(&result.threshold_checks)];
     if hidden > 0 {
-        lines.push(format!("{} not annotated: see the whole comparison.", format_count(hidden, "more is", "more are")));
+        lines.push(format!(
+            "{} not annotated: see the whole comparison.",
+            format_count(hidden, "more is", "more are")
+        ));
     }
-    lines.extend(result.notes.iter().take(SHOWN).map(|note| format!("Note: {}.", clean(&note.text))));
+    lines.extend(
+        result.notes.iter().take(SHOWN).map(|note| format!("Note: {}.", clean(&note.text))),
+    );
     lines.retain(|line| !line.is_empty());
     lines.join("\n")
 }

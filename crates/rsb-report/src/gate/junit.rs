@@ -1,6 +1,7 @@
-//! `JUnit` XML, as Ant's and Surefire's schemas have it: a suite for the comparison, a test for each of its rows.
-//! A regression is a failure, no verdict is an error. A test's time is the time measured, so that CI servers chart it.
-//! Ours, not quick-junit: it cuts times at milliseconds, and writes attributes that Ant's schema refuses.
+//! `JUnit` XML, as Ant's and Surefire's schemas have it: a suite for the comparison, a test for
+//! each of its rows. A regression is a failure, no verdict is an error. A test's time is the time
+//! measured, so that CI servers chart it. Ours, not quick-junit: it cuts times at milliseconds, and
+//! writes attributes that Ant's schema refuses.
 
 use rsb_model::record::Comparison;
 use rsb_model::{CaseId, ComparisonResult};
@@ -29,7 +30,8 @@ pub(super) fn write(result: &ComparisonResult) -> String {
 fn suite(result: &ComparisonResult, all: &[GateFinding<'_>]) -> String {
     let count = |kind| all.iter().filter(|finding| finding.kind() == kind).count().to_string();
     // The sum of nothing would be -0, which Surefire's schema refuses.
-    let seconds = all.iter().filter_map(|finding| seconds(finding.row?)).fold(0.0, |sum, each| sum + each);
+    let seconds =
+        all.iter().filter_map(|finding| seconds(finding.row?)).fold(0.0, |sum, each| sum + each);
     let attributes = attributes(&[
         ("name", SUITE),
         ("package", SUITE),
@@ -48,8 +50,9 @@ fn suite(result: &ComparisonResult, all: &[GateFinding<'_>]) -> String {
 }
 
 fn properties(result: &ComparisonResult) -> String {
-    let property =
-        |(name, value): (&str, &str)| format!("      <property{}/>\n", attributes(&[("name", name), ("value", value)]));
+    let property = |(name, value): (&str, &str)| {
+        format!("      <property{}/>\n", attributes(&[("name", name), ("value", value)]))
+    };
     let all = [
         ("comparison_id", result.comparison_id.as_str()),
         ("baseline_run_id", &result.baseline_run_id),
@@ -69,7 +72,9 @@ fn case(finding: &GateFinding<'_>) -> String {
     let element = match finding.kind() {
         FindingKind::Regressed => "failure",
         FindingKind::NoVerdict => "error",
-        FindingKind::Improved | FindingKind::Unchanged => return format!("    <testcase{open}/>\n"),
+        FindingKind::Improved | FindingKind::Unchanged => {
+            return format!("    <testcase{open}/>\n");
+        }
     };
     let why = attributes(&[("type", finding.code.as_str()), ("message", &finding.reason)]);
     let (id, figures) = (finding.id.map_or("", |id| id.as_str()), finding.figures());
@@ -81,7 +86,9 @@ fn case(finding: &GateFinding<'_>) -> String {
 fn place<'a>(finding: &GateFinding<'a>) -> (&'a str, &'a str) {
     let Some(id) = finding.id else { return (SUITE, "verdict") };
     match split_id(id) {
-        ("", text) => text.rsplit_once('/').filter(|(class, _)| !class.is_empty()).unwrap_or((SUITE, text)),
+        ("", text) => {
+            text.rsplit_once('/').filter(|(class, _)| !class.is_empty()).unwrap_or((SUITE, text))
+        }
         ours => ours,
     }
 }
@@ -107,7 +114,8 @@ fn attributes(pairs: &[(&str, &str)]) -> String {
     pairs.iter().map(|(name, value)| format!(" {name}=\"{}\"", escape(value))).collect()
 }
 
-/// `text` as XML 1.0 can hold it: two characters that are no control characters are not allowed either.
+/// `text` as XML 1.0 can hold it: two characters that are no control characters are not allowed
+/// either.
 fn escape(text: &str) -> String {
     escape_xml(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

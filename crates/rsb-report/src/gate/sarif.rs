@@ -1,6 +1,7 @@
-//! SARIF 2.1.0 for code scanning: a result for each row that a person should look at. Code scanning refuses a result
-//! without a file, so each points at the policy, which decides what counts; the case is its logical location.
-//! Ours, not serde-sarif: its build script generates the types, with regex, schemafy and a third version of syn.
+//! SARIF 2.1.0 for code scanning: a result for each row that a person should look at. Code scanning
+//! refuses a result without a file, so each points at the policy, which decides what counts; the
+//! case is its logical location. Ours, not serde-sarif: its build script generates the types, with
+//! regex, schemafy and a third version of syn.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,8 @@ use super::finding::{FindingKind, GateFinding, findings};
 use crate::label::Shortener;
 use crate::style::clean;
 
-const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 /// Where the policy is unless it is named otherwise, relative to the root of the repository.
 const POLICY: &str = "baselines/policy.toml";
 /// Where the tool is described. Left out until the manifest names it.
@@ -33,8 +35,10 @@ const RULES: [Rule; 6] = [
         name: "Regressed",
         level: "error",
         short: "A benchmark got worse.",
-        full: "The metric is worse than the baseline by the threshold or more, and its interval agrees.",
-        help: "Look for the change that made it slower. When it is meant, save a new baseline with the reason in the commit.",
+        full: "The metric is worse than the baseline by the threshold or more, and its interval \
+               agrees.",
+        help: "Look for the change that made it slower. When it is meant, save a new baseline with \
+               the reason in the commit.",
     },
     Rule {
         id: "target-missed",
@@ -49,16 +53,20 @@ const RULES: [Rule; 6] = [
         name: "Inconclusive",
         level: "warning",
         short: "The measurements do not decide.",
-        full: "The metric may have got worse: its interval is too wide, or the case was not measured.",
-        help: "Measure more replicates (`--replicates`, or `gate --budget 3m`) on a quiet machine, and cure what failed or was skipped.",
+        full: "The metric may have got worse: its interval is too wide, or the case was not \
+               measured.",
+        help: "Measure more replicates (`--replicates`, or `gate --budget 3m`) on a quiet machine, \
+               and cure what failed or was skipped.",
     },
     Rule {
         id: "not-comparable",
         name: "NotComparable",
         level: "warning",
         short: "The two sides are not the same thing.",
-        full: "Hardware, a software factor or a unit differs between the baseline and the run, or a side is a fake GPU.",
-        help: "Save a baseline on this machine, or allow the difference with `--across` when its effect is the question.",
+        full: "Hardware, a software factor or a unit differs between the baseline and the run, or \
+               a side is a fake GPU.",
+        help: "Save a baseline on this machine, or allow the difference with `--across` when its \
+               effect is the question.",
     },
     Rule {
         id: "missing",
@@ -73,7 +81,8 @@ const RULES: [Rule; 6] = [
         name: "Improved",
         level: "note",
         short: "A benchmark got better.",
-        full: "The metric is better than the baseline by the threshold or more, and its interval agrees.",
+        full: "The metric is better than the baseline by the threshold or more, and its interval \
+               agrees.",
         help: "Nothing needs to be done. A new baseline keeps the gain from getting lost again.",
     },
 ];
@@ -87,7 +96,8 @@ pub(super) fn log(result: &ComparisonResult) -> Value {
         "runs": [{
             "tool": { "driver": driver(REPOSITORY) },
             "automationDetails": {
-                // What is before the last slash is the category: a later upload of the same one replaces this.
+                // What is before the last slash is the category: a later upload of the same one
+                // replaces this.
                 "id": format!("rusty-stack-bench/gate/{}", clean(&result.comparison_id).replace('/', "_")),
             },
             "invocations": [{ "executionSuccessful": true, "endTimeUtc": ended }],
@@ -105,7 +115,8 @@ pub(super) fn log(result: &ComparisonResult) -> Value {
 
 pub(super) fn driver(repository: &str) -> Value {
     let version = env!("CARGO_PKG_VERSION");
-    let mut driver = json!({ "name": "rusty-stack-bench", "version": version, "semanticVersion": version });
+    let mut driver =
+        json!({ "name": "rusty-stack-bench", "version": version, "semanticVersion": version });
     if !repository.is_empty() {
         driver["informationUri"] = repository.into();
     }
@@ -153,7 +164,8 @@ fn results(result: &ComparisonResult) -> Vec<Value> {
             "level": rule.level,
             "message": { "text": message(finding) },
             "locations": [location(finding)],
-            // The first is what code scanning goes by. Without it every result in one line of a file would be one.
+            // The first is what code scanning goes by. Without it every result in one line of a
+            // file would be one.
             "partialFingerprints": { "primaryLocationLineHash": format!("{print}:{nth}"), "caseAndMetric/v1": print },
             "properties": figures(finding),
         }))
@@ -167,7 +179,8 @@ fn location(finding: &GateFinding<'_>) -> Value {
     });
     if let Some(id) = finding.id {
         let name = id.as_str().rsplit('/').next().unwrap_or_default();
-        location["logicalLocations"] = json!([{ "name": name, "fullyQualifiedName": id, "kind": "benchmark" }]);
+        location["logicalLocations"] =
+            json!([{ "name": name, "fullyQualifiedName": id, "kind": "benchmark" }]);
     }
     location
 }
@@ -196,7 +209,8 @@ fn message(finding: &GateFinding<'_>) -> String {
     text
 }
 
-/// FNV-1a of the case and the metric: the same in every version, which the hashes of the standard library are not.
+/// FNV-1a of the case and the metric: the same in every version, which the hashes of the standard
+/// library are not.
 fn fingerprint(finding: &GateFinding<'_>) -> String {
     let id = finding.id.map_or("", |id| id.as_str());
     let metric = finding.row.map_or("", |row| row.metric.as_str());

@@ -1,4 +1,5 @@
-//! What each form must hold, whatever the comparison says: the required parts, the counts, and no way out of a string.
+//! What each form must hold, whatever the comparison says: the required parts, the counts, and no
+//! way out of a string.
 
 use std::collections::HashSet;
 
@@ -12,7 +13,8 @@ use crate::comparison::Detail;
 use crate::sample;
 use crate::style::Style;
 
-const EVIL: &str = "\x1b[2J\"x' <b>&amp; ]]> 100 % a, b: c\r\n::error::|`{0} [y](z) @all \u{0}\u{ffff}\n# t -->";
+const EVIL: &str =
+    "\x1b[2J\"x' <b>&amp; ]]> 100 % a, b: c\r\n::error::|`{0} [y](z) @all \u{0}\u{ffff}\n# t -->";
 
 fn brief(result: &ComparisonResult, format: GateFormat) -> String {
     write(result, format, Style::PLAIN, Detail::Brief).unwrap()
@@ -58,7 +60,8 @@ fn many(count: usize, row: &Comparison) -> Vec<Comparison> {
     (0..count).map(numbered).collect()
 }
 
-/// An element of an XML document: its path, its attributes as written, the text up to the next mark.
+/// An element of an XML document: its path, its attributes as written, the text up to the next
+/// mark.
 struct Element {
     path: String,
     attributes: Vec<(String, String)>,
@@ -73,10 +76,14 @@ impl Element {
 
 /// Reads the XML that is written here, and panics at anything that an XML 1.0 reader would refuse.
 fn parse(xml: &str) -> Vec<Element> {
-    let legal = |c| matches!(c, '\n' | '\t' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
+    let legal =
+        |c| matches!(c, '\n' | '\t' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     assert!(xml.chars().all(legal), "a character that XML cannot hold");
     let entities = ["amp;", "lt;", "gt;", "quot;"];
-    assert!(xml.split('&').skip(1).all(|rest| entities.iter().any(|name| rest.starts_with(name))), "{xml}");
+    assert!(
+        xml.split('&').skip(1).all(|rest| entities.iter().any(|name| rest.starts_with(name))),
+        "{xml}"
+    );
     let body = xml.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n").unwrap();
     let (mut open, mut elements) = (Vec::<String>::new(), Vec::new());
     for part in body.split('<').skip(1) {
@@ -121,7 +128,8 @@ fn each_form_as_it_looks() {
 
 #[test]
 fn junit_holds_what_the_schemas_of_ant_and_surefire_require() {
-    let suite = ["name", "timestamp", "hostname", "tests", "failures", "errors", "time", "package", "id"];
+    let suite =
+        ["name", "timestamp", "hostname", "tests", "failures", "errors", "time", "package", "id"];
     let required: [(&str, &[&str]); 6] = [
         ("testsuites/testsuite", &suite),
         ("testsuites/testsuite/properties/property", &["name", "value"]),
@@ -133,22 +141,33 @@ fn junit_holds_what_the_schemas_of_ant_and_surefire_require() {
     for result in [sample::comparison(), hostile()] {
         let elements = parse(&brief(&result, GateFormat::Junit));
         for (path, attributes) in required {
-            let found: Vec<&Element> = elements.iter().filter(|element| element.path == path).collect();
+            let found: Vec<&Element> =
+                elements.iter().filter(|element| element.path == path).collect();
             assert!(!found.is_empty(), "{path}");
             for name in attributes {
-                assert!(found.iter().all(|each| each.attribute(name).is_some_and(|v| !v.is_empty())), "{path} {name}");
+                assert!(
+                    found.iter().all(|each| each.attribute(name).is_some_and(|v| !v.is_empty())),
+                    "{path} {name}"
+                );
             }
         }
-        let order: Vec<&str> =
-            elements.iter().filter_map(|each| each.path.strip_prefix("testsuites/testsuite/")).collect();
+        let order: Vec<&str> = elements
+            .iter()
+            .filter_map(|each| each.path.strip_prefix("testsuites/testsuite/"))
+            .collect();
         assert_eq!((order.first(), order.last()), (Some(&"properties"), Some(&"system-err")));
         let suite = elements.iter().find(|element| element.path == "testsuites/testsuite").unwrap();
-        let count = |end: &str| elements.iter().filter(|element| element.path.ends_with(end)).count().to_string();
-        for (attribute, end) in [("tests", "/testcase"), ("failures", "/failure"), ("errors", "/error")] {
+        let count = |end: &str| {
+            elements.iter().filter(|element| element.path.ends_with(end)).count().to_string()
+        };
+        for (attribute, end) in
+            [("tests", "/testcase"), ("failures", "/failure"), ("errors", "/error")]
+        {
             assert_eq!(suite.attribute(attribute), Some(count(end).as_str()), "{attribute}");
         }
         assert_eq!(suite.attribute("timestamp"), Some("2026-11-21T09:03:12"));
-        let seconds = |element: &Element| element.attribute("time").unwrap().parse::<f64>().unwrap();
+        let seconds =
+            |element: &Element| element.attribute("time").unwrap().parse::<f64>().unwrap();
         let cases = elements.iter().filter(|element| element.path.ends_with("/testcase"));
         assert!((cases.map(seconds).sum::<f64>() - seconds(suite)).abs() < 1e-3);
     }
@@ -163,14 +182,20 @@ fn junit_names_the_case_the_figures_and_the_reason() {
     assert_eq!(case.attribute("name"), Some("cpu:0/f32/1024x1024x1024 time_ms"));
     assert_eq!(case.attribute("time"), Some("0.023875400"), "the current time, in seconds");
     assert!(elements[failure].attribute("message").unwrap().starts_with("15.9 % slower"));
-    assert!(elements[failure].text.contains("20.6 ms before, 23.9 ms now, +15.9 %"), "{}", elements[failure].text);
+    assert!(
+        elements[failure].text.contains("20.6 ms before, 23.9 ms now, +15.9 %"),
+        "{}",
+        elements[failure].text
+    );
     let mut foreign = sample::comparison();
     for (row, text) in foreign.comparisons.iter_mut().zip(["parser/large/10", "fib", "/x"]) {
         row.id = id(text);
     }
     let elements = parse(&brief(&foreign, GateFormat::Junit));
     let has = |class, name| {
-        elements.iter().any(|each| each.attribute("classname") == Some(class) && each.attribute("name") == Some(name))
+        elements.iter().any(|each| {
+            each.attribute("classname") == Some(class) && each.attribute("name") == Some(name)
+        })
     };
     assert!(
         has("parser/large", "10 time_ms")
@@ -179,8 +204,8 @@ fn junit_names_the_case_the_figures_and_the_reason() {
     );
 }
 
-/// Every property that the schema of SARIF 2.1.0 requires of the objects used, and those that code scanning asks for
-/// beyond it.
+/// Every property that the schema of SARIF 2.1.0 requires of the objects used, and those that code
+/// scanning asks for beyond it.
 #[test]
 fn sarif_holds_what_the_schema_and_code_scanning_require() {
     for result in [sample::comparison(), hostile(), empty()] {
@@ -198,16 +223,46 @@ fn sarif_holds_what_the_schema_and_code_scanning_require() {
         for run in log["runs"].as_array().unwrap() {
             need(
                 run,
-                &["/tool/driver/name", "/tool/driver/version", "/automationDetails/id", "/columnKind", "/results"],
+                &[
+                    "/tool/driver/name",
+                    "/tool/driver/version",
+                    "/automationDetails/id",
+                    "/columnKind",
+                    "/results",
+                ],
             );
             need(run, &["/invocations/0/executionSuccessful", "/invocations/0/endTimeUtc"]);
             let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
             for rule in rules {
-                need(rule, &["/id", "/name", "/shortDescription/text", "/fullDescription/text", "/help/text"]);
-                need(rule, &["/help/markdown", "/defaultConfiguration/level", "/properties/problem.severity"]);
+                need(
+                    rule,
+                    &[
+                        "/id",
+                        "/name",
+                        "/shortDescription/text",
+                        "/fullDescription/text",
+                        "/help/text",
+                    ],
+                );
+                need(
+                    rule,
+                    &[
+                        "/help/markdown",
+                        "/defaultConfiguration/level",
+                        "/properties/problem.severity",
+                    ],
+                );
             }
             for each in run["results"].as_array().unwrap() {
-                need(each, &["/ruleId", "/level", "/message/text", "/partialFingerprints/primaryLocationLineHash"]);
+                need(
+                    each,
+                    &[
+                        "/ruleId",
+                        "/level",
+                        "/message/text",
+                        "/partialFingerprints/primaryLocationLineHash",
+                    ],
+                );
                 need(each, &["/locations/0/physicalLocation/artifactLocation/uri"]);
                 need(each, &["/locations/0/physicalLocation/region/startLine"]);
                 let index = usize::try_from(each["ruleIndex"].as_u64().unwrap()).unwrap();
@@ -237,14 +292,21 @@ fn sarif_levels_and_fingerprints() {
     let log = sarif(&result);
     let results = log["runs"][0]["results"].as_array().unwrap();
     let count = |key: &str, value: &str| results.iter().filter(|each| each[key] == value).count();
-    assert_eq!([count("level", "error"), count("level", "warning"), count("level", "note")], [3, 6, 1]);
+    assert_eq!(
+        [count("level", "error"), count("level", "warning"), count("level", "note")],
+        [3, 6, 1]
+    );
     assert_eq!([count("ruleId", "target-missed"), count("ruleId", "missing")], [2, 1]);
     let print = |each: &Value| each["partialFingerprints"]["primaryLocationLineHash"].to_string();
     let unlike: HashSet<(String, String)> =
         results.iter().map(|each| (each["ruleId"].to_string(), print(each))).collect();
     assert_eq!(unlike.len(), results.len(), "two alerts must not become one");
     let gemm = results.iter().find(|each| each["ruleId"] == "regressed").unwrap();
-    assert_eq!(print(gemm), "\"6a02d3494dd3682a:1\"", "alerts are followed by it from version to version");
+    assert_eq!(
+        print(gemm),
+        "\"6a02d3494dd3682a:1\"",
+        "alerts are followed by it from version to version"
+    );
     let logical = &gemm["locations"][0]["logicalLocations"][0];
     assert_eq!(logical["fullyQualifiedName"], "cpu_performance/gemm/cpu:0/f32/1024x1024x1024");
     assert_eq!(gemm["properties"]["difference_percent"], 15.9);
@@ -260,19 +322,33 @@ fn annotations_are_commands_and_few() {
             let (head, rest) = line.strip_prefix("::").unwrap().split_once(" title=").unwrap();
             let (title, message) = rest.split_once("::").unwrap();
             assert!(
-                ["error", "warning", "notice"].contains(&head) && !title.is_empty() && !message.is_empty(),
+                ["error", "warning", "notice"].contains(&head)
+                    && !title.is_empty()
+                    && !message.is_empty(),
                 "{line}"
             );
             assert!(!title.contains([':', ',']) && !line.chars().any(char::is_control), "{line}");
             let escapes = ["25", "0A", "0D", "3A", "2C"];
-            assert!(line.split('%').skip(1).all(|rest| escapes.iter().any(|code| rest.starts_with(code))), "{line}");
+            assert!(
+                line.split('%')
+                    .skip(1)
+                    .all(|rest| escapes.iter().any(|code| rest.starts_with(code))),
+                "{line}"
+            );
         }
         for level in ["::error ", "::warning ", "::notice "] {
-            assert!(text.lines().filter(|line| line.starts_with(level)).count() <= 10, "{level}: {text}");
+            assert!(
+                text.lines().filter(|line| line.starts_with(level)).count() <= 10,
+                "{level}: {text}"
+            );
         }
     }
     let last = brief(&result, GateFormat::Github);
-    assert!(last.lines().last().is_some_and(|line| line.starts_with("::notice title=rusty-stack-bench::REGRESSED")));
+    assert!(
+        last.lines()
+            .last()
+            .is_some_and(|line| line.starts_with("::notice title=rusty-stack-bench::REGRESSED"))
+    );
     // Of 30 regressed 20 are left out, of 30 improved 21, and of 150 + 1 without a verdict 141.
     assert!(last.contains("182 more are not annotated"), "{last}");
 }
@@ -280,7 +356,10 @@ fn annotations_are_commands_and_few() {
 #[test]
 fn what_has_no_verdict_for_one_reason_is_one_annotation() {
     let text = brief(&sample::comparison(), GateFormat::Github);
-    assert!(text.contains("::warning title=NotComparable%3A 4 comparisons::the case was skipped"), "{text}");
+    assert!(
+        text.contains("::warning title=NotComparable%3A 4 comparisons::the case was skipped"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -294,17 +373,30 @@ fn the_comment_begins_with_its_marker_and_fits() {
             let text = write(result, GateFormat::Markdown, Style::PLAIN, detail).unwrap();
             assert!(text.len() < 65_536, "{}", text.len());
             assert!(text.lines().next() == Some(MARKER) && text.matches("<!--").count() == 1);
-            assert!(text.lines().nth(1).is_some_and(|line| line.starts_with("**")), "the verdict comes first");
             assert!(
-                !text.contains("<b>") && !text.contains("@all") && !text.chars().any(|c| c.is_control() && c != '\n')
+                text.lines().nth(1).is_some_and(|line| line.starts_with("**")),
+                "the verdict comes first"
             );
-            let rows =
-                text.lines().skip_while(|line| !line.starts_with("| verdict")).take_while(|line| !line.is_empty());
-            assert!(rows.map(|row| row.replace("\\|", "").matches('|').count()).all(|bars| bars == 7), "{text}");
+            assert!(
+                !text.contains("<b>")
+                    && !text.contains("@all")
+                    && !text.chars().any(|c| c.is_control() && c != '\n')
+            );
+            let rows = text
+                .lines()
+                .skip_while(|line| !line.starts_with("| verdict"))
+                .take_while(|line| !line.is_empty());
+            assert!(
+                rows.map(|row| row.replace("\\|", "").matches('|').count()).all(|bars| bars == 7),
+                "{text}"
+            );
         }
     }
     let text = brief(&result, GateFormat::Markdown);
-    assert!(text.contains(" not shown: there is no room") && text.contains("and 9980 more"), "{text}");
+    assert!(
+        text.contains(" not shown: there is no room") && text.contains("and 9980 more"),
+        "{text}"
+    );
     assert!(text.contains("1000 of 2000 targets are met") && !text.contains("GFLOP"), "{text}");
 }
 
@@ -323,7 +415,8 @@ fn changes_are_drawn_worse_to_the_right() {
     result.comparisons.truncate(1);
     let mut check = |change: (f64, Option<[f64; 2]>), better, expected: &str| {
         let row = &mut result.comparisons[0];
-        (row.difference_percent, row.confidence_interval, row.better) = (Some(change.0), change.1, better);
+        (row.difference_percent, row.confidence_interval, row.better) =
+            (Some(change.0), change.1, better);
         row.verdict = Verdict::Inconclusive;
         let text = brief(&result, GateFormat::Markdown);
         assert!(text.contains(&format!("`{expected}`")), "{expected}: {text}");
@@ -370,14 +463,21 @@ fn no_verdict_is_never_green_in_any_form() {
         let junit = brief(&result, GateFormat::Junit);
         assert!(junit.contains(mark) && junit.contains("time=\"0.000\""), "{junit}");
         assert_eq!(sarif(&result)["runs"][0]["results"][0]["level"], level, "{verdict}");
-        assert!(brief(&result, GateFormat::Github).starts_with(&format!("::{level} ")), "{verdict}");
+        assert!(
+            brief(&result, GateFormat::Github).starts_with(&format!("::{level} ")),
+            "{verdict}"
+        );
         assert!(brief(&result, GateFormat::Markdown).contains("the whole comparison"), "{verdict}");
     }
     let mut good = sample::comparison();
     good.comparisons.retain(|row| matches!(row.verdict, Verdict::Unchanged | Verdict::Improved));
     (good.verdict, good.missing) = (Verdict::Improved, Vec::new());
     let junit = brief(&good, GateFormat::Junit);
-    assert!(junit.contains("failures=\"0\" errors=\"0\"") && !junit.contains("<error") && !junit.contains("<failure"));
+    assert!(
+        junit.contains("failures=\"0\" errors=\"0\"")
+            && !junit.contains("<error")
+            && !junit.contains("<failure")
+    );
     let github = brief(&good, GateFormat::Github);
     assert!(!github.contains("::error") && !github.contains("::warning"), "{github}");
 }

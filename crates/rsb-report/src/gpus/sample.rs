@@ -1,6 +1,8 @@
 //! Sample GPUs.
 
-use rsb_model::gpu::{Ecc, Gpu, GpuCache, GpuCacheKind, GpuKind, GpuLink, GpuMemory, Pcie, PcieLink};
+use rsb_model::gpu::{
+    Ecc, Gpu, GpuCache, GpuCacheKind, GpuKind, GpuLink, GpuMemory, Pcie, PcieLink,
+};
 
 /// Two accelerators that are joined, and a GPU about which everything is known.
 pub(crate) fn gpus() -> Vec<Gpu> {
@@ -14,10 +16,16 @@ pub(crate) fn gpus() -> Vec<Gpu> {
         compute_units: Some(104),
         max_mhz: Some(1700.0),
         memory: GpuMemory { kind: Some("HBM2e".into()), ..GpuMemory::default() },
-        links: vec![GpuLink { kind: "xgmi".into(), peer: Some(1 - index), weight: Some(15), gb_s: Some(50.0) }],
+        links: vec![GpuLink {
+            kind: "xgmi".into(),
+            peer: Some(1 - index),
+            weight: Some(15),
+            gb_s: Some(50.0),
+        }],
         ..Gpu::default()
     };
-    let cache = |level, size_bytes, count| GpuCache { level, kind: GpuCacheKind::Data, size_bytes, count };
+    let cache =
+        |level, size_bytes, count| GpuCache { level, kind: GpuCacheKind::Data, size_bytes, count };
     let gpu = Gpu {
         index: 2,
         name: Some("AMD Radeon RX 7900 XTX".into()),
@@ -37,7 +45,11 @@ pub(crate) fn gpus() -> Vec<Gpu> {
             ..GpuMemory::default()
         },
         caches: vec![cache(1, 32 << 10, 96), cache(2, 6 << 20, 1), cache(3, 96 << 20, 1)],
-        pcie: Pcie { now: Some(PcieLink::new(2.5, 16)), max: Some(PcieLink::new(16.0, 16)), ..Pcie::default() },
+        pcie: Pcie {
+            now: Some(PcieLink::new(2.5, 16)),
+            max: Some(PcieLink::new(16.0, 16)),
+            ..Pcie::default()
+        },
         driver: Some("amdgpu 6.12.1".into()),
         ecc: Some(Ecc::default()),
         power_cap_w: Some(290.0),

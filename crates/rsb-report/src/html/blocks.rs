@@ -29,7 +29,8 @@ impl PageSection {
     pub fn html(&self) -> String {
         let Self { id, title, body } = self;
         format!(
-            "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{title}</h2>\n{body}</section>\n"
+            "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 \
+             id=\"{id}-title\">{title}</h2>\n{body}</section>\n"
         )
     }
 }
@@ -59,7 +60,8 @@ fn chart(chart: &DrawnChart) -> Option<String> {
     let drawn = inline_svg::inline(&chart.svg, (&chart.title, &chart.description), chart.number)?;
     let name = escape(&chart.title);
     Some(format!(
-        "<figure><div class=\"wide\" role=\"group\" aria-label=\"{name}\" tabindex=\"0\">{drawn}</div></figure>\n"
+        "<figure><div class=\"wide\" role=\"group\" aria-label=\"{name}\" \
+         tabindex=\"0\">{drawn}</div></figure>\n"
     ))
 }
 
@@ -72,7 +74,9 @@ fn tile(tile: &Tile) -> String {
 fn item(item: &ListItem) -> String {
     let lead = spans(&item.lead);
     let lead = if lead.is_empty() { lead } else { format!("<strong>{lead}</strong>") };
-    let see = item.see.map(|section| format!("<a href=\"#{}\">{}</a>", section.id, escape(section.title)));
+    let see = item
+        .see
+        .map(|section| format!("<a href=\"#{}\">{}</a>", section.id, escape(section.title)));
     let lines: String = item.lines.iter().map(|line| format!("<br>{}", spans(line))).collect();
     format!("{lead}{}{}{lines}", spans(&item.said), see.unwrap_or_default())
 }

@@ -41,8 +41,8 @@ pub const fn class(tone: Tone) -> Option<&'static str> {
     }
 }
 
-/// `table` under a caption for those who do not see what stands around it. It scrolls within itself where it is too wide.
-/// Nothing when there are no rows.
+/// `table` under a caption for those who do not see what stands around it. It scrolls within itself
+/// where it is too wide. Nothing when there are no rows.
 pub fn table(table: &Table, caption: &str) -> String {
     linked_table(table, caption, &|_, _| None)
 }
@@ -54,8 +54,9 @@ pub fn linked_table(table: &Table, caption: &str, link: &CellLinks<'_>) -> Strin
 
 pub(super) fn shown_table(table: &ShownTable) -> String {
     let caption = escape(&table.caption);
-    let head =
-        |column: &ShownColumn| format!("<th scope=\"col\"{}>{}", attribute(&[align(column)]), escape(&column.title));
+    let head = |column: &ShownColumn| {
+        format!("<th scope=\"col\"{}>{}", attribute(&[align(column)]), escape(&column.title))
+    };
     let noted = table.has_notes();
     let mut out = format!(
         "<div class=\"wide\" role=\"group\" aria-label=\"{caption}\" tabindex=\"0\"><table>\
@@ -69,7 +70,10 @@ pub(super) fn shown_table(table: &ShownTable) -> String {
             out.push_str(&data_cell(cell, link.as_deref(), column));
         }
         if noted {
-            out.push_str(&format!("<td class=\"why\">{}", row.note.as_ref().map_or_else(String::new, spans)));
+            out.push_str(&format!(
+                "<td class=\"why\">{}",
+                row.note.as_ref().map_or_else(String::new, spans)
+            ));
         }
         out.push('\n');
     }
@@ -85,8 +89,14 @@ fn data_cell(cell: &Cell, link: Option<&str>, column: &ShownColumn) -> String {
     let tone = class(cell.tone).filter(|_| !cell.text.is_empty());
     let classes = attribute(&[align(column), tone]);
     let text = escape(&cell.text);
-    let text = link.filter(|_| !text.is_empty()).map_or_else(|| text.clone(), |target| anchor(target, &text));
-    if column.names_row { format!("<th scope=\"row\"{classes}>{text}") } else { format!("<td{classes}>{text}") }
+    let text = link
+        .filter(|_| !text.is_empty())
+        .map_or_else(|| text.clone(), |target| anchor(target, &text));
+    if column.names_row {
+        format!("<th scope=\"row\"{classes}>{text}")
+    } else {
+        format!("<td{classes}>{text}")
+    }
 }
 
 fn align(column: &ShownColumn) -> Option<&'static str> {
@@ -122,15 +132,22 @@ mod tests {
 
     #[test]
     fn a_table_names_its_rows_and_columns() {
-        let mut rows = Table::new([Column::left("verdict"), Column::elided("case"), Column::right("change")]);
-        rows.push([Cell::with_tone("Regressed", Tone::Bad), "a<b".into(), Cell::with_tone("+3 %", Tone::Bad)]);
+        let mut rows =
+            Table::new([Column::left("verdict"), Column::elided("case"), Column::right("change")]);
+        rows.push([
+            Cell::with_tone("Regressed", Tone::Bad),
+            "a<b".into(),
+            Cell::with_tone("+3 %", Tone::Bad),
+        ]);
         rows.note("look at `x`");
         let html = table(&rows, "one \"two\"");
         for part in [
             "aria-label=\"one &quot;two&quot;\"",
             "<caption class=\"unseen\">one &quot;two&quot;</caption>",
-            "<th scope=\"col\">verdict<th scope=\"col\">case<th scope=\"col\" class=\"r\">change<th scope=\"col\">why",
-            "<td class=\"bad\">Regressed<th scope=\"row\">a&lt;b<td class=\"r bad\">+3 %<td class=\"why\">look at <code>x</code>",
+            "<th scope=\"col\">verdict<th scope=\"col\">case<th scope=\"col\" \
+             class=\"r\">change<th scope=\"col\">why",
+            "<td class=\"bad\">Regressed<th scope=\"row\">a&lt;b<td class=\"r bad\">+3 %<td \
+             class=\"why\">look at <code>x</code>",
         ] {
             assert!(html.contains(part), "{part}\n{html}");
         }

@@ -1,5 +1,6 @@
-//! A chart's SVG as a part of a page: named and described for who does not see it, without what the page says once for all
-//! charts, and with its colors told, so that the page can turn them around on a dark ground.
+//! A chart's SVG as a part of a page: named and described for who does not see it, without what the
+//! page says once for all charts, and with its colors told, so that the page can turn them around
+//! on a dark ground.
 
 use std::collections::BTreeSet;
 
@@ -11,15 +12,21 @@ pub(super) type Colors = BTreeSet<String>;
 /// Attributes that say what is so anyway.
 const NEEDLESS: [&str; 3] = [" opacity=\"1\"", " stroke=\"none\"", " stroke-width=\"0\""];
 
-/// `svg`, a document of its own, as the chart `number` of a page, with what a reader hears. `None` where it is no such drawing.
-pub(super) fn inline(svg: &str, (title, description): (&str, &str), number: usize) -> Option<String> {
+/// `svg`, a document of its own, as the chart `number` of a page, with what a reader hears. `None`
+/// where it is no such drawing.
+pub(super) fn inline(
+    svg: &str,
+    (title, description): (&str, &str),
+    number: usize,
+) -> Option<String> {
     let (open, rest) = svg.trim_start().strip_prefix("<svg")?.split_once('>')?;
     let size = value(open, "viewBox")?;
     let body = without(without(rest, "title"), "desc");
     let (title, description) = (escape(title), escape(description));
     Some(format!(
         "<svg viewBox=\"{}\" role=\"img\" aria-labelledby=\"chart{number}t chart{number}d\">\
-         <title id=\"chart{number}t\">{title}</title><desc id=\"chart{number}d\">{description}</desc>\n{}",
+         <title id=\"chart{number}t\">{title}</title><desc \
+         id=\"chart{number}d\">{description}</desc>\n{}",
         escape(size),
         lean(body)
     ))
@@ -33,7 +40,9 @@ fn value<'a>(tag: &'a str, attribute: &str) -> Option<&'a str> {
 /// `body` without the element `name` at its begin.
 fn without<'a>(body: &'a str, name: &str) -> &'a str {
     let body = body.trim_start();
-    let rest = body.strip_prefix(&format!("<{name}>")).and_then(|rest| rest.split_once(&format!("</{name}>")));
+    let rest = body
+        .strip_prefix(&format!("<{name}>"))
+        .and_then(|rest| rest.split_once(&format!("</{name}>")));
     rest.map_or(body, |(_, rest)| rest)
 }
 
@@ -56,7 +65,9 @@ fn lean(body: &str) -> String {
 
 /// The font is that of the style sheet.
 fn lean_tag(tag: &str) -> String {
-    let font = tag.split_once(" font-family=\"").and_then(|(before, rest)| Some((before, rest.split_once('"')?.1)));
+    let font = tag
+        .split_once(" font-family=\"")
+        .and_then(|(before, rest)| Some((before, rest.split_once('"')?.1)));
     let tag = font.map_or_else(|| tag.to_owned(), |(before, after)| format!("{before}{after}"));
     NEEDLESS.iter().fold(tag, |tag, needless| tag.replace(needless, ""))
 }
@@ -90,12 +101,20 @@ mod tests {
             let whole = crate::svg(chart).unwrap();
             let part = inline(&whole, ("a <b>", "\"c\" & d"), number).unwrap();
             assert!(part.starts_with("<svg viewBox=\"0 0 900 "), "{part}");
-            assert!(part.contains(&format!("<title id=\"chart{number}t\">a &lt;b&gt;</title>")), "{part}");
-            assert!(part.contains("&quot;c&quot; &amp; d</desc>") && part.trim_end().ends_with("</svg>"), "{part}");
+            assert!(
+                part.contains(&format!("<title id=\"chart{number}t\">a &lt;b&gt;</title>")),
+                "{part}"
+            );
+            assert!(
+                part.contains("&quot;c&quot; &amp; d</desc>")
+                    && part.trim_end().ends_with("</svg>"),
+                "{part}"
+            );
             assert_eq!((part.matches("<title").count(), part.matches("xmlns").count()), (1, 0));
             assert!(part.len() < whole.len() * 8 / 10, "{} of {}", part.len(), whole.len());
             // What is drawn is the same: as many shapes, and each text of the chart.
-            for shape in ["<rect", "<line", "<circle", "<polyline", "<polygon", "<text", "</text>"] {
+            for shape in ["<rect", "<line", "<circle", "<polyline", "<polygon", "<text", "</text>"]
+            {
                 assert_eq!(part.matches(shape).count(), whole.matches(shape).count(), "{shape}");
             }
             for label in chart.x_axis.labels.iter().chain(&chart.y_axis.labels) {
@@ -111,7 +130,8 @@ mod tests {
         let mut colors = Colors::new();
         collect(
             &mut colors,
-            "<a fill=\"#0072B2\"/><b fill=\"none\" stroke=\"#FFFFFF\"/><c fill=\"#0072B2\"/><d fill=\"#é72B2\"/>",
+            "<a fill=\"#0072B2\"/><b fill=\"none\" stroke=\"#FFFFFF\"/><c fill=\"#0072B2\"/><d \
+             fill=\"#é72B2\"/>",
         );
         assert_eq!(colors.into_iter().collect::<Vec<_>>(), ["#0072B2", "#FFFFFF"]);
     }

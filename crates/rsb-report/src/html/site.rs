@@ -1,4 +1,5 @@
-//! What a site of several pages takes from a report: its parts with links, charts that stand in a page, one style for all.
+//! What a site of several pages takes from a report: its parts with links, charts that stand in a
+//! page, one style for all.
 
 use super::element::linked_table;
 use super::inline_svg::{self, Colors};
@@ -21,9 +22,11 @@ pub fn head(report: &Report<'_>) -> (String, String) {
     (content::title(report), content::subtitle(report.run()))
 }
 
-/// The parts of a report in the order in which a reader needs them. `charts` is what stands among them as HTML.
+/// The parts of a report in the order in which a reader needs them. `charts` is what stands among
+/// them as HTML.
 pub fn parts(report: &Report<'_>, charts: String, links: &CaseLinks<'_>) -> Vec<PageSection> {
-    let mut parts: Vec<PageSection> = sections(report, Vec::new(), links).iter().map(PageSection::of).collect();
+    let mut parts: Vec<PageSection> =
+        sections(report, Vec::new(), links).iter().map(PageSection::of).collect();
     if !charts.is_empty() {
         let before = |part: &PageSection| part.id == ALL_RESULTS.id;
         let at = parts.iter().position(before).unwrap_or(parts.len());
@@ -37,13 +40,14 @@ pub fn compared_table(shown: &[&Comparison], caption: &str, links: &CaseLinks<'_
     linked_table(&comparison::table(shown), caption, &compared_links(shown, links))
 }
 
-/// `chart` as SVG in a page, named and described for who does not see it; `number` is its own in the page. `None` where a
-/// coordinate is not finite.
+/// `chart` as SVG in a page, named and described for who does not see it; `number` is its own in
+/// the page. `None` where a coordinate is not finite.
 pub fn drawing(chart: &Chart, theme: &Theme, number: usize) -> Option<String> {
     inline_svg::inline(&svg_in(chart, theme)?, (&chart.title, &description(chart)), number)
 }
 
-/// The style of every page whose charts are drawn in `theme`, which is for a light ground, and of what `more` adds.
+/// The style of every page whose charts are drawn in `theme`, which is for a light ground, and of
+/// what `more` adds.
 pub fn style(theme: &Theme, more: &str) -> String {
     let color = |[red, green, blue]: [u8; 3]| format!("#{red:02X}{green:02X}{blue:02X}");
     let colors: Colors = theme.colors().into_iter().map(|(_, rgb)| color(rgb)).collect();

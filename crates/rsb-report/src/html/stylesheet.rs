@@ -1,12 +1,15 @@
-//! The style of a page: what `page.css` says, and the colors on a dark ground, those of the charts among them.
+//! The style of a page: what `page.css` says, and the colors on a dark ground, those of the charts
+//! among them.
 
 use super::inline_svg::{Colors, rgb};
 use super::{PageLook, PageTheme};
 
 const BASE: &str = include_str!("page.css");
 
-/// The colors of the page on a dark ground; each has at least 4.5 times the luminance of the ground, as WCAG asks of text.
-const DARK: &str = "color-scheme: dark; --ground: #181818; --ink: #e4e6e8; --dim: #a3abb3; --line: #3b4046; --band: #22262a; \
+/// The colors of the page on a dark ground; each has at least 4.5 times the luminance of the
+/// ground, as WCAG asks of text.
+const DARK: &str = "color-scheme: dark; --ground: #181818; --ink: #e4e6e8; --dim: #a3abb3; --line: \
+                    #3b4046; --band: #22262a; \
                     --good: #7ed491; --bad: #ff8f85; --caution: #f0c35a; --link: #8ab6ff;";
 
 /// What white becomes.
@@ -28,15 +31,20 @@ pub(super) fn stylesheet(look: &PageLook<'_>, colors: &Colors) -> String {
     };
     let of_color = |color: &String| {
         let dark = dark(rgb(color)?);
-        Some(format!("  svg [fill=\"{color}\"] {{ fill: {dark}; }} svg [stroke=\"{color}\"] {{ stroke: {dark}; }}\n"))
+        Some(format!(
+            "  svg [fill=\"{color}\"] {{ fill: {dark}; }} svg [stroke=\"{color}\"] \
+             {{ stroke: {dark}; }}\n"
+        ))
     };
     let rules: String = colors.iter().filter_map(of_color).collect();
     format!("{BASE}{charts}@media {media} {{\n  :root {{ {DARK} }}\n{rules}}}\n")
 }
 
-/// What stands for `color` on a dark ground: shades of gray are turned around, other colors stay, lightened until they can be read.
+/// What stands for `color` on a dark ground: shades of gray are turned around, other colors stay,
+/// lightened until they can be read.
 fn dark(color: [f64; 3]) -> String {
-    let (low, high) = (color.iter().copied().fold(255.0, f64::min), color.iter().copied().fold(0.0, f64::max));
+    let (low, high) =
+        (color.iter().copied().fold(255.0, f64::min), color.iter().copied().fold(0.0, f64::max));
     let is_gray = high - low <= 32.0;
     let turned = if is_gray {
         let light = color.iter().sum::<f64>() / 3.0;
@@ -72,8 +80,11 @@ mod tests {
     /// The value of `--name` in `css`.
     fn variable(css: &str, name: &str) -> [f64; 3] {
         let value = css.split_once(&format!("--{name}: ")).unwrap().1.split(';').next().unwrap();
-        let whole =
-            if value.len() == 4 { value.chars().flat_map(|c| [c, c]).skip(1).collect() } else { value.to_owned() };
+        let whole = if value.len() == 4 {
+            value.chars().flat_map(|c| [c, c]).skip(1).collect()
+        } else {
+            value.to_owned()
+        };
         rgb(&whole).unwrap_or_else(|| panic!("{name}: {value}"))
     }
 
@@ -92,12 +103,17 @@ mod tests {
     fn colors_of_charts_can_be_read_in_the_dark_and_stay_apart() {
         let of = |color: &str| dark(rgb(color).unwrap());
         assert_eq!((of("#FFFFFF"), of("#000000")), ("#181818".to_owned(), "#f5f5f5".to_owned()));
-        let palette =
-            ["#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000", "#22262B", "#5F6770"];
+        let palette = [
+            "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000", "#22262B",
+            "#5F6770",
+        ];
         let mut seen = Colors::new();
         for color in palette {
             let turned = of(color);
-            assert!(contrast(rgb(&turned).unwrap(), [GROUND; 3]) >= CONTRAST, "{color} is {turned}");
+            assert!(
+                contrast(rgb(&turned).unwrap(), [GROUND; 3]) >= CONTRAST,
+                "{color} is {turned}"
+            );
             assert!(seen.insert(turned), "{color}");
         }
     }
@@ -105,14 +121,19 @@ mod tests {
     #[test]
     fn a_theme_is_only_for_the_screen() {
         let colors = Colors::from(["#0072B2".to_owned()]);
-        let of = |theme| stylesheet(&PageLook { theme, chart_width: 700, ..PageLook::default() }, &colors);
-        assert!(!of(PageTheme::Light).contains("#0072B2") && of(PageTheme::Light).contains("max-width: 700px"));
+        let of = |theme| {
+            stylesheet(&PageLook { theme, chart_width: 700, ..PageLook::default() }, &colors)
+        };
         assert!(
-            of(PageTheme::Auto)
-                .contains("@media screen and (prefers-color-scheme: dark) {\n  :root { color-scheme: dark")
+            !of(PageTheme::Light).contains("#0072B2")
+                && of(PageTheme::Light).contains("max-width: 700px")
         );
+        assert!(of(PageTheme::Auto).contains(
+            "@media screen and (prefers-color-scheme: dark) {\n  :root { color-scheme: dark"
+        ));
         assert!(
-            of(PageTheme::Dark).contains("@media screen {\n") && of(PageTheme::Dark).contains("svg [fill=\"#0072B2\"]")
+            of(PageTheme::Dark).contains("@media screen {\n")
+                && of(PageTheme::Dark).contains("svg [fill=\"#0072B2\"]")
         );
     }
 }

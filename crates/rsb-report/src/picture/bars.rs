@@ -5,18 +5,29 @@ use super::grid::CharGrid;
 use crate::chart::{Chart, Dataset, DatasetKind, Paint};
 
 /// Fills that can be told apart without color.
-const FILLS: [(char, char); 8] =
-    [('█', '#'), ('▒', '='), ('▓', '%'), ('░', '+'), ('▚', 'o'), ('▤', '-'), ('▥', '*'), ('▧', 'x')];
+const FILLS: [(char, char); 8] = [
+    ('█', '#'),
+    ('▒', '='),
+    ('▓', '%'),
+    ('░', '+'),
+    ('▚', 'o'),
+    ('▤', '-'),
+    ('▥', '*'),
+    ('▧', 'x'),
+];
 /// The shades of a heat map, from low to high.
 const SHADES: [(char, char); 5] = [('·', '.'), ('░', ':'), ('▒', '+'), ('▓', '*'), ('█', '#')];
 
-/// The fill of each dataset of `chart`. Those that say better or worse are solid: an arrow stands beside each bar.
+/// The fill of each dataset of `chart`. Those that say better or worse are solid: an arrow stands
+/// beside each bar.
 pub(super) fn fills(chart: &Chart, glyphs: Glyphs) -> Vec<char> {
     let mut seen = 0;
     let mut fill = |dataset: &Dataset| {
         let (unicode, ascii) = match dataset.paint {
             Paint::Heat(level) => SHADES.get(usize::from(level)).copied().unwrap_or(('█', '#')),
-            paint if !is_filled(dataset) || dataset.points.is_empty() || paint.is_change() => ('█', '#'),
+            paint if !is_filled(dataset) || dataset.points.is_empty() || paint.is_change() => {
+                ('█', '#')
+            }
             _ => {
                 seen += 1;
                 FILLS.get((seen - 1) % FILLS.len()).copied().unwrap_or(('█', '#'))
@@ -66,7 +77,8 @@ pub(super) fn across(
 
 const PARTS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// A column in `grid` over the columns `from..to`, its foot on line `bottom` (not included), a share of `high` lines high.
+/// A column in `grid` over the columns `from..to`, its foot on line `bottom` (not included), a
+/// share of `high` lines high.
 pub(super) fn upwards(
     grid: &mut CharGrid,
     (from, to): (usize, usize),

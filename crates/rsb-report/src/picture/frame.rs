@@ -40,15 +40,22 @@ pub(super) fn lines(chart: &Chart, place: PictureArea) -> Vec<Line> {
 /// The name of the vertical axis over it.
 fn y_title(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let title = clean(&chart.y_axis.title);
-    if title.is_empty() { Vec::new() } else { vec![head::faded_line(place.glyphs.elide(&title, place.width))] }
+    if title.is_empty() {
+        Vec::new()
+    } else {
+        vec![head::faded_line(place.glyphs.elide(&title, place.width))]
+    }
 }
 
-/// The labels of the vertical axis with their coordinates, and the column at which the drawing begins.
+/// The labels of the vertical axis with their coordinates, and the column at which the drawing
+/// begins.
 fn y_labels(chart: &Chart, place: PictureArea) -> (Vec<(f64, String)>, usize) {
     let most = (place.width / 4).max(1);
     let labels = &chart.y_axis.labels;
-    let cut: Vec<(f64, String)> =
-        labels.iter().map(|label| (label.at, place.glyphs.elide(&clean(&label.text), most))).collect();
+    let cut: Vec<(f64, String)> = labels
+        .iter()
+        .map(|label| (label.at, place.glyphs.elide(&clean(&label.text), most)))
+        .collect();
     let widest = cut.iter().map(|(_, text)| columns(text)).max().unwrap_or(0);
     (cut, widest + 2)
 }
@@ -110,7 +117,11 @@ impl Field<'_> {
             if y < free {
                 free = y;
                 let start = edge.saturating_sub(columns(text));
-                self.grid.text((start.saturating_sub(usize::from(start > 0)), y), text, Paint::Faded);
+                self.grid.text(
+                    (start.saturating_sub(usize::from(start > 0)), y),
+                    text,
+                    Paint::Faded,
+                );
                 self.grid.put((edge, y), glyphs.pick('┤', '+'), Paint::Faded);
             }
         }
@@ -123,18 +134,30 @@ impl Field<'_> {
         match dataset.kind {
             DatasetKind::Columns => {
                 for point in &dataset.points {
-                    let [from, to] = point.extent.unwrap_or([point.x; 2]).map(|edge| x_axis.share(edge) * wide as f64);
+                    let [from, to] = point
+                        .extent
+                        .unwrap_or([point.x; 2])
+                        .map(|edge| x_axis.share(edge) * wide as f64);
                     let from = (from.round() as usize).min(wide.saturating_sub(1));
                     let to = (to.round() as usize).clamp(from + 1, wide.max(from + 1));
                     let share = self.chart.y_axis.share(point.y);
-                    bars::upwards(&mut self.grid, (left + from, left + to), (high, high), share, (fill, dataset.paint));
+                    bars::upwards(
+                        &mut self.grid,
+                        (left + from, left + to),
+                        (high, high),
+                        share,
+                        (fill, dataset.paint),
+                    );
                 }
             }
-            DatasetKind::Band => dataset.points.windows(2).for_each(|pair| self.band(pair, dataset.paint)),
+            DatasetKind::Band => {
+                dataset.points.windows(2).for_each(|pair| self.band(pair, dataset.paint));
+            }
             DatasetKind::Bars { .. } | DatasetKind::Tracks { .. } | DatasetKind::Cells => {
                 for point in &dataset.points {
                     let (_, y) = self.spot(point.x, point.y);
-                    let shares = point.extent.unwrap_or([0.0, point.x]).map(|edge| x_axis.share(edge));
+                    let shares =
+                        point.extent.unwrap_or([0.0, point.x]).map(|edge| x_axis.share(edge));
                     bars::across(&mut self.grid, (left, wide, y), shares, (fill, dataset.paint));
                 }
             }
@@ -154,7 +177,11 @@ impl Field<'_> {
         let (first, last) = (head::across(from.0, self.wide), head::across(to.0, self.wide));
         let fill = self.place.glyphs.pick('░', '~');
         for x in first.min(last)..=first.max(last) {
-            let part = if last == first { 0.0 } else { (x as f64 - first as f64) / (last as f64 - first as f64) };
+            let part = if last == first {
+                0.0
+            } else {
+                (x as f64 - first as f64) / (last as f64 - first as f64)
+            };
             let row = |from: f64, to: f64| head::across(from + (to - from) * part, self.high);
             let (top, bottom) = (row(from.1, to.1), row(from.2, to.2));
             for y in top..=bottom {
@@ -164,7 +191,8 @@ impl Field<'_> {
     }
 
     fn lines(&mut self, dataset: &Dataset) {
-        let dots: Vec<(usize, usize)> = dataset.points.iter().map(|point| self.dot(point.x, point.y)).collect();
+        let dots: Vec<(usize, usize)> =
+            dataset.points.iter().map(|point| self.dot(point.x, point.y)).collect();
         match dataset.kind {
             DatasetKind::Line | DatasetKind::Path => {
                 for pair in dots.windows(2) {
@@ -181,7 +209,9 @@ impl Field<'_> {
     fn marks(&mut self, dataset: &Dataset) {
         let (glyphs, paint) = (self.place.glyphs, dataset.paint);
         let glyph = match dataset.kind {
-            DatasetKind::Line | DatasetKind::Marks | DatasetKind::Intervals => glyphs.marker(paint.marker()),
+            DatasetKind::Line | DatasetKind::Marks | DatasetKind::Intervals => {
+                glyphs.marker(paint.marker())
+            }
             DatasetKind::Ticks => glyphs.pick('┃', '|'),
             DatasetKind::Limits => glyphs.pick('┊', ':'),
             _ => return,
@@ -236,7 +266,9 @@ impl Field<'_> {
                 (x.checked_sub(length / 2), y.checked_sub(1)),
             ];
             let free = places.into_iter().filter_map(|(x, y)| Some((x?, y?))).find(|&(x, y)| {
-                x > self.left && y < self.high && self.grid.has_room((x.saturating_sub(1), y), length + 1)
+                x > self.left
+                    && y < self.high
+                    && self.grid.has_room((x.saturating_sub(1), y), length + 1)
             });
             if let Some(at) = free {
                 self.grid.text(at, &text, dataset.paint);

@@ -1,4 +1,5 @@
-//! A field of characters to draw on, and a finer field of dots for lines. What lies outside is not drawn.
+//! A field of characters to draw on, and a finer field of dots for lines. What lies outside is not
+//! drawn.
 
 use super::{Glyphs, Line, StyledText};
 use crate::chart::Paint;
@@ -29,7 +30,12 @@ impl CharGrid {
         (x < self.width).then(|| y * self.width + x).filter(|index| *index < self.spots.len())
     }
 
-    pub(super) fn put(&mut self, (x, y): (usize, usize), glyph: char, paint: impl Into<Option<Paint>>) {
+    pub(super) fn put(
+        &mut self,
+        (x, y): (usize, usize),
+        glyph: char,
+        paint: impl Into<Option<Paint>>,
+    ) {
         let spot = self.index(x, y).and_then(|index| self.spots.get_mut(index));
         if let Some(spot) = spot {
             *spot = Spot { glyph: Some(glyph), paint: paint.into() };
@@ -37,14 +43,21 @@ impl CharGrid {
     }
 
     /// Only where nothing is yet.
-    pub(super) fn put_under(&mut self, at: (usize, usize), glyph: char, paint: impl Into<Option<Paint>>) {
+    pub(super) fn put_under(
+        &mut self,
+        at: (usize, usize),
+        glyph: char,
+        paint: impl Into<Option<Paint>>,
+    ) {
         if self.is_blank(at) {
             self.put(at, glyph, paint);
         }
     }
 
     pub(super) fn is_blank(&self, (x, y): (usize, usize)) -> bool {
-        self.index(x, y).and_then(|index| self.spots.get(index)).is_some_and(|spot| spot.glyph == Some(' '))
+        self.index(x, y)
+            .and_then(|index| self.spots.get(index))
+            .is_some_and(|spot| spot.glyph == Some(' '))
     }
 
     /// Whether `length` places from `x` on are there and blank.
@@ -53,7 +66,12 @@ impl CharGrid {
     }
 
     /// Writes `text` from `x` on, cut where the grid ends.
-    pub(super) fn text(&mut self, (x, y): (usize, usize), text: &str, paint: impl Into<Option<Paint>>) {
+    pub(super) fn text(
+        &mut self,
+        (x, y): (usize, usize),
+        text: &str,
+        paint: impl Into<Option<Paint>>,
+    ) {
         let (mut x, paint) = (x, paint.into());
         for c in clean(text).chars() {
             let width = crate::style::columns(c.encode_utf8(&mut [0; 4]));

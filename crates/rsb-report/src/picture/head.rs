@@ -1,4 +1,5 @@
-//! What stands around the drawing: title and subtitle, the horizontal axis, the words of rules, the legend.
+//! What stands around the drawing: title and subtitle, the horizontal axis, the words of rules, the
+//! legend.
 
 use super::grid::CharGrid;
 use super::{Line, PictureArea, StyledText};
@@ -23,7 +24,11 @@ pub(super) fn title(chart: &Chart, place: PictureArea) -> Vec<Line> {
         let kept = broken.len().min(most);
         for (index, text) in broken.iter().take(kept).enumerate() {
             let goes_on = index + 1 == kept && broken.len() > kept;
-            let text = if goes_on { format!("{text} {}", place.glyphs.pick('…', '~')) } else { text.clone() };
+            let text = if goes_on {
+                format!("{text} {}", place.glyphs.pick('…', '~'))
+            } else {
+                text.clone()
+            };
             lines.push(faded_line(place.glyphs.cut(&text, place.width)));
         }
     }
@@ -35,7 +40,9 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if columns(line) + 1 + columns(word) <= width => *line = format!("{line} {word}"),
+            Some(line) if columns(line) + 1 + columns(word) <= width => {
+                *line = format!("{line} {word}");
+            }
             _ => lines.push(word.to_owned()),
         }
     }
@@ -45,7 +52,8 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 /// In the place of a chart that cannot be drawn.
 pub(super) fn unfit(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let mut lines = title(chart, place);
-    lines.push(faded_line(place.glyphs.cut("not drawn: a figure in it is not finite", place.width)));
+    lines
+        .push(faded_line(place.glyphs.cut("not drawn: a figure in it is not finite", place.width)));
     lines
 }
 
@@ -63,7 +71,10 @@ pub(super) fn legend(chart: &Chart, place: PictureArea) -> Vec<Line> {
         }
         let name = place.glyphs.elide(&clean(&dataset.name), room.saturating_sub(2));
         let ink = [
-            StyledText { text: sample(dataset, fill, place).to_string(), paint: Some(dataset.paint) },
+            StyledText {
+                text: sample(dataset, fill, place).to_string(),
+                paint: Some(dataset.paint),
+            },
             StyledText { text: format!(" {name}"), paint: None },
         ];
         let wide = 2 + columns(&name);
@@ -86,9 +97,13 @@ pub(super) fn legend(chart: &Chart, place: PictureArea) -> Vec<Line> {
 fn sample(dataset: &Dataset, fill: char, place: PictureArea) -> char {
     let glyphs = place.glyphs;
     match dataset.kind {
-        DatasetKind::Line | DatasetKind::Marks | DatasetKind::Intervals => glyphs.marker(dataset.paint.marker()),
+        DatasetKind::Line | DatasetKind::Marks | DatasetKind::Intervals => {
+            glyphs.marker(dataset.paint.marker())
+        }
         // Beside each such bar stands its arrow.
-        DatasetKind::Bars { .. } if dataset.paint.is_change() => glyphs.marker(dataset.paint.marker()),
+        DatasetKind::Bars { .. } if dataset.paint.is_change() => {
+            glyphs.marker(dataset.paint.marker())
+        }
         DatasetKind::Path => glyphs.pick('─', '-'),
         DatasetKind::Dots => glyphs.pick('⠂', '.'),
         DatasetKind::Bars { .. } | DatasetKind::Columns | DatasetKind::Cells => fill,
@@ -99,7 +114,8 @@ fn sample(dataset: &Dataset, fill: char, place: PictureArea) -> char {
     }
 }
 
-/// The axis under a drawing that begins at `left` and is `wide` columns wide: a line with ticks, labels, and the title.
+/// The axis under a drawing that begins at `left` and is `wide` columns wide: a line with ticks,
+/// labels, and the title.
 pub(super) fn x_axis(axis: &Axis, (left, wide): (usize, usize), place: PictureArea) -> Vec<Line> {
     let glyphs = place.glyphs;
     let mut grid = CharGrid::new(place.width, 3);
@@ -123,7 +139,8 @@ pub(super) fn x_axis(axis: &Axis, (left, wide): (usize, usize), place: PictureAr
     }
     let title = glyphs.elide(&clean(&axis.title), place.width);
     let length = columns(&title);
-    let start = (left + wide / 2).saturating_sub(length / 2).min(place.width.saturating_sub(length));
+    let start =
+        (left + wide / 2).saturating_sub(length / 2).min(place.width.saturating_sub(length));
     grid.text((start, 2), &title, None::<Paint>);
     let mut lines = grid.lines();
     while lines.last().is_some_and(Vec::is_empty) {
@@ -138,9 +155,13 @@ pub(super) fn across(share: f64, wide: usize) -> usize {
     (share * last).round().clamp(0.0, last) as usize
 }
 
-/// The words of the rules, over a drawing that begins at `left`: in a second line where there is no room in the first, and
-/// left out where there is none in either.
-pub(super) fn rule_words(chart: &Chart, (left, wide): (usize, usize), place: PictureArea) -> Vec<Line> {
+/// The words of the rules, over a drawing that begins at `left`: in a second line where there is no
+/// room in the first, and left out where there is none in either.
+pub(super) fn rule_words(
+    chart: &Chart,
+    (left, wide): (usize, usize),
+    place: PictureArea,
+) -> Vec<Line> {
     let mut grid = CharGrid::new(place.width, 2);
     let mut free = [0; 2];
     for (point, paint) in rules(chart) {

@@ -1,5 +1,5 @@
-//! A [`Chart`] in characters, for a terminal: never wider and never taller than its place. Colors are left to who shows it;
-//! shapes and words say the same without them.
+//! A [`Chart`] in characters, for a terminal: never wider and never taller than its place. Colors
+//! are left to who shows it; shapes and words say the same without them.
 
 mod bars;
 mod frame;
@@ -66,9 +66,14 @@ impl Picture {
     }
 }
 
-/// `chart` within `width` columns and `height` lines. A chart whose coordinates are not finite says so in its place.
+/// `chart` within `width` columns and `height` lines. A chart whose coordinates are not finite says
+/// so in its place.
 pub fn picture(chart: &Chart, width: usize, height: usize, glyphs: Glyphs) -> Picture {
-    let place = PictureArea { width: width.min(MAX_PICTURE_SIDE), height: height.min(MAX_PICTURE_SIDE), glyphs };
+    let place = PictureArea {
+        width: width.min(MAX_PICTURE_SIDE),
+        height: height.min(MAX_PICTURE_SIDE),
+        glyphs,
+    };
     let mut lines = if !chart.is_finite() {
         head::unfit(chart, place)
     } else if chart.y_axis.scale == AxisScale::Rows {

@@ -43,8 +43,11 @@ pub(super) fn lines(chart: &Chart, place: PictureArea) -> Vec<Line> {
     lines.extend(words);
     lines.extend(drawing(chart, (&by_row, &shown), &columns_of, place));
     if left_out > 0 {
-        let (rows, mark) = (if left_out == 1 { "row" } else { "rows" }, place.glyphs.pick('…', '~'));
-        lines.push(head::faded_line(place.glyphs.cut(&format!("{mark} {left_out} more {rows}"), place.width)));
+        let (rows, mark) =
+            (if left_out == 1 { "row" } else { "rows" }, place.glyphs.pick('…', '~'));
+        lines.push(head::faded_line(
+            place.glyphs.cut(&format!("{mark} {left_out} more {rows}"), place.width),
+        ));
     }
     lines.extend(foot);
     lines.extend(legend);
@@ -59,11 +62,17 @@ struct Share {
 }
 
 fn columns_of(chart: &Chart, place: PictureArea) -> Share {
-    let widest = chart.y_axis.labels.iter().map(|label| columns(&clean(&label.text))).max().unwrap_or(0);
+    let widest =
+        chart.y_axis.labels.iter().map(|label| columns(&clean(&label.text))).max().unwrap_or(0);
     let left = widest.min((place.width * 2 / 5).max(1)) + 2;
     let texts = chart.datasets.iter().filter(|dataset| stands_beside(dataset));
-    let words = texts.flat_map(|dataset| dataset.points.iter().map(move |point| words(dataset, point)));
-    let beside = words.map(|words| columns(&words)).max().filter(|widest| *widest > 0).map_or(0, |widest| widest + 1);
+    let words =
+        texts.flat_map(|dataset| dataset.points.iter().map(move |point| words(dataset, point)));
+    let beside = words
+        .map(|words| columns(&words))
+        .max()
+        .filter(|widest| *widest > 0)
+        .map_or(0, |widest| widest + 1);
     let beside = beside.min(place.width / 3);
     Share { left, wide: place.width.saturating_sub(left + beside), beside }
 }
@@ -77,14 +86,20 @@ fn fit_label(text: &str, labels: &[Label], glyphs: Glyphs, room: usize) -> Strin
 
 /// Whether the texts of its points need room at the right.
 const fn stands_beside(dataset: &Dataset) -> bool {
-    matches!(dataset.kind, DatasetKind::Bars { .. } | DatasetKind::Intervals | DatasetKind::Ticks | DatasetKind::Path)
+    matches!(
+        dataset.kind,
+        DatasetKind::Bars { .. } | DatasetKind::Intervals | DatasetKind::Ticks | DatasetKind::Path
+    )
 }
 
 /// What stands beside a point: its text, behind an arrow where it says better or worse.
 fn words(dataset: &Dataset, point: &Point) -> String {
     let text = clean(&point.text);
-    let arrow = dataset.paint.is_change() && matches!(dataset.kind, DatasetKind::Bars { .. }) && !text.is_empty();
-    // The arrow is put there by who draws, in its own set of characters; it takes one column in each.
+    let arrow = dataset.paint.is_change()
+        && matches!(dataset.kind, DatasetKind::Bars { .. })
+        && !text.is_empty();
+    // The arrow is put there by who draws, in its own set of characters; it takes one column in
+    // each.
     if arrow { format!("  {text}") } else { text }
 }
 
@@ -126,9 +141,12 @@ fn lanes(chart: &Chart, by_row: &ByRow<'_>, room: usize) -> (Vec<RowLine>, usize
 }
 
 fn of_row(row: i64, chart: &Chart, by_row: &ByRow<'_>) -> Vec<RowLine> {
-    let is_bar = |dataset: &Dataset| matches!(dataset.kind, DatasetKind::Bars { .. } | DatasetKind::Tracks { .. });
+    let is_bar = |dataset: &Dataset| {
+        matches!(dataset.kind, DatasetKind::Bars { .. } | DatasetKind::Tracks { .. })
+    };
     let bars = chart.datasets.iter().zip(by_row).filter(|(dataset, _)| is_bar(dataset));
-    let mut places: Vec<f64> = bars.filter_map(|(_, rows)| rows.get(&row)).flatten().map(|point| point.y).collect();
+    let mut places: Vec<f64> =
+        bars.filter_map(|(_, rows)| rows.get(&row)).flatten().map(|point| point.y).collect();
     places.sort_by(f64::total_cmp);
     places.dedup_by(|a, b| (*a - *b).abs() < 1e-6);
     if places.is_empty() {
@@ -145,7 +163,12 @@ struct Field<'a> {
     grid: CharGrid,
 }
 
-fn drawing(chart: &Chart, (by_row, lanes): (&ByRow<'_>, &[RowLine]), share: &Share, place: PictureArea) -> Vec<Line> {
+fn drawing(
+    chart: &Chart,
+    (by_row, lanes): (&ByRow<'_>, &[RowLine]),
+    share: &Share,
+    place: PictureArea,
+) -> Vec<Line> {
     let mut field = Field { chart, place, share, grid: CharGrid::new(place.width, lanes.len()) };
     let fills = bars::fills(chart, place.glyphs);
     let mut dots = Dots::new(share.wide, lanes.len(), place.glyphs);
@@ -159,7 +182,11 @@ fn drawing(chart: &Chart, (by_row, lanes): (&ByRow<'_>, &[RowLine]), share: &Sha
                 }
             }
             if lane.first && matches!(dataset.kind, DatasetKind::Line | DatasetKind::Path) {
-                field.line(rows.get(&lane.row).map(Vec::as_slice).unwrap_or_default(), index, dataset.paint);
+                field.line(
+                    rows.get(&lane.row).map(Vec::as_slice).unwrap_or_default(),
+                    index,
+                    dataset.paint,
+                );
             }
         }
     }
@@ -199,7 +226,8 @@ impl Field<'_> {
         let (edge, glyphs) = (self.share.left - 1, self.place.glyphs);
         self.grid.put((edge, line), glyphs.pick('│', '|'), Paint::Faded);
         let labels = &self.chart.y_axis.labels;
-        let label = labels.iter().find(|label| label.at.round() as i64 == lane.row).filter(|_| lane.first);
+        let label =
+            labels.iter().find(|label| label.at.round() as i64 == lane.row).filter(|_| lane.first);
         if let Some(label) = label {
             let room = edge.saturating_sub(1);
             let text = fit_label(&label.text, labels, glyphs, room);
@@ -212,11 +240,14 @@ impl Field<'_> {
         let zero = self.chart.x_axis.bounds;
         if self.chart.x_axis.scale == AxisScale::Linear && zero[0] < 0.0 && zero[1] > 0.0 {
             let x = self.x(0.0);
-            (0..lines).for_each(|y| self.grid.put_under((x, y), self.place.glyphs.pick('│', '|'), Paint::Faded));
+            (0..lines).for_each(|y| {
+                self.grid.put_under((x, y), self.place.glyphs.pick('│', '|'), Paint::Faded);
+            });
         }
         for (point, paint) in head::rules(self.chart) {
             let x = self.x(point.x);
-            (0..lines).for_each(|y| self.grid.put_under((x, y), self.place.glyphs.pick('┊', ':'), paint));
+            (0..lines)
+                .for_each(|y| self.grid.put_under((x, y), self.place.glyphs.pick('┊', ':'), paint));
         }
     }
 
@@ -245,16 +276,22 @@ impl Field<'_> {
         let [low, high] = self.chart.x_axis.bounds;
         let (glyphs, left) = (self.place.glyphs, self.share.left);
         if point.x > high {
-            self.grid.put((left + self.share.wide.saturating_sub(1), line), glyphs.pick('▶', '>'), paint);
+            self.grid.put(
+                (left + self.share.wide.saturating_sub(1), line),
+                glyphs.pick('▶', '>'),
+                paint,
+            );
         } else if point.x < low {
             self.grid.put((left, line), glyphs.pick('◀', '<'), paint);
         }
     }
 
-    /// A field of a matrix: shaded where it stands for a share of the highest, else its words alone.
+    /// A field of a matrix: shaded where it stands for a share of the highest, else its words
+    /// alone.
     fn cell(&mut self, (dataset, fill): (&Dataset, char), point: &Point, line: usize) {
         let axis = &self.chart.x_axis;
-        let edge = |at: f64| self.share.left + (axis.share(at) * self.share.wide as f64).round() as usize;
+        let edge =
+            |at: f64| self.share.left + (axis.share(at) * self.share.wide as f64).round() as usize;
         let (from, to) = (edge(point.x - 0.5), edge(point.x + 0.5));
         let is_shaded = matches!(dataset.paint, Paint::Heat(_));
         // A column between fields, where they are wide enough to spare it.
@@ -280,7 +317,8 @@ impl Field<'_> {
         }
         let (_, down) = dots.parts();
         let (x, _) = dots.at((self.chart.x_axis.share(point.x), 0.0));
-        let within = ((point.y - point.y.round() + 0.5) * down as f64).floor().clamp(0.0, down as f64 - 1.0);
+        let within =
+            ((point.y - point.y.round() + 0.5) * down as f64).floor().clamp(0.0, down as f64 - 1.0);
         dots.dot((x, line * down + within as usize), dataset.paint);
     }
 
@@ -294,10 +332,16 @@ impl Field<'_> {
             let [a, b] = pair else { continue };
             let (from, to) = (self.x(a.x), self.x(b.x));
             for x in from.min(to)..=from.max(to) {
-                let part = if from == to { 1.0 } else { (x as f64 - from as f64) / (to as f64 - from as f64) };
+                let part = if from == to {
+                    1.0
+                } else {
+                    (x as f64 - from as f64) / (to as f64 - from as f64)
+                };
                 // Rows leave a tenth free above and below.
                 let share = (height(a) + (height(b) - height(a)) * part - 0.1) / 0.8;
-                let level = (share * (levels.len() - 1) as f64).round().clamp(0.0, (levels.len() - 1) as f64);
+                let level = (share * (levels.len() - 1) as f64)
+                    .round()
+                    .clamp(0.0, (levels.len() - 1) as f64);
                 self.grid.put((x, line), levels.get(level as usize).copied().unwrap_or(' '), paint);
             }
         }
@@ -338,7 +382,8 @@ impl Field<'_> {
     /// A line with its ends; an arrow where it goes on beyond the edge.
     fn interval(&mut self, [low, high]: [f64; 2], line: usize, paint: Paint) {
         let glyphs = self.place.glyphs;
-        (self.x(low)..=self.x(high)).for_each(|x| self.grid.put((x, line), glyphs.pick('─', '-'), paint));
+        (self.x(low)..=self.x(high))
+            .for_each(|x| self.grid.put((x, line), glyphs.pick('─', '-'), paint));
         self.ends([low, high], line, paint);
     }
 
@@ -361,12 +406,16 @@ impl Field<'_> {
         let (glyphs, width) = (self.place.glyphs, self.place.width);
         let aside = self.share.left + self.share.wide + 1;
         let mut free = 0;
-        for (dataset, point) in points.filter(|(dataset, point)| stands_beside(dataset) && !point.text.is_empty()) {
+        for (dataset, point) in
+            points.filter(|(dataset, point)| stands_beside(dataset) && !point.text.is_empty())
+        {
             let words = words(dataset, point);
             let is_bar = matches!(dataset.kind, DatasetKind::Bars { .. });
             let length = columns(&words);
             let start = if is_bar { self.behind(point, line, length) } else { aside };
-            let start = start.max(free).min(width.saturating_sub(length.min(self.share.beside)).max(self.share.left));
+            let start = start
+                .max(free)
+                .min(width.saturating_sub(length.min(self.share.beside)).max(self.share.left));
             let cut = glyphs.cut(&words, width.saturating_sub(start));
             self.grid.text((start, line), &cut, None::<Paint>);
             if is_bar && dataset.paint.is_change() {
@@ -382,7 +431,10 @@ impl Field<'_> {
         let end = point.error.map_or(end, |[_, high]| high.max(end));
         let mut start = (self.x(end) + 2).min(self.place.width);
         let last = self.share.left + self.share.wide;
-        while start <= last && !self.grid.has_room((start.saturating_sub(1), line), (length + 1).min(last + 1 - start))
+        while start <= last
+            && !self
+                .grid
+                .has_room((start.saturating_sub(1), line), (length + 1).min(last + 1 - start))
         {
             start += 1;
         }

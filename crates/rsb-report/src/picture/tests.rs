@@ -1,9 +1,12 @@
-//! Pictures stay in their place whatever is drawn, say without color what they say with it, and draw every shape.
+//! Pictures stay in their place whatever is drawn, say without color what they say with it, and
+//! draw every shape.
 
 use insta::assert_snapshot;
 
 use super::{Glyphs, picture};
-use crate::chart::{Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Label, Legend, Paint, Point};
+use crate::chart::{
+    Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Label, Legend, Paint, Point,
+};
 use crate::charts::{self, CHART_KINDS, ChartSubject};
 use crate::report::Report;
 use crate::style::{Color, Style, columns, presentable};
@@ -26,14 +29,19 @@ const EVERY_KIND: [DatasetKind; 13] = [
 ];
 
 fn axis(title: &str, bounds: [f64; 2], scale: AxisScale) -> Axis {
-    let labels = (0..4).map(|at| Label { at: f64::from(at), text: format!("label {at}") }).collect();
+    let labels =
+        (0..4).map(|at| Label { at: f64::from(at), text: format!("label {at}") }).collect();
     Axis { title: title.into(), bounds, labels, scale }
 }
 
 /// Three points of `kind` on axes of `scale`.
 fn chart(kind: DatasetKind, scale: AxisScale) -> Chart {
-    let point =
-        |at: f64| Point::at(at, at).over(at - 0.4, at + 0.4).within(at - 0.3, at + 0.3).saying(format!("n{at}"));
+    let point = |at: f64| {
+        Point::at(at, at)
+            .over(at - 0.4, at + 0.4)
+            .within(at - 0.3, at + 0.3)
+            .saying(format!("n{at}"))
+    };
     Chart {
         name: "x".into(),
         title: "A title".into(),
@@ -41,7 +49,10 @@ fn chart(kind: DatasetKind, scale: AxisScale) -> Chart {
         place: ChartPlace::Other,
         x_axis: axis("across", [-0.5, 3.5], AxisScale::Linear),
         y_axis: axis("up", [-0.5, 3.5], scale),
-        datasets: vec![Dataset::new(kind, Paint::Series(0), [0.0, 1.0, 3.0].map(point).to_vec()).with_name("one")],
+        datasets: vec![
+            Dataset::new(kind, Paint::Series(0), [0.0, 1.0, 3.0].map(point).to_vec())
+                .with_name("one"),
+        ],
         legend_position: Legend::Below,
     }
 }
@@ -80,7 +91,10 @@ fn a_picture_never_leaves_its_place() {
                 for glyphs in [Glyphs::Unicode, Glyphs::Ascii] {
                     let text = plain(chart, (width, height), glyphs);
                     let widest = text.lines().map(columns).max().unwrap_or(0);
-                    assert!(widest <= width && text.lines().count() <= height, "{width}x{height}:\n{text}");
+                    assert!(
+                        widest <= width && text.lines().count() <= height,
+                        "{width}x{height}:\n{text}"
+                    );
                     assert!(text.lines().all(|line| !line.ends_with(' ')), "{text}");
                 }
             }
@@ -157,11 +171,16 @@ fn datasets_are_told_apart_without_color() {
         let mut chart = chart(kind, AxisScale::Rows);
         let one = chart.datasets.remove(0);
         chart.datasets = (0..8)
-            .map(|index| Dataset { name: format!("s{index}"), paint: Paint::Series(index), ..one.clone() })
+            .map(|index| Dataset {
+                name: format!("s{index}"),
+                paint: Paint::Series(index),
+                ..one.clone()
+            })
             .collect();
         let text = plain(&chart, (200, 30), glyphs);
         let legend = text.lines().last().unwrap().to_owned();
-        let mut marks: Vec<char> = legend.split("   ").filter_map(|entry| entry.chars().next()).collect();
+        let mut marks: Vec<char> =
+            legend.split("   ").filter_map(|entry| entry.chars().next()).collect();
         marks.sort_unstable();
         marks.dedup();
         marks.len()
@@ -190,12 +209,19 @@ fn a_change_beyond_the_scale_has_an_arrow_at_the_edge_in_every_renderer() {
             chart.x_axis = axis("change, %", [-20.0, 20.0], AxisScale::Linear);
             chart.datasets[0].points = vec![Point::at(x, 1.0)];
             let arrows = crate::svg(&chart).unwrap().matches("<polygon").count();
-            (plain(&chart, (60, 12), Glyphs::Unicode), plain(&chart, (60, 12), Glyphs::Ascii), arrows)
+            (
+                plain(&chart, (60, 12), Glyphs::Unicode),
+                plain(&chart, (60, 12), Glyphs::Ascii),
+                arrows,
+            )
         };
         let (_, _, within) = drawn(19.0);
         for (x, arrow, ascii) in [(26.0, '▶', '>'), (-26.0, '◀', '<')] {
             let (unicode, plain, arrows) = drawn(x);
-            assert!(unicode.contains(arrow) && plain.contains(ascii), "{kind:?} {x}\n{unicode}\n{plain}");
+            assert!(
+                unicode.contains(arrow) && plain.contains(ascii),
+                "{kind:?} {x}\n{unicode}\n{plain}"
+            );
             assert_eq!(arrows, within + 1, "{kind:?} {x}");
         }
     }
@@ -213,9 +239,18 @@ fn pictures_at_a_glance() {
         };
         charts::ChartKind::find(name).unwrap().draw(&subject).remove(0)
     };
-    for name in
-        ["line", "bar", "gauge", "heat-map", "matrix", "distribution", "delta", "before-after", "verdicts", "trend"]
-    {
+    for name in [
+        "line",
+        "bar",
+        "gauge",
+        "heat-map",
+        "matrix",
+        "distribution",
+        "delta",
+        "before-after",
+        "verdicts",
+        "trend",
+    ] {
         let chart = of(name);
         let sheet = [(40, Glyphs::Unicode), (80, Glyphs::Unicode), (80, Glyphs::Ascii)]
             .map(|(width, glyphs)| plain(&chart, (width, 20), glyphs))

@@ -1,5 +1,5 @@
-//! What a report is made of before it has a form: sections of sentences, lists, tables and charts. The HTML page and the PDF show
-//! the same blocks.
+//! What a report is made of before it has a form: sections of sentences, lists, tables and charts.
+//! The HTML page and the PDF show the same blocks.
 
 use serde::Serialize;
 
@@ -54,7 +54,8 @@ impl Block {
         (!items.is_empty()).then_some(Self::List { items })
     }
 
-    /// `table`, with a `caption` for those who do not see what stands around it; nothing without rows.
+    /// `table`, with a `caption` for those who do not see what stands around it; nothing without
+    /// rows.
     pub(crate) fn table(table: &Table, caption: &str) -> Option<Self> {
         ShownTable::of(table, caption, &|_, _| None).map(Self::Table)
     }
@@ -188,7 +189,8 @@ impl ShownTable {
         let used = table.used_columns();
         let columns: Vec<(usize, &Column)> =
             used.iter().filter_map(|&at| Some((at, table.columns().get(at)?))).collect();
-        let names = columns.iter().find(|(_, column)| column.fit == Fit::Elide).or(columns.first())?.0;
+        let names =
+            columns.iter().find(|(_, column)| column.fit == Fit::Elide).or(columns.first())?.0;
         let shown = |(at, column): &(usize, &Column)| ShownColumn {
             title: if column.title.is_empty() { "status".to_owned() } else { clean(&column.title) },
             align: column.align,
@@ -199,7 +201,11 @@ impl ShownTable {
             links: used.iter().map(|&at| link(number, at)).collect(),
             note: row.note.as_deref().map(Prose::of),
         });
-        Some(Self { caption: clean(caption), rows: rows.collect(), columns: columns.iter().map(shown).collect() })
+        Some(Self {
+            caption: clean(caption),
+            rows: rows.collect(),
+            columns: columns.iter().map(shown).collect(),
+        })
     }
 
     /// Whether there is anything to say about a row.
@@ -228,7 +234,14 @@ impl DrawnChart {
     pub(crate) fn of(chart: &Chart, number: usize) -> Option<Self> {
         let svg = crate::svg(chart)?;
         let (width, height) = crate::svg::size(chart);
-        Some(Self { number, title: clean(&chart.title), description: clean(&description(chart)), svg, width, height })
+        Some(Self {
+            number,
+            title: clean(&chart.title),
+            description: clean(&description(chart)),
+            svg,
+            width,
+            height,
+        })
     }
 }
 
@@ -262,7 +275,8 @@ mod tests {
             ("a\u{1b}b", &[("a b", false)]),
         ] {
             let spans = Prose::of(text).spans;
-            let spans: Vec<(&str, bool)> = spans.iter().map(|span| (span.text.as_str(), span.code)).collect();
+            let spans: Vec<(&str, bool)> =
+                spans.iter().map(|span| (span.text.as_str(), span.code)).collect();
             assert_eq!(spans, expected, "{text}");
         }
         assert_eq!(Prose::plain("a `b`").spans.len(), 1);
@@ -270,7 +284,12 @@ mod tests {
 
     #[test]
     fn a_table_is_shown_without_its_empty_columns_and_one_column_names_the_rows() {
-        let columns = [Column::left(""), Column::elided("case"), Column::right("change"), Column::left("elsewhere")];
+        let columns = [
+            Column::left(""),
+            Column::elided("case"),
+            Column::right("change"),
+            Column::left("elsewhere"),
+        ];
         let mut table = Table::new(columns);
         assert_eq!(Block::table(&table, "none"), None);
         table.push([Cell::with_tone("Regressed", Tone::Bad), "a<b".into(), "+3 %".into()]);

@@ -3,7 +3,9 @@
 use rsb_model::{BenchmarkResult, Better, CaseId, Outcome, Run};
 
 use super::Report;
-use crate::label::{Shortener, benchmark_of, benchmarks, headline, headline_text, measured_results, roofline_text};
+use crate::label::{
+    Shortener, benchmark_of, benchmarks, headline, headline_text, measured_results, roofline_text,
+};
 use crate::number::{format_count, format_moment};
 use crate::run::{self, duration, figures};
 use crate::style::Tone;
@@ -45,20 +47,32 @@ pub(crate) fn verdict(report: &Report<'_>) -> (Tone, String) {
 
 /// How many cases ended how, and how many targets are met.
 pub(crate) fn counts(report: &Report<'_>) -> String {
-    let (counts, targets) = (run::counts_line(report.run), targets::sentence(report.threshold_checks));
+    let (counts, targets) =
+        (run::counts_line(report.run), targets::sentence(report.threshold_checks));
     format!("{}. {targets}", counts.trim_end_matches('.')).trim_end().to_owned()
 }
 
 /// The best result of each benchmark.
 pub(crate) fn key_figures(run: &Run) -> Table {
     let names = Shortener::of_run(run);
-    let mut table =
-        Table::new([Column::left("benchmark"), Column::right("best"), Column::right("roofline"), Column::left("case")]);
+    let mut table = Table::new([
+        Column::left("benchmark"),
+        Column::right("best"),
+        Column::right("roofline"),
+        Column::left("case"),
+    ]);
     for name in benchmarks(run) {
-        if let Some(best) = best(measured_results(run).filter(|result| benchmark_of(result) == name)) {
+        if let Some(best) =
+            best(measured_results(run).filter(|result| benchmark_of(result) == name))
+        {
             let case = names.case(&best.benchmark_id);
             let figure = Cell::with_tone(headline_text(best), Tone::Strong);
-            table.push([Cell::from(name), figure, Cell::from(roofline_text(best)), Cell::from(case)]);
+            table.push([
+                Cell::from(name),
+                figure,
+                Cell::from(roofline_text(best)),
+                Cell::from(case),
+            ]);
         }
     }
     table
@@ -99,7 +113,8 @@ impl CaseGroup<'_> {
     }
 }
 
-/// The results by benchmark, of at most `most` cases that were measured, and how many of them are left out. What failed never is.
+/// The results by benchmark, of at most `most` cases that were measured, and how many of them are
+/// left out. What failed never is.
 pub(crate) fn families(run: &Run, most: usize) -> (Vec<CaseGroup<'_>>, usize) {
     let names = Shortener::of_run(run);
     let (mut families, mut shown, mut left_out) = (Vec::new(), 0, 0);
@@ -114,14 +129,19 @@ pub(crate) fn families(run: &Run, most: usize) -> (Vec<CaseGroup<'_>>, usize) {
         ]);
         let mut ids = Vec::new();
         let is_own = |result: &&BenchmarkResult| benchmark_of(result) == benchmark;
-        for result in run.benchmarks.iter().filter(is_own).filter(|result| result.outcome != Outcome::Skipped) {
+        for result in
+            run.benchmarks.iter().filter(is_own).filter(|result| result.outcome != Outcome::Skipped)
+        {
             let may_go = result.outcome != Outcome::Failed;
             if may_go && shown >= most {
                 left_out += 1;
                 continue;
             }
             shown += usize::from(may_go);
-            table.push(std::iter::once(Cell::from(names.case(&result.benchmark_id))).chain(figures(result)));
+            table.push(
+                std::iter::once(Cell::from(names.case(&result.benchmark_id)))
+                    .chain(figures(result)),
+            );
             ids.push(&result.benchmark_id);
         }
         if !table.is_empty() {
@@ -156,10 +176,14 @@ pub(crate) fn method(run: &Run) -> Vec<String> {
     }));
     lines.extend(duration(run).map(|time| format!("duration of the run: {time}")));
     lines.push("spread: standard deviation of all samples of a case over their mean".to_owned());
-    lines.extend(run.case_notes().into_iter().map(|note| match (note.varies, of_all(note.cases)) {
-        (false, true) => note.worst,
-        (false, false) => format!("{} ({})", note.worst, format_count(note.cases, "case", "cases")),
-        (true, _) => format!("{} (so or less in {} cases)", note.worst, note.cases),
+    lines.extend(run.case_notes().into_iter().map(|note| {
+        match (note.varies, of_all(note.cases)) {
+            (false, true) => note.worst,
+            (false, false) => {
+                format!("{} ({})", note.worst, format_count(note.cases, "case", "cases"))
+            }
+            (true, _) => format!("{} (so or less in {} cases)", note.worst, note.cases),
+        }
     }));
     lines
 }
@@ -172,7 +196,8 @@ mod tests {
     #[test]
     fn a_kind_of_problem_is_noted_once_with_its_worst_figure() {
         let mut run = sample::run();
-        let loads = ["4.5", "14.7", "4.9"].map(|load| format!("the load average reached {load} on 2 threads"));
+        let loads = ["4.5", "14.7", "4.9"]
+            .map(|load| format!("the load average reached {load} on 2 threads"));
         for result in &mut run.benchmarks {
             result.metadata.remove("notes");
         }
@@ -181,13 +206,21 @@ mod tests {
         }
         let lines = method(&run);
         let notes = lines.get(lines.len() - 2..).unwrap();
-        assert_eq!(notes, ["cold (3 cases)", "the load average reached 14.7 on 2 threads (so or less in 3 cases)"]);
+        assert_eq!(
+            notes,
+            [
+                "cold (3 cases)",
+                "the load average reached 14.7 on 2 threads (so or less in 3 cases)"
+            ]
+        );
     }
 
     #[test]
     fn what_is_left_out_is_counted_and_nothing_that_failed_is_left_out() {
         let run = sample::run();
-        let rows = |most| families(&run, most).0.iter().map(|family| family.table.rows().len()).sum::<usize>();
+        let rows = |most| {
+            families(&run, most).0.iter().map(|family| family.table.rows().len()).sum::<usize>()
+        };
         let (all, counts) = (rows(usize::MAX), run.counts());
         assert_eq!(all, counts.measured + counts.failed + counts.simulated);
         assert!(counts.failed > 0);
@@ -195,8 +228,10 @@ mod tests {
             let (families, left_out) = families(&run, most);
             let shown: usize = families.iter().map(|family| family.table.rows().len()).sum();
             assert_eq!(shown + left_out, all);
-            let failed =
-                families.iter().flat_map(|family| family.table.rows()).filter(|row| row.cells[5].text == "failed");
+            let failed = families
+                .iter()
+                .flat_map(|family| family.table.rows())
+                .filter(|row| row.cells[5].text == "failed");
             assert_eq!(failed.count(), counts.failed);
         }
     }

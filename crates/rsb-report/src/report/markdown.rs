@@ -13,7 +13,9 @@ pub fn markdown(report: &Report<'_>, charts: &[ChartLink]) -> String {
     let run = report.run;
     let mut out = format!("# {}\n\n", escape(&content::title(report)));
     out.push_str(&format!("{}\n\n{}\n\n", escape(&content::subtitle(run)), verdict(report)));
-    out.extend(run.notes.iter().map(|note| format!("> **Note:** {}\n\n", escape(&note.to_string()))));
+    out.extend(
+        run.notes.iter().map(|note| format!("> **Note:** {}\n\n", escape(&note.to_string()))),
+    );
     let key_figures = content::key_figures(run);
     if !key_figures.is_empty() {
         out.push_str(&format!("## Key figures\n\n{}\n", key_figures.markdown()));
@@ -32,7 +34,8 @@ pub fn markdown(report: &Report<'_>, charts: &[ChartLink]) -> String {
     if report.has(ReportPart::Recommendations) {
         out.push_str(&recommendations(report.recommendations));
     }
-    let method: String = content::method(run).iter().map(|line| format!("- {}\n", escape(line))).collect();
+    let method: String =
+        content::method(run).iter().map(|line| format!("- {}\n", escape(line))).collect();
     out.push_str(&format!("## How it was measured\n\n{method}\n"));
     if report.has(ReportPart::Environment) {
         out.push_str("## Environment\n\n");
@@ -48,7 +51,8 @@ fn verdict(report: &Report<'_>) -> String {
 
 fn comparison_section(report: &Report<'_>, charts: &[ChartLink]) -> String {
     let Some(comparison) = report.comparison else { return String::new() };
-    let mut out = format!("## Comparison\n\n{}\n", comparison::markdown_body(comparison, Detail::Brief));
+    let mut out =
+        format!("## Comparison\n\n{}\n", comparison::markdown_body(comparison, Detail::Brief));
     out.push_str(&images(charts, &ChartPlace::Comparison));
     if let Some(table) = content::differences(report) {
         out.push_str(&format!("### What differs on the machine\n\n{}\n", table.markdown()));
@@ -60,7 +64,9 @@ fn recommendations(all: &[Recommendation]) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let item = |advice: &Recommendation| format!("- {}\\\n  {}\n", escape(&advice.action), escape(&advice.evidence));
+    let item = |advice: &Recommendation| {
+        format!("- {}\\\n  {}\n", escape(&advice.action), escape(&advice.evidence))
+    };
     format!("## Recommendations\n\n{}\n", all.iter().map(item).collect::<String>())
 }
 

@@ -1,7 +1,9 @@
-//! What stands in a report, in the order in which a reader needs it: the verdict, what changed and why, the charts, the results,
-//! the machine, what was not measured, what to do, how it was measured.
+//! What stands in a report, in the order in which a reader needs it: the verdict, what changed and
+//! why, the charts, the results, the machine, what was not measured, what to do, how it was
+//! measured.
 //!
-//! What is left out for size is said where it would stand. Nothing that Regressed, Failed or has no verdict is left out here.
+//! What is left out for size is said where it would stand. Nothing that Regressed, Failed or has no
+//! verdict is left out here.
 
 use rsb_model::record::{Comparison, Recommendation, ThresholdCheck};
 use rsb_model::{BenchmarkResult, CaseId, Outcome, Reason, ReasonCode, Verdict};
@@ -31,11 +33,17 @@ pub(crate) const CHARTS: SectionLink = SectionLink { id: "charts", title: "Chart
 /// Where the results are; nearly every report has some.
 pub(crate) const ALL_RESULTS: SectionLink = SectionLink { id: "results", title: "Results" };
 
-/// Where a figure of a case leads, if anywhere: asked with the case, and the metric where it is about one.
+/// Where a figure of a case leads, if anywhere: asked with the case, and the metric where it is
+/// about one.
 pub type CaseLinks<'l> = dyn Fn(&CaseId, Option<&str>) -> Option<String> + 'l;
 
-/// Every part that has something to say; `charts` are those of [`charts`], and cases lead where `links` says.
-pub(crate) fn sections(report: &Report<'_>, charts: Vec<Block>, links: &CaseLinks<'_>) -> Vec<BlockSection> {
+/// Every part that has something to say; `charts` are those of [`charts`], and cases lead where
+/// `links` says.
+pub(crate) fn sections(
+    report: &Report<'_>,
+    charts: Vec<Block>,
+    links: &CaseLinks<'_>,
+) -> Vec<BlockSection> {
     let only = |part: ReportPart, blocks: &dyn Fn(&Report<'_>) -> Vec<Block>| {
         if report.has(part) { blocks(report) } else { Vec::new() }
     };
@@ -43,12 +51,20 @@ pub(crate) fn sections(report: &Report<'_>, charts: Vec<Block>, links: &CaseLink
     let method = Block::list(content::method(report.run()).iter().map(|line| ListItem::of(line)));
     let mut sections = vec![
         section("verdict", "Verdict", verdict(report)),
-        section(CHANGES.id, CHANGES.title, only(ReportPart::Comparison, &|report| changes(report, links))),
+        section(
+            CHANGES.id,
+            CHANGES.title,
+            only(ReportPart::Comparison, &|report| changes(report, links)),
+        ),
         section(CHARTS.id, CHARTS.title, charts),
         section(ALL_RESULTS.id, ALL_RESULTS.title, results(report, links)),
         section("environment", "Environment", only(ReportPart::Environment, &machine)),
         section("unmeasured", "Not measured", unmeasured_blocks(report)),
-        section("recommendations", "Recommendations", only(ReportPart::Recommendations, &recommendations)),
+        section(
+            "recommendations",
+            "Recommendations",
+            only(ReportPart::Recommendations, &recommendations),
+        ),
         section("method", "How it was measured", method.into_iter().collect()),
     ];
     sections.retain(|section| !section.blocks.is_empty());
@@ -59,14 +75,28 @@ fn verdict(report: &Report<'_>) -> Vec<Block> {
     let (tone, sentence) = content::verdict(report);
     // A pass is good news, also where nothing improved.
     let tone = if tone == Tone::Plain { Tone::Good } else { tone };
-    let mut out = vec![Block::Say { tone, text: Prose::of(&sentence) }, Block::paragraph(&content::counts(report))];
+    let mut out = vec![
+        Block::Say { tone, text: Prose::of(&sentence) },
+        Block::paragraph(&content::counts(report)),
+    ];
     if report.comparison().is_none() && report.not_compared().is_none() {
         out.push(Block::paragraph(
             "`rusty-stack-bench baseline save` keeps a run for later ones to be judged against.",
         ));
     }
-    out.extend(report.run().notes.iter().map(|note| Block::Note { text: Prose::of(&format!("Note: {note}")) }));
-    let tiles = [regressed_tile(report), undecided_tile(report), failed_tile(report), missed_targets_tile(report)];
+    out.extend(
+        report
+            .run()
+            .notes
+            .iter()
+            .map(|note| Block::Note { text: Prose::of(&format!("Note: {note}")) }),
+    );
+    let tiles = [
+        regressed_tile(report),
+        undecided_tile(report),
+        failed_tile(report),
+        missed_targets_tile(report),
+    ];
     let tiles: Vec<Tile> = tiles.into_iter().flatten().collect();
     out.extend((!tiles.is_empty()).then_some(Block::Tiles { tiles }));
     out
@@ -98,8 +128,11 @@ fn rows_of_cases(report: &Report<'_>) -> Option<SectionLink> {
 }
 
 fn regressed_tile(report: &Report<'_>) -> Option<Tile> {
-    let is_worse = |row: &&Comparison| row.verdict == Verdict::Regressed && row.reason_code != ReasonCode::TargetMissed;
-    let rows: Vec<&Comparison> = comparison::by_importance(report.comparison()?).into_iter().filter(is_worse).collect();
+    let is_worse = |row: &&Comparison| {
+        row.verdict == Verdict::Regressed && row.reason_code != ReasonCode::TargetMissed
+    };
+    let rows: Vec<&Comparison> =
+        comparison::by_importance(report.comparison()?).into_iter().filter(is_worse).collect();
     let names = Shortener::of(rows.iter().map(|row| &row.id));
     let item = |row: &&Comparison| (1, case_item(&names, row, &comparison::change_told(row)));
     tile("Regressed", Tone::Bad, rows.iter().map(item).collect(), rows_of_cases(report))
@@ -109,12 +142,15 @@ fn case_item(names: &Shortener, row: &Comparison, said: &str) -> ListItem {
     ListItem::about(&format!("{} {}", names.full(&row.id), row.metric), Prose::of(said))
 }
 
-/// Cases without a verdict for one common reason are told together where each of them has its row further down.
+/// Cases without a verdict for one common reason are told together where each of them has its row
+/// further down.
 fn undecided_tile(report: &Report<'_>) -> Option<Tile> {
     let result = report.comparison()?;
     let further = rows_of_cases(report);
-    let listing = comparison::listing(result, if further.is_some() { Detail::Brief } else { Detail::Full });
-    let rows: Vec<&Comparison> = listing.shown.into_iter().filter(|row| !row.verdict.is_decided()).collect();
+    let listing =
+        comparison::listing(result, if further.is_some() { Detail::Brief } else { Detail::Full });
+    let rows: Vec<&Comparison> =
+        listing.shown.into_iter().filter(|row| !row.verdict.is_decided()).collect();
     let names = Shortener::of(rows.iter().map(|row| &row.id));
     let together = listing.folded.iter().map(|(_, reason, count)| {
         let lead = format_count(*count, "comparison", "comparisons");
@@ -122,7 +158,9 @@ fn undecided_tile(report: &Report<'_>) -> Option<Tile> {
     });
     let each = rows.iter().map(|row| (1, case_item(&names, row, &format!(": {}", row.reason))));
     let missing = result.missing.iter();
-    let missing = missing.map(|id| (1, ListItem::about(id.as_str(), Prose::plain(": missing from the current run"))));
+    let missing = missing.map(|id| {
+        (1, ListItem::about(id.as_str(), Prose::plain(": missing from the current run")))
+    });
     tile("No verdict", Tone::Caution, together.chain(each).chain(missing).collect(), further)
 }
 
@@ -130,8 +168,10 @@ fn failed_tile(report: &Report<'_>) -> Option<Tile> {
     let names = Shortener::of_run(report.run());
     let broken = report.run().benchmarks.iter().filter(|result| result.outcome == Outcome::Failed);
     let item = |result: &BenchmarkResult| {
-        let why =
-            result.reason.as_ref().map_or_else(String::new, |Reason { what, why, .. }| format!(": {what}: {why}"));
+        let why = result
+            .reason
+            .as_ref()
+            .map_or_else(String::new, |Reason { what, why, .. }| format!(": {what}: {why}"));
         (1, ListItem::about(&names.full(&result.benchmark_id), Prose::of(&why)))
     };
     tile("Failed", Tone::Bad, broken.map(item).collect(), Some(ALL_RESULTS))
@@ -148,8 +188,9 @@ fn missed_targets_tile(report: &Report<'_>) -> Option<Tile> {
 
 fn changes(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
     let Some(result) = report.comparison() else { return Vec::new() };
-    let is_told =
-        |row: &&Comparison| row.verdict != Verdict::Unchanged || row.reason_code == ReasonCode::BelowThreshold;
+    let is_told = |row: &&Comparison| {
+        row.verdict != Verdict::Unchanged || row.reason_code == ReasonCode::BelowThreshold
+    };
     let (shown, hidden): (Vec<&Comparison>, Vec<&Comparison>) =
         comparison::by_importance(result).into_iter().partition(is_told);
     let mut out = vec![Block::paragraph(&format!("{}.", comparison::head(result)))];
@@ -157,10 +198,15 @@ fn changes(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
     let unchanged = Listing { hidden, ..Listing::default() };
     let lines = comparison::folded_lines(&unchanged).into_iter();
     let lines = lines.filter(|(tone, _)| *tone == Tone::Caution).map(|(_, line)| line);
-    let one_sided =
-        comparison::one_sided(result).into_iter().map(|(title, _, ids)| format!("{title}: {}", ids.join(", ")));
+    let one_sided = comparison::one_sided(result)
+        .into_iter()
+        .map(|(title, _, ids)| format!("{title}: {}", ids.join(", ")));
     let notes = result.notes.iter().map(|note| format!("Note: {}", note.text));
-    let said = comparison::overall_line(result, Detail::Full).into_iter().chain(lines).chain(one_sided).chain(notes);
+    let said = comparison::overall_line(result, Detail::Full)
+        .into_iter()
+        .chain(lines)
+        .chain(one_sided)
+        .chain(notes);
     out.extend(Block::list(said.map(|line| ListItem::of(&line))));
     out.extend(unchanged_block(&unchanged.hidden, links));
     out.extend(machine_differences(report));
@@ -200,11 +246,13 @@ fn unchanged_block(unchanged: &[&Comparison], links: &CaseLinks<'_>) -> Option<B
     }
     let count = format_count(unchanged.len(), "comparison", "comparisons");
     let shown = unchanged.get(..unchanged.len().min(UNCHANGED)).unwrap_or_default();
-    let mut blocks: Vec<Block> = comparison_block(shown, "What is Unchanged", links).into_iter().collect();
+    let mut blocks: Vec<Block> =
+        comparison_block(shown, "What is Unchanged", links).into_iter().collect();
     if unchanged.len() > shown.len() {
         let rest = unchanged.len() - shown.len();
         blocks.push(Block::paragraph(&format!(
-            "{rest} more that changed less are left out here; `rusty-stack-bench compare --verbose` has each of them."
+            "{rest} more that changed less are left out here; `rusty-stack-bench compare \
+             --verbose` has each of them."
         )));
     }
     Some(Block::Folded { summary: format!("Unchanged: {count}"), blocks })
@@ -229,7 +277,8 @@ pub(crate) fn charts(report: &Report<'_>) -> Vec<Block> {
     if !left_out.is_empty() {
         let count = format_count(left_out.len(), "chart is", "charts are");
         out.push(Block::paragraph(&format!(
-            "{count} left out to keep this report small ({}); `rusty-stack-bench report {} --format svg` draws all of them.",
+            "{count} left out to keep this report small ({}); `rusty-stack-bench report {} \
+             --format svg` draws all of them.",
             left_out.join(", "),
             report.run().run_id
         )));
@@ -239,11 +288,17 @@ pub(crate) fn charts(report: &Report<'_>) -> Vec<Block> {
 
 fn results(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
     let run = report.run();
-    let mut out = with_heading("Key figures", Block::table(&content::key_figures(run), "The best of each benchmark"));
+    let mut out = with_heading(
+        "Key figures",
+        Block::table(&content::key_figures(run), "The best of each benchmark"),
+    );
     out.extend(with_heading("Targets", target_blocks(report)));
     for block in backends::blocks(run) {
         let lines = Block::list(block.lines.iter().map(|line| ListItem::of(line)));
-        out.extend(with_heading(&block.heading, Block::table(&block.table, &block.heading).into_iter().chain(lines)));
+        out.extend(with_heading(
+            &block.heading,
+            Block::table(&block.table, &block.heading).into_iter().chain(lines),
+        ));
     }
     let (families, left_out) = content::families(run, RESULTS);
     out.extend(Shortener::of_run(run).device().map(|device| Block::Paragraph {
@@ -251,14 +306,19 @@ fn results(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
     }));
     for family in families {
         let name = family.title();
-        let link =
-            |row: usize, column: usize| family.ids.get(row).filter(|_| column == 0).and_then(|id| links(id, None));
-        out.extend(with_heading(name, Block::linked_table(&family.table, &format!("Results of {name}"), &link)));
+        let link = |row: usize, column: usize| {
+            family.ids.get(row).filter(|_| column == 0).and_then(|id| links(id, None))
+        };
+        out.extend(with_heading(
+            name,
+            Block::linked_table(&family.table, &format!("Results of {name}"), &link),
+        ));
     }
     if left_out > 0 {
         let count = format_count(left_out, "measured case is", "measured cases are");
         out.push(Block::paragraph(&format!(
-            "{count} left out to keep this report small; `rusty-stack-bench report {} --format csv` has every figure.",
+            "{count} left out to keep this report small; `rusty-stack-bench report {} --format \
+             csv` has every figure.",
             run.run_id
         )));
     }
@@ -281,17 +341,22 @@ fn target_blocks(report: &Report<'_>) -> Vec<Block> {
     }
     let has_references = checks.iter().any(|check| check.reference.is_some());
     let rows = targets::table(checks, has_references);
-    let rows = Block::table(&rows, "Targets beside what was achieved").filter(|_| targets::is_any_known(checks));
+    let rows = Block::table(&rows, "Targets beside what was achieved")
+        .filter(|_| targets::is_any_known(checks));
     std::iter::once(Block::paragraph(&targets::sentence(checks))).chain(rows).collect()
 }
 
 fn machine(report: &Report<'_>) -> Vec<Block> {
     let environment = &report.run().environment;
     let parts = environment::tables(environment, report.baseline());
-    let mut out: Vec<Block> =
-        parts.iter().flat_map(|(title, rows)| with_heading(title, Block::table(rows, title))).collect();
+    let mut out: Vec<Block> = parts
+        .iter()
+        .flat_map(|(title, rows)| with_heading(title, Block::table(rows, title)))
+        .collect();
     let warnings = environment::warnings(environment).iter();
-    out.extend(warnings.map(|warning| Block::Note { text: Prose::of(&format!("Warning: {warning}")) }));
+    out.extend(
+        warnings.map(|warning| Block::Note { text: Prose::of(&format!("Warning: {warning}")) }),
+    );
     out
 }
 
@@ -306,7 +371,10 @@ fn unmeasured_blocks(report: &Report<'_>) -> Vec<Block> {
                 None => ListItem::about(&who, Prose::plain(": no reason was recorded")),
                 Some(Reason { what, why, cure, .. }) => ListItem {
                     lead: Prose::plain(&who),
-                    lines: vec![Prose::of(&format!("{what}: {why}")), Prose::of(&format!("Cure: {cure}"))],
+                    lines: vec![
+                        Prose::of(&format!("{what}: {why}")),
+                        Prose::of(&format!("Cure: {cure}")),
+                    ],
                     ..ListItem::default()
                 },
             }

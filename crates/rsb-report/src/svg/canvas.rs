@@ -1,4 +1,5 @@
-//! A sheet to draw on: plotters' SVG backend, with the few shapes and the one look that all charts share.
+//! A sheet to draw on: plotters' SVG backend, with the few shapes and the one look that all charts
+//! share.
 
 use plotters::backend::SVGBackend;
 use plotters::prelude::{DrawingBackend, FontStyle, RGBColor, ShapeStyle, TextStyle};
@@ -64,7 +65,8 @@ impl Text {
         Self { color: Tint::Faded, ..Self::label(anchor) }
     }
 
-    const TITLE: Self = Self { size: 16.0, weight: StrokeWeight::Bold, ..Self::label(Anchor::Start) };
+    const TITLE: Self =
+        Self { size: 16.0, weight: StrokeWeight::Bold, ..Self::label(Anchor::Start) };
 }
 
 /// A place on the sheet, in pixels from the upper left corner.
@@ -75,7 +77,8 @@ pub(super) const MARGIN: f64 = 20.0;
 /// Where drawing may begin under title and subtitle.
 pub(super) const HEAD: f64 = 68.0;
 
-/// A sheet. Drawing into a string cannot fail; should it ever, there is no picture rather than half of one.
+/// A sheet. Drawing into a string cannot fail; should it ever, there is no picture rather than half
+/// of one.
 pub(super) struct Canvas<'a> {
     backend: SVGBackend<'a>,
     theme: &'a Theme,
@@ -91,7 +94,8 @@ pub(super) fn sheet(
 ) -> Option<String> {
     let mut svg = String::new();
     {
-        let backend = SVGBackend::with_string(&mut svg, (size.0.round() as u32, size.1.round() as u32));
+        let backend =
+            SVGBackend::with_string(&mut svg, (size.0.round() as u32, size.1.round() as u32));
         let mut canvas = Canvas { backend, theme, whole: true };
         canvas.rectangle((0.0, 0.0), size, Tint::Sheet);
         let room = size.0 - 2.0 * MARGIN;
@@ -177,7 +181,8 @@ impl Canvas<'_> {
 
     /// An area that lets through what lies behind it.
     pub(super) fn veil(&mut self, points: &[Pixel], paint: Paint) {
-        let style = ShapeStyle { color: self.color(paint).mix(0.22), filled: true, stroke_width: 0 };
+        let style =
+            ShapeStyle { color: self.color(paint).mix(0.22), filled: true, stroke_width: 0 };
         let result = self.backend.fill_polygon(points.iter().copied().map(pixel), &style);
         self.keep(&result);
     }
@@ -192,14 +197,17 @@ impl Canvas<'_> {
     pub(super) fn mark(&mut self, center: Pixel, paint: Paint) {
         let (x, y) = center;
         let triangle = [(x, y - 6.0), (x + 6.0, y + 5.0), (x - 6.0, y + 5.0)];
-        let square = [(x - 4.0, y - 4.0), (x + 4.0, y - 4.0), (x + 4.0, y + 4.0), (x - 4.0, y + 4.0)];
+        let square =
+            [(x - 4.0, y - 4.0), (x + 4.0, y - 4.0), (x + 4.0, y + 4.0), (x - 4.0, y + 4.0)];
         let diamond = [(x, y - 6.0), (x + 6.0, y), (x, y + 6.0), (x - 6.0, y)];
         match paint.marker() {
             Marker::Circle => self.dot(center, 4, paint),
             Marker::Triangle | Marker::Up => self.polygon(&triangle, paint),
             Marker::Square => self.polygon(&square, paint),
             Marker::Diamond => self.polygon(&diamond, paint),
-            Marker::Down => self.polygon(&[(x, y + 6.0), (x + 6.0, y - 5.0), (x - 6.0, y - 5.0)], paint),
+            Marker::Down => {
+                self.polygon(&[(x, y + 6.0), (x + 6.0, y - 5.0), (x - 6.0, y - 5.0)], paint);
+            }
             Marker::Dash => self.rectangle((x - 6.0, y - 2.0), (x + 6.0, y + 2.0), paint),
             Marker::Ring => {
                 self.dot(center, 5, paint);
@@ -260,7 +268,11 @@ pub(super) fn shorten(text: &str, room: f64, size: f64) -> String {
         return text.to_owned();
     }
     let head = (most - 1) / 2;
-    text.chars().take(head).chain(['…']).chain(text.chars().skip(count - (most - 1 - head))).collect()
+    text.chars()
+        .take(head)
+        .chain(['…'])
+        .chain(text.chars().skip(count - (most - 1 - head)))
+        .collect()
 }
 
 fn pixel((x, y): Pixel) -> (i32, i32) {

@@ -9,7 +9,8 @@ const TICK: f64 = 11.0;
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
     let paint = dataset.paint;
-    let pixels: Vec<Pixel> = dataset.points.iter().map(|point| (layout.x(point.x), layout.y(point.y))).collect();
+    let pixels: Vec<Pixel> =
+        dataset.points.iter().map(|point| (layout.x(point.x), layout.y(point.y))).collect();
     match dataset.kind {
         DatasetKind::Line => {
             dataset.points.iter().for_each(|point| errors(canvas, point, paint, layout));
@@ -29,10 +30,16 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'
         DatasetKind::Tracks { thickness } => {
             dataset.points.iter().for_each(|point| track(canvas, point, thickness, layout));
         }
-        DatasetKind::Cells => dataset.points.iter().for_each(|point| cell(canvas, point, paint, layout)),
+        DatasetKind::Cells => {
+            dataset.points.iter().for_each(|point| cell(canvas, point, paint, layout));
+        }
         DatasetKind::Band => band(canvas, dataset, layout),
-        DatasetKind::Columns => dataset.points.iter().for_each(|point| column(canvas, point, paint, layout)),
-        DatasetKind::Intervals => dataset.points.iter().for_each(|point| interval(canvas, point, paint, layout)),
+        DatasetKind::Columns => {
+            dataset.points.iter().for_each(|point| column(canvas, point, paint, layout));
+        }
+        DatasetKind::Intervals => {
+            dataset.points.iter().for_each(|point| interval(canvas, point, paint, layout));
+        }
         DatasetKind::Ticks => ticks(canvas, dataset, layout),
         DatasetKind::Limits => pixels.iter().for_each(|&(x, y)| {
             canvas.dashed_line((x, y - layout.row / 2.0), (x, y + layout.row / 2.0), paint);
@@ -47,7 +54,11 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'
 /// The words of a mark, right above it; below the upper edge, and within the frame.
 fn beside(canvas: &mut Canvas<'_>, point: &Point, layout: &Layout<'_>) {
     if layout.has_rows() {
-        canvas.text(&point.text, (layout.beside(), layout.y(point.y.round())), Text::label(Anchor::Start));
+        canvas.text(
+            &point.text,
+            (layout.beside(), layout.y(point.y.round())),
+            Text::label(Anchor::Start),
+        );
         return;
     }
     let look = Text { size: 11.0, ..Text::label(Anchor::Middle) };
@@ -61,7 +72,12 @@ fn beside(canvas: &mut Canvas<'_>, point: &Point, layout: &Layout<'_>) {
 }
 
 /// An error interval up and down, or across in a chart of rows.
-fn errors(canvas: &mut Canvas<'_>, point: &Point, paint: impl Into<Tint> + Copy, layout: &Layout<'_>) {
+fn errors(
+    canvas: &mut Canvas<'_>,
+    point: &Point,
+    paint: impl Into<Tint> + Copy,
+    layout: &Layout<'_>,
+) {
     let Some([low, high]) = point.error else { return };
     if layout.has_rows() {
         let y = layout.y(point.y);
@@ -109,7 +125,9 @@ fn cell(canvas: &mut Canvas<'_>, point: &Point, paint: Paint, layout: &Layout<'_
 }
 
 fn band(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
-    let edge = |end: usize| move |point: &Point| (point.x, point.error.map_or(point.y, |error| error[end]));
+    let edge = |end: usize| {
+        move |point: &Point| (point.x, point.error.map_or(point.y, |error| error[end]))
+    };
     let pixel = |(x, y)| (layout.x(x), layout.y(y));
     let upper = dataset.points.iter().map(edge(1)).map(pixel);
     let lower = dataset.points.iter().rev().map(edge(0)).map(pixel);
@@ -132,8 +150,14 @@ fn line(canvas: &mut Canvas<'_>, pixels: &[Pixel], paint: Paint) {
     }
 }
 
-/// A bar from zero, or over its extent, with its text at its end; an arrow head where it goes on beyond the edge.
-fn bar(canvas: &mut Canvas<'_>, point: &Point, (thickness, paint): (f64, Paint), layout: &Layout<'_>) {
+/// A bar from zero, or over its extent, with its text at its end; an arrow head where it goes on
+/// beyond the edge.
+fn bar(
+    canvas: &mut Canvas<'_>,
+    point: &Point,
+    (thickness, paint): (f64, Paint),
+    layout: &Layout<'_>,
+) {
     let [from, to] = point.extent.unwrap_or([0.0, point.x]).map(|value| layout.x(value));
     let (start, end, y) = (from.min(to), from.max(to), layout.y(point.y));
     let half = half_of(thickness, layout);
@@ -165,7 +189,11 @@ fn bar(canvas: &mut Canvas<'_>, point: &Point, (thickness, paint): (f64, Paint),
 fn column(canvas: &mut Canvas<'_>, point: &Point, paint: Paint, layout: &Layout<'_>) {
     let [left, right] = point.extent.unwrap_or([point.x; 2]).map(|edge| layout.x(edge));
     let (left, right) = (left + 1.0, right - 1.0);
-    canvas.rectangle((left, layout.y(point.y)), (right.max(left + 1.0), layout.frame.bottom), paint);
+    canvas.rectangle(
+        (left, layout.y(point.y)),
+        (right.max(left + 1.0), layout.frame.bottom),
+        paint,
+    );
 }
 
 /// A dot with its interval, and an arrow head where the interval or the dot is beyond the edge.
@@ -196,8 +224,8 @@ fn ticks(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
     }
 }
 
-/// Broken lines from bottom to top. Their words stand over the frame, in a second line where there is no room in the
-/// first.
+/// Broken lines from bottom to top. Their words stand over the frame, in a second line where there
+/// is no room in the first.
 fn rules(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
     let frame = layout.frame;
     let mut taken = [f64::NEG_INFINITY; 2];

@@ -43,13 +43,21 @@ impl<'a> Layout<'a> {
             AxisScale::Linear | AxisScale::Log => FRAME_HEIGHT,
         };
         // Two lines of words fit over the frame, since what they name may be close together.
-        let has_words =
-            chart.datasets.iter().any(|set| set.kind == DatasetKind::Rules && set.points.iter().any(is_told));
+        let has_words = chart
+            .datasets
+            .iter()
+            .any(|set| set.kind == DatasetKind::Rules && set.points.iter().any(is_told));
         let top = HEAD + if has_words { 30.0 } else { 4.0 };
-        let frame = Frame { left: left_margin(y_axis), top, right: WIDTH - right(chart), bottom: top + height };
+        let frame = Frame {
+            left: left_margin(y_axis),
+            top,
+            right: WIDTH - right(chart),
+            bottom: top + height,
+        };
         let legend = match chart.legend_position {
             Legend::Below => {
-                let lines = legend_places(chart, (MARGIN, WIDTH - MARGIN)).last().map(|(_, line)| line + 1);
+                let lines =
+                    legend_places(chart, (MARGIN, WIDTH - MARGIN)).last().map(|(_, line)| line + 1);
                 lines.map_or(0.0, |lines| 6.0 + LEGEND_LINE * lines as f64)
             }
             Legend::Hidden | Legend::Right => 0.0,
@@ -132,7 +140,9 @@ fn right(chart: &Chart) -> f64 {
     let texts = rows
         .filter(|dataset| !matches!(dataset.kind, DatasetKind::Rules | DatasetKind::Cells))
         .flat_map(|dataset| &dataset.points);
-    texts.map(|point| width_of(&point.text, 12.0)).fold(16.0, f64::max).min(200.0) + MARGIN + 2.0 * GAP
+    texts.map(|point| width_of(&point.text, 12.0)).fold(16.0, f64::max).min(200.0)
+        + MARGIN
+        + 2.0 * GAP
 }
 
 /// Where each name of a legend below begins, and in which of its lines.

@@ -12,8 +12,12 @@ impl Table {
             return String::new();
         }
         let noted = self.rows.iter().any(|row| row.note.is_some());
-        let columns: Vec<&Column> = used.iter().filter_map(|&index| self.columns.get(index)).collect();
-        let mut out = columns.iter().map(|column| format!("| {} ", escape(&column.title))).collect::<String>();
+        let columns: Vec<&Column> =
+            used.iter().filter_map(|&index| self.columns.get(index)).collect();
+        let mut out = columns
+            .iter()
+            .map(|column| format!("| {} ", escape(&column.title)))
+            .collect::<String>();
         out.push_str(if noted { "| why |\n" } else { "|\n" });
         out.extend(columns.iter().map(|column| match column.align {
             Align::Left => "| :-- ",

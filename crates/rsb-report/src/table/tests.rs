@@ -4,7 +4,8 @@ use super::*;
 use crate::style::{Color, Style};
 
 fn table() -> Table {
-    let mut table = Table::new([Column::elided("case"), Column::right("time"), Column::left("empty")]);
+    let mut table =
+        Table::new([Column::elided("case"), Column::right("time"), Column::left("empty")]);
     table.push([Cell::from("a|b"), Cell::with_tone("5.12 ms", Tone::Bad)]);
     table.push([Cell::from("benchmark/with/a/long/id/1024x1024x1024"), Cell::from("70 ms")]);
     table
@@ -40,7 +41,8 @@ fn ids_that_differ_in_the_middle_are_told_apart_where_it_is_cut() {
     }
     table.push([Cell::from("another/one/256x1024x1024"), Cell::from("1 ms")]);
     let text = table.text(Style { color: Color::Never, width: 28 });
-    let names: Vec<&str> = text.lines().skip(2).map(|line| line.split(' ').next().unwrap_or_default()).collect();
+    let names: Vec<&str> =
+        text.lines().skip(2).map(|line| line.split(' ').next().unwrap_or_default()).collect();
     assert!(names[0] != names[1] && names[1] == names[2], "{text}");
     assert_eq!(names[3], "…/one/256x1024x1024");
     assert!(text.lines().all(|line| line.chars().count() <= 28), "{text}");
@@ -54,12 +56,17 @@ fn what_can_be_spared_goes_before_ids_are_cut_short() {
         Column::right("b").optional(),
         Column::right("c"),
     ]);
-    table.push(["benchmark/with/a/long/id/1024x1024x1024", "aaaaaaaa", "bbbbbbbb", "c"].map(Cell::from));
+    table.push(
+        ["benchmark/with/a/long/id/1024x1024x1024", "aaaaaaaa", "bbbbbbbb", "c"].map(Cell::from),
+    );
     let titles = |width| {
         let text = table.text(Style { color: Color::Never, width });
         text.lines().next().unwrap_or_default().split_whitespace().collect::<String>()
     };
-    assert_eq!([80, 55, 45, 35, 20].map(titles), ["caseabc", "caseabc", "caseac", "casec", "casec"]);
+    assert_eq!(
+        [80, 55, 45, 35, 20].map(titles),
+        ["caseabc", "caseabc", "caseac", "casec", "casec"]
+    );
 }
 
 #[test]
@@ -71,7 +78,10 @@ fn what_does_not_fit_side_by_side_goes_below() {
         Column::right("cpu"),
         Column::elided("measures"),
     ]);
-    table.push(["memory-bandwidth", "no [1]", "no [2]", "yes", "what every kind of memory can carry"].map(Cell::from));
+    table.push(
+        ["memory-bandwidth", "no [1]", "no [2]", "yes", "what every kind of memory can carry"]
+            .map(Cell::from),
+    );
     table.push(["gemm", "no [1]", "no [2]"].map(Cell::from));
     table.note("why");
     insta::assert_snapshot!(table.text(Style { color: Color::Never, width: 34 }), @r"
@@ -93,7 +103,10 @@ fn what_does_not_fit_side_by_side_goes_below() {
 #[test]
 fn color_does_not_move_columns() {
     let text = table().text(Style { color: Color::Always, width: 100 });
-    assert!(text.contains("a|b                                      \x1b[1;31m5.12 ms\x1b[0m\n"), "{text:?}");
+    assert!(
+        text.contains("a|b                                      \x1b[1;31m5.12 ms\x1b[0m\n"),
+        "{text:?}"
+    );
     let mut plain = String::new();
     let mut inside = false;
     for c in text.chars() {
@@ -127,8 +140,12 @@ fn nothing_gives_nothing() {
 
 #[test]
 fn sentences_continue_below_in_their_column() {
-    let mut table = Table::new([Column::left("backend"), Column::wrapped("needs"), Column::right("n")]);
-    table.push(["rocm", "a driver, a runtime and a compiler that all fit one another", "12"].map(Cell::from));
+    let mut table =
+        Table::new([Column::left("backend"), Column::wrapped("needs"), Column::right("n")]);
+    table.push(
+        ["rocm", "a driver, a runtime and a compiler that all fit one another", "12"]
+            .map(Cell::from),
+    );
     table.push(["cuda", "a driver", "3"].map(Cell::from));
     insta::assert_snapshot!(table.text(Style { color: Color::Never, width: 48 }), @r"
     backend  needs                                 n

@@ -32,7 +32,8 @@ const COMFORTABLE: usize = 32;
 const NARROWEST: usize = 16;
 
 impl Table {
-    /// For a terminal: a heading, a rule, the rows, a line end each. Nothing when there are no rows.
+    /// For a terminal: a heading, a rule, the rows, a line end each. Nothing when there are no
+    /// rows.
     pub fn text(&self, style: Style) -> String {
         let (used, widths) = self.layout(style.width);
         if used.is_empty() {
@@ -40,10 +41,18 @@ impl Table {
         }
         let mut bands = self.bands(&used, &widths, style.width);
         for band in &mut bands {
-            band.cuts = band.used.iter().zip(&band.widths).map(|(&index, &width)| self.cuts(index, width)).collect();
+            band.cuts = band
+                .used
+                .iter()
+                .zip(&band.widths)
+                .map(|(&index, &width)| self.cuts(index, width))
+                .collect();
         }
-        let heading: Vec<Cell> =
-            self.columns.iter().map(|column| Cell::with_tone(&column.title, Tone::Strong)).collect();
+        let heading: Vec<Cell> = self
+            .columns
+            .iter()
+            .map(|column| Cell::with_tone(&column.title, Tone::Strong))
+            .collect();
         let mut out = self.lines(&heading, &bands, style);
         let width = bands.iter().map(|band| band.indent + total(&band.widths)).max().unwrap_or(0);
         out.push_str(&style.paint(Tone::Dim, &"─".repeat(width)));
@@ -51,7 +60,9 @@ impl Table {
         for row in &self.rows {
             out.push_str(&self.lines(&row.cells, &bands, style));
             if let Some(note) = &row.note {
-                out.extend(style.wrap(note, 4).lines().map(|line| style.paint(Tone::Dim, line) + "\n"));
+                out.extend(
+                    style.wrap(note, 4).lines().map(|line| style.paint(Tone::Dim, line) + "\n"),
+                );
             }
         }
         out
@@ -75,7 +86,9 @@ impl Table {
             let spare = used.iter().rposition(|&index| self.fit(index) == Some(Fit::Drop));
             match spare {
                 Some(position) if total(&widths) > limit => drop(used.remove(position)),
-                _ if total(&widths) > limit => break (used.clone(), self.widths(&used, limit, NARROWEST)),
+                _ if total(&widths) > limit => {
+                    break (used.clone(), self.widths(&used, limit, NARROWEST));
+                }
                 _ => break (used, widths),
             }
         }
@@ -88,7 +101,11 @@ impl Table {
     /// Widths that stay within `limit` where cutting columns down to `least` allows it.
     fn widths(&self, used: &[usize], limit: usize, least: usize) -> Vec<usize> {
         let natural = |&index: &usize| {
-            let cells = self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| length(&cell.text));
+            let cells = self
+                .rows
+                .iter()
+                .filter_map(|row| row.cells.get(index))
+                .map(|cell| length(&cell.text));
             let title = self.columns.get(index).map_or(0, |column| length(&column.title));
             cells.max().unwrap_or(0).max(title)
         };
@@ -109,16 +126,20 @@ impl Table {
 
     /// The columns of the longest word in the column `index`, its title among them.
     fn longest_word(&self, index: usize) -> usize {
-        let cells = self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| cell.text.as_str());
+        let cells =
+            self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| cell.text.as_str());
         let title = self.columns.get(index).map(|column| column.title.as_str());
         cells.chain(title).flat_map(str::split_whitespace).map(length).max().unwrap_or(0)
     }
 
-    /// The columns in as many bands as it takes to stay within `limit`: one, where they fit side by side.
+    /// The columns in as many bands as it takes to stay within `limit`: one, where they fit side by
+    /// side.
     fn bands(&self, used: &[usize], widths: &[usize], limit: usize) -> Vec<Band> {
         let mut bands = vec![Band::default()];
         for (&index, &width) in used.iter().zip(widths) {
-            let full = |band: &Band| !band.used.is_empty() && total(&band.widths) + GAP + width > band.room(limit);
+            let full = |band: &Band| {
+                !band.used.is_empty() && total(&band.widths) + GAP + width > band.room(limit)
+            };
             if bands.last().is_some_and(full) {
                 bands.push(Band { indent: INDENT, ..Band::default() });
             }
@@ -143,7 +164,8 @@ impl Table {
         let mut out = String::new();
         for band in bands {
             let texts = self.cell_lines(cells, band);
-            let height = texts.iter().map(Vec::len).max().unwrap_or(0).max(usize::from(band.indent == 0));
+            let height =
+                texts.iter().map(Vec::len).max().unwrap_or(0).max(usize::from(band.indent == 0));
             for number in 0..height {
                 out.push_str(&" ".repeat(band.indent));
                 out.push_str(&self.line(cells, band, &texts, number, style));
@@ -154,7 +176,8 @@ impl Table {
 
     /// Shortens the cells of the column `index` that are longer than `width`, and its title.
     fn cuts(&self, index: usize, width: usize) -> HashMap<String, String> {
-        let cells = self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| cell.text.as_str());
+        let cells =
+            self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| cell.text.as_str());
         let title = self.columns.get(index).map(|column| column.title.as_str());
         if self.fit(index) == Some(Fit::Wrap) {
             return HashMap::new();
@@ -178,11 +201,20 @@ impl Table {
         columns.map(lines).collect()
     }
 
-    fn line(&self, cells: &[Cell], band: &Band, texts: &[Vec<String>], number: usize, style: Style) -> String {
+    fn line(
+        &self,
+        cells: &[Cell],
+        band: &Band,
+        texts: &[Vec<String>],
+        number: usize,
+        style: Style,
+    ) -> String {
         let mut out = String::new();
         let mut owed = 0; // Padding is written only when text follows, so that no line ends in spaces.
         for ((&index, &width), lines) in band.used.iter().zip(&band.widths).zip(texts) {
-            let (Some(cell), Some(column)) = (cells.get(index), self.columns.get(index)) else { continue };
+            let (Some(cell), Some(column)) = (cells.get(index), self.columns.get(index)) else {
+                continue;
+            };
             let text = lines.get(number).map(String::as_str).unwrap_or_default();
             let room = width.saturating_sub(length(text));
             let (before, after) = match column.align {

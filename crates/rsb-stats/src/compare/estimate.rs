@@ -1,4 +1,5 @@
-//! The change of one pair on the logarithm, up being worse: where it lies, and how far it may be off.
+//! The change of one pair on the logarithm, up being worse: where it lies, and how far it may be
+//! off.
 
 use rsb_model::Better;
 
@@ -19,10 +20,12 @@ pub(super) struct Center {
 }
 
 impl Center {
-    /// By the ratios of neighbors where there are some, else by what the processes of each side show under `law`.
+    /// By the ratios of neighbors where there are some, else by what the processes of each side
+    /// show under `law`.
     pub(super) fn of(pair: &Pair, law: NoiseModel) -> Self {
         let worse = |ratio: &f64| orient(*ratio, pair.better);
-        let ratios = pair.ratios.as_ref().map(|ratios| ratios.iter().map(worse).collect::<Vec<_>>());
+        let ratios =
+            pair.ratios.as_ref().map(|ratios| ratios.iter().map(worse).collect::<Vec<_>>());
         let sides = [&pair.baseline, &pair.current].map(|side| logs(side, pair.better));
         let neighbors = ratios.and_then(|ratios| Self::of_neighbors(&sides, &ratios));
         neighbors.unwrap_or_else(|| match law {
@@ -31,8 +34,8 @@ impl Center {
         })
     }
 
-    /// What disturbed both of a pair cancels in its ratio; what disturbed one of them makes it as often too low as too
-    /// high, so both ends are left out.
+    /// What disturbed both of a pair cancels in its ratio; what disturbed one of them makes it as
+    /// often too low as too high, so both ends are left out.
     fn of_neighbors([before, _]: &[Vec<f64>; 2], ratios: &[f64]) -> Option<Self> {
         let cut = Cut::both_ends(ratios.len());
         let ratio = trimmed_mean(ratios, cut)?;
@@ -43,7 +46,11 @@ impl Center {
             degrees_of_freedom: ratio.kept - 1.0,
             difference: ratio.mean,
         };
-        Some(Self { baseline: trimmed_mean(before, Cut::slow_half(before.len()))?.mean, residual, alone: 0.0 })
+        Some(Self {
+            baseline: trimmed_mean(before, Cut::slow_half(before.len()))?.mean,
+            residual,
+            alone: 0.0,
+        })
     }
 
     /// The mean of the faster half of each side.
@@ -68,14 +75,19 @@ impl Center {
         let [baseline, current] = [least(before), least(after)];
         let excess = mean_excess(&[before, after]);
         let faster = if current < baseline { after } else { before };
-        let second = faster.get(1..).and_then(|rest| expected_least(rest, fewest.saturating_sub(1)));
+        let second =
+            faster.get(1..).and_then(|rest| expected_least(rest, fewest.saturating_sub(1)));
         let residual = Residual {
             law: NoiseModel::Minimum,
             sum: excess.map_or(0.0, |excess| excess.mean * excess.degrees_of_freedom),
             degrees_of_freedom: excess.map_or(0.0, |excess| excess.degrees_of_freedom),
             difference: current - baseline,
         };
-        Self { baseline, residual, alone: second.map_or(0.0, |second| second - baseline.min(current)) }
+        Self {
+            baseline,
+            residual,
+            alone: second.map_or(0.0, |second| second - baseline.min(current)),
+        }
     }
 
     pub(super) fn less(mut self, shift: Shift) -> Self {
@@ -86,7 +98,8 @@ impl Center {
 
 /// What earlier runs tell of the scale of a case: as if they were sides of the same comparison.
 pub(super) fn past(pair: &Pair, law: NoiseModel) -> Option<Residual> {
-    let runs: Vec<Vec<f64>> = pair.baseline.past().iter().map(|run| turned_logs(run, pair.better)).collect();
+    let runs: Vec<Vec<f64>> =
+        pair.baseline.past().iter().map(|run| turned_logs(run, pair.better)).collect();
     let blank = Residual { law, sum: 0.0, degrees_of_freedom: 0.0, difference: 0.0 };
     let found = match law {
         NoiseModel::Normal => runs.iter().fold(blank, |known, run| {
@@ -110,8 +123,8 @@ pub(super) fn past(pair: &Pair, law: NoiseModel) -> Option<Residual> {
     (found.degrees_of_freedom > 0.0).then_some(found)
 }
 
-/// Processes of the smaller side. Both sides are reduced alike, as the minimum of more, or the mean over less of the slow
-/// part, is lower.
+/// Processes of the smaller side. Both sides are reduced alike, as the minimum of more, or the mean
+/// over less of the slow part, is lower.
 fn fewest(sides: &[Vec<f64>; 2]) -> usize {
     sides.iter().map(Vec::len).min().unwrap_or_default()
 }
@@ -139,7 +152,8 @@ pub(super) struct Estimate {
 
 impl Estimate {
     pub(super) fn new(pair: &Pair, center: &Center, spread: ProcessSpread, shift: Shift) -> Self {
-        let [before, after] = [&pair.baseline, &pair.current].map(|side| side.replicates().len() as f64);
+        let [before, after] =
+            [&pair.baseline, &pair.current].map(|side| side.replicates().len() as f64);
         let variance = match spread.law {
             NoiseModel::Normal => spread.scale * (1.0 / before + 1.0 / after),
             NoiseModel::Minimum => (spread.scale / before.min(after)).powi(2),
@@ -153,18 +167,22 @@ impl Estimate {
         }
     }
 
-    /// Chance of such a change where the true one is `limit`. One process that was fast by luck is no evidence: the
-    /// second least of the faster side must show the change as well.
+    /// Chance of such a change where the true one is `limit`. One process that was fast by luck is
+    /// no evidence: the second least of the faster side must show the change as well.
     pub(super) fn chance_above(&self, limit: f64) -> f64 {
         self.law.above((self.worse - self.alone - limit) / self.error, self.degrees_of_freedom)
     }
 
-    /// The interval that leaves out no more than a share of `2 × level`, `reach` being the factor of that level. The end
-    /// at zero of a change by `threshold` or more is that of the second smallest.
+    /// The interval that leaves out no more than a share of `2 × level`, `reach` being the factor
+    /// of that level. The end at zero of a change by `threshold` or more is that of the second
+    /// smallest.
     pub(super) fn interval(&self, reach: f64, [better, worse]: [f64; 2]) -> [f64; 2] {
         let far = |limit: bool| if limit { self.alone } else { 0.0 };
         let reach = reach * self.error;
-        [self.worse - reach - far(self.worse >= worse), self.worse + reach + far(self.worse <= better)]
+        [
+            self.worse - reach - far(self.worse >= worse),
+            self.worse + reach + far(self.worse <= better),
+        ]
     }
 }
 

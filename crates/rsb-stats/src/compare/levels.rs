@@ -22,26 +22,35 @@ pub(crate) enum Clear {
     Not,
 }
 
-/// Holm's step-down: the clearest pair is held to a share of alpha / 2 among all pairs, the next to a share among the
-/// rest, and so on until one fails; the others are held to that one's share.
-pub(super) fn corrected_levels(pairs: &[Pair], estimates: &[Option<Estimate>], alpha: f64) -> Vec<CorrectedLevel> {
+/// Holm's step-down: the clearest pair is held to a share of alpha / 2 among all pairs, the next to
+/// a share among the rest, and so on until one fails; the others are held to that one's share.
+pub(super) fn corrected_levels(
+    pairs: &[Pair],
+    estimates: &[Option<Estimate>],
+    alpha: f64,
+) -> Vec<CorrectedLevel> {
     let chance = |(pair, estimate): (&Pair, &Option<Estimate>)| {
-        estimate.map(|estimate| estimate.chance_above(log_of_change(pair.threshold / 2.0, pair.better)))
+        estimate
+            .map(|estimate| estimate.chance_above(log_of_change(pair.threshold / 2.0, pair.better)))
     };
     let chances: Vec<Option<f64>> = pairs.iter().zip(estimates).map(chance).collect();
     // A pair without a spread asks no question, so it takes no part in the correction.
     let questions = chances.iter().flatten().count();
     let mut levels = vec![CorrectedLevel { level: alpha / 2.0, clear: Clear::Not }; pairs.len()];
     let mut failed_at = None;
-    let order = ascending(&chances.iter().map(|chance| chance.unwrap_or(f64::INFINITY)).collect::<Vec<_>>());
+    let order = ascending(
+        &chances.iter().map(|chance| chance.unwrap_or(f64::INFINITY)).collect::<Vec<_>>(),
+    );
     for (rank, position) in order.into_iter().take(questions).enumerate() {
         let level = alpha / 2.0 / failed_at.unwrap_or(questions - rank) as f64;
-        let passes = failed_at.is_none() && chances.get(position).copied().flatten().is_some_and(|p| p <= level);
+        let passes = failed_at.is_none()
+            && chances.get(position).copied().flatten().is_some_and(|p| p <= level);
         if !passes {
             failed_at = failed_at.or(Some(questions - rank));
         }
         if let Some(slot) = levels.get_mut(position) {
-            *slot = CorrectedLevel { level, clear: if passes { Clear::AboveHalf } else { Clear::Not } };
+            *slot =
+                CorrectedLevel { level, clear: if passes { Clear::AboveHalf } else { Clear::Not } };
         }
     }
     levels

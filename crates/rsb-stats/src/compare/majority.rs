@@ -1,6 +1,7 @@
-//! What most of each side shows. A floor and a minimum tell what code costs when nothing disturbs it; code that became
-//! slow most of the time, and not always, is as fast as ever by them. So where the median is worse, and by more than the
-//! baseline itself explains, a case is not called Unchanged or Improved by its fastest samples alone.
+//! What most of each side shows. A floor and a minimum tell what code costs when nothing disturbs
+//! it; code that became slow most of the time, and not always, is as fast as ever by them. So where
+//! the median is worse, and by more than the baseline itself explains, a case is not called
+//! Unchanged or Improved by its fastest samples alone.
 
 use rsb_model::{ReasonCode, Verdict};
 
@@ -26,15 +27,20 @@ impl MedianCheck {
         let change = change_of_log(worse, pair.better);
         let passes = matches!(finding.verdict, Verdict::Unchanged | Verdict::Improved);
         // Pairs tell by their neighbors, most of which count.
-        if pair.ratios.is_some() || !passes || change < pair.threshold || worse <= self.median_tolerance(pair) {
+        if pair.ratios.is_some()
+            || !passes
+            || change < pair.threshold
+            || worse <= self.median_tolerance(pair)
+        {
             return finding;
         }
         let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::MedianWorse);
         PairConclusion { median_change: Some(change), verdict, reason, ..finding }
     }
 
-    /// How far a median may be off without any change of the code: as far as those of the baseline's own processes; with
-    /// one process there, as far as those of the other cases, or else as those of the current side.
+    /// How far a median may be off without any change of the code: as far as those of the
+    /// baseline's own processes; with one process there, as far as those of the other cases, or
+    /// else as those of the current side.
     fn median_tolerance(&self, pair: &Pair) -> f64 {
         let own = pair.baseline.medians_apart();
         own.or(self.scatter).or_else(|| pair.current.medians_apart()).unwrap_or(0.0)
@@ -78,7 +84,8 @@ mod tests {
         let steady = || side(&[100.0, 101.0, 99.5], &[102.0, 103.0, 101.5]);
         let one = || side(&[100.0], &[102.0]);
         for (baseline, current, reason) in [
-            // 98 of 100 samples in every process; with one process a side, the other cases tell what is usual.
+            // 98 of 100 samples in every process; with one process a side, the other cases tell
+            // what is usual.
             (steady(), side(&[100.0, 101.0, 99.5], &[204.0, 206.0, 203.0]), MedianWorse),
             (one(), side(&[100.0], &[204.0]), MedianWorse),
             (one(), side(&[100.0], &[106.0]), WithinNoise),
@@ -101,15 +108,19 @@ mod tests {
             assert_eq!(found.reason, reason, "{baseline:?} {current:?}: {found:?}");
             assert_eq!(found.median_change.is_some(), reason == MedianWorse, "{found:?}");
         }
-        let neighbors =
-            Pair { ratios: Some(vec![0.0; 3]), ..pair(steady(), side(&[100.0, 101.0, 99.5], &[204.0, 206.0, 203.0])) };
+        let neighbors = Pair {
+            ratios: Some(vec![0.0; 3]),
+            ..pair(steady(), side(&[100.0, 101.0, 99.5], &[204.0, 206.0, 203.0]))
+        };
         assert_eq!(among_others(neighbors, 3).reason, WithinNoise);
     }
 
     #[test]
     fn a_single_stray_run_of_ten_in_the_baseline_excuses_no_majority() {
         let runs = |slow: usize, factor: f64| -> Side {
-            let time = |at: usize| 100.0 * (1.0 + at as f64 / 1000.0) * if at >= 10 - slow { factor } else { 1.0 };
+            let time = |at: usize| {
+                100.0 * (1.0 + at as f64 / 1000.0) * if at >= 10 - slow { factor } else { 1.0 }
+            };
             Side::new((0..10).map(time).collect()).unwrap()
         };
         let others = (0..11).map(|at| pair(runs(at % 2, 1.2), runs((at + 1) % 2, 1.2)));
@@ -123,6 +134,9 @@ mod tests {
     fn what_the_machine_did_is_taken_out_of_the_median_too() {
         let slower = || pair(side(&[100.0; 3], &[102.0; 3]), side(&[115.0; 3], &[117.3; 3]));
         let shift = Shift { log: 1.15_f64.ln(), variance: 0.0 };
-        assert_eq!(compare_less(&[slower()], ErrorRates::USUAL, shift)[0].verdict, Verdict::Unchanged);
+        assert_eq!(
+            compare_less(&[slower()], ErrorRates::USUAL, shift)[0].verdict,
+            Verdict::Unchanged
+        );
     }
 }

@@ -1,6 +1,7 @@
-//! What the baseline's own processes have shown by chance. A law tells how far processes lie apart as long as they are of
-//! one kind. Where some are slow for all of their life, by the layout of their memory or by a neighbor, three slow ones in
-//! a row come by luck; how often, the baseline itself tells, by ranks and without a law.
+//! What the baseline's own processes have shown by chance. A law tells how far processes lie apart
+//! as long as they are of one kind. Where some are slow for all of their life, by the layout of
+//! their memory or by a neighbor, three slow ones in a row come by luck; how often, the baseline
+//! itself tells, by ranks and without a law.
 
 use rsb_model::{ReasonCode, Verdict};
 
@@ -9,13 +10,15 @@ use super::{Pair, PairConclusion, Shift, log_of_change, orient};
 /// What is Regressed and may well come by luck is Inconclusive: with a chance above this.
 const MAX_RANK_CHANCE: f64 = 0.005;
 
-/// `finding`, without a verdict where it is Regressed and so many processes of the baseline, or of earlier runs, lie where all of
-/// the current side do that these would all lie there by chance too often.
+/// `finding`, without a verdict where it is Regressed and so many processes of the baseline, or of
+/// earlier runs, lie where all of the current side do that these would all lie there by chance too
+/// often.
 pub(super) fn apply(pair: &Pair, shift: Shift, finding: PairConclusion) -> PairConclusion {
     if finding.verdict != Verdict::Regressed || pair.ratios.is_some() {
         return finding;
     }
-    let Some(precedent) = BaselineRankTest::of(pair, shift).filter(|precedent| precedent.chance() > MAX_RANK_CHANCE)
+    let Some(precedent) =
+        BaselineRankTest::of(pair, shift).filter(|precedent| precedent.chance() > MAX_RANK_CHANCE)
     else {
         return finding;
     };
@@ -23,7 +26,8 @@ pub(super) fn apply(pair: &Pair, shift: Shift, finding: PairConclusion) -> PairC
     PairConclusion { precedent: Some(precedent), verdict, reason, ..finding }
 }
 
-/// How many processes of the baseline, and of earlier runs, lie among those that are judged, but for half of the threshold.
+/// How many processes of the baseline, and of earlier runs, lie among those that are judged, but
+/// for half of the threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BaselineRankTest {
     /// As slow.
@@ -37,10 +41,13 @@ pub struct BaselineRankTest {
 impl BaselineRankTest {
     /// `None` where none is as slow: ranks of a few processes say nothing more then.
     fn of(pair: &Pair, shift: Shift) -> Option<Self> {
-        let logs = |values: &[f64]| values.iter().map(|value| orient(value.ln(), pair.better)).collect::<Vec<_>>();
+        let logs = |values: &[f64]| {
+            values.iter().map(|value| orient(value.ln(), pair.better)).collect::<Vec<_>>()
+        };
         let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
         let before = logs(pair.baseline.replicates());
-        let after: Vec<f64> = logs(pair.current.replicates()).iter().map(|value| value - shift.log).collect();
+        let after: Vec<f64> =
+            logs(pair.current.replicates()).iter().map(|value| value - shift.log).collect();
         let (floor, fastest) = (least(&before), least(&after));
         let earlier = pair.baseline.past().iter().flat_map(|run| {
             let run = logs(run);
@@ -50,7 +57,10 @@ impl BaselineRankTest {
         let all: Vec<f64> = before.iter().copied().chain(earlier).collect();
         let margin = log_of_change(pair.threshold / 2.0, pair.better);
         let slowest = after.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let slow = all.iter().filter(|value| (fastest - margin..=slowest + margin).contains(*value)).count();
+        let slow = all
+            .iter()
+            .filter(|value| (fastest - margin..=slowest + margin).contains(*value))
+            .count();
         (slow > 0).then_some(Self { slow, processes: all.len(), judged: after.len() })
     }
 
@@ -70,7 +80,9 @@ mod tests {
 
     #[test]
     fn the_chance_is_that_of_ranks() {
-        for (slow, processes, judged, chance) in [(1, 9, 3, 4.0 / 220.0), (2, 9, 3, 10.0 / 220.0), (3, 3, 3, 1.0)] {
+        for (slow, processes, judged, chance) in
+            [(1, 9, 3, 4.0 / 220.0), (2, 9, 3, 10.0 / 220.0), (3, 3, 3, 1.0)]
+        {
             let found = BaselineRankTest { slow, processes, judged }.chance();
             assert!((found - chance).abs() < 1e-12, "{slow} of {processes}, {judged}: {found}");
         }
@@ -81,7 +93,13 @@ mod tests {
     fn what_the_baseline_does_by_luck_is_no_regression() {
         let side = |values: &[f64]| Side::new(values.to_vec()).unwrap();
         let told = |baseline: Side, current: &[f64]| {
-            let pair = Pair { baseline, current: side(current), ratios: None, better: Better::Lower, threshold: 0.1 };
+            let pair = Pair {
+                baseline,
+                current: side(current),
+                ratios: None,
+                better: Better::Lower,
+                threshold: 0.1,
+            };
             compare(&[pair], ErrorRates::USUAL)[0].reason
         };
         let steady = [100.0, 101.0, 100.5, 100.2, 100.7, 100.1, 100.4, 100.6, 100.3];
@@ -89,7 +107,11 @@ mod tests {
         let slow = [130.0, 130.5, 131.0];
         assert_eq!(told(side(&steady), &slow), ReasonCode::AboveThreshold);
         assert_eq!(told(side(&bimodal), &slow), ReasonCode::BaselineAsSlow);
-        assert_eq!(told(side(&bimodal), &[150.0, 150.5, 151.0]), ReasonCode::AboveThreshold, "as slow as none was");
+        assert_eq!(
+            told(side(&bimodal), &[150.0, 150.5, 151.0]),
+            ReasonCode::AboveThreshold,
+            "as slow as none was"
+        );
         let earlier = vec![vec![50.0, 65.0, 50.2], vec![50.1, 50.0, 65.2]];
         assert_eq!(told(side(&steady[..3]).with_past(earlier), &slow), ReasonCode::BaselineAsSlow);
     }

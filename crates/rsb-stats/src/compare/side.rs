@@ -16,7 +16,8 @@ pub struct Side {
 }
 
 impl Side {
-    /// `None` when there is no value, or one is not finite or not above zero: a ratio would mean nothing.
+    /// `None` when there is no value, or one is not finite or not above zero: a ratio would mean
+    /// nothing.
     pub fn new(replicates: Vec<f64>) -> Option<Self> {
         let medians = replicates.clone();
         Self::with_medians(replicates, medians)
@@ -30,13 +31,14 @@ impl Side {
         usable.then_some(Self { replicates, medians, past: Vec::new() })
     }
 
-    /// With what processes of earlier runs gave, run by run, oldest first; the same runs for every case, and nothing for a
-    /// run that has not measured this one. They tell how far processes lie apart, and nothing of where the side lies: the code
-    /// may have been another.
+    /// With what processes of earlier runs gave, run by run, oldest first; the same runs for every
+    /// case, and nothing for a run that has not measured this one. They tell how far processes lie
+    /// apart, and nothing of where the side lies: the code may have been another.
     #[must_use]
     pub fn with_past(mut self, runs: Vec<Vec<f64>>) -> Self {
         let usable = |run: &Vec<f64>| run.iter().all(|value| value.is_finite() && *value > 0.0);
-        self.past = runs.into_iter().map(|run| if usable(&run) { run } else { Vec::new() }).collect();
+        self.past =
+            runs.into_iter().map(|run| if usable(&run) { run } else { Vec::new() }).collect();
         self
     }
 
@@ -60,8 +62,8 @@ impl Side {
         median(&self.median_logs()).unwrap_or(f64::NAN) // Never empty.
     }
 
-    /// How far the medians of the processes lie apart, on the logarithm; of more than five, the outermost tenth at each
-    /// end does not count. `None` of a single process.
+    /// How far the medians of the processes lie apart, on the logarithm; of more than five, the
+    /// outermost tenth at each end does not count. `None` of a single process.
     pub(super) fn medians_apart(&self) -> Option<f64> {
         let logs = sorted(&self.median_logs());
         let (low, high) = (share_of_sorted(&logs, FAR)?, share_of_sorted(&logs, 1.0 - FAR)?);

@@ -1,5 +1,5 @@
-//! How far all cases of a run move together from one run to the next, as earlier runs tell it: what the machine did to a
-//! whole run is in all of its processes, so that these cannot show it.
+//! How far all cases of a run move together from one run to the next, as earlier runs tell it: what
+//! the machine did to a whole run is in all of its processes, so that these cannot show it.
 
 use super::{Pair, orient};
 use crate::estimate::{median, median_absolute_deviation};
@@ -11,14 +11,16 @@ const FEWEST: usize = 3;
 /// Variance of the median of normal figures over that of their mean: π/2.
 const VARIANCE_OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 
-/// The variance that this adds to a change between two runs; 0 where fewer than three earlier runs, or fewer than ten cases,
-/// tell it. Single cases whose code changed do not: a step is where most of the cases went.
+/// The variance that this adds to a change between two runs; 0 where fewer than three earlier runs,
+/// or fewer than ten cases, tell it. Single cases whose code changed do not: a step is where most
+/// of the cases went.
 pub(super) fn variance(pairs: &[Pair]) -> f64 {
     let apart = || pairs.iter().filter(|pair| pair.ratios.is_none());
     let runs = apart().map(|pair| pair.baseline.past().len()).max().unwrap_or_default();
     let levels: Vec<Vec<Option<f64>>> = apart()
         .map(|pair| {
-            let past = (0..runs).map(|run| pair.baseline.past().get(run).map_or(&[][..], Vec::as_slice));
+            let past =
+                (0..runs).map(|run| pair.baseline.past().get(run).map_or(&[][..], Vec::as_slice));
             past.chain([pair.baseline.replicates()]).map(|values| level(pair, values)).collect()
         })
         .collect();
@@ -29,18 +31,21 @@ pub(super) fn variance(pairs: &[Pair]) -> f64 {
     (steps.iter().sum::<f64>() / steps.len() as f64).max(0.0)
 }
 
-/// The square of how far the cases went together from one run to the next, less what their own noise adds to it.
+/// The square of how far the cases went together from one run to the next, less what their own
+/// noise adds to it.
 fn squared_step(levels: &[Vec<Option<f64>>], run: usize) -> Option<f64> {
     let of_case = |levels: &Vec<Option<f64>>| Some((*levels.get(run + 1)?)? - (*levels.get(run)?)?);
     let steps: Vec<f64> = levels.iter().filter_map(of_case).collect();
     if steps.len() < MIN_CASES {
         return None;
     }
-    let noise = median_absolute_deviation(&steps)?.powi(2) * VARIANCE_OF_MEDIAN / steps.len() as f64;
+    let noise =
+        median_absolute_deviation(&steps)?.powi(2) * VARIANCE_OF_MEDIAN / steps.len() as f64;
     Some(median(&steps)?.powi(2) - noise)
 }
 
-/// The least of the processes: the law of a run's level does not matter, that it is the same for all does.
+/// The least of the processes: the law of a run's level does not matter, that it is the same for
+/// all does.
 fn level(pair: &Pair, values: &[f64]) -> Option<f64> {
     values.iter().map(|value| orient(value.ln(), pair.better)).min_by(f64::total_cmp)
 }
@@ -52,11 +57,14 @@ mod tests {
     use super::*;
     use crate::compare::Side;
 
-    /// Cases whose runs lie at `runs`, the last of them the baseline; the first case was made faster before the last.
+    /// Cases whose runs lie at `runs`, the last of them the baseline; the first case was made
+    /// faster before the last.
     fn pairs(cases: usize, runs: &[f64]) -> Vec<Pair> {
         let (last, earlier) = runs.split_last().unwrap();
         let case = |at: usize| {
-            let values = |level: f64| [1.0, 1.001, 1.002].map(|each| each * level * (100.0 + at as f64)).to_vec();
+            let values = |level: f64| {
+                [1.0, 1.001, 1.002].map(|each| each * level * (100.0 + at as f64)).to_vec()
+            };
             let faster = if at == 0 { 0.5 } else { 1.0 };
             let baseline = Side::new(values(last * faster)).unwrap();
             let baseline = baseline.with_past(earlier.iter().map(|level| values(*level)).collect());

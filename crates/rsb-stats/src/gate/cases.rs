@@ -45,7 +45,10 @@ impl<'a> Cases<'a> {
     /// Those of `runs` that the policy does not leave out.
     pub(super) fn of(runs: &'a [Run], policy: &Policy) -> Self {
         let mut cases = Self { runs, order: Vec::new(), results: HashMap::new() };
-        let each = runs.iter().enumerate().flat_map(|(at, run)| run.benchmarks.iter().map(move |result| (at, result)));
+        let each = runs
+            .iter()
+            .enumerate()
+            .flat_map(|(at, run)| run.benchmarks.iter().map(move |result| (at, result)));
         for (at, result) in each {
             let id = &result.benchmark_id;
             if policy.ignores_case(id.as_str()) {
@@ -65,8 +68,9 @@ impl<'a> Cases<'a> {
         cases
     }
 
-    /// The cases that a run judged against this side must have: those measured, and those that failed, cannot be read or
-    /// were only simulated here, which get no verdict. What was skipped here promised nothing.
+    /// The cases that a run judged against this side must have: those measured, and those that
+    /// failed, cannot be read or were only simulated here, which get no verdict. What was skipped
+    /// here promised nothing.
     pub(super) fn expected_cases(&self) -> impl Iterator<Item = &'a CaseId> {
         self.order.iter().copied().filter(|id| self.expects(id))
     }
@@ -79,7 +83,8 @@ impl<'a> Cases<'a> {
         })
     }
 
-    /// Whether `result`, of a baseline, holds samples of one of these runs because a person accepted them.
+    /// Whether `result`, of a baseline, holds samples of one of these runs because a person
+    /// accepted them.
     pub(super) fn was_accepted(&self, result: &BenchmarkResult) -> bool {
         let from = result.metadata.get(ACCEPTED_FROM).and_then(|id| id.as_str());
         from.is_some_and(|from| self.runs.iter().any(|run| run.run_id.0 == from))
@@ -120,14 +125,22 @@ impl<'a> Cases<'a> {
         } else if entry.has(Outcome::Simulated).is_some() {
             CaseStatus::Simulated(entry.all(Outcome::Simulated).collect())
         } else if entry.measured.is_empty() {
-            CaseStatus::Skipped(entry.has(Outcome::Skipped).and_then(|result| result.reason.as_ref()))
+            CaseStatus::Skipped(
+                entry.has(Outcome::Skipped).and_then(|result| result.reason.as_ref()),
+            )
         } else {
-            // What a person accepted stands in one run of a baseline, in place of what all of them held.
-            let is_accepted = entry.measured.iter().any(|result| result.metadata.contains_key(ACCEPTED_FROM));
+            // What a person accepted stands in one run of a baseline, in place of what all of them
+            // held.
+            let is_accepted =
+                entry.measured.iter().any(|result| result.metadata.contains_key(ACCEPTED_FROM));
             let lacks = |at: &usize| !is_accepted && !entry.measured_in.contains(at);
             let without = self.runs.iter().enumerate().filter(|(at, _)| lacks(at));
             let without: Vec<&RunId> = without.map(|(_, run)| &run.run_id).collect();
-            if without.is_empty() { CaseStatus::Measured(entry.measured.clone()) } else { CaseStatus::Partial(without) }
+            if without.is_empty() {
+                CaseStatus::Measured(entry.measured.clone())
+            } else {
+                CaseStatus::Partial(without)
+            }
         }
     }
 }

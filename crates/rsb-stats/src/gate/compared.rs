@@ -1,11 +1,12 @@
-//! What textbook statistics say of each case, for a reader who knows them. They are added to a comparison that is
-//! already judged: no verdict follows from them.
+//! What textbook statistics say of each case, for a reader who knows them. They are added to a
+//! comparison that is already judged: no verdict follows from them.
 //!
-//! Tests and effect sizes rest on the median of each process, as the samples of one process are not independent of each
-//! other; outliers and percentiles on all samples of a side.
+//! Tests and effect sizes rest on the median of each process, as the samples of one process are not
+//! independent of each other; outliers and percentiles on all samples of a side.
 
 use rsb_model::record::{
-    BothSides, ComparisonResult, ComparisonStatistics, OutlierCounts, PercentileChanges, TTest, UTest,
+    BothSides, ComparisonResult, ComparisonStatistics, OutlierCounts, PercentileChanges, TTest,
+    UTest,
 };
 use rsb_model::{BenchmarkResult, CaseId, Outcome, Run};
 
@@ -21,10 +22,19 @@ const ALPHA: f64 = 0.05;
 const IQR: OutlierRule = OutlierRule::Iqr(1.5);
 const MAD: OutlierRule = OutlierRule::Mad(3.5);
 
-/// `result`, which compares these runs, with the statistics of every case whose times both sides measured.
-pub fn with_statistics(result: ComparisonResult, baseline: &[Run], current: &[Run]) -> ComparisonResult {
+/// `result`, which compares these runs, with the statistics of every case whose times both sides
+/// measured.
+pub fn with_statistics(
+    result: ComparisonResult,
+    baseline: &[Run],
+    current: &[Run],
+) -> ComparisonResult {
     let mut result = result;
-    for row in result.comparisons.iter_mut().filter(|row| row.metric == TIME && row.difference_percent.is_some()) {
+    for row in result
+        .comparisons
+        .iter_mut()
+        .filter(|row| row.metric == TIME && row.difference_percent.is_some())
+    {
         let sides = [baseline, current].map(|runs| Times::of(runs, &row.id));
         if let [Some(before), Some(after)] = &sides {
             row.statistics = statistics(before, after).map(Box::new);
@@ -43,11 +53,14 @@ struct Times {
 impl Times {
     /// `None` when there is none, or one cannot be read.
     fn of(runs: &[Run], id: &CaseId) -> Option<Self> {
-        let measured = |result: &&BenchmarkResult| result.benchmark_id == *id && result.outcome == Outcome::Measured;
+        let measured = |result: &&BenchmarkResult| {
+            result.benchmark_id == *id && result.outcome == Outcome::Measured
+        };
         let mut times = Self { all: Vec::new(), medians: Vec::new() };
         for result in runs.iter().flat_map(|run| &run.benchmarks).filter(measured) {
             for process in by_process(&result.samples) {
-                let ms: Vec<f64> = process.per_iteration().ok()?.iter().map(|ns| ns / 1e6).collect();
+                let ms: Vec<f64> =
+                    process.per_iteration().ok()?.iter().map(|ns| ns / 1e6).collect();
                 times.medians.push(median(&ms)?);
                 times.all.extend(ms);
             }
@@ -63,12 +76,14 @@ impl Times {
 
 fn statistics(before: &Times, after: &Times) -> Option<ComparisonStatistics> {
     let (a, b) = (before.medians.as_slice(), after.medians.as_slice());
-    let differences = || (a.len() == b.len()).then(|| a.iter().zip(b).map(|(a, b)| b - a).collect::<Vec<_>>());
+    let differences =
+        || (a.len() == b.len()).then(|| a.iter().zip(b).map(|(a, b)| b - a).collect::<Vec<_>>());
     let u_test = |test: TestResult| UTest { u: test.statistic, p: test.p_value };
     Some(ComparisonStatistics {
         replicates: BothSides { baseline: a.len(), current: b.len() },
         welch_t: welch_t(b, a).and_then(|test| t_test(test, difference_interval(a, b, ALPHA)?)),
-        paired_t: paired_t(b, a).and_then(|test| t_test(test, mean_interval(&differences()?, ALPHA)?)),
+        paired_t: paired_t(b, a)
+            .and_then(|test| t_test(test, mean_interval(&differences()?, ALPHA)?)),
         mann_whitney_u: mann_whitney(b, a).map(u_test),
         cohens_d: cohens_d(a, b).filter(|d| d.is_finite()),
         cliffs_delta: cliffs_delta(a, b),
@@ -82,7 +97,8 @@ fn statistics(before: &Times, after: &Times) -> Option<ComparisonStatistics> {
     })
 }
 
-/// A test as the document has it; `None` where figures at the edge of what a number can hold made it meaningless.
+/// A test as the document has it; `None` where figures at the edge of what a number can hold made
+/// it meaningless.
 fn t_test(test: TestResult, Interval { low, high }: Interval) -> Option<TTest> {
     let (t, p, degrees_of_freedom) = (test.statistic, test.p_value, test.degrees_of_freedom?);
     let known = [t, p, degrees_of_freedom, low, high].iter().all(|figure| figure.is_finite());

@@ -1,4 +1,5 @@
-//! Whether the machine moved between the two sides, by the control set, and what that leaves of the verdicts.
+//! Whether the machine moved between the two sides, by the control set, and what that leaves of the
+//! verdicts.
 
 use rsb_model::{CaseId, ReasonCode, Verdict};
 
@@ -42,7 +43,8 @@ pub(super) fn judge(asked: &[ControlQuestion<'_>], policy: &Policy) -> Vec<Contr
     .collect()
 }
 
-/// Pairs were measured on one machine at one time: what it did is in both sides, and the control set is cases as any.
+/// Pairs were measured on one machine at one time: what it did is in both sides, and the control
+/// set is cases as any.
 fn is_control(id: &CaseId, pair: &Pair, policy: &Policy) -> bool {
     pair.ratios.is_none() && policy.is_control(id.as_str())
 }
@@ -77,7 +79,11 @@ impl ControlDrift {
     }
 
     /// The mean move of all control cases, when the policy wants it taken out.
-    pub(crate) fn correction(&self, controls: &[(&CaseId, PairConclusion)], policy: &Policy) -> Option<Shift> {
+    pub(crate) fn correction(
+        &self,
+        controls: &[(&CaseId, PairConclusion)],
+        policy: &Policy,
+    ) -> Option<Shift> {
         let moved = !self.slower.is_empty() || !self.faster.is_empty();
         if !moved || policy.control().when_moved != WhenMoved::Correct {
             return None;
@@ -92,50 +98,85 @@ impl ControlDrift {
         let count = known.len() as f64;
         let log = known.iter().map(|(log, _)| log).sum::<f64>() / count;
         // Cases move unlike far: how unlike the control cases moved is part of what is not known.
-        let apart = known.iter().map(|(each, _)| (each - log).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+        let apart = known.iter().map(|(each, _)| (each - log).powi(2)).sum::<f64>()
+            / (count - 1.0).max(1.0);
         let own = known.iter().map(|(_, reach)| (reach / 2.0).powi(2)).sum::<f64>() / count;
         Some(Shift { log, variance: apart.max(own) / count })
     }
 
-    pub(crate) fn of_case(&self, finding: PairConclusion, correction: Option<Shift>, policy: &Policy) -> ControlAnswer {
+    pub(crate) fn of_case(
+        &self,
+        finding: PairConclusion,
+        correction: Option<Shift>,
+        policy: &Policy,
+    ) -> ControlAnswer {
         if let Some(shift) = correction {
             let taken = reason::signed_percent(shift.log.exp_m1());
-            return ControlAnswer { finding, remark: Some(format!("{taken} of the control set taken out")) };
+            return ControlAnswer {
+                finding,
+                remark: Some(format!("{taken} of the control set taken out")),
+            };
         }
         // A slower machine may explain what looks slower; a faster one may hide what became slower.
         let explained = finding.verdict == Verdict::Regressed && !self.slower.is_empty();
-        let hidden = matches!(finding.verdict, Verdict::Unchanged | Verdict::Improved) && !self.faster.is_empty();
+        let hidden = matches!(finding.verdict, Verdict::Unchanged | Verdict::Improved)
+            && !self.faster.is_empty();
         if policy.control().when_moved != WhenMoved::Refuse || !(explained || hidden) {
             return ControlAnswer { finding, remark: None };
         }
-        let what = if explained { "the machine changed, not only the code" } else { "the machine became faster" };
+        let what = if explained {
+            "the machine changed, not only the code"
+        } else {
+            "the machine became faster"
+        };
         let remark = format!(
-            "but {what}: the control set moved too ({}); measure again, or compare on one machine with `gate --against`",
+            "but {what}: the control set moved too ({}); measure again, or compare on one machine \
+             with `gate --against`",
             self.case_names()
         );
         let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::MachineMoved);
-        ControlAnswer { finding: PairConclusion { verdict, reason, ..finding }, remark: Some(remark) }
+        ControlAnswer {
+            finding: PairConclusion { verdict, reason, ..finding },
+            remark: Some(remark),
+        }
     }
 }
 
-/// A control case of this product is not what is judged: it is steady, or the machine moved. Any other is code as well, and
-/// what it shows is its own verdict, which no move of the control set excuses.
+/// A control case of this product is not what is judged: it is steady, or the machine moved. Any
+/// other is code as well, and what it shows is its own verdict, which no move of the control set
+/// excuses.
 pub(crate) fn of_control(id: &CaseId, finding: PairConclusion, policy: &Policy) -> ControlAnswer {
     let Some(_) = direction(&finding, policy) else {
-        let steady = PairConclusion { verdict: Verdict::Unchanged, reason: ReasonCode::WithinNoise, ..finding };
+        let steady = PairConclusion {
+            verdict: Verdict::Unchanged,
+            reason: ReasonCode::WithinNoise,
+            ..finding
+        };
         let finding = if policy.is_own_control(id.as_str()) { steady } else { finding };
         return ControlAnswer { finding, remark: None };
     };
     if !policy.is_own_control(id.as_str()) {
-        return ControlAnswer { finding, remark: Some("and it belongs to the control set".to_owned()) };
+        return ControlAnswer {
+            finding,
+            remark: Some("and it belongs to the control set".to_owned()),
+        };
     }
     let (verdict, reason, remark) = match policy.control().when_moved {
-        WhenMoved::Correct => {
-            (Verdict::Unchanged, ReasonCode::WithinNoise, "the machine changed; its move is taken out of every case")
-        }
-        _ => (Verdict::Inconclusive, ReasonCode::MachineMoved, "it belongs to the control set: the machine changed"),
+        WhenMoved::Correct => (
+            Verdict::Unchanged,
+            ReasonCode::WithinNoise,
+            "the machine changed; its move is taken out of every case",
+        ),
+        _ => (
+            Verdict::Inconclusive,
+            ReasonCode::MachineMoved,
+            "it belongs to the control set: the machine changed",
+        ),
     };
-    ControlAnswer { finding: PairConclusion { verdict, reason, ..finding }, remark: Some(remark.to_owned()) }
+    ControlAnswer {
+        finding: PairConclusion { verdict, reason, ..finding },
+        remark: Some(remark.to_owned()),
+    }
 }
 
 /// Where a control case clearly moved.

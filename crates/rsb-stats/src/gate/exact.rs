@@ -1,5 +1,5 @@
-//! Metrics that one run tells as well as ten: errors, memory, counts. They are compared by value, with a floor below
-//! which a change does not count.
+//! Metrics that one run tells as well as ten: errors, memory, counts. They are compared by value,
+//! with a floor below which a change does not count.
 
 use rsb_model::field::FIELDS;
 use rsb_model::record::Comparison;
@@ -48,7 +48,12 @@ pub(super) fn rows<'a>(
         .filter_map(move |field| row(id, field, [baseline, current], policy))
 }
 
-fn row(id: &CaseId, field: &Field, sides: [&[&BenchmarkResult]; 2], policy: &Policy) -> Option<Comparison> {
+fn row(
+    id: &CaseId,
+    field: &Field,
+    sides: [&[&BenchmarkResult]; 2],
+    policy: &Policy,
+) -> Option<Comparison> {
     let [before, after] = sides.map(|results| Values::of(field.name, results));
     let refusal = (field.name == INSTRUCTIONS).then(|| instructions::refusal(sides)).flatten();
     let is_nothing = before == Values::Absent && refusal.is_none();
@@ -57,9 +62,12 @@ fn row(id: &CaseId, field: &Field, sides: [&[&BenchmarkResult]; 2], policy: &Pol
     }
     let better = field.better()?;
     let threshold_percent = policy.threshold_percent_for(id.as_str(), field.name);
-    let question = Question { better, threshold: threshold_percent / 100.0, floor: policy.floor(field.name) };
+    let question =
+        Question { better, threshold: threshold_percent / 100.0, floor: policy.floor(field.name) };
     let judged = match (&before, &after, &refusal) {
-        (.., Some((verdict, code, _))) => ValuesConclusion { change: None, verdict: *verdict, code: *code },
+        (.., Some((verdict, code, _))) => {
+            ValuesConclusion { change: None, verdict: *verdict, code: *code }
+        }
         (Values::Known(before), Values::Known(after), None) => question.judge(before, after),
         (_, Values::Absent, None) => ValuesConclusion::without(ReasonCode::Missing),
         _ => ValuesConclusion::without(ReasonCode::Unreadable),
@@ -84,7 +92,14 @@ fn row(id: &CaseId, field: &Field, sides: [&[&BenchmarkResult]; 2], policy: &Pol
         change_status: judged.change.filter(|_| judged.verdict.is_decided()).map(summary::band),
         verdict: judged.verdict,
         reason: refusal.map_or_else(
-            || reason::of_values(field, [before.center(), after.center()], judged, threshold_percent),
+            || {
+                reason::of_values(
+                    field,
+                    [before.center(), after.center()],
+                    judged,
+                    threshold_percent,
+                )
+            },
             |(.., sentence)| sentence,
         ),
         reason_code: judged.code,
@@ -106,8 +121,9 @@ enum Values {
 impl Values {
     fn of(metric: &str, results: &[&BenchmarkResult]) -> Self {
         let carried = results.iter().filter_map(|result| result.fields()?.get(metric));
-        let figures: Option<Vec<f64>> =
-            carried.map(|value| value.as_f64().filter(|figure| figure.is_finite() && *figure >= 0.0)).collect();
+        let figures: Option<Vec<f64>> = carried
+            .map(|value| value.as_f64().filter(|figure| figure.is_finite() && *figure >= 0.0))
+            .collect();
         match figures {
             None => Self::Unreadable,
             Some(figures) if figures.is_empty() => Self::Absent,
@@ -152,7 +168,8 @@ struct Question {
 }
 
 impl Question {
-    /// By the medians. Where several runs a side overlap, a change above the threshold is not decided.
+    /// By the medians. Where several runs a side overlap, a change above the threshold is not
+    /// decided.
     fn judge(&self, before: &[f64], after: &[f64]) -> ValuesConclusion {
         let sign = match self.better {
             Better::Lower => 1.0,
@@ -193,7 +210,9 @@ mod tests {
 
     #[test]
     fn values_are_judged_by_threshold_floor_and_overlap() {
-        use ReasonCode::{AboveThreshold, BelowThreshold, BetterThanThreshold, TooNoisy, WithinNoise};
+        use ReasonCode::{
+            AboveThreshold, BelowThreshold, BetterThanThreshold, TooNoisy, WithinNoise,
+        };
         let lower = Question { better: Better::Lower, threshold: 0.1, floor: 1e-6 };
         let higher = Question { better: Better::Higher, threshold: 0.1, floor: 1.0 };
         for (question, before, after, verdict, code) in [

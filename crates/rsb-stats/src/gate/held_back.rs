@@ -1,4 +1,5 @@
-//! A slower time beside a slower clock: the machine, not the code. The verdict stays; its reason says so first.
+//! A slower time beside a slower clock: the machine, not the code. The verdict stays; its reason
+//! says so first.
 
 use rsb_model::record::Comparison;
 use rsb_model::telemetry::{self, GpuTelemetry, Spread};
@@ -20,14 +21,18 @@ struct SensorSummary {
 
 impl SensorSummary {
     fn of(results: &[&BenchmarkResult]) -> Self {
-        let known: Vec<GpuTelemetry> =
-            results.iter().flat_map(|result| telemetry::of_replicates(&result.metadata)).flatten().collect();
+        let known: Vec<GpuTelemetry> = results
+            .iter()
+            .flat_map(|result| telemetry::of_replicates(&result.metadata))
+            .flatten()
+            .collect();
         let mean = |clock: fn(&GpuTelemetry) -> Option<Spread>| {
             let clocks: Vec<f64> = known.iter().filter_map(clock).map(|clock| clock.mean).collect();
             (!clocks.is_empty()).then(|| clocks.iter().sum::<f64>() / clocks.len() as f64)
         };
         let told = known.iter().filter(|one| one.throttled.is_some());
-        let mut reasons: Vec<String> = told.clone().flat_map(|one| one.throttle_reasons.clone()).collect();
+        let mut reasons: Vec<String> =
+            told.clone().flat_map(|one| one.throttle_reasons.clone()).collect();
         reasons.sort_unstable();
         reasons.dedup();
         Self {
@@ -38,8 +43,8 @@ impl SensorSummary {
     }
 }
 
-/// What about the GPU accounts for the regression `row`, where anything does: a clock whose fall is at least half of the slow-down,
-/// or something that held the GPU back on this side alone.
+/// What about the GPU accounts for the regression `row`, where anything does: a clock whose fall is
+/// at least half of the slow-down, or something that held the GPU back on this side alone.
 pub(super) fn cause(row: &Comparison, [before, after]: [&[&BenchmarkResult]; 2]) -> Option<String> {
     let [before, after] = [before, after].map(SensorSummary::of);
     let mut said = Vec::new();

@@ -12,7 +12,8 @@ pub(super) const INSTRUCTIONS: &str = "instructions";
 /// What counted them.
 const SOURCE: &str = "instructions_source";
 
-/// Why the instructions of a case are not compared: a side could not count them, or another thing counted them.
+/// Why the instructions of a case are not compared: a side could not count them, or another thing
+/// counted them.
 pub(super) fn refusal(sides: [&[&BenchmarkResult]; 2]) -> Option<(Verdict, ReasonCode, String)> {
     for (results, side) in sides.into_iter().zip(["the baseline", "the run"]) {
         if let Some(reason) = results.iter().find_map(|result| result.instructions_not_counted()) {
@@ -28,14 +29,16 @@ pub(super) fn refusal(sides: [&[&BenchmarkResult]; 2]) -> Option<(Verdict, Reaso
     let together = before.iter().chain(after).copied().sorted_unstable().dedup().collect_vec();
     (together.len() > 1 && !before.is_empty() && !after.is_empty()).then(|| {
         let sentence = format!(
-            "the instructions were counted by {}, which count unlike code: measure both sides alike",
+            "the instructions were counted by {}, which count unlike code: measure both sides \
+             alike",
             together.join(" and ")
         );
         (Verdict::NotComparable, ReasonCode::UnlikeUnit, sentence)
     })
 }
 
-/// Says on the rows of a case what its time and its instructions mean together, where they disagree.
+/// Says on the rows of a case what its time and its instructions mean together, where they
+/// disagree.
 pub(super) fn beside_time(rows: &mut [Comparison]) {
     for at in (0..rows.len()).filter(|&at| rows[at].metric == INSTRUCTIONS).collect::<Vec<_>>() {
         // The time of a case comes before what is compared beside it.
@@ -52,14 +55,15 @@ pub(super) fn beside_time(rows: &mut [Comparison]) {
 /// What `other`, which is the other of the two, adds to `row`.
 fn remark(row: &Comparison, other: &Comparison) -> Option<String> {
     use Verdict::{Improved, Inconclusive, Regressed, Unchanged};
-    let change = other.difference_percent.map(|percent| signed_percent(percent / 100.0)).unwrap_or_default();
+    let change =
+        other.difference_percent.map(|percent| signed_percent(percent / 100.0)).unwrap_or_default();
     match (row.metric.as_str(), row.verdict, other.verdict) {
-        (TIME, Regressed | Inconclusive, Unchanged | Improved) => {
-            Some(format!("it executes no more instructions ({change}): look at layout, memory or the machine"))
-        }
-        (INSTRUCTIONS, Regressed, Unchanged | Improved) => {
-            Some(format!("its time is not worse ({change}): here something else hides the added work"))
-        }
+        (TIME, Regressed | Inconclusive, Unchanged | Improved) => Some(format!(
+            "it executes no more instructions ({change}): look at layout, memory or the machine"
+        )),
+        (INSTRUCTIONS, Regressed, Unchanged | Improved) => Some(format!(
+            "its time is not worse ({change}): here something else hides the added work"
+        )),
         _ => None,
     }
 }
@@ -82,11 +86,13 @@ mod tests {
             (Regressed, NotComparable, "", ""),
             (Unchanged, Unchanged, "", ""),
         ] {
-            let counted = Comparison { metric: INSTRUCTIONS.to_owned(), ..row("a", instructions, 3.0) };
+            let counted =
+                Comparison { metric: INSTRUCTIONS.to_owned(), ..row("a", instructions, 3.0) };
             let mut rows = [row("b", Regressed, 1.0), row("a", time, 12.0), counted];
             let before = rows.clone().map(|row| row.reason);
             beside_time(&mut rows);
-            let added: Vec<&str> = rows.iter().zip(&before).map(|(row, reason)| &row.reason[reason.len()..]).collect();
+            let added: Vec<&str> =
+                rows.iter().zip(&before).map(|(row, reason)| &row.reason[reason.len()..]).collect();
             assert_eq!(added[0], "", "another case");
             for (added, expected) in [(added[1], of_time), (added[2], of_instructions)] {
                 assert!(

@@ -1,4 +1,5 @@
-//! Whether the two sides are comparable: the hardware of all runs, and the software that a case depends on.
+//! Whether the two sides are comparable: the hardware of all runs, and the software that a case
+//! depends on.
 
 use std::borrow::Cow;
 
@@ -6,8 +7,8 @@ use rsb_model::factor::{self, Factors};
 use rsb_model::fingerprint::Difference;
 use rsb_model::{BenchmarkResult, DeviceType, Fingerprint, Run};
 
-/// Returns the sentence that names every hardware field in which any run differs from the first of the baseline; `None` if all
-/// agree.
+/// Returns the sentence that names every hardware field in which any run differs from the first of
+/// the baseline; `None` if all agree.
 pub(super) fn hardware_difference(baseline: &[Run], current: &[Run]) -> Option<String> {
     let fingerprint = |run: &Run| Fingerprint::of(&run.environment);
     let mut runs = baseline.iter().chain(current);
@@ -16,13 +17,17 @@ pub(super) fn hardware_difference(baseline: &[Run], current: &[Run]) -> Option<S
     for run in runs {
         add_new(&mut found, first.differences(&fingerprint(run)));
     }
-    (!found.is_empty())
-        .then(|| format!("another machine: {}; save a baseline on this machine", list_differences(&found)))
+    (!found.is_empty()).then(|| {
+        format!("another machine: {}; save a baseline on this machine", list_differences(&found))
+    })
 }
 
-/// Returns the sentence that names every factor in which any result of a case, on either side, differs from the first; `None` if
-/// all agree.
-pub(super) fn software_difference(factors: &[Cow<'_, Factors>], across: &[String]) -> Option<String> {
+/// Returns the sentence that names every factor in which any result of a case, on either side,
+/// differs from the first; `None` if all agree.
+pub(super) fn software_difference(
+    factors: &[Cow<'_, Factors>],
+    across: &[String],
+) -> Option<String> {
     let (first, others) = factors.split_first()?;
     let mut found: Vec<Difference> = Vec::new();
     for other in others {
@@ -33,7 +38,10 @@ pub(super) fn software_difference(factors: &[Cow<'_, Factors>], across: &[String
     }
     let names: Vec<&str> = found.iter().map(|difference| difference.field.as_str()).collect();
     let names = names.join(",");
-    Some(format!("other software: {}; save a new baseline, or compare --across {names}", list_differences(&found)))
+    Some(format!(
+        "other software: {}; save a new baseline, or compare --across {names}",
+        list_differences(&found)
+    ))
 }
 
 fn add_new(found: &mut Vec<Difference>, more: Vec<Difference>) {
@@ -48,13 +56,22 @@ fn add_new(found: &mut Vec<Difference>, more: Vec<Difference>) {
 fn list_differences(found: &[Difference]) -> String {
     let each: Vec<String> = found
         .iter()
-        .map(|difference| format!("{} ({} before, {} now)", difference.field, difference.baseline, difference.current))
+        .map(|difference| {
+            format!(
+                "{} ({} before, {} now)",
+                difference.field, difference.baseline, difference.current
+            )
+        })
         .collect();
     format!("{} differ{}", each.join(", "), if each.len() == 1 { "s" } else { "" })
 }
 
-/// The sentence for a case that ran on another kind of device under the same name, such as a CPU driver of Vulkan.
-pub(super) fn device_difference(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<String> {
+/// The sentence for a case that ran on another kind of device under the same name, such as a CPU
+/// driver of Vulkan.
+pub(super) fn device_difference(
+    baseline: &[&BenchmarkResult],
+    current: &[&BenchmarkResult],
+) -> Option<String> {
     let kinds = || baseline.iter().chain(current).filter_map(|result| result.device_type);
     let first = kinds().next()?;
     let other = kinds().find(|&kind| kind != first)?;

@@ -1,7 +1,7 @@
 //! The gate: two sets of runs and a policy become verdicts, reasons and an exit code.
 //!
-//! What has no verdict is never green: a case of the baseline that vanished, failed, cannot be read or ran on another
-//! machine is listed with its reason and decides the exit code.
+//! What has no verdict is never green: a case of the baseline that vanished, failed, cannot be read
+//! or ran on another machine is listed with its reason and decides the exit code.
 
 mod cases;
 mod compared;
@@ -39,17 +39,30 @@ use crate::policy::Policy;
 use cases::{CaseStatus, Cases};
 use timed::Pairing;
 
-/// Compares `current` with `baseline`. Each run is a set of replicates, and several runs of a side add up.
+/// Compares `current` with `baseline`. Each run is a set of replicates, and several runs of a side
+/// add up.
 ///
-/// Runs must share their hardware. A case is comparable if its factors agree, except those in `across`, whose change is the
-/// question. `now` is when the comparison is made.
-pub fn gate(baseline: &[Run], current: &[Run], policy: &Policy, across: &[String], now: Timestamp) -> ComparisonResult {
+/// Runs must share their hardware. A case is comparable if its factors agree, except those in
+/// `across`, whose change is the question. `now` is when the comparison is made.
+pub fn gate(
+    baseline: &[Run],
+    current: &[Run],
+    policy: &Policy,
+    across: &[String],
+    now: Timestamp,
+) -> ComparisonResult {
     let sides = Sides { baseline, current, pairing: Pairing::Independent };
     judge(&sides, policy, across, now)
 }
 
-/// Compares two runs whose replicates were interleaved on one machine, the n-th of one beside the n-th of the other.
-pub fn gate_paired(baseline: &Run, current: &Run, policy: &Policy, now: Timestamp) -> ComparisonResult {
+/// Compares two runs whose replicates were interleaved on one machine, the n-th of one beside the
+/// n-th of the other.
+pub fn gate_paired(
+    baseline: &Run,
+    current: &Run,
+    policy: &Policy,
+    now: Timestamp,
+) -> ComparisonResult {
     let (baseline, current) = (std::slice::from_ref(baseline), std::slice::from_ref(current));
     judge(&Sides { baseline, current, pairing: Pairing::Paired }, policy, &[], now)
 }
@@ -61,7 +74,12 @@ struct Sides<'a> {
     pairing: Pairing,
 }
 
-fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) -> ComparisonResult {
+fn judge(
+    sides: &Sides<'_>,
+    policy: &Policy,
+    across: &[String],
+    now: Timestamp,
+) -> ComparisonResult {
     let Sides { baseline, current, pairing } = *sides;
     let (before, after) = (Cases::of(baseline, policy), Cases::of(current, policy));
     let unlike = machine::hardware_difference(baseline, current);
@@ -69,17 +87,32 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
     for id in before.expected_cases() {
         match &unlike {
             Some(sentence) => {
-                rows.push(row_without_values(id, Verdict::NotComparable, ReasonCode::UnlikeMachine, sentence, policy));
+                rows.push(row_without_values(
+                    id,
+                    Verdict::NotComparable,
+                    ReasonCode::UnlikeMachine,
+                    sentence,
+                    policy,
+                ));
             }
-            None => rows.extend(rows_of(id, [&before, &after], &RowRules { policy, pairing, across })),
+            None => {
+                rows.extend(rows_of(id, [&before, &after], &RowRules { policy, pairing, across }));
+            }
         }
     }
     let mut notes: Vec<ComparisonNote> = evidence::note(&rows).into_iter().collect();
     let each = || baseline.iter().chain(current).flat_map(|run| &run.benchmarks);
     let ids_of = |wanted: fn(&&BenchmarkResult) -> bool| -> Vec<&str> {
-        each().filter(wanted).map(|result| result.benchmark_id.as_str()).sorted_unstable().dedup().collect_vec()
+        each()
+            .filter(wanted)
+            .map(|result| result.benchmark_id.as_str())
+            .sorted_unstable()
+            .dedup()
+            .collect_vec()
     };
-    notes.extend(policy.notes(&ids_of(|_| true), &ids_of(|result| result.outcome != Outcome::Skipped)));
+    notes.extend(
+        policy.notes(&ids_of(|_| true), &ids_of(|result| result.outcome != Outcome::Skipped)),
+    );
     let mut comparisons = decide(rows, policy);
     instructions::beside_time(&mut comparisons);
     notes.splice(0..0, name_causes(&mut comparisons, &before, &after));
@@ -103,7 +136,8 @@ fn judge(sides: &Sides<'_>, policy: &Policy, across: &[String], now: Timestamp) 
     }
 }
 
-/// `result`, with the cases that only one side has and that were therefore not measured: what vanished has no verdict.
+/// `result`, with the cases that only one side has and that were therefore not measured: what
+/// vanished has no verdict.
 pub fn with_one_sided(
     result: ComparisonResult,
     vanished: &[CaseId],
@@ -118,27 +152,47 @@ pub fn with_one_sided(
     result
 }
 
-/// `result`, with the cases that were to be measured on both sides and had no turn on one of them: nothing is known of
-/// them, so they have no verdict, and are neither missing nor new.
-pub fn with_unmeasured(result: ComparisonResult, unmeasured: &[CaseId], policy: &Policy) -> ComparisonResult {
+/// `result`, with the cases that were to be measured on both sides and had no turn on one of them:
+/// nothing is known of them, so they have no verdict, and are neither missing nor new.
+pub fn with_unmeasured(
+    result: ComparisonResult,
+    unmeasured: &[CaseId],
+    policy: &Policy,
+) -> ComparisonResult {
     let mut result = result;
     let had_turn = |id: &CaseId| !unmeasured.contains(id);
     result.comparisons.retain(|row| had_turn(&row.id));
     result.missing.retain(had_turn);
     result.new.retain(had_turn);
-    let sentence = "not measured before the budget ran out: allow more with --budget, or name fewer benchmarks";
-    with_rows(result, unmeasured, (Verdict::Inconclusive, ReasonCode::NotMeasured, sentence), policy)
+    let sentence = "not measured before the budget ran out: allow more with --budget, or name \
+                    fewer benchmarks";
+    with_rows(
+        result,
+        unmeasured,
+        (Verdict::Inconclusive, ReasonCode::NotMeasured, sentence),
+        policy,
+    )
 }
 
-/// `result`, with the cases that were not measured because both sides execute the same machine code.
-pub fn with_same_code(result: ComparisonResult, ids: &[CaseId], policy: &Policy) -> ComparisonResult {
+/// `result`, with the cases that were not measured because both sides execute the same machine
+/// code.
+pub fn with_same_code(
+    result: ComparisonResult,
+    ids: &[CaseId],
+    policy: &Policy,
+) -> ComparisonResult {
     let sentence = "both sides execute the same machine code: there was nothing to measure";
     with_rows(result, ids, (Verdict::Unchanged, ReasonCode::SameMachineCode, sentence), policy)
 }
 
 /// `result`, with what could not be asked for its cases, on one side or both: it has no verdict.
-pub fn with_unlisted(result: ComparisonResult, ids: &[CaseId], policy: &Policy) -> ComparisonResult {
-    let sentence = "it cannot list its cases, so none of them is judged: name the cases to judge, choose other bench \
+pub fn with_unlisted(
+    result: ComparisonResult,
+    ids: &[CaseId],
+    policy: &Policy,
+) -> ComparisonResult {
+    let sentence = "it cannot list its cases, so none of them is judged: name the cases to judge, \
+                    choose other bench \
                     targets, or ignore it in the policy";
     with_rows(result, ids, (Verdict::Inconclusive, ReasonCode::NotMeasured, sentence), policy)
 }
@@ -191,7 +245,9 @@ struct RowRules<'a> {
 /// Every metric of one case that the baseline expects.
 fn rows_of(id: &CaseId, [before, after]: [&Cases<'_>; 2], rules: &RowRules<'_>) -> Vec<Row> {
     let &RowRules { policy, pairing, across } = rules;
-    let refusal = |verdict, code, sentence: &str| vec![row_without_values(id, verdict, code, sentence, policy)];
+    let refusal = |verdict, code, sentence: &str| {
+        vec![row_without_values(id, verdict, code, sentence, policy)]
+    };
     let Some(baseline) = before.measured_results(id) else {
         if let CaseStatus::Failed(why) = before.standing(id) {
             let how = reason::not_measured("failed in the baseline", why);
@@ -201,7 +257,8 @@ fn rows_of(id: &CaseId, [before, after]: [&Cases<'_>; 2], rules: &RowRules<'_>) 
                 &format!("{how}; save a baseline that has it"),
             );
         }
-        let sentence = "the baseline ran on a fake GPU, which is never gated: save one from a real device";
+        let sentence =
+            "the baseline ran on a fake GPU, which is never gated: save one from a real device";
         return refusal(Verdict::NotComparable, ReasonCode::CaseSimulated, sentence);
     };
     match after.standing(id) {
@@ -213,25 +270,38 @@ fn rows_of(id: &CaseId, [before, after]: [&Cases<'_>; 2], rules: &RowRules<'_>) 
             if let Some(sentence) = machine::software_difference(&factors, across) {
                 return refusal(Verdict::NotComparable, ReasonCode::UnlikeMachine, &sentence);
             }
-            let own: Vec<_> = baseline.iter().copied().filter(|result| !after.was_accepted(result)).collect();
-            let copied = if pairing == Pairing::Independent { same::sentence(&own, &current) } else { None };
+            let own: Vec<_> =
+                baseline.iter().copied().filter(|result| !after.was_accepted(result)).collect();
+            let copied =
+                if pairing == Pairing::Independent { same::sentence(&own, &current) } else { None };
             if let Some(sentence) = copied {
                 return refusal(Verdict::Inconclusive, ReasonCode::SameSamples, &sentence);
             }
             let mut rows = timed::rows(id, baseline, &current, (policy, pairing));
             rows.extend(exact::rows(id, baseline, &current, policy).map(Row::Ready));
             if rows.is_empty() && is_blank(baseline) {
-                let sentence = "there are no samples and no metric to compare: measure the case again";
-                rows.push(row_without_values(id, Verdict::Inconclusive, ReasonCode::Unreadable, sentence, policy));
+                let sentence =
+                    "there are no samples and no metric to compare: measure the case again";
+                rows.push(row_without_values(
+                    id,
+                    Verdict::Inconclusive,
+                    ReasonCode::Unreadable,
+                    sentence,
+                    policy,
+                ));
             }
             rows
         }
-        CaseStatus::Failed(why) => {
-            refusal(Verdict::Inconclusive, ReasonCode::CaseFailed, &reason::not_measured("failed", why))
-        }
-        CaseStatus::Skipped(why) => {
-            refusal(Verdict::Inconclusive, ReasonCode::CaseSkipped, &reason::not_measured("was skipped", why))
-        }
+        CaseStatus::Failed(why) => refusal(
+            Verdict::Inconclusive,
+            ReasonCode::CaseFailed,
+            &reason::not_measured("failed", why),
+        ),
+        CaseStatus::Skipped(why) => refusal(
+            Verdict::Inconclusive,
+            ReasonCode::CaseSkipped,
+            &reason::not_measured("was skipped", why),
+        ),
         CaseStatus::Simulated(_) => {
             let sentence = "it ran on a fake GPU, which is never gated: run it on a real device";
             refusal(Verdict::NotComparable, ReasonCode::CaseSimulated, sentence)
@@ -239,14 +309,15 @@ fn rows_of(id: &CaseId, [before, after]: [&Cases<'_>; 2], rules: &RowRules<'_>) 
         CaseStatus::Partial(without) => {
             let runs: Vec<&str> = without.iter().map(|run| run.0.as_str()).collect();
             let sentence = format!(
-                "it was measured in some of the runs and not in {}: judge runs that all have it, or measure it there",
+                "it was measured in some of the runs and not in {}: judge runs that all have it, \
+                 or measure it there",
                 runs.join(", ")
             );
             refusal(Verdict::Inconclusive, ReasonCode::Missing, &sentence)
         }
         CaseStatus::Missing => {
-            let sentence =
-                "the baseline has it and the run does not: run it, or save a new baseline if it is gone for good";
+            let sentence = "the baseline has it and the run does not: run it, or save a new \
+                            baseline if it is gone for good";
             refusal(Verdict::Inconclusive, ReasonCode::Missing, sentence)
         }
     }
@@ -255,7 +326,8 @@ fn rows_of(id: &CaseId, [before, after]: [&Cases<'_>; 2], rules: &RowRules<'_>) 
 /// Whether a case has no figure at all. Where it has some and yet no row, the policy left them out.
 fn is_blank(results: &[&rsb_model::BenchmarkResult]) -> bool {
     results.iter().all(|result| {
-        result.samples.is_empty() && result.fields().is_none_or(|fields| fields.metrics().next().is_none())
+        result.samples.is_empty()
+            && result.fields().is_none_or(|fields| fields.metrics().next().is_none())
     })
 }
 
@@ -285,8 +357,13 @@ fn decide(rows: Vec<Row>, policy: &Policy) -> Vec<Comparison> {
         .collect()
 }
 
-/// Puts first in the reason of each regression what about the machine accounts for it, and counts them in a note.
-fn name_causes(rows: &mut [Comparison], before: &Cases<'_>, after: &Cases<'_>) -> Option<ComparisonNote> {
+/// Puts first in the reason of each regression what about the machine accounts for it, and counts
+/// them in a note.
+fn name_causes(
+    rows: &mut [Comparison],
+    before: &Cases<'_>,
+    after: &Cases<'_>,
+) -> Option<ComparisonNote> {
     let regressed = rows.iter_mut().filter(|row| row.verdict == Verdict::Regressed);
     let (mut all, mut explained) = (0, 0);
     for row in regressed {
@@ -302,14 +379,21 @@ fn name_causes(rows: &mut [Comparison], before: &Cases<'_>, after: &Cases<'_>) -
         }
     }
     let text = format!(
-        "machine, not code: in {explained} of {all} regressions the GPU ran at a lower clock or was held back; check cooling, \
+        "machine, not code: in {explained} of {all} regressions the GPU ran at a lower clock or \
+         was held back; check cooling, \
          power cap and other load, and measure again"
     );
     (explained > 0).then(|| ComparisonNote::new(ComparisonNoteCode::MachineState, text))
 }
 
 /// A comparison without figures.
-fn row_without_values(id: &CaseId, verdict: Verdict, reason_code: ReasonCode, sentence: &str, policy: &Policy) -> Row {
+fn row_without_values(
+    id: &CaseId,
+    verdict: Verdict,
+    reason_code: ReasonCode,
+    sentence: &str,
+    policy: &Policy,
+) -> Row {
     Row::Ready(Comparison {
         id: id.clone(),
         metric: timed::TIME.to_owned(),

@@ -1,4 +1,5 @@
-//! Verdicts of pairs in place of verdicts against a record: the program that made the record ran beside today's.
+//! Verdicts of pairs in place of verdicts against a record: the program that made the record ran
+//! beside today's.
 
 use rsb_model::record::{Comparison, ComparisonResult};
 use rsb_model::{ReasonCode, Verdict};
@@ -6,9 +7,14 @@ use rsb_model::{ReasonCode, Verdict};
 use super::{reason, summary};
 use crate::policy::Policy;
 
-/// `result`, with what `paired` says wherever both answer the same question. The pairs were measured at one time on one
-/// machine, so they tell what the code did, and the record tells what the machine did.
-pub fn with_paired(result: ComparisonResult, paired: &ComparisonResult, policy: &Policy) -> ComparisonResult {
+/// `result`, with what `paired` says wherever both answer the same question. The pairs were
+/// measured at one time on one machine, so they tell what the code did, and the record tells what
+/// the machine did.
+pub fn with_paired(
+    result: ComparisonResult,
+    paired: &ComparisonResult,
+    policy: &Policy,
+) -> ComparisonResult {
     let mut result = result;
     for row in &mut result.comparisons {
         // What has no interval was not timed: it is the same question as before, or none.
@@ -26,13 +32,16 @@ pub fn with_paired(result: ComparisonResult, paired: &ComparisonResult, policy: 
 
 /// What the pairs found, and what of the change against the record was the machine's.
 fn settle(record: &Comparison, beside: &Comparison) -> Comparison {
-    let reason = format!("{}; measured interleaved with the program that made the baseline", beside.reason);
+    let reason =
+        format!("{}; measured interleaved with the program that made the baseline", beside.reason);
     let slower = record.difference_percent.filter(|_| record.verdict == Verdict::Regressed);
     match slower {
         Some(percent) if beside.verdict.is_decided() && beside.verdict != Verdict::Regressed => {
             let moved = reason::signed_percent(percent / 100.0);
-            let reason =
-                format!("{reason}, which is {moved} off its own record by now: the machine changed, not the code");
+            let reason = format!(
+                "{reason}, which is {moved} off its own record by now: the machine changed, not \
+                 the code"
+            );
             Comparison { reason, reason_code: ReasonCode::MachineMoved, ..beside.clone() }
         }
         _ => Comparison { reason, ..beside.clone() },
@@ -70,7 +79,13 @@ mod tests {
             .collect();
         assert_eq!(
             found,
-            [(Unchanged, true), (Regressed, false), (Unchanged, false), (Regressed, false), (Unchanged, false)]
+            [
+                (Unchanged, true),
+                (Regressed, false),
+                (Unchanged, false),
+                (Regressed, false),
+                (Unchanged, false)
+            ]
         );
         assert_eq!(settled.verdict, Regressed);
         assert!(

@@ -1,5 +1,5 @@
-//! Percentiles of the samples' times, each a question of its own, where the policy asks for them: a tail that grew while
-//! the fast half stayed as it was.
+//! Percentiles of the samples' times, each a question of its own, where the policy asks for them: a
+//! tail that grew while the fast half stayed as it was.
 
 use rsb_model::record::Comparison;
 use rsb_model::{BenchmarkResult, Better, CaseId, ReasonCode, Unit, Verdict};
@@ -10,8 +10,15 @@ use crate::compare::{Pair, Side};
 use crate::policy::{Percentile, Policy};
 
 /// One row for each percentile of the policy.
-pub(super) fn rows(id: &CaseId, sides: [&[&BenchmarkResult]; 2], (policy, pairing): (&Policy, Pairing)) -> Vec<Row> {
-    let asked = policy.percentiles().iter().filter(|percentile| !policy.ignores_metric(percentile.metric()));
+pub(super) fn rows(
+    id: &CaseId,
+    sides: [&[&BenchmarkResult]; 2],
+    (policy, pairing): (&Policy, Pairing),
+) -> Vec<Row> {
+    let asked = policy
+        .percentiles()
+        .iter()
+        .filter(|percentile| !policy.ignores_metric(percentile.metric()));
     asked.map(|percentile| row(id, sides, *percentile, (policy, pairing))).collect()
 }
 
@@ -23,10 +30,14 @@ fn row(
 ) -> Row {
     let metric = percentile.metric();
     let [before, after] = sides.map(|results| values(results, percentile));
-    let (Some(before), Some(after)) = (before, after) else { return too_few(id, percentile, policy) };
+    let (Some(before), Some(after)) = (before, after) else {
+        return too_few(id, percentile, policy);
+    };
     let ratio = |(before, after): (&f64, &f64)| (after / before).ln();
-    let belong = pairing != Pairing::Independent && before.replicates().len() == after.replicates().len();
-    let ratios = belong.then(|| before.replicates().iter().zip(after.replicates()).map(ratio).collect());
+    let belong =
+        pairing != Pairing::Independent && before.replicates().len() == after.replicates().len();
+    let ratios =
+        belong.then(|| before.replicates().iter().zip(after.replicates()).map(ratio).collect());
     let threshold = policy.threshold_percent_for(id.as_str(), metric) / 100.0;
     let pair = Pair { baseline: before, current: after, ratios, better: Better::Lower, threshold };
     Row::Asked { id: id.clone(), metric, unit: Unit::Milliseconds, pair }
@@ -35,9 +46,16 @@ fn row(
 fn too_few(id: &CaseId, percentile: Percentile, policy: &Policy) -> Row {
     let (metric, needed) = (percentile.metric(), percentile.samples_needed());
     let sentence = format!(
-        "{metric} needs {needed} samples of each process: measure with `--runs {needed}`, or leave it out of the policy"
+        "{metric} needs {needed} samples of each process: measure with `--runs {needed}`, or leave \
+         it out of the policy"
     );
-    match row_without_values(id, Verdict::Inconclusive, ReasonCode::TooFewSamples, &sentence, policy) {
+    match row_without_values(
+        id,
+        Verdict::Inconclusive,
+        ReasonCode::TooFewSamples,
+        &sentence,
+        policy,
+    ) {
         Row::Ready(row) => Row::Ready(Comparison { metric: metric.to_owned(), ..row }),
         asked @ Row::Asked { .. } => asked,
     }
@@ -46,7 +64,8 @@ fn too_few(id: &CaseId, percentile: Percentile, policy: &Policy) -> Row {
 /// One figure in milliseconds for each fresh process; `None` where one has too few samples.
 fn values(results: &[&BenchmarkResult], percentile: Percentile) -> Option<Side> {
     let processes = results.iter().flat_map(|result| by_process(&result.samples));
-    let figures: Option<Vec<f64>> =
-        processes.map(|samples| percentile.of(&samples).ok().flatten().map(|time| time / 1e6)).collect();
+    let figures: Option<Vec<f64>> = processes
+        .map(|samples| percentile.of(&samples).ok().flatten().map(|time| time / 1e6))
+        .collect();
     figures.and_then(Side::new)
 }

@@ -1,8 +1,8 @@
 //! One sentence for each verdict, such as
 //! `12.3 % slower (95 % interval 10.1 to 14.6 %), above the threshold of 10 %`.
 //!
-//! A sentence with figures begins with all of them and then gives a reason that many cases share: tables have columns for
-//! the figures and print the rest once (`Comparison::why`).
+//! A sentence with figures begins with all of them and then gives a reason that many cases share:
+//! tables have columns for the figures and print the rest once (`Comparison::why`).
 
 use rsb_model::unit::figure;
 use rsb_model::{Better, Field, ReasonCode, Unit};
@@ -27,43 +27,61 @@ pub(super) fn of_finding(pair: &Pair, finding: &PairConclusion, context: ReasonC
     let threshold = percent(pair.threshold);
     let Some(interval) = finding.interval else {
         return format!(
-            "{}: one value per side in {} does not show the spread between runs; measure several replicates, or at least \
+            "{}: one value per side in {} does not show the spread between runs; measure several \
+             replicates, or at least \
              {} cases",
             describe_change(finding.change, pair.better, context.unit),
-            if context.pairs == 1 { "1 case".to_owned() } else { format!("{} cases", context.pairs) },
+            if context.pairs == 1 {
+                "1 case".to_owned()
+            } else {
+                format!("{} cases", context.pairs)
+            },
             crate::spread::MIN_CASES,
         );
     };
     let change = |more: &str| with_interval(pair, finding.change, interval, context, more);
     match finding.reason {
-        ReasonCode::AboveThreshold => format!("{}, above the threshold of {threshold} %{}", change(""), caution(pair)),
+        ReasonCode::AboveThreshold => {
+            format!("{}, above the threshold of {threshold} %{}", change(""), caution(pair))
+        }
         ReasonCode::BetterThanThreshold => {
             format!("{}, beyond the threshold of {threshold} %{}", change(""), caution(pair))
         }
-        ReasonCode::BelowThreshold => format!("{}, within {threshold} %{}", change(""), caution(pair)),
+        ReasonCode::BelowThreshold => {
+            format!("{}, within {threshold} %{}", change(""), caution(pair))
+        }
         ReasonCode::TooNoisy => match finding.corrected_low {
             Some(low) => {
-                let low = format!("from {} % corrected for {} comparisons", percent(low), context.pairs);
+                let low =
+                    format!("from {} % corrected for {} comparisons", percent(low), context.pairs);
                 format!(
-                    "{}, too noisy to confirm a change above the threshold of {threshold} %: measure more replicates",
+                    "{}, too noisy to confirm a change above the threshold of {threshold} %: \
+                     measure more replicates",
                     change(&low)
                 )
             }
             None => format!(
-                "{}, too noisy to exclude a change above the threshold of {threshold} %: measure more replicates",
+                "{}, too noisy to exclude a change above the threshold of {threshold} %: measure \
+                 more replicates",
                 change("")
             ),
         },
         ReasonCode::MedianWorse => {
-            let median = describe_change(finding.median_change.unwrap_or_default(), pair.better, context.unit);
+            let median = describe_change(
+                finding.median_change.unwrap_or_default(),
+                pair.better,
+                context.unit,
+            );
             format!(
-                "{}, most of the run was slow, by more than the baseline varies: measure again, or both sides at once \
+                "{}, most of the run was slow, by more than the baseline varies: measure again, or \
+                 both sides at once \
                  with `gate --against`",
                 change(&format!("of the fastest samples; {median} by the median"))
             )
         }
         ReasonCode::BaselineAsSlow => {
-            let (slow, processes) = finding.precedent.map_or((0, 0), |known| (known.slow, known.processes));
+            let (slow, processes) =
+                finding.precedent.map_or((0, 0), |known| (known.slow, known.processes));
             format!(
                 "{}, which may be luck: measure again, or both sides at once with `gate --against`",
                 change(&format!("{slow} of {processes} earlier processes were as slow"))
@@ -74,11 +92,19 @@ pub(super) fn of_finding(pair: &Pair, finding: &PairConclusion, context: ReasonC
     }
 }
 
-/// The sentence for a case that is Regressed by a `statistic` of its samples other than the fastest.
-pub(super) fn of_statistic(pair: &Pair, finding: &PairConclusion, context: ReasonContext, statistic: &str) -> String {
-    let change = with_interval(pair, finding.change, finding.interval.unwrap_or_default(), context, "");
+/// The sentence for a case that is Regressed by a `statistic` of its samples other than the
+/// fastest.
+pub(super) fn of_statistic(
+    pair: &Pair,
+    finding: &PairConclusion,
+    context: ReasonContext,
+    statistic: &str,
+) -> String {
+    let change =
+        with_interval(pair, finding.change, finding.interval.unwrap_or_default(), context, "");
     format!(
-        "{change}, above the threshold of {} % in the {statistic} of its samples, though not in the fastest",
+        "{change}, above the threshold of {} % in the {statistic} of its samples, though not in \
+         the fastest",
         percent(pair.threshold)
     )
 }
@@ -88,7 +114,8 @@ pub(super) fn percent_of(fraction: f64) -> String {
     format!("{} %", percent(fraction))
 }
 
-/// The weakness of a verdict on a single process: it cannot tell a code change from a change of memory layout.
+/// The weakness of a verdict on a single process: it cannot tell a code change from a change of
+/// memory layout.
 fn caution(pair: &Pair) -> &'static str {
     match [&pair.baseline, &pair.current].map(Side::is_lone) {
         [true, true] => "; one process per side: repeat it with replicates",
@@ -109,7 +136,13 @@ fn describe_change(change: f64, better: Better, unit: Unit) -> String {
 }
 
 /// `12.3 % slower (95 % interval 10.1 to 14.6 %; MORE)`, from a change in the bad direction.
-fn with_interval(pair: &Pair, change: f64, [low, high]: [f64; 2], context: ReasonContext, more: &str) -> String {
+fn with_interval(
+    pair: &Pair,
+    change: f64,
+    [low, high]: [f64; 2],
+    context: ReasonContext,
+    more: &str,
+) -> String {
     let (from, to) = if change < 0.0 { (-high, -low) } else { (low, high) };
     let more = if more.is_empty() { String::new() } else { format!("; {more}") };
     format!(
@@ -124,9 +157,10 @@ fn with_interval(pair: &Pair, change: f64, [low, high]: [f64; 2], context: Reaso
 /// The words for worse and better.
 const fn words(unit: Unit, better: Better) -> (&'static str, &'static str) {
     match (unit, better) {
-        (Unit::Nanoseconds | Unit::Microseconds | Unit::Milliseconds | Unit::Seconds, Better::Lower) => {
-            ("slower", "faster")
-        }
+        (
+            Unit::Nanoseconds | Unit::Microseconds | Unit::Milliseconds | Unit::Seconds,
+            Better::Lower,
+        ) => ("slower", "faster"),
         (_, Better::Lower) => ("higher", "lower"),
         (_, Better::Higher) => ("lower", "higher"),
     }
@@ -145,20 +179,31 @@ pub(super) fn of_values(
     let threshold = percent(threshold_percent / 100.0);
     match judged.code {
         ReasonCode::Missing => {
-            format!("the baseline has {} and the run does not: measure it, or ignore it in the policy", field.name)
+            format!(
+                "the baseline has {} and the run does not: measure it, or ignore it in the policy",
+                field.name
+            )
         }
         ReasonCode::Unreadable => {
-            format!("{figures}: `{}` must be a finite figure of at least zero; measure it again", field.name)
+            format!(
+                "{figures}: `{}` must be a finite figure of at least zero; measure it again",
+                field.name
+            )
         }
         ReasonCode::AboveThreshold => format!("{figures}: above the threshold of {threshold} %"),
-        ReasonCode::BetterThanThreshold => format!("{figures}: beyond the threshold of {threshold} %"),
-        ReasonCode::BelowThreshold if judged.change.is_some_and(|change| change <= -threshold_percent / 100.0) => {
+        ReasonCode::BetterThanThreshold => {
+            format!("{figures}: beyond the threshold of {threshold} %")
+        }
+        ReasonCode::BelowThreshold
+            if judged.change.is_some_and(|change| change <= -threshold_percent / 100.0) =>
+        {
             format!("{figures}: not clearly better, runs of both sides overlap")
         }
         ReasonCode::BelowThreshold => format!("{figures}: within {threshold} %"),
         ReasonCode::TooNoisy => {
             format!(
-                "{figures}: above the threshold of {threshold} %, but runs of both sides overlap: measure more runs"
+                "{figures}: above the threshold of {threshold} %, but runs of both sides overlap: \
+                 measure more runs"
             )
         }
         _ if before == after => format!("{before}{unit} on both sides"),
@@ -168,7 +213,10 @@ pub(super) fn of_values(
 
 /// The sentence for a case that did not get as far as a figure.
 pub(super) fn not_measured(how: &str, why: Why<'_>) -> String {
-    why.map_or_else(|| format!("it {how} without a reason: run it again"), |why| format!("it {how}: {why}"))
+    why.map_or_else(
+        || format!("it {how} without a reason: run it again"),
+        |why| format!("it {how}: {why}"),
+    )
 }
 
 /// `+12.3 %` or `-4 %`.
@@ -181,7 +229,11 @@ pub(super) fn signed_percent(change: f64) -> String {
 fn percent(fraction: f64) -> String {
     let percent = fraction * 100.0;
     let rounded = (percent * 10.0).round() / 10.0 + 0.0; // Adding zero turns −0 into 0.
-    if rounded.abs() >= 100.0 || rounded.fract() == 0.0 { format!("{rounded:.0}") } else { format!("{rounded:.1}") }
+    if rounded.abs() >= 100.0 || rounded.fract() == 0.0 {
+        format!("{rounded:.0}")
+    } else {
+        format!("{rounded:.1}")
+    }
 }
 
 #[cfg(test)]
@@ -190,12 +242,19 @@ mod tests {
 
     #[test]
     fn figures_and_percentages_are_short() {
-        for (value, text) in
-            [(0.0, "0"), (104.23, "104.2"), (0.5, "0.5"), (2e-7, "2e-7"), (1.2346e-7, "1.235e-7"), (12345.6, "12346")]
-        {
+        for (value, text) in [
+            (0.0, "0"),
+            (104.23, "104.2"),
+            (0.5, "0.5"),
+            (2e-7, "2e-7"),
+            (1.2346e-7, "1.235e-7"),
+            (12345.6, "12346"),
+        ] {
             assert_eq!(figure(value), text);
         }
-        for (fraction, text) in [(0.1, "10"), (0.1234, "12.3"), (-0.0001, "0"), (1.5, "150"), (-0.025, "-2.5")] {
+        for (fraction, text) in
+            [(0.1, "10"), (0.1234, "12.3"), (-0.0001, "0"), (1.5, "150"), (-0.025, "-2.5")]
+        {
             assert_eq!(percent(fraction), text);
         }
     }

@@ -2,7 +2,8 @@
 
 use rsb_model::Verdict;
 use rsb_model::record::{
-    ChangeStatus, Comparison, ComparisonSummary, OverallStatus, Severity, SignificantChange, ThresholdCheck,
+    ChangeStatus, Comparison, ComparisonSummary, OverallStatus, Severity, SignificantChange,
+    ThresholdCheck,
 };
 
 use super::timed::TIME;
@@ -41,8 +42,13 @@ pub(crate) fn overall(comparisons: &[Comparison]) -> Verdict {
 }
 
 /// Counts and the overall status.
-pub(crate) fn summarize(comparisons: &[Comparison], checks: &[ThresholdCheck], policy: &Policy) -> ComparisonSummary {
-    let count = |verdict| comparisons.iter().filter(|comparison| comparison.verdict == verdict).count();
+pub(crate) fn summarize(
+    comparisons: &[Comparison],
+    checks: &[ThresholdCheck],
+    policy: &Policy,
+) -> ComparisonSummary {
+    let count =
+        |verdict| comparisons.iter().filter(|comparison| comparison.verdict == verdict).count();
     let (regressed, improved, unchanged) =
         (count(Verdict::Regressed), count(Verdict::Improved), count(Verdict::Unchanged));
     let without = comparisons.len() - regressed - improved - unchanged;
@@ -64,10 +70,11 @@ pub(crate) fn summarize(comparisons: &[Comparison], checks: &[ThresholdCheck], p
     }
 }
 
-/// The geometric mean of the changes of time, each as often as the policy weighs its case. The control set, which
-/// measures the machine, is left out.
+/// The geometric mean of the changes of time, each as often as the policy weighs its case. The
+/// control set, which measures the machine, is left out.
 fn weighted_change(comparisons: &[Comparison], policy: &Policy) -> Option<f64> {
-    let timed = comparisons.iter().filter(|row| row.metric == TIME && !policy.is_control(row.id.as_str()));
+    let timed =
+        comparisons.iter().filter(|row| row.metric == TIME && !policy.is_control(row.id.as_str()));
     let (mut sum, mut weights) = (0.0, 0.0);
     for (row, percent) in timed.filter_map(|row| Some((row, row.difference_percent?))) {
         let weight = policy.weight_of(row.id.as_str());
@@ -79,7 +86,11 @@ fn weighted_change(comparisons: &[Comparison], policy: &Policy) -> Option<f64> {
 
 /// The change of what was zero, held to what a document can carry.
 fn from_nothing(comparison: &Comparison) -> Option<f64> {
-    comparison.baseline_value.filter(|before| *before == 0.0).and(comparison.current_value).map(|_| 100.0 * LARGEST)
+    comparison
+        .baseline_value
+        .filter(|before| *before == 0.0)
+        .and(comparison.current_value)
+        .map(|_| 100.0 * LARGEST)
 }
 
 /// What regressed, the largest change first, then what improved.
@@ -88,10 +99,13 @@ fn significant(comparisons: &[Comparison], policy: &Policy) -> Vec<SignificantCh
         .iter()
         .filter(|comparison| matches!(comparison.verdict, Verdict::Regressed | Verdict::Improved))
         .filter_map(|comparison| {
-            let change_percent = comparison.difference_percent.or_else(|| from_nothing(comparison))?;
+            let change_percent =
+                comparison.difference_percent.or_else(|| from_nothing(comparison))?;
             let severity = if comparison.verdict == Verdict::Improved {
                 Severity::Info
-            } else if change_percent.abs() >= policy.critical_factor() * comparison.threshold_percent {
+            } else if change_percent.abs()
+                >= policy.critical_factor() * comparison.threshold_percent
+            {
                 Severity::Critical
             } else {
                 Severity::Warning
@@ -102,7 +116,9 @@ fn significant(comparisons: &[Comparison], policy: &Policy) -> Vec<SignificantCh
         .collect();
     let size = |change: &SignificantChange| change.change_percent.abs();
     found.sort_by(|a, b| {
-        (b.severity != Severity::Info).cmp(&(a.severity != Severity::Info)).then(size(b).total_cmp(&size(a)))
+        (b.severity != Severity::Info)
+            .cmp(&(a.severity != Severity::Info))
+            .then(size(b).total_cmp(&size(a)))
     });
     found
 }
@@ -123,7 +139,13 @@ mod tests {
         };
         let found = significant(&[row("a", Verdict::Regressed, 50.0), failed], &Policy::default());
         let names: Vec<&str> = found.iter().map(|change| change.metric.as_str()).collect();
-        assert_eq!(names, ["cpu_performance/gemm/cpu:0/b failed_runs_percent", "cpu_performance/gemm/cpu:0/a time_ms"]);
+        assert_eq!(
+            names,
+            [
+                "cpu_performance/gemm/cpu:0/b failed_runs_percent",
+                "cpu_performance/gemm/cpu:0/a time_ms"
+            ]
+        );
         assert_eq!(found[0].severity, Severity::Critical);
     }
 }

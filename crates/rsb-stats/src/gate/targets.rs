@@ -1,7 +1,9 @@
 //! Absolute targets: what is asked for, beside what was achieved.
 
 use rsb_model::record::{Comparison, ThresholdCheck};
-use rsb_model::{BenchmarkResult, BenchmarkType, Better, CaseId, DeviceType, Field, ReasonCode, Unit, Verdict};
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, Better, CaseId, DeviceType, Field, ReasonCode, Unit, Verdict,
+};
 
 use super::cases::{CaseStatus, Cases};
 use crate::estimate::median;
@@ -16,13 +18,15 @@ pub(super) struct Checks {
     pub(super) misses: Vec<Comparison>,
 }
 
-/// Holds what was measured to the targets of `policy`, each target to every case whose id it matches.
+/// Holds what was measured to the targets of `policy`, each target to every case whose id it
+/// matches.
 pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
     let mut checks = Checks { shown: Vec::new(), misses: Vec::new() };
     for target in policy.targets() {
         let Some(field) = Field::find(&target.metric) else { continue };
         let mut matched = false;
-        let fits = |id: &&CaseId| glob::matches(&target.id_pattern, id.as_str()) && counts(current, id);
+        let fits =
+            |id: &&CaseId| glob::matches(&target.id_pattern, id.as_str()) && counts(current, id);
         for id in current.present().filter(fits) {
             matched = true;
             let achieved = achieved_value(current, id, field);
@@ -40,21 +44,30 @@ pub(super) fn check(current: &Cases<'_>, policy: &Policy) -> Checks {
             checks.shown.push(build_check(target, field, &target.id_pattern, None));
         }
         if !matched && target.effect == TargetEffect::Fail && is_owed(current, &target.id_pattern) {
-            checks.misses.push(miss(target, field, &CaseId::from_segments(&[&target.id_pattern]), None, policy));
+            checks.misses.push(miss(
+                target,
+                field,
+                &CaseId::from_segments(&[&target.id_pattern]),
+                None,
+                policy,
+            ));
         }
     }
     checks
 }
 
-/// Whether the run has any case of the kind that `pattern` begins with, such as `gpu_performance`. A machine without a
-/// GPU owes nothing to targets for GPUs; a pattern that leaves the kind open concerns every run.
+/// Whether the run has any case of the kind that `pattern` begins with, such as `gpu_performance`.
+/// A machine without a GPU owes nothing to targets for GPUs; a pattern that leaves the kind open
+/// concerns every run.
 fn concerns(current: &Cases<'_>, pattern: &str) -> bool {
     let kind = kind(pattern);
-    kind.contains(['*', '?']) || current.present().any(|id| self::kind(id.as_str()) == kind && counts(current, id))
+    kind.contains(['*', '?'])
+        || current.present().any(|id| self::kind(id.as_str()) == kind && counts(current, id))
 }
 
-/// Whether a case of the benchmark that `pattern` names was planned here, so that one should have answered. What was skipped
-/// was planned too, but on a machine without a GPU nothing is owed to targets for GPUs.
+/// Whether a case of the benchmark that `pattern` names was planned here, so that one should have
+/// answered. What was skipped was planned too, but on a machine without a GPU nothing is owed to
+/// targets for GPUs.
 fn is_owed(current: &Cases<'_>, pattern: &str) -> bool {
     let mut wanted = pattern.split('/');
     let (kind, benchmark) = (wanted.next().unwrap_or("*"), wanted.next().unwrap_or("*"));
@@ -69,10 +82,14 @@ fn is_owed(current: &Cases<'_>, pattern: &str) -> bool {
     current.present().chain(skipped).any(|id| is_planned(id) && counts(current, id))
 }
 
-/// Whether targets are meant for `id`: what a driver ran on the CPU is no GPU that could reach those for GPUs.
+/// Whether targets are meant for `id`: what a driver ran on the CPU is no GPU that could reach
+/// those for GPUs.
 fn counts(current: &Cases<'_>, id: &CaseId) -> bool {
-    let on_cpu = |results: &[&BenchmarkResult]| results.iter().all(|one| one.device_type == Some(DeviceType::Cpu));
-    kind(id.as_str()) != BenchmarkType::GpuPerformance.as_str() || !current.measured_results(id).is_some_and(on_cpu)
+    let on_cpu = |results: &[&BenchmarkResult]| {
+        results.iter().all(|one| one.device_type == Some(DeviceType::Cpu))
+    };
+    kind(id.as_str()) != BenchmarkType::GpuPerformance.as_str()
+        || !current.measured_results(id).is_some_and(on_cpu)
 }
 
 fn kind(id: &str) -> &str {
@@ -108,8 +125,10 @@ fn simulated_value(current: &Cases<'_>, id: &CaseId, field: &Field) -> Option<f6
 }
 
 fn middle(results: &[&BenchmarkResult], field: &Field) -> Option<f64> {
-    let figures: Option<Vec<f64>> =
-        results.iter().map(|result| result.fields()?.number(field.name).filter(|value| value.is_finite())).collect();
+    let figures: Option<Vec<f64>> = results
+        .iter()
+        .map(|result| result.fields()?.number(field.name).filter(|value| value.is_finite()))
+        .collect();
     median(&figures?)
 }
 
@@ -128,7 +147,13 @@ fn build_check(target: &Target, field: &Field, id: &str, achieved: Option<f64>) 
     }
 }
 
-fn miss(target: &Target, field: &Field, id: &CaseId, achieved: Option<f64>, policy: &Policy) -> Comparison {
+fn miss(
+    target: &Target,
+    field: &Field,
+    id: &CaseId,
+    achieved: Option<f64>,
+    policy: &Policy,
+) -> Comparison {
     let expected = build_check(target, field, id.as_str(), achieved).expected_text();
     let (verdict, reason_code, reason) = match achieved {
         Some(value) => (
@@ -139,7 +164,11 @@ fn miss(target: &Target, field: &Field, id: &CaseId, achieved: Option<f64>, poli
         None => (
             Verdict::Inconclusive,
             ReasonCode::Missing,
-            format!("the target is {expected}, but there is no figure: measure {}, or take the target out", field.name),
+            format!(
+                "the target is {expected}, but there is no figure: measure {}, or take the target \
+                 out",
+                field.name
+            ),
         ),
     };
     Comparison {

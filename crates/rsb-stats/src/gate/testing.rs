@@ -2,7 +2,10 @@
 
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{Comparison, ComparisonResult, ComparisonSummary};
-use rsb_model::{BenchmarkResult, BenchmarkType, Better, CaseId, Outcome, ReasonCode, Samples, Timestamp, Verdict};
+use rsb_model::{
+    BenchmarkResult, BenchmarkType, Better, CaseId, Outcome, ReasonCode, Samples, Timestamp,
+    Verdict,
+};
 
 /// The time of the case `name`, after 1 ms.
 pub(crate) fn row(name: &str, verdict: Verdict, percent: f64) -> Comparison {

@@ -1,4 +1,5 @@
-//! Metrics that vary from process to process: the time of an iteration, or a rate or latency where no samples were kept.
+//! Metrics that vary from process to process: the time of an iteration, or a rate or latency where
+//! no samples were kept.
 //!
 //! Every rate of a case is derived from the same time, so it is compared once, as `time_ms`.
 
@@ -23,12 +24,13 @@ pub(super) enum Pairing {
     Independent,
     /// The n-th of one side was measured beside the n-th of the other, and so were their samples.
     Paired,
-    /// The n-th of one side is several processes that took turns with those of the other; their samples do not belong
-    /// together one by one.
+    /// The n-th of one side is several processes that took turns with those of the other; their
+    /// samples do not belong together one by one.
     Turns,
 }
 
-/// The one question about the speed of a case, or why it cannot be asked. Nothing where the policy leaves it out.
+/// The one question about the speed of a case, or why it cannot be asked. Nothing where the policy
+/// leaves it out.
 pub(super) fn rows(
     id: &CaseId,
     baseline: &[&BenchmarkResult],
@@ -39,9 +41,16 @@ pub(super) fn rows(
         return Vec::new();
     }
     if let Some(units) = unlike_units(baseline, current) {
-        return vec![row_without_values(id, Verdict::NotComparable, ReasonCode::UnlikeUnit, &units, policy)];
+        return vec![row_without_values(
+            id,
+            Verdict::NotComparable,
+            ReasonCode::UnlikeUnit,
+            &units,
+            policy,
+        )];
     }
-    let has_samples = |results: &[&BenchmarkResult]| results.iter().any(|result| !result.samples.is_empty());
+    let has_samples =
+        |results: &[&BenchmarkResult]| results.iter().any(|result| !result.samples.is_empty());
     let sampled = [has_samples(baseline), has_samples(current)];
     // Samples on one side alone are as readable as samples that are broken.
     let question = if sampled == [false, false] {
@@ -51,12 +60,19 @@ pub(super) fn rows(
                 (field.name, field.unit, better, values(field, baseline), values(field, current))
             }),
             Err(sentence) => {
-                return vec![row_without_values(id, Verdict::NotComparable, ReasonCode::UnlikeUnit, &sentence, policy)];
+                return vec![row_without_values(
+                    id,
+                    Verdict::NotComparable,
+                    ReasonCode::UnlikeUnit,
+                    &sentence,
+                    policy,
+                )];
             }
         }
     } else {
         let [before, after] = [baseline, current].map(|results| times(results, pairing));
-        let past = baseline.iter().map(|result| result.past_processes()).find(|past| !past.is_empty());
+        let past =
+            baseline.iter().map(|result| result.past_processes()).find(|past| !past.is_empty());
         let before = before.map(|side| side.with_past(past.unwrap_or_default()));
         Some((TIME, Unit::Milliseconds, Better::Lower, before, after))
     };
@@ -66,7 +82,13 @@ pub(super) fn rows(
     }
     let unreadable = |side: &str, why: &str| {
         let sentence = format!("the samples of {side} cannot be read: {why}; measure it again");
-        vec![row_without_values(id, Verdict::Inconclusive, ReasonCode::Unreadable, &sentence, policy)]
+        vec![row_without_values(
+            id,
+            Verdict::Inconclusive,
+            ReasonCode::Unreadable,
+            &sentence,
+            policy,
+        )]
     };
     match (before, after) {
         (Err(why), _) => unreadable("the baseline", &why),
@@ -97,13 +119,14 @@ pub(super) fn rows(
     }
 }
 
-/// Whether nothing was at work: the samples are readings of the sensors of an idle GPU, whose time says nothing of the GPU.
+/// Whether nothing was at work: the samples are readings of the sensors of an idle GPU, whose time
+/// says nothing of the GPU.
 fn is_idle(result: &BenchmarkResult) -> bool {
     result.fields().is_some_and(|fields| fields.text("load") == Some("idle"))
 }
 
-/// The logarithm of current over baseline for each pair of replicates that were measured side by side. `None` where the
-/// sides do not belong together one by one.
+/// The logarithm of current over baseline for each pair of replicates that were measured side by
+/// side. `None` where the sides do not belong together one by one.
 fn ratios(
     baseline: &[&BenchmarkResult],
     current: &[&BenchmarkResult],
@@ -113,20 +136,28 @@ fn ratios(
     if baseline.samples.len() != current.samples.len() {
         return None;
     }
-    baseline.samples.iter().zip(&current.samples).map(|(before, after)| ratio(before, after)).collect()
+    baseline
+        .samples
+        .iter()
+        .zip(&current.samples)
+        .map(|(before, after)| ratio(before, after))
+        .collect()
 }
 
-/// From the ratios of neighboring samples: what disturbed the machine for longer than a sample is in both.
+/// From the ratios of neighboring samples: what disturbed the machine for longer than a sample is
+/// in both.
 fn ratio(before: &Samples, after: &Samples) -> Option<f64> {
     let (before, after) = (before.per_iteration().ok()?, after.per_iteration().ok()?);
     if before.len() != after.len() {
         return None;
     }
-    let ratios: Vec<f64> = before.iter().zip(&after).map(|(before, after)| (after / before).ln()).collect();
+    let ratios: Vec<f64> =
+        before.iter().zip(&after).map(|(before, after)| (after / before).ln()).collect();
     trimmed_mean(&ratios, Cut::QUARTERS).map(|found| found.mean)
 }
 
-/// From the least that each side shows: what slowed one of its processes as a whole has spared another.
+/// From the least that each side shows: what slowed one of its processes as a whole has spared
+/// another.
 fn ratio_of_floors(before: &Samples, after: &Samples) -> Option<f64> {
     Some((after.floor().ok()? / before.floor().ok()?).ln())
 }
@@ -163,7 +194,8 @@ pub(super) fn comparison(
     }
 }
 
-/// Current less baseline over baseline, from the change in the bad direction; and back, as it is its own inverse.
+/// Current less baseline over baseline, from the change in the bad direction; and back, as it is
+/// its own inverse.
 fn difference(change: f64, better: Better) -> f64 {
     match better {
         Better::Lower => change,
@@ -177,28 +209,36 @@ const FEW: usize = 10;
 /// So many times as many samples on the other side.
 const MANY: usize = 10;
 
-/// The sentence for a side that has far fewer samples than the other: something was cut off. Where both have one, as from
-/// tools that print a figure a case, the other cases tell how far such figures vary.
+/// The sentence for a side that has far fewer samples than the other: something was cut off. Where
+/// both have one, as from tools that print a figure a case, the other cases tell how far such
+/// figures vary.
 fn uneven(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<String> {
     let count = |results: &[&BenchmarkResult]| -> usize {
-        results.iter().flat_map(|result| &result.samples).map(|samples| samples.times_ns.len()).sum()
+        results
+            .iter()
+            .flat_map(|result| &result.samples)
+            .map(|samples| samples.times_ns.len())
+            .sum()
     };
     let [before, after] = [baseline, current].map(count);
-    let (side, few, many) = if before < after { ("the baseline", before, after) } else { ("the run", after, before) };
+    let (side, few, many) =
+        if before < after { ("the baseline", before, after) } else { ("the run", after, before) };
     match few {
-        1 if many > 1 => {
-            Some(format!("{side} has a single sample of it, which says nothing of its spread: measure it again"))
-        }
+        1 if many > 1 => Some(format!(
+            "{side} has a single sample of it, which says nothing of its spread: measure it again"
+        )),
         _ if few > 1 && few < FEW && many >= MANY * few => Some(format!(
-            "{side} has {few} samples of it and the other side has {many}: it was cut off, or measured otherwise; measure \
+            "{side} has {few} samples of it and the other side has {many}: it was cut off, or \
+             measured otherwise; measure \
              it again in the same way"
         )),
         _ => None,
     }
 }
 
-/// One time in milliseconds for each replicate. Of processes that were not measured sample by sample it is their floor, as
-/// what is compared is the least that each side shows. Beside it stands the median of the process.
+/// One time in milliseconds for each replicate. Of processes that were not measured sample by
+/// sample it is their floor, as what is compared is the least that each side shows. Beside it
+/// stands the median of the process.
 fn times(results: &[&BenchmarkResult], pairing: Pairing) -> Result<Side, String> {
     let time = |replicate: &Samples| match pairing {
         Pairing::Independent | Pairing::Turns => replicate.floor(),
@@ -213,7 +253,8 @@ fn times(results: &[&BenchmarkResult], pairing: Pairing) -> Result<Side, String>
     Side::with_medians(times, medians).ok_or_else(|| SamplesError::Empty.to_string())
 }
 
-/// The samples of one run with those of one process together: two lists of one process are not two replicates.
+/// The samples of one run with those of one process together: two lists of one process are not two
+/// replicates.
 pub(super) fn by_process(samples: &[Samples]) -> Vec<Samples> {
     let mut merged: Vec<Samples> = Vec::new();
     for part in samples {
@@ -230,41 +271,57 @@ pub(super) fn by_process(samples: &[Samples]) -> Vec<Samples> {
 
 /// One value for each run.
 fn values(field: &Field, results: &[&BenchmarkResult]) -> Result<Side, String> {
-    let found: Option<Vec<f64>> = results.iter().map(|result| result.fields()?.number(field.name)).collect();
+    let found: Option<Vec<f64>> =
+        results.iter().map(|result| result.fields()?.number(field.name)).collect();
     let unusable = || format!("`{}` must be a finite figure above zero", field.name);
     found.and_then(Side::new).ok_or_else(unusable)
 }
 
-/// The first varying metric in the table that every result has. `Ok(None)` where neither side has any, and an error
-/// that names both where they have no one in common.
+/// The first varying metric in the table that every result has. `Ok(None)` where neither side has
+/// any, and an error that names both where they have no one in common.
 fn common_metric(
     baseline: &[&BenchmarkResult],
     current: &[&BenchmarkResult],
     policy: &Policy,
 ) -> Result<Option<&'static Field>, String> {
-    let wanted =
-        |field: &&Field| field.better().is_some() && !exact::is_exact(field.name) && !policy.ignores_metric(field.name);
+    let wanted = |field: &&Field| {
+        field.better().is_some()
+            && !exact::is_exact(field.name)
+            && !policy.ignores_metric(field.name)
+    };
     let varying = || FIELDS.iter().filter(wanted);
     let carried = |results: &[&BenchmarkResult], field: &Field| {
-        results.iter().all(|result| result.fields().is_some_and(|fields| fields.get(field.name).is_some()))
+        results
+            .iter()
+            .all(|result| result.fields().is_some_and(|fields| fields.get(field.name).is_some()))
     };
-    if let Some(field) = varying().find(|field| carried(baseline, field) && carried(current, field)) {
+    if let Some(field) = varying().find(|field| carried(baseline, field) && carried(current, field))
+    {
         return Ok(Some(field));
     }
     let names = |results: &[&BenchmarkResult]| {
-        let names: Vec<&str> = varying().filter(|field| carried(results, field)).map(|field| field.name).collect();
+        let names: Vec<&str> =
+            varying().filter(|field| carried(results, field)).map(|field| field.name).collect();
         if names.is_empty() { "no time or rate".to_owned() } else { names.join(", ") }
     };
     let (before, after) = (names(baseline), names(current));
     if before == after {
         return Ok(None);
     }
-    Err(format!("the baseline has {before} and the run has {after}: there is nothing in common to compare"))
+    Err(format!(
+        "the baseline has {before} and the run has {after}: there is nothing in common to compare"
+    ))
 }
 
 /// The sentence for statistics in another unit.
 fn unlike_units(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<String> {
-    let units = || baseline.iter().chain(current).filter_map(|result| result.statistics.as_ref()).map(|s| &s.unit);
+    let units = || {
+        baseline
+            .iter()
+            .chain(current)
+            .filter_map(|result| result.statistics.as_ref())
+            .map(|s| &s.unit)
+    };
     let first = units().next()?;
     let other = units().find(|&unit| unit != first)?;
     Some(format!("the unit differs: {first} and {other}; save a new baseline"))

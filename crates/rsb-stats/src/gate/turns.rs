@@ -1,21 +1,25 @@
-//! Pairs whose replicates are whole processes that took turns: the distribution of their samples is judged, and a
-//! slow-down counts once later pairs confirm it.
+//! Pairs whose replicates are whole processes that took turns: the distribution of their samples is
+//! judged, and a slow-down counts once later pairs confirm it.
 //!
-//! The change of a case is that of its fastest samples, which a busy machine disturbs least. Code that became slower only
-//! some of the time keeps its fastest samples, so the median and the upper quartile are compared too.
+//! The change of a case is that of its fastest samples, which a busy machine disturbs least. Code
+//! that became slower only some of the time keeps its fastest samples, so the median and the upper
+//! quartile are compared too.
 
 use std::collections::BTreeMap;
 
 use rsb_model::record::{Comparison, ComparisonResult};
-use rsb_model::{BenchmarkResult, Better, CaseId, ReasonCode, Run, Samples, Timestamp, Unit, Verdict};
+use rsb_model::{
+    BenchmarkResult, Better, CaseId, ReasonCode, Run, Samples, Timestamp, Unit, Verdict,
+};
 
 use super::{Pairing, Sides, judge, reason, summary, timed};
 use crate::compare::{ErrorRates, Pair, PairConclusion, Side, compare};
 use crate::estimate::{mean, median, quantile, std_dev};
 use crate::policy::Policy;
 
-/// Fewest pairs for a verdict of Regressed. A host that is slow for a second slows one process of a pair by two thirds. All
-/// pairs then agree by luck, and their spread shows nothing, one time in two to the power of their number.
+/// Fewest pairs for a verdict of Regressed. A host that is slow for a second slows one process of a
+/// pair by two thirds. All pairs then agree by luck, and their spread shows nothing, one time in
+/// two to the power of their number.
 const LEAST_PAIRS: usize = 7;
 
 /// Pairs measured after a case was first called Regressed that must confirm it.
@@ -24,12 +28,12 @@ const CONFIRMING_PAIRS: usize = 5;
 /// Fewest samples per side of a pair whose quartiles are compared.
 const LEAST_SAMPLES: usize = 3;
 
-/// A sample of more than this many times the fastest of its side was interrupted: a neighbor's time slice makes it several
-/// times as long.
+/// A sample of more than this many times the fastest of its side was interrupted: a neighbor's time
+/// slice makes it several times as long.
 const INTERRUPTED: f64 = 1.5;
 
-/// Growth of the share of interrupted samples, less two standard errors, from which a case cannot pass; of a few pairs twice
-/// as much.
+/// Growth of the share of interrupted samples, less two standard errors, from which a case cannot
+/// pass; of a few pairs twice as much.
 const SHARE_GROWN: f64 = 0.1;
 
 /// The share of interrupted samples from which a pass needs [`LEAST_PAIRS`].
@@ -38,18 +42,24 @@ const MOSTLY_INTERRUPTED_SHARE: f64 = 0.4;
 /// A change of the median or a quartile is Regressed from this many thresholds on.
 const CLEAR_CHANGE_FACTOR: f64 = 1.5;
 
-/// A pass needs the interval of the median and the upper quartile to end below this many thresholds.
+/// A pass needs the interval of the median and the upper quartile to end below this many
+/// thresholds.
 const EXCLUDED_CHANGE_FACTOR: f64 = 2.0;
 
-/// Compares two runs whose replicates took turns on one machine, the n-th of one with the n-th of the other. Regressed is
-/// not confirmed yet.
-pub fn gate_in_turns(baseline: &Run, current: &Run, policy: &Policy, now: Timestamp) -> ComparisonResult {
+/// Compares two runs whose replicates took turns on one machine, the n-th of one with the n-th of
+/// the other. Regressed is not confirmed yet.
+pub fn gate_in_turns(
+    baseline: &Run,
+    current: &Run,
+    policy: &Policy,
+    now: Timestamp,
+) -> ComparisonResult {
     first_sight(baseline, current, policy, now).0
 }
 
-/// As [`gate_in_turns`], where Regressed counts only if the pairs measured after `called` of them are enough and slower too,
-/// by half of the threshold or more. What disturbed the first pairs is over by then, or falls on both sides; and looking
-/// often enough finds a slow-down by chance.
+/// As [`gate_in_turns`], where Regressed counts only if the pairs measured after `called` of them
+/// are enough and slower too, by half of the threshold or more. What disturbed the first pairs is
+/// over by then, or falls on both sides; and looking often enough finds a slow-down by chance.
 pub fn gate_in_turns_confirmed(
     baseline: &Run,
     current: &Run,
@@ -58,7 +68,8 @@ pub fn gate_in_turns_confirmed(
     now: Timestamp,
 ) -> ComparisonResult {
     let (mut result, statistics) = first_sight(baseline, current, policy, now);
-    let slower = |row: &&mut Comparison| row.verdict == Verdict::Regressed && row.metric == timed::TIME;
+    let slower =
+        |row: &&mut Comparison| row.verdict == Verdict::Regressed && row.metric == timed::TIME;
     for row in result.comparisons.iter_mut().filter(slower) {
         let statistic = statistics.get(&row.id).copied().unwrap_or(Statistic::Fastest);
         let pairs = pairs_of(&row.id, [baseline, current]).unwrap_or_default();
@@ -74,11 +85,16 @@ pub fn gate_in_turns_confirmed(
 }
 
 /// Why the pairs that were measured later do not confirm a slow-down; `None` if they do.
-fn unconfirmed_reason(later: &[PairTimes], statistic: Statistic, threshold_percent: f64) -> Option<String> {
+fn unconfirmed_reason(
+    later: &[PairTimes],
+    statistic: Statistic,
+    threshold_percent: f64,
+) -> Option<String> {
     let pairs = later.len();
     if pairs < CONFIRMING_PAIRS {
         return Some(format!(
-            "only {pairs} of the {CONFIRMING_PAIRS} pairs that must confirm it were measured: allow more time"
+            "only {pairs} of the {CONFIRMING_PAIRS} pairs that must confirm it were measured: \
+             allow more time"
         ));
     }
     let ratios: Option<Vec<f64>> = later.iter().map(|pair| pair.log_ratio(statistic)).collect();
@@ -105,7 +121,8 @@ enum Statistic {
 
 impl Statistic {
     /// Those that are compared beyond the fastest sample.
-    const OF_DISTRIBUTION: [Self; 3] = [Self::Median, Self::UninterruptedUpperQuartile, Self::UpperQuartile];
+    const OF_DISTRIBUTION: [Self; 3] =
+        [Self::Median, Self::UninterruptedUpperQuartile, Self::UpperQuartile];
 
     /// Its value of one side of a pair, in nanoseconds; `None` if there are too few samples.
     fn of(self, times: &[f64]) -> Option<f64> {
@@ -121,21 +138,31 @@ impl Statistic {
             Self::Median => median(times),
             Self::UpperQuartile => quantile(times, 0.75),
             Self::UninterruptedUpperQuartile => {
-                let kept: Vec<f64> = times.iter().copied().filter(|time| *time <= INTERRUPTED * fastest).collect();
+                let kept: Vec<f64> =
+                    times.iter().copied().filter(|time| *time <= INTERRUPTED * fastest).collect();
                 quantile(&kept, 0.75)
             }
         }
     }
 
-    /// Why a `finding` denies a pass, if it does. The upper quartile of all samples follows every neighbor: a change of it
-    /// alone asks for [`LEAST_PAIRS`], and denies a pass then only if it is clear.
+    /// Why a `finding` denies a pass, if it does. The upper quartile of all samples follows every
+    /// neighbor: a change of it alone asks for [`LEAST_PAIRS`], and denies a pass then only if it
+    /// is clear.
     fn doubt(self, finding: &PairConclusion, threshold: f64, pairs: usize) -> Option<String> {
         let [low, high] = finding.interval?;
         let counts = self != Self::UpperQuartile || pairs < LEAST_PAIRS || low > 0.0;
         if finding.change >= threshold && counts {
-            Some(format!("the {} of its samples is {} slower", self.name(), reason::percent_of(finding.change)))
+            Some(format!(
+                "the {} of its samples is {} slower",
+                self.name(),
+                reason::percent_of(finding.change)
+            ))
         } else if high >= EXCLUDED_CHANGE_FACTOR * threshold && self != Self::UpperQuartile {
-            Some(format!("the {} of its samples may be {} slower", self.name(), reason::percent_of(high)))
+            Some(format!(
+                "the {} of its samples may be {} slower",
+                self.name(),
+                reason::percent_of(high)
+            ))
         } else {
             None
         }
@@ -167,7 +194,8 @@ impl PairTimes {
     fn interrupted_shares(&self) -> [f64; 2] {
         self.0.each_ref().map(|times| {
             let fastest = times.iter().copied().fold(f64::INFINITY, f64::min);
-            times.iter().filter(|time| **time > INTERRUPTED * fastest).count() as f64 / times.len().max(1) as f64
+            times.iter().filter(|time| **time > INTERRUPTED * fastest).count() as f64
+                / times.len().max(1) as f64
         })
     }
 }
@@ -186,8 +214,8 @@ fn pairs_of(id: &CaseId, runs: [&Run; 2]) -> Option<Vec<PairTimes>> {
     both.map(|(before, after)| Some(PairTimes([times(before)?, times(after)?]))).collect()
 }
 
-/// The judgment before confirmation, and the statistic of each case that something else than its fastest samples made
-/// Regressed.
+/// The judgment before confirmation, and the statistic of each case that something else than its
+/// fastest samples made Regressed.
 fn first_sight(
     baseline: &Run,
     current: &Run,
@@ -210,7 +238,10 @@ fn first_sight(
             row.verdict = Verdict::Inconclusive;
             row.reason_code = ReasonCode::TooFewSamples;
             row.change_status = None;
-            row.reason = format!("{}; in {pairs} pairs of processes, and a verdict needs {LEAST_PAIRS}", row.reason);
+            row.reason = format!(
+                "{}; in {pairs} pairs of processes, and a verdict needs {LEAST_PAIRS}",
+                row.reason
+            );
         }
     }
     (refresh_summary(result, policy), statistics)
@@ -258,10 +289,13 @@ fn shapes(result: &ComparisonResult, runs: [&Run; 2], policy: &Policy) -> Vec<Sh
             mean: mean(&grown).unwrap_or_default(),
             error: std_dev(&grown).unwrap_or(f64::INFINITY) / (grown.len() as f64).sqrt(),
         };
-        let is_mostly_interrupted = mean(&shares.concat()).is_some_and(|share| share > MOSTLY_INTERRUPTED_SHARE);
+        let is_mostly_interrupted =
+            mean(&shares.concat()).is_some_and(|share| share > MOSTLY_INTERRUPTED_SHARE);
         for statistic in Statistic::OF_DISTRIBUTION {
-            let values: Option<Vec<[f64; 2]>> = pairs.iter().map(|pair| pair.values(statistic)).collect();
-            let pair = values.and_then(|values| pair_of(&values, comparison.threshold_percent / 100.0));
+            let values: Option<Vec<[f64; 2]>> =
+                pairs.iter().map(|pair| pair.values(statistic)).collect();
+            let pair =
+                values.and_then(|values| pair_of(&values, comparison.threshold_percent / 100.0));
             asked.extend(pair.map(|pair| (shapes.len(), statistic, pair)));
         }
         shapes.push(Shape {
@@ -287,27 +321,39 @@ fn shapes(result: &ComparisonResult, runs: [&Run; 2], policy: &Policy) -> Vec<Sh
 fn pair_of(values: &[[f64; 2]], threshold: f64) -> Option<Pair> {
     let side = |which: usize| Side::new(values.iter().map(|pair| pair[which] / 1e6).collect());
     let ratios = values.iter().map(|[before, after]| (after / before).ln()).collect();
-    Some(Pair { baseline: side(0)?, current: side(1)?, ratios: Some(ratios), better: Better::Lower, threshold })
+    Some(Pair {
+        baseline: side(0)?,
+        current: side(1)?,
+        ratios: Some(ratios),
+        better: Better::Lower,
+        threshold,
+    })
 }
 
 impl Shape {
-    /// Whether a larger share of samples is interrupted on the current side: clearly, or by the first few pairs.
+    /// Whether a larger share of samples is interrupted on the current side: clearly, or by the
+    /// first few pairs.
     fn has_more_interrupted(&self) -> bool {
         let MeanWithError { mean, error } = self.share_grown;
         mean - 2.0 * error > SHARE_GROWN || (self.pairs < LEAST_PAIRS && mean > 2.0 * SHARE_GROWN)
     }
 
-    /// Changes `row` if the distribution of its samples became slower; returns the statistic that made it Regressed.
+    /// Changes `row` if the distribution of its samples became slower; returns the statistic that
+    /// made it Regressed.
     fn judge(&self, row: &mut Comparison, policy: &Policy) -> Option<Statistic> {
         if row.verdict == Verdict::Regressed {
             return None;
         }
         let clearly = |(_, pair, finding): &&(Statistic, Pair, PairConclusion)| {
-            finding.verdict == Verdict::Regressed && finding.change >= CLEAR_CHANGE_FACTOR * pair.threshold
+            finding.verdict == Verdict::Regressed
+                && finding.change >= CLEAR_CHANGE_FACTOR * pair.threshold
         };
         if let Some((statistic, pair, finding)) = self.findings.iter().find(clearly) {
-            let context =
-                reason::ReasonContext { pairs: self.questions, alpha: policy.alpha(), unit: Unit::Milliseconds };
+            let context = reason::ReasonContext {
+                pairs: self.questions,
+                alpha: policy.alpha(),
+                unit: Unit::Milliseconds,
+            };
             let reason = reason::of_statistic(pair, finding, context, statistic.name());
             let found = timed::comparison(row.id.clone(), timed::TIME, pair, finding, context);
             *row = Comparison { reason, ..found };
@@ -317,12 +363,16 @@ impl Shape {
             return None;
         }
         let mut findings = self.findings.iter();
-        let doubt =
-            findings.find_map(|(statistic, pair, finding)| statistic.doubt(finding, pair.threshold, self.pairs));
-        let grown = || format!("more of its samples take over {INTERRUPTED} times as long as the fastest");
+        let doubt = findings.find_map(|(statistic, pair, finding)| {
+            statistic.doubt(finding, pair.threshold, self.pairs)
+        });
+        let grown =
+            || format!("more of its samples take over {INTERRUPTED} times as long as the fastest");
         let few = || "most of its samples were interrupted, and the pairs are few".to_owned();
         let is_open = self.is_mostly_interrupted && self.pairs < LEAST_PAIRS;
-        let doubt = doubt.or_else(|| self.has_more_interrupted().then(grown)).or_else(|| is_open.then(few))?;
+        let doubt = doubt
+            .or_else(|| self.has_more_interrupted().then(grown))
+            .or_else(|| is_open.then(few))?;
         row.verdict = Verdict::Inconclusive;
         row.reason_code = ReasonCode::MedianWorse;
         row.change_status = None;

@@ -1,9 +1,10 @@
 //! What the cases of a run have in common, and what a case has for itself.
 //!
-//! A slower machine slows every case of a run; a change of the code mostly slows some. How far the middle one of all
-//! cases lies above its level is the common mode of the run, a metric of its own with a history of its own. What a case
-//! changed beyond the others varies far less from run to run than the case itself does, so a slow-down shows in it that
-//! the case's own history would take for noise. Neither ever makes a slower case pass.
+//! A slower machine slows every case of a run; a change of the code mostly slows some. How far the
+//! middle one of all cases lies above its level is the common mode of the run, a metric of its own
+//! with a history of its own. What a case changed beyond the others varies far less from run to run
+//! than the case itself does, so a slow-down shows in it that the case's own history would take for
+//! noise. Neither ever makes a slower case pass.
 
 use super::figures::Figures;
 use super::{Question, QuestionRole, Rule};
@@ -14,7 +15,8 @@ use rsb_model::Better;
 /// Fewest others that a case is compared with: a change of one of four hardly moves their median.
 const OTHERS: usize = 4;
 
-/// What a case changed beyond the others: logarithms of the earlier runs that tell it, and of every run judged.
+/// What a case changed beyond the others: logarithms of the earlier runs that tell it, and of every
+/// run judged.
 #[derive(Debug, Clone)]
 pub(super) struct OwnPart {
     pub(super) before: Vec<f64>,
@@ -34,14 +36,23 @@ pub(super) struct RunMatrix {
 impl RunMatrix {
     pub(super) fn of(questions: &[Question], figures: &[Option<Figures>]) -> Self {
         let shape = |question: &Question| (question.before.len(), question.now.len());
-        let wanted =
-            questions.iter().find(|question| question.role == QuestionRole::Case).map(shape).unwrap_or_default();
+        let wanted = questions
+            .iter()
+            .find(|question| question.role == QuestionRole::Case)
+            .map(shape)
+            .unwrap_or_default();
         let cases = || {
             let each = questions.iter().zip(figures).enumerate();
-            each.filter(|(_, (question, _))| question.role == QuestionRole::Case && shape(question) == wanted)
-                .filter_map(|(at, (question, figures))| Some((at, question, figures.as_ref()?.deviations())))
+            each.filter(|(_, (question, _))| {
+                question.role == QuestionRole::Case && shape(question) == wanted
+            })
+            .filter_map(|(at, (question, figures))| {
+                Some((at, question, figures.as_ref()?.deviations()))
+            })
         };
-        let run = |side: usize, run: usize| cases().map(|(_, _, logs)| logs.get(side)?.get(run).copied()?).collect();
+        let run = |side: usize, run: usize| {
+            cases().map(|(_, _, logs)| logs.get(side)?.get(run).copied()?).collect()
+        };
         let side = |side: usize, runs: usize| (0..runs).map(|at| run(side, at)).collect();
         let thresholds: Vec<f64> = cases().map(|(_, question, _)| question.threshold).collect();
         Self {
@@ -52,13 +63,19 @@ impl RunMatrix {
         }
     }
 
-    /// The common mode as a question: how many times as long as at their levels the cases took. `None` with few cases.
+    /// The common mode as a question: how many times as long as at their levels the cases took.
+    /// `None` with few cases.
     pub(super) fn question(&self) -> Option<Question> {
         let mode = |run: &Vec<Option<f64>>| {
             let known: Vec<f64> = run.iter().flatten().copied().collect();
-            if known.len() < MIN_CASES { f64::NAN } else { median(&known).unwrap_or(f64::NAN).exp() }
+            if known.len() < MIN_CASES {
+                f64::NAN
+            } else {
+                median(&known).unwrap_or(f64::NAN).exp()
+            }
         };
-        let [before, now] = self.runs.each_ref().map(|runs| runs.iter().map(mode).collect::<Vec<f64>>());
+        let [before, now] =
+            self.runs.each_ref().map(|runs| runs.iter().map(mode).collect::<Vec<f64>>());
         now.iter().any(|value| value.is_finite()).then_some(Question {
             before,
             accepted_from: None,
@@ -74,8 +91,12 @@ impl RunMatrix {
     pub(super) fn own_part(&self, at: usize, rule: &Rule) -> Option<OwnPart> {
         let case = self.at.iter().position(|known| *known == at)?;
         let beyond = |run: &Vec<Option<f64>>| {
-            let others: Vec<f64> =
-                run.iter().enumerate().filter(|(other, _)| *other != case).filter_map(|(_, log)| *log).collect();
+            let others: Vec<f64> = run
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != case)
+                .filter_map(|(_, log)| *log)
+                .collect();
             let own = run.get(case).copied().flatten()?;
             if others.len() < OTHERS { None } else { Some(own - median(&others)?) }
         };

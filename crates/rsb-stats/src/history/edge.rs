@@ -1,8 +1,8 @@
-//! How far out the next runs may lie when nothing has changed: by rank among the runs seen, and beyond the outermost
-//! of them by an exponential tail.
+//! How far out the next runs may lie when nothing has changed: by rank among the runs seen, and
+//! beyond the outermost of them by an exponential tail.
 //!
-//! Ranks hold for noise of any shape, one-sided or of two levels. Only how fast runs thin out beyond all that were
-//! seen must be supposed.
+//! Ranks hold for noise of any shape, one-sided or of two levels. Only how fast runs thin out
+//! beyond all that were seen must be supposed.
 
 /// How many runs of one code are looked at.
 #[derive(Debug, Clone, Copy)]
@@ -17,10 +17,11 @@ impl Looks {
         Self { runs, most: runs / 2 + 1 }
     }
 
-    /// Chance that more than half of these runs lie beyond the `rank`-th outermost of `seen` others, all of one kind.
+    /// Chance that more than half of these runs lie beyond the `rank`-th outermost of `seen`
+    /// others, all of one kind.
     ///
-    /// They do when at least `most` of the outermost `rank − 1 + most` of all are these: a hypergeometric tail, for
-    /// one run `rank / (seen + 1)`.
+    /// They do when at least `most` of the outermost `rank − 1 + most` of all are these: a
+    /// hypergeometric tail, for one run `rank / (seen + 1)`.
     fn chance_beyond(self, rank: usize, seen: usize) -> f64 {
         let outermost = rank - 1 + self.most;
         let ways = choose(seen + self.runs, outermost);
@@ -47,9 +48,14 @@ impl Edge {
     /// What more than half of the next runs lie beyond with a chance of `level` at most.
     pub(crate) fn limit(&self, looks: Looks, level: f64) -> f64 {
         let seen = self.outermost_first.len();
-        let allowed =
-            self.outermost_first.iter().zip(1..).take_while(|(_, rank)| looks.chance_beyond(*rank, seen) <= level);
-        allowed.last().map_or_else(|| self.outermost() + self.tail(looks, level), |(value, _)| *value)
+        let allowed = self
+            .outermost_first
+            .iter()
+            .zip(1..)
+            .take_while(|(_, rank)| looks.chance_beyond(*rank, seen) <= level);
+        allowed
+            .last()
+            .map_or_else(|| self.outermost() + self.tail(looks, level), |(value, _)| *value)
     }
 
     /// Chance that more than half of the next runs lie at `value` or beyond.
@@ -67,7 +73,8 @@ impl Edge {
         self.outermost_first.first().copied().unwrap_or(f64::NAN)
     }
 
-    /// Repeats of one hour share what the machine does then: they thin out no faster than one run does.
+    /// Repeats of one hour share what the machine does then: they thin out no faster than one run
+    /// does.
     fn tail(&self, looks: Looks, level: f64) -> f64 {
         self.reach * (looks.chance_beyond(1, self.outermost_first.len()) / level).ln()
     }
@@ -87,8 +94,13 @@ mod tests {
 
     #[test]
     fn one_run_exceeds_by_rank() {
-        for (rank, seen, chance) in [(1, 15, 1.0 / 16.0), (3, 15, 3.0 / 16.0), (15, 15, 15.0 / 16.0), (1, 1, 0.5)] {
-            assert!((Looks::new(1).chance_beyond(rank, seen) - chance).abs() < 1e-12, "{rank} of {seen}");
+        for (rank, seen, chance) in
+            [(1, 15, 1.0 / 16.0), (3, 15, 3.0 / 16.0), (15, 15, 15.0 / 16.0), (1, 1, 0.5)]
+        {
+            assert!(
+                (Looks::new(1).chance_beyond(rank, seen) - chance).abs() < 1e-12,
+                "{rank} of {seen}"
+            );
         }
     }
 
@@ -116,7 +128,10 @@ mod tests {
                 let limit = edge.limit(looks, level);
                 let chance = edge.chance(looks, limit);
                 assert!(chance <= level * (1.0 + 1e-9), "{runs} runs at {level}: {chance}");
-                assert!(limit >= 19.0 || edge.chance(looks, limit - 1.0) > level, "{runs} runs at {level}");
+                assert!(
+                    limit >= 19.0 || edge.chance(looks, limit - 1.0) > level,
+                    "{runs} runs at {level}"
+                );
             }
         }
     }
@@ -124,7 +139,9 @@ mod tests {
     #[test]
     fn without_noise_nothing_lies_beyond() {
         let edge = Edge::new(vec![5.0; 15], 0.0);
-        let exactly = |actual: f64, expected: f64| assert!((actual - expected).abs() < f64::EPSILON, "{actual}");
+        let exactly = |actual: f64, expected: f64| {
+            assert!((actual - expected).abs() < f64::EPSILON, "{actual}");
+        };
         exactly(edge.limit(Looks::new(1), 0.01), 5.0);
         exactly(edge.chance(Looks::new(1), 5.1), 0.0);
         exactly(edge.chance(Looks::new(1), 4.9), 1.0);

@@ -19,7 +19,11 @@ impl Figures {
     /// `None` where there are too few runs before, or none to judge.
     pub(super) fn of(question: &Question, rule: &Rule) -> Option<Self> {
         let scale = Scale(question.better);
-        let before = align_to_accepted_level(scale.logs(&question.before), question.accepted_from, rule.level)?;
+        let before = align_to_accepted_level(
+            scale.logs(&question.before),
+            question.accepted_from,
+            rule.level,
+        )?;
         let level = median(last(&present(&before), rule.level)?)?;
         let now = scale.logs(&question.now);
         now.iter().any(Option::is_some).then_some(Self { scale, before, now, level })
@@ -27,7 +31,8 @@ impl Figures {
 
     /// How far each earlier run and each judged one lies above the level.
     pub(super) fn deviations(&self) -> [Vec<Option<f64>>; 2] {
-        [&self.before, &self.now].map(|logs| logs.iter().map(|log| log.map(|log| log - self.level)).collect())
+        [&self.before, &self.now]
+            .map(|logs| logs.iter().map(|log| log.map(|log| log - self.level)).collect())
     }
 }
 
@@ -41,7 +46,8 @@ pub(super) fn last(values: &[f64], count: usize) -> Option<&[f64]> {
     values.get(values.len().checked_sub(count)?..)
 }
 
-/// `logs`, those before an accepted level moved to it. `None` where no run has shown that level yet.
+/// `logs`, those before an accepted level moved to it. `None` where no run has shown that level
+/// yet.
 fn align_to_accepted_level(
     mut logs: Vec<Option<f64>>,
     accepted_from: Option<usize>,

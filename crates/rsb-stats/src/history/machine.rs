@@ -1,5 +1,5 @@
-//! What the control set says of the machine, in a history: which verdicts a move of it leaves without one, and what is
-//! taken out where the policy says so.
+//! What the control set says of the machine, in a history: which verdicts a move of it leaves
+//! without one, and what is taken out where the policy says so.
 
 use rsb_model::{Better, CaseId};
 
@@ -27,9 +27,13 @@ pub(super) struct ControlledFindings {
     pub(super) common: Option<(Question, ControlledFinding)>,
 }
 
-/// Judges every question, and hears the control set, as [`crate::gate()`] does: on a machine that moved, what looks slower
-/// has no verdict, the common mode included, unless the policy takes the move out of every case.
-pub(super) fn judge_with_controls(asked: &[CaseQuestion<'_>], policy: &Policy) -> ControlledFindings {
+/// Judges every question, and hears the control set, as [`crate::gate()`] does: on a machine that
+/// moved, what looks slower has no verdict, the common mode included, unless the policy takes the
+/// move out of every case.
+pub(super) fn judge_with_controls(
+    asked: &[CaseQuestion<'_>],
+    policy: &Policy,
+) -> ControlledFindings {
     let rates = ErrorRates { alpha: policy.alpha(), miss: policy.miss() };
     let is_control = |asked: &CaseQuestion<'_>| policy.is_control(asked.id.as_str());
     let questions: Vec<Question> = asked.iter().map(|one| one.question.clone()).collect();
@@ -47,13 +51,19 @@ pub(super) fn judge_with_controls(asked: &[CaseQuestion<'_>], policy: &Policy) -
         Some(shift) => {
             let less = |one: &CaseQuestion<'_>| {
                 let slack = 2.0 * shift.variance.sqrt();
-                if is_control(one) { one.question.clone() } else { without(&one.question, shift.log, slack) }
+                if is_control(one) {
+                    one.question.clone()
+                } else {
+                    without(&one.question, shift.log, slack)
+                }
             };
             judge(&asked.iter().map(less).collect::<Vec<_>>(), &Rule::default(), rates)
         }
     };
     let HistoryVerdicts { each, common } = judged;
-    let of_case = |found: HistoryConclusion| answer(found, moves.of_case(pair_of(&found), correction, policy));
+    let of_case = |found: HistoryConclusion| {
+        answer(found, moves.of_case(pair_of(&found), correction, policy))
+    };
     let each = asked.iter().zip(each).zip(plain.each).map(|((one, found), plain)| {
         let is_unknown = found.interval.is_none();
         match is_control(one) {
@@ -62,12 +72,19 @@ pub(super) fn judge_with_controls(asked: &[CaseQuestion<'_>], policy: &Policy) -
             false => of_case(found),
         }
     });
-    ControlledFindings { each: each.collect(), common: common.map(|(question, found)| (question, of_case(found))) }
+    ControlledFindings {
+        each: each.collect(),
+        common: common.map(|(question, found)| (question, of_case(found))),
+    }
 }
 
 /// The role of a metric of a case: whether it tells what the run has in common.
 pub(super) fn role(id: &CaseId, is_time: bool, policy: &Policy) -> QuestionRole {
-    if is_time && !policy.is_control(id.as_str()) { QuestionRole::Case } else { QuestionRole::Apart }
+    if is_time && !policy.is_control(id.as_str()) {
+        QuestionRole::Case
+    } else {
+        QuestionRole::Apart
+    }
 }
 
 /// `question` on a machine that is not slower by `log`.
@@ -76,7 +93,11 @@ fn without(question: &Question, log: f64, slack: f64) -> Question {
         Better::Lower => (-log).exp(),
         Better::Higher => log.exp(),
     };
-    Question { now: question.now.iter().map(|value| value * factor).collect(), slack, ..question.clone() }
+    Question {
+        now: question.now.iter().map(|value| value * factor).collect(),
+        slack,
+        ..question.clone()
+    }
 }
 
 fn pair_of(found: &HistoryConclusion) -> PairConclusion {
@@ -96,5 +117,8 @@ fn pair_of(found: &HistoryConclusion) -> PairConclusion {
 
 fn answer(found: HistoryConclusion, heard: ControlAnswer) -> ControlledFinding {
     let ControlAnswer { finding, remark } = heard;
-    ControlledFinding { found: HistoryConclusion { verdict: finding.verdict, reason: finding.reason, ..found }, remark }
+    ControlledFinding {
+        found: HistoryConclusion { verdict: finding.verdict, reason: finding.reason, ..found },
+        remark,
+    }
 }

@@ -1,9 +1,12 @@
-//! From stored runs to a comparison: what the gate says of everything but speed, and the history's verdict on speed.
+//! From stored runs to a comparison: what the gate says of everything but speed, and the history's
+//! verdict on speed.
 
 use std::collections::HashMap;
 
 use rsb_model::record::{Comparison, ComparisonNoteCode, ComparisonResult, TIME, comparison_id};
-use rsb_model::{BenchmarkResult, Better, CaseId, DeviceType, Outcome, ReasonCode, Run, RunId, Timestamp, Unit};
+use rsb_model::{
+    BenchmarkResult, Better, CaseId, DeviceType, Outcome, ReasonCode, Run, RunId, Timestamp, Unit,
+};
 
 use super::machine::{CaseQuestion, ControlledFinding, judge_with_controls, role};
 use super::sentence::{SentenceContext, of_common, sentence};
@@ -37,9 +40,10 @@ pub const COMMON: (&str, &str) = ("all-cases", "relative_time");
 
 /// Judges `current`, one run or repeats of it, against `stored`.
 ///
-/// Metrics that vary from run to run are judged by [`super::judge`], and so is what the cases have in common: a row of its
-/// own, named [`COMMON`]. Whatever else the gate looks at (what is missing, failed or unreadable, memory and errors,
-/// absolute targets) is as in [`gate`] against the last [`LEVEL`] runs. The control set is heard as it is there.
+/// Metrics that vary from run to run are judged by [`super::judge`], and so is what the cases have
+/// in common: a row of its own, named [`COMMON`]. Whatever else the gate looks at (what is missing,
+/// failed or unreadable, memory and errors, absolute targets) is as in [`gate`] against the last
+/// [`LEVEL`] runs. The control set is heard as it is there.
 pub fn gate_history(
     stored: &StoredRuns<'_>,
     current: &[Run],
@@ -50,7 +54,8 @@ pub fn gate_history(
     let recent = stored.runs.get(stored.runs.len().saturating_sub(LEVEL)..).unwrap_or_default();
     let mut result = gate(recent, current, policy, across, now);
     let (before, after) = (Figures::of(stored.runs), Figures::of(current));
-    let mut rows: Vec<&mut Comparison> = result.comparisons.iter_mut().filter(|row| varies(row)).collect();
+    let mut rows: Vec<&mut Comparison> =
+        result.comparisons.iter_mut().filter(|row| varies(row)).collect();
     let ids: Vec<CaseId> = rows.iter().map(|row| row.id.clone()).collect();
     let asked = rows.iter().zip(&ids).map(|(row, id)| {
         let role = role(id, row.metric == TIME, policy);
@@ -68,17 +73,20 @@ pub fn gate_history(
         rewrite(row, &one.question, answer, reason);
     }
     let common = answers.common.filter(|_| !policy.ignores_case(COMMON.0));
-    result.comparisons.extend(common.map(|(question, answer)| common_row(&question, &answer, context)));
+    result
+        .comparisons
+        .extend(common.map(|(question, answer)| common_row(&question, &answer, context)));
     // One figure a run is what a history is made of, however many processes gave it.
     result.notes.retain(|note| note.code != ComparisonNoteCode::Evidence);
     result.baseline_run_id = range(stored.runs);
-    result.comparison_id = comparison_id(&result.baseline_run_id, &RunId(result.current_run_id.clone()), now);
+    result.comparison_id =
+        comparison_id(&result.baseline_run_id, &RunId(result.current_run_id.clone()), now);
     // Nothing is one-sided: this counts again.
     with_one_sided(result, &[], &[], policy)
 }
 
-/// Whether the gate judged the row by its spread. Metrics compared by value have no interval, and neither has what
-/// could not be compared.
+/// Whether the gate judged the row by its spread. Metrics compared by value have no interval, and
+/// neither has what could not be compared.
 fn varies(row: &Comparison) -> bool {
     row.confidence_interval.is_some() || row.reason_code == ReasonCode::TooFewSamples
 }
@@ -90,12 +98,14 @@ fn question(
     stored: &StoredRuns<'_>,
 ) -> Question {
     let concerns = |level: &&AcceptedLevel| {
-        level.id == row.id.as_str() && level.metric.as_ref().is_none_or(|metric| *metric == row.metric)
+        level.id == row.id.as_str()
+            && level.metric.as_ref().is_none_or(|metric| *metric == row.metric)
     };
     let since = stored.accepted.iter().filter(concerns).map(|level| level.since).max();
     Question {
         before: before.of_metric(&row.id, &row.metric),
-        accepted_from: since.map(|since| stored.runs.iter().filter(|run| run.started < since).count()),
+        accepted_from: since
+            .map(|since| stored.runs.iter().filter(|run| run.started < since).count()),
         now: after.of_metric(&row.id, &row.metric),
         better: row.better,
         threshold: row.threshold_percent / 100.0,
@@ -162,8 +172,13 @@ fn rewrite(row: &mut Comparison, question: &Question, answer: &ControlledFinding
     row.reason_code = found.reason;
 }
 
-/// What the cases have in common, as a row: its figures are times over those at the levels of the cases.
-fn common_row(question: &Question, answer: &ControlledFinding, context: SentenceContext) -> Comparison {
+/// What the cases have in common, as a row: its figures are times over those at the levels of the
+/// cases.
+fn common_row(
+    question: &Question,
+    answer: &ControlledFinding,
+    context: SentenceContext,
+) -> Comparison {
     let (id, metric) = COMMON;
     let mut row = Comparison {
         id: CaseId::from_segments(&[id]),

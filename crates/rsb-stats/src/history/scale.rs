@@ -11,7 +11,8 @@ pub(super) struct Scale(pub(super) Better);
 impl Scale {
     /// Of each figure that has one.
     pub(super) fn logs(self, values: &[f64]) -> Vec<Option<f64>> {
-        let log = |value: &f64| (value.is_finite() && *value > 0.0).then(|| orient(value.ln(), self.0));
+        let log =
+            |value: &f64| (value.is_finite() && *value > 0.0).then(|| orient(value.ln(), self.0));
         values.iter().map(log).collect()
     }
 

@@ -1,5 +1,5 @@
-//! One sentence for each verdict, such as `22.1 % slower than the 15 runs before (95 % interval 18 to 26 %), above
-//! the threshold of 10 %`. What is undecided says that a repeat decides.
+//! One sentence for each verdict, such as `22.1 % slower than the 15 runs before (95 % interval 18
+//! to 26 %), above the threshold of 10 %`. What is undecided says that a repeat decides.
 
 use rsb_model::{Better, ReasonCode};
 
@@ -19,12 +19,19 @@ pub(super) struct SentenceContext {
 const REPEAT: &str = "repeat the run at this commit, and judge again";
 
 /// The sentence for what was found of a metric in `unit`.
-pub(super) fn sentence(unit: &str, question: &Question, found: &HistoryConclusion, context: SentenceContext) -> String {
+pub(super) fn sentence(
+    unit: &str,
+    question: &Question,
+    found: &HistoryConclusion,
+    context: SentenceContext,
+) -> String {
     let Some(interval) = found.interval else { return too_few(question) };
     if let Evidence::Split { slow, runs } = found.judged {
         let slower = words(unit, question.better).0;
         let are = if slow == 1 { "is" } else { "are" };
-        return format!("{slow} of {runs} runs {are} clearly {slower} and the others are not: {REPEAT}");
+        return format!(
+            "{slow} of {runs} runs {are} clearly {slower} and the others are not: {REPEAT}"
+        );
     }
     let threshold = percent(question.threshold);
     let told = describe_change(unit, question, found, (interval, context));
@@ -32,7 +39,10 @@ pub(super) fn sentence(unit: &str, question: &Question, found: &HistoryConclusio
         ReasonCode::AboveThreshold => {
             let beyond = found.beyond_others.map(|beyond| {
                 let worse = words(unit, question.better).0;
-                format!(" and {} % {worse} beyond what the other cases changed, both", percent(beyond))
+                format!(
+                    " and {} % {worse} beyond what the other cases changed, both",
+                    percent(beyond)
+                )
             });
             format!("{told}{}, above the threshold of {threshold} %", beyond.unwrap_or_default())
         }
@@ -45,7 +55,11 @@ pub(super) fn sentence(unit: &str, question: &Question, found: &HistoryConclusio
 }
 
 /// The sentence for what `context.cases` cases have in common.
-pub(super) fn of_common(question: &Question, found: &HistoryConclusion, context: SentenceContext) -> String {
+pub(super) fn of_common(
+    question: &Question,
+    found: &HistoryConclusion,
+    context: SentenceContext,
+) -> String {
     let said = sentence("ms", question, found, context);
     format!("the middle one of all {} cases: {said}", context.cases)
 }
@@ -53,7 +67,9 @@ pub(super) fn of_common(question: &Question, found: &HistoryConclusion, context:
 /// What a pass does not exclude, where that is more than a reader would think.
 fn unseen(question: &Question, found: &HistoryConclusion) -> String {
     let detectable = found.detectable.filter(|change| *change >= 1.5 * question.threshold);
-    detectable.map_or_else(String::new, |change| format!("; less than {} % may not show", percent(change)))
+    detectable.map_or_else(String::new, |change| {
+        format!("; less than {} % may not show", percent(change))
+    })
 }
 
 fn too_few(question: &Question) -> String {
@@ -61,26 +77,37 @@ fn too_few(question: &Question) -> String {
     if known < LEVEL {
         let runs = if known == 1 { "run" } else { "runs" };
         return format!(
-            "only {known} earlier {runs} of this machine and suite have it, and a verdict needs {LEVEL}: \
+            "only {known} earlier {runs} of this machine and suite have it, and a verdict needs \
+             {LEVEL}: \
              store more runs, or compare with a saved baseline"
         );
     }
     "its level was accepted, and no earlier run has that level yet: run it again".to_owned()
 }
 
-fn doubt(question: &Question, found: &HistoryConclusion, [low, _]: [f64; 2], context: SentenceContext) -> String {
+fn doubt(
+    question: &Question,
+    found: &HistoryConclusion,
+    [low, _]: [f64; 2],
+    context: SentenceContext,
+) -> String {
     let threshold = percent(question.threshold);
     let is_below = |change: f64| change < question.threshold;
     match found.beyond_others {
         Some(beyond) if is_below(found.change) && !is_below(beyond) => {
             let beyond = percent(beyond);
-            format!("and {beyond} % beyond what the other cases changed, which a faster machine may hide: {REPEAT}")
+            format!(
+                "and {beyond} % beyond what the other cases changed, which a faster machine may \
+                 hide: {REPEAT}"
+            )
         }
         _ if is_below(found.change) => {
             format!("too noisy to exclude a change above the threshold of {threshold} %: {REPEAT}")
         }
         Some(beyond) if is_below(beyond) => {
-            format!("but not beyond what the other cases changed, as if the machine is slow: {REPEAT}")
+            format!(
+                "but not beyond what the other cases changed, as if the machine is slow: {REPEAT}"
+            )
         }
         None if low > question.threshold / 2.0 => {
             format!("clear on its own but not among {} comparisons: {REPEAT}", context.questions)
@@ -97,8 +124,11 @@ fn describe_change(
     ([low, high], context): ([f64; 2], SentenceContext),
 ) -> String {
     let (worse, improved) = words(unit, question.better);
-    let (size, word, from, to) =
-        if found.change < 0.0 { (-found.change, improved, -high, -low) } else { (found.change, worse, low, high) };
+    let (size, word, from, to) = if found.change < 0.0 {
+        (-found.change, improved, -high, -low)
+    } else {
+        (found.change, worse, low, high)
+    };
     let who = match found.judged {
         Evidence::Runs(0 | 1) | Evidence::Split { .. } => String::new(),
         Evidence::Runs(runs) => format!("{runs} runs together "),
@@ -130,5 +160,9 @@ fn words(unit: &str, better: Better) -> (&'static str, &'static str) {
 fn percent(fraction: f64) -> String {
     let percent = fraction * 100.0;
     let rounded = (percent * 10.0).round() / 10.0 + 0.0; // Adding zero turns −0 into 0.
-    if rounded.abs() >= 100.0 || rounded.fract() == 0.0 { format!("{rounded:.0}") } else { format!("{rounded:.1}") }
+    if rounded.abs() >= 100.0 || rounded.fract() == 0.0 {
+        format!("{rounded:.0}")
+    } else {
+        format!("{rounded:.1}")
+    }
 }

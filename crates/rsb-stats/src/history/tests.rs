@@ -10,7 +10,11 @@ fn around(runs: usize, wobble: f64) -> Vec<f64> {
 
 /// Every third run came from a runner that is a fifth slower.
 fn two_runners(runs: usize) -> Vec<f64> {
-    around(runs, 0.01).into_iter().enumerate().map(|(at, time)| if at % 3 == 0 { time * 1.2 } else { time }).collect()
+    around(runs, 0.01)
+        .into_iter()
+        .enumerate()
+        .map(|(at, time)| if at % 3 == 0 { time * 1.2 } else { time })
+        .collect()
 }
 
 fn question(before: Vec<f64>, now: &[f64]) -> Question {
@@ -49,14 +53,19 @@ fn the_next_run_of_a_steady_series_is_judged_by_the_table() {
         assert_eq!((found.verdict, found.reason), (verdict, reason), "{now}: {found:?}");
         let [low, high] = found.interval.unwrap();
         assert!(low < found.change && found.change < high, "{now}: {found:?}");
-        assert!((found.now - now).abs() < 1e-9 && (found.before - 100.0).abs() < 1.0, "{now}: {found:?}");
+        assert!(
+            (found.now - now).abs() < 1e-9 && (found.before - 100.0).abs() < 1.0,
+            "{now}: {found:?}"
+        );
     }
     assert_eq!(verdict(around(50, 0.06), &[112.0]), (Verdict::Inconclusive, TooNoisy));
 }
 
 #[test]
 fn throughput_is_judged_in_its_own_direction() {
-    for (now, verdict) in [(80.0, Verdict::Regressed), (99.5, Verdict::Unchanged), (120.0, Verdict::Improved)] {
+    for (now, verdict) in
+        [(80.0, Verdict::Regressed), (99.5, Verdict::Unchanged), (120.0, Verdict::Improved)]
+    {
         let found = one(Question { better: Better::Higher, ..question(around(50, 0.01), &[now]) });
         assert_eq!(found.verdict, verdict, "{now}: {found:?}");
         assert!((found.change - (1.0 - now / found.before)).abs() < 1e-9, "{found:?}");
@@ -67,7 +76,11 @@ fn throughput_is_judged_in_its_own_direction() {
 fn few_runs_are_no_history() {
     for runs in 0..LEVEL {
         let found = one(question(around(runs, 0.01), &[150.0]));
-        assert_eq!((found.verdict, found.reason), (Verdict::Inconclusive, ReasonCode::TooFewSamples), "{runs}");
+        assert_eq!(
+            (found.verdict, found.reason),
+            (Verdict::Inconclusive, ReasonCode::TooFewSamples),
+            "{runs}"
+        );
         assert_eq!(found.interval, None);
     }
     assert_eq!(verdict(around(LEVEL, 0.01), &[150.0]).0, Verdict::Regressed);
@@ -78,9 +91,21 @@ fn few_runs_are_no_history() {
 #[test]
 fn a_level_seen_before_is_no_regression() {
     assert_eq!(verdict(two_runners(50), &[120.0]), (Verdict::Inconclusive, ReasonCode::TooNoisy));
-    assert_eq!(verdict(two_runners(50), &[120.0, 100.0]).0, Verdict::Unchanged, "the repeat is as ever");
-    assert_eq!(verdict(two_runners(50), &[120.0; 3]).0, Verdict::Inconclusive, "three slow runners in turn happen");
-    assert_eq!(verdict(two_runners(50), &[144.0]).0, Verdict::Regressed, "beyond the slow runner too");
+    assert_eq!(
+        verdict(two_runners(50), &[120.0, 100.0]).0,
+        Verdict::Unchanged,
+        "the repeat is as ever"
+    );
+    assert_eq!(
+        verdict(two_runners(50), &[120.0; 3]).0,
+        Verdict::Inconclusive,
+        "three slow runners in turn happen"
+    );
+    assert_eq!(
+        verdict(two_runners(50), &[144.0]).0,
+        Verdict::Regressed,
+        "beyond the slow runner too"
+    );
     assert_eq!(verdict(two_runners(50), &[100.0]).0, Verdict::Unchanged);
 }
 
@@ -92,8 +117,16 @@ fn a_spike_blunts_the_first_look_and_not_the_repeats() {
     let confirmed = one(question(before.clone(), &[125.0, 124.0, 126.0]));
     assert_eq!((confirmed.verdict, confirmed.judged), (Verdict::Regressed, Evidence::Repeats(2)));
     assert!((confirmed.now - 125.0).abs() < 1e-2, "the first look is left out: {confirmed:?}");
-    assert_eq!(verdict(before.clone(), &[125.0, 100.0]).0, Verdict::Unchanged, "a spike of its own");
-    assert_eq!(one(question(before.clone(), &[100.0, 101.0, 100.0])).judged, Evidence::Runs(3), "nothing was suspect");
+    assert_eq!(
+        verdict(before.clone(), &[125.0, 100.0]).0,
+        Verdict::Unchanged,
+        "a spike of its own"
+    );
+    assert_eq!(
+        one(question(before.clone(), &[100.0, 101.0, 100.0])).judged,
+        Evidence::Runs(3),
+        "nothing was suspect"
+    );
     let old = [before.split_off(30), before].concat();
     assert_eq!(verdict(old, &[125.0]).0, Verdict::Regressed, "a spike long ago says little");
 }
@@ -132,10 +165,12 @@ fn repeats_are_corrected_over_the_suspects_alone() {
 
 #[test]
 fn the_level_is_that_of_the_last_runs() {
-    let after_a_drop = [around(35, 0.01).iter().map(|time| time * 1.6).collect(), around(LEVEL, 0.01)].concat();
+    let after_a_drop =
+        [around(35, 0.01).iter().map(|time| time * 1.6).collect(), around(LEVEL, 0.01)].concat();
     assert_eq!(verdict(after_a_drop.clone(), &[100.0]).0, Verdict::Unchanged);
     assert_eq!(verdict(after_a_drop, &[160.0]).0, Verdict::Regressed);
-    let drifting: Vec<f64> = around(50, 0.01).iter().zip(0..).map(|(time, at)| time * 1.003_f64.powi(at)).collect();
+    let drifting: Vec<f64> =
+        around(50, 0.01).iter().zip(0..).map(|(time, at)| time * 1.003_f64.powi(at)).collect();
     let next = 100.0 * 1.003_f64.powi(50);
     assert_eq!(verdict(drifting.clone(), &[next]).0, Verdict::Unchanged);
     assert_eq!(verdict(drifting, &[next * 1.25]).0, Verdict::Regressed);
@@ -143,8 +178,11 @@ fn the_level_is_that_of_the_last_runs() {
 
 #[test]
 fn an_accepted_level_is_the_level_from_its_first_run_on() {
-    let stepped = [around(40, 0.01), around(3, 0.01).iter().map(|time| time * 1.3).collect()].concat();
-    let judged = |accepted_from, now: f64| one(Question { accepted_from, ..question(stepped.clone(), &[now]) });
+    let stepped =
+        [around(40, 0.01), around(3, 0.01).iter().map(|time| time * 1.3).collect()].concat();
+    let judged = |accepted_from, now: f64| {
+        one(Question { accepted_from, ..question(stepped.clone(), &[now]) })
+    };
     assert_eq!(judged(None, 130.0).verdict, Verdict::Inconclusive);
     assert_eq!(judged(Some(40), 130.0).verdict, Verdict::Unchanged);
     assert_eq!(judged(Some(40), 160.0).verdict, Verdict::Regressed);
@@ -168,12 +206,14 @@ fn among_many_cases_a_first_look_must_be_clearer() {
     assert_eq!(among(1000, 130.0).verdict, Verdict::Regressed);
 }
 
-/// Share of next runs Regressed, each judged from the 50 before it, where the true change is `factor`.
+/// Share of next runs Regressed, each judged from the 50 before it, where the true change is
+/// `factor`.
 fn share_regressed(series: &[f64], factor: f64) -> f64 {
-    let questions =
-        (LEVEL..series.len()).map(|at| question(series[at.saturating_sub(RUNS)..at].to_vec(), &[series[at] * factor]));
+    let questions = (LEVEL..series.len())
+        .map(|at| question(series[at.saturating_sub(RUNS)..at].to_vec(), &[series[at] * factor]));
     let found: Vec<HistoryConclusion> = questions.map(one).collect();
-    found.iter().filter(|found| found.verdict == Verdict::Regressed).count() as f64 / found.len() as f64
+    found.iter().filter(|found| found.verdict == Verdict::Regressed).count() as f64
+        / found.len() as f64
 }
 
 #[test]
@@ -184,9 +224,12 @@ fn unlike_kinds_of_noise_give_few_false_alarms() {
     };
     let quiet = series(&mut |rng, _| (0.02 * rng.normal()).exp());
     let wide = series(&mut |rng, _| (0.08 * rng.normal()).exp());
-    let runners = series(&mut |rng, _| if rng.uniform() < 0.4 { 1.25 } else { 1.0 } * (0.01 * rng.normal()).exp());
-    let spikes =
-        series(&mut |rng, _| if rng.uniform() < 0.05 { 1.0 + rng.uniform() } else { (0.01 * rng.normal()).exp() });
+    let runners = series(
+        &mut |rng, _| if rng.uniform() < 0.4 { 1.25 } else { 1.0 } * (0.01 * rng.normal()).exp(),
+    );
+    let spikes = series(&mut |rng, _| {
+        if rng.uniform() < 0.05 { 1.0 + rng.uniform() } else { (0.01 * rng.normal()).exp() }
+    });
     let mut level = 0.0;
     let walk = series(&mut |rng, _| {
         level += 0.01 * rng.normal();
@@ -234,7 +277,8 @@ proptest! {
     fn slower_is_never_judged_better(
         before in figures(15..60), first in 1.0..1000.0_f64, repeats in figures(0..5), factor in 1.0..3.0_f64,
     ) {
-        // The first of several runs decides which of them count, so it stays as it is where there are others.
+        // The first of several runs decides which of them count, so it stays as it is where there
+        // are others.
         let of_first = if repeats.is_empty() { factor } else { 1.0 };
         let plain = [vec![first], repeats.clone()].concat();
         let slower = [vec![first * of_first], repeats.iter().map(|value| value * factor).collect()].concat();

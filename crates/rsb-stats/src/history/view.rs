@@ -22,7 +22,8 @@ pub(super) struct Asking {
     /// How many questions are asked together.
     pub(super) questions: usize,
     pub(super) rates: ErrorRates,
-    /// Whether what the cases have in common is judged, too: then a slow-down of all is not for each case to exclude.
+    /// Whether what the cases have in common is judged, too: then a slow-down of all is not for
+    /// each case to exclude.
     pub(super) has_common: bool,
 }
 
@@ -54,7 +55,12 @@ struct Part {
 
 impl Part {
     /// `before` has a level; of the runs judged the first `skipped` are left out.
-    fn of((before, all): (&[f64], Vec<f64>), skipped: usize, slack: f64, rule: &Rule) -> Option<Self> {
+    fn of(
+        (before, all): (&[f64], Vec<f64>),
+        skipped: usize,
+        slack: f64,
+        rule: &Rule,
+    ) -> Option<Self> {
         let last = last(before, rule.level)?;
         let noise = noise(before, rule)?;
         Some(Self {
@@ -89,7 +95,8 @@ impl Part {
         [self.best_of_most() - highest - self.slack, self.worst_of_most() - lowest + self.slack]
     }
 
-    /// The run than which more than half of the runs are no better: the middle one, or the better of the two there.
+    /// The run than which more than half of the runs are no better: the middle one, or the better
+    /// of the two there.
     fn best_of_most(&self) -> f64 {
         self.now.get((self.now.len() - 1) / 2).copied().unwrap_or(f64::NAN)
     }
@@ -112,20 +119,29 @@ impl Part {
 
 impl View {
     /// `None` where there are too few runs before, or none to judge.
-    pub(super) fn of(question: &Question, figures: &Figures, own: Option<OwnPart>, rule: &Rule) -> Option<Self> {
+    pub(super) fn of(
+        question: &Question,
+        figures: &Figures,
+        own: Option<OwnPart>,
+        rule: &Rule,
+    ) -> Option<Self> {
         let Figures { scale, level, .. } = *figures;
         let now = present(&figures.now);
         let is_suspect = now.first()? - level >= scale.log_of(question.threshold / 2.0);
         let runs = now.len();
-        let (judged, skipped) =
-            if runs > 1 && is_suspect { (Evidence::Repeats(runs - 1), 1) } else { (Evidence::Runs(runs), 0) };
+        let (judged, skipped) = if runs > 1 && is_suspect {
+            (Evidence::Repeats(runs - 1), 1)
+        } else {
+            (Evidence::Runs(runs), 0)
+        };
         let total = Part::of((&present(&figures.before), now), skipped, question.slack, rule)?;
         let own = own.and_then(|own| Part::of((&own.before, own.now), skipped, 0.0, rule));
         let own = own.filter(|own| own.noise < total.noise && own.all.len() == runs);
         Some(Self { scale, threshold: question.threshold, usual: rule.usual, judged, total, own })
     }
 
-    /// What tells most about a slow-down: chosen by the runs before, so that it costs no second chance of an error.
+    /// What tells most about a slow-down: chosen by the runs before, so that it costs no second
+    /// chance of an error.
     fn evidence(&self) -> &Part {
         self.own.as_ref().unwrap_or(&self.total)
     }
@@ -140,7 +156,8 @@ impl View {
         self.evidence().chance(self.scale.log_of(self.threshold / 2.0))
     }
 
-    /// The verdict, where `chance` is that of [`View::chance`] corrected for how many questions are asked.
+    /// The verdict, where `chance` is that of [`View::chance`] corrected for how many questions are
+    /// asked.
     pub(super) fn conclude(&self, chance: f64, asking: Asking) -> HistoryConclusion {
         let level = asking.rates.alpha / 2.0;
         let log = self.total.change();
@@ -166,26 +183,35 @@ impl View {
             (Verdict::Unchanged | Verdict::Improved, _) if slow * 2 >= runs => {
                 HistoryConclusion { judged: Evidence::Split { slow, runs }, ..found }
             }
-            (Verdict::Inconclusive, _) if !is_clear && slow * 2 < runs && self.is_usual(log, asking) => {
-                HistoryConclusion { verdict: Verdict::Unchanged, reason: ReasonCode::WithinNoise, ..found }
+            (Verdict::Inconclusive, _)
+                if !is_clear && slow * 2 < runs && self.is_usual(log, asking) =>
+            {
+                HistoryConclusion {
+                    verdict: Verdict::Unchanged,
+                    reason: ReasonCode::WithinNoise,
+                    ..found
+                }
             }
             (verdict, reason) => HistoryConclusion { verdict, reason, ..found },
         }
     }
 
-    /// Whether a change below T, whose interval reaches beyond 1.5 T, is nothing to ask about: below T/2, or no slower
-    /// than unchanged runs often are. What must never pass is still excluded.
+    /// Whether a change below T, whose interval reaches beyond 1.5 T, is nothing to ask about:
+    /// below T/2, or no slower than unchanged runs often are. What must never pass is still
+    /// excluded.
     fn is_usual(&self, change: f64, asking: Asking) -> bool {
-        let [half, whole] = [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
+        let [half, whole] =
+            [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
         let excludes = |part: &Part| part.interval(asking.rates.alpha / 2.0)[1] < NEVER_PASSES.ln();
         let is_excluded = excludes(&self.total) || asking.has_common && excludes(self.evidence());
         is_excluded && change < whole && (change < half || self.total.chance(0.0) >= self.usual)
     }
 
-    /// The smallest change that would have been Regressed, but for the chance of a miss: it must reach T, and exceed T/2
-    /// by what noise explains, also where these runs happened to be fast.
+    /// The smallest change that would have been Regressed, but for the chance of a miss: it must
+    /// reach T, and exceed T/2 by what noise explains, also where these runs happened to be fast.
     fn detectable(&self, Asking { questions, rates, .. }: Asking) -> f64 {
-        let [half, whole] = [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
+        let [half, whole] =
+            [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
         let evidence = self.evidence();
         let clear = half + evidence.beyond(rates.alpha / 2.0 / questions.max(1) as f64);
         let needed = clear.max(whole) + evidence.below(rates.miss);
@@ -194,10 +220,13 @@ impl View {
 
     /// How many of all runs would be Regressed by themselves, with no other question asked.
     fn clearly_slow(&self, level: f64) -> usize {
-        let [half, whole] = [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
+        let [half, whole] =
+            [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
         let evidence = self.evidence();
         let is_clear = |(run, shown): (&f64, &f64)| {
-            let reach = [run - self.total.level, shown - evidence.level].into_iter().all(|change| change >= whole);
+            let reach = [run - self.total.level, shown - evidence.level]
+                .into_iter()
+                .all(|change| change >= whole);
             reach && evidence.high.chance(Looks::new(1), shown - evidence.slack - half) <= level
         };
         self.total.all.iter().zip(&evidence.all).filter(|pair| is_clear(*pair)).count()

@@ -1,4 +1,5 @@
-//! What is compared beside the time of a case, how much each case counts, and how sure a verdict must be.
+//! What is compared beside the time of a case, how much each case counts, and how sure a verdict
+//! must be.
 
 use rsb_model::Samples;
 use rsb_model::samples::SamplesError;
@@ -64,14 +65,16 @@ pub struct Weight {
 }
 
 impl Policy {
-    /// Compares these percentiles, each 50, 90 or 99, beside the time of every case that has samples.
+    /// Compares these percentiles, each 50, 90 or 99, beside the time of every case that has
+    /// samples.
     ///
     /// # Errors
     /// When one is another figure.
     pub fn set_percentiles(&mut self, key: &str, percents: &[f64]) -> Result<(), PolicyError> {
         let mut wanted = Vec::new();
         for (at, &percent) in percents.iter().enumerate() {
-            let known = |each: &Percentile| (f64::from(each.percent()) - percent).abs() < f64::EPSILON;
+            let known =
+                |each: &Percentile| (f64::from(each.percent()) - percent).abs() < f64::EPSILON;
             let found = Percentile::ALL.into_iter().find(known);
             wanted.push(found.ok_or_else(|| PolicyError::OutOfRange {
                 key: format!("{key}[{at}]"),
@@ -102,7 +105,9 @@ impl Policy {
     /// # Errors
     /// Unless it is from 0.1 to 50 %.
     pub fn set_miss_percent(&mut self, key: &str, percent: f64) -> Result<(), PolicyError> {
-        self.miss = in_range(key, percent, |percent| (0.1..=50.0).contains(&percent), "from 0.1 to 50")? / 100.0;
+        self.miss =
+            in_range(key, percent, |percent| (0.1..=50.0).contains(&percent), "from 0.1 to 50")?
+                / 100.0;
         Ok(())
     }
 
@@ -154,7 +159,9 @@ mod tests {
         let error = policy.set_percentiles("percentiles", &[95.0]).unwrap_err().to_string();
         assert!(error.contains("percentiles[0]") && error.contains("50, 90 or 99"), "{error}");
         assert!(policy.set_miss_percent("miss_percent", 0.0).is_err());
-        assert!(policy.add_weight("weight[0]", Weight { id: "*".to_owned(), weight: -1.0 }).is_err());
+        assert!(
+            policy.add_weight("weight[0]", Weight { id: "*".to_owned(), weight: -1.0 }).is_err()
+        );
         policy.add_weight("weight[0]", Weight { id: "*/gemm/*".to_owned(), weight: 3.0 }).unwrap();
         assert!(policy.weight_of("a/gemm/b") > 2.0 && policy.weight_of("a/convolution/b") < 2.0);
     }

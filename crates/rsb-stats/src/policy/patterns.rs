@@ -1,4 +1,5 @@
-//! The patterns of a policy beside the cases that there are: what fits nothing, and what is wider than the rest.
+//! The patterns of a policy beside the cases that there are: what fits nothing, and what is wider
+//! than the rest.
 
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 
@@ -24,10 +25,13 @@ impl PolicyPattern<'_> {
         ids.iter().any(|id| glob::matches(self.pattern, id))
     }
 
-    /// Whether it is a target for a kind of benchmark that is not here, as one for GPUs on a machine without.
+    /// Whether it is a target for a kind of benchmark that is not here, as one for GPUs on a
+    /// machine without.
     fn is_of_absent_kind(&self, ids: &[&str]) -> bool {
         let wanted = kind(self.pattern);
-        self.key == "target" && !wanted.contains(['*', '?']) && ids.iter().all(|id| kind(id) != wanted)
+        self.key == "target"
+            && !wanted.contains(['*', '?'])
+            && ids.iter().all(|id| kind(id) != wanted)
     }
 }
 
@@ -39,15 +43,17 @@ impl Policy {
         let usual = Control::default();
         // Nobody wrote the usual ones.
         let control = self.control.cases.iter().filter(|pattern| !usual.cases.contains(pattern));
-        let all =
-            thresholds.map(of("threshold")).chain(self.ignored_cases.iter().map(String::as_str).map(of("ignore")));
+        let all = thresholds
+            .map(of("threshold"))
+            .chain(self.ignored_cases.iter().map(String::as_str).map(of("ignore")));
         all.chain(self.weights.iter().map(|entry| entry.id.as_str()).map(of("weight")))
             .chain(control.map(String::as_str).map(of("control.cases")))
             .chain(self.targets.iter().map(|target| target.id_pattern.as_str()).map(of("target")))
             .collect()
     }
 
-    /// What a reader of verdicts on the cases called `ids`, of which those called `ran` did run, should know of the policy.
+    /// What a reader of verdicts on the cases called `ids`, of which those called `ran` did run,
+    /// should know of the policy.
     pub fn notes(&self, ids: &[&str], ran: &[&str]) -> Vec<ComparisonNote> {
         let unused: Vec<String> = self
             .patterns()
@@ -55,12 +61,14 @@ impl Policy {
             .filter(|one| !one.fits(ids) && !one.is_of_absent_kind(ran))
             .map(|one| format!("`{}` ({})", one.pattern, one.key))
             .collect();
-        let unused = (!unused.is_empty()).then(|| format!("the policy names what is not here: {}", unused.join(", ")));
+        let unused = (!unused.is_empty())
+            .then(|| format!("the policy names what is not here: {}", unused.join(", ")));
         let policy = [self.wider(ids), unused].into_iter().flatten();
         let mut notes: Vec<ComparisonNote> =
             policy.map(|text| ComparisonNote::new(ComparisonNoteCode::Policy, text)).collect();
         if self.control.when_moved == WhenMoved::Ignore && !self.control.cases.is_empty() {
-            let text = "the policy ignores whether the machine moved: the control set is judged as any other case";
+            let text = "the policy ignores whether the machine moved: the control set is judged as \
+                        any other case";
             notes.push(ComparisonNote::new(ComparisonNoteCode::Control, text));
         }
         notes
@@ -69,16 +77,21 @@ impl Policy {
     /// The thresholds that let more pass than the one for every case.
     fn wider(&self, ids: &[&str]) -> Option<String> {
         let own = self.own_threshold_percent();
-        let applies =
-            |entry: &&Override| entry.id.as_deref().is_none_or(|id| ids.iter().any(|each| glob::matches(id, each)));
+        let applies = |entry: &&Override| {
+            entry.id.as_deref().is_none_or(|id| ids.iter().any(|each| glob::matches(id, each)))
+        };
         let told = |entry: &Override| {
-            let what: Vec<String> =
-                [&entry.id, &entry.metric].into_iter().flatten().map(|part| format!("`{part}`")).collect();
+            let what: Vec<String> = [&entry.id, &entry.metric]
+                .into_iter()
+                .flatten()
+                .map(|part| format!("`{part}`"))
+                .collect();
             format!("{} % for {}", entry.percent, what.join(" "))
         };
         let asked = self.threshold_percent();
         let asked = (asked > own).then(|| format!("{asked} % for every case, as it was asked for"));
-        let entries = self.overrides.iter().filter(|entry| entry.percent > own).filter(applies).map(told);
+        let entries =
+            self.overrides.iter().filter(|entry| entry.percent > own).filter(applies).map(told);
         let wider: Vec<String> = asked.into_iter().chain(entries).collect();
         let all = wider.join(", ");
         (!wider.is_empty()).then(|| format!("wider than the policy's threshold of {own} %: {all}"))
@@ -86,14 +99,19 @@ impl Policy {
 
     /// The smallest threshold of a metric that varies as time does.
     fn smallest_threshold_percent(&self) -> f64 {
-        let timed = |entry: &&Override| entry.metric.as_deref().is_none_or(|metric| metric.starts_with("time_"));
+        let timed = |entry: &&Override| {
+            entry.metric.as_deref().is_none_or(|metric| metric.starts_with("time_"))
+        };
         let entries = self.overrides.iter().filter(timed).map(|entry| entry.percent);
         entries.fold(self.threshold_percent(), f64::min)
     }
 
-    /// A clear change of a control case by at least this much, in percent, means that the machine moved.
+    /// A clear change of a control case by at least this much, in percent, means that the machine
+    /// moved.
     pub fn moved_percent(&self) -> f64 {
-        self.control.moved_percent.unwrap_or_else(|| super::MOVED_PERCENT.min(self.smallest_threshold_percent() / 2.0))
+        self.control
+            .moved_percent
+            .unwrap_or_else(|| super::MOVED_PERCENT.min(self.smallest_threshold_percent() / 2.0))
     }
 
     /// Refuses a control set that would see a move only after cases have passed or failed by it.
@@ -118,7 +136,8 @@ mod tests {
         Policy::try_from(toml::from_str::<PolicyFile>(text).unwrap())
     }
 
-    const HERE: [&str; 2] = ["cpu_performance/gemm/cpu:0/f32/64x64x64", "cpu_performance/control/cpu:0/last"];
+    const HERE: [&str; 2] =
+        ["cpu_performance/gemm/cpu:0/f32/64x64x64", "cpu_performance/control/cpu:0/last"];
 
     #[test]
     fn what_fits_nothing_and_what_is_wider_is_said() {
@@ -127,25 +146,41 @@ mod tests {
             ("[ignore]\ncases = [\"*/gemm/*\"]", vec![]),
             (
                 "[ignore]\ncases = [\"*/softmax/*\"]\n[[weight]]\nid = \"*/sum/*\"\nweight = 2.0",
-                vec!["the policy names what is not here: `*/softmax/*` (ignore), `*/sum/*` (weight)"],
+                vec![
+                    "the policy names what is not here: `*/softmax/*` (ignore), `*/sum/*` (weight)",
+                ],
             ),
             ("[[threshold]]\nid = \"*/gemm/*\"\npercent = 5.0", vec![]),
             (
-                "[[threshold]]\nid = \"*/gemm/*\"\npercent = 25.0\n[[threshold]]\nmetric = \"memory_used_mb\"\npercent = 30.0",
-                vec!["wider than the policy's threshold of 10 %: 25 % for `*/gemm/*`, 30 % for `memory_used_mb`"],
+                "[[threshold]]\nid = \"*/gemm/*\"\npercent = 25.0\n[[threshold]]\nmetric = \
+                 \"memory_used_mb\"\npercent = 30.0",
+                vec![
+                    "wider than the policy's threshold of 10 %: 25 % for `*/gemm/*`, 30 % for \
+                     `memory_used_mb`",
+                ],
             ),
-            ("[[target]]\nid = \"gpu_performance/gemm/*\"\nmetric = \"gflops\"\nabove = 1.0", vec![]),
+            (
+                "[[target]]\nid = \"gpu_performance/gemm/*\"\nmetric = \"gflops\"\nabove = 1.0",
+                vec![],
+            ),
             (
                 "[[target]]\nid = \"cpu_performance/sum/*\"\nmetric = \"gflops\"\nabove = 1.0",
                 vec!["the policy names what is not here: `cpu_performance/sum/*` (target)"],
             ),
             (
                 "[control]\nwhen_moved = \"ignore\"",
-                vec!["the policy ignores whether the machine moved: the control set is judged as any other case"],
+                vec![
+                    "the policy ignores whether the machine moved: the control set is judged as \
+                     any other case",
+                ],
             ),
         ] {
             let notes = policy(text).unwrap().notes(&HERE, &HERE);
-            assert_eq!(notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>(), said, "{text}");
+            assert_eq!(
+                notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>(),
+                said,
+                "{text}"
+            );
         }
         let mut asked = policy("threshold_percent = 5.0").unwrap();
         asked.ask_threshold("--threshold", 20.0).unwrap();
@@ -157,7 +192,8 @@ mod tests {
 
     #[test]
     fn targets_for_gpus_are_no_news_where_none_ran() {
-        let text = "[[target]]\nid = \"gpu_performance/gemm/*\"\nmetric = \"gflops\"\nabove = 1.0\n";
+        let text =
+            "[[target]]\nid = \"gpu_performance/gemm/*\"\nmetric = \"gflops\"\nabove = 1.0\n";
         let policy = policy(text).unwrap();
         let ids = ["cpu_performance/gemm/cpu:0/f32", "gpu_performance/multi-gpu"];
         assert!(policy.notes(&ids, &ids[..1]).is_empty(), "what was skipped did not run");
@@ -180,6 +216,8 @@ mod tests {
         }
         let mut asked = policy("[control]\nmoved_percent = 5.0").unwrap();
         asked.ask_threshold("--threshold", 5.0).unwrap();
-        assert!(asked.check_control().unwrap_err().to_string().contains("`control.moved_percent` is 5"));
+        assert!(
+            asked.check_control().unwrap_err().to_string().contains("`control.moved_percent` is 5")
+        );
     }
 }

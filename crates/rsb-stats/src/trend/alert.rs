@@ -26,48 +26,71 @@ struct AlertDraft {
     change_percent: f64,
     /// Up to which position it was as before, and since which it holds.
     places: [usize; 2],
-    /// Whether only the share of runs at the upper of two levels changed, which other machines explain.
+    /// Whether only the share of runs at the upper of two levels changed, which other machines
+    /// explain.
     is_share: bool,
     description: String,
     look: String,
 }
 
 impl Findings<'_> {
-    /// Suspected and confirmed changes, a drift or a ramp, the newest first, where they are significant among all series
-    /// and reach the threshold. Of what lies before the lookback only the last change is told, as information.
+    /// Suspected and confirmed changes, a drift or a ramp, the newest first, where they are
+    /// significant among all series and reach the threshold. Of what lies before the lookback only
+    /// the last change is told, as information.
     pub(super) fn alerts(&self) -> Vec<Alert> {
-        let counts = |change: &&ChangePoint| change.q_value.is_none_or(|q| q <= self.settings.significance);
-        let suspected = self.suspected.iter().filter(counts).map(|change| self.draft_suspicion(change));
+        let counts =
+            |change: &&ChangePoint| change.q_value.is_none_or(|q| q <= self.settings.significance);
+        let suspected =
+            self.suspected.iter().filter(counts).map(|change| self.draft_suspicion(change));
         let last = self.confirmed.len().saturating_sub(1);
         let confirmed = self.confirmed.iter().enumerate().rev();
-        let confirmed = confirmed.filter(|(at, change)| *at == last || self.is_recent(change.index));
-        let is_of_ramp =
-            |index: usize| self.ramp.is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&index));
+        let confirmed =
+            confirmed.filter(|(at, change)| *at == last || self.is_recent(change.index));
+        let is_of_ramp = |index: usize| {
+            self.ramp.is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&index))
+        };
         let confirmed = confirmed.filter(|(_, change)| !is_of_ramp(change.index));
-        let confirmed = confirmed.filter(|(_, change)| counts(change)).map(|(_, change)| self.draft_step(change));
+        let confirmed = confirmed
+            .filter(|(_, change)| counts(change))
+            .map(|(_, change)| self.draft_step(change));
         let ramp = self.ramp.map(|ramp| self.draft_ramp(ramp));
         let drift = self.drift.and_then(|line| self.draft_drift(line));
-        suspected.chain(confirmed).chain(ramp).chain(drift).filter_map(|happened| self.alert(happened)).collect()
+        suspected
+            .chain(confirmed)
+            .chain(ramp)
+            .chain(drift)
+            .filter_map(|happened| self.alert(happened))
+            .collect()
     }
 
-    /// Whether the point lies within the lookback: so many days, or twice as many points as a verdict needs where these
-    /// reach further, so that a weekly series has one, too.
+    /// Whether the point lies within the lookback: so many days, or twice as many points as a
+    /// verdict needs where these reach further, so that a weekly series has one, too.
     fn is_recent(&self, index: usize) -> bool {
         let fewest = 2 * self.settings.min_data_points.max(self.settings.min_size);
-        let (Some(&(time, _)), Some(&(last, _))) = (self.points.get(index), self.points.last()) else { return false };
-        days_between(time, last) <= self.settings.lookback_days || index + fewest >= self.points.len()
+        let (Some(&(time, _)), Some(&(last, _))) = (self.points.get(index), self.points.last())
+        else {
+            return false;
+        };
+        days_between(time, last) <= self.settings.lookback_days
+            || index + fewest >= self.points.len()
     }
 
     /// That a change lies before the lookback, where it does.
     fn age(&self, index: usize) -> String {
         let days = self.settings.lookback_days;
-        if self.is_recent(index) { String::new() } else { format!("; more than {days} days before the last point") }
+        if self.is_recent(index) {
+            String::new()
+        } else {
+            format!("; more than {days} days before the last point")
+        }
     }
 
     fn draft_suspicion(&self, change: &ChangePoint) -> AlertDraft {
-        let (metric, unit, needed) = (&self.series.metric, &self.series.unit, self.settings.min_size);
+        let (metric, unit, needed) =
+            (&self.series.metric, &self.series.unit, self.settings.min_size);
         let description = format!(
-            "suspected: the last {} of {metric}, {:.4} {unit} since {}, {} not fit the level of {:.4} before ({:+.1} %)",
+            "suspected: the last {} of {metric}, {:.4} {unit} since {}, {} not fit the level of \
+             {:.4} before ({:+.1} %)",
             format_point_count(change.points),
             change.after,
             change.timestamp,
@@ -94,18 +117,24 @@ impl Findings<'_> {
         let (metric, unit, time) = (&self.series.metric, &self.series.unit, change.timestamp);
         let (before, after, percent) = (change.before, change.after, change.change_percent);
         let description = match change.part {
-            None => format!("{metric} went from {before:.4} to {after:.4} {unit} at {time} ({percent:+.1} %)"),
+            None => format!(
+                "{metric} went from {before:.4} to {after:.4} {unit} at {time} ({percent:+.1} %)"
+            ),
             Some(LevelPart::Share) => format!(
-                "the share of runs at the upper of two levels changed at {time}: {metric} went from {before:.4} to {after:.4} {unit} in the \
+                "the share of runs at the upper of two levels changed at {time}: {metric} went \
+                 from {before:.4} to {after:.4} {unit} in the \
                  mean ({percent:+.1} %)"
             ),
             Some(part) => format!(
-                "the {} of two levels of {metric} went from {before:.4} to {after:.4} {unit} at {time} ({percent:+.1} %)",
+                "the {} of two levels of {metric} went from {before:.4} to {after:.4} {unit} at \
+                 {time} ({percent:+.1} %)",
                 if part == LevelPart::Lower { "lower" } else { "upper" }
             ),
         };
         let description = description + &self.age(change.index);
-        let look = format!("compare the runs before and after {time}: what changed in the code or on the machine?");
+        let look = format!(
+            "compare the runs before and after {time}: what changed in the code or on the machine?"
+        );
         AlertDraft {
             basis: AlertBasis::Confirmed,
             change_percent: percent,
@@ -120,12 +149,15 @@ impl Findings<'_> {
         let (metric, unit) = (&self.series.metric, &self.series.unit);
         let (from, to) = (ramp.from_timestamp, ramp.to_timestamp);
         let description = format!(
-            "{metric} went step by step from {:.4} to {:.4} {unit} between {from} and {to} ({:+.1} %)",
+            "{metric} went step by step from {:.4} to {:.4} {unit} between {from} and {to} ({:+.1} \
+             %)",
             ramp.before, ramp.after, ramp.change_percent
         );
         let description = description + &self.age(ramp.to_index);
-        let look =
-            format!("compare the runs before {from} and after {to}, then those between: more than one change adds up");
+        let look = format!(
+            "compare the runs before {from} and after {to}, then those between: more than one \
+             change adds up"
+        );
         let places = [ramp.from_index, ramp.to_index];
         AlertDraft {
             basis: AlertBasis::Ramp,
@@ -144,10 +176,14 @@ impl Findings<'_> {
         let description = if days < LEAST_SPAN {
             format!("{metric} drifts by {change:+.1} % within less than a day")
         } else {
-            format!("{metric} drifts by {slope:+.4} {unit} a day: {change:+.1} % over {days:.1} days")
+            format!(
+                "{metric} drifts by {slope:+.4} {unit} a day: {change:+.1} % over {days:.1} days"
+            )
         };
         let look =
-            "a slow drift is seldom one commit: compare the first run with the last, then those between".to_owned();
+            "a slow drift is seldom one commit: compare the first run with the last, then those \
+             between"
+                .to_owned();
         // A drift is about now, wherever it began; what it is compared with is its first points.
         let before = self.settings.recent_points.clamp(1, self.points.len());
         let places = [before, self.points.len() - 1];
@@ -162,32 +198,53 @@ impl Findings<'_> {
     }
 
     fn alert(&self, happened: AlertDraft) -> Option<Alert> {
-        let AlertDraft { basis, change_percent, places: [before, since], is_share, description, look } = happened;
+        let AlertDraft {
+            basis,
+            change_percent,
+            places: [before, since],
+            is_share,
+            description,
+            look,
+        } = happened;
         let threshold = self.settings.alert_threshold_percent;
         let size = change_percent.abs();
         // Rounding must not take a change of exactly the threshold below it.
         if size < threshold * (1.0 - 1e-9) {
             return None;
         }
-        let for_the_worse = self.series.better.map(|better| (better == Better::Lower) == (change_percent > 0.0));
+        let for_the_worse =
+            self.series.better.map(|better| (better == Better::Lower) == (change_percent > 0.0));
         let is_proved = basis != AlertBasis::Suspected;
         let is_recent = self.is_recent(since);
         let (direction, severity, recommendation) = match for_the_worse {
-            Some(true) if size >= 2.0 * threshold && is_proved && !is_share => ("worse", Severity::Critical, look),
-            Some(true) => ("worse", Severity::Warning, look),
-            Some(false) if is_proved => {
-                ("better", Severity::Info, "save a new baseline, so that the gain is kept".to_owned())
+            Some(true) if size >= 2.0 * threshold && is_proved && !is_share => {
+                ("worse", Severity::Critical, look)
             }
+            Some(true) => ("worse", Severity::Warning, look),
+            Some(false) if is_proved => (
+                "better",
+                Severity::Info,
+                "save a new baseline, so that the gain is kept".to_owned(),
+            ),
             Some(false) => ("better", Severity::Info, look),
             None => {
-                let unknown = format!("{look} Say which way is better with a column `better` (lower, higher).");
+                let unknown = format!(
+                    "{look} Say which way is better with a column `better` (lower, higher)."
+                );
                 ("changed", Severity::Warning, unknown)
             }
         };
-        let level_from = self.confirmed.iter().map(|change| change.index).rfind(|index| *index < before).unwrap_or(0);
-        let baseline: Vec<f64> = self.points.get(level_from..before)?.iter().map(|point| point.1).collect();
+        let level_from = self
+            .confirmed
+            .iter()
+            .map(|change| change.index)
+            .rfind(|index| *index < before)
+            .unwrap_or(0);
+        let baseline: Vec<f64> =
+            self.points.get(level_from..before)?.iter().map(|point| point.1).collect();
         let (baseline_mean, current_value) = (mean(&baseline)?, self.points.last()?.1);
-        let series = if self.series.id.is_empty() { String::new() } else { format!("{}: ", self.series.id) };
+        let series =
+            if self.series.id.is_empty() { String::new() } else { format!("{}: ", self.series.id) };
         Some(Alert {
             metric: self.series.metric.clone(),
             direction: direction.to_owned(),

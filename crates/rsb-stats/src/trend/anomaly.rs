@@ -8,13 +8,15 @@ use crate::estimate::{mean, median, median_absolute_deviation, std_dev};
 /// Fewest points before one that it is compared with.
 const FEWEST: usize = 4;
 
-/// The points that lie `reach` standard deviations or more from the `window` points before them, by mean and standard
-/// deviation and by median and median absolute deviation: a wild point in the window makes the first blunt, a few equal
-/// ones the second sharp. `points` are in order of time.
+/// The points that lie `reach` standard deviations or more from the `window` points before them, by
+/// mean and standard deviation and by median and median absolute deviation: a wild point in the
+/// window makes the first blunt, a few equal ones the second sharp. `points` are in order of time.
 pub fn anomalies(points: &[(Timestamp, f64)], window: usize, reach: f64) -> Vec<Anomaly> {
     let values: Vec<f64> = points.iter().map(|&(_, value)| value).collect();
     let of = |(index, &(timestamp, value)): (usize, &(Timestamp, f64))| {
-        let before = values.get(index.saturating_sub(window)..index).filter(|before| before.len() >= FEWEST)?;
+        let before = values
+            .get(index.saturating_sub(window)..index)
+            .filter(|before| before.len() >= FEWEST)?;
         let plain = z(value, mean(before)?, std_dev(before)?);
         // Near to most by far: nothing to ask of the other.
         if plain.is_some_and(|z| z.abs() < reach) {
@@ -22,7 +24,10 @@ pub fn anomalies(points: &[(Timestamp, f64)], window: usize, reach: f64) -> Vec<
         }
         let robust = z(value, median(before)?, median_absolute_deviation(before)?);
         let is_far = |z: Option<f64>, center: Option<f64>| {
-            z.map_or_else(|| center.is_some_and(|center| differs(value, center)), |z| z.abs() >= reach)
+            z.map_or_else(
+                || center.is_some_and(|center| differs(value, center)),
+                |z| z.abs() >= reach,
+            )
         };
         (is_far(plain, mean(before)) && is_far(robust, median(before))).then_some(Anomaly {
             index,

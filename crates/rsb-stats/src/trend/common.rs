@@ -24,9 +24,12 @@ struct Step<'a> {
 
 /// The changes that at least three series have in one direction within two runs, in order of time.
 pub(super) fn common(inputs: &[SeriesInput], trends: &[SeriesTrend]) -> Vec<CommonChange> {
-    let runs: BTreeSet<Timestamp> = inputs.iter().flat_map(|input| input.points.iter().map(|point| point.0)).collect();
+    let runs: BTreeSet<Timestamp> =
+        inputs.iter().flat_map(|input| input.points.iter().map(|point| point.0)).collect();
     let runs: Vec<Timestamp> = runs.into_iter().collect();
-    let better = |trend: &SeriesTrend| inputs.iter().find(|input| is_of(input, trend)).and_then(|input| input.better);
+    let better = |trend: &SeriesTrend| {
+        inputs.iter().find(|input| is_of(input, trend)).and_then(|input| input.better)
+    };
     let mut steps: Vec<Step<'_>> = Vec::new();
     for series in trends.iter().filter(|series| !series.change_points.is_empty()) {
         let better = better(series);
@@ -40,7 +43,8 @@ pub(super) fn common(inputs: &[SeriesInput], trends: &[SeriesTrend]) -> Vec<Comm
     let mut found = Vec::new();
     let mut rest = steps.as_slice();
     while let Some(first) = rest.first() {
-        let is_near = |step: &Step<'_>| step.direction == first.direction && step.run - first.run <= TOGETHER;
+        let is_near =
+            |step: &Step<'_>| step.direction == first.direction && step.run - first.run <= TOGETHER;
         let count = rest.iter().take_while(|step| is_near(step)).count();
         let (group, others) = rest.split_at(count);
         found.extend(one_finding(group));
@@ -63,7 +67,8 @@ fn direction(better: Option<Better>, change_percent: f64) -> &'static str {
 }
 
 fn one_finding(group: &[Step<'_>]) -> Option<CommonChange> {
-    let series: BTreeSet<_> = group.iter().map(|step| (&step.series.id, &step.series.metric)).collect();
+    let series: BTreeSet<_> =
+        group.iter().map(|step| (&step.series.id, &step.series.metric)).collect();
     if series.len() < FEWEST {
         return None;
     }

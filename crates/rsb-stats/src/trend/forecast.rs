@@ -19,24 +19,33 @@ pub struct ForecastInput<'a> {
     pub significance: f64,
 }
 
-/// The values expected on each of the `days_ahead` days after the last point, each with the interval that holds the next
-/// value there with `confidence`: by the line where its slope is significant, else by the mean. Empty with fewer than
-/// three points.
+/// The values expected on each of the `days_ahead` days after the last point, each with the
+/// interval that holds the next value there with `confidence`: by the line where its slope is
+/// significant, else by the mean. Empty with fewer than three points.
 ///
-/// The interval is that of ordinary least squares, s √(1 + f/n + f (x − x̄)²/Σ(x − x̄)²) times Student's t, where f is the
-/// inflation. It is about next values of this kind: a new change of level is not in it.
-pub fn predict_future(past: ForecastInput<'_>, days_ahead: u32, confidence: f64) -> Vec<PredictedValue> {
+/// The interval is that of ordinary least squares, s √(1 + f/n + f (x − x̄)²/Σ(x − x̄)²) times
+/// Student's t, where f is the inflation. It is about next values of this kind: a new change of
+/// level is not in it.
+pub fn predict_future(
+    past: ForecastInput<'_>,
+    days_ahead: u32,
+    confidence: f64,
+) -> Vec<PredictedValue> {
     let n = past.values.len();
-    let (Some(center), Some(day), Some(&last)) = (mean(past.values), mean(past.days), past.days.last()) else {
+    let (Some(center), Some(day), Some(&last)) =
+        (mean(past.values), mean(past.days), past.days.last())
+    else {
         return Vec::new();
     };
     if n < 3 || past.days.len() != n {
         return Vec::new();
     }
-    let line = fit(past.days, past.values).filter(|line| line.inflated_chance(n, past.inflation) < past.significance);
+    let line = fit(past.days, past.values)
+        .filter(|line| line.inflated_chance(n, past.inflation) < past.significance);
     let at = |x: f64| line.map_or(center, |line: Line| line.at(x));
     let freedom = if line.is_some() { n - 2 } else { n - 1 } as f64;
-    let squares: f64 = past.days.iter().zip(past.values).map(|(x, value)| (value - at(*x)).powi(2)).sum();
+    let squares: f64 =
+        past.days.iter().zip(past.values).map(|(x, value)| (value - at(*x)).powi(2)).sum();
     let spread = (squares / freedom).sqrt();
     let along: f64 = past.days.iter().map(|x| (x - day).powi(2)).sum();
     let t = t_exceeded_with((1.0 - confidence.clamp(0.0, 0.999_999)) / 2.0, freedom);
@@ -44,7 +53,15 @@ pub fn predict_future(past: ForecastInput<'_>, days_ahead: u32, confidence: f64)
         let x = last + f64::from(ahead);
         let slope = if line.is_some() { (x - day).powi(2) / along } else { 0.0 };
         let reach = t * spread * (1.0 + past.inflation * (1.0 / n as f64 + slope)).sqrt();
-        PredictedValue { days: f64::from(ahead), value: at(x), low: at(x) - reach, high: at(x) + reach }
+        PredictedValue {
+            days: f64::from(ahead),
+            value: at(x),
+            low: at(x) - reach,
+            high: at(x) + reach,
+        }
     };
-    (1..=days_ahead).map(predicted).filter(|one| one.low.is_finite() && one.high.is_finite()).collect()
+    (1..=days_ahead)
+        .map(predicted)
+        .filter(|one| one.low.is_finite() && one.high.is_finite())
+        .collect()
 }

@@ -12,8 +12,9 @@ pub struct Line {
     pub intercept: f64,
     /// Share of the variance that the line explains.
     pub r_squared: f64,
-    /// Chance of such a slope where there is none, by Student's t. It takes the points as independent; neighbors
-    /// in a history resemble each other, so it is a guide rather than an error rate.
+    /// Chance of such a slope where there is none, by Student's t. It takes the points as
+    /// independent; neighbors in a history resemble each other, so it is a guide rather than an
+    /// error rate.
     pub p_value: f64,
 }
 
@@ -23,8 +24,8 @@ impl Line {
         self.intercept + self.slope * x
     }
 
-    /// The chance of such a slope through `n` points whose mean is `inflation` times as uncertain as that of independent
-    /// ones.
+    /// The chance of such a slope through `n` points whose mean is `inflation` times as uncertain
+    /// as that of independent ones.
     pub(super) fn inflated_chance(&self, n: usize, inflation: f64) -> f64 {
         let freedom = n.saturating_sub(2) as f64;
         let t = (freedom * self.r_squared / (1.0 - self.r_squared) / inflation.max(1.0)).sqrt();
@@ -32,13 +33,16 @@ impl Line {
     }
 }
 
-/// The line through `x` and `y`; `None` with fewer than three points, or where either does not vary.
+/// The line through `x` and `y`; `None` with fewer than three points, or where either does not
+/// vary.
 pub(super) fn fit(x: &[f64], y: &[f64]) -> Option<Line> {
     if x.len() < 3 || x.len() != y.len() {
         return None;
     }
     let (x_mean, y_mean) = (mean(x)?, mean(y)?);
-    let sum = |term: &dyn Fn(f64, f64) -> f64| x.iter().zip(y).map(|(x, y)| term(x - x_mean, y - y_mean)).sum::<f64>();
+    let sum = |term: &dyn Fn(f64, f64) -> f64| {
+        x.iter().zip(y).map(|(x, y)| term(x - x_mean, y - y_mean)).sum::<f64>()
+    };
     let (xx, xy, yy) = (sum(&|x, _| x * x), sum(&|x, y| x * y), sum(&|_, y| y * y));
     let varies = |squares: f64, mean: f64| squares > (mean * f64::EPSILON).powi(2) * x.len() as f64;
     if !varies(xx, x_mean) || !varies(yy, y_mean) || !xy.is_finite() || !yy.is_finite() {

@@ -1,5 +1,5 @@
-//! Where a series goes: the fitted line, the points where its level changed, what is expected next, and what asks for
-//! attention.
+//! Where a series goes: the fitted line, the points where its level changed, what is expected next,
+//! and what asks for attention.
 //!
 //! The whole of a series is fitted. [`TrendSettings::lookback_days`] bounds what alerts are about.
 
@@ -16,8 +16,8 @@ mod shape;
 
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{
-    Anomaly, ChangePoint, Direction, Forecast, MonotoneTest, PredictedValue, Ramp, RecentTrend, SeriesTrend,
-    TrendDocument, TrendShape, TwoLevels,
+    Anomaly, ChangePoint, Direction, Forecast, MonotoneTest, PredictedValue, Ramp, RecentTrend,
+    SeriesTrend, TrendDocument, TrendShape, TwoLevels,
 };
 use rsb_model::{Better, Timestamp};
 
@@ -31,13 +31,15 @@ use monotone::MannKendall;
 pub use settings::{ChangeMethod, TrendSettings};
 use shape::BestShape;
 
-/// Through less than this no slope a day is drawn, in days: it would foretell a day from a part of one.
+/// Through less than this no slope a day is drawn, in days: it would foretell a day from a part of
+/// one.
 const LEAST_SPAN: f64 = 1.0;
 
 /// Points of the same level that the recent ones are compared with, at most.
 const RECENT_BEFORE: usize = 50;
 
-/// How much better than a line levels must tell a series: twice the logarithm of a likelihood ratio.
+/// How much better than a line levels must tell a series: twice the logarithm of a likelihood
+/// ratio.
 const LINE_MARGIN: f64 = 5.0;
 
 /// By how much more for each unit of the logarithm of the number of series.
@@ -65,8 +67,9 @@ pub fn trend(series: &[SeriesInput]) -> TrendDocument {
 
 /// The trend of each series that has at least one finite figure, in the order given.
 ///
-/// With fewer than three points, with all at one time or all of one value, there is no line: its fields are null and
-/// the direction is stable. Within less than a day there is a direction, and neither a slope a day nor a forecast.
+/// With fewer than three points, with all at one time or all of one value, there is no line: its
+/// fields are null and the direction is stable. Within less than a day there is a direction, and
+/// neither a slope a day nor a forecast.
 pub fn trend_with(series: &[SeriesInput], settings: &TrendSettings) -> TrendDocument {
     let margin = LINE_MARGIN + FAMILY_MARGIN * (series.len().max(1) as f64).ln();
     let analyses: Vec<Analysis<'_>> =
@@ -75,10 +78,16 @@ pub fn trend_with(series: &[SeriesInput], settings: &TrendSettings) -> TrendDocu
     let adjusted = benjamini_hochberg(&chances);
     let (questions, _) = adjusted.as_chunks();
     let analyses = analyses.into_iter().zip(questions);
-    let trends: Vec<SeriesTrend> =
-        analyses.map(|(analysis, adjusted)| analysis.into_series_trend(*adjusted, chances.len())).collect();
+    let trends: Vec<SeriesTrend> = analyses
+        .map(|(analysis, adjusted)| analysis.into_series_trend(*adjusted, chances.len()))
+        .collect();
     let common_changes = common::common(series, &trends);
-    TrendDocument { format_version: FORMAT_VERSION, series: trends, changes: Vec::new(), common_changes }
+    TrendDocument {
+        format_version: FORMAT_VERSION,
+        series: trends,
+        changes: Vec::new(),
+        common_changes,
+    }
 }
 
 /// What is known of one series by itself.
@@ -93,7 +102,8 @@ struct Analysis<'a> {
     changes: DetectedChanges,
     climb: Option<BestShape>,
     test: Option<MannKendall>,
-    /// Chance of such a line where neighbors are as alike as these; 1 where levels or a climb tell the series better.
+    /// Chance of such a line where neighbors are as alike as these; 1 where levels or a climb tell
+    /// the series better.
     drift_chance: f64,
 }
 
@@ -115,7 +125,8 @@ impl<'a> Analysis<'a> {
             best = BestShape::Levels;
         } else if !changes.confirmed.is_empty() {
             let tame = change::without_outliers(&values, settings);
-            let (told, has_levels) = shape::best_shape(&values, &tame, &changes.confirmed, settings.min_size, margin);
+            let (told, has_levels) =
+                shape::best_shape(&values, &tame, &changes.confirmed, settings.min_size, margin);
             best = told;
             climb = matches!(best, BestShape::Climb { .. }).then_some(best);
             if !has_levels {
@@ -137,28 +148,49 @@ impl<'a> Analysis<'a> {
         };
         if let Some(line) = line.filter(|_| drift_chance <= settings.change_chance()) {
             // In a drift the newest points differ from those before them anyway.
-            let level: Vec<f64> = days.iter().zip(&values).map(|(day, value)| value - line.at(*day)).collect();
+            let level: Vec<f64> =
+                days.iter().zip(&values).map(|(day, value)| value - line.at(*day)).collect();
             if change::suspected_alone(&level, settings).is_none() {
                 changes.suspected = None;
             }
         }
-        Some(Self { series, settings, points, values, days, line, direction, changes, climb, test, drift_chance })
+        Some(Self {
+            series,
+            settings,
+            points,
+            values,
+            days,
+            line,
+            direction,
+            changes,
+            climb,
+            test,
+            drift_chance,
+        })
     }
 
-    /// The chances that nothing changed, that the newest points are as those before, and that there is no drift.
+    /// The chances that nothing changed, that the newest points are as those before, and that there
+    /// is no drift.
     fn chances(&self) -> [f64; 3] {
-        [self.changes.chance, self.changes.suspected.map_or(1.0, |change| change.p_value), self.drift_chance]
+        [
+            self.changes.chance,
+            self.changes.suspected.map_or(1.0, |change| change.p_value),
+            self.drift_chance,
+        ]
     }
 
-    /// Leaves what is significant among all series, by the `adjusted` chances of `questions`; where nothing of the levels is
-    /// left, the newest points are compared with the whole series.
+    /// Leaves what is significant among all series, by the `adjusted` chances of `questions`; where
+    /// nothing of the levels is left, the newest points are compared with the whole series.
     fn filter(&mut self, adjusted: [f64; 3], questions: usize) -> f64 {
         let [changed, mut newest, _] = adjusted;
         if !self.changes.confirmed.is_empty() && changed > self.settings.significance {
             self.changes.confirmed.clear();
             self.climb = None;
             self.changes.suspected = change::suspected_alone(&self.values, self.settings);
-            newest = self.changes.suspected.map_or(1.0, |change| (change.p_value * questions as f64).min(1.0));
+            newest = self
+                .changes
+                .suspected
+                .map_or(1.0, |change| (change.p_value * questions as f64).min(1.0));
         }
         if newest > self.settings.significance {
             self.changes.suspected = None;
@@ -166,18 +198,28 @@ impl<'a> Analysis<'a> {
         newest
     }
 
-    /// The whole, with the `adjusted` chances of its [`Self::chances`] among the `questions` of all series.
+    /// The whole, with the `adjusted` chances of its [`Self::chances`] among the `questions` of all
+    /// series.
     fn into_series_trend(mut self, adjusted: [f64; 3], questions: usize) -> SeriesTrend {
         let settings = self.settings;
         let [changed, _, drifted] = adjusted;
         let newest = self.filter(adjusted, questions);
-        let confirmed: Vec<ChangePoint> =
-            self.changes.confirmed.iter().filter_map(|change| self.change_point(change, changed)).collect();
-        let suspected: Vec<ChangePoint> =
-            self.changes.suspected.iter().filter_map(|change| self.change_point(change, newest)).collect();
+        let confirmed: Vec<ChangePoint> = self
+            .changes
+            .confirmed
+            .iter()
+            .filter_map(|change| self.change_point(change, changed))
+            .collect();
+        let suspected: Vec<ChangePoint> = self
+            .changes
+            .suspected
+            .iter()
+            .filter_map(|change| self.change_point(change, newest))
+            .collect();
         let ramp = self.ramp();
         let has_enough = self.points.len() >= settings.min_data_points;
-        let is_rare = drifted <= settings.significance && self.drift_chance <= settings.change_chance();
+        let is_rare =
+            drifted <= settings.significance && self.drift_chance <= settings.change_chance();
         let is_drift = is_rare && self.direction != Direction::Stable && has_enough;
         let shape = match () {
             () if ramp.is_some() => TrendShape::Ramp,
@@ -198,15 +240,17 @@ impl<'a> Analysis<'a> {
         let lasting = self.days.last().is_some_and(|&span| span >= LEAST_SPAN);
         let slope = |slope: f64| Some(slope).filter(|_| lasting);
         let predicted = if lasting && has_enough { self.predict() } else { Vec::new() };
-        let forecast = predicted.last().filter(|_| self.direction != Direction::Stable).map(|last| Forecast {
-            days: last.days,
-            value: last.value,
-            low: Some(last.low),
-            high: Some(last.high),
-            confidence: Some(settings.confidence),
-        });
+        let forecast =
+            predicted.last().filter(|_| self.direction != Direction::Stable).map(|last| Forecast {
+                days: last.days,
+                value: last.value,
+                low: Some(last.low),
+                high: Some(last.high),
+                confidence: Some(settings.confidence),
+            });
         let last_of = |rolled: Vec<f64>| rolled.last().copied();
-        let newest = &self.values[self.values.len().saturating_sub(settings.rolling_window.max(1))..];
+        let newest =
+            &self.values[self.values.len().saturating_sub(settings.rolling_window.max(1))..];
         SeriesTrend {
             id: self.series.id.clone(),
             metric: self.series.metric.clone(),
@@ -222,7 +266,9 @@ impl<'a> Analysis<'a> {
             direction: self.direction,
             shape,
             theil_sen_per_day: monotone::theil_sen(&self.days, &self.values).and_then(slope),
-            mann_kendall: self.test.map(|test| MonotoneTest { tau: test.tau, p_value: test.p_value }),
+            mann_kendall: self
+                .test
+                .map(|test| MonotoneTest { tau: test.tau, p_value: test.p_value }),
             autocorrelation: self.changes.correlation,
             rolling_mean: last_of(rolling::rolling_mean(newest, settings.rolling_window)),
             rolling_median: last_of(rolling::rolling_median(newest, settings.rolling_window)),
@@ -245,7 +291,8 @@ impl<'a> Analysis<'a> {
     }
 
     fn change_point(&self, change: &DetectedChange, q_value: f64) -> Option<ChangePoint> {
-        let change_percent = percent_change(change.before, change.after).filter(|percent| *percent != 0.0)?;
+        let change_percent =
+            percent_change(change.before, change.after).filter(|percent| *percent != 0.0)?;
         let timestamp = self.points.get(change.index)?.0;
         Some(ChangePoint {
             index: change.index,
@@ -262,10 +309,12 @@ impl<'a> Analysis<'a> {
 
     /// Points far from those before them. The runs of the other of two levels are none.
     fn anomalies(&self) -> Vec<Anomaly> {
-        let mut found = anomaly::anomalies(&self.points, self.settings.window_size, self.settings.anomaly_z);
+        let mut found =
+            anomaly::anomalies(&self.points, self.settings.window_size, self.settings.anomaly_z);
         if let Some(levels) = &self.changes.two_levels {
             let reach = levels.upper - levels.lower;
-            found.retain(|one| one.value < levels.lower - reach || one.value > levels.upper + reach);
+            found
+                .retain(|one| one.value < levels.lower - reach || one.value > levels.upper + reach);
         }
         found
     }
@@ -304,7 +353,8 @@ impl<'a> Analysis<'a> {
         forecast::predict_future(past, self.settings.days_ahead, self.settings.confidence)
     }
 
-    /// The last points against those before them on their level, or before the last change where they are all of it.
+    /// The last points against those before them on their level, or before the last change where
+    /// they are all of it.
     fn recent(&self) -> Option<RecentTrend> {
         let n = self.values.len();
         let points = self.settings.recent_points.min(n);
@@ -313,19 +363,26 @@ impl<'a> Analysis<'a> {
         let from = if level < split { level } else { 0 }.max(split.saturating_sub(RECENT_BEFORE));
         let (before, last) = (&self.values[from..split], &self.values[split..]);
         let line = line::fit(&self.days[split..], last);
-        let change_percent = median(before).zip(median(last)).and_then(|(before, last)| percent_change(before, last));
+        let change_percent = median(before)
+            .zip(median(last))
+            .and_then(|(before, last)| percent_change(before, last));
         (points > 0 && n > 1).then(|| RecentTrend {
             points,
             change_percent,
             slope_per_day: line.map(|line| line.slope).filter(|slope| slope.is_finite()),
-            p_value: if before.len() < 2 { None } else { mann_whitney(before, last).map(|test| test.p_value) },
+            p_value: if before.len() < 2 {
+                None
+            } else {
+                mann_whitney(before, last).map(|test| test.p_value)
+            },
         })
     }
 }
 
 /// How alike neighbors are around `line`: autocorrelation at lag 1, from 0 to 0.8.
 fn correlation_around(line: Line, days: &[f64], values: &[f64]) -> f64 {
-    let rest: Vec<f64> = days.iter().zip(values).map(|(day, value)| value - line.at(*day)).collect();
+    let rest: Vec<f64> =
+        days.iter().zip(values).map(|(day, value)| value - line.at(*day)).collect();
     let center = mean(&rest).unwrap_or(0.0);
     let squares: f64 = rest.iter().map(|value| (value - center).powi(2)).sum();
     let lagged: f64 = rest.windows(2).map(|pair| (pair[0] - center) * (pair[1] - center)).sum();

@@ -1,4 +1,5 @@
-//! Where a series goes, by order alone: one wild point counts as one point. Theil and Sen's slope, Mann and Kendall's test.
+//! Where a series goes, by order alone: one wild point counts as one point. Theil and Sen's slope,
+//! Mann and Kendall's test.
 
 use crate::distribution::normal_above;
 use crate::estimate::median;
@@ -6,7 +7,8 @@ use crate::estimate::median;
 /// Up to so many points every pair has a say in the slope.
 const EVERY_PAIR_UP_TO: usize = 250;
 
-/// Beyond, the pairs at so many distances, from a third of the series on: near pairs say little about a slope.
+/// Beyond, the pairs at so many distances, from a third of the series on: near pairs say little
+/// about a slope.
 const DISTANCES: usize = 12;
 
 /// The test of whether a series rises or falls.
@@ -20,14 +22,18 @@ pub struct MannKendall {
     pub p_value: f64,
 }
 
-/// The median of the slopes between pairs of points, y over x (Theil, 1950; Sen, 1968). `None` where no two x differ.
-/// Beyond 250 points, of the pairs at 12 distances.
+/// The median of the slopes between pairs of points, y over x (Theil, 1950; Sen, 1968). `None`
+/// where no two x differ. Beyond 250 points, of the pairs at 12 distances.
 pub fn theil_sen(x: &[f64], y: &[f64]) -> Option<f64> {
     let n = x.len().min(y.len());
     let mut slopes = Vec::new();
     let mut collect = |distance: usize| {
         let pairs = x.iter().zip(y).zip(x.iter().zip(y).skip(distance));
-        slopes.extend(pairs.map(|((x0, y0), (x1, y1))| (y1 - y0) / (x1 - x0)).filter(|slope| slope.is_finite()));
+        slopes.extend(
+            pairs
+                .map(|((x0, y0), (x1, y1))| (y1 - y0) / (x1 - x0))
+                .filter(|slope| slope.is_finite()),
+        );
     };
     if n <= EVERY_PAIR_UP_TO {
         (1..n).for_each(&mut collect);
@@ -49,9 +55,10 @@ pub(super) fn middle(mut values: Vec<f64>) -> Option<f64> {
     Some(if is_even { f64::midpoint(low, high) } else { high })
 }
 
-/// Mann and Kendall's test of `values` in order of time, with the correction for ties and continuity. The variance is
-/// `inflation` times that of independent points: (1 + ρ) / (1 − ρ) where neighbors resemble each other by ρ (Yue and
-/// Wang, 2004), else 1. `None` with fewer than three values, or where all are equal.
+/// Mann and Kendall's test of `values` in order of time, with the correction for ties and
+/// continuity. The variance is `inflation` times that of independent points: (1 + ρ) / (1 − ρ)
+/// where neighbors resemble each other by ρ (Yue and Wang, 2004), else 1. `None` with fewer than
+/// three values, or where all are equal.
 pub fn mann_kendall(values: &[f64], inflation: f64) -> Option<MannKendall> {
     let n = values.len() as f64;
     if values.len() < 3 {
@@ -84,7 +91,8 @@ fn inversions(values: &mut [f64]) -> f64 {
     while width < values.len() {
         for part in 0..values.len().div_ceil(2 * width) {
             let from = part * 2 * width;
-            let (middle, to) = ((from + width).min(values.len()), (from + 2 * width).min(values.len()));
+            let (middle, to) =
+                ((from + width).min(values.len()), (from + 2 * width).min(values.len()));
             count += merge(&values[from..middle], &values[middle..to], &mut scratch[from..to]);
         }
         values.copy_from_slice(&scratch);

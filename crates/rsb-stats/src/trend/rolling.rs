@@ -40,7 +40,8 @@ impl SortedWindow {
     }
 }
 
-/// The mean of each value and the `window − 1` before it; of fewer at the beginning. As long as `values`.
+/// The mean of each value and the `window − 1` before it; of fewer at the beginning. As long as
+/// `values`.
 pub fn rolling_mean(values: &[f64], window: usize) -> Vec<f64> {
     let window = window.max(1);
     let mean = |end: usize| {
@@ -50,7 +51,8 @@ pub fn rolling_mean(values: &[f64], window: usize) -> Vec<f64> {
     (0..values.len()).map(mean).collect()
 }
 
-/// The median of each value and the `window − 1` before it; of fewer at the beginning. As long as `values`.
+/// The median of each value and the `window − 1` before it; of fewer at the beginning. As long as
+/// `values`.
 pub fn rolling_median(values: &[f64], window: usize) -> Vec<f64> {
     let window = window.max(1);
     let mut seen = SortedWindow::default();

@@ -1,12 +1,15 @@
-//! What a trend is asked for, in one place, with the defaults that docs/trend-study.md was measured with.
+//! What a trend is asked for, in one place, with the defaults that docs/trend-study.md was measured
+//! with.
 
 /// How change points are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChangeMethod {
-    /// [`ChangeMethod::Exact`] up to [`TrendSettings::EXACT_UP_TO`] points, [`ChangeMethod::Screened`] beyond.
+    /// [`ChangeMethod::Exact`] up to [`TrendSettings::EXACT_UP_TO`] points,
+    /// [`ChangeMethod::Screened`] beyond.
     #[default]
     Auto,
-    /// The best of all segmentations, by dynamic programming: time grows with the square of the points.
+    /// The best of all segmentations, by dynamic programming: time grows with the square of the
+    /// points.
     Exact,
     /// The best among positions where windows of some width differ: time grows with the points.
     Screened,
@@ -19,13 +22,17 @@ pub enum ChangeMethod {
 pub struct TrendSettings {
     /// How change points are looked for.
     pub method: ChangeMethod,
-    /// Points that a new level must hold for before it is confirmed; until then it is suspected. At least 2.
+    /// Points that a new level must hold for before it is confirmed; until then it is suspected. At
+    /// least 2.
     pub min_size: usize,
-    /// The share of false discoveries among all series, and the chance below which a slope is a trend.
+    /// The share of false discoveries among all series, and the chance below which a slope is a
+    /// trend.
     pub significance: f64,
-    /// Smallest change that an alert is raised for, in percent; from twice of it on, a change for the worse is critical.
+    /// Smallest change that an alert is raised for, in percent; from twice of it on, a change for
+    /// the worse is critical.
     pub alert_threshold_percent: f64,
-    /// How many days before its last point alerts reach back with their full severity. What is fitted is the whole series.
+    /// How many days before its last point alerts reach back with their full severity. What is
+    /// fitted is the whole series.
     pub lookback_days: f64,
     /// Fewer points than these have no change points, no alerts and no prediction.
     pub min_data_points: usize,
@@ -63,8 +70,8 @@ impl TrendSettings {
         window_size: 10,
     };
 
-    /// The chance below which one series has a change point: a tenth of [`Self::significance`], since a series is asked
-    /// again with each of its points.
+    /// The chance below which one series has a change point: a tenth of [`Self::significance`],
+    /// since a series is asked again with each of its points.
     pub fn change_chance(&self) -> f64 {
         self.significance / 10.0
     }

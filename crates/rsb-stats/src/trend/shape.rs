@@ -1,7 +1,8 @@
 //! What tells a series best: levels, a line, or a climb between two levels.
 //!
-//! Told by absolute distances, which a spike does not rule, and the Bayesian information criterion for what each has to
-//! say: a line two figures, a climb two levels and two places, levels themselves and the places between.
+//! Told by absolute distances, which a spike does not rule, and the Bayesian information criterion
+//! for what each has to say: a line two figures, a climb two levels and two places, levels
+//! themselves and the places between.
 
 use super::change::DetectedChange;
 use super::line;
@@ -22,9 +23,10 @@ pub(super) enum BestShape {
     Climb { from: usize, to: usize, before: f64, after: f64 },
 }
 
-/// What tells `values` best, and whether levels tell them better than a line, where `changes` were found in them. A climb
-/// takes more than `min_size` points: what takes fewer is a step. Levels and climbs must also tell better than a line by
-/// `margin` or more in squares of `tame`, which is `values` without outliers: a drift in noise resembles a step.
+/// What tells `values` best, and whether levels tell them better than a line, where `changes` were
+/// found in them. A climb takes more than `min_size` points: what takes fewer is a step. Levels and
+/// climbs must also tell better than a line by `margin` or more in squares of `tame`, which is
+/// `values` without outliers: a drift in noise resembles a step.
 pub(super) fn best_shape(
     values: &[f64],
     tame: &[f64],
@@ -39,10 +41,14 @@ pub(super) fn best_shape(
     let squares_by_line = squares_around_line(tame);
     let beats_line = |squares: f64, parameters: usize| {
         let n = tame.len() as f64;
-        n * (squares_by_line / squares.max(f64::MIN_POSITIVE)).ln() - (parameters as f64 - 2.0) * n.ln() >= margin
+        n * (squares_by_line / squares.max(f64::MIN_POSITIVE)).ln()
+            - (parameters as f64 - 2.0) * n.ln()
+            >= margin
     };
-    let has_levels = by_levels < by_line && beats_line(squares_around_levels(tame, changes), 2 * changes.len() + 1);
-    let climb = thin.climb(min_size).filter(|(_, climb)| beats_line(squares_around_climb(tame, *climb), 4));
+    let has_levels = by_levels < by_line
+        && beats_line(squares_around_levels(tame, changes), 2 * changes.len() + 1);
+    let climb =
+        thin.climb(min_size).filter(|(_, climb)| beats_line(squares_around_climb(tame, *climb), 4));
     let by_climb = climb.map_or(f64::INFINITY, |(distance, _)| thin.criterion(distance, 4));
     let best = match climb {
         Some((_, climb)) if by_climb < by_line && !(has_levels && by_levels <= by_climb) => climb,
@@ -103,7 +109,10 @@ impl Thinned {
     }
 
     fn around_levels(&self, changes: &[DetectedChange]) -> f64 {
-        let ends = changes.iter().map(|change| change.index.div_ceil(self.stride)).chain([self.values.len()]);
+        let ends = changes
+            .iter()
+            .map(|change| change.index.div_ceil(self.stride))
+            .chain([self.values.len()]);
         let mut from = 0;
         let mut distance = 0.0;
         for to in ends {
@@ -116,27 +125,41 @@ impl Thinned {
     fn around_line(&self) -> f64 {
         let x: Vec<f64> = (0..self.values.len()).map(|at| at as f64).collect();
         let Some(slope) = theil_sen(&x, &self.values) else { return f64::INFINITY };
-        around(&x.iter().zip(&self.values).map(|(x, value)| value - slope * x).collect::<Vec<f64>>())
+        around(
+            &x.iter().zip(&self.values).map(|(x, value)| value - slope * x).collect::<Vec<f64>>(),
+        )
     }
 
     /// The best climb, and how far the points lie from it.
     fn climb(&self, min_size: usize) -> Option<(f64, BestShape)> {
         let n = self.values.len();
         let shortest = min_size.div_ceil(self.stride).max(2);
-        let places: Vec<usize> = (1..PLACES).map(|step| step * n / PLACES).filter(|at| *at >= shortest).collect();
+        let places: Vec<usize> =
+            (1..PLACES).map(|step| step * n / PLACES).filter(|at| *at >= shortest).collect();
         let side = |place: &usize| {
             let (before, after) = self.values.split_at(*place);
             Some((*place, median(before)?, median(after)?))
         };
         let sides: Vec<(usize, f64, f64)> = places.iter().filter_map(side).collect();
         let pairs = sides.iter().flat_map(|a| sides.iter().map(move |b| (a, b)));
-        let climbs = pairs.filter(|(a, b)| b.0 > a.0 + shortest && n - b.0 >= shortest).map(|(a, b)| {
-            let (from, to, before, after) = (a.0, b.0, a.1, b.2);
-            let expected = |at: usize| climbing(at, from..to, before, after);
-            let distance: f64 = self.values.iter().enumerate().map(|(at, value)| (value - expected(at)).abs()).sum();
-            let told = BestShape::Climb { from: from * self.stride, to: to * self.stride, before, after };
-            (distance, told)
-        });
+        let climbs =
+            pairs.filter(|(a, b)| b.0 > a.0 + shortest && n - b.0 >= shortest).map(|(a, b)| {
+                let (from, to, before, after) = (a.0, b.0, a.1, b.2);
+                let expected = |at: usize| climbing(at, from..to, before, after);
+                let distance: f64 = self
+                    .values
+                    .iter()
+                    .enumerate()
+                    .map(|(at, value)| (value - expected(at)).abs())
+                    .sum();
+                let told = BestShape::Climb {
+                    from: from * self.stride,
+                    to: to * self.stride,
+                    before,
+                    after,
+                };
+                (distance, told)
+            });
         climbs.min_by(|a, b| a.0.total_cmp(&b.0))
     }
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, CaseId, Environment, Fields, Outcome, Reason, Run, RunId, Samples, Timestamp,
+    BenchmarkResult, BenchmarkType, CaseId, Environment, Fields, Outcome, Reason, Run, RunId,
+    Samples, Timestamp,
 };
 use rsb_stats::rng::Rng;
 
@@ -16,7 +17,8 @@ pub fn now() -> Timestamp {
 
 /// A run called `name` of `benchmarks`.
 pub fn run(name: &str, benchmarks: Vec<BenchmarkResult>) -> Run {
-    let mut run = Run::begin(RunId(name.to_owned()), now(), "quick", "quick", Environment::default());
+    let mut run =
+        Run::begin(RunId(name.to_owned()), now(), "quick", "quick", Environment::default());
     run.benchmarks = benchmarks;
     run
 }
@@ -28,7 +30,8 @@ pub fn id(name: &str) -> CaseId {
 
 /// A case that ended as `outcome` and has neither samples nor fields.
 pub fn bare(name: &str, outcome: Outcome) -> BenchmarkResult {
-    let reason = (outcome != Outcome::Measured).then(|| Reason::new("rocBLAS", "it is not here", "install it"));
+    let reason = (outcome != Outcome::Measured)
+        .then(|| Reason::new("rocBLAS", "it is not here", "install it"));
     BenchmarkResult {
         benchmark_id: id(name),
         timestamp: now(),
@@ -46,8 +49,8 @@ pub fn bare(name: &str, outcome: Outcome) -> BenchmarkResult {
     }
 }
 
-/// A measured case with one list of samples for each of `times_ns`, all of them the same; no two cases have the very same
-/// samples, as no two measurements do.
+/// A measured case with one list of samples for each of `times_ns`, all of them the same; no two
+/// cases have the very same samples, as no two measurements do.
 pub fn steady(name: &str, times_ns: &[f64]) -> BenchmarkResult {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let own = 1.0 + f64::from(MADE.fetch_add(1, Ordering::Relaxed)) * 1e-12;
@@ -76,7 +79,13 @@ pub struct Noise {
 }
 
 /// A measured case of `replicates` processes with 30 samples each, whose true time is `time_ns`.
-pub fn noisy(rng: &mut Rng, name: &str, time_ns: f64, replicates: u32, noise: Noise) -> BenchmarkResult {
+pub fn noisy(
+    rng: &mut Rng,
+    name: &str,
+    time_ns: f64,
+    replicates: u32,
+    noise: Noise,
+) -> BenchmarkResult {
     let samples = (0..replicates).map(|replicate| {
         let level = time_ns * (noise.between * rng.normal()).exp();
         let mut samples = Samples::new(replicate);

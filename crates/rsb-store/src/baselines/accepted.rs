@@ -1,4 +1,5 @@
-//! Regressions that a person has accepted: what a baseline keeps of them, and how their samples become its own.
+//! Regressions that a person has accepted: what a baseline keeps of them, and how their samples
+//! become its own.
 
 use rsb_model::record::ACCEPTED_FROM;
 use rsb_model::{CaseId, Fingerprint, Run, Timestamp};
@@ -42,12 +43,13 @@ pub struct Accepted {
     pub change_percent: Option<f64>,
 }
 
-/// What the metadata of an accepted case call the program that measured it, which need not be that of its run.
+/// What the metadata of an accepted case call the program that measured it, which need not be that
+/// of its run.
 pub const OF_ANOTHER_PROGRAM: &str = "program";
 
 impl Baseline {
-    /// Takes the case `id` from `run` in place of what it held of it. Every replicate of the run counts, made compact
-    /// as all others are; no older one stays.
+    /// Takes the case `id` from `run` in place of what it held of it. Every replicate of the run
+    /// counts, made compact as all others are; no older one stays.
     ///
     /// # Errors
     /// When the run is of another machine, or has no such case.
@@ -56,9 +58,14 @@ impl Baseline {
         let differences = self.fingerprint.differences(&Fingerprint::of(&run.environment));
         if let Some(found) = differences.first() {
             let (old, new) = (&found.baseline, &found.current);
-            return Err(problem(format!("{} is {old} in the baseline and {new} in {}", found.field, run.run_id)));
+            return Err(problem(format!(
+                "{} is {old} in the baseline and {new} in {}",
+                found.field, run.run_id
+            )));
         }
-        let only = |run: &Run| run.benchmarks.iter().filter(|result| result.benchmark_id == *id).cloned().collect();
+        let only = |run: &Run| {
+            run.benchmarks.iter().filter(|result| result.benchmark_id == *id).cloned().collect()
+        };
         let mut taken = compact_run(&Run { benchmarks: only(run), ..run.clone() }).benchmarks;
         if taken.is_empty() {
             return Err(problem(format!("{} has no case {id}", run.run_id)));
@@ -91,23 +98,37 @@ mod tests {
 
     #[test]
     fn an_accepted_case_is_replaced_with_all_its_replicates_and_no_other_is_touched() {
-        let mut baseline = Baseline::new("quick", moment(0), &[of("x", [1.0, 2.0]), of("y", [1.1, 2.1])]).unwrap();
+        let mut baseline =
+            Baseline::new("quick", moment(0), &[of("x", [1.0, 2.0]), of("y", [1.1, 2.1])]).unwrap();
         let before = baseline.clone();
         let mut slower = of("z", [1.5, 2.5]);
         let again = Samples { replicate: 1, ..slower.benchmarks[1].samples[0].clone() };
         slower.benchmarks[1].samples.push(again);
         baseline.replace(&case_id("a"), &slower).unwrap();
-        let ids = |run: &Run| run.benchmarks.iter().map(|each| each.benchmark_id.clone()).collect::<Vec<_>>();
+        let ids = |run: &Run| {
+            run.benchmarks.iter().map(|each| each.benchmark_id.clone()).collect::<Vec<_>>()
+        };
         assert_eq!(ids(&baseline.runs[0]), [case_id("a"), case_id("b")]);
         assert_eq!(ids(&baseline.runs[1]), [case_id("b")]);
         let taken = &baseline.runs[0].benchmarks[0];
-        let replicates: Vec<(u32, usize)> = taken.samples.iter().map(|each| (each.replicate, each.len())).collect();
+        let replicates: Vec<(u32, usize)> =
+            taken.samples.iter().map(|each| (each.replicate, each.len())).collect();
         assert!(taken.metadata.contains_key(OF_ANOTHER_PROGRAM));
-        assert_eq!(taken.metadata[ACCEPTED_FROM], "z", "judged again, its samples are on both sides");
-        assert_eq!(replicates, [(0, crate::compact::SAMPLES_KEPT), (1, crate::compact::SAMPLES_KEPT)]);
+        assert_eq!(
+            taken.metadata[ACCEPTED_FROM], "z",
+            "judged again, its samples are on both sides"
+        );
+        assert_eq!(
+            replicates,
+            [(0, crate::compact::SAMPLES_KEPT), (1, crate::compact::SAMPLES_KEPT)]
+        );
         assert!(taken.samples[0].per_iteration().unwrap().iter().all(|&time| time >= 1.5e6));
         assert_eq!(baseline.runs[0].benchmarks[1], before.runs[0].benchmarks[1]);
-        assert_eq!(baseline.runs[0].run_id, RunId("x".to_owned()), "the run itself is still the old one");
+        assert_eq!(
+            baseline.runs[0].run_id,
+            RunId("x".to_owned()),
+            "the run itself is still the old one"
+        );
     }
 
     #[test]
@@ -117,7 +138,13 @@ mod tests {
         let elsewhere = Run { environment: machine(64), ..of("z", [1.5, 2.5]) };
         let error = baseline.replace(&case_id("a"), &elsewhere).unwrap_err().to_string();
         assert!(error.contains("usable_cores is 2 in the baseline and 64 in z"), "{error}");
-        assert!(baseline.replace(&case_id("c"), &of("z", [1.5, 2.5])).unwrap_err().to_string().contains("no case"));
+        assert!(
+            baseline
+                .replace(&case_id("c"), &of("z", [1.5, 2.5]))
+                .unwrap_err()
+                .to_string()
+                .contains("no case")
+        );
         assert_eq!(baseline, before);
     }
 

@@ -43,7 +43,11 @@ fn a_saved_baseline_comes_back_as_it_was() {
     };
     let saved = Baseline { accepted: vec![accepted], ..baseline("quick", 2) };
     let path = baselines.save(&saved).unwrap();
-    assert!(path.ends_with(format!("{}/quick.json", Fingerprint::of(&machine(2)).slug())), "{}", path.display());
+    assert!(
+        path.ends_with(format!("{}/quick.json", Fingerprint::of(&machine(2)).slug())),
+        "{}",
+        path.display()
+    );
     assert_eq!(Baseline::read(&path).unwrap(), saved);
     assert_eq!(read_recorded(&path).unwrap(), RecordedFile::Baseline(Box::new(saved.clone())));
     let run_path = path.with_file_name("run.json");
@@ -52,7 +56,8 @@ fn a_saved_baseline_comes_back_as_it_was() {
     let runs = saved.into_runs();
     assert_eq!(runs.len(), 2);
     assert_eq!(runs[0].environment.state.as_ref().and_then(|state| state.load_average), Some(0.5));
-    let ids: Vec<_> = runs[1].benchmarks.iter().map(|result| result.benchmark_id.as_str()).collect();
+    let ids: Vec<_> =
+        runs[1].benchmarks.iter().map(|result| result.benchmark_id.as_str()).collect();
     assert!(ids.is_sorted() && ids.len() == 3);
 }
 
@@ -60,12 +65,17 @@ fn a_saved_baseline_comes_back_as_it_was() {
 fn the_processes_of_the_last_earlier_runs_stay_with_each_case() {
     let (_dir, baselines) = dir();
     let earlier = |count: usize| -> Vec<Run> {
-        let one =
-            |at: usize| Run { benchmarks: vec![measured_case("a", 10.0 + at as f64), skipped_case("b")], ..of(2) };
+        let one = |at: usize| Run {
+            benchmarks: vec![measured_case("a", 10.0 + at as f64), skipped_case("b")],
+            ..of(2)
+        };
         (0..count).map(one).collect()
     };
     let past = |baseline: &Baseline, id: &str| -> Vec<Vec<f64>> {
-        let known = baseline.runs[0].benchmarks.iter().find(|result| result.benchmark_id.as_str().ends_with(id));
+        let known = baseline.runs[0]
+            .benchmarks
+            .iter()
+            .find(|result| result.benchmark_id.as_str().ends_with(id));
         known.unwrap().past_processes()
     };
     assert!(past(&baseline("quick", 2), "a").is_empty());
@@ -96,7 +106,8 @@ fn a_baseline_is_small_and_stable() {
         runs[0].benchmarks[0] = measured_case("b", 2.5);
         runs
     };
-    let changed = document::to_text(&Baseline::new("quick", moment(100), &one_changed).unwrap()).unwrap();
+    let changed =
+        document::to_text(&Baseline::new("quick", moment(100), &one_changed).unwrap()).unwrap();
     let old = document::to_text(&Baseline::new("quick", moment(100), &[of(2)]).unwrap()).unwrap();
     let differing = old.lines().zip(changed.lines()).filter(|(old, new)| old != new).count();
     assert_eq!(differing, 2, "the figures of the case, and its samples");
@@ -111,11 +122,17 @@ fn names_find_this_machines_baseline_first() {
     let cores = |name: &str, fingerprint| {
         baselines.load(name, fingerprint).map(|found| found.environment.cpu.unwrap().usable_cores)
     };
-    assert_eq!(cores("quick", Some(&large)).unwrap(), 2, "the only one there is, for the gate to refuse");
+    assert_eq!(
+        cores("quick", Some(&large)).unwrap(),
+        2,
+        "the only one there is, for the gate to refuse"
+    );
     baselines.save(&baseline("quick", 64)).unwrap();
     assert_eq!(cores("quick", Some(&small)).unwrap(), 2);
     assert_eq!(cores("quick", Some(&large)).unwrap(), 64);
-    assert!(matches!(cores("quick", None), Err(StoreError::AmbiguousBaseline { choices, .. }) if choices.len() == 2));
+    assert!(
+        matches!(cores("quick", None), Err(StoreError::AmbiguousBaseline { choices, .. }) if choices.len() == 2)
+    );
     assert_eq!(cores(&format!("{}/quick", large.slug()), Some(&small)).unwrap(), 64);
     assert_eq!(cores(path.to_str().unwrap(), Some(&large)).unwrap(), 2);
     assert!(matches!(cores("../../etc/passwd", None), Err(StoreError::UnknownBaseline { .. })));
@@ -128,15 +145,22 @@ fn names_find_this_machines_baseline_first() {
     assert!(broken.contents.as_ref().is_err_and(|problem| problem.contains("broken.json")));
     let good = list.iter().find(|info| info.slug == small.slug() && info.name == "quick").unwrap();
     let counts = good.contents.as_ref().map(|contents| (contents.cases, contents.replicates));
-    assert_eq!(counts, Ok((2, 2)), "what was skipped is no case of it, and two runs are two replicates");
+    assert_eq!(
+        counts,
+        Ok((2, 2)),
+        "what was skipped is no case of it, and two runs are two replicates"
+    );
 }
 
 #[test]
 fn replicates_are_counted_within_runs_too() {
     let mut run = of(2);
     let first = run.benchmarks[0].samples[0].clone();
-    run.benchmarks[0].samples.extend([1, 2].map(|replicate| Samples { replicate, ..first.clone() }));
-    let count = |runs: &[Run]| Baseline::new("quick", moment(0), runs).unwrap().contents().replicates;
+    run.benchmarks[0]
+        .samples
+        .extend([1, 2].map(|replicate| Samples { replicate, ..first.clone() }));
+    let count =
+        |runs: &[Run]| Baseline::new("quick", moment(0), runs).unwrap().contents().replicates;
     assert_eq!(count(std::slice::from_ref(&run)), 1, "the other case has one");
     run.benchmarks.truncate(1);
     assert_eq!(count(&[run.clone()]), 3);
@@ -183,7 +207,10 @@ fn a_baseline_that_does_not_fit_its_place_or_itself_is_refused() {
     };
     refused(&|document| document["name"] = "other".into(), "it is the baseline `other`");
     refused(&|document| document["runs"][1]["suite"] = "other".into(), "unlike suites");
-    refused(&|document| document["environment"]["cpu"]["usable_cores"] = 64.into(), "usable_cores is 2");
+    refused(
+        &|document| document["environment"]["cpu"]["usable_cores"] = 64.into(),
+        "usable_cores is 2",
+    );
     refused(
         &|document| {
             document["environment"]["cpu"]["usable_cores"] = 64.into();
@@ -191,7 +218,11 @@ fn a_baseline_that_does_not_fit_its_place_or_itself_is_refused() {
         },
         "its machine is",
     );
-    std::fs::write(&path, sealed_text(&document).unwrap().replace("\"replicate\": 0", "\"replicate\": 9")).unwrap();
+    std::fs::write(
+        &path,
+        sealed_text(&document).unwrap().replace("\"replicate\": 0", "\"replicate\": 9"),
+    )
+    .unwrap();
     let edited = baselines.load("quick", Some(&here)).unwrap_err().to_string();
     assert!(edited.contains("was changed since it was written"), "{edited}");
 }
@@ -215,7 +246,8 @@ fn a_baseline_under_the_former_name_of_its_machine_is_found_and_moved() {
 proptest::proptest! {
     #![proptest_config(proptest::test_runner::Config { failure_persistence: None, ..Default::default() })]
 
-    /// Whatever became of the file, the reader names it or gives a baseline that can be written again.
+    /// Whatever became of the file, the reader names it or gives a baseline that can be written
+    /// again.
     #[test]
     fn no_mutation_of_a_baseline_panics(
         steps in proptest::collection::vec(0_usize..40, 1..8),

@@ -70,7 +70,8 @@ fn both_engines_say_the_same() {
         assert!(!index.1.is_empty());
         assert_eq!(duckdb, index, "{view}");
     }
-    let samples = "SELECT count(*) AS rows, sum(len(times_ns)) AS times, max(times_ns[1]) AS most FROM samples WHERE id LIKE '%bs=8'";
+    let samples = "SELECT count(*) AS rows, sum(len(times_ns)) AS times, max(times_ns[1]) AS most \
+                   FROM samples WHERE id LIKE '%bs=8'";
     let answer = select(&library, &path, samples, LIMIT).unwrap();
     assert_eq!(answer.columns, ["rows", "times", "most"]);
     assert_eq!(json!(answer.rows), json!([[2, 51, 5e6]]));
@@ -101,9 +102,13 @@ fn values_of_every_kind_are_read() {
     ]]);
     assert_eq!(json!(answer.rows), expected);
     // More than one chunk, in the order asked for.
-    let many = "SELECT i, CASE WHEN i % 3 = 0 THEN NULL ELSE i::VARCHAR END FROM range(10000) t(i) ORDER BY i DESC";
+    let many = "SELECT i, CASE WHEN i % 3 = 0 THEN NULL ELSE i::VARCHAR END FROM range(10000) t(i) \
+                ORDER BY i DESC";
     let rows = select(&library, &path, many, LIMIT).unwrap().rows;
-    assert_eq!((rows.len(), json!(rows[0]), json!(rows[9998])), (10_000, json!([9999, null]), json!([1, "1"])));
+    assert_eq!(
+        (rows.len(), json!(rows[0]), json!(rows[9998])),
+        (10_000, json!([9999, null]), json!([1, "1"]))
+    );
 }
 
 #[test]
@@ -111,7 +116,8 @@ fn only_what_reads_the_export_is_answered_and_in_time() {
     let Some((library, dir, _store, path)) = exported() else { return };
     let theirs = dir.path().join("theirs.csv");
     std::fs::write(&theirs, "a\nb\n").unwrap();
-    let (file, export) = (theirs.display().to_string(), path.display().to_string().replace('\'', "''"));
+    let (file, export) =
+        (theirs.display().to_string(), path.display().to_string().replace('\'', "''"));
     for (sql, part) in [
         ("SELECT 1; SELECT 2".to_owned(), "these are several"),
         (String::new(), "this is none"),
@@ -141,13 +147,16 @@ fn only_what_reads_the_export_is_answered_and_in_time() {
         let error = select(&library, &path, &sql, LIMIT).unwrap_err().to_string();
         assert!(error.contains(part), "`{sql}`: {error}");
     }
-    let endless = "SELECT count(*) FROM range(10000000000) a, range(10000000000) b WHERE a.range % 7 = b.range % 11";
+    let endless = "SELECT count(*) FROM range(10000000000) a, range(10000000000) b WHERE a.range % \
+                   7 = b.range % 11";
     let short = Duration::from_millis(50);
     let error = select(&library, &path, endless, short).unwrap_err();
     assert!(matches!(error, SqlError::TimedOut { .. }), "{error}");
     assert_eq!(std::fs::read_to_string(theirs).unwrap(), "a\nb\n");
     assert!(crate::parquet_file::read_parquet(&path).is_ok(), "the export is as it was");
-    let left = std::fs::read_dir(".").unwrap().filter(|entry| entry.as_ref().unwrap().file_name() == ".tmp");
+    let left = std::fs::read_dir(".")
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name() == ".tmp");
     assert_eq!(left.count(), 0, "nothing is written beside the program");
 }
 
@@ -169,18 +178,24 @@ fn a_database_has_the_views_as_tables_of_the_same_types() {
         })?;
         Ok::<_, DuckdbError>(texts.join(" "))
     };
-    let columns =
-        |table: &str| texts(&format!("SELECT column_name, column_type FROM (DESCRIBE all_of_it.{table})")).unwrap();
+    let columns = |table: &str| {
+        texts(&format!("SELECT column_name, column_type FROM (DESCRIBE all_of_it.{table})"))
+            .unwrap()
+    };
     assert_eq!(
         columns("benchmark_runs"),
-        "id VARCHAR timestamp VARCHAR model_id VARCHAR device VARCHAR architecture_type VARCHAR parameter_count BIGINT \
+        "id VARCHAR timestamp VARCHAR model_id VARCHAR device VARCHAR architecture_type VARCHAR \
+         parameter_count BIGINT \
          description VARCHAR"
     );
     assert_eq!(
         columns("benchmark_results"),
-        "run_id VARCHAR batch_size BIGINT sequence_length BIGINT precision VARCHAR latency_ms DOUBLE \
-         throughput_samples_per_sec DOUBLE memory_usage_mb DOUBLE first_token_latency_ms DOUBLE peak_memory_mb DOUBLE \
-         device_metrics VARCHAR benchmark_id VARCHAR architecture_type VARCHAR parameter_count BIGINT"
+        "run_id VARCHAR batch_size BIGINT sequence_length BIGINT precision VARCHAR latency_ms \
+         DOUBLE \
+         throughput_samples_per_sec DOUBLE memory_usage_mb DOUBLE first_token_latency_ms DOUBLE \
+         peak_memory_mb DOUBLE \
+         device_metrics VARCHAR benchmark_id VARCHAR architecture_type VARCHAR parameter_count \
+         BIGINT"
     );
     for view in ["benchmark_runs", "benchmark_results", "measurements", "daily_means"] {
         let count = format!("SELECT count(*) FROM {view}");
@@ -188,7 +203,11 @@ fn a_database_has_the_views_as_tables_of_the_same_types() {
         let there = texts(&format!("SELECT count(*)::VARCHAR FROM all_of_it.{view}")).unwrap();
         assert_eq!(there, index, "{view}");
     }
-    let joined = "SELECT count(*)::VARCHAR FROM all_of_it.benchmark_results r JOIN all_of_it.benchmark_runs b ON b.id = r.run_id";
+    let joined = "SELECT count(*)::VARCHAR FROM all_of_it.benchmark_results r JOIN \
+                  all_of_it.benchmark_runs b ON b.id = r.run_id";
     let results = "SELECT count(*) FROM benchmark_results";
-    assert_eq!(texts(joined).unwrap(), store.select(results, LIMIT).unwrap().rows[0][0].to_string());
+    assert_eq!(
+        texts(joined).unwrap(),
+        store.select(results, LIMIT).unwrap().rows[0][0].to_string()
+    );
 }

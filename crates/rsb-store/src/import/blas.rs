@@ -1,7 +1,9 @@
-//! What rocblas-bench and hipblaslt-bench have in common: lines of names, each followed by lines of values.
+//! What rocblas-bench and hipblaslt-bench have in common: lines of names, each followed by lines of
+//! values.
 //!
-//! The names are not the same for every function and version, and a row may be shorter than its names. Rate times
-//! time must then be the operations of the product; where it is not, the row was cut or shifted.
+//! The names are not the same for every function and version, and a row may be shorter than its
+//! names. Rate times time must then be the operations of the product; where it is not, the row was
+//! cut or shifted.
 //!
 //! What the names call GB/s is not in the same unit in both tools.
 
@@ -16,7 +18,8 @@ pub(super) struct Tool {
     pub(super) bandwidth: &'static str,
     /// What one of its GB/s is in 10⁹ bytes a second.
     pub(super) gigabyte: f64,
-    /// Further columns that tell what was measured, not what was asked for; those that end with `*` begin so.
+    /// Further columns that tell what was measured, not what was asked for; those that end with `*`
+    /// begin so.
     pub(super) measured: &'static [&'static str],
 }
 
@@ -54,10 +57,12 @@ pub(super) fn read(tool: Tool, text: &str, sink: &mut Sink) {
     without_rows(header.as_ref(), sink);
 }
 
-/// The names in `line`, which end with the figures; `[0]:`, or `[0]` once, before them is the number of a solution.
+/// The names in `line`, which end with the figures; `[0]:`, or `[0]` once, before them is the
+/// number of a solution.
 fn header_of(tool: Tool, line: &str, number: usize) -> Option<Header<'_>> {
     let line_names = line.trim();
-    let (solution, names) = match line_names.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+    let (solution, names) = match line_names.strip_prefix('[').and_then(|rest| rest.split_once(']'))
+    {
         Some((solution, names)) => (Some(solution), names.trim_start_matches(':')),
         None => (None, line_names),
     };
@@ -68,7 +73,10 @@ fn header_of(tool: Tool, line: &str, number: usize) -> Option<Header<'_>> {
 
 fn without_rows(header: Option<&Header<'_>>, sink: &mut Sink) {
     if let Some(header) = header.filter(|header| header.rows == 0) {
-        let problem = format!("line {} names columns, and no values follow: the output was cut off", header.line);
+        let problem = format!(
+            "line {} names columns, and no values follow: the output was cut off",
+            header.line
+        );
         sink.unreadable(&format!("line {}", header.line), &problem);
     }
 }
@@ -81,14 +89,20 @@ fn add(tool: Tool, header: &Header<'_>, line: &str, sink: &mut Sink) {
         return sink.unreadable(&format!("line {} row {}", header.line, header.rows), &problem);
     };
     let row = Row { tool, columns };
-    let mut name: Vec<String> = header.solution.map(|number| format!("solution={number}")).into_iter().collect();
+    let mut name: Vec<String> =
+        header.solution.map(|number| format!("solution={number}")).into_iter().collect();
     name.extend(row.shape().map(|(name, value)| format!("{name}={value}")));
     let is_short = values.len() < header.names.len();
     sink.put(&name.join(","), row.to_case(is_short));
 }
 
-/// Each value with its name: where some are missing, parameters count from the left and figures from the right.
-fn align_columns<'a>(tool: Tool, names: &[&'a str], values: &[&'a str]) -> Option<Vec<(&'a str, &'a str)>> {
+/// Each value with its name: where some are missing, parameters count from the left and figures
+/// from the right.
+fn align_columns<'a>(
+    tool: Tool,
+    names: &[&'a str],
+    values: &[&'a str],
+) -> Option<Vec<(&'a str, &'a str)>> {
     if names.len() == values.len() {
         return Some(names.iter().copied().zip(values.iter().copied()).collect());
     }
@@ -106,7 +120,8 @@ fn align_columns<'a>(tool: Tool, names: &[&'a str], values: &[&'a str]) -> Optio
 impl Tool {
     fn is_figure(self, name: &str) -> bool {
         let name = name.to_ascii_lowercase();
-        let is_named = |own: &str| own.strip_suffix('*').map_or(name == *own, |start| name.starts_with(start));
+        let is_named =
+            |own: &str| own.strip_suffix('*').map_or(name == *own, |start| name.starts_with(start));
         [self.gflops, self.bandwidth].contains(&name.as_str())
             || COMMON.iter().chain(self.measured).any(|own| is_named(own))
     }
@@ -176,8 +191,9 @@ impl<'a> Row<'a> {
         Ok(fields)
     }
 
-    /// What is multiplied: the type of both factors, or that which they are converted to. The type of the result says
-    /// nothing of it (f8 gives f16, i8 gives i32), and unlike factors have no one type; the id names them all.
+    /// What is multiplied: the type of both factors, or that which they are converted to. The type
+    /// of the result says nothing of it (f8 gives f16, i8 gives i32), and unlike factors have no
+    /// one type; the id names them all.
     fn dtype(&self) -> Option<Dtype> {
         let (a, b) = (factor(self.text("a_type")?)?, factor(self.text("b_type")?)?);
         let computed = self.text("compute_type").unwrap_or_default().to_ascii_lowercase();
@@ -192,13 +208,16 @@ impl<'a> Row<'a> {
         (a == b).then_some(a)
     }
 
-    /// Whether `operations`, from the figures, are those of the matrix product (or four times as many: complex).
+    /// Whether `operations`, from the figures, are those of the matrix product (or four times as
+    /// many: complex).
     fn check(&self, operations: f64, is_short: bool) -> Result<(), String> {
-        let is_product = ["transA", "transB", "m", "n", "k"].iter().all(|name| self.text(name).is_some())
-            && self.text("uplo").is_none()
-            && self.text("grouped_gemm").is_none_or(|grouped| grouped == "0");
+        let is_product =
+            ["transA", "transB", "m", "n", "k"].iter().all(|name| self.text(name).is_some())
+                && self.text("uplo").is_none()
+                && self.text("grouped_gemm").is_none_or(|grouped| grouped == "0");
         if !is_product {
-            let problem = || "it has fewer values than names, and nothing to check them with".to_owned();
+            let problem =
+                || "it has fewer values than names, and nothing to check them with".to_owned();
             return if is_short { Err(problem()) } else { Ok(()) };
         }
         let mut expected = 2.0 * self.number("batch_count")?.unwrap_or(1.0);
@@ -210,7 +229,8 @@ impl<'a> Row<'a> {
             return Ok(());
         }
         Err(format!(
-            "rate and time are {operations:.3e} operations, and the product has {expected:.3e}: the row was cut"
+            "rate and time are {operations:.3e} operations, and the product has {expected:.3e}: \
+             the row was cut"
         ))
     }
 }

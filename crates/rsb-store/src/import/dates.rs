@@ -31,10 +31,12 @@ const OFFSETS: std::ops::RangeInclusive<i64> = -12 * 3600..=14 * 3600;
 /// How many seconds after its date a tool has written its file.
 const DELAY: i64 = 30;
 
-/// The time that `text` says, in a file that was last written at `written`; `None` if it is no time that a calendar has.
+/// The time that `text` says, in a file that was last written at `written`; `None` if it is no time
+/// that a calendar has.
 ///
-/// A tool writes its file when it is done. Where the file's own time is the date but for an offset that a time zone may have,
-/// that is the offset, and nothing is guessed. A copy has the time of its copying, which tells nothing.
+/// A tool writes its file when it is done. Where the file's own time is the date but for an offset
+/// that a time zone may have, that is the offset, and nothing is guessed. A copy has the time of
+/// its copying, which tells nothing.
 pub(super) fn read(text: &str, unzoned: Unzoned, written: Timestamp) -> Option<Dated> {
     let dated = read_any(text, unzoned, written)?;
     calendar::second_exists(text, dated.time).then_some(dated)
@@ -44,8 +46,10 @@ fn read_any(text: &str, unzoned: Unzoned, written: Timestamp) -> Option<Dated> {
     if let Ok(time) = text.parse() {
         return Some(Dated { time, is_guess: false });
     }
-    let date: DateTime =
-        FORMS.iter().find_map(|form| DateTime::strptime(form, text).ok()).or_else(|| text.parse().ok())?;
+    let date: DateTime = FORMS
+        .iter()
+        .find_map(|form| DateTime::strptime(form, text).ok())
+        .or_else(|| text.parse().ok())?;
     let as_utc = date.to_zoned(TimeZone::UTC).ok()?.timestamp();
     if unzoned == Unzoned::Utc {
         return Some(Dated { time: as_utc, is_guess: false });
@@ -107,7 +111,11 @@ mod tests {
         ] {
             for text in ["20260102-030405", "2026-01-02 03:04:05", "2026/01/02-03:04:05"] {
                 let dated = read(text, Unzoned::Local, written.parse().unwrap()).unwrap();
-                assert_eq!((dated.time.to_string().as_str(), dated.is_guess), (time, is_guess), "{text} {written}");
+                assert_eq!(
+                    (dated.time.to_string().as_str(), dated.is_guess),
+                    (time, is_guess),
+                    "{text} {written}"
+                );
             }
         }
     }

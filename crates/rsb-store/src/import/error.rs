@@ -65,7 +65,8 @@ pub enum ImportError {
         cure: &'static str,
     },
     /// It is not what the tool writes.
-    #[error("`{}` is not output of {format}: {problem}; name the right tool with --format, or run it again", path.display())]
+    #[error("`{}` is not output of {format}: {problem}; name the right tool with --format, or run \
+             it again", path.display())]
     Shape {
         /// The file.
         path: PathBuf,
@@ -115,7 +116,9 @@ impl Problem {
     pub(super) fn at(self, path: &Path, format: Format) -> ImportError {
         match self {
             Self::Shape(problem) => ImportError::Shape { path: path.to_owned(), format, problem },
-            Self::Refused { problem, cure } => ImportError::Refused { path: path.to_owned(), problem, cure },
+            Self::Refused { problem, cure } => {
+                ImportError::Refused { path: path.to_owned(), problem, cure }
+            }
             Self::Syntax(error) => ImportError::Syntax {
                 path: path.to_owned(),
                 format,

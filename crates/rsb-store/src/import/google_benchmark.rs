@@ -1,6 +1,8 @@
-//! Google Benchmark's JSON: the time of one iteration in the unit of each entry; repetitions are samples of one case.
+//! Google Benchmark's JSON: the time of one iteration in the unit of each entry; repetitions are
+//! samples of one case.
 //!
-//! What it fits to the times of several sizes (`_BigO`, `_RMS`) are coefficients, not times, and so no cases.
+//! What it fits to the times of several sizes (`_BigO`, `_RMS`) are coefficients, not times, and so
+//! no cases.
 
 use rsb_model::{Fields, Samples};
 use serde_json::Value;
@@ -28,7 +30,10 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let context = document.get("context").ok_or_else(|| Problem::shape("it has no `context`"))?;
     sink.read_timestamp(context, "date", Unzoned::Local)?;
     if json::text(context, "library_build_type") == Some("debug") {
-        sink.note("Google Benchmark itself was built without optimization: its times are too long".to_owned());
+        sink.note(
+            "Google Benchmark itself was built without optimization: its times are too long"
+                .to_owned(),
+        );
     }
     for group in group_entries(entries) {
         match reported_failure(&group) {
@@ -49,7 +54,8 @@ fn group_entries(entries: &[Value]) -> Vec<Group<'_>> {
             continue;
         }
         let aggregate = aggregate_of(entry, full);
-        let short = aggregate.and_then(|kind| full.strip_suffix(kind)?.strip_suffix('_')).unwrap_or(full);
+        let short =
+            aggregate.and_then(|kind| full.strip_suffix(kind)?.strip_suffix('_')).unwrap_or(full);
         let name = json::text(entry, "run_name").unwrap_or(short);
         let place = *places.entry(name).or_insert_with(|| {
             groups.push(Group { name, repetitions: Vec::new(), aggregates: Vec::new() });
@@ -66,8 +72,12 @@ fn group_entries(entries: &[Value]) -> Vec<Group<'_>> {
 
 /// Whether `entry` is fitted to others: older versions tell it by its keys alone.
 fn is_complexity(entry: &Value) -> bool {
-    let named = json::text(entry, "aggregate_name").is_some_and(|name| ["BigO", "RMS"].contains(&name));
-    named || ["big_o", "rms"].iter().any(|key| entry.get(key).is_some() && entry.get("real_time").is_none())
+    let named =
+        json::text(entry, "aggregate_name").is_some_and(|name| ["BigO", "RMS"].contains(&name));
+    named
+        || ["big_o", "rms"]
+            .iter()
+            .any(|key| entry.get(key).is_some() && entry.get("real_time").is_none())
 }
 
 fn aggregate_of<'a>(entry: &'a Value, name: &'a str) -> Option<&'a str> {
@@ -88,10 +98,13 @@ fn reported_failure<'a>(group: &Group<'a>) -> Option<ReportedFailure<'a>> {
     let is_set = |entry: &Value, key: &str| entry.get(key).and_then(Value::as_bool) == Some(true);
     group.repetitions.iter().find_map(|entry| {
         if is_set(entry, "error_occurred") {
-            return Some(ReportedFailure::Failed(json::text(entry, "error_message").unwrap_or("no message")));
+            return Some(ReportedFailure::Failed(
+                json::text(entry, "error_message").unwrap_or("no message"),
+            ));
         }
-        is_set(entry, "skipped")
-            .then(|| ReportedFailure::Skipped(json::text(entry, "skip_message").unwrap_or("no message")))
+        is_set(entry, "skipped").then(|| {
+            ReportedFailure::Skipped(json::text(entry, "skip_message").unwrap_or("no message"))
+        })
     })
 }
 
@@ -113,9 +126,12 @@ fn figures(group: &Group<'_>) -> Result<ImportedCase, String> {
     Ok(found)
 }
 
-/// With `--benchmark_report_aggregates_only` there are no repetitions: the median stands for them, else the mean.
+/// With `--benchmark_report_aggregates_only` there are no repetitions: the median stands for them,
+/// else the mean.
 fn aggregate_case(group: &Group<'_>) -> Result<ImportedCase, String> {
-    let of = |kind: &str| group.aggregates.iter().find(|(name, _)| *name == kind).map(|(_, entry)| *entry);
+    let of = |kind: &str| {
+        group.aggregates.iter().find(|(name, _)| *name == kind).map(|(_, entry)| *entry)
+    };
     let (kind, entry) = ["median", "mean"]
         .into_iter()
         .find_map(|kind| Some((kind, of(kind)?)))
@@ -131,8 +147,10 @@ fn aggregate_case(group: &Group<'_>) -> Result<ImportedCase, String> {
 /// The median of each rate that every entry has.
 fn rates(entries: &[&Value]) -> Result<Fields, String> {
     let mut fields = Fields::new();
-    let named =
-        [("bytes_per_second", "bandwidth_gb_s", 1e9), ("items_per_second", "throughput_samples_per_second", 1.0)];
+    let named = [
+        ("bytes_per_second", "bandwidth_gb_s", 1e9),
+        ("items_per_second", "throughput_samples_per_second", 1.0),
+    ];
     for (key, field, divisor) in named {
         let values: Vec<Option<f64>> =
             entries.iter().map(|entry| json::number(entry, key)).collect::<Result<_, _>>()?;

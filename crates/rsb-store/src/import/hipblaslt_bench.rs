@@ -1,6 +1,8 @@
-//! `hipblaslt-bench`: as rocblas-bench, each line of names with the number of its solution before it.
+//! `hipblaslt-bench`: as rocblas-bench, each line of names with the number of its solution before
+//! it.
 //!
-//! Its GB/s are GiB/s: `testing_matmul.hpp` divides the bytes by 1024³, `argument_model.hpp` prints that.
+//! Its GB/s are GiB/s: `testing_matmul.hpp` divides the bytes by 1024³, `argument_model.hpp` prints
+//! that.
 
 use super::Input;
 use super::blas::{self, Tool};
@@ -57,20 +59,27 @@ mod tests {
 
     /// A table of one product of 1000 in each direction, with what stands behind its types.
     fn table(types: &str, names: &str, values: &str) -> String {
-        format!("[0]:{HEAD},{names}\n    N,T,0,1,1000,1000,1000,1,{types},{values}\n    --Solution index: 7\n")
+        format!(
+            "[0]:{HEAD},{names}\n    N,T,0,1,1000,1000,1000,1,{types},{values}\n    --Solution \
+             index: 7\n"
+        )
     }
 
     #[test]
     fn the_number_before_the_names_is_the_solution() {
         for colon in ["", ":"] {
-            let text = sample(Format::HipblasltBench).replace("]:transA", &format!("]{colon}transA"));
+            let text =
+                sample(Format::HipblasltBench).replace("]:transA", &format!("]{colon}transA"));
             let run = read(Format::HipblasltBench, &text).unwrap();
             let [first, second] = &run.benchmarks[..] else { panic!("{run:?}") };
             let head = "gpu_performance/hipblaslt-bench/solution=0,transA=N,transB=N,";
             assert!(first.benchmark_id.as_str().starts_with(head), "{}", first.benchmark_id);
             assert!(second.benchmark_id.as_str().contains("/solution=1,"));
             let fields = first.fields().unwrap();
-            assert_eq!((fields.number("gflops"), fields.number("time_us")), (Some(20_000.0), Some(100.0)));
+            assert_eq!(
+                (fields.number("gflops"), fields.number("time_us")),
+                (Some(20_000.0), Some(100.0))
+            );
             assert_eq!((fields.text("dtype"), fields.number("k")), (Some("f16"), Some(1000.0)));
             assert_eq!(second.fields().unwrap().number("time_us"), Some(50.0));
         }
@@ -79,7 +88,11 @@ mod tests {
     #[test]
     fn gigabytes_are_counted_in_powers_of_ten() {
         // 8 MB of f64 in each matrix, in 100 us: 24 MB are 240 GB/s, which the tool prints in GiB.
-        let text = table("f64_r,f64_r,f64_r,f64_r,f64_r", "hipblaslt-Gflops,hipblaslt-GB/s,us", "20000,223.517,100");
+        let text = table(
+            "f64_r,f64_r,f64_r,f64_r,f64_r",
+            "hipblaslt-Gflops,hipblaslt-GB/s,us",
+            "20000,223.517,100",
+        );
         let run = read(Format::HipblasltBench, &text).unwrap();
         let bandwidth = run.benchmarks[0].fields().unwrap().number("bandwidth_gb_s").unwrap();
         assert!((bandwidth - 240.0).abs() < 0.001, "{bandwidth}");
@@ -99,8 +112,14 @@ mod tests {
             ("f4_r,f4_r,f16_r,f16_r,f32_r", None),
             ("f32_c,f32_c,f32_c,f32_c,f32_c", None),
         ] {
-            let run = read(Format::HipblasltBench, &table(types, "hipblaslt-Gflops,us", "20000,100")).unwrap();
-            assert_eq!(run.benchmarks[0].fields().unwrap().text("dtype"), dtype, "{types}: {run:?}");
+            let run =
+                read(Format::HipblasltBench, &table(types, "hipblaslt-Gflops,us", "20000,100"))
+                    .unwrap();
+            assert_eq!(
+                run.benchmarks[0].fields().unwrap().text("dtype"),
+                dtype,
+                "{types}: {run:?}"
+            );
         }
         // Once only the type of the result was printed, which tells nothing of the factors.
         let text = "[0]transA,transB,m,n,k,d_type,compute_type,hipblaslt-Gflops,us\nN,N,1000,1000,1000,f16_r,f32_r,20000,100\n";
@@ -111,16 +130,30 @@ mod tests {
     #[test]
     fn what_was_measured_is_no_part_of_an_id() {
         let types = "f16_r,f16_r,f16_r,f16_r,f32_r";
-        let plain = read(Format::HipblasltBench, &table(types, "flush,hipblaslt-Gflops,us", "1,20000,100")).unwrap();
+        let plain =
+            read(Format::HipblasltBench, &table(types, "flush,hipblaslt-Gflops,us", "1,20000,100"))
+                .unwrap();
         for (names, values) in [
-            ("flush,lowest_avg_freq,avg_MCLK,hipblaslt-Gflops,efficiency,us", "1,1096,900,20000,81.3,100"),
-            ("flush,avg-freq_0,median-freq_0,median-MCLK,hipblaslt-Gflops,us", "1,143,141,900,20000,100"),
-            ("flush,hipblaslt-Gflops,us,CPU-Gflops,CPU-us,norm_error,atol,rtol", "1,20000,100,4,1025,2e-7,failed,1e-5"),
+            (
+                "flush,lowest_avg_freq,avg_MCLK,hipblaslt-Gflops,efficiency,us",
+                "1,1096,900,20000,81.3,100",
+            ),
+            (
+                "flush,avg-freq_0,median-freq_0,median-MCLK,hipblaslt-Gflops,us",
+                "1,143,141,900,20000,100",
+            ),
+            (
+                "flush,hipblaslt-Gflops,us,CPU-Gflops,CPU-us,norm_error,atol,rtol",
+                "1,20000,100,4,1025,2e-7,failed,1e-5",
+            ),
             (
                 "flush,hipblaslt-Gflops,us,batch,samples,hot_iters,median_us,min_us,cv,status",
                 "1,20000,100,8,9,72,99,98,0.1,noisy",
             ),
-            ("flush,hipblaslt-Gflops,us,solution_index,gcnArchName,CUs", "1,20000,100,56537,gfx942,304"),
+            (
+                "flush,hipblaslt-Gflops,us,solution_index,gcnArchName,CUs",
+                "1,20000,100,56537,gfx942,304",
+            ),
         ] {
             let run = read(Format::HipblasltBench, &table(types, names, values)).unwrap();
             assert_eq!(run.benchmarks[0].benchmark_id, plain.benchmarks[0].benchmark_id, "{names}");
@@ -131,7 +164,8 @@ mod tests {
     #[test]
     fn the_best_solution_has_an_id_that_does_not_say_which_it_is() {
         let one = |number: &str| {
-            table("f16_r,f16_r,f16_r,f16_r,f32_r", "hipblaslt-Gflops,us", "20000,100").replace("[0]", number)
+            table("f16_r,f16_r,f16_r,f16_r,f32_r", "hipblaslt-Gflops,us", "20000,100")
+                .replace("[0]", number)
         };
         for best in ["[0]", "[1]"] {
             let text = format!("{}{}Winner: \n{}", one("[0]"), one("[1]"), one(best));

@@ -1,5 +1,5 @@
-//! `hyperfine --export-json`: the wall time of each run of each command, in seconds. Each run is a fresh process, and so a
-//! replicate of its own.
+//! `hyperfine --export-json`: the wall time of each run of each command, in seconds. Each run is a
+//! fresh process, and so a replicate of its own.
 
 use rsb_model::Fields;
 use serde_json::Value;
@@ -15,7 +15,11 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     for result in json::list(&document, "results")? {
         let name = json::text(result, "command").unwrap_or_default();
         if was_killed(result) {
-            sink.put_failed(name, "a run of the command was ended by a signal, so its time is not that of the command");
+            sink.put_failed(
+                name,
+                "a run of the command was ended by a signal, so its time is not \
+                                   that of the command",
+            );
         } else {
             sink.put(name, command(result));
         }
@@ -25,15 +29,22 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
 
 /// An exit code of null: the command did not exit by itself.
 fn was_killed(result: &Value) -> bool {
-    result.get("exit_codes").and_then(Value::as_array).is_some_and(|codes| codes.iter().any(Value::is_null))
+    result
+        .get("exit_codes")
+        .and_then(Value::as_array)
+        .is_some_and(|codes| codes.iter().any(Value::is_null))
 }
 
 fn command(result: &Value) -> Result<ImportedCase, String> {
     let mut found = match json::numbers(result, "times")? {
         Some(times) if !times.is_empty() => ImportedCase::of_processes(&times),
-        _ => ImportedCase::of(Fields::new().with("time_ms", json::required_number(result, "median")? * 1e3)),
+        _ => ImportedCase::of(
+            Fields::new().with("time_ms", json::required_number(result, "median")? * 1e3),
+        ),
     };
-    if let Some(peak) = json::numbers(result, "memory_usage_byte")?.and_then(|all| all.into_iter().reduce(f64::max)) {
+    if let Some(peak) =
+        json::numbers(result, "memory_usage_byte")?.and_then(|all| all.into_iter().reduce(f64::max))
+    {
         // Zero is what hyperfine writes where the system does not tell.
         if peak != 0.0 {
             found.fields.set("memory_used_mb", peak / 1e6);
@@ -45,8 +56,8 @@ fn command(result: &Value) -> Result<ImportedCase, String> {
     Ok(found)
 }
 
-/// The share of runs that failed, where the file says how each ended. It is a share because one file may hold more runs
-/// than another; a command that fails is often the faster for it.
+/// The share of runs that failed, where the file says how each ended. It is a share because one
+/// file may hold more runs than another; a command that fails is often the faster for it.
 fn failed_percent(result: &Value) -> Option<f64> {
     let codes = result.get("exit_codes")?.as_array().filter(|codes| !codes.is_empty())?;
     let failed = codes.iter().filter(|code| code.as_i64() != Some(0)).count();
@@ -65,15 +76,15 @@ mod tests {
         let run = read(Format::Hyperfine, sample(Format::Hyperfine)).unwrap();
         let [sleep, list] = &run.benchmarks[..] else { panic!("{run:?}") };
         assert_eq!(sleep.benchmark_id.as_str(), "cpu_performance/hyperfine/sleep 0.02");
-        let replicates: Vec<(u32, f64)> =
-            sleep.samples.iter().map(|process| (process.replicate, process.per_iteration().unwrap()[0])).collect();
+        let replicates: Vec<(u32, f64)> = sleep
+            .samples
+            .iter()
+            .map(|process| (process.replicate, process.per_iteration().unwrap()[0]))
+            .collect();
         let expected = [(0, 21e6), (1, 22e6), (2, 23e6)];
-        assert!(
-            replicates
-                .iter()
-                .zip(expected)
-                .all(|(found, (replicate, time))| { found.0 == replicate && (found.1 / time - 1.0).abs() < 1e-12 })
-        );
+        assert!(replicates.iter().zip(expected).all(|(found, (replicate, time))| {
+            found.0 == replicate && (found.1 / time - 1.0).abs() < 1e-12
+        }));
         assert_eq!(replicates.len(), 3, "each run is a fresh process");
         assert!((sleep.fields().unwrap().number("time_ms").unwrap() - 22.0).abs() < 1e-9);
         assert_eq!(sleep.fields().unwrap().number("memory_used_mb"), Some(2.5));

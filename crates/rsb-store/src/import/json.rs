@@ -6,8 +6,10 @@ use super::error::Problem;
 
 /// Every document in `text`: one, or several after each other where a tool appends to its file.
 pub(super) fn documents(text: &str) -> Result<Vec<Value>, Problem> {
-    let all =
-        serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().map_err(Problem::Syntax)?;
+    let all = serde_json::Deserializer::from_str(text)
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .map_err(Problem::Syntax)?;
     rsb_model::json::check(text).map_err(Problem::Syntax)?;
     Ok(all)
 }
@@ -32,7 +34,9 @@ pub(super) fn list<'a>(document: &'a Value, key: &str) -> Result<&'a [Value], Pr
 pub(super) fn number(document: &Value, key: &str) -> Result<Option<f64>, String> {
     match document.get(key) {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => value.as_f64().map(Some).ok_or_else(|| format!("`{key}` is {value}, not a number")),
+        Some(value) => {
+            value.as_f64().map(Some).ok_or_else(|| format!("`{key}` is {value}, not a number"))
+        }
     }
 }
 
@@ -61,7 +65,8 @@ pub(super) fn numbers(document: &Value, key: &str) -> Result<Option<Vec<f64>>, S
     match document.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Array(values)) => {
-            let each = |value: &Value| value.as_f64().ok_or_else(|| format!("`{key}` holds {value}"));
+            let each =
+                |value: &Value| value.as_f64().ok_or_else(|| format!("`{key}` holds {value}"));
             values.iter().map(each).collect::<Result<_, _>>().map(Some)
         }
         Some(value) => Err(format!("`{key}` is {value}, not a list")),

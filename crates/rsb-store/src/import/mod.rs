@@ -1,7 +1,8 @@
 //! Outputs of other benchmarking tools as runs, so that the gate can judge them.
 //!
-//! The machine is unknown: these tools do not record it as this project does. What a tool left out stays out, a figure
-//! that no clock can give costs its own case, and units are converted where they are read, never guessed later.
+//! The machine is unknown: these tools do not record it as this project does. What a tool left out
+//! stays out, a figure that no clock can give costs its own case, and units are converted where
+//! they are read, never guessed later.
 
 mod blas;
 mod dates;
@@ -99,7 +100,9 @@ impl Format {
     pub const fn benchmark_type(self) -> BenchmarkType {
         match self {
             Self::Vllm => BenchmarkType::ComponentSpecific,
-            Self::GoogleBenchmark | Self::Hyperfine | Self::PytestBenchmark => BenchmarkType::CpuPerformance,
+            Self::GoogleBenchmark | Self::Hyperfine | Self::PytestBenchmark => {
+                BenchmarkType::CpuPerformance
+            }
             Self::Nvbench
             | Self::RocblasBench
             | Self::HipblasltBench
@@ -113,14 +116,17 @@ impl Format {
     fn claims(self, document: &Value) -> bool {
         let has = |keys: &[&str]| keys.iter().all(|key| document.get(key).is_some());
         match self {
-            // A run of this program has both, too: one that is of a newer format is not somebody else's.
+            // A run of this program has both, too: one that is of a newer format is not somebody
+            // else's.
             Self::Nvbench => has(&["devices", "benchmarks"]) && !has(&["run_id"]),
             Self::GoogleBenchmark => has(&["context", "benchmarks"]),
             Self::Hyperfine => document.pointer("/results/0/command").is_some(),
             Self::PytestBenchmark => has(&["machine_info", "benchmarks"]),
             Self::Vllm => has(&["num_prompts", "completed", "duration"]),
             Self::Nvbandwidth => has(&["nvbandwidth"]),
-            Self::RocblasBench | Self::HipblasltBench | Self::NcclTests | Self::RocprofCompute => false,
+            Self::RocblasBench | Self::HipblasltBench | Self::NcclTests | Self::RocprofCompute => {
+                false
+            }
         }
     }
 
@@ -132,7 +138,11 @@ impl Format {
             Self::NcclTests => &["algbw", "busbw"],
             Self::Nvbandwidth => &["Running ", "(column)"],
             Self::RocprofCompute => &["device,", "HBMBw", "Flops"],
-            Self::Nvbench | Self::GoogleBenchmark | Self::Hyperfine | Self::PytestBenchmark | Self::Vllm => &[],
+            Self::Nvbench
+            | Self::GoogleBenchmark
+            | Self::Hyperfine
+            | Self::PytestBenchmark
+            | Self::Vllm => &[],
         }
     }
 
@@ -174,8 +184,8 @@ struct Input<'a> {
     text: &'a str,
 }
 
-/// The tool that wrote `text`, by what it holds; where that does not tell (a document that was cut off), by the name
-/// of a tool in the name of the file.
+/// The tool that wrote `text`, by what it holds; where that does not tell (a document that was cut
+/// off), by the name of a tool in the name of the file.
 pub fn detect(path: &Path, text: &str) -> Option<Format> {
     let document = json::first(text);
     by_content(document.as_ref(), text).or_else(|| by_name(path))
@@ -183,8 +193,9 @@ pub fn detect(path: &Path, text: &str) -> Option<Format> {
 
 fn by_content(document: Option<&Value>, text: &str) -> Option<Format> {
     let claims = |format: &Format| document.is_some_and(|document| format.claims(document));
-    let is_marked =
-        |format: &Format| !format.marks().is_empty() && format.marks().iter().all(|mark| text.contains(mark));
+    let is_marked = |format: &Format| {
+        !format.marks().is_empty() && format.marks().iter().all(|mark| text.contains(mark))
+    };
     // A log may begin like a document too: `[1,0]<stdout>:`.
     Format::ALL.into_iter().find(claims).or_else(|| Format::ALL.into_iter().find(is_marked))
 }
@@ -203,26 +214,35 @@ fn detect_or_error(path: &Path, text: &str) -> Result<Format, ImportError> {
     if let Some((problem, cure)) = document.as_ref().and_then(not_imported::refusal_reason) {
         return Err(ImportError::Refused { path: path.to_owned(), problem, cure });
     }
-    by_name(path).ok_or_else(|| ImportError::Undetected { path: path.to_owned(), syntax: json::cut_off(text) })
+    by_name(path).ok_or_else(|| ImportError::Undetected {
+        path: path.to_owned(),
+        syntax: json::cut_off(text),
+    })
 }
 
 /// The run in `path`, written by the tool `format`, or by the one that [`detect`] finds.
 ///
 /// # Errors
-/// When the file cannot be read, is empty, is of no known tool, or is not what the tool writes. Never because of one
-/// case in it: that is a failed case among the others.
+/// When the file cannot be read, is empty, is of no known tool, or is not what the tool writes.
+/// Never because of one case in it: that is a failed case among the others.
 pub fn import(path: &Path, format: Option<Format>) -> Result<Run, ImportError> {
     let bytes = input::read(path, input::MOST_OF_OTHERS).map_err(|unread| match unread {
         ReadProblem::Io(source) => ImportError::Io { path: path.to_owned(), source },
         ReadProblem::Unfit(problem) => ImportError::Unfit { path: path.to_owned(), problem },
     })?;
     let written = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
-    let written = written.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
+    let written =
+        written.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::UNIX_EPOCH);
     import_text(path, &String::from_utf8_lossy(&bytes), format, written)
 }
 
 /// As [`import`], of a text that was `written` at `path`.
-fn import_text(path: &Path, text: &str, format: Option<Format>, written: Timestamp) -> Result<Run, ImportError> {
+fn import_text(
+    path: &Path,
+    text: &str,
+    format: Option<Format>,
+    written: Timestamp,
+) -> Result<Run, ImportError> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim().is_empty() {
         return Err(ImportError::Empty { path: path.to_owned() });
@@ -247,7 +267,11 @@ mod tests {
             assert_eq!(format.as_str().parse::<Format>().unwrap(), format);
         }
         let error = "jmh".parse::<Format>().unwrap_err().to_string();
-        assert!(error.contains("`jmh`") && Format::ALL.iter().all(|format| error.contains(format.as_str())), "{error}");
+        assert!(
+            error.contains("`jmh`")
+                && Format::ALL.iter().all(|format| error.contains(format.as_str())),
+            "{error}"
+        );
     }
 
     #[test]
@@ -278,7 +302,10 @@ mod tests {
             }
         }
         let missing = import(Path::new("/nowhere/x.json"), None).unwrap_err().to_string();
-        assert!(missing.contains("/nowhere/x.json") && missing.contains("check the path"), "{missing}");
+        assert!(
+            missing.contains("/nowhere/x.json") && missing.contains("check the path"),
+            "{missing}"
+        );
     }
 
     #[test]
@@ -291,19 +318,31 @@ mod tests {
                 sample(Format::Hyperfine).replacen("\"min\"", "\"median\"", 1),
                 ["`median` is there twice", "line 3"],
             ),
-            (Format::Hyperfine, sample(Format::Hyperfine).replace("0.0015", "1.5e-500"), ["1.5e-500", "too small"]),
+            (
+                Format::Hyperfine,
+                sample(Format::Hyperfine).replace("0.0015", "1.5e-500"),
+                ["1.5e-500", "too small"],
+            ),
             (
                 Format::Vllm,
                 sample(Format::Vllm).replacen("\"burstiness\": 1.0", "\"duration\": 8", 1),
                 ["`duration`", "twice"],
             ),
-            (Format::Vllm, sample(Format::Vllm).replace("20260102-", "20260230-"), ["`date`", "20260230-030405"]),
+            (
+                Format::Vllm,
+                sample(Format::Vllm).replace("20260102-", "20260230-"),
+                ["`date`", "20260230-030405"],
+            ),
             (
                 Format::PytestBenchmark,
                 sample(Format::PytestBenchmark).replace("2026-01-02T", "10000-01-02T"),
                 ["`datetime`", "10000-"],
             ),
-            (Format::GoogleBenchmark, google.replace("03:04:05+01", "03:04:60+01"), ["`date`", "03:04:60"]),
+            (
+                Format::GoogleBenchmark,
+                google.replace("03:04:05+01", "03:04:60+01"),
+                ["`date`", "03:04:60"],
+            ),
             (
                 Format::GoogleBenchmark,
                 google.replace("\"2026-01-02T03:04:05+01:00\"", "20260102"),
@@ -340,8 +379,8 @@ mod tests {
     #[test]
     fn a_hundred_thousand_cases_are_read() {
         let row = "8 2 float sum -1 9.00 1.00 1.50 0 8.00 2.00 3.00 0\n";
-        let table =
-            mutations::sample(Format::NcclTests).replace("host:7:7 [0] NCCL INFO comm ready\n", &row.repeat(50_000));
+        let table = mutations::sample(Format::NcclTests)
+            .replace("host:7:7 [0] NCCL INFO comm ready\n", &row.repeat(50_000));
         let run = import_text(Path::new("f"), &table, None, Timestamp::UNIX_EPOCH).unwrap();
         assert_eq!(run.counts().measured, 100_003, "each row of one size has an id of its own");
     }

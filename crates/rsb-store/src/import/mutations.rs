@@ -1,4 +1,5 @@
-//! A small output of each tool, and what damage of any kind may never do: panic, or give a figure that cannot be.
+//! A small output of each tool, and what damage of any kind may never do: panic, or give a figure
+//! that cannot be.
 
 use std::path::Path;
 
@@ -81,23 +82,30 @@ pub(super) const SAMPLES: &[(Format, &str)] = &[
     ),
     (
         Format::NcclTests,
-        "# Collective test starting: all_reduce_perf\n# nThread 1 nGpus 2 minBytes 8 maxBytes 1048576\n\
+        "# Collective test starting: all_reduce_perf\n# nThread 1 nGpus 2 minBytes 8 maxBytes \
+         1048576\n\
          # Using devices\n#  Rank  0 Group  0 Pid 7 on host device  0 [0x07] GPU\n\
          #  Rank  1 Group  0 Pid 7 on host device  1 [0x08] GPU\n#\n\
-         #       size     count  type  redop  root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n\
-         #        (B) (elements)                       (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n\
+         #       size     count  type  redop  root     time   algbw   busbw #wrong     time   \
+         algbw   busbw #wrong\n\
+         #        (B) (elements)                       (us)  (GB/s)  (GB/s)            (us)  \
+         (GB/s)  (GB/s)\n\
          host:7:7 [0] NCCL INFO comm ready\n\
-         8         2  float    sum    -1    13.50    0.00    0.00      0    13.10    0.00    0.00      0\n\
-         1048576    262144  float    sum    -1    74.78   14.02   24.54      0      N/A     N/A     N/A    N/A\n\
+         8         2  float    sum    -1    13.50    0.00    0.00      0    13.10    0.00    \
+         0.00      0\n\
+         1048576    262144  float    sum    -1    74.78   14.02   24.54      0      N/A     \
+         N/A     N/A    N/A\n\
          # Out of bounds values : 0 OK\n# Avg bus bandwidth    : 12.27\n#\n",
     ),
     (
         Format::Nvbandwidth,
         "nvbandwidth Version: v0.8\nDriver Version: 572.83\n\nDevice 0: GPU (00000000:01:00)\n\n\
-         Running host_to_device_memcpy_ce.\nmemcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n           0         1\n\
+         Running host_to_device_memcpy_ce.\nmemcpy CE CPU(row) -> GPU(column) bandwidth \
+         (GB/s)\n           0         1\n\
          \x20 0     55.5     54.5\n\nSUM host_to_device_memcpy_ce 110.0\n\nWaived: \n\
          Running device_latency_sm.\nDevice to Device Latency SM GPU(row) <-> GPU(column) (ns)\n\
-         \x20          0         1\n 0       N/A     700.0\n 1     800.0       N/A\n\nSUM device_latency_sm 1500.0\n\n",
+         \x20          0         1\n 0       N/A     700.0\n 1     800.0       N/A\n\nSUM \
+         device_latency_sm 1500.0\n\n",
     ),
     (
         Format::Nvbandwidth,
@@ -131,7 +139,8 @@ pub(super) fn read(format: Format, text: &str) -> Result<Run, ImportError> {
     import_text(Path::new("dir/out.json"), text, Some(format), Timestamp::UNIX_EPOCH)
 }
 
-/// Panics where a measured case has a figure that no device can give, an id stands twice, or a reason is missing.
+/// Panics where a measured case has a figure that no device can give, an id stands twice, or a
+/// reason is missing.
 fn check(run: &Run) {
     let mut ids: Vec<&str> = run.benchmarks.iter().map(|case| case.benchmark_id.as_str()).collect();
     ids.sort_unstable();
@@ -149,7 +158,10 @@ fn check(run: &Run) {
         for (name, value) in fields.iter() {
             if matches!(Field::find(name).unwrap().role, FieldRole::Metric(_)) {
                 let fits = |value: f64| value > 0.0 || (name == MAY_BE_ZERO && value == 0.0);
-                assert!(value.as_f64().is_some_and(|value| value.is_finite() && fits(value)), "{name} {value}");
+                assert!(
+                    value.as_f64().is_some_and(|value| value.is_finite() && fits(value)),
+                    "{name} {value}"
+                );
             }
         }
         assert!(case.samples.iter().all(|samples| samples.per_iteration().is_ok()));
@@ -183,10 +195,16 @@ fn a_cut_anywhere_before_the_last_figure_is_told() {
             // A list of calls that says nowhere how long it is may lack whole calls at its end.
             let is_open_ended = matches!(
                 format,
-                Format::RocblasBench | Format::HipblasltBench | Format::Nvbandwidth | Format::RocprofCompute
+                Format::RocblasBench
+                    | Format::HipblasltBench
+                    | Format::Nvbandwidth
+                    | Format::RocprofCompute
             );
             let is_told = run.counts().failed > 0;
-            assert!(is_told || is_open_ended && run.counts().measured <= whole.measured, "{format} cut at {at}");
+            assert!(
+                is_told || is_open_ended && run.counts().measured <= whole.measured,
+                "{format} cut at {at}"
+            );
         }
     }
 }

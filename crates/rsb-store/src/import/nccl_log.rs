@@ -1,6 +1,8 @@
-//! A log of nccl-tests or rccl-tests taken apart: a section for each program that ran, with its ranks and its table.
+//! A log of nccl-tests or rccl-tests taken apart: a section for each program that ran, with its
+//! ranks and its table.
 //!
-//! Lines may carry the tag of `mpirun --tag-output`, of hydra or of `srun --label`, and the log of NCCL stands between them.
+//! Lines may carry the tag of `mpirun --tag-output`, of hydra or of `srun --label`, and the log of
+//! NCCL stands between them.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -21,7 +23,8 @@ const COLLECTIVES: [&str; 11] = [
 ];
 
 /// Columns that tell what was measured, behind the time.
-const FIGURES: [&str; 8] = ["algbw", "busbw", "#wrong", "error", "i_min", "i_max", "i_p99", "i_cv%"];
+const FIGURES: [&str; 8] =
+    ["algbw", "busbw", "#wrong", "error", "i_min", "i_max", "i_p99", "i_cv%"];
 
 /// What one program printed.
 #[derive(Debug, Default)]
@@ -92,12 +95,14 @@ impl<'a> Columns<'a> {
         let first = words.iter().position(is_time)?;
         let (parameters, figures) = words.split_at_checked(first)?;
         let is_figure = |name: &&str| is_time(name) || FIGURES.contains(name);
-        let figures: Vec<&str> = figures.iter().copied().take_while(|name| is_figure(name)).collect();
+        let figures: Vec<&str> =
+            figures.iter().copied().take_while(|name| is_figure(name)).collect();
         let rest = words.len() - parameters.len() - figures.len();
         // The time and the date that stand behind a row are two words.
         let rest = rest + words.iter().filter(|name| **name == "timestamp").count();
         let mut parts: Vec<(&'static str, usize)> = Vec::new();
-        let mut places = places(title, figures.iter().filter(|name| is_time(name)).count())?.into_iter();
+        let mut places =
+            places(title, figures.iter().filter(|name| is_time(name)).count())?.into_iter();
         for name in &figures {
             match parts.last_mut().filter(|_| !is_time(name)) {
                 Some((_, count)) => *count += 1,
@@ -122,7 +127,11 @@ impl<'a> Columns<'a> {
             return None;
         }
         let mut behind = words.split_off(parameters).into_iter();
-        let parts = self.parts.iter().map(|(place, count)| (*place, behind.by_ref().take(*count).collect())).collect();
+        let parts = self
+            .parts
+            .iter()
+            .map(|(place, count)| (*place, behind.by_ref().take(*count).collect()))
+            .collect();
         Some(Row { parameters: names.into_iter().zip(words).collect(), parts })
     }
 
@@ -132,14 +141,17 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Where each of `parts` was measured, by the line above the names. A table of one part says it there alone.
+/// Where each of `parts` was measured, by the line above the names. A table of one part says it
+/// there alone.
 fn places(title: &str, parts: usize) -> Option<Vec<&'static str>> {
     let words: Vec<&str> = title.split_whitespace().collect();
     let at = |place: &str| words.iter().position(|word| *word == place);
     match (parts, at("out-of-place"), at("in-place")) {
         (1, Some(_), None) => Some(vec!["out-of-place"]),
         (1, None, Some(_)) => Some(vec!["in-place"]),
-        (2, out, inside) if inside < out && inside.is_some() => Some(vec!["in-place", "out-of-place"]),
+        (2, out, inside) if inside < out && inside.is_some() => {
+            Some(vec!["in-place", "out-of-place"])
+        }
         (2, ..) => Some(vec!["out-of-place", "in-place"]),
         _ => None,
     }
@@ -148,7 +160,9 @@ fn places(title: &str, parts: usize) -> Option<Vec<&'static str>> {
 /// Whether `text` has a table as nccl-tests printed it in 2017 and 2018.
 pub(super) fn is_before_2019(text: &str) -> bool {
     let names = |line| strip_tag(line).strip_prefix('#').map(str::split_whitespace);
-    text.lines().filter_map(names).any(|mut names| (names.next(), names.next()) == (Some("bytes"), Some("N")))
+    text.lines()
+        .filter_map(names)
+        .any(|mut names| (names.next(), names.next()) == (Some("bytes"), Some("N")))
 }
 
 /// The sections of `text`.
@@ -200,7 +214,8 @@ impl<'a> Reader<'a> {
             if self.section.is_ended {
                 self.close();
             }
-            let group = if let ["Group", group, ..] = rest { group.parse().unwrap_or_default() } else { 0 };
+            let group =
+                if let ["Group", group, ..] = rest { group.parse().unwrap_or_default() } else { 0 };
             self.section.ranks.extend(rank.parse().ok().map(|rank: u64| (group, rank)));
         } else if let Some(columns) = Columns::of(&words, self.title, line) {
             self.header(columns);
@@ -230,7 +245,9 @@ impl<'a> Reader<'a> {
 
     fn other(&mut self, line: &'a str, number: usize) {
         let is_open = self.section.columns.is_some() && !self.section.is_ended;
-        if is_open && line.split_whitespace().next().is_some_and(|first| first.parse::<u64>().is_ok()) {
+        if is_open
+            && line.split_whitespace().next().is_some_and(|first| first.parse::<u64>().is_ok())
+        {
             // Rows begin with the size in bytes; what else stands between them is the log.
             self.section.rows.push((number, line));
         } else if !is_open {
@@ -252,33 +269,47 @@ fn ranks_each(words: &[&str]) -> usize {
     number("nThread").unwrap_or(1).saturating_mul(number("nGpus").unwrap_or(1))
 }
 
-/// `line` without the tag of whoever started the program: `[1,0]<stdout>:`, `[host:123]`, `[0]`, `0:`.
+/// `line` without the tag of whoever started the program: `[1,0]<stdout>:`, `[host:123]`, `[0]`,
+/// `0:`.
 fn strip_tag(line: &str) -> &str {
     let line = line.trim();
     if let Some((tag, rest)) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         if tag.contains(char::is_whitespace) {
             return line;
         }
-        let rest = ["<stdout>", "<stderr>"].iter().find_map(|stream| rest.strip_prefix(stream)).unwrap_or(rest);
+        let rest = ["<stdout>", "<stderr>"]
+            .iter()
+            .find_map(|stream| rest.strip_prefix(stream))
+            .unwrap_or(rest);
         return rest.trim_start_matches(':').trim();
     }
     match line.split_once(':') {
-        Some((label, rest)) if !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit()) => rest.trim(),
+        Some((label, rest))
+            if !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            rest.trim()
+        }
         _ => line,
     }
 }
 
-/// The programs of nccl-tests that `line` names, such as `all_reduce_perf` in the command that started it.
+/// The programs of nccl-tests that `line` names, such as `all_reduce_perf` in the command that
+/// started it.
 fn programs(line: &str) -> impl Iterator<Item = &str> {
     let words = line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     words.filter(|word| {
-        COLLECTIVES.iter().any(|name| word.strip_prefix(name).is_some_and(|end| end.starts_with("_perf")))
+        COLLECTIVES
+            .iter()
+            .any(|name| word.strip_prefix(name).is_some_and(|end| end.starts_with("_perf")))
     })
 }
 
-/// The program that the name of the file tells, where it tells one: `all_reduce_perf` of `nccl-allreduce-8.log`.
+/// The program that the name of the file tells, where it tells one: `all_reduce_perf` of
+/// `nccl-allreduce-8.log`.
 pub(super) fn program_of(path: &Path) -> Option<String> {
-    let letters = |text: &str| text.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
+    let letters = |text: &str| {
+        text.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase()
+    };
     let mut name = letters(&path.file_stem()?.to_string_lossy());
     // The longer ones first: `reduce` is a part of `all_reduce`.
     let mut found = COLLECTIVES.iter().filter(|collective| {
@@ -331,8 +362,8 @@ mod tests {
 
     #[test]
     fn commands_name_programs() {
-        let line =
-            "mpirun -np 8 -x A=1 /opt/nccl-tests/build/all_reduce_perf -b 8; ./alltoall_perf_mpi my_all_reduce_perf";
+        let line = "mpirun -np 8 -x A=1 /opt/nccl-tests/build/all_reduce_perf -b 8; \
+                    ./alltoall_perf_mpi my_all_reduce_perf";
         assert_eq!(programs(line).collect::<Vec<_>>(), ["all_reduce_perf", "alltoall_perf_mpi"]);
         assert_eq!(programs("all_reduce.cu reduce perf").count(), 0);
     }

@@ -1,7 +1,8 @@
-//! nccl-tests and rccl-tests: a row for each size, out of place and in place, each with microseconds and GB/s.
+//! nccl-tests and rccl-tests: a row for each size, out of place and in place, each with
+//! microseconds and GB/s.
 //!
-//! The algorithm's bandwidth is size over time; the bus bandwidth is it times a factor of the collective. They are
-//! two fields and never stand for each other.
+//! The algorithm's bandwidth is size over time; the bus bandwidth is it times a factor of the
+//! collective. They are two fields and never stand for each other.
 
 use rsb_model::{Dtype, Fields};
 
@@ -14,8 +15,8 @@ use super::sink::{ImportedCase, Sink};
 pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let sections = nccl_log::sections(input.text);
     if sections.is_empty() && nccl_log::is_before_2019(input.text) {
-        let problem =
-            "it is a log of nccl-tests of 2017 or 2018 (with columns `bytes`, `N` and `op`), which is not imported";
+        let problem = "it is a log of nccl-tests of 2017 or 2018 (with columns `bytes`, `N` and \
+                       `op`), which is not imported";
         return Err(Problem::refusal(problem, "measure with nccl-tests of 2019 or later"));
     }
     let by_file = nccl_log::program_of(input.path).filter(|_| sections.len() == 1);
@@ -34,10 +35,12 @@ fn nameless(columns: Option<&Columns<'_>>) -> Problem {
     let line = columns.map_or(0, |columns| columns.line);
     Problem::refusal(
         format!(
-            "it is a log of nccl-tests or rccl-tests, and nothing says which collective the table in line {line} is of \
+            "it is a log of nccl-tests or rccl-tests, and nothing says which collective the table \
+             in line {line} is of \
              (nccl-tests before 2.16.7 and older rccl-tests do not print it)"
         ),
-        "write the line `# Collective test starting: all_reduce_perf`, or what it was, before the table, or call a file \
+        "write the line `# Collective test starting: all_reduce_perf`, or what it was, before the \
+         table, or call a file \
          with one table by it, as in `all_reduce_perf.log`",
     )
 }
@@ -51,12 +54,13 @@ struct Table<'a> {
 impl Table<'_> {
     fn add(&self, sink: &mut Sink) {
         let Some(columns) = &self.section.columns else {
-            let problem = "the program has no table: it failed before it measured, or the output was cut off";
+            let problem =
+                "the program has no table: it failed before it measured, or the output was cut off";
             return sink.unreadable(&self.program, problem);
         };
         if self.section.has_repeated_rank() {
-            let why =
-                "a rank is listed twice: built without MPI, each process measured alone, and their rows are mixed";
+            let why = "a rank is listed twice: built without MPI, each process measured alone, and \
+                       their rows are mixed";
             return sink.put_failed(&self.program, why);
         }
         for (number, line) in &self.section.rows {
@@ -64,7 +68,8 @@ impl Table<'_> {
                 self.row(&row, columns, sink);
             } else {
                 let words = line.split_whitespace().count();
-                let problem = format!("line {number} has {words} columns of {}: it was cut", columns.len());
+                let problem =
+                    format!("line {number} has {words} columns of {}: it was cut", columns.len());
                 sink.unreadable(&format!("{}/line {number}", self.program), &problem);
             }
         }
@@ -89,7 +94,11 @@ impl Table<'_> {
 
     fn name(&self, row: &Row<'_>, place: &str) -> String {
         let mut parts = vec![self.program.clone(), format!("ranks={}", self.section.ranks())];
-        parts.extend(Some(self.section.groups()).filter(|groups| *groups > 1).map(|groups| format!("groups={groups}")));
+        parts.extend(
+            Some(self.section.groups())
+                .filter(|groups| *groups > 1)
+                .map(|groups| format!("groups={groups}")),
+        );
         parts.extend(row.parameters.iter().skip(2).map(|(name, value)| format!("{name}={value}")));
         let size = row.parameters.first().map_or("", |(_, size)| size);
         parts.extend([format!("size={size}"), place.to_owned()]);
@@ -104,17 +113,28 @@ impl Table<'_> {
             Some(Ok(wrong)) => Some(format!("{wrong} values of the result are wrong")),
             Some(Err(_)) | None if self.section.wrong > 0 => {
                 let wrong = self.section.wrong;
-                Some(format!("{wrong} values of the results are wrong, and the rows do not tell which"))
+                Some(format!(
+                    "{wrong} values of the results are wrong, and the rows do not tell which"
+                ))
             }
             Some(Err(_)) | None => None,
         }
     }
 
-    fn found(&self, row: &Row<'_>, (place, figures): (&'static str, &[&str])) -> Result<ImportedCase, String> {
-        let [time, algbw, busbw, error, ..] = figures else { return Err("it has no four figures".to_owned()) };
-        let number =
-            |name: &str, text: &str| text.parse::<f64>().map_err(|_| format!("the {name} is `{text}`, not a number"));
-        let mut fields = Fields::new().with("operation", self.program.as_str()).with("time_us", number("time", time)?);
+    fn found(
+        &self,
+        row: &Row<'_>,
+        (place, figures): (&'static str, &[&str]),
+    ) -> Result<ImportedCase, String> {
+        let [time, algbw, busbw, error, ..] = figures else {
+            return Err("it has no four figures".to_owned());
+        };
+        let number = |name: &str, text: &str| {
+            text.parse::<f64>().map_err(|_| format!("the {name} is `{text}`, not a number"))
+        };
+        let mut fields = Fields::new()
+            .with("operation", self.program.as_str())
+            .with("time_us", number("time", time)?);
         fields.set("placement", place);
         let parameter = |at: usize| row.parameters.get(at).map_or("", |(_, value)| *value);
         if let Ok(size) = parameter(0).parse::<u64>() {
@@ -126,8 +146,11 @@ impl Table<'_> {
         if self.section.ranks() > 0 {
             fields.set("num_gpus", self.section.ranks());
         }
-        // Small messages show as 0.00 GB/s: too little for the digits in print, not a bandwidth of zero.
-        for (name, field, text) in [("algbw", "throughput_gb_s", algbw), ("busbw", "bandwidth_gb_s", busbw)] {
+        // Small messages show as 0.00 GB/s: too little for the digits in print, not a bandwidth of
+        // zero.
+        for (name, field, text) in
+            [("algbw", "throughput_gb_s", algbw), ("busbw", "bandwidth_gb_s", busbw)]
+        {
             let value = number(name, text)?;
             if value != 0.0 {
                 fields.set(field, value);
@@ -172,7 +195,10 @@ mod tests {
         let small = run.benchmarks[0].fields().unwrap();
         assert_eq!((small.number("time_us"), small.number("bandwidth_gb_s")), (Some(13.5), None));
         let large = run.benchmarks[2].fields().unwrap();
-        assert_eq!((large.number("throughput_gb_s"), large.number("bandwidth_gb_s")), (Some(14.02), Some(24.54)));
+        assert_eq!(
+            (large.number("throughput_gb_s"), large.number("bandwidth_gb_s")),
+            (Some(14.02), Some(24.54))
+        );
         assert_eq!((large.number("num_gpus"), large.text("dtype")), (Some(2.0), Some("f32")));
         assert_eq!(run.benchmarks[3].outcome, Outcome::Skipped);
     }
@@ -186,40 +212,60 @@ mod tests {
         assert_eq!(read(Format::NcclTests, &unsaid).unwrap().counts().measured, 0);
         let cut = read(Format::NcclTests, text.split("# Out of").next().unwrap()).unwrap();
         assert_eq!(ids(&cut).last(), Some(&"all_reduce_perf/end"));
-        let torn = read(Format::NcclTests, &text.replace("74.78   14.02   24.54      0", "74.78")).unwrap();
+        let torn = read(Format::NcclTests, &text.replace("74.78   14.02   24.54      0", "74.78"))
+            .unwrap();
         assert_eq!(torn.counts().failed, 1, "{torn:?}");
-        let none =
-            read(Format::NcclTests, "# Collective test starting: sendrecv_perf\nhost: Test NCCL failure").unwrap();
+        let none = read(
+            Format::NcclTests,
+            "# Collective test starting: sendrecv_perf\nhost: Test NCCL failure",
+        )
+        .unwrap();
         assert_eq!((none.counts().failed, ids(&none)), (1, vec!["sendrecv_perf"]));
     }
 
     /// A table of one row behind the names of its columns.
     fn table(title: &str, names: &str, row: &str) -> String {
         format!(
-            "#    {title}\n#   {names}\n#   (B) (elements)\n{row}\n# Out of bounds values : 0 OK\n# Avg bus bandwidth : 1\n#\n"
+            "#    {title}\n#   {names}\n#   (B) (elements)\n{row}\n# Out of bounds values : 0 \
+             OK\n# Avg bus bandwidth : 1\n#\n"
         )
     }
 
     const TITLE: &str = "out-of-place    in-place";
     const ONE_PART: &str = "size count type redop root time algbw busbw #wrong";
-    const NAMES: &str = "size count type redop root time algbw busbw #wrong time algbw busbw #wrong";
+    const NAMES: &str =
+        "size count type redop root time algbw busbw #wrong time algbw busbw #wrong";
     const ROW: &str = "8 2 float sum -1 9.00 1.00 1.50 0 8.00 2.00 3.00 N/A";
 
     #[test]
     fn each_program_has_its_own_name_ranks_and_errors() {
-        let rank = |rank: usize| format!("#  Rank {rank:2} Group  0 Pid 9 on host device {rank} [0x07] GPU");
+        let rank = |rank: usize| {
+            format!("#  Rank {rank:2} Group  0 Pid 9 on host device {rank} [0x07] GPU")
+        };
         let ranks = |count: usize| (0..count).map(rank).collect::<Vec<String>>().join("\n");
         let program = |name: &str, count: usize| {
-            let head =
-                format!("# Collective test starting: {name}\n# nThread 1 nGpus 1 minBytes 8\n#\n# Using devices\n");
-            format!("{head}{}\n{}# Collective test concluded: {name}\n\n", ranks(count), table(TITLE, NAMES, ROW))
+            let head = format!(
+                "# Collective test starting: {name}\n# nThread 1 nGpus 1 minBytes 8\n#\n# Using \
+                 devices\n"
+            );
+            format!(
+                "{head}{}\n{}# Collective test concluded: {name}\n\n",
+                ranks(count),
+                table(TITLE, NAMES, ROW)
+            )
         };
-        let wrong = program("all_reduce_perf", 4).replace("#wrong", "error").replace("values : 0", "values : 2");
-        let text = format!("{wrong}{}{}", program("all_gather_perf", 2), program("alltoall_perf", 2));
+        let wrong = program("all_reduce_perf", 4)
+            .replace("#wrong", "error")
+            .replace("values : 0", "values : 2");
+        let text =
+            format!("{wrong}{}{}", program("all_gather_perf", 2), program("alltoall_perf", 2));
         let run = read(Format::NcclTests, &text).unwrap();
-        let parts: Vec<String> =
-            ids(&run).iter().map(|id| id.split('/').take(2).collect::<Vec<_>>().join("/")).collect();
-        let twice = ["all_reduce_perf/ranks=4", "all_gather_perf/ranks=2", "alltoall_perf/ranks=2"].map(|id| [id, id]);
+        let parts: Vec<String> = ids(&run)
+            .iter()
+            .map(|id| id.split('/').take(2).collect::<Vec<_>>().join("/"))
+            .collect();
+        let twice = ["all_reduce_perf/ranks=4", "all_gather_perf/ranks=2", "alltoall_perf/ranks=2"]
+            .map(|id| [id, id]);
         assert_eq!(parts, twice.concat());
         assert_eq!(
             (run.counts().failed, run.counts().measured),
@@ -231,28 +277,50 @@ mod tests {
     #[test]
     fn tagged_lines_are_read_like_others() {
         let plain = read(Format::NcclTests, sample(Format::NcclTests)).unwrap();
-        for tag in ["[1,0]<stdout>:", "[prterun-host-9@1,0]<stdout>: ", "[host:123] ", "[0] ", "0: "] {
+        for tag in
+            ["[1,0]<stdout>:", "[prterun-host-9@1,0]<stdout>: ", "[host:123] ", "[0] ", "0: "]
+        {
             let lines = sample(Format::NcclTests).lines().map(|line| format!("{tag}{line}\n"));
             // Another rank logs between them.
-            let text: String =
-                lines.flat_map(|line| [line, "[1,1]<stdout>:host:8:8 [1] NCCL INFO x\n".to_owned()]).collect();
+            let text: String = lines
+                .flat_map(|line| [line, "[1,1]<stdout>:host:8:8 [1] NCCL INFO x\n".to_owned()])
+                .collect();
             assert_eq!(detect(Path::new("out.log"), &text), Some(Format::NcclTests), "{tag}");
-            assert_eq!(read(Format::NcclTests, &text).unwrap().benchmarks, plain.benchmarks, "{tag}");
+            assert_eq!(
+                read(Format::NcclTests, &text).unwrap().benchmarks,
+                plain.benchmarks,
+                "{tag}"
+            );
         }
     }
 
     #[test]
     fn a_name_comes_from_the_log_or_the_file_or_is_asked_for() {
-        let unnamed = sample(Format::NcclTests).replace("# Collective test starting: all_reduce_perf\n", "");
-        let read = |file: &str, text: &str| import_text(Path::new(file), text, None, Timestamp::UNIX_EPOCH);
+        let unnamed =
+            sample(Format::NcclTests).replace("# Collective test starting: all_reduce_perf\n", "");
+        let read = |file: &str, text: &str| {
+            import_text(Path::new(file), text, None, Timestamp::UNIX_EPOCH)
+        };
         for (file, text, name) in [
-            ("out.log", format!("+ mpirun -np 2 ./build/all_gather_perf -b 8\n{unnamed}"), "all_gather_perf"),
+            (
+                "out.log",
+                format!("+ mpirun -np 2 ./build/all_gather_perf -b 8\n{unnamed}"),
+                "all_gather_perf",
+            ),
             ("out.log", format!("EXEC_CMD=/opt/bin/reduce_perf_mpi\n{unnamed}"), "reduce_perf_mpi"),
-            ("out.log", format!("{unnamed}# Collective test concluded: gather_perf\n"), "gather_perf"),
+            (
+                "out.log",
+                format!("{unnamed}# Collective test concluded: gather_perf\n"),
+                "gather_perf",
+            ),
             ("out.log", format!("======== scatter_perf ========\n{unnamed}"), "scatter_perf"),
             ("rccl_alltoall_2.log", unnamed.clone(), "alltoall_perf"),
             ("all_gather.log", format!("$ ./sendrecv_perf\n{unnamed}"), "sendrecv_perf"),
-            ("out.log", format!("$ ./all_gather_perf\n{unnamed}$ ./all_reduce_perf\n{unnamed}"), "all_gather_perf"),
+            (
+                "out.log",
+                format!("$ ./all_gather_perf\n{unnamed}$ ./all_reduce_perf\n{unnamed}"),
+                "all_gather_perf",
+            ),
         ] {
             let run = read(file, &text).unwrap();
             assert!(ids(&run)[0].starts_with(&format!("{name}/ranks=2/")), "{:?}", ids(&run));
@@ -265,17 +333,28 @@ mod tests {
             ("out.log", format!("{}{unnamed}", sample(Format::NcclTests))),
         ] {
             let error = read(file, &text).unwrap_err().to_string();
-            let parts = [file, "refused", "which collective", "# Collective test starting: ", "all_reduce_perf.log"];
+            let parts = [
+                file,
+                "refused",
+                "which collective",
+                "# Collective test starting: ",
+                "all_reduce_perf.log",
+            ];
             assert!(parts.iter().all(|part| error.contains(part)), "{error}");
         }
     }
 
     #[test]
     fn tables_of_the_first_versions_are_refused_by_name() {
-        let text = "# nThread 1 nGpus 2\n#     bytes  N  type  op  time  algbw  busbw  res  time  algbw  busbw  res\n8 2 float sum 1 2 3 0 1 2 3 0\n";
-        let error = import_text(Path::new("x.log"), text, None, Timestamp::UNIX_EPOCH).unwrap_err().to_string();
+        let text = "# nThread 1 nGpus 2\n#     bytes  N  type  op  time  algbw  busbw  res  time  \
+                    algbw  busbw  res\n8 2 float sum 1 2 3 0 1 2 3 0\n";
+        let error = import_text(Path::new("x.log"), text, None, Timestamp::UNIX_EPOCH)
+            .unwrap_err()
+            .to_string();
         assert!(
-            ["x.log", "refused", "2017 or 2018", "2019 or later"].iter().all(|part| error.contains(part)),
+            ["x.log", "refused", "2017 or 2018", "2019 or later"]
+                .iter()
+                .all(|part| error.contains(part)),
             "{error}"
         );
     }
@@ -287,8 +366,18 @@ mod tests {
         for (title, names, row, expected) in [
             // rccl-tests in place alone.
             ("in-place", ONE_PART, "8 2 float sum -1 8.00 2.00 3.00 0", &[("in-place", 8.0)][..]),
-            (TITLE, &NAMES.replace("time", "cputime"), ROW, &[("out-of-place", 9.0), ("in-place", 8.0)]),
-            (TITLE, &format!("{NAMES} #iters"), &format!("{ROW} 20"), &[("out-of-place", 9.0), ("in-place", 8.0)]),
+            (
+                TITLE,
+                &NAMES.replace("time", "cputime"),
+                ROW,
+                &[("out-of-place", 9.0), ("in-place", 8.0)],
+            ),
+            (
+                TITLE,
+                &format!("{NAMES} #iters"),
+                &format!("{ROW} 20"),
+                &[("out-of-place", 9.0), ("in-place", 8.0)],
+            ),
             (
                 TITLE,
                 &format!("{NAMES} timestamp"),
@@ -302,18 +391,31 @@ mod tests {
                 &[("out-of-place", 9.0), ("in-place", 8.0)],
             ),
             // Nothing is reduced, and the name of the operation is blank.
-            (TITLE, NAMES, &ROW.replace("sum ", ""), &[("root=-1/size=8/out-of-place", 9.0), ("in-place", 8.0)]),
+            (
+                TITLE,
+                NAMES,
+                &ROW.replace("sum ", ""),
+                &[("root=-1/size=8/out-of-place", 9.0), ("in-place", 8.0)],
+            ),
         ] {
-            let run = read(Format::NcclTests, &format!("{head}{}", table(title, names, row))).unwrap();
+            let run =
+                read(Format::NcclTests, &format!("{head}{}", table(title, names, row))).unwrap();
             assert_eq!(run.benchmarks.len(), expected.len(), "{names}: {run:?}");
             for (case, (end, time)) in run.benchmarks.iter().zip(expected) {
                 assert!(case.benchmark_id.as_str().ends_with(end), "{}", case.benchmark_id);
                 assert_eq!(case.fields().unwrap().number("time_us"), Some(*time), "{names}");
-                assert_eq!(case.fields().unwrap().number("num_gpus"), Some(8.0), "threads times GPUs, listed or not");
+                assert_eq!(
+                    case.fields().unwrap().number("num_gpus"),
+                    Some(8.0),
+                    "threads times GPUs, listed or not"
+                );
             }
         }
         let untold = table("", ONE_PART, "8 2 float sum -1 8.00 2.00 3.00 0");
-        assert_eq!(read(Format::NcclTests, &format!("{head}{untold}")).unwrap().counts().measured, 0);
+        assert_eq!(
+            read(Format::NcclTests, &format!("{head}{untold}")).unwrap().counts().measured,
+            0
+        );
     }
 
     #[test]

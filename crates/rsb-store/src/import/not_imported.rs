@@ -1,4 +1,5 @@
-//! Documents that are known by what they hold and are not imported: each is refused by its name, with what to give instead.
+//! Documents that are known by what they hold and are not imported: each is refused by its name,
+//! with what to give instead.
 
 use serde_json::Value;
 
@@ -50,7 +51,9 @@ fn has(document: &Value, keys: &[&str]) -> bool {
 
 fn is_list_of_names(document: &Value) -> bool {
     let benchmarks = document.get("benchmarks").and_then(Value::as_array);
-    let is_name = |entry: &Value| entry.as_object().is_some_and(|entry| entry.len() == 1 && entry.contains_key("name"));
+    let is_name = |entry: &Value| {
+        entry.as_object().is_some_and(|entry| entry.len() == 1 && entry.contains_key("name"))
+    };
     document.as_object().is_some_and(|document| document.len() == 1)
         && benchmarks.is_some_and(|all| !all.is_empty() && all.iter().all(is_name))
 }
@@ -73,21 +76,42 @@ mod tests {
     #[test]
     fn what_is_not_imported_is_refused_by_name_with_what_to_give() {
         for (text, name, cure) in [
-            (r#"{"version": 1, "nccl_version": 22907, "config": {}, "results": []}"#, "nccl-tests (-J)", "prints"),
+            (
+                r#"{"version": 1, "nccl_version": 22907, "config": {}, "results": []}"#,
+                "nccl-tests (-J)",
+                "prints",
+            ),
             (
                 r#"{"elapsed_time": 2.5, "num_requests": 8, "requests_per_second": 3.2}"#,
                 "vllm bench throughput",
                 "serve",
             ),
-            (r#"{"avg_latency": 1.0, "latencies": [1.0], "percentiles": {}}"#, "vllm bench latency", "serve"),
-            (r#"{"benchmarks": [{"name": "BM_A"}, {"name": "BM_B"}]}"#, "--benchmark_list_tests", "without"),
-            (r#"{"sampling_mode": "Flat", "iters": [1.0], "times": [9.0]}"#, "Criterion", "target/criterion"),
+            (
+                r#"{"avg_latency": 1.0, "latencies": [1.0], "percentiles": {}}"#,
+                "vllm bench latency",
+                "serve",
+            ),
+            (
+                r#"{"benchmarks": [{"name": "BM_A"}, {"name": "BM_B"}]}"#,
+                "--benchmark_list_tests",
+                "without",
+            ),
+            (
+                r#"{"sampling_mode": "Flat", "iters": [1.0], "times": [9.0]}"#,
+                "Criterion",
+                "target/criterion",
+            ),
             ("[[1.0, 2.0], [9.0, 18.0]]", "Criterion", "target/criterion"),
         ] {
             // Whatever the file is called.
             for file in ["out.json", "vllm.json"] {
-                let error = import_text(Path::new(file), text, None, Timestamp::UNIX_EPOCH).unwrap_err().to_string();
-                assert!([file, "refused", name, cure].iter().all(|part| error.contains(part)), "{error}");
+                let error = import_text(Path::new(file), text, None, Timestamp::UNIX_EPOCH)
+                    .unwrap_err()
+                    .to_string();
+                assert!(
+                    [file, "refused", name, cure].iter().all(|part| error.contains(part)),
+                    "{error}"
+                );
             }
         }
     }

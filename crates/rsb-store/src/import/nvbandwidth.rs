@@ -1,5 +1,6 @@
-//! `nvbandwidth`: a matrix for each test, GB/s between each row and column, or nanoseconds in its latency tests. A test of
-//! both directions prints three, each with a sum of its own name: `…_read1`, `…_read2`, `…_total`.
+//! `nvbandwidth`: a matrix for each test, GB/s between each row and column, or nanoseconds in its
+//! latency tests. A test of both directions prints three, each with a sum of its own name:
+//! `…_read1`, `…_read2`, `…_total`.
 
 use serde_json::Value;
 
@@ -66,7 +67,10 @@ fn close(test: Option<Test<'_>>, sink: &mut Sink) {
     for matrix in &test.matrices {
         matrix.add(sink);
         if matrix.sum.is_none() && !matrix.rows.is_empty() {
-            sink.unreadable(&matrix.name("sum"), "the test ends before its sum: the output was cut off");
+            sink.unreadable(
+                &matrix.name("sum"),
+                "the test ends before its sum: the output was cut off",
+            );
         }
     }
     match test.error {
@@ -90,13 +94,18 @@ impl<'a> Test<'a> {
         } else if is_title(line) {
             let part = part_of(line);
             self.matrices.push(Matrix { test: self.name, part, title: line, ..Matrix::default() });
-        } else if let Some((_, error)) = line.split_once(':').filter(|(word, _)| word.eq_ignore_ascii_case("error")) {
-            self.error = Some(error.trim()).filter(|error| !error.is_empty()).or(Some("no message"));
-        } else if let Some(matrix) = self.matrices.last_mut().filter(|matrix| matrix.sum.is_none()) {
+        } else if let Some((_, error)) =
+            line.split_once(':').filter(|(word, _)| word.eq_ignore_ascii_case("error"))
+        {
+            self.error =
+                Some(error.trim()).filter(|error| !error.is_empty()).or(Some("no message"));
+        } else if let Some(matrix) = self.matrices.last_mut().filter(|matrix| matrix.sum.is_none())
+        {
             let is_number = |word: &&str| word.parse::<u32>().is_ok();
             if matrix.columns.is_empty() {
                 let is_columns = words.first().is_some_and(is_number);
-                matrix.columns = words.iter().filter(|_| is_columns).map(|&word| word.to_owned()).collect();
+                matrix.columns =
+                    words.iter().filter(|_| is_columns).map(|&word| word.to_owned()).collect();
             } else if let [label, cells @ ..] = words.as_slice()
                 && (is_number(label) || is_row(cells, matrix.columns.len()))
             {
@@ -122,12 +131,20 @@ fn is_row(cells: &[&str], columns: usize) -> bool {
 }
 
 fn is_title(line: &str) -> bool {
-    line.contains("(row)") || line.contains("(column)") || line.contains("(GB/s)") || line.ends_with(" BW")
+    line.contains("(row)")
+        || line.contains("(column)")
+        || line.contains("(GB/s)")
+        || line.ends_with(" BW")
 }
 
 /// The part that a title tells, as in `… Read1 bandwidth (GB/s)`; the sum tells it too, and better.
 fn part_of(title: &str) -> String {
-    let before = title.split_whitespace().rev().skip_while(|word| *word != "bandwidth").nth(1).unwrap_or_default();
+    let before = title
+        .split_whitespace()
+        .rev()
+        .skip_while(|word| *word != "bandwidth")
+        .nth(1)
+        .unwrap_or_default();
     let is_part = ["Read1", "Read2", "Write1", "Write2", "Total"].contains(&before);
     if is_part { before.to_ascii_lowercase() } else { String::new() }
 }
@@ -135,13 +152,17 @@ fn part_of(title: &str) -> String {
 /// What `nvbandwidth --json` prints.
 fn read_json(text: &str, sink: &mut Sink) -> Result<(), Problem> {
     for document in json::documents(text)? {
-        let document = document.get("nvbandwidth").ok_or_else(|| Problem::shape("it has no `nvbandwidth`"))?;
+        let document =
+            document.get("nvbandwidth").ok_or_else(|| Problem::shape("it has no `nvbandwidth`"))?;
         let error = json::text(document, "error");
         match (json::list(document, "testcases"), error) {
             (Ok(tests), _) => tests.iter().for_each(|test| add(test, sink)),
             (Err(_), Some(error)) => {
                 let cure = "cure what it reports, and run it again";
-                return Err(Problem::refusal(format!("nvbandwidth reports an error: {error}"), cure));
+                return Err(Problem::refusal(
+                    format!("nvbandwidth reports an error: {error}"),
+                    cure,
+                ));
             }
             (Err(problem), None) => return Err(problem),
         }
@@ -163,15 +184,21 @@ fn add(test: &Value, sink: &mut Sink) {
             Err(problem) => sink.unreadable(name, &problem),
         },
         (_, error) => {
-            sink.put_failed(name, error.unwrap_or(if status.is_empty() { "it has no status" } else { status }));
+            sink.put_failed(
+                name,
+                error.unwrap_or(if status.is_empty() { "it has no status" } else { status }),
+            );
         }
     }
 }
 
-/// The matrices of a test. In JSON the three of a test of both directions lie below each other in one list, and the title
-/// and the sum are those of the last, which is the total.
+/// The matrices of a test. In JSON the three of a test of both directions lie below each other in
+/// one list, and the title and the sum are those of the last, which is the total.
 fn matrices<'a>(name: &'a str, test: &'a Value) -> Result<Vec<Matrix<'a>>, String> {
-    let rows = test.get("bandwidth_matrix").and_then(Value::as_array).ok_or("it has no list `bandwidth_matrix`")?;
+    let rows = test
+        .get("bandwidth_matrix")
+        .and_then(Value::as_array)
+        .ok_or("it has no list `bandwidth_matrix`")?;
     let title = json::text(test, "bandwidth_description").unwrap_or_default().trim();
     let rows: Vec<Vec<&str>> = rows.iter().map(cells).collect::<Result<_, _>>()?;
     let columns = rows.first().map_or(0, Vec::len);
@@ -180,11 +207,20 @@ fn matrices<'a>(name: &'a str, test: &'a Value) -> Result<Vec<Matrix<'a>>, Strin
         (false, true) => vec!["write1", "write2", "total"],
         (false, false) => vec!["read1", "read2", "total"],
     };
-    if rows.is_empty() || !rows.len().is_multiple_of(parts.len()) || rows.iter().any(|row| row.len() != columns) {
-        return Err(format!("its {} rows are not those of {} whole matrices", rows.len(), parts.len()));
+    if rows.is_empty()
+        || !rows.len().is_multiple_of(parts.len())
+        || rows.iter().any(|row| row.len() != columns)
+    {
+        return Err(format!(
+            "its {} rows are not those of {} whole matrices",
+            rows.len(),
+            parts.len()
+        ));
     }
     let each = rows.len() / parts.len();
-    let sum = |part: &str| test.get("sum").filter(|_| ["", "total"].contains(&part)).map(Value::to_string);
+    let sum = |part: &str| {
+        test.get("sum").filter(|_| ["", "total"].contains(&part)).map(Value::to_string)
+    };
     let labelled = |(label, row): (usize, &Vec<&'a str>)| (label.to_string(), row.clone());
     let matrix = |(part, rows): (&str, &[Vec<&'a str>])| Matrix {
         test: name,
@@ -200,7 +236,10 @@ fn matrices<'a>(name: &'a str, test: &'a Value) -> Result<Vec<Matrix<'a>>, Strin
 /// The cells of a row of JSON, which are texts.
 fn cells(row: &Value) -> Result<Vec<&str>, String> {
     let cells = row.as_array().ok_or_else(|| format!("`bandwidth_matrix` holds {row}"))?;
-    cells.iter().map(|cell| cell.as_str().ok_or_else(|| format!("`bandwidth_matrix` holds {cell}"))).collect()
+    cells
+        .iter()
+        .map(|cell| cell.as_str().ok_or_else(|| format!("`bandwidth_matrix` holds {cell}")))
+        .collect()
 }
 
 #[cfg(test)]
@@ -218,7 +257,11 @@ mod tests {
         measured
             .map(|case| {
                 let number = |name| case.fields().unwrap().number(name);
-                let id = case.benchmark_id.as_str().strip_prefix("gpu_performance/nvbandwidth/").unwrap();
+                let id = case
+                    .benchmark_id
+                    .as_str()
+                    .strip_prefix("gpu_performance/nvbandwidth/")
+                    .unwrap();
                 (id, number("bandwidth_gb_s"), number("latency_ns"))
             })
             .collect()
@@ -242,15 +285,20 @@ mod tests {
                 ("device_latency_sm/sum", None, Some(1500.0)),
             ]
         );
-        assert_eq!(run.notes[0].to_string(), "nvbandwidth left out 1 tests that this machine cannot run");
+        assert_eq!(
+            run.notes[0].to_string(),
+            "nvbandwidth left out 1 tests that this machine cannot run"
+        );
     }
 
     /// A matrix of a test of both directions.
     fn direction(part: &str, figures: [f64; 2]) -> String {
         let sum: f64 = figures.iter().sum();
         format!(
-            "memcpy CE GPU(row) <-> GPU(column) {part} bandwidth (GB/s)\n           0         1\n 0       N/A     {}\n \
-             1     {}       N/A\n\nSUM device_to_device_bidirectional_memcpy_read_ce_{} {sum}\nCOEFFICIENT_OF_VARIATION \
+            "memcpy CE GPU(row) <-> GPU(column) {part} bandwidth (GB/s)\n           0         1\n \
+             0       N/A     {}\n \
+             1     {}       N/A\n\nSUM device_to_device_bidirectional_memcpy_read_ce_{} \
+             {sum}\nCOEFFICIENT_OF_VARIATION \
              device_to_device_bidirectional_memcpy_read_ce_read1 0.01\nMIN x 1.00\n\n",
             figures[0],
             figures[1],
@@ -260,7 +308,8 @@ mod tests {
 
     fn both_directions() -> String {
         let each = [("Read1", [10.5, 11.5]), ("Read2", [20.5, 21.5]), ("Total", [31.0, 33.0])];
-        let matrices: String = each.into_iter().map(|(part, figures)| direction(part, figures)).collect();
+        let matrices: String =
+            each.into_iter().map(|(part, figures)| direction(part, figures)).collect();
         format!("Running device_to_device_bidirectional_memcpy_read_ce.\n{matrices}")
     }
 
@@ -268,40 +317,63 @@ mod tests {
     fn a_test_of_both_directions_has_three_matrices_each_with_its_sum() {
         let run = text(&both_directions());
         let head = "device_to_device_bidirectional_memcpy_read_ce";
-        let expected = [("read1", [10.5, 11.5, 22.0]), ("read2", [20.5, 21.5, 42.0]), ("total", [31.0, 33.0, 64.0])];
+        let expected = [
+            ("read1", [10.5, 11.5, 22.0]),
+            ("read2", [20.5, 21.5, 42.0]),
+            ("total", [31.0, 33.0, 64.0]),
+        ];
         let each = expected.iter().flat_map(|(part, figures)| {
             ["0-1", "1-0", "sum"]
                 .iter()
                 .zip(figures)
                 .map(move |(cell, figure)| (format!("{head}/{part}/{cell}"), *figure))
         });
-        let found = figures(&run).into_iter().map(|(id, figure, _)| (id.to_owned(), figure.unwrap()));
+        let found =
+            figures(&run).into_iter().map(|(id, figure, _)| (id.to_owned(), figure.unwrap()));
         assert_eq!(found.collect::<Vec<_>>(), each.collect::<Vec<_>>());
         assert_eq!(run.benchmarks.len(), 9, "a diagonal is no case");
         // Cut within the second: what was read of it is told apart from what is missing.
-        let cut =
-            text(both_directions().split("SUM device_to_device_bidirectional_memcpy_read_ce_read2").next().unwrap());
+        let cut = text(
+            both_directions()
+                .split("SUM device_to_device_bidirectional_memcpy_read_ce_read2")
+                .next()
+                .unwrap(),
+        );
         assert_eq!((cut.counts().measured, cut.counts().failed), (5, 1));
         assert!(cut.benchmarks[5].benchmark_id.as_str().ends_with("/read2/sum"), "{cut:?}");
     }
 
     #[test]
     fn diagonals_are_no_results_and_other_zeros_are_failures() {
-        let matrix = "\n           0         1\n 0      0.00     54.5\n 1       N/A      0.00\n\nSUM";
+        let matrix =
+            "\n           0         1\n 0      0.00     54.5\n 1       N/A      0.00\n\nSUM";
         let title = "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)";
         let run = text(&format!("Running all_pairs.\n{title}{matrix} all_pairs 54.5\n"));
-        assert_eq!(figures(&run), [("all_pairs/0-1", Some(54.5), None), ("all_pairs/sum", Some(54.5), None)]);
-        assert_eq!((run.counts().skipped, run.counts().failed), (1, 0), "two GPUs that do not reach each other");
+        assert_eq!(
+            figures(&run),
+            [("all_pairs/0-1", Some(54.5), None), ("all_pairs/sum", Some(54.5), None)]
+        );
+        assert_eq!(
+            (run.counts().skipped, run.counts().failed),
+            (1, 0),
+            "two GPUs that do not reach each other"
+        );
         let title = "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)";
         let run = text(&format!("Running host_to_device.\n{title}{matrix} host_to_device 54.5\n"));
-        assert_eq!((run.counts().skipped, run.counts().failed), (1, 2), "CPU 0 and GPU 0 are not the same device");
+        assert_eq!(
+            (run.counts().skipped, run.counts().failed),
+            (1, 2),
+            "CPU 0 and GPU 0 are not the same device"
+        );
     }
 
     #[test]
     fn titles_and_labels_of_every_kind_are_read() {
-        let local = "Running device_local_copy.\nmemcpy local GPU(column) bandwidth (GB/s)\n           0\n 0    850.50\n\n\
+        let local = "Running device_local_copy.\nmemcpy local GPU(column) bandwidth \
+                     (GB/s)\n           0\n 0    850.50\n\n\
                      &&&& PERF device_local_copy 850.50 GB/s\n";
-        let bisect = "Running multinode_bisect_write_ce.\nBisect benchmarking, simultaneous write CE BW\n              0\n0->1    \
+        let bisect = "Running multinode_bisect_write_ce.\nBisect benchmarking, simultaneous write \
+                      CE BW\n              0\n0->1    \
                       90.5\n1->0    91.5\n\nSUM multinode_bisect_write_ce 182.0\n";
         let run = text(&format!("Waiving all_to_one_read_ce.\n\n{local}{bisect}"));
         assert_eq!(
@@ -352,7 +424,8 @@ mod tests {
         let run = read(Format::Nvbandwidth, JSON).unwrap();
         let host = sample(Format::Nvbandwidth).split("Waived").next().unwrap().to_owned();
         let printed = text(&format!("{host}{}", both_directions()));
-        let no_sum = |(id, ..): &(&str, _, _)| !(id.ends_with("read1/sum") || id.ends_with("read2/sum"));
+        let no_sum =
+            |(id, ..): &(&str, _, _)| !(id.ends_with("read1/sum") || id.ends_with("read2/sum"));
         assert_eq!(figures(&run), figures(&printed).into_iter().filter(no_sum).collect::<Vec<_>>());
         assert_eq!((run.counts().skipped, run.counts().failed), (1, 0));
     }
@@ -368,9 +441,18 @@ mod tests {
             ("\"version\": \"v0.8\"", "\"error\": \"invalid device\"", 10, 1),
         ] {
             let run = read(Format::Nvbandwidth, &JSON.replacen(from, to, 1)).unwrap();
-            assert_eq!((run.counts().measured, run.counts().failed), (measured, failed), "{to}: {run:?}");
+            assert_eq!(
+                (run.counts().measured, run.counts().failed),
+                (measured, failed),
+                "{to}: {run:?}"
+            );
         }
-        let error = read(Format::Nvbandwidth, r#"{"nvbandwidth": {"error": "no driver"}}"#).unwrap_err().to_string();
-        assert!(error.contains("refused") && error.contains("no driver") && error.contains("again"), "{error}");
+        let error = read(Format::Nvbandwidth, r#"{"nvbandwidth": {"error": "no driver"}}"#)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("refused") && error.contains("no driver") && error.contains("again"),
+            "{error}"
+        );
     }
 }

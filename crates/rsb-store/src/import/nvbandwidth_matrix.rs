@@ -1,4 +1,5 @@
-//! A matrix of nvbandwidth, printed or in JSON: GB/s between each row and column, or nanoseconds, with the sum of all.
+//! A matrix of nvbandwidth, printed or in JSON: GB/s between each row and column, or nanoseconds,
+//! with the sum of all.
 
 use rsb_model::Fields;
 
@@ -37,7 +38,11 @@ impl Matrix<'_> {
 
     fn row(&self, label: &str, cells: &[&str], field: &'static str, sink: &mut Sink) {
         if cells.len() != self.columns.len() {
-            let problem = format!("row {label} has {} figures for {} columns", cells.len(), self.columns.len());
+            let problem = format!(
+                "row {label} has {} figures for {} columns",
+                cells.len(),
+                self.columns.len()
+            );
             return sink.unreadable(&self.name(label), &problem);
         }
         for (column, cell) in self.columns.iter().zip(cells) {
@@ -48,21 +53,28 @@ impl Matrix<'_> {
                 continue;
             }
             if is_none {
-                sink.put_skipped(&self.name(&part), "nvbandwidth does not measure between these two");
+                sink.put_skipped(
+                    &self.name(&part),
+                    "nvbandwidth does not measure between these two",
+                );
             } else {
                 self.put(&part, cell, field, sink);
             }
         }
     }
 
-    /// Whether rows and columns are the same devices. Some titles of tests between nodes name a CPU by mistake.
+    /// Whether rows and columns are the same devices. Some titles of tests between nodes name a CPU
+    /// by mistake.
     fn is_between_gpus(&self) -> bool {
-        self.test.contains("device_to_device") || self.title.contains("GPU(row)") && self.title.contains("GPU(column)")
+        self.test.contains("device_to_device")
+            || self.title.contains("GPU(row)") && self.title.contains("GPU(column)")
     }
 
     fn put(&self, part: &str, text: &str, field: &'static str, sink: &mut Sink) {
         let value = text.parse::<f64>().map_err(|_| format!("`{text}` is not a number"));
-        let found = value.map(|value| ImportedCase::of(Fields::new().with("operation", self.test).with(field, value)));
+        let found = value.map(|value| {
+            ImportedCase::of(Fields::new().with("operation", self.test).with(field, value))
+        });
         sink.put(&self.name(part), found);
     }
 
@@ -73,7 +85,8 @@ impl Matrix<'_> {
     }
 }
 
-/// The field for the unit in a title. One title ends with `BW`, which the source prints in GB/s like every bandwidth.
+/// The field for the unit in a title. One title ends with `BW`, which the source prints in GB/s
+/// like every bandwidth.
 fn unit(title: &str) -> Option<&'static str> {
     if title.contains("(GB/s)") || title.ends_with(" BW") {
         Some("bandwidth_gb_s")

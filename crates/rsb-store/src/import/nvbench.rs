@@ -1,5 +1,5 @@
-//! nvbench's JSON, schema 1: seconds by the device's clock, cold cache; samples lie in a binary file beside it where
-//! `--jsonbin` was given.
+//! nvbench's JSON, schema 1: seconds by the device's clock, cold cache; samples lie in a binary
+//! file beside it where `--jsonbin` was given.
 
 use std::path::{Component, Path};
 
@@ -21,13 +21,20 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let benchmarks = json::list(&document, "benchmarks")?;
     match document.pointer("/meta/version/json/major") {
         None => {
-            let problem =
-                "it is nvbench's JSON of before schema 1 (without `meta.version.json`), which is not imported";
-            return Err(Problem::refusal(problem, "measure again with an nvbench of 2022 or later"));
+            let problem = "it is nvbench's JSON of before schema 1 (without `meta.version.json`), \
+                           which is not imported";
+            return Err(Problem::refusal(
+                problem,
+                "measure again with an nvbench of 2022 or later",
+            ));
         }
         Some(major) if major.as_u64() != Some(1) => {
-            let problem = format!("it is nvbench's JSON of schema {major}, and only schema 1 is known");
-            return Err(Problem::refusal(problem, "update rusty-stack-bench, or measure with an nvbench of schema 1"));
+            let problem =
+                format!("it is nvbench's JSON of schema {major}, and only schema 1 is known");
+            return Err(Problem::refusal(
+                problem,
+                "update rusty-stack-bench, or measure with an nvbench of schema 1",
+            ));
         }
         Some(_) => {}
     }
@@ -50,7 +57,8 @@ struct Source<'a> {
 }
 
 fn add(source: &Source<'_>, sink: &mut Sink, benchmark: &str, state: &Value) {
-    let name = format!("{benchmark}/{}", json::text(state, "name").unwrap_or("unnamed").replace(' ', ","));
+    let name =
+        format!("{benchmark}/{}", json::text(state, "name").unwrap_or("unnamed").replace(' ', ","));
     if state.get("is_skipped").and_then(Value::as_bool) == Some(true) {
         sink.put_skipped(&name, json::text(state, "skip_reason").unwrap_or("no reason given"));
     } else {
@@ -59,12 +67,14 @@ fn add(source: &Source<'_>, sink: &mut Sink, benchmark: &str, state: &Value) {
 }
 
 fn figures(source: &Source<'_>, state: &Value) -> Result<ImportedCase, String> {
-    let summaries = Summaries(state.get("summaries").and_then(Value::as_array).ok_or("it has no `summaries`")?);
+    let summaries =
+        Summaries(state.get("summaries").and_then(Value::as_array).ok_or("it has no `summaries`")?);
     let mut found = match samples(source.path, &summaries) {
         Ok(Some(seconds)) => ImportedCase::of_samples(1, &seconds),
         Ok(None) => ImportedCase::of(Fields::new().with("time_ms", mean(&summaries)? * 1e3)),
         Err(problem) => {
-            let mut found = ImportedCase::of(Fields::new().with("time_ms", mean(&summaries)? * 1e3));
+            let mut found =
+                ImportedCase::of(Fields::new().with("time_ms", mean(&summaries)? * 1e3));
             found.note("samples_left_out", problem);
             found
         }
@@ -95,7 +105,8 @@ fn figures(source: &Source<'_>, state: &Value) -> Result<ImportedCase, String> {
     Ok(found)
 }
 
-/// Seconds of one execution: by the device's clock, or the host's for a benchmark that has no device.
+/// Seconds of one execution: by the device's clock, or the host's for a benchmark that has no
+/// device.
 fn mean(summaries: &Summaries<'_>) -> Result<f64, String> {
     for tag in ["nv/cold/time/gpu/mean", "nv/cold/time/cpu/mean", "nv/cpu_only/time/cpu/mean"] {
         if let Some(seconds) = summaries.number(tag)? {
@@ -116,7 +127,9 @@ impl Summaries<'_> {
     }
 
     fn number(&self, tag: &str) -> Result<Option<f64>, String> {
-        let Some(value) = self.value(tag, "value").filter(|value| !value.is_null()) else { return Ok(None) };
+        let Some(value) = self.value(tag, "value").filter(|value| !value.is_null()) else {
+            return Ok(None);
+        };
         let number = value.as_f64().or_else(|| value.as_str()?.parse().ok());
         number.map(Some).ok_or_else(|| format!("`{tag}` is {value}, not a number"))
     }
@@ -125,7 +138,9 @@ impl Summaries<'_> {
 /// The samples in seconds, or why the file that holds them cannot be used.
 fn samples(document: &Path, summaries: &Summaries<'_>) -> Result<Option<Vec<f64>>, String> {
     const TAG: &str = "nv/json/bin:nv/cold/sample_times";
-    let Some(name) = summaries.value(TAG, "filename").and_then(Value::as_str) else { return Ok(None) };
+    let Some(name) = summaries.value(TAG, "filename").and_then(Value::as_str) else {
+        return Ok(None);
+    };
     // A document from elsewhere may name only what lies beside it.
     let named = Path::new(name);
     if !named.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
@@ -133,15 +148,22 @@ fn samples(document: &Path, summaries: &Summaries<'_>) -> Result<Option<Vec<f64>
     }
     let dir = document.parent().unwrap_or(Path::new(""));
     let beside = [Some(dir), dir.parent()].into_iter().flatten().map(|dir| dir.join(named));
-    let path = beside.into_iter().find(|path| path.is_file()).ok_or_else(|| format!("`{name}` is not there"))?;
+    let path = beside
+        .into_iter()
+        .find(|path| path.is_file())
+        .ok_or_else(|| format!("`{name}` is not there"))?;
     let bytes = input::read(&path, input::MOST_OF_OTHERS).map_err(|unread| match unread {
         ReadProblem::Io(error) => format!("`{name}`: {error}"),
         ReadProblem::Unfit(problem) => format!("`{name}`: {problem}"),
     })?;
-    let size = summaries.value(TAG, "size").and_then(|size| size.as_u64().or_else(|| size.as_str()?.parse().ok()));
+    let size = summaries
+        .value(TAG, "size")
+        .and_then(|size| size.as_u64().or_else(|| size.as_str()?.parse().ok()));
     let (floats, rest) = bytes.as_chunks::<SAMPLE_BYTES>();
     if floats.is_empty() || !rest.is_empty() || size != Some(floats.len() as u64) {
-        return Err(format!("`{name}` does not hold the samples that the document announces: it was cut off"));
+        return Err(format!(
+            "`{name}` does not hold the samples that the document announces: it was cut off"
+        ));
     }
     Ok(Some(floats.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect()))
 }
@@ -163,7 +185,10 @@ mod tests {
         assert_eq!(copy.benchmark_id.as_str(), "gpu_performance/nvbench/copy/Device=0,Size=2^20");
         assert_eq!(copy.benchmark_type, BenchmarkType::GpuPerformance);
         let fields = copy.fields().unwrap();
-        assert_eq!((fields.number("time_ms"), fields.number("bandwidth_gb_s")), (Some(0.25), Some(82.0)));
+        assert_eq!(
+            (fields.number("time_ms"), fields.number("bandwidth_gb_s")),
+            (Some(0.25), Some(82.0))
+        );
         assert_eq!(
             (fields.number("num_runs"), fields.number("cv"), fields.number("std_dev")),
             (Some(78.0), Some(0.01), Some(0.0025))
@@ -178,17 +203,26 @@ mod tests {
     fn samples_beside_the_document_are_read_whole_or_not_at_all() {
         let dir = tempfile::tempdir().unwrap();
         let document = dir.path().join("out.json");
-        let bytes: Vec<u8> = [0.001_f32, 0.002, 0.004].iter().flat_map(|time| time.to_le_bytes()).collect();
+        let bytes: Vec<u8> =
+            [0.001_f32, 0.002, 0.004].iter().flat_map(|time| time.to_le_bytes()).collect();
         fs::create_dir(dir.path().join("out.json-bin")).unwrap();
         let side = dir.path().join("out.json-bin/0.bin");
         fs::write(&document, sample(Format::Nvbench)).unwrap();
         fs::write(&side, &bytes).unwrap();
         let case = &import(&document, None).unwrap().benchmarks[0];
         let times = case.samples[0].per_iteration().unwrap();
-        assert!(times.iter().zip([1e6, 2e6, 4e6]).all(|(time, expected)| (time / expected - 1.0).abs() < 1e-6));
+        assert!(
+            times
+                .iter()
+                .zip([1e6, 2e6, 4e6])
+                .all(|(time, expected)| (time / expected - 1.0).abs() < 1e-6)
+        );
         fs::write(&side, &bytes[..9]).unwrap();
         let case = &import(&document, None).unwrap().benchmarks[0];
-        assert!(case.samples.is_empty() && case.metadata["samples_left_out"].as_str().unwrap().contains("cut off"));
+        assert!(
+            case.samples.is_empty()
+                && case.metadata["samples_left_out"].as_str().unwrap().contains("cut off")
+        );
         fs::write(&document, sample(Format::Nvbench).replace("out.json-bin/0", "/etc/0")).unwrap();
         let case = &import(&document, None).unwrap().benchmarks[0];
         assert!(case.metadata["samples_left_out"].as_str().unwrap().contains("beside"));
@@ -198,10 +232,10 @@ mod tests {
     fn another_schema_is_refused_by_name() {
         let text = sample(Format::Nvbench);
         let newer = text.replace("\"major\": 1", "\"major\": 2");
-        let older = text.replace(r#""meta": {"version": {"json": {"major": 1, "minor": 0}}}, "#, "");
+        let older =
+            text.replace(r#""meta": {"version": {"json": {"major": 1, "minor": 0}}}, "#, "");
         // As the first of them were: states by their names in place of a list.
-        let keyed =
-            r#"{"devices": [{"id": 0}], "benchmarks": [{"index": 0, "name": "copy", "states": {"Size=1": {}}}]}"#;
+        let keyed = r#"{"devices": [{"id": 0}], "benchmarks": [{"index": 0, "name": "copy", "states": {"Size=1": {}}}]}"#;
         for (text, name, cure) in [
             (newer.as_str(), "schema 2", "update rusty-stack-bench"),
             (&older, "before schema 1", "2022 or later"),
@@ -209,7 +243,10 @@ mod tests {
         ] {
             assert_eq!(detect(Path::new("out.json"), text), Some(Format::Nvbench));
             let error = read(Format::Nvbench, text).unwrap_err().to_string();
-            assert!(error.contains("refused") && error.contains(name) && error.contains(cure), "{error}");
+            assert!(
+                error.contains("refused") && error.contains(name) && error.contains(cure),
+                "{error}"
+            );
         }
     }
 }

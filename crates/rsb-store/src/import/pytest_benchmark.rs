@@ -1,4 +1,5 @@
-//! `pytest --benchmark-json`: seconds of one call, for each round where `--benchmark-save-data` was given.
+//! `pytest --benchmark-json`: seconds of one call, for each round where `--benchmark-save-data` was
+//! given.
 
 use rsb_model::Fields;
 use serde_json::Value;
@@ -16,7 +17,8 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     // `utcnow` without a zone up to version 4.0, `now(timezone.utc)` with it since 5.0.
     sink.read_timestamp(&document, "datetime", Unzoned::Utc)?;
     for one in tests {
-        let name = json::text(one, "fullname").or_else(|| json::text(one, "name")).unwrap_or_default();
+        let name =
+            json::text(one, "fullname").or_else(|| json::text(one, "name")).unwrap_or_default();
         if one.get("has_error").and_then(Value::as_bool).unwrap_or(false) {
             sink.put_failed(name, "the test ended with an error");
         } else {
@@ -31,8 +33,12 @@ fn test(one: &Value) -> Result<ImportedCase, String> {
     let stats = one.get("stats").ok_or("it has no `stats`")?;
     let data = json::numbers(stats, "data")?.filter(|data| !data.is_empty());
     let mut found = match data {
-        Some(data) => ImportedCase::of_samples(json::count(stats, "iterations")?.unwrap_or(1), &data),
-        None => ImportedCase::of(Fields::new().with("time_ms", json::required_number(stats, "median")? * 1e3)),
+        Some(data) => {
+            ImportedCase::of_samples(json::count(stats, "iterations")?.unwrap_or(1), &data)
+        }
+        None => ImportedCase::of(
+            Fields::new().with("time_ms", json::required_number(stats, "median")? * 1e3),
+        ),
     };
     if let Some(group) = json::text(one, "group") {
         found.note("group", group);
@@ -52,7 +58,10 @@ mod tests {
         let run = read(Format::PytestBenchmark, sample(Format::PytestBenchmark)).unwrap();
         assert_eq!(run.started.to_string(), "2026-01-02T03:04:05.5Z");
         let [fib, sum] = &run.benchmarks[..] else { panic!("{run:?}") };
-        assert_eq!(fib.benchmark_id.as_str(), "cpu_performance/pytest-benchmark/tests/test_fib.py::test_fib[10]");
+        assert_eq!(
+            fib.benchmark_id.as_str(),
+            "cpu_performance/pytest-benchmark/tests/test_fib.py::test_fib[10]"
+        );
         assert_eq!(fib.samples[0].iters, [5, 5]);
         assert!((fib.samples[0].times_ns[0] - 10_000.0).abs() < 1e-6);
         assert!((fib.fields().unwrap().number("time_ms").unwrap() - 0.0025).abs() < 1e-12);
@@ -64,7 +73,10 @@ mod tests {
     fn a_date_without_a_zone_is_utc() {
         let old = sample(Format::PytestBenchmark).replace("05.500000+00:00", "05.500000");
         let run = read(Format::PytestBenchmark, &old).unwrap();
-        assert_eq!((run.started.to_string().as_str(), run.notes.len()), ("2026-01-02T03:04:05.5Z", 0));
+        assert_eq!(
+            (run.started.to_string().as_str(), run.notes.len()),
+            ("2026-01-02T03:04:05.5Z", 0)
+        );
     }
 
     #[test]

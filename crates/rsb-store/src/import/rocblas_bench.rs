@@ -4,7 +4,8 @@ use super::Input;
 use super::blas::{self, Tool};
 use super::sink::Sink;
 
-const TOOL: Tool = Tool { gflops: "rocblas-gflops", bandwidth: "rocblas-gb/s", gigabyte: 1.0, measured: &[] };
+const TOOL: Tool =
+    Tool { gflops: "rocblas-gflops", bandwidth: "rocblas-gb/s", gigabyte: 1.0, measured: &[] };
 
 /// Adds each call.
 pub(super) fn read(input: &Input<'_>, sink: &mut Sink) {
@@ -25,16 +26,23 @@ mod tests {
         let id = "gpu_performance/rocblas-bench/transA=N,transB=T,M=1000,N=1000,K=1000,alpha=1,lda=1000,beta=0,ldb=1000,ldc=1000";
         assert_eq!(gemm.benchmark_id.as_str(), id);
         let fields = gemm.fields().unwrap();
-        assert_eq!((fields.number("gflops"), fields.number("time_us")), (Some(20_000.0), Some(100.0)));
+        assert_eq!(
+            (fields.number("gflops"), fields.number("time_us")),
+            (Some(20_000.0), Some(100.0))
+        );
         assert_eq!((fields.number("m"), fields.text("transpose")), (Some(1000.0), Some("nt")));
         let fields = axpy.fields().unwrap();
-        assert_eq!((fields.number("bandwidth_gb_s"), fields.number("time_us")), (Some(12.0), Some(1.0)));
+        assert_eq!(
+            (fields.number("bandwidth_gb_s"), fields.number("time_us")),
+            (Some(12.0), Some(1.0))
+        );
         assert_eq!((fields.number("n"), fields.number("m")), (Some(1000.0), None));
     }
 
     #[test]
     fn a_row_shorter_than_its_names_counts_only_where_its_figures_agree() {
-        let names = "transA,transB,M,N,K,alpha,lda,beta,ldb,ldc,ldd,batch_count,rocblas-Gflops,us\n";
+        let names =
+            "transA,transB,M,N,K,alpha,lda,beta,ldb,ldc,ldd,batch_count,rocblas-Gflops,us\n";
         for (row, outcome) in [
             ("N,T,1000,1000,1000,1,1000,0,1000,1000, 20000, 100", Outcome::Measured),
             ("N,T,1000,1000,1000,1,1000,0,1000,1000,1000,1, 20000, 100", Outcome::Measured),

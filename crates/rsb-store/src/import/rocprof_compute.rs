@@ -1,5 +1,6 @@
-//! `roofline.csv` of ROCm Compute Profiler (Omniperf before) and of its utility `roofline`: a line for each GPU, GB/s and
-//! GFLOP/s with the ends of their intervals. `sysinfo.csv` beside it tells what the GPU could reach.
+//! `roofline.csv` of ROCm Compute Profiler (Omniperf before) and of its utility `roofline`: a line
+//! for each GPU, GB/s and GFLOP/s with the ends of their intervals. `sysinfo.csv` beside it tells
+//! what the GPU could reach.
 
 use std::path::Path;
 
@@ -23,7 +24,8 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     // The tool ends each line, so the last figure of an open one may lack digits.
     let cut = rows.last().and_then(|row| row.last()).filter(|_| !input.text.ends_with('\n'));
     for row in &rows {
-        let device = text(row, "device").ok_or_else(|| Problem::shape("a line names no `device`"))?;
+        let device =
+            text(row, "device").ok_or_else(|| Problem::shape("a line names no `device`"))?;
         for cell @ (column, value) in row {
             let Some(what) = Figure::of(column) else { continue };
             let name = format!("gpu={device}/{}", what.name());
@@ -33,12 +35,19 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
             }
             // The utility leaves zeros where it measured nothing.
             if value.parse() == Ok(0.0) {
-                sink.put_skipped(&name, "the column is zero: the tool did not measure it on this GPU");
+                sink.put_skipped(
+                    &name,
+                    "the column is zero: the tool did not measure it on this GPU",
+                );
                 continue;
             }
             let found = what.case(value, gpu.as_ref()).map(|mut case| {
                 for end in ["low", "high"] {
-                    case.note(end, text(row, &format!("{column}{end}")).and_then(|end| end.parse::<f64>().ok()));
+                    case.note(
+                        end,
+                        text(row, &format!("{column}{end}"))
+                            .and_then(|end| end.parse::<f64>().ok()),
+                    );
                 }
                 case
             });
@@ -51,7 +60,8 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
 /// The lines of `text`, their columns in small letters.
 fn rows(text: &str) -> Result<Vec<Row>, String> {
     let mut lines = csv::Reader::from_reader(text.as_bytes());
-    let columns: Vec<String> = lines.headers().map_err(|error| error.to_string())?.iter().map(lower).collect();
+    let columns: Vec<String> =
+        lines.headers().map_err(|error| error.to_string())?.iter().map(lower).collect();
     let row = |line: Result<csv::StringRecord, csv::Error>| {
         let line = line.map_err(|error| error.to_string())?;
         Ok(columns.iter().cloned().zip(line.iter().map(|cell| cell.trim().to_owned())).collect())
@@ -64,7 +74,10 @@ fn lower(name: &str) -> String {
 }
 
 fn text<'a>(row: &'a Row, column: &str) -> Option<&'a str> {
-    row.iter().find(|(name, _)| name == column).map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    row.iter()
+        .find(|(name, _)| name == column)
+        .map(|(_, value)| value.as_str())
+        .filter(|value| !value.is_empty())
 }
 
 /// What a column holds.
@@ -164,15 +177,28 @@ mod tests {
         let run = read(Format::RocprofCompute, sample(Format::RocprofCompute)).unwrap();
         let ids: Vec<&str> = run.benchmarks.iter().map(|case| case.benchmark_id.as_str()).collect();
         let own = ["hbm", "vector/f32", "matrix/bf16", "matrix/f8", "matrix/i8"];
-        let all = (0..2).flat_map(|gpu| own.map(|name| format!("gpu_performance/rocprof-compute/gpu={gpu}/{name}")));
+        let all = (0..2).flat_map(|gpu| {
+            own.map(|name| format!("gpu_performance/rocprof-compute/gpu={gpu}/{name}"))
+        });
         assert_eq!(ids, all.collect::<Vec<_>>());
         let [memory, vector, matrix, eight, ..] = &run.benchmarks[..] else { panic!("{run:?}") };
         assert_eq!(memory.fields().unwrap().number("bandwidth_gb_s"), Some(1390.5));
-        assert_eq!((memory.metadata["low"].as_f64(), memory.metadata["high"].as_f64()), (Some(1389.0), Some(1391.0)));
+        assert_eq!(
+            (memory.metadata["low"].as_f64(), memory.metadata["high"].as_f64()),
+            (Some(1389.0), Some(1391.0))
+        );
         assert_eq!(vector.fields().unwrap().number("gflops"), Some(20_900.0));
         assert_eq!(matrix.fields().unwrap().text("dtype"), Some("bf16"));
-        assert_eq!((eight.outcome, eight.fields()), (Outcome::Skipped, None), "zero is what was not measured");
-        assert_eq!(matrix.fields().unwrap().number("peak_gflops"), None, "nothing tells which GPU it is");
+        assert_eq!(
+            (eight.outcome, eight.fields()),
+            (Outcome::Skipped, None),
+            "zero is what was not measured"
+        );
+        assert_eq!(
+            matrix.fields().unwrap().number("peak_gflops"),
+            None,
+            "nothing tells which GPU it is"
+        );
     }
 
     #[test]
@@ -184,7 +210,8 @@ mod tests {
         let text = sample(Format::RocprofCompute);
         assert_eq!(detect(&file, text), Some(Format::RocprofCompute));
         let run = import_text(&file, text, None, Timestamp::UNIX_EPOCH).unwrap();
-        let peak = |at: usize, name| run.benchmarks[at].fields().unwrap().number(name).unwrap().round();
+        let peak =
+            |at: usize, name| run.benchmarks[at].fields().unwrap().number(name).unwrap().round();
         // 104 × 1024 × 1.7 GHz of the matrix units for bf16.
         assert_eq!((peak(0, "peak_bandwidth_gb_s"), peak(2, "peak_gflops")), (1638.0, 181_043.0));
     }

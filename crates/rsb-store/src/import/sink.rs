@@ -1,4 +1,5 @@
-//! Where importers put what they find: one run, with stable and unique ids, and no figure that cannot be.
+//! Where importers put what they find: one run, with stable and unique ids, and no figure that
+//! cannot be.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,8 +8,8 @@ use rsb_model::field::FieldRole;
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::samples::SamplesError;
 use rsb_model::{
-    BenchmarkResult, CaseId, DeviceType, Environment, Field, Fields, Note, Outcome, Reason, Run, RunId, Samples,
-    Timestamp,
+    BenchmarkResult, CaseId, DeviceType, Environment, Field, Fields, Note, Outcome, Reason, Run,
+    RunId, Samples, Timestamp,
 };
 use serde_json::{Map, Value};
 
@@ -36,7 +37,8 @@ impl ImportedCase {
         Self { fields, ..Self::default() }
     }
 
-    /// Samples of one process, of `iters` iterations each that took `seconds` for one iteration, kept in nanoseconds.
+    /// Samples of one process, of `iters` iterations each that took `seconds` for one iteration,
+    /// kept in nanoseconds.
     pub(super) fn of_samples(iters: u64, seconds: &[f64]) -> Self {
         let mut samples = Samples::new(0);
         for time in seconds {
@@ -78,21 +80,30 @@ pub(super) struct Sink {
 impl Sink {
     pub(super) fn new(format: Format, path: &Path, written: Timestamp) -> Self {
         let run_id = RunId(path.display().to_string());
-        let mut run = Run::begin(run_id, written, format.as_str(), format.as_str(), Environment::default());
+        let mut run =
+            Run::begin(run_id, written, format.as_str(), format.as_str(), Environment::default());
         run.imported = true;
         Self { format, written, timestamp: written, run, seen: HashMap::new() }
     }
 
     pub(super) fn finish(mut self) -> Run {
-        self.run.finished = self.run.benchmarks.iter().map(|case| case.timestamp).max().or(Some(self.timestamp));
+        self.run.finished =
+            self.run.benchmarks.iter().map(|case| case.timestamp).max().or(Some(self.timestamp));
         self.run
     }
 
-    /// Takes the time that the tool recorded as `key` of `document`, if it did, for the cases that follow.
+    /// Takes the time that the tool recorded as `key` of `document`, if it did, for the cases that
+    /// follow.
     ///
     /// # Errors
-    /// When that is no time: the file's own one is that of a copy, and would silently reorder the history.
-    pub(super) fn read_timestamp(&mut self, document: &Value, key: &str, unzoned: Unzoned) -> Result<(), Problem> {
+    /// When that is no time: the file's own one is that of a copy, and would silently reorder the
+    /// history.
+    pub(super) fn read_timestamp(
+        &mut self,
+        document: &Value,
+        key: &str,
+        unzoned: Unzoned,
+    ) -> Result<(), Problem> {
         let value = document.get(key).unwrap_or(&Value::Null);
         if value.is_null() || value == "" {
             return Ok(());
@@ -101,15 +112,20 @@ impl Sink {
             .as_str()
             .and_then(|text| Some((text, dates::read(text, unzoned, self.written)?)))
             .ok_or_else(|| {
-                let cure = "correct it, or remove it: then the time counts at which the file was written";
-                Problem::refusal(format!("its `{key}` is {value}, which is no time of the calendar"), cure)
+                let cure =
+                    "correct it, or remove it: then the time counts at which the file was written";
+                Problem::refusal(
+                    format!("its `{key}` is {value}, which is no time of the calendar"),
+                    cure,
+                )
             })?;
         let is_first = self.run.benchmarks.is_empty();
         self.run.started = if is_first { dated.time } else { self.run.started.min(dated.time) };
         self.timestamp = dated.time;
         if dated.is_guess {
             self.note(format!(
-                "the `{key}` {text} names no time zone, and the file's own time does not tell it: it is read as UTC, and may \
+                "the `{key}` {text} names no time zone, and the file's own time does not tell it: \
+                 it is read as UTC, and may \
                  be up to 14 hours off"
             ));
         }
@@ -167,7 +183,9 @@ impl Sink {
     fn blank(&mut self, name: &str, outcome: Outcome) -> BenchmarkResult {
         let kind = self.format.benchmark_type();
         let device_type = match self.format {
-            Format::GoogleBenchmark | Format::Hyperfine | Format::PytestBenchmark => Some(DeviceType::Cpu),
+            Format::GoogleBenchmark | Format::Hyperfine | Format::PytestBenchmark => {
+                Some(DeviceType::Cpu)
+            }
             Format::Vllm => None,
             _ => Some(DeviceType::Gpu),
         };
@@ -188,16 +206,22 @@ impl Sink {
         }
     }
 
-    /// A second case of the same name is another case, so it is numbered: neither may take the place of the other.
+    /// A second case of the same name is another case, so it is numbered: neither may take the
+    /// place of the other.
     fn id(&mut self, name: &str) -> CaseId {
-        let clean: String = name.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let clean: String =
+            name.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let clean = if clean.is_empty() { "unnamed".to_owned() } else { clean };
         let mut own = clean.clone();
         loop {
             let times = self.seen.entry(own.clone()).or_insert(0);
             *times += 1;
             if *times == 1 {
-                return CaseId::from_segments(&[self.format.benchmark_type().as_str(), self.format.as_str(), &own]);
+                return CaseId::from_segments(&[
+                    self.format.benchmark_type().as_str(),
+                    self.format.as_str(),
+                    &own,
+                ]);
             }
             own = format!("{clean}#{times}");
         }
@@ -210,8 +234,11 @@ pub(super) const MAY_BE_ZERO: &str = "failed_runs_percent";
 /// Refuses figures that no device can give: not finite, zero or below, or none at all.
 fn check_case(mut found: ImportedCase) -> Result<ImportedCase, String> {
     for (name, value) in found.fields.iter() {
-        let is_metric = Field::find(name).is_some_and(|field| matches!(field.role, FieldRole::Metric(_)));
-        let fits = |value: f64| value.is_finite() && (value > 0.0 || (name == MAY_BE_ZERO && value == 0.0));
+        let is_metric =
+            Field::find(name).is_some_and(|field| matches!(field.role, FieldRole::Metric(_)));
+        let fits = |value: f64| {
+            value.is_finite() && (value > 0.0 || (name == MAY_BE_ZERO && value == 0.0))
+        };
         if is_metric && !value.as_f64().is_some_and(fits) {
             return Err(format!("`{name}` is {value}; it must be finite and above zero"));
         }
@@ -220,7 +247,8 @@ fn check_case(mut found: ImportedCase) -> Result<ImportedCase, String> {
         let has_metric = found.fields.metrics().next().is_some();
         return if has_metric { Ok(found) } else { Err("it has no figure".to_owned()) };
     }
-    let each: Result<Vec<Vec<f64>>, SamplesError> = found.samples.iter().map(Samples::per_iteration).collect();
+    let each: Result<Vec<Vec<f64>>, SamplesError> =
+        found.samples.iter().map(Samples::per_iteration).collect();
     let mut times = each.map_err(|error| error.to_string())?.concat();
     found.fields.set("time_ms", median(&mut times) / 1e6);
     found.fields.set("num_runs", times.len());

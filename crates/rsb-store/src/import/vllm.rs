@@ -1,11 +1,12 @@
 //! vLLM's serving benchmark: one document a run, with means and percentiles over its requests.
 //!
-//! Keys that end in `_ms` are milliseconds; the same keys without it are seconds. Each statistic is a case of its
-//! own, since a better median may hide a worse tail. Requests that failed have no latency: they are told, they
-//! count against the goodput, and the rate of a run that lost some is not compared.
+//! Keys that end in `_ms` are milliseconds; the same keys without it are seconds. Each statistic is
+//! a case of its own, since a better median may hide a worse tail. Requests that failed have no
+//! latency: they are told, they count against the goodput, and the rate of a run that lost some is
+//! not compared.
 //!
-//! An id says what was asked of the server, never what came of it. The tool records neither the dataset nor its lengths;
-//! who gives them with `--metadata` has them in the ids.
+//! An id says what was asked of the server, never what came of it. The tool records neither the
+//! dataset nor its lengths; who gives them with `--metadata` has them in the ids.
 
 use rsb_model::Fields;
 use serde_json::Value;
@@ -40,11 +41,20 @@ pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
 }
 
 /// What `--metadata` may say of the dataset, under the names of the flags.
-const DATASET: [&str; 7] =
-    ["dataset_name", "dataset", "dataset_path", "input_len", "output_len", "random_input_len", "random_output_len"];
+const DATASET: [&str; 7] = [
+    "dataset_name",
+    "dataset",
+    "dataset_path",
+    "input_len",
+    "output_len",
+    "random_input_len",
+    "random_output_len",
+];
 
-const NO_DATASET: &str = "vllm records neither the dataset nor the lengths of its requests: only compare runs of the same \
-                          dataset, or give `--metadata dataset_name=… input_len=… output_len=…`, which the ids then hold";
+const NO_DATASET: &str = "vllm records neither the dataset nor the lengths of its requests: only \
+                          compare runs of the same \
+                          dataset, or give `--metadata dataset_name=… input_len=… output_len=…`, \
+                          which the ids then hold";
 
 /// What the tool records of the load. `burstiness` is one unless somebody asked for another.
 const LOAD: [&str; 7] = [
@@ -63,7 +73,9 @@ fn name(document: &Value) -> String {
     for key in DATASET.into_iter().chain(LOAD) {
         let is_usual = |value: &Value| key == "burstiness" && value.as_f64() == Some(1.0);
         let value = document.get(key).filter(|value| !value.is_null() && !is_usual(value));
-        parts.extend(value.map(|value| format!("{key}={}", value.as_str().map_or(value.to_string(), str::to_owned))));
+        parts.extend(value.map(|value| {
+            format!("{key}={}", value.as_str().map_or(value.to_string(), str::to_owned))
+        }));
     }
     parts.join("/")
 }
@@ -98,8 +110,13 @@ impl Requests {
         let failed = count("failed")?.unwrap_or(sent - completed).max(sent - completed);
         let seconds = json::required_number(document, "duration")?;
         let good = count("good_completed")?;
-        if completed > sent || completed + failed > sent || good.is_some_and(|good| good > completed) {
-            return Err(format!("of {sent} requests {completed} completed and {failed} failed: that cannot be"));
+        if completed > sent
+            || completed + failed > sent
+            || good.is_some_and(|good| good > completed)
+        {
+            return Err(format!(
+                "of {sent} requests {completed} completed and {failed} failed: that cannot be"
+            ));
         }
         if !(seconds.is_finite() && seconds > 0.0) {
             return Err(format!("`duration` is {seconds}; it must be above zero"));
@@ -127,14 +144,17 @@ fn add(document: &Value, name: &str, requests: &Requests, sink: &mut Sink) {
     if goodput != Ok(0.0) {
         part("goodput", goodput.clone().map(|rate| Some(("requests_per_second", rate))));
     }
-    for (key, name) in [("output_throughput", "output_tokens"), ("total_token_throughput", "all_tokens")] {
+    for (key, name) in
+        [("output_throughput", "output_tokens"), ("total_token_throughput", "all_tokens")]
+    {
         part(name, json::number(document, key).map(|rate| Some(("tokens_per_second", rate?))));
     }
     for key in document.as_object().into_iter().flat_map(|object| object.keys()) {
         if let Some((name, field, factor)) = latency(key) {
             // Without a second token there is no time between tokens, and the tool writes zero.
             let means_none = |value: f64| value == 0.0 && ["tpot_ms", "itl_ms"].contains(&field);
-            let figure = json::number(document, key).map(|value| value.filter(|value| !means_none(*value)));
+            let figure =
+                json::number(document, key).map(|value| value.filter(|value| !means_none(*value)));
             part(&name, figure.map(|value| Some((field, value? * factor))));
         }
     }
@@ -144,7 +164,8 @@ fn add(document: &Value, name: &str, requests: &Requests, sink: &mut Sink) {
 /// Tells what was lost: a rate that hides it is not given.
 fn losses(name: &str, requests: &Requests, none_is_good: bool, sink: &mut Sink) {
     if none_is_good {
-        let why = format!("none of the {} requests that completed met its targets", requests.completed);
+        let why =
+            format!("none of the {} requests that completed met its targets", requests.completed);
         sink.put_failed(&format!("{name}/goodput"), &why);
     }
     if requests.failed > 0.0 {
@@ -154,19 +175,22 @@ fn losses(name: &str, requests: &Requests, none_is_good: bool, sink: &mut Sink) 
     }
 }
 
-/// Good requests in a second: those within the targets, or all that completed where there were no targets.
+/// Good requests in a second: those within the targets, or all that completed where there were no
+/// targets.
 fn goodput(document: &Value, requests: &Requests) -> Result<f64, String> {
     // For some months the key had a colon.
-    let told = json::number(document, "request_goodput")?.or(json::number(document, "request_goodput:")?);
+    let told =
+        json::number(document, "request_goodput")?.or(json::number(document, "request_goodput:")?);
     // Those that failed are in the time and not in the count.
     Ok(told.unwrap_or_else(|| requests.good.unwrap_or(requests.completed) / requests.seconds))
 }
 
-/// The part, the field and the factor to milliseconds of a key such as `p99_ttft_ms` (milliseconds) or `p99_ttft`
-/// (seconds).
+/// The part, the field and the factor to milliseconds of a key such as `p99_ttft_ms` (milliseconds)
+/// or `p99_ttft` (seconds).
 fn latency(key: &str) -> Option<(String, &'static str, f64)> {
     let (statistic, rest) = key.split_once('_')?;
-    let is_percentile = statistic.strip_prefix('p').is_some_and(|number| number.parse::<f64>().is_ok());
+    let is_percentile =
+        statistic.strip_prefix('p').is_some_and(|number| number.parse::<f64>().is_ok());
     if !(is_percentile || ["mean", "median"].contains(&statistic)) {
         return None;
     }
@@ -175,9 +199,16 @@ fn latency(key: &str) -> Option<(String, &'static str, f64)> {
     Some((format!("{metric}/{statistic}"), field, factor))
 }
 
-fn metric_case(document: &Value, requests: &Requests, field: &'static str, value: f64) -> ImportedCase {
+fn metric_case(
+    document: &Value,
+    requests: &Requests,
+    field: &'static str,
+    value: f64,
+) -> ImportedCase {
     let mut fields = Fields::new().with(field, value).with("num_prompts", requests.sent);
-    for (key, field) in [("total_input_tokens", "prompt_length"), ("total_output_tokens", "output_length")] {
+    for (key, field) in
+        [("total_input_tokens", "prompt_length"), ("total_output_tokens", "output_length")]
+    {
         if let Some(tokens) = tokens_each(document, key) {
             fields.set(field, tokens);
         }
@@ -221,9 +252,17 @@ mod tests {
     fn keys_without_a_suffix_are_seconds() {
         let text = sample(Format::Vllm);
         let run = read(Format::Vllm, text).unwrap();
-        let id = "component_specific/vllm/org/model/num_prompts=40/request_rate=inf/max_concurrency=4/";
-        assert!(run.benchmarks.iter().all(|case| case.benchmark_id.as_str().starts_with(id)), "{run:?}");
-        assert!(run.benchmarks.iter().all(|case| case.benchmark_type == BenchmarkType::ComponentSpecific));
+        let id =
+            "component_specific/vllm/org/model/num_prompts=40/request_rate=inf/max_concurrency=4/";
+        assert!(
+            run.benchmarks.iter().all(|case| case.benchmark_id.as_str().starts_with(id)),
+            "{run:?}"
+        );
+        assert!(
+            run.benchmarks
+                .iter()
+                .all(|case| case.benchmark_type == BenchmarkType::ComponentSpecific)
+        );
         let expected = BTreeMap::from([
             ("requests", ("requests_per_second", 0.5)),
             ("goodput", ("requests_per_second", 0.5)),
@@ -240,12 +279,14 @@ mod tests {
 
     #[test]
     fn failed_requests_count_against_the_goodput_and_are_told() {
-        let text = sample(Format::Vllm).replace("\"good_completed\": null", "\"good_completed\": 20, \"failed\": 4");
+        let text = sample(Format::Vllm)
+            .replace("\"good_completed\": null", "\"good_completed\": 20, \"failed\": 4");
         let text = text.replace("\"num_prompts\": 40", "\"num_prompts\": 44");
         let run = read(Format::Vllm, &text).unwrap();
         assert_eq!(figures(&run)["goodput"], ("requests_per_second", 0.25));
         assert!(!figures(&run).contains_key("requests"));
-        let requests = run.benchmarks.iter().find(|case| part(&case.benchmark_id) == "requests").unwrap();
+        let requests =
+            run.benchmarks.iter().find(|case| part(&case.benchmark_id) == "requests").unwrap();
         assert_eq!(requests.reason.as_ref().unwrap().why, "4 of 44 requests failed");
         assert!(
             run.benchmarks
@@ -253,7 +294,11 @@ mod tests {
                 .filter(|case| case.outcome == Outcome::Measured)
                 .all(|case| case.metadata["failed_requests"] == 4.0)
         );
-        assert!(run.notes.iter().any(|note| note.to_string().contains("4 of 44 requests failed")), "{:?}", run.notes);
+        assert!(
+            run.notes.iter().any(|note| note.to_string().contains("4 of 44 requests failed")),
+            "{:?}",
+            run.notes
+        );
     }
 
     #[test]
@@ -261,8 +306,16 @@ mod tests {
         let text = sample(Format::Vllm);
         let id = |text: &str| {
             let run = read(Format::Vllm, text).unwrap();
-            let case = run.benchmarks.iter().find(|case| case.benchmark_id.as_str().ends_with("/ttft/p99")).unwrap();
-            case.benchmark_id.as_str().strip_prefix("component_specific/vllm/org/model/").unwrap().to_owned()
+            let case = run
+                .benchmarks
+                .iter()
+                .find(|case| case.benchmark_id.as_str().ends_with("/ttft/p99"))
+                .unwrap();
+            case.benchmark_id
+                .as_str()
+                .strip_prefix("component_specific/vllm/org/model/")
+                .unwrap()
+                .to_owned()
         };
         let asked = "num_prompts=40/request_rate=inf/max_concurrency=4/ttft/p99";
         for (from, to) in [
@@ -284,7 +337,11 @@ mod tests {
                 "\"burstiness\": 0.5",
                 "num_prompts=40/request_rate=inf/burstiness=0.5/max_concurrency=4/ttft/p99",
             ),
-            ("\"max_concurrency\": 4", "\"max_concurrency\": null", "num_prompts=40/request_rate=inf/ttft/p99"),
+            (
+                "\"max_concurrency\": 4",
+                "\"max_concurrency\": null",
+                "num_prompts=40/request_rate=inf/ttft/p99",
+            ),
             (
                 "\"burstiness\": 1.0",
                 "\"dataset_name\": \"random\", \"input_len\": \"1024\"",
@@ -292,16 +349,26 @@ mod tests {
             ),
             (
                 "\"burstiness\": 1.0",
-                "\"ramp_up_strategy\": \"linear\", \"ramp_up_start_rps\": 1, \"ramp_up_end_rps\": 9",
+                "\"ramp_up_strategy\": \"linear\", \"ramp_up_start_rps\": 1, \"ramp_up_end_rps\": \
+                 9",
                 "num_prompts=40/request_rate=inf/max_concurrency=4/ramp_up_strategy=linear/ramp_up_start_rps=1/ramp_up_end_rps=9/ttft/p99",
             ),
         ] {
             assert_eq!(id(&text.replace(from, to)), other);
         }
         let told = |text: &str| {
-            read(Format::Vllm, text).unwrap().notes.iter().any(|note| note.to_string().contains("dataset"))
+            read(Format::Vllm, text)
+                .unwrap()
+                .notes
+                .iter()
+                .any(|note| note.to_string().contains("dataset"))
         };
-        assert!(told(text) && !told(&text.replace("\"burstiness\"", "\"dataset_name\": \"random\", \"burstiness\"")));
+        assert!(
+            told(text)
+                && !told(
+                    &text.replace("\"burstiness\"", "\"dataset_name\": \"random\", \"burstiness\"")
+                )
+        );
     }
 
     #[test]
@@ -311,14 +378,19 @@ mod tests {
         let run = read(Format::Vllm, &format!("{later}\n{text}\n{text}")).unwrap();
         assert_eq!(run.started.to_string(), "2026-01-02T03:04:05Z");
         assert_eq!(run.finished.unwrap().to_string(), "2026-01-02T04:05:06Z");
-        let guesses = run.notes.iter().filter(|note| note.to_string().contains("no time zone")).count();
+        let guesses =
+            run.notes.iter().filter(|note| note.to_string().contains("no time zone")).count();
         assert_eq!(guesses, 2, "one for each date: {:?}", run.notes);
     }
 
     #[test]
     fn the_goodput_of_the_key_with_a_colon_counts() {
-        let text = sample(Format::Vllm).replace("\"request_goodput\": null", "\"request_goodput:\": 0.125");
-        assert_eq!(figures(&read(Format::Vllm, &text).unwrap())["goodput"], ("requests_per_second", 0.125));
+        let text = sample(Format::Vllm)
+            .replace("\"request_goodput\": null", "\"request_goodput:\": 0.125");
+        assert_eq!(
+            figures(&read(Format::Vllm, &text).unwrap())["goodput"],
+            ("requests_per_second", 0.125)
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Whatever is added, written again, changed and deleted in whatever order: the index is what it would be if it were built
-//! from the files that are there.
+//! Whatever is added, written again, changed and deleted in whatever order: the index is what it
+//! would be if it were built from the files that are there.
 
 use std::fs;
 
@@ -33,13 +33,17 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Runs on three days and two machines; some cases end otherwise from time to time, and some keep samples.
+/// Runs on three days and two machines; some cases end otherwise from time to time, and some keep
+/// samples.
 fn made_up(which: u8, cases: u8, level: u8) -> Run {
     let case = |at: u8| -> BenchmarkResult {
         let name = format!("case-{at}");
         match (at + level) % 4 {
             0 => skipped_case(&name),
-            1 => BenchmarkResult { samples: Vec::<Samples>::new(), ..measured_case(&name, f64::from(level)) },
+            1 => BenchmarkResult {
+                samples: Vec::<Samples>::new(),
+                ..measured_case(&name, f64::from(level))
+            },
             _ => measured_case(&name, f64::from(level) + 0.1 * f64::from(at)),
         }
     };
@@ -55,7 +59,8 @@ fn everything(store: &Store) -> Vec<Vec<Vec<Value>>> {
         ask("SELECT run_id, file, started, suite, measured, skipped FROM runs ORDER BY run_id"),
         ask("SELECT * FROM measurements ORDER BY run_id, benchmark_id, metric"),
         // Sums of the same values in another order may differ in their last digit.
-        ask("SELECT day, metric, machine, results, round(mean, 9) FROM daily_means ORDER BY day, metric, machine"),
+        ask("SELECT day, metric, machine, results, round(mean, 9) FROM daily_means ORDER BY day, \
+             metric, machine"),
         ask("SELECT * FROM benchmark_runs ORDER BY id"),
         ask("SELECT * FROM benchmark_results ORDER BY run_id, benchmark_id"),
     ]

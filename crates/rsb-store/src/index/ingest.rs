@@ -8,8 +8,8 @@ use rayon::prelude::*;
 /// Items that are worked on while those before them are taken.
 const AT_ONCE: usize = 64;
 
-/// Hands the outcome of `work` on each of `items` to `take`, in their order. The work is done on every CPU, and meanwhile
-/// what is done is taken.
+/// Hands the outcome of `work` on each of `items` to `take`, in their order. The work is done on
+/// every CPU, and meanwhile what is done is taken.
 ///
 /// # Errors
 /// The first one of `take`.

@@ -1,6 +1,8 @@
-//! Rebuilds an index of an earlier version in one transaction: if that fails, as on a full disk, the index stays as it was.
+//! Rebuilds an index of an earlier version in one transaction: if that fails, as on a full disk,
+//! the index stays as it was.
 //!
-//! The runs are read again from their files; a run without a file is dropped. Comparisons are carried over.
+//! The runs are read again from their files; a run without a file is dropped. Comparisons are
+//! carried over.
 
 use std::path::Path;
 
@@ -18,7 +20,10 @@ pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
 }
 
 /// Brings the tables up to today, with the runs of `results_dir` where there were any.
-pub(super) fn bring_up(connection: &mut Connection, results_dir: &Path) -> rusqlite::Result<Vec<StoreNotice>> {
+pub(super) fn bring_up(
+    connection: &mut Connection,
+    results_dir: &Path,
+) -> rusqlite::Result<Vec<StoreNotice>> {
     if version(connection)? == SCHEMA_VERSION && changed_metrics(connection)?.is_empty() {
         return Ok(Vec::new());
     }
@@ -48,10 +53,12 @@ pub(super) fn bring_up(connection: &mut Connection, results_dir: &Path) -> rusql
     Ok(notices)
 }
 
-/// Metrics that the index has in another unit or direction than this program. Run files say neither: a program of another
-/// version has read them, and what it read must not stand beside what this one reads.
+/// Metrics that the index has in another unit or direction than this program. Run files say
+/// neither: a program of another version has read them, and what it read must not stand beside what
+/// this one reads.
 fn changed_metrics(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut statement = connection.prepare("SELECT name, unit, better FROM metrics ORDER BY name")?;
+    let mut statement =
+        connection.prepare("SELECT name, unit, better FROM metrics ORDER BY name")?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let known: Vec<(String, String, String)> = rows.collect::<rusqlite::Result<_>>()?;
     let is_changed = |(name, unit, better): &(String, String, String)| {

@@ -20,7 +20,8 @@ const CASES: u32 = 400;
 /// The version of an index of an earlier program.
 const EARLIER: i64 = SCHEMA_VERSION - 1;
 
-/// A directory of results with three runs, one of which has lost its file, and a comparison, whose index is of an earlier version.
+/// A directory of results with three runs, one of which has lost its file, and a comparison, whose
+/// index is of an earlier version.
 fn earlier_index() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let results = dir.path().to_owned();
@@ -30,7 +31,9 @@ fn earlier_index() -> (tempfile::TempDir, PathBuf) {
         let base = run(id, i64::try_from(at).unwrap() * 3600);
         let mut journal = store.begin(&base).unwrap();
         for case in 0..CASES {
-            journal.add(&measured_case(&format!("case-{case}"), f64::from(case) + at as f64)).unwrap();
+            journal
+                .add(&measured_case(&format!("case-{case}"), f64::from(case) + at as f64))
+                .unwrap();
         }
         files.push(journal.finish(&base).unwrap());
     }
@@ -40,7 +43,11 @@ fn earlier_index() -> (tempfile::TempDir, PathBuf) {
     let index = Connection::open(results.join("benchmarks.db")).unwrap();
     index.pragma_update(None, "foreign_keys", "OFF").unwrap();
     // Small, so that a rebuilt one needs more pages of the disk.
-    index.execute_batch("ALTER TABLE runs DROP COLUMN branch; DELETE FROM results WHERE position > 0").unwrap();
+    index
+        .execute_batch(
+            "ALTER TABLE runs DROP COLUMN branch; DELETE FROM results WHERE position > 0",
+        )
+        .unwrap();
     for table in ["points", "days", "series", "variants", "cases"] {
         index.execute(&format!("DELETE FROM {table}"), []).unwrap();
     }
@@ -57,7 +64,10 @@ fn assert_untouched(database: &Path) {
         index.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
     };
     assert_eq!(["runs", "results", "comparisons"].map(count), [3, 3, 1]);
-    assert_eq!(index.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)).unwrap(), "ok");
+    assert_eq!(
+        index.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)).unwrap(),
+        "ok"
+    );
 }
 
 #[test]
@@ -65,7 +75,10 @@ fn an_earlier_version_becomes_today_s_with_what_the_files_hold() {
     let (_dir, results) = earlier_index();
     let store = Store::open_existing(&results).unwrap();
     let path = results.join("benchmarks.db");
-    assert_eq!(*store.notices(), [StoreNotice::Migrated { path, from: EARLIER, to: SCHEMA_VERSION }]);
+    assert_eq!(
+        *store.notices(),
+        [StoreNotice::Migrated { path, from: EARLIER, to: SCHEMA_VERSION }]
+    );
     let ids: Vec<String> = store.runs().unwrap().into_iter().map(|run| run.run_id.0).collect();
     assert_eq!(ids, ["b", "a"], "what had no file is gone");
     assert_eq!(store.history(&HistoryFilter::default()).unwrap().len(), 2 * CASES as usize * 2);
@@ -82,11 +95,14 @@ fn a_full_disk_leaves_the_earlier_index_as_it_was() {
     let mut refused = 0;
     for more in 0..200_u32 {
         let mut connection = Connection::open(&database).unwrap();
-        let pages: u32 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        let pages: u32 =
+            connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
         connection.pragma_update(None, "max_page_count", pages + more).unwrap();
         connection.pragma_update(None, "foreign_keys", "OFF").unwrap();
         match bring_up(&mut connection, &results) {
-            Err(error) => assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DiskFull), "{error}"),
+            Err(error) => {
+                assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DiskFull), "{error}");
+            }
             Ok(_) => break,
         }
         refused += 1;
@@ -94,7 +110,11 @@ fn a_full_disk_leaves_the_earlier_index_as_it_was() {
         assert_untouched(&database);
     }
     assert!(refused > 0, "it needed no more room");
-    assert_eq!(Store::open_existing(&results).unwrap().runs().unwrap().len(), 2, "with room it goes on");
+    assert_eq!(
+        Store::open_existing(&results).unwrap().runs().unwrap().len(),
+        2,
+        "with room it goes on"
+    );
 }
 
 #[test]
@@ -124,7 +144,9 @@ fn a_crash_in_the_middle_leaves_the_earlier_index_as_it_was() {
     drop(connection);
     let copies = std::mem::take(&mut *copies.lock().unwrap());
     assert!(copies.len() > 5, "{} copies", copies.len());
-    let grew = copies.iter().filter(|copy| copy.path().join("benchmarks.db-wal").metadata().unwrap().len() > 4_096);
+    let grew = copies
+        .iter()
+        .filter(|copy| copy.path().join("benchmarks.db-wal").metadata().unwrap().len() > 4_096);
     assert!(grew.count() > 0, "something was written that does not count");
     for copy in &copies {
         let database = copy.path().join("benchmarks.db");
@@ -147,9 +169,12 @@ fn a_metric_whose_unit_or_direction_changed_is_read_again_and_named() {
         drop(other);
         let store = Store::open_existing(&results).unwrap();
         let name = if change.contains("old") { "time_of_old" } else { "time_ms" };
-        let expected = StoreNotice::MetricsChanged { path: database, metrics: vec![name.to_owned()] };
+        let expected =
+            StoreNotice::MetricsChanged { path: database, metrics: vec![name.to_owned()] };
         assert_eq!(*store.notices(), [expected]);
-        let rows = store.history(&HistoryFilter { metric: Some("time_ms".to_owned()), ..Default::default() }).unwrap();
+        let rows = store
+            .history(&HistoryFilter { metric: Some("time_ms".to_owned()), ..Default::default() })
+            .unwrap();
         assert_eq!(rows.len(), 2 * CASES as usize);
         assert!(rows.iter().all(|row| row.unit.as_deref() == Some("ms")));
     }

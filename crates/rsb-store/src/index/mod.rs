@@ -29,7 +29,8 @@ pub(crate) use text::{FromJson, Parsed, better_from, better_text};
 use text::{count, to_json};
 use write::RunWriter;
 
-/// Points that are put in at once: enough that each page is visited once for many runs, few enough for memory.
+/// Points that are put in at once: enough that each page is visited once for many runs, few enough
+/// for memory.
 const POINTS_AT_ONCE: usize = 500_000;
 
 /// An open index.
@@ -57,18 +58,29 @@ impl From<rusqlite::Error> for OpenError {
     }
 }
 
-/// Whether `error` says that the database itself is damaged. A table or column that is not there is damage too.
+/// Whether `error` says that the database itself is damaged. A table or column that is not there is
+/// damage too.
 pub(crate) fn is_corrupt(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::TypeMismatch | ErrorCode::Unknown)
-    ) || matches!(error, rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..))
+        Some(
+            ErrorCode::DatabaseCorrupt
+                | ErrorCode::NotADatabase
+                | ErrorCode::TypeMismatch
+                | ErrorCode::Unknown
+        )
+    ) || matches!(
+        error,
+        rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..)
+    )
 }
 
 impl Index {
-    /// Opens the database in `path`, which is created when missing, and brought up to today when it is older.
+    /// Opens the database in `path`, which is created when missing, and brought up to today when it
+    /// is older.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
-        // In a working tree a link may be somebody else's: it is moved aside as a broken database is.
+        // In a working tree a link may be somebody else's: it is moved aside as a broken database
+        // is.
         if std::fs::symlink_metadata(path).is_ok_and(|data| data.is_symlink()) {
             return Err(OpenError::Corrupt);
         }
@@ -78,10 +90,12 @@ impl Index {
         if found > SCHEMA_VERSION {
             return Err(OpenError::Newer(found));
         }
-        // Readers then never wait for a writer. Not every file system can do it, and it is not needed for truth.
+        // Readers then never wait for a writer. Not every file system can do it, and it is not
+        // needed for truth.
         let _ = connection.pragma_update(None, "journal_mode", "WAL");
         connection.pragma_update(None, "synchronous", "NORMAL")?;
-        // What refers to what is checked by `store check`: here it would cost a look for each of millions of points.
+        // What refers to what is checked by `store check`: here it would cost a look for each of
+        // millions of points.
         connection.pragma_update(None, "foreign_keys", "OFF")?;
         // In KiB: the last pages of some thousand series, to each of which a run adds.
         connection.pragma_update(None, "cache_size", -65_536)?;
@@ -122,11 +136,16 @@ impl Index {
     }
 
     /// Adds or replaces the comparison in `file`.
-    pub(crate) fn add_comparison(&mut self, file: &Path, comparison: &ComparisonResult) -> rusqlite::Result<()> {
+    pub(crate) fn add_comparison(
+        &mut self,
+        file: &Path,
+        comparison: &ComparisonResult,
+    ) -> rusqlite::Result<()> {
         insert_comparison(&self.connection, &StampedFile::of(file), comparison)
     }
 
-    /// Makes the index agree with the files within `results_dir`: new and changed ones are read, vanished ones go.
+    /// Makes the index agree with the files within `results_dir`: new and changed ones are read,
+    /// vanished ones go.
     pub(crate) fn sync(&mut self, results_dir: &Path) -> rusqlite::Result<Vec<StoreNotice>> {
         let mut notices = self.sync_runs(&StampedFile::all_in(&results_dir.join(RUNS)))?;
         let comparisons = StampedFile::all_in(&results_dir.join(COMPARISONS));
@@ -137,7 +156,8 @@ impl Index {
         for file in changed {
             match files::check_ending(&file.path).and_then(|()| read::read_comparison(&file.path)) {
                 Ok(comparison) => insert_comparison(&self.connection, &file, &comparison)?,
-                Err(error) => notices.push(StoreNotice::LeftOut { path: file.path, problem: error.to_string() }),
+                Err(error) => notices
+                    .push(StoreNotice::LeftOut { path: file.path, problem: error.to_string() }),
             }
         }
         Ok(notices)
@@ -172,7 +192,8 @@ impl Index {
         Ok(notices)
     }
 
-    /// Takes out what the index still has of files that are left out now: they are no longer what it was read from.
+    /// Takes out what the index still has of files that are left out now: they are no longer what
+    /// it was read from.
     fn forget(&mut self, notices: &[StoreNotice]) -> rusqlite::Result<()> {
         let names = notices.iter().filter_map(|notice| notice.path().file_name()?.to_str());
         let is_known = |name: &str| -> rusqlite::Result<bool> {
@@ -185,11 +206,16 @@ impl Index {
         self.within(|writer| known.iter().try_for_each(|file| writer.remove("file", file)))
     }
 
-    fn add_all(&mut self, waiting: &mut Vec<RunRows>, notices: &mut Vec<StoreNotice>) -> rusqlite::Result<()> {
+    fn add_all(
+        &mut self,
+        waiting: &mut Vec<RunRows>,
+        notices: &mut Vec<StoreNotice>,
+    ) -> rusqlite::Result<()> {
         if waiting.is_empty() {
             return Ok(());
         }
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut writer = RunWriter::new(&transaction);
         for rows in waiting.drain(..) {
             add_unless_owned(&transaction, &mut writer, &rows, notices)?;
@@ -198,8 +224,12 @@ impl Index {
         transaction.commit()
     }
 
-    fn within(&mut self, write: impl FnOnce(&mut RunWriter<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    fn within(
+        &mut self,
+        write: impl FnOnce(&mut RunWriter<'_>) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<()> {
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut writer = RunWriter::new(&transaction);
         write(&mut writer)?;
         writer.finish()?;
@@ -208,7 +238,11 @@ impl Index {
 }
 
 /// Reads `runs` into the tables of the transaction that `connection` is in.
-fn take_in(connection: &Connection, runs: &[StampedFile], notices: &mut Vec<StoreNotice>) -> rusqlite::Result<()> {
+fn take_in(
+    connection: &Connection,
+    runs: &[StampedFile],
+    notices: &mut Vec<StoreNotice>,
+) -> rusqlite::Result<()> {
     let mut writer = RunWriter::new(connection);
     ingest::in_order(runs, read_rows, |read| {
         match read {
@@ -235,8 +269,10 @@ fn add_unless_owned(
     rows: &RunRows,
     notices: &mut Vec<StoreNotice>,
 ) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached("SELECT file, stamp FROM runs WHERE run_id = ?1 OR file = ?2")?;
-    let known = statement.query_map([&rows.run_id, &rows.file], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut statement =
+        connection.prepare_cached("SELECT file, stamp FROM runs WHERE run_id = ?1 OR file = ?2")?;
+    let known =
+        statement.query_map([&rows.run_id, &rows.file], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let known: Vec<(String, String)> = known.collect::<rusqlite::Result<_>>()?;
     if known.iter().any(|(file, stamp)| (file, stamp) == (&rows.file, &rows.stamp)) {
         // Another process was faster.
@@ -245,14 +281,18 @@ fn add_unless_owned(
     if let Some((other, _)) = known.iter().find(|(file, _)| *file != rows.file) {
         notices.push(StoreNotice::LeftOut {
             path: rows.path.clone(),
-            problem: format!("`{other}` has the run id {} already; remove one of them", rows.run_id),
+            problem: format!(
+                "`{other}` has the run id {} already; remove one of them",
+                rows.run_id
+            ),
         });
         return Ok(());
     }
     writer.add(rows)
 }
 
-/// Those of `present` that `table` does not have as they are now, and the names of files that it has and that are gone.
+/// Those of `present` that `table` does not have as they are now, and the names of files that it
+/// has and that are gone.
 fn differences(
     connection: &Connection,
     table: &str,
@@ -280,7 +320,9 @@ fn insert_comparison(
     let text = to_json(comparison)?;
     let summary = &comparison.summary;
     connection
-        .prepare_cached("INSERT OR REPLACE INTO comparisons VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)")?
+        .prepare_cached(
+            "INSERT OR REPLACE INTO comparisons VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)",
+        )?
         .execute(params![
             comparison.comparison_id,
             file.name,

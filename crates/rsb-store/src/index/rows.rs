@@ -136,7 +136,11 @@ impl ResultRow {
                 device_type: result.device_type.map_or("", DeviceType::as_str),
             },
             device_metrics: fields.and_then(device_metrics),
-            points: fields.into_iter().flat_map(Fields::metrics).map(|metric| point(result, metric)).collect(),
+            points: fields
+                .into_iter()
+                .flat_map(Fields::metrics)
+                .map(|metric| point(result, metric))
+                .collect(),
         }
     }
 }
@@ -145,7 +149,9 @@ fn point(result: &BenchmarkResult, (field, recorded): (&'static Field, f64)) -> 
     let value = match field.name {
         TIME => result.figure(TIME),
         // The same figure, where a benchmark is told in microseconds.
-        "time_us" if !result.samples.is_empty() => result.figure(TIME).map(|milliseconds| milliseconds * 1e3),
+        "time_us" if !result.samples.is_empty() => {
+            result.figure(TIME).map(|milliseconds| milliseconds * 1e3)
+        }
         _ => Some(recorded),
     };
     PointRow { field, value, recorded: Some(recorded).filter(|_| value != Some(recorded)) }
@@ -158,15 +164,20 @@ fn benchmark(result: &BenchmarkResult) -> &str {
 impl CaseText {
     fn of(result: &BenchmarkResult, fields: Option<&Fields>) -> Self {
         let parameters = result.metadata.get("parameters").and_then(Value::as_object);
-        let parameter = |name: &str| parameters.and_then(|all| all.get(name)).and_then(Value::as_str);
+        let parameter =
+            |name: &str| parameters.and_then(|all| all.get(name)).and_then(Value::as_str);
         let number = |name: &str| {
             let field = fields.and_then(|fields| fields.number(name)).map(|number| number as i64);
             field.or_else(|| parameter(name)?.parse().ok())
         };
-        let text = |name: &str| fields.and_then(|fields| fields.text(name)).or_else(|| parameter(name));
+        let text =
+            |name: &str| fields.and_then(|fields| fields.text(name)).or_else(|| parameter(name));
         Self {
             name: result.benchmark_id.to_string(),
-            model: parameter("model").filter(|name| *name != "random").unwrap_or(benchmark(result)).to_owned(),
+            model: parameter("model")
+                .filter(|name| *name != "random")
+                .unwrap_or(benchmark(result))
+                .to_owned(),
             device: result.benchmark_id.device().to_string(),
             batch_size: number("batch_size"),
             sequence_length: number("sequence_length"),
@@ -179,7 +190,9 @@ impl CaseText {
 
 /// What the sensors said, as a document; none where nothing was asked.
 fn device_metrics(fields: &Fields) -> Option<String> {
-    let told = |name: &&str| Some(((*name).to_owned(), fields.get(name).filter(|value| !value.is_null())?.clone()));
+    let told = |name: &&str| {
+        Some(((*name).to_owned(), fields.get(name).filter(|value| !value.is_null())?.clone()))
+    };
     let metrics: Map<String, Value> = DEVICE_METRICS.iter().filter_map(told).collect();
     (!metrics.is_empty()).then(|| Value::from(metrics).to_string())
 }

@@ -1,7 +1,7 @@
 //! The tables of the index, and the views that people ask.
 //!
-//! Whatever a row says again and again has a table of its own and a number: a point of a series is five numbers, and those
-//! of one series lie side by side in the order of time.
+//! Whatever a row says again and again has a table of its own and a number: a point of a series is
+//! five numbers, and those of one series lie side by side in the order of time.
 
 use std::sync::LazyLock;
 
@@ -9,8 +9,18 @@ use std::sync::LazyLock;
 pub(crate) const SCHEMA_VERSION: i64 = 5;
 
 /// Every table.
-pub(crate) const TABLES: [&str; 10] =
-    ["machines", "runs", "cases", "variants", "results", "metrics", "series", "points", "days", "comparisons"];
+pub(crate) const TABLES: [&str; 10] = [
+    "machines",
+    "runs",
+    "cases",
+    "variants",
+    "results",
+    "metrics",
+    "series",
+    "points",
+    "days",
+    "comparisons",
+];
 
 /// Removes what an index of any version has but its comparisons.
 pub(super) const DROP_RUNS: &str = "
@@ -40,10 +50,11 @@ pub(super) const COMPARISONS: &str = "
     CREATE INDEX IF NOT EXISTS comparisons_by_time ON comparisons (timestamp);
 ";
 
-/// The runs. Times are microseconds since 1970, in UTC. A variant is a case as it ended: of one kind, one outcome and one
-/// type of device, so that a series is of one outcome. `value` of a point is the figure of the run that the gate's history
-/// takes, `recorded` what its record says where that is another; a day is one of UTC, and its total is of what was measured.
-/// `started` of a result is that of its run, so that the last one of a variant is found in its index.
+/// The runs. Times are microseconds since 1970, in UTC. A variant is a case as it ended: of one
+/// kind, one outcome and one type of device, so that a series is of one outcome. `value` of a point
+/// is the figure of the run that the gate's history takes, `recorded` what its record says where
+/// that is another; a day is one of UTC, and its total is of what was measured. `started` of a
+/// result is that of its run, so that the last one of a variant is found in its index.
 const RUNS: &str = "
     CREATE TABLE machines (id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL) STRICT;
     CREATE TABLE runs (
@@ -107,15 +118,22 @@ pub(super) static RUN_TABLES: LazyLock<String> = LazyLock::new(|| format!("{RUNS
 
 fn views() -> String {
     let started = moment_of("r.started");
-    let of_variants = "FROM runs r JOIN results x ON x.run = r.id JOIN variants v ON v.id = x.variant \
+    let of_variants = "FROM runs r JOIN results x ON x.run = r.id JOIN variants v ON v.id = \
+                       x.variant \
                        JOIN cases c ON c.id = v.case_id";
     let id = "r.run_id || '/' || c.model || '/' || c.device";
     // What the cases of a model do not agree on is none of its own.
     let [one_architecture, one_count] = ["c.architecture_type", "c.parameter_count"]
         .map(|column| format!("iif(min({column}) = max({column}), min({column}), NULL)"));
-    let [latency, in_microseconds, throughput, memory, first_token, peak] =
-        ["time_ms", "time_us", "throughput_samples_per_second", "memory_used_mb", "ttft_ms", "gpu_memory_peak_mb"]
-            .map(point_of);
+    let [latency, in_microseconds, throughput, memory, first_token, peak] = [
+        "time_ms",
+        "time_us",
+        "throughput_samples_per_second",
+        "memory_used_mb",
+        "ttft_ms",
+        "gpu_memory_peak_mb",
+    ]
+    .map(point_of);
     format!(
         "CREATE VIEW benchmark_runs AS
             SELECT {id} AS id, {started} AS timestamp, c.model AS model_id, c.device AS device,

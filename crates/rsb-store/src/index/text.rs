@@ -3,7 +3,8 @@
 use rsb_model::Better;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
-/// A word of the index as its type. An unknown word is an error: the index holds what this program put into it.
+/// A word of the index as its type. An unknown word is an error: the index holds what this program
+/// put into it.
 pub(crate) struct Parsed<T>(pub(crate) T);
 
 impl<T> FromSql for Parsed<T>
@@ -26,7 +27,8 @@ impl<T: serde::de::DeserializeOwned> FromSql for FromJson<T> {
 
 /// `value` as a document of the index.
 pub(super) fn to_json(value: &impl serde::Serialize) -> rusqlite::Result<String> {
-    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+    serde_json::to_string(value)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
 /// A count as the index keeps it.

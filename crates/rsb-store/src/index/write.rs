@@ -11,8 +11,8 @@ use super::text::{better_text, count};
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
 
-/// Adds runs within a transaction. Numbers of texts are asked for once, and points are put in the order in which they lie:
-/// a hundred runs cost each page one visit and not a hundred.
+/// Adds runs within a transaction. Numbers of texts are asked for once, and points are put in the
+/// order in which they lie: a hundred runs cost each page one visit and not a hundred.
 pub(super) struct RunWriter<'c> {
     connection: &'c Connection,
     machines: HashMap<String, i64>,
@@ -71,10 +71,9 @@ impl<'c> RunWriter<'c> {
     /// Takes out the run whose `column` is `value`, if there is one.
     pub(super) fn remove(&mut self, column: &str, value: &str) -> rusqlite::Result<()> {
         let sql = format!("SELECT id, started, machine FROM runs WHERE {column} = ?1");
-        let found = self
-            .connection
-            .prepare_cached(&sql)?
-            .query_row([value], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)));
+        let found = self.connection.prepare_cached(&sql)?.query_row([value], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
+        });
         let Some((run, started, machine)) = found.optional()? else { return Ok(()) };
         if self.added.contains(&run) {
             // Its points may still wait.
@@ -104,8 +103,10 @@ impl<'c> RunWriter<'c> {
     }
 
     pub(super) fn flush(&mut self) -> rusqlite::Result<()> {
-        self.points.sort_unstable_by_key(|point| (point.series, point.started, point.run, point.position));
-        let mut insert = self.connection.prepare_cached("INSERT INTO points VALUES (?1,?2,?3,?4,?5,?6)")?;
+        self.points
+            .sort_unstable_by_key(|point| (point.series, point.started, point.run, point.position));
+        let mut insert =
+            self.connection.prepare_cached("INSERT INTO points VALUES (?1,?2,?3,?4,?5,?6)")?;
         for point in self.points.drain(..) {
             let PointNumbers { series, started, run, position, value, recorded } = point;
             insert.execute(params![series, started, run, position, value, recorded])?;
@@ -133,7 +134,8 @@ impl<'c> RunWriter<'c> {
     }
 
     fn insert_run(&self, rows: &RunRows, machine: i64) -> rusqlite::Result<i64> {
-        let sql = "INSERT INTO runs VALUES (NULL,?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)";
+        let sql = "INSERT INTO runs VALUES \
+                   (NULL,?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)";
         self.connection.prepare_cached(sql)?.insert(params![
             rows.run_id,
             rows.file,
@@ -169,7 +171,14 @@ impl<'c> RunWriter<'c> {
         for PointRow { field, value, recorded } in &result.points {
             let metric = self.metric(field)?;
             let series = self.series(variant, machine, metric)?;
-            self.points.push(PointNumbers { series, started, run, position, value: *value, recorded: *recorded });
+            self.points.push(PointNumbers {
+                series,
+                started,
+                run,
+                position,
+                value: *value,
+                recorded: *recorded,
+            });
             if let Some(value) = value.filter(|_| is_measured) {
                 let day = self.days.entry((metric, machine, started.div_euclid(DAY))).or_default();
                 *day = (day.0 + 1, day.1 + value);
@@ -203,13 +212,15 @@ impl<'c> RunWriter<'c> {
         let case_id = self.case(case)?;
         let VariantText { benchmark, benchmark_type, outcome, device_type } = variant;
         let values = params![case_id, benchmark, benchmark_type, outcome, device_type];
-        let find = "SELECT id FROM variants WHERE case_id = ?1 AND benchmark = ?2 AND benchmark_type = ?3
+        let find =
+            "SELECT id FROM variants WHERE case_id = ?1 AND benchmark = ?2 AND benchmark_type = ?3
                     AND outcome = ?4 AND device_type = ?5";
         let id = match self.number(find, values)? {
             Some(id) => id,
-            None => {
-                self.connection.prepare_cached("INSERT INTO variants VALUES (NULL,?1,?2,?3,?4,?5)")?.insert(values)?
-            }
+            None => self
+                .connection
+                .prepare_cached("INSERT INTO variants VALUES (NULL,?1,?2,?3,?4,?5)")?
+                .insert(values)?,
         };
         self.cases.entry(case.name.clone()).or_default().push((variant.clone(), id));
         Ok(id)
@@ -227,8 +238,16 @@ impl<'c> RunWriter<'c> {
             architecture_type,
             parameter_count,
         } = case;
-        let values =
-            params![name, model, device, batch_size, sequence_length, precision, architecture_type, parameter_count];
+        let values = params![
+            name,
+            model,
+            device,
+            batch_size,
+            sequence_length,
+            precision,
+            architecture_type,
+            parameter_count
+        ];
         let add = "INSERT INTO cases VALUES (NULL,?1,?2,?3,?4,?5,?6,?7,?8) ON CONFLICT DO UPDATE SET
                    batch_size = coalesce(batch_size, excluded.batch_size), precision = coalesce(precision, excluded.precision),
                    sequence_length = coalesce(sequence_length, excluded.sequence_length),
@@ -244,11 +263,10 @@ impl<'c> RunWriter<'c> {
         let better = field.better().map_or("", better_text);
         let id = match self.number("SELECT id FROM metrics WHERE name = ?1", [field.name])? {
             Some(id) => id,
-            None => self.connection.prepare_cached("INSERT INTO metrics VALUES (NULL,?1,?2,?3)")?.insert([
-                field.name,
-                field.unit.symbol(),
-                better,
-            ])?,
+            None => self
+                .connection
+                .prepare_cached("INSERT INTO metrics VALUES (NULL,?1,?2,?3)")?
+                .insert([field.name, field.unit.symbol(), better])?,
         };
         self.metrics.insert(field.name, id);
         Ok(id)
@@ -259,10 +277,16 @@ impl<'c> RunWriter<'c> {
             return Ok(*known);
         }
         let values = [variant, machine, metric];
-        let found = self.number("SELECT id FROM series WHERE variant = ?1 AND machine = ?2 AND metric = ?3", values)?;
+        let found = self.number(
+            "SELECT id FROM series WHERE variant = ?1 AND machine = ?2 AND metric = ?3",
+            values,
+        )?;
         let id = match found {
             Some(id) => id,
-            None => self.connection.prepare_cached("INSERT INTO series VALUES (NULL,?1,?2,?3)")?.insert(values)?,
+            None => self
+                .connection
+                .prepare_cached("INSERT INTO series VALUES (NULL,?1,?2,?3)")?
+                .insert(values)?,
         };
         self.series.insert((variant, machine, metric), id);
         Ok(id)

@@ -18,15 +18,20 @@ const NAME: &str = "benchmarks.parquet";
 /// Under which key the file says what it was made of.
 const KEY: &str = "made_of";
 
-/// The export of `store` in `dir`: the one that is there where it has the runs and verdicts of today, else a new one.
-/// `begin` is called before that is written.
+/// The export of `store` in `dir`: the one that is there where it has the runs and verdicts of
+/// today, else a new one. `begin` is called before that is written.
 ///
 /// # Errors
 /// When a run cannot be read, or nothing can be written in `dir`.
-pub fn cached_export(store: &Store, dir: &Path, begin: impl FnOnce()) -> Result<PathBuf, ExportError> {
+pub fn cached_export(
+    store: &Store,
+    dir: &Path,
+    begin: impl FnOnce(),
+) -> Result<PathBuf, ExportError> {
     let made_of = source_key(store)?;
     // DuckDB is told whole names alone.
-    let dir = fs::canonicalize(dir).map_err(|source| ExportError::Io { path: dir.to_owned(), source })?;
+    let dir =
+        fs::canonicalize(dir).map_err(|source| ExportError::Io { path: dir.to_owned(), source })?;
     let path = dir.join(NAME);
     if read_source_key(&path).as_deref() == Some(made_of.as_str()) {
         return Ok(path);
@@ -34,8 +39,8 @@ pub fn cached_export(store: &Store, dir: &Path, begin: impl FnOnce()) -> Result<
     begin();
     // Another process may do the same at this time: each writes a file of its own.
     let own = dir.join(format!(".{NAME}.{}", std::process::id()));
-    let written =
-        write(store, &own, made_of).and_then(|()| fs::rename(&own, &path).map_err(|source| io_of(&path, source)));
+    let written = write(store, &own, made_of)
+        .and_then(|()| fs::rename(&own, &path).map_err(|source| io_of(&path, source)));
     if written.is_err() {
         // It may not be there at all.
         let _ = fs::remove_file(&own);
@@ -50,7 +55,11 @@ fn io_of(path: &Path, source: io::Error) -> ExportError {
 fn write(store: &Store, path: &Path, made_of: String) -> Result<(), ExportError> {
     // What another process of this number has left is nobody's.
     let _ = fs::remove_file(path);
-    let file = File::options().write(true).create_new(true).open(path).map_err(|source| io_of(path, source))?;
+    let file = File::options()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(|source| io_of(path, source))?;
     let mut sink = ParquetSink::new(BufWriter::new(file))?;
     sink.note(KEY, made_of);
     write_all(store, &mut sink)?;
@@ -59,8 +68,8 @@ fn write(store: &Store, path: &Path, made_of: String) -> Result<(), ExportError>
 
 /// The files that `store` has indexed, each as it was then, and how they are exported; in short.
 fn source_key(store: &Store) -> Result<String, StoreError> {
-    const SQL: &str =
-        "SELECT 'run', file, stamp FROM runs UNION ALL SELECT 'comparison', file, stamp FROM comparisons ORDER BY 1, 2";
+    const SQL: &str = "SELECT 'run', file, stamp FROM runs UNION ALL SELECT 'comparison', file, \
+                       stamp FROM comparisons ORDER BY 1, 2";
     let files: Vec<[String; 3]> = store.query(|connection| {
         let file = |row: &rusqlite::Row<'_>| Ok([row.get(0)?, row.get(1)?, row.get(2)?]);
         connection.prepare(SQL)?.query_map([], file)?.collect()
@@ -83,7 +92,10 @@ fn source_key(store: &Store) -> Result<String, StoreError> {
 /// What the file in `path` says that it was made of.
 fn read_source_key(path: &Path) -> Option<String> {
     // In a working tree a link may be somebody else's.
-    let file = fs::symlink_metadata(path).is_ok_and(|data| data.is_file()).then(|| File::open(path))?.ok()?;
+    let file = fs::symlink_metadata(path)
+        .is_ok_and(|data| data.is_file())
+        .then(|| File::open(path))?
+        .ok()?;
     let reader = SerializedFileReader::new(file).ok()?;
     let notes = reader.metadata().file_metadata().key_value_metadata()?;
     notes.iter().find(|note| note.key == KEY)?.value.clone()
@@ -106,7 +118,14 @@ mod tests {
             begun
         };
         assert_eq!([written(), written()], [true, false]);
-        keep(&store, &Run { benchmarks: vec![measured_case("x", 1.0)], finished: Some(moment(1)), ..run("more", DAY) });
+        keep(
+            &store,
+            &Run {
+                benchmarks: vec![measured_case("x", 1.0)],
+                finished: Some(moment(1)),
+                ..run("more", DAY)
+            },
+        );
         assert_eq!([written(), written()], [true, false]);
         store.save_comparison(&comparison("b-vs-a")).unwrap();
         assert_eq!([written(), written()], [true, false]);
@@ -122,7 +141,13 @@ mod tests {
             .unwrap()
             .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with('.'));
         assert_eq!(
-            left.filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end != "lock")).count(),
+            left.filter(|entry| entry
+                .as_ref()
+                .unwrap()
+                .path()
+                .extension()
+                .is_some_and(|end| end != "lock"))
+                .count(),
             0
         );
     }

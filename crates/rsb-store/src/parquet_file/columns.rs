@@ -133,7 +133,12 @@ impl Rows {
         self.verdict.push(verdict.map(|verdict| verdict.as_str().into()));
         self.time_ms.push(result.fields().and_then(|fields| fields.number("time_ms")));
         self.replicate.push(samples.map(|samples| samples.replicate.cast_signed()));
-        self.iters.push(samples.into_iter().flat_map(|samples| &samples.iters).map(|&count| count.cast_signed()));
+        self.iters.push(
+            samples
+                .into_iter()
+                .flat_map(|samples| &samples.iters)
+                .map(|&count| count.cast_signed()),
+        );
         self.times_ns.push(samples.into_iter().flat_map(|samples| &samples.times_ns).copied());
         self.result.push(rest.into());
         self.run.push(shell.into());
@@ -153,13 +158,15 @@ impl Rows {
         self.architecture_type.push(case.architecture_type.as_ref().map(text));
         self.parameter_count.push(case.parameter_count);
         self.benchmark_type.push(variant.benchmark_type.into());
-        self.device_type.push(Some(variant.device_type).filter(|name| !name.is_empty()).map(Into::into));
+        self.device_type
+            .push(Some(variant.device_type).filter(|name| !name.is_empty()).map(Into::into));
         self.device_metrics.push(indexed.device_metrics.as_ref().map(text));
         // Of a case the figures stand once, however many processes it has.
         let points = || indexed.points.iter().filter(move |_| part == 0);
         self.metrics.push(points().map(|point| point.field.name.into()));
         self.units.push(points().map(|point| point.field.unit.symbol().into()));
-        self.directions.push(points().map(|point| point.field.better().map_or("", better_text).into()));
+        self.directions
+            .push(points().map(|point| point.field.better().map_or("", better_text).into()));
         self.values.push_optional(points().map(|point| point.value));
     }
 
@@ -203,7 +210,9 @@ impl Rows {
 }
 
 /// The columns of a group of rows, one after another.
-pub(super) struct ColumnWriter<'g, 'f, W: Write>(pub(super) &'g mut SerializedRowGroupWriter<'f, W>);
+pub(super) struct ColumnWriter<'g, 'f, W: Write>(
+    pub(super) &'g mut SerializedRowGroupWriter<'f, W>,
+);
 
 impl<W: Write + Send> ColumnWriter<'_, '_, W> {
     pub(super) fn write<T: DataType>(
@@ -212,13 +221,17 @@ impl<W: Write + Send> ColumnWriter<'_, '_, W> {
         definitions: Option<&[i16]>,
         repetitions: Option<&[i16]>,
     ) -> Result<(), ParquetError> {
-        let missing = || ParquetError::General("the schema has fewer columns than are written".to_owned());
+        let missing =
+            || ParquetError::General("the schema has fewer columns than are written".to_owned());
         let mut column = self.0.next_column()?.ok_or_else(missing)?;
         column.typed::<T>().write_batch(values, definitions, repetitions)?;
         column.close()
     }
 
-    pub(super) fn optional<T: DataType>(&mut self, column: &Optional<T::T>) -> Result<(), ParquetError> {
+    pub(super) fn optional<T: DataType>(
+        &mut self,
+        column: &Optional<T::T>,
+    ) -> Result<(), ParquetError> {
         self.write::<T>(&column.values, Some(&column.levels), None)
     }
 

@@ -1,8 +1,9 @@
-//! Runs as Parquet, for programs that scan everything: a row for each process of each case, with its raw samples, the machine
-//! and the verdict; and back again.
+//! Runs as Parquet, for programs that scan everything: a row for each process of each case, with
+//! its raw samples, the machine and the verdict; and back again.
 //!
-//! Whoever reads only the columns needs no word of this project. Two columns hold what columns cannot: `result` the rest of
-//! the record and `run` the run without its cases, both as JSON, so that a file comes back as the runs it was made of.
+//! Whoever reads only the columns needs no word of this project. Two columns hold what columns
+//! cannot: `result` the rest of the record and `run` the run without its cases, both as JSON, so
+//! that a file comes back as the runs it was made of.
 
 mod cached;
 mod columns;
@@ -49,8 +50,8 @@ const RUN_COLUMNS: &str = "
     required binary result (JSON);
     required binary run (JSON);";
 
-/// What the index keeps of a case, for questions: its place in the run, which of its rows this is, what it is of, and in the
-/// first row its figures. More may be added at the end, none goes.
+/// What the index keeps of a case, for questions: its place in the run, which of its rows this is,
+/// what it is of, and in the first row its figures. More may be added at the end, none goes.
 const INDEX_COLUMNS: &str = "
     required int32 position;
     required int32 part;
@@ -131,7 +132,8 @@ impl<W: Write + Send> ParquetSink<W> {
             let rest = to_json(&BenchmarkResult { samples: Vec::new(), ..result.clone() })?;
             let (machine, shell, rest) = (machine.as_str(), shell.as_str(), rest.as_str());
             let indexed = &ResultRow::of(result);
-            let case = ExportedCase { run, result, position, machine, shell, rest, verdict, indexed };
+            let case =
+                ExportedCase { run, result, position, machine, shell, rest, verdict, indexed };
             if result.samples.is_empty() {
                 self.rows.push(&case, 0, None);
             }
@@ -176,11 +178,15 @@ fn to_json(value: &impl serde::Serialize) -> Result<String, ParquetError> {
     serde_json::to_string(value).map_err(|error| ParquetError::External(Box::new(error)))
 }
 
-/// Every run of `store` with the last verdict of each case, oldest first; of all of them only some are in memory at once.
+/// Every run of `store` with the last verdict of each case, oldest first; of all of them only some
+/// are in memory at once.
 ///
 /// # Errors
 /// When a run cannot be read, or `out` does not take it.
-pub fn write_all<W: Write + Send>(store: &Store, sink: &mut ParquetSink<W>) -> Result<(), ExportError> {
+pub fn write_all<W: Write + Send>(
+    store: &Store,
+    sink: &mut ParquetSink<W>,
+) -> Result<(), ExportError> {
     let mut verdicts = Verdicts::new();
     // Oldest first: what was said of a run last is what counts.
     for row in store.comparisons()?.into_iter().rev() {
@@ -285,6 +291,9 @@ mod tests {
                 assert!(read.len() <= 3);
             }
         }
-        assert!(matches!(read_parquet(Path::new("/nowhere.parquet")), Err(ParquetFileError::Io { .. })));
+        assert!(matches!(
+            read_parquet(Path::new("/nowhere.parquet")),
+            Err(ParquetFileError::Io { .. })
+        ));
     }
 }

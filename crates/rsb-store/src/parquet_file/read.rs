@@ -37,7 +37,10 @@ fn read_runs(file: File) -> Result<Vec<Run>, String> {
     let reader = SerializedFileReader::new(file).map_err(words)?;
     let metadata = reader.metadata().file_metadata();
     if metadata.num_rows() > MOST_ROWS {
-        return Err(format!("it has {} rows, and at most {MOST_ROWS} are read", metadata.num_rows()));
+        return Err(format!(
+            "it has {} rows, and at most {MOST_ROWS} are read",
+            metadata.num_rows()
+        ));
     }
     let ours = schema(RUN_COLUMNS).map_err(words)?;
     let known = metadata.schema().get_fields();
@@ -87,9 +90,11 @@ impl Runs {
         let run = self.all.get_mut(place).ok_or("a run is missing")?;
         let rest = text(13)?;
         let samples = samples(row)?;
-        let is_same_case = self.last.as_ref().is_some_and(|(at, known)| *at == place && known == rest);
+        let is_same_case =
+            self.last.as_ref().is_some_and(|(at, known)| *at == place && known == rest);
         if !(is_same_case && samples.as_ref().is_some_and(|samples| follows(run, samples))) {
-            let case: BenchmarkResult = strict(rest).map_err(|error| format!("run `{id}`: {error}"))?;
+            let case: BenchmarkResult =
+                strict(rest).map_err(|error| format!("run `{id}`: {error}"))?;
             run.benchmarks.push(case);
             self.last = Some((place, rest.clone()));
         }
@@ -100,7 +105,8 @@ impl Runs {
     }
 }
 
-/// Whether `samples` are of another process of the last case of `run`, and not of an equal case measured again.
+/// Whether `samples` are of another process of the last case of `run`, and not of an equal case
+/// measured again.
 fn follows(run: &Run, samples: &Samples) -> bool {
     let known = run.benchmarks.last().map_or(&[][..], |case| &case.samples);
     !known.iter().any(|own| own.replicate == samples.replicate)
@@ -110,7 +116,8 @@ fn samples(row: &Row) -> Result<Option<Samples>, String> {
     let words = |error: ParquetError| error.to_string();
     let Ok(replicate) = row.get_int(10) else { return Ok(None) };
     let (iters, times) = (row.get_list(11).map_err(words)?, row.get_list(12).map_err(words)?);
-    let mut samples = Samples { replicate: replicate.cast_unsigned(), iters: Vec::new(), times_ns: Vec::new() };
+    let mut samples =
+        Samples { replicate: replicate.cast_unsigned(), iters: Vec::new(), times_ns: Vec::new() };
     for at in 0..iters.len() {
         samples.iters.push(iters.get_long(at).map_err(words)?.cast_unsigned());
     }

@@ -1,4 +1,5 @@
-//! Trends as Parquet: a row for each point, each change of level, confirmed or suspected, and each alert.
+//! Trends as Parquet: a row for each point, each change of level, confirmed or suspected, and each
+//! alert.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -14,8 +15,9 @@ use super::{GROUP, properties, schema};
 use crate::history::{Series, SeriesPoint};
 use crate::index::better_text;
 
-/// What a row is of is in `kind`: `point`, `change`, `suspected`, `alert`, and `tracked` for a series of an alert that is followed
-/// from one look to the next. What such a row has not is null. More columns may be added at the end, none goes.
+/// What a row is of is in `kind`: `point`, `change`, `suspected`, `alert`, and `tracked` for a
+/// series of an alert that is followed from one look to the next. What such a row has not is null.
+/// More columns may be added at the end, none goes.
 const TREND_COLUMNS: &str = "
     required binary kind (UTF8);
     required binary id (UTF8);
@@ -73,7 +75,11 @@ struct TrendRow<'a> {
 ///
 /// # Errors
 /// When `out` does not take it.
-pub fn write_trends<W: Write + Send>(document: &TrendDocument, series: &[Series], out: W) -> Result<W, ParquetError> {
+pub fn write_trends<W: Write + Send>(
+    document: &TrendDocument,
+    series: &[Series],
+    out: W,
+) -> Result<W, ParquetError> {
     let mut sink = TrendSink {
         writer: SerializedFileWriter::new(out, schema(TREND_COLUMNS)?, Arc::new(properties()))?,
         rows: TrendRows::default(),
@@ -94,9 +100,13 @@ pub fn write_trends<W: Write + Send>(document: &TrendDocument, series: &[Series]
                 ..bare.at(point)
             })?;
         }
-        let is_of = |trend: &&SeriesTrend| (&trend.id, &trend.metric, &trend.unit) == (&one.id, &one.metric, &one.unit);
+        let is_of = |trend: &&SeriesTrend| {
+            (&trend.id, &trend.metric, &trend.unit) == (&one.id, &one.metric, &one.unit)
+        };
         for trend in document.series.iter().filter(is_of) {
-            for (kind, changes) in [("change", &trend.change_points), ("suspected", &trend.suspected)] {
+            for (kind, changes) in
+                [("change", &trend.change_points), ("suspected", &trend.suspected)]
+            {
                 for change in changes {
                     sink.push(&change_row(kind, change, one, &bare))?;
                 }
@@ -132,7 +142,12 @@ impl<'a> TrendRow<'a> {
     }
 }
 
-fn change_row<'a>(kind: &'static str, change: &ChangePoint, series: &'a Series, bare: &TrendRow<'a>) -> TrendRow<'a> {
+fn change_row<'a>(
+    kind: &'static str,
+    change: &ChangePoint,
+    series: &'a Series,
+    bare: &TrendRow<'a>,
+) -> TrendRow<'a> {
     let row = series.points.get(change.index).map_or_else(|| bare.bare(), |point| bare.at(point));
     TrendRow {
         kind,
@@ -248,14 +263,28 @@ impl TrendRows {
         for (column, name) in self.names.iter_mut().zip([row.kind, row.id, row.metric]) {
             column.push(name.into());
         }
-        each(&mut self.origins, [row.unit, row.better.map(better_text)].map(|text| text.map(Into::into)));
+        each(
+            &mut self.origins,
+            [row.unit, row.better.map(better_text)].map(|text| text.map(Into::into)),
+        );
         self.timestamp.push(row.timestamp.map(Timestamp::as_microsecond));
         each(&mut self.runs, [row.run_id, row.commit].map(|text| text.map(Into::into)));
         self.position.push(row.position.map(whole));
-        each(&mut self.figures, [row.value, row.before, row.after, row.change_percent, row.p_value, row.q_value]);
+        each(
+            &mut self.figures,
+            [row.value, row.before, row.after, row.change_percent, row.p_value, row.q_value],
+        );
         self.points.push(row.points.map(whole));
         let (severity, basis) = (row.severity.as_deref(), row.basis.as_deref());
-        let words = [row.direction, severity, basis, row.alert, row.state, row.description, row.recommendation];
+        let words = [
+            row.direction,
+            severity,
+            basis,
+            row.alert,
+            row.state,
+            row.description,
+            row.recommendation,
+        ];
         each(&mut self.words, words.map(|text| text.map(Into::into)));
     }
 }
@@ -312,7 +341,13 @@ mod tests {
         assert_eq!(cells(3, ["kind", "run_id", "value"]), ["\"point\"", "\"run-3\"", "10.02"]);
         assert_eq!(cells(40, ["kind", "run_id", "severity"]), ["\"change\"", "\"run-20\"", "null"]);
         let percent = found.change_points[0].change_percent;
-        assert!(cells(40, ["change_percent", "q_value", "points"])[0].starts_with(&format!("{percent:.6}")[..6]));
-        assert_eq!(cells(41, ["kind", "severity", "basis"]), ["\"alert\"", "\"critical\"", "\"confirmed\""]);
+        assert!(
+            cells(40, ["change_percent", "q_value", "points"])[0]
+                .starts_with(&format!("{percent:.6}")[..6])
+        );
+        assert_eq!(
+            cells(41, ["kind", "severity", "basis"]),
+            ["\"alert\"", "\"critical\"", "\"confirmed\""]
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! A person who never saw it: every key that is pressed was read from the help or the last line first.
+//! A person who never saw it: every key that is pressed was read from the help or the last line
+//! first.
 
 use rsb_model::RunStatus;
 
@@ -11,7 +12,8 @@ impl Bench {
         self.press(&[Key::Char('?')]);
         let help = self.picture();
         let line = help.lines().find(|line| line.contains(what));
-        let line = line.unwrap_or_else(|| panic!("the help does not say how to get `{what}`:\n{help}"));
+        let line =
+            line.unwrap_or_else(|| panic!("the help does not say how to get `{what}`:\n{help}"));
         let key = key(line.split_whitespace().next().unwrap());
         self.press(&[Key::Esc, key]);
     }
@@ -25,16 +27,22 @@ impl Bench {
                 Command::Load(Subject::Runs) => sample::runs(),
                 Command::Load(Subject::History) => sample::history(),
                 Command::Load(_) => sample::machine(),
-                Command::Plan(_) => {
-                    Message::Planned(Ok(PlanSummary { cases: 2, profile: "quick".into(), ..PlanSummary::default() }))
-                }
+                Command::Plan(_) => Message::Planned(Ok(PlanSummary {
+                    cases: 2,
+                    profile: "quick".into(),
+                    ..PlanSummary::default()
+                })),
                 Command::Measure(wish) => {
                     assert_eq!(wish.suite, Some(rsb_model::Suite::Quick));
                     for event in sample::events() {
                         self.send(sample::happened(event));
                     }
                     let stored = StoredRun::Kept("benchmark_results/runs/x.json".into());
-                    let end = RunEnd { run: sample::run(sample::NEW), status: RunStatus::Complete, stored };
+                    let end = RunEnd {
+                        run: sample::run(sample::NEW),
+                        status: RunStatus::Complete,
+                        stored,
+                    };
                     Message::Ended(Ok(Box::new(end)))
                 }
                 Command::Compare { baseline, current } => {
@@ -80,8 +88,14 @@ fn somebody_who_reads_the_help_alone_measures_compares_and_finds_the_slow_case()
     bench.do_as_the_help_says("compares this run with the run before it");
     bench.answer();
     let picture = bench.picture();
-    assert!(picture.contains("REGRESSED") && picture.contains("the worst is gemm f32/512x512x512"), "{picture}");
-    assert!(picture.contains("30 % slower, and the interval agrees"), "the reason stands beside it\n{picture}");
+    assert!(
+        picture.contains("REGRESSED") && picture.contains("the worst is gemm f32/512x512x512"),
+        "{picture}"
+    );
+    assert!(
+        picture.contains("30 % slower, and the interval agrees"),
+        "the reason stands beside it\n{picture}"
+    );
 }
 
 #[test]

@@ -58,7 +58,11 @@ fn the_comparison_opens_on_the_newest_pair_of_one_suite_and_machine() {
         asked.into_iter().find(|command| matches!(command, Command::Compare { .. }))
     };
     assert_eq!(opened(Vec::new()), Some(compares("a", "c")));
-    assert_eq!(opened(vec![baseline("full", "there")]), Some(compares("a", "c")), "of another machine");
+    assert_eq!(
+        opened(vec![baseline("full", "there")]),
+        Some(compares("a", "c")),
+        "of another machine"
+    );
     assert_eq!(opened(vec![baseline("full", "here")]), Some(compares("full", "e")));
     let mut bench = comparison_page(runs(), Vec::new());
     bench.send(sample::compared());
@@ -70,19 +74,30 @@ fn the_comparison_opens_on_the_newest_pair_of_one_suite_and_machine() {
 #[test]
 fn without_a_comparable_pair_the_page_names_what_is_missing() {
     let bench = comparison_page(
-        vec![stored("20261126T090000Z_c", "full", "here"), stored("b", "quick", "here"), stored("a", "quick", "there")],
+        vec![
+            stored("20261126T090000Z_c", "full", "here"),
+            stored("b", "quick", "here"),
+            stored("a", "quick", "there"),
+        ],
         vec![baseline("full", "there")],
     );
     insta::assert_snapshot!("no-pair", bench.picture());
     let bench = comparison_page(vec![stored("a", "quick", "here")], Vec::new());
-    assert!(bench.picture().contains("One run is stored, a of suite quick, and no baseline"), "{}", bench.picture());
+    assert!(
+        bench.picture().contains("One run is stored, a of suite quick, and no baseline"),
+        "{}",
+        bench.picture()
+    );
     let bench = comparison_page(Vec::new(), Vec::new());
     assert!(bench.picture().contains("No run is stored yet."), "{}", bench.picture());
 }
 
 #[test]
 fn a_new_run_takes_the_comparison_of_other_runs_away() {
-    let mut bench = comparison_page(vec![stored("b", "quick", "here"), stored("a", "quick", "here")], Vec::new());
+    let mut bench = comparison_page(
+        vec![stored("b", "quick", "here"), stored("a", "quick", "here")],
+        Vec::new(),
+    );
     bench.send(sample::compared());
     bench.send(Message::Ended(Err("the run was stopped".to_owned())));
     assert!(!bench.picture().contains("REGRESSED"), "{}", bench.picture());
@@ -93,15 +108,21 @@ fn a_new_run_takes_the_comparison_of_other_runs_away() {
 
 #[test]
 fn only_a_comparison_that_passes_is_green_and_the_line_names_both_runs() {
-    let mut bench = comparison_page(vec![stored("b", "quick", "here"), stored("a", "quick", "here")], Vec::new());
-    for (verdict, is_green) in
-        [(Verdict::Unchanged, true), (Verdict::Inconclusive, false), (Verdict::NotComparable, false)]
-    {
+    let mut bench = comparison_page(
+        vec![stored("b", "quick", "here"), stored("a", "quick", "here")],
+        Vec::new(),
+    );
+    for (verdict, is_green) in [
+        (Verdict::Unchanged, true),
+        (Verdict::Inconclusive, false),
+        (Verdict::NotComparable, false),
+    ] {
         let mut result = sample::comparison();
         result.comparisons.truncate(1);
         (result.verdict, result.comparisons[0].verdict) = (verdict, verdict);
         bench.send(Message::Loaded(LoadedDocument::Comparison(Box::new(result))));
-        let green = format!("nothing in {} is worse by more than 5 % than in {}", sample::NEW, sample::OLD);
+        let green =
+            format!("nothing in {} is worse by more than 5 % than in {}", sample::NEW, sample::OLD);
         assert_eq!(bench.picture().contains(&green), is_green, "{verdict:?}\n{}", bench.picture());
         assert_eq!(bench.picture().contains('✓'), is_green, "{verdict:?}\n{}", bench.picture());
     }
@@ -128,7 +149,9 @@ fn a_page_says_that_it_filters_only_if_it_does() {
 #[test]
 fn the_count_of_a_suite_is_that_of_its_plan() {
     let mut bench = Bench::new(100, 24, InterfaceSettings::default());
-    let Message::Loaded(LoadedDocument::Offers(mut offers)) = sample::offers() else { unreachable!() };
+    let Message::Loaded(LoadedDocument::Offers(mut offers)) = sample::offers() else {
+        unreachable!()
+    };
     offers[0].cases = 36;
     bench.send(Message::Loaded(LoadedDocument::Offers(offers)));
     assert!(bench.picture().contains("36 cases, profile quick"), "{}", bench.picture());

@@ -11,7 +11,13 @@ const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (60, 16)];
 /// A state in which everything is loaded, on `stage`.
 fn on(stage: Stage, (width, height): (u16, u16)) -> Bench {
     let mut bench = Bench::new(width, height, InterfaceSettings::default());
-    for message in [sample::offers(), sample::components(), sample::runs(), sample::history(), sample::machine()] {
+    for message in [
+        sample::offers(),
+        sample::components(),
+        sample::runs(),
+        sample::history(),
+        sample::machine(),
+    ] {
         bench.send(message);
     }
     while bench.state.stage != stage {
@@ -28,7 +34,11 @@ fn measuring(size: (u16, u16), settings: InterfaceSettings) -> Bench {
     let mut bench = Bench::new(size.0, size.1, settings);
     bench.send(sample::offers());
     bench.press(&[Key::Enter]);
-    bench.send(Message::Planned(Ok(crate::PlanSummary { cases: 2, profile: "quick".into(), ..Default::default() })));
+    bench.send(Message::Planned(Ok(crate::PlanSummary {
+        cases: 2,
+        profile: "quick".into(),
+        ..Default::default()
+    })));
     bench.press(&[Key::Enter]);
     for event in sample::events().into_iter().take(7) {
         bench.send(sample::happened(event));
@@ -37,14 +47,19 @@ fn measuring(size: (u16, u16), settings: InterfaceSettings) -> Bench {
 }
 
 fn ended(bench: &mut Bench, status: RunStatus, stored: StoredRun) {
-    bench.send(Message::Ended(Ok(Box::new(RunEnd { run: sample::run(sample::NEW), status, stored }))));
+    bench.send(Message::Ended(Ok(Box::new(RunEnd {
+        run: sample::run(sample::NEW),
+        status,
+        stored,
+    }))));
 }
 
 #[test]
 fn every_stage_at_three_sizes() {
     for stage in Stage::ALL {
         for size in SIZES {
-            let name = format!("{}-{}x{}", stage.title().to_lowercase().replace(' ', "-"), size.0, size.1);
+            let name =
+                format!("{}-{}x{}", stage.title().to_lowercase().replace(' ', "-"), size.0, size.1);
             insta::assert_snapshot!(name, on(stage, size).picture());
         }
     }
@@ -55,7 +70,11 @@ fn a_run_and_its_end_at_three_sizes() {
     for size in SIZES {
         let mut bench = measuring(size, InterfaceSettings::default());
         insta::assert_snapshot!(format!("measuring-{}x{}", size.0, size.1), bench.picture());
-        ended(&mut bench, RunStatus::Complete, StoredRun::Kept("benchmark_results/runs/x.json".into()));
+        ended(
+            &mut bench,
+            RunStatus::Complete,
+            StoredRun::Kept("benchmark_results/runs/x.json".into()),
+        );
         insta::assert_snapshot!(format!("ended-{}x{}", size.0, size.1), bench.picture());
     }
 }
@@ -87,8 +106,12 @@ fn what_covers_a_page() {
     bench.press(&[Key::Char('?')]);
     insta::assert_snapshot!("help", bench.picture());
     bench.press(&[Key::Esc, Key::Down, Key::Char(' '), Key::Enter]);
-    let without = vec![(5, rsb_model::Reason::new("backend rocm", "libamdhip64.so is not here", "install ROCm"))];
-    let plan = crate::PlanSummary { cases: 12, profile: "quick".into(), without, notes: Vec::new() };
+    let without = vec![(
+        5,
+        rsb_model::Reason::new("backend rocm", "libamdhip64.so is not here", "install ROCm"),
+    )];
+    let plan =
+        crate::PlanSummary { cases: 12, profile: "quick".into(), without, notes: Vec::new() };
     bench.send(Message::Planned(Ok(plan)));
     insta::assert_snapshot!("start", bench.picture());
     let mut bench = on(Stage::Comparison, (80, 24));
@@ -110,7 +133,10 @@ fn verdicts_and_alerts_have_their_colors_and_words() {
     assert_eq!(color(&bench, "⚠ 1 figure"), Color::LightRed);
     assert_eq!(color(&bench, "Regressed [1]"), Color::LightRed);
     let (x, y) = bench.place_of("Comparison");
-    assert!(bench.buffer()[(x, y)].modifier.contains(Modifier::REVERSED), "the stage that is shown");
+    assert!(
+        bench.buffer()[(x, y)].modifier.contains(Modifier::REVERSED),
+        "the stage that is shown"
+    );
     let doctor = on(Stage::Doctor, (80, 24));
     assert_eq!(color(&doctor, "error"), Color::LightRed);
     assert_eq!(color(&doctor, "ok"), Color::Green);
@@ -120,7 +146,11 @@ fn verdicts_and_alerts_have_their_colors_and_words() {
 
 #[test]
 fn without_colors_nothing_has_one_and_ascii_is_ascii() {
-    let settings = InterfaceSettings { palette: Palette::Plain, ascii_only: true, ..InterfaceSettings::default() };
+    let settings = InterfaceSettings {
+        palette: Palette::Plain,
+        ascii_only: true,
+        ..InterfaceSettings::default()
+    };
     let mut bench = measuring((100, 30), settings);
     ended(&mut bench, RunStatus::Complete, StoredRun::Kept("x.json".into()));
     for _ in 0..3 {
@@ -134,15 +164,19 @@ fn without_colors_nothing_has_one_and_ascii_is_ascii() {
 
 #[test]
 fn a_comparison_follows_a_whole_run_where_that_is_wanted() {
-    for (wanted, status, expected) in
-        [(true, RunStatus::Complete, true), (false, RunStatus::Complete, false), (true, RunStatus::Interrupted, false)]
-    {
-        let settings = InterfaceSettings { compares_after_run: wanted, ..InterfaceSettings::default() };
+    for (wanted, status, expected) in [
+        (true, RunStatus::Complete, true),
+        (false, RunStatus::Complete, false),
+        (true, RunStatus::Interrupted, false),
+    ] {
+        let settings =
+            InterfaceSettings { compares_after_run: wanted, ..InterfaceSettings::default() };
         let mut bench = measuring((80, 24), settings);
         ended(&mut bench, status, StoredRun::Kept("x.json".into()));
         assert!(bench.take().contains(&Command::Load(Subject::Runs)));
         bench.send(sample::runs());
-        let compares = Command::Compare { baseline: sample::OLD.into(), current: sample::NEW.into() };
+        let compares =
+            Command::Compare { baseline: sample::OLD.into(), current: sample::NEW.into() };
         assert_eq!(bench.take().contains(&compares), expected, "{wanted} {status:?}");
         assert_eq!(bench.state.stage == Stage::Comparison, expected);
     }
@@ -155,7 +189,11 @@ fn a_run_that_is_not_kept_is_kept_by_a_key() {
     assert!(bench.picture().contains("not kept yet"));
     bench.take();
     bench.press(&[Key::Char('q')]);
-    assert!(bench.take().is_empty() && bench.picture().contains("Quitting loses it"), "{}", bench.picture());
+    assert!(
+        bench.take().is_empty() && bench.picture().contains("Quitting loses it"),
+        "{}",
+        bench.picture()
+    );
     bench.press(&[Key::Esc, Key::Char('s')]);
     assert_eq!(bench.take(), [Command::KeepRun]);
     bench.send(Message::Kept("runs/x.json".into()));
@@ -193,7 +231,11 @@ fn every_key_of_the_last_line_is_underlined_and_a_target() {
         for x in 0..80 {
             let cell = &buffer[(x, 23)];
             if cell.modifier.contains(Modifier::UNDERLINED) {
-                assert!(bench.state.shown.action_at(x, 23).is_some(), "{stage:?} {x} {}", bench.picture());
+                assert!(
+                    bench.state.shown.action_at(x, 23).is_some(),
+                    "{stage:?} {x} {}",
+                    bench.picture()
+                );
             }
         }
         let last = bench.picture().lines().last().unwrap().to_owned();

@@ -38,12 +38,21 @@ fn message(random: &mut Generator, size: (u16, u16)) -> Message {
         7 => Message::Ended(Ok(Box::new(RunEnd {
             run: sample::run(sample::NEW),
             status: rsb_model::RunStatus::Complete,
-            stored: vec![StoredRun::Kept("x".into()), StoredRun::NotKept("y".into()), StoredRun::Failed("z".into())]
-                .swap_remove(pick(3)),
+            stored: vec![
+                StoredRun::Kept("x".into()),
+                StoredRun::NotKept("y".into()),
+                StoredRun::Failed("z".into()),
+            ]
+            .swap_remove(pick(3)),
         }))),
         8 => Message::Planned(Ok(crate::PlanSummary { cases: pick(3), ..Default::default() })),
-        9 => Message::Unavailable { subject: crate::Subject::History, why: "it is not there".into() },
-        10..=40 => Message::Click { column: pick(usize::from(size.0)) as u16, row: pick(usize::from(size.1)) as u16 },
+        9 => {
+            Message::Unavailable { subject: crate::Subject::History, why: "it is not there".into() }
+        }
+        10..=40 => Message::Click {
+            column: pick(usize::from(size.0)) as u16,
+            row: pick(usize::from(size.1)) as u16,
+        },
         41..=120 => Message::Key(KEYS[pick(KEYS.len())]),
         _ => Message::Key(Key::Char(LETTERS.chars().nth(pick(LETTERS.len())).unwrap())),
     }

@@ -1,12 +1,15 @@
 //! Events as the engine sends them: made up, and of a run that was recorded.
 
-use rsb_model::{BenchmarkResult, Case, DeviceRef, Event, Outcome, Params, Run, RunStatus, Timestamp};
+use rsb_model::{
+    BenchmarkResult, Case, DeviceRef, Event, Outcome, Params, Run, RunStatus, Timestamp,
+};
 use serde_json::Value;
 
 use super::{Bench, sample};
 use crate::{Command, InterfaceSettings, Key, Message, PlanSummary, RunEnd, StoredRun, update};
 
-/// The journal of a real run, as its recorder wrote it: three products on a CPU, two replicates of each, and five skips.
+/// The journal of a real run, as its recorder wrote it: three products on a CPU, two replicates of
+/// each, and five skips.
 const RECORDED: &str = include_str!("recorded.partial.jsonl");
 
 /// What the engine told while that journal was written, and when.
@@ -14,8 +17,9 @@ fn recorded() -> Vec<(Timestamp, Event)> {
     let mut lines = RECORDED.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let run: Run = serde_json::from_value(lines.next().unwrap()["run"].take()).unwrap();
     let mut events = vec![(run.started, Event::RunStarted { run_id: run.run_id, cases: 3 })];
-    let results =
-        lines.filter_map(|mut line| serde_json::from_value::<BenchmarkResult>(line.get_mut("result")?.take()).ok());
+    let results = lines.filter_map(|mut line| {
+        serde_json::from_value::<BenchmarkResult>(line.get_mut("result")?.take()).ok()
+    });
     for (index, result) in results.enumerate() {
         if result.outcome == Outcome::Measured {
             let case = Case {
@@ -26,7 +30,10 @@ fn recorded() -> Vec<(Timestamp, Event)> {
                 params: Params::new(),
             };
             let before = events.last().unwrap().0;
-            events.push((before, Event::ReplicateStarted { case: Box::new(case), step: index - 4, steps: 6 }));
+            events.push((
+                before,
+                Event::ReplicateStarted { case: Box::new(case), step: index - 4, steps: 6 },
+            ));
         }
         events.push((result.timestamp, Event::CaseUpdated(Box::new(result))));
     }
@@ -42,13 +49,16 @@ fn a_recorded_journal_is_shown_as_it_was_written() {
     for (at, event) in recorded() {
         bench.send(Message::Happened { event, at });
         let picture = bench.picture();
-        seen.extend(picture.lines().find(|line| line.contains("step ")).map(|line| line.trim().to_owned()));
+        seen.extend(
+            picture.lines().find(|line| line.contains("step ")).map(|line| line.trim().to_owned()),
+        );
     }
     seen.dedup();
     assert_eq!(seen.len(), 7, "each step once, and the end: {seen:#?}");
     assert!(seen[4].contains("step 5 of 6, 3 cases, 1 s left"), "{seen:#?}");
     let page = bench.state.run.as_ref().unwrap();
-    let samples: Vec<usize> = page.run.benchmarks.iter().map(|result| result.samples.len()).collect();
+    let samples: Vec<usize> =
+        page.run.benchmarks.iter().map(|result| result.samples.len()).collect();
     assert_eq!(samples, [0, 0, 0, 0, 0, 2, 2, 2], "of each case what was written last");
     insta::assert_snapshot!("recorded-100x30", bench.picture());
     bench.press(&[Key::Right]);
@@ -59,7 +69,11 @@ fn begun(settings: InterfaceSettings) -> Bench {
     let mut bench = Bench::new(100, 30, settings);
     bench.send(sample::offers());
     bench.press(&[Key::Enter]);
-    bench.send(Message::Planned(Ok(PlanSummary { cases: 2, profile: "quick".into(), ..PlanSummary::default() })));
+    bench.send(Message::Planned(Ok(PlanSummary {
+        cases: 2,
+        profile: "quick".into(),
+        ..PlanSummary::default()
+    })));
     bench.press(&[Key::Enter]);
     bench
 }
@@ -79,7 +93,10 @@ fn drawn(bench: &mut Bench) -> Vec<bool> {
 fn pictures_are_asked_for_between_cases_and_never_within_one() {
     let mut bench = begun(InterfaceSettings::default());
     // Begin, a skip, then begin and end of four replicates, a note, the end.
-    assert_eq!(drawn(&mut bench), [true, false, true, false, true, false, true, false, true, false, false, true]);
+    assert_eq!(
+        drawn(&mut bench),
+        [true, false, true, false, true, false, true, false, true, false, false, true]
+    );
     let hidden = InterfaceSettings { shows_live_progress: false, ..InterfaceSettings::default() };
     let drawn = drawn(&mut begun(hidden));
     assert_eq!(drawn.iter().filter(|drawn| **drawn).count(), 2, "the begin and the end");
@@ -139,7 +156,9 @@ fn a_stopped_run_is_measured_on_where_it_was() {
     }
     bench.press(&[Key::Char('s')]);
     assert_eq!(bench.take(), [Command::Stop]);
-    bench.send(Message::Ended(Err("the run was measured by another build of this program".to_owned())));
+    bench.send(Message::Ended(Err(
+        "the run was measured by another build of this program".to_owned()
+    )));
     let picture = bench.picture();
     assert!(picture.contains("another build") && picture.contains("m measure on"), "{picture}");
 }
@@ -182,7 +201,13 @@ fn hostile_text_moves_nothing() {
     bench.send(Message::Loaded(crate::LoadedDocument::Run(Box::new(run))));
     bench.send(Message::Said("\x1b[31mred\u{2066}".into()));
     for _ in 0..4 {
-        assert!(bench.buffer().content.iter().all(|cell| !cell.symbol().contains(rsb_model::shown::is_disguise)));
+        assert!(
+            bench
+                .buffer()
+                .content
+                .iter()
+                .all(|cell| !cell.symbol().contains(rsb_model::shown::is_disguise))
+        );
         bench.press(&[Key::Right]);
     }
 }

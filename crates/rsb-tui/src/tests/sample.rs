@@ -1,11 +1,13 @@
 //! A small machine, its runs, and what comes of comparing them.
 
 use rsb_model::finding::{Finding, FindingSeverity};
-use rsb_model::record::{BenchmarkResult, ComparisonResult, Percentiles, Statistics, TrendDocument};
+use rsb_model::record::{
+    BenchmarkResult, ComparisonResult, Percentiles, Statistics, TrendDocument,
+};
 use rsb_model::run::Counts;
 use rsb_model::{
-    Case, CaseId, DeviceRef, DeviceType, Environment, Event, Fields, Outcome, Params, Profile, Reason, Run, RunId,
-    RunStatus, Samples, Timestamp,
+    Case, CaseId, DeviceRef, DeviceType, Environment, Event, Fields, Outcome, Params, Profile,
+    Reason, Run, RunId, RunStatus, Samples, Timestamp,
 };
 use rsb_report::{BaselineRow, CaseRow, RunRow};
 use serde_json::json;
@@ -24,14 +26,23 @@ fn row(benchmark: &str, backend: &str) -> CaseRow {
         backend: backend.to_owned(),
         devices: if is_here { vec!["AMD EPYC".to_owned()] } else { Vec::new() },
         cases: if is_here { 12 } else { 0 },
-        missing: (!is_here)
-            .then(|| Reason::new(format!("backend {backend}"), "libamdhip64.so is not here", "install ROCm")),
+        missing: (!is_here).then(|| {
+            Reason::new(format!("backend {backend}"), "libamdhip64.so is not here", "install ROCm")
+        }),
     }
 }
 
 fn offer(stage: Stage, kind: OfferKind, name: &str, about: &str, rows: Vec<CaseRow>) -> Offer {
     let cases = rows.iter().map(|row| row.cases).sum();
-    Offer { stage, kind, name: name.to_owned(), about: about.to_owned(), rows, cases, profile: Profile::Quick }
+    Offer {
+        stage,
+        kind,
+        name: name.to_owned(),
+        about: about.to_owned(),
+        rows,
+        cases,
+        profile: Profile::Quick,
+    }
 }
 
 pub(super) fn offers() -> Message {
@@ -50,9 +61,21 @@ pub(super) fn offers() -> Message {
             [both("gemm"), both("memory-bandwidth")].concat(),
         ),
         offer(Stage::PreInstallation, Benchmark, "gemm", "Products of matrices", both("gemm")),
-        offer(Stage::PreInstallation, Benchmark, "memory-bandwidth", "Copies and triads", both("memory-bandwidth")),
+        offer(
+            Stage::PreInstallation,
+            Benchmark,
+            "memory-bandwidth",
+            "Copies and triads",
+            both("memory-bandwidth"),
+        ),
         offer(Stage::Components, Benchmark, "pytorch", "Models and training steps", vec![torch]),
-        offer(Stage::GpuPerformance, Suite, "gpu-performance", "Native kernels on GPUs", vec![row("gemm", "rocm")]),
+        offer(
+            Stage::GpuPerformance,
+            Suite,
+            "gpu-performance",
+            "Native kernels on GPUs",
+            vec![row("gemm", "rocm")],
+        ),
     ]))
 }
 
@@ -60,7 +83,9 @@ pub(super) fn components() -> Message {
     Message::Loaded(LoadedDocument::Components(vec![ComponentRow {
         name: "pytorch".to_owned(),
         status: "not_run".to_owned(),
-        text: "pytorch  not run\n  missing: PyTorch: it is not installed\n  cure: pip install torch".to_owned(),
+        text:
+            "pytorch  not run\n  missing: PyTorch: it is not installed\n  cure: pip install torch"
+                .to_owned(),
         checks: Vec::new(),
     }]))
 }
@@ -77,7 +102,8 @@ pub(super) fn case(name: &str) -> Case {
 
 pub(super) fn result(name: &str, milliseconds: f64) -> BenchmarkResult {
     let case = case(name);
-    let times: Vec<f64> = (0..8).map(|at| milliseconds * 1e6 * (1.0 + f64::from(at % 3) / 100.0)).collect();
+    let times: Vec<f64> =
+        (0..8).map(|at| milliseconds * 1e6 * (1.0 + f64::from(at % 3) / 100.0)).collect();
     BenchmarkResult {
         benchmark_id: case.id,
         timestamp: at(0),
@@ -99,7 +125,12 @@ pub(super) fn result(name: &str, milliseconds: f64) -> BenchmarkResult {
             std_dev: milliseconds / 100.0,
             min: milliseconds,
             max: milliseconds,
-            percentiles: Percentiles { p50: milliseconds, p90: milliseconds, p95: milliseconds, p99: milliseconds },
+            percentiles: Percentiles {
+                p50: milliseconds,
+                p90: milliseconds,
+                p95: milliseconds,
+                p99: milliseconds,
+            },
         }),
         samples: vec![Samples { replicate: 0, iters: vec![1; times.len()], times_ns: times }],
         factors: None,
@@ -129,7 +160,13 @@ pub(super) fn run(id: &str) -> Run {
 pub(super) fn fleet(devices: u32) -> Run {
     let mut run = run(NEW);
     let on = |index: u32| BenchmarkResult {
-        benchmark_id: CaseId::from_segments(&["gpu_performance", "gemm", &format!("rocm:{index}"), "f32", "4096"]),
+        benchmark_id: CaseId::from_segments(&[
+            "gpu_performance",
+            "gemm",
+            &format!("rocm:{index}"),
+            "f32",
+            "4096",
+        ]),
         device_type: Some(DeviceType::Gpu),
         ..result("4096", if index == 17 { 2.0 } else { 1.0 })
     };
@@ -146,7 +183,10 @@ pub(super) fn events() -> Vec<(i64, Event)> {
     let names = ["256x256x256", "512x512x512"];
     for (step, name) in names.iter().chain(&names).enumerate() {
         let second = i64::try_from(step).unwrap() * 2;
-        events.push((second, Event::ReplicateStarted { case: Box::new(case(name)), step: step + 1, steps: 4 }));
+        events.push((
+            second,
+            Event::ReplicateStarted { case: Box::new(case(name)), step: step + 1, steps: 4 },
+        ));
         events.push((second + 2, Event::CaseUpdated(Box::new(result(name, 1.0 + step as f64)))));
     }
     events.push((8, Event::note("the machine was busy")));
@@ -242,7 +282,12 @@ pub(super) fn history() -> Message {
         "improving": [], "noisy": [], "missing": [], "unmeasured": [], "recommendations": []
     }))
     .unwrap();
-    Message::Loaded(LoadedDocument::History(Box::new(HistoryPage { trends, alerts: Vec::new(), health, now: at(60) })))
+    Message::Loaded(LoadedDocument::History(Box::new(HistoryPage {
+        trends,
+        alerts: Vec::new(),
+        health,
+        now: at(60),
+    })))
 }
 
 pub(super) fn machine() -> Message {

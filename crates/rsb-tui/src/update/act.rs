@@ -107,7 +107,8 @@ fn go(state: &mut State, by: isize) {
 
 /// The place `by` steps on from `at` among `count`, around their end.
 pub(crate) fn cycle_index(at: usize, by: isize, count: usize) -> usize {
-    let steps = isize::try_from(count).ok().and_then(|count| by.checked_rem_euclid(count)).unwrap_or(0);
+    let steps =
+        isize::try_from(count).ok().and_then(|count| by.checked_rem_euclid(count)).unwrap_or(0);
     (at + steps.unsigned_abs()).checked_rem(count).unwrap_or(0)
 }
 
@@ -134,7 +135,8 @@ fn turn(state: &mut State, by: isize) {
 }
 
 fn mark(state: &mut State) -> Vec<Command> {
-    let Some((name, kind)) = state.selected_offer().map(|offer| (offer.name.clone(), offer.kind)) else {
+    let Some((name, kind)) = state.selected_offer().map(|offer| (offer.name.clone(), offer.kind))
+    else {
         return Vec::new();
     };
     if kind == OfferKind::Suite {
@@ -152,7 +154,10 @@ fn mark(state: &mut State) -> Vec<Command> {
 fn wish(state: &State) -> Option<RunSelection> {
     let marked = state.place().marked;
     if !marked.is_empty() {
-        return Some(RunSelection { names: marked.into_iter().collect(), ..RunSelection::default() });
+        return Some(RunSelection {
+            names: marked.into_iter().collect(),
+            ..RunSelection::default()
+        });
     }
     state.selected_offer().map(Offer::run_selection)
 }
@@ -165,12 +170,15 @@ fn choose(state: &mut State) -> Vec<Command> {
         return Vec::new();
     }
     if state.is_measuring() {
-        state.notice = Some("a run is being measured: `r` shows it, and `s` stops it there".to_owned());
+        state.notice =
+            Some("a run is being measured: `r` shows it, and `s` stops it there".to_owned());
         return Vec::new();
     }
     if state.run.as_ref().is_some_and(RunPage::is_unkept) {
-        state.notice =
-            Some("the last run is not kept yet and would be lost: `r` shows it, and `s` keeps it there".to_owned());
+        state.notice = Some(
+            "the last run is not kept yet and would be lost: `r` shows it, and `s` keeps it there"
+                .to_owned(),
+        );
     }
     let Some(wish) = wish(state) else { return Vec::new() };
     state.overlay = Overlay::Start(StartPanel { wish: wish.clone(), plan: Loadable::Loading });
@@ -181,7 +189,8 @@ fn begin(state: &mut State) -> Vec<Command> {
     let Overlay::Start(panel) = std::mem::take(&mut state.overlay) else { return Vec::new() };
     // Nothing to measure is said there, with the cure of each.
     if panel.plan.present().is_some_and(|plan| plan.cases == 0) {
-        state.notice = Some("nothing of it can run here: each line says what would cure that".to_owned());
+        state.notice =
+            Some("nothing of it can run here: each line says what would cure that".to_owned());
         state.overlay = Overlay::Start(panel);
         return Vec::new();
     }
@@ -247,46 +256,64 @@ pub(super) fn compare_run(state: &mut State) -> Vec<Command> {
     let (name, suite) = (run.name(), run.run.suite.clone());
     let machine = rsb_model::Fingerprint::of(&run.run.environment).slug();
     let (runs, _) = state.stored_lists();
-    let older = pick::run_before(runs, &run.run.run_id.0, &suite, Some(&machine)).map(|row| row.run_id.clone());
-    compare_or_say(state, older.map(|older| ComparablePair { older, newer: name }), Against::Previous)
+    let older = pick::run_before(runs, &run.run.run_id.0, &suite, Some(&machine))
+        .map(|row| row.run_id.clone());
+    compare_or_say(
+        state,
+        older.map(|older| ComparablePair { older, newer: name }),
+        Against::Previous,
+    )
 }
 
 fn compare_latest(state: &mut State, against: Against) -> Vec<Command> {
     let (runs, baselines) = state.stored_lists();
     if runs.is_empty() {
-        state.notice = Some("no run is stored yet: Enter on the first page measures one".to_owned());
+        state.notice =
+            Some("no run is stored yet: Enter on the first page measures one".to_owned());
         return Vec::new();
     }
-    let chosen = state.sides.as_ref().and_then(|(_, newer)| runs.iter().find(|row| row.run_id == *newer));
+    let chosen =
+        state.sides.as_ref().and_then(|(_, newer)| runs.iter().find(|row| row.run_id == *newer));
     let pair = match (against, chosen) {
         (Against::Previous, _) => ComparablePair::newest(runs, |run| pick::earlier_run(runs, run)),
-        (Against::Baseline, Some(run)) => {
-            pick::saved_baseline(baselines, run).map(|older| ComparablePair { older, newer: run.run_id.clone() })
+        (Against::Baseline, Some(run)) => pick::saved_baseline(baselines, run)
+            .map(|older| ComparablePair { older, newer: run.run_id.clone() }),
+        (Against::Baseline, None) => {
+            ComparablePair::newest(runs, |run| pick::saved_baseline(baselines, run))
         }
-        (Against::Baseline, None) => ComparablePair::newest(runs, |run| pick::saved_baseline(baselines, run)),
     };
     compare_or_say(state, pair, against)
 }
 
-/// Opens the comparison page on the newest pair of one suite and machine, unless it shows a pair already.
+/// Opens the comparison page on the newest pair of one suite and machine, unless it shows a pair
+/// already.
 pub(super) fn open_comparison(state: &mut State) -> Vec<Command> {
     if state.stage != Stage::Comparison || state.shows_run || state.sides.is_some() {
         return Vec::new();
     }
     let (runs, baselines) = state.stored_lists();
-    let older = |run: &RunRow| pick::earlier_run(runs, run).or_else(|| pick::saved_baseline(baselines, run));
+    let older = |run: &RunRow| {
+        pick::earlier_run(runs, run).or_else(|| pick::saved_baseline(baselines, run))
+    };
     match ComparablePair::newest(runs, older) {
         Some(pair) => compare(state, pair),
         None => Vec::new(),
     }
 }
 
-fn compare_or_say(state: &mut State, pair: Option<ComparablePair>, against: Against) -> Vec<Command> {
+fn compare_or_say(
+    state: &mut State,
+    pair: Option<ComparablePair>,
+    against: Against,
+) -> Vec<Command> {
     let Some(pair) = pair else {
         let why = match against {
-            Against::Previous => "there is no earlier run of this suite on this machine: measure it again",
+            Against::Previous => {
+                "there is no earlier run of this suite on this machine: measure it again"
+            }
             Against::Baseline => {
-                "no baseline of this suite is saved for this machine: `b` on the page of a run saves one"
+                "no baseline of this suite is saved for this machine: `b` on the page of a run \
+                 saves one"
             }
         };
         state.notice = Some(why.to_owned());
@@ -297,7 +324,10 @@ fn compare_or_say(state: &mut State, pair: Option<ComparablePair>, against: Agai
 
 fn compare(state: &mut State, pair: ComparablePair) -> Vec<Command> {
     if state.is_measuring() {
-        state.notice = Some("it is compared when the run is over: nothing else works while a case is timed".to_owned());
+        state.notice = Some(
+            "it is compared when the run is over: nothing else works while a case is timed"
+                .to_owned(),
+        );
         return Vec::new();
     }
     let ComparablePair { older: baseline, newer: current } = pair;
@@ -312,8 +342,10 @@ fn compare(state: &mut State, pair: ComparablePair) -> Vec<Command> {
 
 fn open_pick(state: &mut State, side: PickedSide) -> Vec<Command> {
     if state.is_measuring() {
-        state.notice =
-            Some("stored runs are read when the run is over: nothing else works while a case is timed".to_owned());
+        state.notice = Some(
+            "stored runs are read when the run is over: nothing else works while a case is timed"
+                .to_owned(),
+        );
         return Vec::new();
     }
     state.overlay = Overlay::Pick(PickList { side, selected: 0 });
@@ -328,9 +360,12 @@ pub(crate) fn choices(state: &State, side: PickedSide) -> Vec<PickChoice> {
 
 fn confirm_pick(state: &mut State, side: PickedSide) -> Vec<Command> {
     let Overlay::Pick(list) = &state.overlay else { return Vec::new() };
-    let Some(choice) = choices(state, side).into_iter().nth(list.selected) else { return Vec::new() };
+    let Some(choice) = choices(state, side).into_iter().nth(list.selected) else {
+        return Vec::new();
+    };
     let latest = state.stored_lists().0.first().map(|row| row.run_id.clone());
-    let (older, newer) = state.sides.clone().map_or((None, latest), |(older, newer)| (Some(older), Some(newer)));
+    let (older, newer) =
+        state.sides.clone().map_or((None, latest), |(older, newer)| (Some(older), Some(newer)));
     state.overlay = Overlay::None;
     let pair = match side {
         PickedSide::Opened => return vec![Command::OpenRun(choice.name)],
@@ -339,7 +374,8 @@ fn confirm_pick(state: &mut State, side: PickedSide) -> Vec<Command> {
     };
     match pair {
         Some((older, newer)) if older == newer => {
-            state.notice = Some("a run is not compared with itself: choose another with 1 or 2".to_owned());
+            state.notice =
+                Some("a run is not compared with itself: choose another with 1 or 2".to_owned());
             Vec::new()
         }
         Some((older, newer)) => compare(state, ComparablePair { older, newer }),
@@ -358,14 +394,16 @@ fn reload_stage(state: &mut State) -> Vec<Command> {
     subjects.iter().flat_map(|subject| reload(state, *subject)).collect()
 }
 
-/// Goes to the place where the page holds what is looked for: the first from the present one on, or after it.
+/// Goes to the place where the page holds what is looked for: the first from the present one on, or
+/// after it.
 pub(super) fn find(state: &mut State, after: usize) {
     let search = state.place().search.to_lowercase();
     if search.is_empty() || rows(state).is_some() {
         return;
     }
     let from = state.place().scroll + after;
-    let found = crate::view::find(state, &search, from).or_else(|| crate::view::find(state, &search, 0));
+    let found =
+        crate::view::find(state, &search, from).or_else(|| crate::view::find(state, &search, 0));
     match found {
         Some(line) => state.place_mut().scroll = line,
         None => state.notice = Some(format!("`{search}` is not on this page")),

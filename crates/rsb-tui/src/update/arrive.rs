@@ -49,7 +49,8 @@ pub(super) fn unavailable(state: &mut State, subject: Subject, why: &str) -> Vec
 
 pub(super) fn on_plan(state: &mut State, plan: Result<PlanSummary, String>) -> Vec<Command> {
     if let Overlay::Start(panel) = &mut state.overlay {
-        panel.plan = plan.map_or_else(|why| Loadable::Unavailable(rsb_report::clean(&why)), Loadable::Present);
+        panel.plan = plan
+            .map_or_else(|why| Loadable::Unavailable(rsb_report::clean(&why)), Loadable::Present);
     }
     Vec::new()
 }
@@ -60,7 +61,8 @@ pub(super) fn on_run_end(state: &mut State, end: Result<Box<RunEnd>, String>) ->
     }
     let is_whole = match end {
         Ok(end) => {
-            let is_whole = end.status == RunStatus::Complete && !matches!(end.stored, StoredRun::Failed(_));
+            let is_whole =
+                end.status == RunStatus::Complete && !matches!(end.stored, StoredRun::Failed(_));
             if let Some(run) = &mut state.run {
                 run.finish(*end);
             }
@@ -84,8 +86,10 @@ pub(super) fn on_run_end(state: &mut State, end: Result<Box<RunEnd>, String>) ->
         Some(code) => return vec![Command::Quit(code)],
         None => {}
     }
-    // What is stored has changed: each page loads it again, and the comparison opens on the newest pair.
-    (state.history, state.components, state.stored) = (Loadable::Absent, Loadable::Absent, Loadable::Absent);
+    // What is stored has changed: each page loads it again, and the comparison opens on the newest
+    // pair.
+    (state.history, state.components, state.stored) =
+        (Loadable::Absent, Loadable::Absent, Loadable::Absent);
     (state.comparison, state.sides) = (Loadable::Absent, None);
     state.compares_next = is_whole && state.settings.compares_after_run;
     let mut commands = reload(state, Subject::Runs);

@@ -45,7 +45,13 @@ impl<'a> Canvas<'a> {
     }
 
     /// As [`Canvas::text`], and clickable.
-    pub(super) fn button(&mut self, at: (u16, u16), end: u16, (text, style): (&str, Style), action: Action) -> u16 {
+    pub(super) fn button(
+        &mut self,
+        at: (u16, u16),
+        end: u16,
+        (text, style): (&str, Style),
+        action: Action,
+    ) -> u16 {
         let to = self.text(at, end, text, style);
         self.target(Rect { x: at.0, y: at.1, width: to - at.0, height: 1 }, action);
         to
@@ -80,17 +86,24 @@ impl<'a> Canvas<'a> {
         self.shown.targets.retain(|(target, _)| !target.intersects(area));
     }
 
-    /// `lines` from the `scroll`-th on, and that there are more where there are. It is what the keys scroll.
+    /// `lines` from the `scroll`-th on, and that there are more where there are. It is what the
+    /// keys scroll.
     pub(super) fn draw_scrolled(&mut self, lines: &[Line<'_>], scroll: usize, area: Rect) {
         let height = usize::from(area.height);
-        (self.shown.rows, self.shown.height, self.shown.width) = (lines.len(), height, usize::from(area.width));
+        (self.shown.rows, self.shown.height, self.shown.width) =
+            (lines.len(), height, usize::from(area.width));
         let from = scroll.min(lines.len().saturating_sub(height));
         self.block(lines.get(from..).unwrap_or_default(), area);
         let below = lines.len().saturating_sub(from + height);
         if below > 0 && area.height > 0 {
             let more = format!(" {below} more below ");
             let x = area.right().saturating_sub(more.chars().count() as u16);
-            self.text((x.max(area.x), area.bottom() - 1), area.right(), &more, Palette::selection_style());
+            self.text(
+                (x.max(area.x), area.bottom() - 1),
+                area.right(),
+                &more,
+                Palette::selection_style(),
+            );
         }
     }
 
@@ -125,11 +138,17 @@ impl<'a> Canvas<'a> {
     pub(super) fn chart(&self, chart: &Chart, width: u16, height: u16) -> Vec<Line<'static>> {
         let glyphs = if self.settings.ascii_only { Glyphs::Ascii } else { self.settings.glyphs };
         let span = |ink: rsb_report::StyledText| {
-            let style = ink.paint.map_or_else(Style::new, |paint| self.palette().paint(paint, &self.settings.theme));
+            let style = ink
+                .paint
+                .map_or_else(Style::new, |paint| self.palette().paint(paint, &self.settings.theme));
             Span::styled(ink.text, style)
         };
         let drawn = picture(chart, usize::from(width), usize::from(height), glyphs);
-        drawn.lines.into_iter().map(|line| Line::from(line.into_iter().map(span).collect::<Vec<_>>())).collect()
+        drawn
+            .lines
+            .into_iter()
+            .map(|line| Line::from(line.into_iter().map(span).collect::<Vec<_>>()))
+            .collect()
     }
 
     /// That there are so many rows, of which so many fit: for a list that follows its selection.

@@ -1,4 +1,5 @@
-//! A stage that can start something: what there is on the left, what is known of the selected one on the right.
+//! A stage that can start something: what there is on the left, what is known of the selected one
+//! on the right.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -19,11 +20,16 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
         Loadable::Present(_) => None,
         Loadable::Unavailable(why) => Some(why.clone()),
         Loadable::Loading => Some("looking for devices and what they can run …".to_owned()),
-        Loadable::Absent => Some("loaded when the run is over: nothing else works while a case is timed".to_owned()),
+        Loadable::Absent => {
+            Some("loaded when the run is over: nothing else works while a case is timed".to_owned())
+        }
     };
     if let Some(why) = why {
         let lines = canvas.wrap_text(&why, area.width.saturating_sub(2), Tone::Dim);
-        canvas.block(&lines, Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 1 });
+        canvas.block(
+            &lines,
+            Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 1 },
+        );
         return;
     }
     let left = Rect { width: LIST, ..area };
@@ -34,8 +40,14 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
         let room = usize::from(right.height);
         canvas.block(&lines, right);
         if lines.len() > room {
-            let more = format!(" {} more lines: `rusty-stack-bench list` prints all ", lines.len() - room);
-            canvas.text((right.x, right.bottom() - 1), right.right(), &more, canvas.palette().tone(Tone::Caution));
+            let more =
+                format!(" {} more lines: `rusty-stack-bench list` prints all ", lines.len() - room);
+            canvas.text(
+                (right.x, right.bottom() - 1),
+                right.right(),
+                &more,
+                canvas.palette().tone(Tone::Caution),
+            );
         }
     }
 }
@@ -43,7 +55,12 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
 fn list(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let (listed, place) = (state.matching_offers(), state.place());
     if listed.is_empty() {
-        canvas.text((area.x + 1, area.y), area.right(), "nothing fits", canvas.palette().tone(Tone::Dim));
+        canvas.text(
+            (area.x + 1, area.y),
+            area.right(),
+            "nothing fits",
+            canvas.palette().tone(Tone::Dim),
+        );
         return;
     }
     let height = usize::from(area.height);
@@ -64,7 +81,8 @@ fn list(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
 
 fn entry(state: &State, offer: &Offer, is_marked: bool, canvas: &Canvas<'_>) -> Line<'static> {
     let palette = canvas.palette();
-    let (mark, tone) = if offer.is_runnable() { ("✓ ", Tone::Good) } else { ("✗ ", Tone::Caution) };
+    let (mark, tone) =
+        if offer.is_runnable() { ("✓ ", Tone::Good) } else { ("✗ ", Tone::Caution) };
     let chosen = if is_marked { "● " } else { "" };
     let name = match offer.kind {
         OfferKind::Suite => format!("suite {}", offer.name),
@@ -83,12 +101,16 @@ fn entry(state: &State, offer: &Offer, is_marked: bool, canvas: &Canvas<'_>) -> 
 }
 
 /// How a component stands: the word, how it looks, and what is known.
-fn component<'s>(state: &'s State, offer: &Offer) -> Option<(String, Tone, Option<&'s ComponentRow>)> {
+fn component<'s>(
+    state: &'s State,
+    offer: &Offer,
+) -> Option<(String, Tone, Option<&'s ComponentRow>)> {
     if offer.stage != Stage::Components || offer.kind == OfferKind::Suite {
         return None;
     }
     let running = state.run.as_ref().and_then(|run| run.progress.as_ref()?.case.as_ref());
-    let known = state.components.present().and_then(|rows| rows.iter().find(|row| row.name == offer.name));
+    let known =
+        state.components.present().and_then(|rows| rows.iter().find(|row| row.name == offer.name));
     if running.is_some_and(|case| case.benchmark == offer.name) {
         return Some(("running".to_owned(), Tone::Strong, known));
     }
@@ -111,21 +133,31 @@ fn details(state: &State, offer: &Offer, canvas: &Canvas<'_>, width: u16) -> Vec
     if let Some((word, tone, known)) = component(state, offer) {
         lines.push(Line::from(vec![Span::raw("status: "), Span::styled(word, palette.tone(tone))]));
         if let Some(row) = known {
-            lines.extend(row.text.lines().flat_map(|line| canvas.wrap_text(line.trim(), width, Tone::Plain)));
+            lines.extend(
+                row.text.lines().flat_map(|line| canvas.wrap_text(line.trim(), width, Tone::Plain)),
+            );
             lines.push(Line::default());
-            lines.extend(canvas.painted_lines(&rsb_report::targets::text(&row.checks, Canvas::painter(width))));
+            lines.extend(
+                canvas
+                    .painted_lines(&rsb_report::targets::text(&row.checks, Canvas::painter(width))),
+            );
         }
         return lines;
     }
     if offer.is_runnable() {
-        let planned = format!("{}, profile {}", format_count(offer.cases, "case", "cases"), offer.profile.as_str());
+        let planned = format!(
+            "{}, profile {}",
+            format_count(offer.cases, "case", "cases"),
+            offer.profile.as_str()
+        );
         lines.push(Line::styled(planned, palette.tone(Tone::Good)));
     }
     lines.extend(canvas.painted_lines(&places(&offer.rows).text(Canvas::painter(width))));
     lines
 }
 
-/// Where an offer can run, a row for each backend: how many benchmarks and cases, on which devices, or why not.
+/// Where an offer can run, a row for each backend: how many benchmarks and cases, on which devices,
+/// or why not.
 fn places(rows: &[CaseRow]) -> Table {
     let mut table = Table::new([
         Column::left("on"),
@@ -142,11 +174,15 @@ fn places(rows: &[CaseRow]) -> Table {
     }
     for backend in backends {
         let of_backend: Vec<&CaseRow> = rows.iter().filter(|row| row.backend == backend).collect();
-        let able: Vec<&CaseRow> =
-            of_backend.iter().copied().filter(|row| row.missing.is_none() && row.cases > 0).collect();
+        let able: Vec<&CaseRow> = of_backend
+            .iter()
+            .copied()
+            .filter(|row| row.missing.is_none() && row.cases > 0)
+            .collect();
         let cases: usize = able.iter().map(|row| row.cases).sum();
         let devices = able.first().map_or_else(String::new, |row| row.devices.join(", "));
-        let (word, tone) = if able.is_empty() { ("no", Tone::Caution) } else { ("yes", Tone::Good) };
+        let (word, tone) =
+            if able.is_empty() { ("no", Tone::Caution) } else { ("yes", Tone::Good) };
         let count = |count: usize| if count == 0 { String::new() } else { count.to_string() };
         table.push([
             Cell::from(backend),

@@ -27,8 +27,11 @@ fn help(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let below = crate::bindings::of_page(state);
     let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     let title = if state.shows_run { "The run" } else { state.stage.title() };
-    let about =
-        if state.shows_run { "its results, charts and what was not measured, with cures" } else { state.stage.about() };
+    let about = if state.shows_run {
+        "its results, charts and what was not measured, with cures"
+    } else {
+        state.stage.about()
+    };
     let mut lines = canvas.wrap_text(&format!("{title}: {about}"), inner.width, Tone::Strong);
     lines.push(Line::default());
     let mut y = inner.y + canvas.block(&lines, inner);
@@ -48,9 +51,13 @@ fn help(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.target(Rect { y, height: 1, ..inner }, binding.action);
         y += 1;
     }
-    let keys: Vec<String> = moves.iter().map(|binding| format!("{} {}", binding.key, binding.about)).collect();
+    let keys: Vec<String> =
+        moves.iter().map(|binding| format!("{} {}", binding.key, binding.about)).collect();
     let rest = Rect { y, height: inner.bottom().saturating_sub(y), ..inner };
-    let said = format!("{}. The letters h j k l are arrows too; what is underlined can be clicked.", keys.join(", "));
+    let said = format!(
+        "{}. The letters h j k l are arrows too; what is underlined can be clicked.",
+        keys.join(", ")
+    );
     let lines = canvas.wrap_text(said.trim_start_matches(". "), inner.width, Tone::Dim);
     canvas.block(&lines, rest);
 }
@@ -63,7 +70,12 @@ const fn is_move(action: Action) -> bool {
 fn frame(canvas: &mut Canvas<'_>, body: Rect, height: u16, title: &str) -> Rect {
     let width = body.width.saturating_sub(4).min(96);
     let height = (height + 2).min(body.height);
-    let area = Rect { x: body.x + (body.width - width) / 2, y: body.y + (body.height - height) / 2, width, height };
+    let area = Rect {
+        x: body.x + (body.width - width) / 2,
+        y: body.y + (body.height - height) / 2,
+        width,
+        height,
+    };
     canvas.clear(area);
     let line = "─".repeat(usize::from(width.saturating_sub(2)));
     let look = crate::palette::Palette::line();
@@ -75,27 +87,48 @@ fn frame(canvas: &mut Canvas<'_>, body: Rect, height: u16, title: &str) -> Rect 
     canvas.text((area.x, area.bottom() - 1), area.right(), &format!("└{line}┘"), look);
     let strong = canvas.palette().tone(Tone::Strong);
     canvas.text((area.x + 2, area.y), area.right(), &format!(" {title} "), strong);
-    Rect { x: area.x + 2, y: area.y + 1, width: width.saturating_sub(4), height: height.saturating_sub(2) }
+    Rect {
+        x: area.x + 2,
+        y: area.y + 1,
+        width: width.saturating_sub(4),
+        height: height.saturating_sub(2),
+    }
 }
 
 fn start(panel: &StartPanel, canvas: &mut Canvas<'_>, body: Rect) {
     let width = body.width.saturating_sub(8).min(92);
     let mut lines = Vec::new();
     match &panel.plan {
-        Loadable::Absent | Loadable::Loading => lines.extend(canvas.wrap_text("planning …", width, Tone::Dim)),
+        Loadable::Absent | Loadable::Loading => {
+            lines.extend(canvas.wrap_text("planning …", width, Tone::Dim));
+        }
         Loadable::Unavailable(why) => lines.extend(canvas.wrap_text(why, width, Tone::Bad)),
         Loadable::Present(plan) => {
             let tone = if plan.cases == 0 { Tone::Caution } else { Tone::Good };
-            let said = format!("{} to measure, profile {}", format_count(plan.cases, "case", "cases"), plan.profile);
+            let said = format!(
+                "{} to measure, profile {}",
+                format_count(plan.cases, "case", "cases"),
+                plan.profile
+            );
             lines.extend(canvas.wrap_text(&said, width, tone));
             for (count, reason) in &plan.without {
-                let said =
-                    format!("{} cannot run: {}: {}", format_count(*count, "case", "cases"), reason.what, reason.why);
+                let said = format!(
+                    "{} cannot run: {}: {}",
+                    format_count(*count, "case", "cases"),
+                    reason.what,
+                    reason.why
+                );
                 lines.extend(canvas.wrap_text(&said, width, Tone::Caution));
-                lines.extend(canvas.wrap_text(&format!("  cure: {}", reason.cure), width, Tone::Plain));
+                lines.extend(canvas.wrap_text(
+                    &format!("  cure: {}", reason.cure),
+                    width,
+                    Tone::Plain,
+                ));
             }
             lines.extend(
-                plan.notes.iter().flat_map(|note| canvas.wrap_text(&format!("note: {note}"), width, Tone::Dim)),
+                plan.notes
+                    .iter()
+                    .flat_map(|note| canvas.wrap_text(&format!("note: {note}"), width, Tone::Dim)),
             );
         }
     }
@@ -115,7 +148,11 @@ fn pick(state: &State, list: &PickList, canvas: &mut Canvas<'_>, body: Rect) {
     let height = (choices.len() as u16).clamp(1, body.height.saturating_sub(2));
     let inside = frame(canvas, body, height, list.side.title());
     if choices.is_empty() {
-        let said = if matches!(state.stored, Loadable::Loading) { "reading …" } else { "no run is stored yet" };
+        let said = if matches!(state.stored, Loadable::Loading) {
+            "reading …"
+        } else {
+            "no run is stored yet"
+        };
         canvas.text((inside.x, inside.y), inside.right(), said, canvas.palette().tone(Tone::Dim));
         return;
     }

@@ -70,7 +70,9 @@ fn missing(state: &State) -> Option<String> {
         match loadable {
             Loadable::Present(_) => None,
             Loadable::Loading => Some(format!("reading {} …", subject.title())),
-            Loadable::Unavailable(why) => Some(format!("{} cannot be shown: {why}", subject.title())),
+            Loadable::Unavailable(why) => {
+                Some(format!("{} cannot be shown: {why}", subject.title()))
+            }
             Loadable::Absent => Some(format!(
                 "{} is read when the run is over: nothing else works while a case is timed",
                 subject.title()
@@ -85,7 +87,9 @@ fn missing(state: &State) -> Option<String> {
         },
         Stage::History => match &state.history {
             Loadable::Present(page) if page.trends.series.is_empty() => Some(
-                "There is nothing to follow yet: each run adds a point to every case. Tab goes to Pre-installation; Enter there measures one.".to_owned(),
+                "There is nothing to follow yet: each run adds a point to every case. Tab goes to \
+                 Pre-installation; Enter there measures one."
+                    .to_owned(),
             ),
             history => of(history, Subject::History),
         },
@@ -96,17 +100,25 @@ fn missing(state: &State) -> Option<String> {
 /// Why no two of the stored runs and baselines are compared.
 fn no_pair(lists: &StoredLists) -> String {
     let Some(newest) = lists.runs.first() else {
-        return "No run is stored yet. Tab goes to Pre-installation; Enter there measures one.".to_owned();
+        return "No run is stored yet. Tab goes to Pre-installation; Enter there measures one."
+            .to_owned();
     };
     let (id, suite) = (rsb_report::clean(&newest.run_id), rsb_report::clean(&newest.suite));
     let lacking = match lists.runs.len() {
-        1 => format!("One run is stored, {id} of suite {suite}, and no baseline of that suite on its machine."),
+        1 => format!(
+            "One run is stored, {id} of suite {suite}, and no baseline of that suite on its \
+             machine."
+        ),
         count => format!(
-            "No two of the {count} stored runs are of the same suite on the same machine, and none has a saved baseline. \
+            "No two of the {count} stored runs are of the same suite on the same machine, and none \
+             has a saved baseline. \
              The newest is {id} of suite {suite}."
         ),
     };
-    format!("{lacking} Measure that suite again on the same machine, or press 1 and 2 to choose both sides.")
+    format!(
+        "{lacking} Measure that suite again on the same machine, or press 1 and 2 to choose both \
+         sides."
+    )
 }
 
 /// The chart of a view, where it is one.
@@ -137,7 +149,9 @@ fn text(state: &State, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
                     painter,
                 ),
                 2 => rsb_report::health::text(&page.health, painter),
-                _ if state.stored.present().is_none() => "`o` reads the stored runs and opens one.\n".to_owned(),
+                _ if state.stored.present().is_none() => {
+                    "`o` reads the stored runs and opens one.\n".to_owned()
+                }
                 _ => rsb_report::list::runs(runs, painter),
             })
         }
@@ -151,7 +165,8 @@ fn text(state: &State, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
     }
 }
 
-/// The verdict, and what is slower by more than [`ALERT`] whatever the verdict: a person should not have to look for it.
+/// The verdict, and what is slower by more than [`ALERT`] whatever the verdict: a person should not
+/// have to look for it.
 fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line<'static>> {
     let (tone, verdict) = comparison::verdict_sentence(result);
     let mut lines = canvas.wrap_text(&verdict, width, tone);
@@ -174,8 +189,12 @@ fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line
         );
         lines.extend(canvas.wrap_text(&said, width, Tone::Bad));
     } else if matches!(result.verdict, Verdict::Improved | Verdict::Unchanged) {
-        let sides = [&result.current_run_id, &result.baseline_run_id].map(|id| rsb_report::clean(id));
-        let said = format!("✓ nothing in {} is worse by more than {ALERT} % than in {}", sides[0], sides[1]);
+        let sides =
+            [&result.current_run_id, &result.baseline_run_id].map(|id| rsb_report::clean(id));
+        let said = format!(
+            "✓ nothing in {} is worse by more than {ALERT} % than in {}",
+            sides[0], sides[1]
+        );
         lines.extend(canvas.wrap_text(&said, width, Tone::Good));
     }
     lines.push(Line::default());
@@ -185,8 +204,14 @@ fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line
 /// The series that fit what is looked for.
 fn matching_series(state: &State) -> Vec<&SeriesTrend> {
     let search = state.place().search.to_lowercase();
-    let fits = |series: &&SeriesTrend| series.id.to_lowercase().contains(&search) || series.metric.contains(&search);
-    state.history.present().map(|page| page.trends.series.iter().filter(fits).collect()).unwrap_or_default()
+    let fits = |series: &&SeriesTrend| {
+        series.id.to_lowercase().contains(&search) || series.metric.contains(&search)
+    };
+    state
+        .history
+        .present()
+        .map(|page| page.trends.series.iter().filter(fits).collect())
+        .unwrap_or_default()
 }
 
 /// How many series are listed.
@@ -198,13 +223,19 @@ pub(crate) fn series_count(state: &State) -> usize {
 fn series(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let listed = matching_series(state);
     if listed.is_empty() {
-        canvas.text((area.x, area.y), area.right(), "no series fits", canvas.palette().tone(Tone::Dim));
+        canvas.text(
+            (area.x, area.y),
+            area.right(),
+            "no series fits",
+            canvas.palette().tone(Tone::Dim),
+        );
         return;
     }
     let selected = state.place().selected.min(listed.len() - 1);
     let rows = (usize::from(area.height) * 2 / 5).clamp(3, 16).min(listed.len());
     canvas.lists(listed.len(), rows);
-    let ids: Vec<rsb_model::CaseId> = listed.iter().filter_map(|series| series.id.parse().ok()).collect();
+    let ids: Vec<rsb_model::CaseId> =
+        listed.iter().filter_map(|series| series.id.parse().ok()).collect();
     let names = Shortener::of(&ids);
     let first = first_shown(selected, listed.len(), rows);
     for (row, series) in listed.iter().enumerate().skip(first).take(rows) {
@@ -216,18 +247,32 @@ fn series(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
         }
         canvas.target(whole, Action::Select(row));
     }
-    let below = Rect { y: area.y + rows as u16 + 1, height: area.height.saturating_sub(rows as u16 + 1), ..area };
+    let below = Rect {
+        y: area.y + rows as u16 + 1,
+        height: area.height.saturating_sub(rows as u16 + 1),
+        ..area
+    };
     let Some(series) = listed.get(selected) else { return };
     let lines = match charts::trend_chart(series) {
         Some(chart) => canvas.chart(&chart, below.width, below.height),
-        None => canvas.wrap_text("one run has no trend: measure again, and it has a chart", below.width, Tone::Dim),
+        None => canvas.wrap_text(
+            "one run has no trend: measure again, and it has a chart",
+            below.width,
+            Tone::Dim,
+        ),
     };
     canvas.block(&lines, below);
 }
 
-fn entry(series: &SeriesTrend, names: &Shortener, canvas: &Canvas<'_>, width: usize) -> Line<'static> {
+fn entry(
+    series: &SeriesTrend,
+    names: &Shortener,
+    canvas: &Canvas<'_>,
+    width: usize,
+) -> Line<'static> {
     let palette = canvas.palette();
-    let name = series.id.parse().map_or_else(|_| rsb_report::clean(&series.id), |id| names.full(&id));
+    let name =
+        series.id.parse().map_or_else(|_| rsb_report::clean(&series.id), |id| names.full(&id));
     let has = |direction: &str| series.alerts.iter().any(|alert| alert.direction == direction);
     let (mark, tone) = match (has("worse"), has("better")) {
         (true, _) => ("worse", Tone::Bad),
@@ -243,7 +288,10 @@ fn entry(series: &SeriesTrend, names: &Shortener, canvas: &Canvas<'_>, width: us
     Line::from(vec![
         Span::raw(format!("{:<room$} ", end_of(&name, room))),
         Span::raw(format!("{last:>10} {change:>9} ")),
-        Span::styled(format!("{:<spark$} ", sparkline(&series.values, spark)), palette.tone(Tone::Plain)),
+        Span::styled(
+            format!("{:<spark$} ", sparkline(&series.values, spark)),
+            palette.tone(Tone::Plain),
+        ),
         Span::styled(mark, palette.tone(tone)),
     ])
 }

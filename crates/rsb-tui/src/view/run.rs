@@ -31,22 +31,36 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     };
     let used = canvas.block(&lines, inner);
     let is_hidden = run.progress.is_some() && !state.settings.shows_live_progress;
-    let rest = Rect { y: inner.y + used + 1, height: inner.height.saturating_sub(used + 1), ..inner };
+    let rest =
+        Rect { y: inner.y + used + 1, height: inner.height.saturating_sub(used + 1), ..inner };
     if is_hidden {
         let why = "figures and charts are shown at the end (show_live_progress = false)";
-        canvas.line((rest.x, rest.y), rest.width, &Line::styled(why, canvas.palette().tone(Tone::Dim)));
+        canvas.line(
+            (rest.x, rest.y),
+            rest.width,
+            &Line::styled(why, canvas.palette().tone(Tone::Dim)),
+        );
         return;
     }
     heading(run, canvas, Rect { height: 1, ..rest });
     let body = Rect { y: rest.y + 1, height: rest.height.saturating_sub(1), ..rest };
     let lines = match &run.view {
         RunView::Said => {
-            let said = state.said.iter().flat_map(|text| canvas.wrap_text(text, body.width, Tone::Plain));
+            let said =
+                state.said.iter().flat_map(|text| canvas.wrap_text(text, body.width, Tone::Plain));
             let lines: Vec<_> = said.collect();
-            if lines.is_empty() { canvas.wrap_text("nothing yet", body.width, Tone::Dim) } else { lines }
+            if lines.is_empty() {
+                canvas.wrap_text("nothing yet", body.width, Tone::Dim)
+            } else {
+                lines
+            }
         }
-        RunView::Results => canvas.painted_lines(&rsb_report::run::text(&run.run, Canvas::painter(body.width))),
-        RunView::Chart(_) => run.chart().map_or_else(Vec::new, |chart| canvas.chart(chart, body.width, body.height)),
+        RunView::Results => {
+            canvas.painted_lines(&rsb_report::run::text(&run.run, Canvas::painter(body.width)))
+        }
+        RunView::Chart(_) => {
+            run.chart().map_or_else(Vec::new, |chart| canvas.chart(chart, body.width, body.height))
+        }
     };
     canvas.draw_scrolled(&lines, run.scroll, body);
 }
@@ -62,25 +76,48 @@ fn heading(run: &RunPage, canvas: &mut Canvas<'_>, area: Rect) {
 }
 
 /// Which view of how many is shown, between the marks that turn it.
-pub(super) fn turning(canvas: &mut Canvas<'_>, area: Rect, (at, count, title): (usize, usize, &str)) {
+pub(super) fn turning(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    (at, count, title): (usize, usize, &str),
+) {
     let key = canvas.palette().key();
     let end = area.right();
     let x = canvas.button((area.x, area.y), end, ("‹", key), Action::Turn(-1));
     let title = format!(" {at}/{count} {} ", rsb_report::clean(title));
-    let x = canvas.text((x, area.y), end.saturating_sub(1), &title, canvas.palette().tone(Tone::Strong));
+    let x = canvas.text(
+        (x, area.y),
+        end.saturating_sub(1),
+        &title,
+        canvas.palette().tone(Tone::Strong),
+    );
     canvas.button((x, area.y), end, ("›", key), Action::Turn(1));
 }
 
 /// One line of a run that is measured: for other pages, and for a small terminal.
 pub(super) fn line(run: &RunPage, progress: &RunProgress, palette: Palette) -> Line<'static> {
-    let step = format!("measuring {}, step {} of {}", run.run.suite, progress.step.min(progress.steps), progress.steps);
+    let step = format!(
+        "measuring {}, step {} of {}",
+        run.run.suite,
+        progress.step.min(progress.steps),
+        progress.steps
+    );
     let left = progress.time_left().map_or_else(String::new, |left| format!(", {left}"));
     Line::styled(step + &left, palette.tone(Tone::Strong))
 }
 
-fn under_way(state: &State, run: &RunPage, progress: &RunProgress, palette: Palette) -> Vec<Line<'static>> {
+fn under_way(
+    state: &State,
+    run: &RunPage,
+    progress: &RunProgress,
+    palette: Palette,
+) -> Vec<Line<'static>> {
     let strong = palette.tone(Tone::Strong);
-    let stopping = if progress.is_stopping { "stopping after this sample, what was measured is kept" } else { "" };
+    let stopping = if progress.is_stopping {
+        "stopping after this sample, what was measured is kept"
+    } else {
+        ""
+    };
     let head = Line::from(vec![
         Span::styled(format!("Measuring {}  ", run.run.suite), strong),
         Span::styled(stopping, palette.tone(Tone::Caution)),
@@ -89,7 +126,11 @@ fn under_way(state: &State, run: &RunPage, progress: &RunProgress, palette: Pale
     counted.push(Span::raw(match progress.steps {
         0 => "starting: hashing this program, claiming the machine …".to_owned(),
         steps => {
-            format!("step {} of {steps}, {}", progress.step.min(steps), format_count(progress.cases, "case", "cases"))
+            format!(
+                "step {} of {steps}, {}",
+                progress.step.min(steps),
+                format_count(progress.cases, "case", "cases")
+            )
         }
     }));
     counted.extend(progress.time_left().map(|left| Span::raw(format!(", {left}"))));
@@ -128,9 +169,17 @@ fn animation(state: &State, progress: &RunProgress, palette: Palette) -> Vec<Spa
     }
 }
 
-/// What is known of the case that was measured last: time, interval, figure, roofline, sensors, samples.
-fn last(run: &RunPage, id: Option<&CaseId>, names: &Shortener, palette: Palette) -> [Line<'static>; 2] {
-    let Some(result) = id.and_then(|id| run.result(id)) else { return [Line::default(), Line::default()] };
+/// What is known of the case that was measured last: time, interval, figure, roofline, sensors,
+/// samples.
+fn last(
+    run: &RunPage,
+    id: Option<&CaseId>,
+    names: &Shortener,
+    palette: Palette,
+) -> [Line<'static>; 2] {
+    let Some(result) = id.and_then(|id| run.result(id)) else {
+        return [Line::default(), Line::default()];
+    };
     let mut figures = vec![time_text(result), spread_text(result), headline_text(result)];
     let mut state = vec![match roofline_text(result) {
         share if share.is_empty() => share,
@@ -140,8 +189,10 @@ fn last(run: &RunPage, id: Option<&CaseId>, names: &Shortener, palette: Palette)
     for parts in [&mut figures, &mut state] {
         parts.retain(|part| !part.is_empty());
     }
-    let outcome =
-        result.reason.as_ref().map_or_else(String::new, |reason| format!("{}: {}", result.outcome, reason.why));
+    let outcome = result
+        .reason
+        .as_ref()
+        .map_or_else(String::new, |reason| format!("{}: {}", result.outcome, reason.why));
     let named = Line::from(vec![
         Span::raw(format!("last {}  ", names.full(&result.benchmark_id))),
         Span::raw(figures.join("  ")),
@@ -149,7 +200,10 @@ fn last(run: &RunPage, id: Option<&CaseId>, names: &Shortener, palette: Palette)
     ]);
     let samples = Line::from(vec![
         Span::raw("     "),
-        Span::styled(format!("{:<SPARK$}  ", sparkline(&times(result), SPARK)), palette.tone(Tone::Good)),
+        Span::styled(
+            format!("{:<SPARK$}  ", sparkline(&times(result), SPARK)),
+            palette.tone(Tone::Good),
+        ),
         Span::raw(state.join("  ")),
     ]);
     [named, samples]
@@ -162,9 +216,12 @@ fn times(result: &BenchmarkResult) -> Vec<f64> {
 
 /// What the GPU's sensors said while it was measured. Nobody asks them for this page.
 fn sensors(fields: &Fields) -> Vec<String> {
-    const NAMES: [(&str, &str); 3] = [("gpu_clock_mhz", "MHz"), ("gpu_power_w", "W"), ("gpu_temperature_c", "°C")];
-    let known = NAMES.iter().filter_map(|(name, unit)| Some(format_quantity(fields.number(name)?, unit)));
-    let is_held_back = fields.get("gpu_throttled").is_some_and(|value| value.as_bool() == Some(true));
+    const NAMES: [(&str, &str); 3] =
+        [("gpu_clock_mhz", "MHz"), ("gpu_power_w", "W"), ("gpu_temperature_c", "°C")];
+    let known =
+        NAMES.iter().filter_map(|(name, unit)| Some(format_quantity(fields.number(name)?, unit)));
+    let is_held_back =
+        fields.get("gpu_throttled").is_some_and(|value| value.as_bool() == Some(true));
     known.chain(is_held_back.then(|| "throttled".to_owned())).collect()
 }
 
@@ -183,7 +240,9 @@ fn over(run: &RunPage, palette: Palette) -> Vec<Line<'static>> {
         StoredRun::Kept(path) => {
             Line::styled(format!("stored in {}", rsb_report::clean(path)), palette.tone(Tone::Dim))
         }
-        StoredRun::NotKept(_) => Line::styled("not kept yet: `s` keeps it", palette.tone(Tone::Caution)),
+        StoredRun::NotKept(_) => {
+            Line::styled("not kept yet: `s` keeps it", palette.tone(Tone::Caution))
+        }
         StoredRun::Failed(why) => Line::styled(rsb_report::clean(why), palette.tone(Tone::Bad)),
     };
     let said = Line::from(vec![

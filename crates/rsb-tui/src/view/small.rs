@@ -10,7 +10,9 @@ use crate::state::State;
 
 pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let said = format!(
-        "This page needs {} columns and {} rows, and is made for 80 and 24. Here are {} and {}: make the window larger, or use a smaller font. Without it: `rusty-stack-bench run`, `compare`, `trend`.",
+        "This page needs {} columns and {} rows, and is made for 80 and 24. Here are {} and {}: \
+         make the window larger, or use a smaller font. Without it: `rusty-stack-bench run`, \
+         `compare`, `trend`.",
         SMALLEST.0, SMALLEST.1, area.width, area.height
     );
     let mut lines = canvas.wrap_text(&said, area.width.max(1), Tone::Plain);
@@ -22,7 +24,17 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let room = Rect { height: area.height.saturating_sub(1), ..area };
     canvas.block(&lines, room);
     if area.height > 0 {
-        canvas.button((area.x, area.bottom() - 1), area.right(), ("q", canvas.palette().key()), Action::Quit);
-        canvas.text((area.x + 2, area.bottom() - 1), area.right(), "quit", canvas.palette().tone(Tone::Plain));
+        canvas.button(
+            (area.x, area.bottom() - 1),
+            area.right(),
+            ("q", canvas.palette().key()),
+            Action::Quit,
+        );
+        canvas.text(
+            (area.x + 2, area.bottom() - 1),
+            area.right(),
+            "quit",
+            canvas.palette().tone(Tone::Plain),
+        );
     }
 }

@@ -78,9 +78,13 @@ impl<'q> Query<'q> {
             (None, Some(first), Some(last)) => format!("{first}-{last}"),
             _ => return Ok(None),
         };
-        let ends = text.split_once('-').and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+        let ends = text
+            .split_once('-')
+            .and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
         let window = ends.filter(|(first, last): &(usize, usize)| *first > 0 && first < last);
-        window.map(Some).ok_or_else(|| bad("runs", &text, "the first and the last run, such as 10-20"))
+        window
+            .map(Some)
+            .ok_or_else(|| bad("runs", &text, "the first and the last run, such as 10-20"))
     }
 
     pub(super) fn finish(self) -> Result<(), AddressError> {
@@ -94,7 +98,9 @@ impl<'q> Query<'q> {
 /// `text` within a query. What may stand there stays, so that ids of cases can be read.
 pub(super) fn encode(text: &str) -> String {
     let keeps = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/:,@!*".contains(&byte);
-    text.bytes().map(|byte| if keeps(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    text.bytes()
+        .map(|byte| if keeps(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 /// What `text` within a query says. What is no character is replaced.
@@ -102,7 +108,10 @@ fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {
-        let digits = after.get(..2).filter(|_| first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        let digits = after
+            .get(..2)
+            .filter(|_| first == b'%')
+            .and_then(|digits| std::str::from_utf8(digits).ok());
         if let Some(byte) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
             bytes.push(byte);
             rest = after.get(2..).unwrap_or_default();

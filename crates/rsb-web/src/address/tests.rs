@@ -17,12 +17,25 @@ fn text() -> impl Strategy<Value = String> {
 
 fn view() -> impl Strategy<Value = PageView> {
     let list = || (text(), 0_usize..9).prop_map(|(find, page)| ListFilter { find, page });
-    let compare = (text(), text(), 0_usize..5, 0_usize..3, text()).prop_map(|(from, to, show, sort, find)| {
-        PageView::Compare(CompareView { from, to, show: ShownVerdicts::ALL[show].0, sort: Order::ALL[sort].0, find })
-    });
-    let window = prop::option::of((1_usize..99, 1_usize..99).prop_map(|(first, count)| (first, first + count)));
-    let case = (text(), text(), text(), window, 0_usize..9)
-        .prop_map(|(id, metric, machine, window, page)| PageView::Case(CaseView { id, metric, machine, window, page }));
+    let compare = (text(), text(), 0_usize..5, 0_usize..3, text()).prop_map(
+        |(from, to, show, sort, find)| {
+            PageView::Compare(CompareView {
+                from,
+                to,
+                show: ShownVerdicts::ALL[show].0,
+                sort: Order::ALL[sort].0,
+                find,
+            })
+        },
+    );
+    let window = prop::option::of(
+        (1_usize..99, 1_usize..99).prop_map(|(first, count)| (first, first + count)),
+    );
+    let case = (text(), text(), text(), window, 0_usize..9).prop_map(
+        |(id, metric, machine, window, page)| {
+            PageView::Case(CaseView { id, metric, machine, window, page })
+        },
+    );
     prop_oneof![
         Just(PageView::Overview),
         list().prop_map(PageView::Runs),
@@ -70,10 +83,16 @@ proptest! {
 
 #[test]
 fn addresses_are_short_and_can_be_read() {
-    let case = CaseView { window: Some((10, 20)), ..CaseView::of("cpu_performance/gemm/cpu:0/f32/64x64x64") };
+    let case = CaseView {
+        window: Some((10, 20)),
+        ..CaseView::of("cpu_performance/gemm/cpu:0/f32/64x64x64")
+    };
     let links = [
         (PageView::Overview, "./"),
-        (PageView::Run { id: "20261121T090312Z_1a2b3c4".into() }, "run?id=20261121T090312Z_1a2b3c4"),
+        (
+            PageView::Run { id: "20261121T090312Z_1a2b3c4".into() },
+            "run?id=20261121T090312Z_1a2b3c4",
+        ),
         (PageView::Compare(CompareView::of("quick", "20261121")), "compare?from=quick&to=20261121"),
         (PageView::Case(case), "case?id=cpu_performance/gemm/cpu:0/f32/64x64x64&runs=10-20"),
     ];

@@ -1,5 +1,5 @@
-//! One figure of one case over its runs: the line with its noise and levels, the changes with where they come from, and each
-//! run with its commit and the commands that tell more.
+//! One figure of one case over its runs: the line with its noise and levels, the changes with where
+//! they come from, and each run with its commit and the commands that tell more.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,10 +22,17 @@ const ROWS: usize = 50;
 /// Runs of the windows that are offered.
 const WINDOWS: [usize; 3] = [50, 500, 5_000];
 
-pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, asked: &CaseView) -> SourceResult<Sheet<'v>> {
+pub(super) fn page<'v>(
+    site: &Site<'_>,
+    view: &'v PageView,
+    asked: &CaseView,
+) -> SourceResult<Sheet<'v>> {
     let Some(history) = history(site.source(), asked)? else {
         let mut sheet = Sheet::new(&short(&asked.id), Some(view));
-        sheet.say(Tone::Caution, "Nothing was ever measured of this case: its runs say what is missing, and the cure.");
+        sheet.say(
+            Tone::Caution,
+            "Nothing was ever measured of this case: its runs say what is missing, and the cure.",
+        );
         return Ok(sheet);
     };
     let trend = &history.trend;
@@ -61,7 +68,10 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, asked: &CaseView) ->
 }
 
 /// What is asked for; `None` of a case that is known and has no figure.
-pub(crate) fn history(source: &dyn PageSource, asked: &CaseView) -> SourceResult<Option<Arc<CaseHistory>>> {
+pub(crate) fn history(
+    source: &dyn PageSource,
+    asked: &CaseView,
+) -> SourceResult<Option<Arc<CaseHistory>>> {
     match source.history(&asked.id, &asked.metric, &asked.machine) {
         Err(SourceError::NotThere(_)) if is_without_figures(source, &asked.id)? => Ok(None),
         other => other.map(Some),
@@ -109,14 +119,21 @@ fn standing(history: &CaseHistory) -> (Tone, String) {
         let own = alert.moves.iter().find(|one| one.id == trend.id && one.metric == trend.metric);
         let told = match own {
             Some(own) => {
-                format!("{} ({})", rsb_report::tracked::headline_of(alert, own), format_percent(own.change_percent))
+                format!(
+                    "{} ({})",
+                    rsb_report::tracked::headline_of(alert, own),
+                    format_percent(own.change_percent)
+                )
             }
             None => rsb_report::tracked::headline(alert),
         };
         return (tone, format!("{told}; the last run has {last}."));
     }
     if let Some(drift) = trend.alerts.iter().find(|alert| alert.basis == AlertBasis::Drift) {
-        return (direction_tone(&drift.direction), format!("{}; the last run has {last}.", drift.description));
+        return (
+            direction_tone(&drift.direction),
+            format!("{}; the last run has {last}.", drift.description),
+        );
     }
     let told = match trend.direction {
         _ if trend.n < 2 => "One run, no trend yet",
@@ -143,19 +160,24 @@ fn choices(site: &Site<'_>, asked: &CaseView, history: &CaseHistory) -> String {
         format!("<li><a href=\"{}\"{here}>{}</a>", escape(&link(site, view)), escape(name))
     };
     let plain = || CaseView { window: None, page: 0, ..asked.clone() };
-    let metrics = history
-        .metrics
-        .iter()
-        .map(|metric| item(metric, *metric == history.trend.metric, CaseView { metric: metric.clone(), ..plain() }));
-    let machines = history
-        .machines
-        .iter()
-        .map(|machine| item(machine, *machine == history.machine, CaseView { machine: machine.clone(), ..plain() }));
+    let metrics = history.metrics.iter().map(|metric| {
+        item(
+            metric,
+            *metric == history.trend.metric,
+            CaseView { metric: metric.clone(), ..plain() },
+        )
+    });
+    let machines = history.machines.iter().map(|machine| {
+        item(machine, *machine == history.machine, CaseView { machine: machine.clone(), ..plain() })
+    });
     let choice = |title: &str, items: Vec<String>| {
         if items.len() < 2 {
             return String::new();
         }
-        format!("<nav aria-label=\"{title}\"><ul class=\"choice\"><li>{title}:{}</ul></nav>\n", items.concat())
+        format!(
+            "<nav aria-label=\"{title}\"><ul class=\"choice\"><li>{title}:{}</ul></nav>\n",
+            items.concat()
+        )
     };
     choice("Figure", metrics.collect()) + &choice("Machine", machines.collect())
 }
@@ -166,11 +188,16 @@ fn windows(site: &Site<'_>, asked: &CaseView, window: &Range<usize>, runs: usize
         return String::new();
     }
     let to = |title: &str, range: Option<(usize, usize)>| {
-        format!("<li>{}", anchor(&link(site, CaseView { window: range, page: 0, ..asked.clone() }), title))
+        format!(
+            "<li>{}",
+            anchor(&link(site, CaseView { window: range, page: 0, ..asked.clone() }), title)
+        )
     };
     let mut items = vec![to("all runs", None)];
     let lasts = WINDOWS.iter().filter(|count| **count < runs);
-    items.extend(lasts.map(|count| to(&format!("the last {count}"), Some((runs - count + 1, runs)))));
+    items.extend(
+        lasts.map(|count| to(&format!("the last {count}"), Some((runs - count + 1, runs)))),
+    );
     let (first, last, wide) = (window.start + 1, window.end, window.len());
     if first > 1 {
         let from = first.saturating_sub(wide / 2).max(1);
@@ -194,15 +221,19 @@ fn window_form(asked: &CaseView, (first, last): (usize, usize), runs: usize) -> 
     let plain = CaseView { window: None, page: 0, ..asked.clone() };
     let hidden = PageView::Case(plain).pairs().into_iter();
     let hidden: String = hidden
-        .map(|(key, value)| format!("<input type=\"hidden\" name=\"{key}\" value=\"{}\">", escape(&value)))
+        .map(|(key, value)| {
+            format!("<input type=\"hidden\" name=\"{key}\" value=\"{}\">", escape(&value))
+        })
         .collect();
     let input = |name: &str, title: &str, value: usize| {
         format!(
-            "<label for=\"{name}\">{title}</label> <input type=\"number\" id=\"{name}\" name=\"{name}\" min=\"1\" max=\"{runs}\" value=\"{value}\"> "
+            "<label for=\"{name}\">{title}</label> <input type=\"number\" id=\"{name}\" \
+             name=\"{name}\" min=\"1\" max=\"{runs}\" value=\"{value}\"> "
         )
     };
     format!(
-        "<form action=\"case\" method=\"get\" class=\"filter\">{hidden}{}{}<button>Show</button></form>\n",
+        "<form action=\"case\" method=\"get\" \
+         class=\"filter\">{hidden}{}{}<button>Show</button></form>\n",
         input("first", "From run", first),
         input("last", "to run", last)
     )
@@ -212,20 +243,33 @@ fn window_form(asked: &CaseView, (first, last): (usize, usize), runs: usize) -> 
 fn caveat(history: &CaseHistory) -> String {
     match history.not_analyzed {
         0 => String::new(),
-        count => format!("<p>Changes of level were looked for in all but the oldest {count} runs.</p>\n"),
+        count => {
+            format!("<p>Changes of level were looked for in all but the oldest {count} runs.</p>\n")
+        }
     }
 }
 
 fn changes(site: &Site<'_>, asked: &CaseView, history: &CaseHistory) -> String {
-    let tiles: String = history.alerts.iter().map(|alert| origin::change(site, alert, Some(&asked.id))).collect();
-    let told = if tiles.is_empty() { String::new() } else { format!("<div class=\"tiles\">\n{tiles}</div>\n") };
+    let tiles: String =
+        history.alerts.iter().map(|alert| origin::change(site, alert, Some(&asked.id))).collect();
+    let told = if tiles.is_empty() {
+        String::new()
+    } else {
+        format!("<div class=\"tiles\">\n{tiles}</div>\n")
+    };
     let trend = &history.trend;
-    let steps = rsb_report::html::element::list(trend.change_points.iter().map(|point| step(trend, point)));
+    let steps =
+        rsb_report::html::element::list(trend.change_points.iter().map(|point| step(trend, point)));
     let suspected = rsb_report::html::element::list(trend.suspected.iter().map(|point| {
-        format!("{}, not confirmed yet: so far in {}", step(trend, point), format_count(point.points, "run", "runs"))
+        format!(
+            "{}, not confirmed yet: so far in {}",
+            step(trend, point),
+            format_count(point.points, "run", "runs")
+        )
     }));
-    let levels = rsb_report::trend::two_levels(trend)
-        .map_or_else(String::new, |levels| format!("<p>The runs alternate between {}.</p>\n", escape(&levels)));
+    let levels = rsb_report::trend::two_levels(trend).map_or_else(String::new, |levels| {
+        format!("<p>The runs alternate between {}.</p>\n", escape(&levels))
+    });
     if told.is_empty() && steps.is_empty() && suspected.is_empty() {
         return levels + "<p>None was found.</p>\n";
     }
@@ -233,7 +277,8 @@ fn changes(site: &Site<'_>, asked: &CaseView, history: &CaseHistory) -> String {
 }
 
 fn step(trend: &SeriesTrend, point: &rsb_model::record::ChangePoint) -> String {
-    let [before, after] = [point.before, point.after].map(|value| format_quantity(value, &trend.unit));
+    let [before, after] =
+        [point.before, point.after].map(|value| format_quantity(value, &trend.unit));
     escape(&format!(
         "from run {} on, {}: {} ({before} → {after})",
         point.index + 1,
@@ -243,7 +288,12 @@ fn step(trend: &SeriesTrend, point: &rsb_model::record::ChangePoint) -> String {
 }
 
 /// The runs of the window, the newest first, a page at a time.
-fn each_run(site: &Site<'_>, asked: &CaseView, history: &CaseHistory, window: &Range<usize>) -> SourceResult<String> {
+fn each_run(
+    site: &Site<'_>,
+    asked: &CaseView,
+    history: &CaseHistory,
+    window: &Range<usize>,
+) -> SourceResult<String> {
     let pages = window.len().div_ceil(ROWS).max(1);
     let page = asked.page.min(pages - 1);
     let end = window.end - page * ROWS;
@@ -251,13 +301,16 @@ fn each_run(site: &Site<'_>, asked: &CaseView, history: &CaseHistory, window: &R
     // One more, which the oldest of the page is compared with.
     let from = range.start.saturating_sub(1);
     let runs = site.source().points(history.keys.get(from..range.end).unwrap_or_default())?;
-    let rows: String = range.clone().rev().map(|at| row(site, asked, history, (at, &runs, from))).collect();
+    let rows: String =
+        range.clone().rev().map(|at| row(site, asked, history, (at, &runs, from))).collect();
     let links = page_links(page, pages, |page| link(site, CaseView { page, ..asked.clone() }));
     let links = if site.answers() { links } else { left_out(window.len() - range.len()) };
     Ok(format!(
         "<div class=\"wide\" role=\"group\" aria-label=\"Each run\" tabindex=\"0\"><table>\
-         <caption class=\"unseen\">Each run</caption>\n<thead><tr><th scope=\"col\" class=\"r\">no.<th scope=\"col\">run<th scope=\"col\">began\
-         <th scope=\"col\">commit<th scope=\"col\" class=\"r\">{}<th scope=\"col\" class=\"r\">change<th scope=\"col\">why</thead>\n\
+         <caption class=\"unseen\">Each run</caption>\n<thead><tr><th scope=\"col\" \
+         class=\"r\">no.<th scope=\"col\">run<th scope=\"col\">began\
+         <th scope=\"col\">commit<th scope=\"col\" class=\"r\">{}<th scope=\"col\" \
+         class=\"r\">change<th scope=\"col\">why</thead>\n\
          <tbody>\n{rows}</tbody></table></div>\n{links}",
         escape(&history.trend.metric)
     ))
@@ -267,11 +320,15 @@ fn left_out(count: usize) -> String {
     if count == 0 {
         String::new()
     } else {
-        format!("<p>{} in this copy.</p>\n", format_count(count, "earlier run is not", "earlier runs are not"))
+        format!(
+            "<p>{} in this copy.</p>\n",
+            format_count(count, "earlier run is not", "earlier runs are not")
+        )
     }
 }
 
-/// A run: the figure, how far it is from the run before, and the commands that measure it again or explain it.
+/// A run: the figure, how far it is from the run before, and the commands that measure it again or
+/// explain it.
 fn row(
     site: &Site<'_>,
     asked: &CaseView,
@@ -285,11 +342,14 @@ fn row(
     let before = at.checked_sub(1).and_then(of);
     let value = trend.values.get(at).copied().unwrap_or(f64::NAN);
     let earlier = at.checked_sub(1).and_then(|at| trend.values.get(at)).copied();
-    let change = earlier.map(|earlier| 100.0 * (value - earlier) / earlier.abs()).filter(|change| change.is_finite());
+    let change = earlier
+        .map(|earlier| 100.0 * (value - earlier) / earlier.abs())
+        .filter(|change| change.is_finite());
     let began = history.keys.get(at).map_or_else(String::new, |key| format_moment(key.started));
     let link = site.link(Address::page(PageView::Run { id: run.run_id.clone() }));
     format!(
-        "<tr id=\"run-{}\"><td class=\"r\">{}<th scope=\"row\">{}<td>{}<td><code>{}</code><td class=\"r\">{}<td class=\"r\">{}<td>{}\n",
+        "<tr id=\"run-{}\"><td class=\"r\">{}<th scope=\"row\">{}<td>{}<td><code>{}</code><td \
+         class=\"r\">{}<td class=\"r\">{}<td>{}\n",
         at + 1,
         at + 1,
         anchor(&link, &escape(&run.run_id)),
@@ -302,13 +362,23 @@ fn row(
 }
 
 /// What would measure this run again, and what would explain its difference from the run before.
-fn next_commands(site: &Site<'_>, asked: &CaseView, run: &PointRun, before: Option<&PointRun>) -> String {
+fn next_commands(
+    site: &Site<'_>,
+    asked: &CaseView,
+    run: &PointRun,
+    before: Option<&PointRun>,
+) -> String {
     let again = origin::again(&asked.id, run.commit.as_deref());
     let again = again.map(|command| format!("Measure it again: <code>{}</code>", escape(&command)));
-    let bisect = before.and_then(|before| origin::bisect(before.commit.as_deref(), run.commit.as_deref(), &asked.id));
+    let bisect = before.and_then(|before| {
+        origin::bisect(before.commit.as_deref(), run.commit.as_deref(), &asked.id)
+    });
     let bisect = match bisect {
-        Some(command) => Some(format!("Which commit since the run before: <code>{}</code>", escape(&command))),
-        None => before.map(|_| "No commit is known to lie between this run and the one before.".to_owned()),
+        Some(command) => {
+            Some(format!("Which commit since the run before: <code>{}</code>", escape(&command)))
+        }
+        None => before
+            .map(|_| "No commit is known to lie between this run and the one before.".to_owned()),
     };
     let compare = before.filter(|_| site.answers()).map(|before| {
         let view = PageView::Compare(CompareView::of(&before.run_id, &run.run_id));

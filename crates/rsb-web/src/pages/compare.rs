@@ -1,5 +1,5 @@
-//! Any two runs: the verdict, which rows, in which order. What a filter hides is counted, and what is bad in it is said as
-//! loudly as what is shown.
+//! Any two runs: the verdict, which rows, in which order. What a filter hides is counted, and what
+//! is bad in it is said as loudly as what is shown.
 
 use rsb_model::record::Comparison;
 use rsb_model::{ComparisonResult, Verdict};
@@ -21,7 +21,11 @@ const ROWS: usize = 1000;
 /// Runs that the choice offers by name; every other one is found by its id.
 const OFFERED: usize = 100;
 
-pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, asked: &CompareView) -> SourceResult<Sheet<'v>> {
+pub(super) fn page<'v>(
+    site: &Site<'_>,
+    view: &'v PageView,
+    asked: &CompareView,
+) -> SourceResult<Sheet<'v>> {
     if asked.from.is_empty() || asked.to.is_empty() {
         let mut sheet = Sheet::new("Compare", Some(view));
         sheet.paragraph("Choose a run or a saved baseline, and the run to compare with it.");
@@ -39,7 +43,8 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, asked: &CompareView)
     let kept = shown.get(..shown.len().min(ROWS)).unwrap_or_default();
     let cut = shown.get(kept.len()..).unwrap_or_default();
     let rows = compared_table(kept, "Cases that were compared", &*case_links(site));
-    let rows = if rows.is_empty() { "<p>No row is inside this filter.</p>\n".to_owned() } else { rows };
+    let rows =
+        if rows.is_empty() { "<p>No row is inside this filter.</p>\n".to_owned() } else { rows };
     sheet.section(
         "rows",
         "Cases",
@@ -70,17 +75,24 @@ const fn is_among(show: ShownVerdicts, row: &Comparison) -> bool {
         ShownVerdicts::Changed => !matches!(row.verdict, Verdict::Unchanged),
         ShownVerdicts::Regressed => matches!(row.verdict, Verdict::Regressed),
         ShownVerdicts::Improved => matches!(row.verdict, Verdict::Improved),
-        ShownVerdicts::Undecided => matches!(row.verdict, Verdict::Inconclusive | Verdict::NotComparable),
+        ShownVerdicts::Undecided => {
+            matches!(row.verdict, Verdict::Inconclusive | Verdict::NotComparable)
+        }
     }
 }
 
 /// The rows that are asked for in their order, and all others.
-fn select_rows<'r>(asked: &CompareView, result: &'r ComparisonResult) -> (Vec<&'r Comparison>, Vec<&'r Comparison>) {
+fn select_rows<'r>(
+    asked: &CompareView,
+    result: &'r ComparisonResult,
+) -> (Vec<&'r Comparison>, Vec<&'r Comparison>) {
     let is_shown = |row: &&Comparison| {
         let name = format!("{} {}", short(row.id.as_str()), row.metric);
-        is_among(asked.show, row) && (holds(&name, &asked.find) || holds(row.id.as_str(), &asked.find))
+        is_among(asked.show, row)
+            && (holds(&name, &asked.find) || holds(row.id.as_str(), &asked.find))
     };
-    let (mut shown, hidden): (Vec<_>, Vec<_>) = by_importance(result).into_iter().partition(is_shown);
+    let (mut shown, hidden): (Vec<_>, Vec<_>) =
+        by_importance(result).into_iter().partition(is_shown);
     let size = |row: &Comparison| row.difference_percent.map_or(0.0, f64::abs);
     match asked.sort {
         Order::Importance => {}
@@ -92,17 +104,24 @@ fn select_rows<'r>(asked: &CompareView, result: &'r ComparisonResult) -> (Vec<&'
     (shown, hidden)
 }
 
-/// How many rows are not seen, by their verdicts. What regressed or has none is as loud as if it were seen.
+/// How many rows are not seen, by their verdicts. What regressed or has none is as loud as if it
+/// were seen.
 fn outside(site: &Site<'_>, asked: &CompareView, place: &str, hidden: &[&Comparison]) -> String {
     if hidden.is_empty() {
         return String::new();
     }
     let count = |shown: ShownVerdicts| hidden.iter().filter(|row| is_among(shown, row)).count();
-    let (regressed, undecided, improved) =
-        (count(ShownVerdicts::Regressed), count(ShownVerdicts::Undecided), count(ShownVerdicts::Improved));
+    let (regressed, undecided, improved) = (
+        count(ShownVerdicts::Regressed),
+        count(ShownVerdicts::Undecided),
+        count(ShownVerdicts::Improved),
+    );
     let told = [(regressed, "regressed"), (undecided, "without a verdict"), (improved, "improved")];
-    let told: Vec<String> =
-        told.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    let told: Vec<String> = told
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
     let told = if told.is_empty() { "all unchanged".to_owned() } else { told.join(", ") };
     let tone = match (regressed, undecided) {
         (1.., _) => Tone::Bad,
@@ -111,8 +130,16 @@ fn outside(site: &Site<'_>, asked: &CompareView, place: &str, hidden: &[&Compari
     };
     let all = CompareView { show: ShownVerdicts::All, find: String::new(), ..asked.clone() };
     let link = anchor(&site.link(Address::page(PageView::Compare(all))), "show every row");
-    let link = if site.answers() && asked.show != ShownVerdicts::All { format!("; {link}") } else { String::new() };
-    format!("<p class=\"{}\">{} more {place}: {told}{link}</p>\n", class(tone).unwrap_or_default(), hidden.len())
+    let link = if site.answers() && asked.show != ShownVerdicts::All {
+        format!("; {link}")
+    } else {
+        String::new()
+    };
+    format!(
+        "<p class=\"{}\">{} more {place}: {told}{link}</p>\n",
+        class(tone).unwrap_or_default(),
+        hidden.len()
+    )
 }
 
 /// The filters by verdict with their counts, the order, and the text that names must hold.
@@ -122,7 +149,12 @@ fn filters(site: &Site<'_>, asked: &CompareView, result: &ComparisonResult) -> S
     }
     let show = |(show, _, title): (ShownVerdicts, &str, &str)| {
         let count = result.comparisons.iter().filter(|row| is_among(show, row)).count();
-        item(site, asked.show == show, &format!("{title} ({count})"), CompareView { show, ..asked.clone() })
+        item(
+            site,
+            asked.show == show,
+            &format!("{title} ({count})"),
+            CompareView { show, ..asked.clone() },
+        )
     };
     let sort = |(sort, _, title): (Order, &str, &str)| {
         item(site, asked.sort == sort, title, CompareView { sort, ..asked.clone() })
@@ -149,11 +181,15 @@ fn find(asked: &CompareView) -> String {
     let plain = CompareView { find: String::new(), ..asked.clone() };
     let hidden = PageView::Compare(plain).pairs().into_iter();
     let hidden: String = hidden
-        .map(|(key, value)| format!("<input type=\"hidden\" name=\"{key}\" value=\"{}\">", escape(&value)))
+        .map(|(key, value)| {
+            format!("<input type=\"hidden\" name=\"{key}\" value=\"{}\">", escape(&value))
+        })
         .collect();
     format!(
-        "<form action=\"compare\" method=\"get\" class=\"filter\">{hidden}<label for=\"find\">Only cases with</label> \
-         <input type=\"search\" id=\"find\" name=\"find\" value=\"{}\"> <button>Show</button></form>\n",
+        "<form action=\"compare\" method=\"get\" class=\"filter\">{hidden}<label for=\"find\">Only \
+         cases with</label> \
+         <input type=\"search\" id=\"find\" name=\"find\" value=\"{}\"> \
+         <button>Show</button></form>\n",
         escape(&asked.find)
     )
 }
@@ -164,7 +200,9 @@ fn choice(site: &Site<'_>, asked: &CompareView) -> SourceResult<String> {
         return Ok(String::new());
     }
     let (runs, baselines) = (site.source().runs()?, site.source().baselines()?);
-    let option = |value: &str, said: &str| format!("<option value=\"{}\">{}</option>", escape(value), escape(said));
+    let option = |value: &str, said: &str| {
+        format!("<option value=\"{}\">{}</option>", escape(value), escape(said))
+    };
     let saved: String = baselines.iter().map(|row| option(&row.name, "saved baseline")).collect();
     let stored: String = runs
         .iter()
@@ -173,14 +211,16 @@ fn choice(site: &Site<'_>, asked: &CompareView) -> SourceResult<String> {
         .collect();
     let input = |name: &str, title: &str, value: &str, offers: &str| {
         format!(
-            "<label for=\"{name}\">{title}</label> <input id=\"{name}\" name=\"{name}\" value=\"{}\" list=\"{offers}\" \
+            "<label for=\"{name}\">{title}</label> <input id=\"{name}\" name=\"{name}\" \
+             value=\"{}\" list=\"{offers}\" \
              autocomplete=\"off\" spellcheck=\"false\" required> ",
             escape(value)
         )
     };
     Ok(format!(
         "<form action=\"compare\" method=\"get\" class=\"filter\">{}{}<button>Compare</button>\
-         <datalist id=\"sides\">{saved}{stored}</datalist><datalist id=\"runs-known\">{stored}</datalist></form>\n",
+         <datalist id=\"sides\">{saved}{stored}</datalist><datalist \
+         id=\"runs-known\">{stored}</datalist></form>\n",
         input("from", "Baseline", &asked.from, "sides"),
         input("to", "Run", &asked.to, "runs-known"),
     ))
@@ -196,7 +236,10 @@ fn summary_list(result: &ComparisonResult) -> String {
     let notes = result.notes.iter().map(|note| format!("Note: {}", prose(&note.text)));
     let missed = result.threshold_checks.iter().filter(|check| check.passed == Some(false)).count();
     let missed = (missed > 0).then(|| {
-        format!("<span class=\"bad\">{}</span>", format_count(missed, "target is missed", "targets are missed"))
+        format!(
+            "<span class=\"bad\">{}</span>",
+            format_count(missed, "target is missed", "targets are missed")
+        )
     });
     list(overall.into_iter().chain(missed).chain(one_sided).chain(notes))
 }

@@ -14,9 +14,14 @@ const ROWS: usize = 100;
 /// Rows of each kind that a search shows.
 const FOUND: usize = 20;
 
-pub(super) fn runs<'v>(site: &Site<'_>, view: &'v PageView, asked: &ListFilter) -> SourceResult<Sheet<'v>> {
+pub(super) fn runs<'v>(
+    site: &Site<'_>,
+    view: &'v PageView,
+    asked: &ListFilter,
+) -> SourceResult<Sheet<'v>> {
     let all = site.source().runs()?;
-    let matching: Vec<RunRow> = all.iter().filter(|run| is_run(run, &asked.find)).cloned().collect();
+    let matching: Vec<RunRow> =
+        all.iter().filter(|run| is_run(run, &asked.find)).cloned().collect();
     let mut sheet = Sheet::new("Runs", Some(view));
     sheet.push(&filter(site, "runs", "run, suite, commit or machine", &asked.find));
     let (shown, pages) = paginate(site, &matching, asked, PageView::Runs);
@@ -24,14 +29,20 @@ pub(super) fn runs<'v>(site: &Site<'_>, view: &'v PageView, asked: &ListFilter) 
     sheet.push(&outside(all.len() - matching.len(), "run is", "runs are"));
     sheet.push(&pages);
     if all.is_empty() {
-        sheet.say(Tone::Caution, "No runs are stored yet. `rusty-stack-bench run` makes the first.");
+        sheet
+            .say(Tone::Caution, "No runs are stored yet. `rusty-stack-bench run` makes the first.");
     }
     Ok(sheet)
 }
 
-pub(super) fn cases<'v>(site: &Site<'_>, view: &'v PageView, asked: &ListFilter) -> SourceResult<Sheet<'v>> {
+pub(super) fn cases<'v>(
+    site: &Site<'_>,
+    view: &'v PageView,
+    asked: &ListFilter,
+) -> SourceResult<Sheet<'v>> {
     let all = site.source().cases()?;
-    let matching: Vec<StoredCase> = all.iter().filter(|case| holds(&case.id, &asked.find)).cloned().collect();
+    let matching: Vec<StoredCase> =
+        all.iter().filter(|case| holds(&case.id, &asked.find)).cloned().collect();
     let mut sheet = Sheet::new("Cases", Some(view));
     sheet.push(&filter(site, "cases", "a part of a case's name", &asked.find));
     let (shown, pages) = paginate(site, &matching, asked, PageView::Cases);
@@ -41,14 +52,21 @@ pub(super) fn cases<'v>(site: &Site<'_>, view: &'v PageView, asked: &ListFilter)
     Ok(sheet)
 }
 
-pub(super) fn search<'v>(site: &Site<'_>, view: &'v PageView, find: &str) -> SourceResult<Sheet<'v>> {
+pub(super) fn search<'v>(
+    site: &Site<'_>,
+    view: &'v PageView,
+    find: &str,
+) -> SourceResult<Sheet<'v>> {
     let mut sheet = Sheet::new("Search", Some(view));
     if find.is_empty() {
-        sheet.paragraph("A part of a case's name, of a run's id, or the beginning of a commit finds them.");
+        sheet.paragraph(
+            "A part of a case's name, of a run's id, or the beginning of a commit finds them.",
+        );
         return Ok(sheet);
     }
     let (cases, runs) = (site.source().cases()?, site.source().runs()?);
-    let found: Vec<StoredCase> = cases.iter().filter(|case| holds(&case.id, find)).cloned().collect();
+    let found: Vec<StoredCase> =
+        cases.iter().filter(|case| holds(&case.id, find)).cloned().collect();
     let shown = found.get(..found.len().min(FOUND)).unwrap_or_default();
     let all = |count: usize, view: PageView| {
         let link = anchor(&site.link(Address::page(view)), "all of them");
@@ -62,7 +80,11 @@ pub(super) fn search<'v>(site: &Site<'_>, view: &'v PageView, find: &str) -> Sou
     );
     let found_runs: Vec<RunRow> = runs.iter().filter(|run| is_run(run, find)).cloned().collect();
     let shown = found_runs.get(..found_runs.len().min(FOUND)).unwrap_or_default();
-    sheet.section("runs", "Runs", run_table(site, shown, "Runs found") + &all(found_runs.len(), PageView::Runs(list)));
+    sheet.section(
+        "runs",
+        "Runs",
+        run_table(site, shown, "Runs found") + &all(found_runs.len(), PageView::Runs(list)),
+    );
     if found.is_empty() && found_runs.is_empty() {
         sheet.say(Tone::Caution, "Nothing was found: no case and no run holds that text.");
     }
@@ -70,7 +92,9 @@ pub(super) fn search<'v>(site: &Site<'_>, view: &'v PageView, find: &str) -> Sou
 }
 
 fn run_table(site: &Site<'_>, runs: &[RunRow], caption: &str) -> String {
-    let link = |row: usize, column: usize| runs.get(row).filter(|_| column == 0).map(|run| run_link(site, run));
+    let link = |row: usize, column: usize| {
+        runs.get(row).filter(|_| column == 0).map(|run| run_link(site, run))
+    };
     linked_table(&list::runs_table(runs), caption, &link)
 }
 
@@ -80,7 +104,11 @@ pub(super) fn run_link(site: &Site<'_>, run: &RunRow) -> String {
 }
 
 fn case_table(site: &Site<'_>, cases: &[StoredCase], caption: &str) -> String {
-    let mut table = Table::new([Column::elided("case"), Column::left("last measured"), Column::left("outcome")]);
+    let mut table = Table::new([
+        Column::elided("case"),
+        Column::left("last measured"),
+        Column::left("outcome"),
+    ]);
     for case in cases {
         let outcome = rsb_report::run::outcome_cell(case.outcome);
         table.push([Cell::from(short(&case.id)), Cell::from(format_moment(case.last)), outcome]);
@@ -98,8 +126,10 @@ fn filter(site: &Site<'_>, page: &str, what: &str, find: &str) -> String {
         return String::new();
     }
     format!(
-        "<form action=\"{page}\" method=\"get\" class=\"filter\"><label for=\"find\">Only with</label> \
-         <input type=\"search\" id=\"find\" name=\"find\" value=\"{}\" placeholder=\"{what}\"> <button>Show</button></form>\n",
+        "<form action=\"{page}\" method=\"get\" class=\"filter\"><label for=\"find\">Only \
+         with</label> \
+         <input type=\"search\" id=\"find\" name=\"find\" value=\"{}\" placeholder=\"{what}\"> \
+         <button>Show</button></form>\n",
         escape(find)
     )
 }
@@ -116,7 +146,9 @@ fn paginate<'r, T>(
     let shown = rows.get(page * ROWS..rows.len().min((page + 1) * ROWS)).unwrap_or_default();
     (
         shown,
-        page_links(page, pages, |page| site.link(Address::page(view(ListFilter { find: asked.find.clone(), page })))),
+        page_links(page, pages, |page| {
+            site.link(Address::page(view(ListFilter { find: asked.find.clone(), page })))
+        }),
     )
 }
 
@@ -126,7 +158,11 @@ pub(super) fn page_links(page: usize, pages: usize, link: impl Fn(usize) -> Stri
         return String::new();
     }
     let to = |title: &str, target: usize| {
-        if target == page { format!("<li>{title}") } else { format!("<li>{}", anchor(&link(target), title)) }
+        if target == page {
+            format!("<li>{title}")
+        } else {
+            format!("<li>{}", anchor(&link(target), title))
+        }
     };
     format!(
         "<nav aria-label=\"Pages of this list\"><ul><li>page {} of {pages}{}{}{}{}</ul></nav>\n",
@@ -156,5 +192,6 @@ pub(super) fn holds(text: &str, find: &str) -> bool {
 
 fn is_run(run: &RunRow, find: &str) -> bool {
     let commit = run.commit.as_deref().unwrap_or_default();
-    [run.run_id.as_str(), &run.suite, &run.machine].iter().any(|text| holds(text, find)) || commit.starts_with(find)
+    [run.run_id.as_str(), &run.suite, &run.machine].iter().any(|text| holds(text, find))
+        || commit.starts_with(find)
 }

@@ -25,7 +25,8 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
         sheet.push(&run_section(run));
     }
     sheet.push(&format!(
-        "<p class=\"note\" id=\"live\" data-events=\"{EVENTS}\" role=\"status\">Nothing is sent while a case is timed: a message appears here \
+        "<p class=\"note\" id=\"live\" data-events=\"{EVENTS}\" role=\"status\">Nothing is sent \
+         while a case is timed: a message appears here \
          after each replicate. Reload the page for new results.</p>\n"
     ));
     Ok(sheet)
@@ -36,18 +37,27 @@ fn run_section(live: &LiveRun) -> String {
     let with_result = run.benchmarks.len();
     let cases = live.planned.map_or_else(
         || format!("{} with a result", format_count(with_result, "case", "cases")),
-        |planned| format!("{with_result} of {} with a result", format_count(planned, "case", "cases")),
+        |planned| {
+            format!("{with_result} of {} with a result", format_count(planned, "case", "cases"))
+        },
     );
     let replicates = live.progress.map_or_else(String::new, |ReplicateProgress { done, total }| {
         format!(
-            "<progress value=\"{done}\" max=\"{total}\">{done} of {total}</progress> {done} of {}, ",
+            "<progress value=\"{done}\" max=\"{total}\">{done} of {total}</progress> {done} of {}, \
+             ",
             format_count(total, "replicate", "replicates")
         )
     });
     let bar = format!("<p>{replicates}{cases}</p>\n");
-    let head = format!("suite {}, profile {}, began {}", run.suite, run.profile, format_moment(run.started));
+    let head = format!(
+        "suite {}, profile {}, began {}",
+        run.suite,
+        run.profile,
+        format_moment(run.started)
+    );
     format!(
-        "<section aria-labelledby=\"live-{0}\"><h2 id=\"live-{0}\">{0}</h2>\n<p>{1}</p>\n{bar}{2}</section>\n",
+        "<section aria-labelledby=\"live-{0}\"><h2 \
+         id=\"live-{0}\">{0}</h2>\n<p>{1}</p>\n{bar}{2}</section>\n",
         escape(&run.run_id.0),
         prose(&head),
         table(&so_far(&run.benchmarks), "Cases so far"),
@@ -56,8 +66,12 @@ fn run_section(live: &LiveRun) -> String {
 
 /// The newest first.
 fn so_far(results: &[BenchmarkResult]) -> Table {
-    let mut table =
-        Table::new([Column::elided("case"), Column::right("time"), Column::right("figure"), Column::left("outcome")]);
+    let mut table = Table::new([
+        Column::elided("case"),
+        Column::right("time"),
+        Column::right("figure"),
+        Column::left("outcome"),
+    ]);
     for result in results.iter().rev() {
         let (benchmark, case) = split_id(&result.benchmark_id);
         table.push([

@@ -1,11 +1,14 @@
-//! The machines side by side: the newest run of each, and the time of every case that two of them have.
+//! The machines side by side: the newest run of each, and the time of every case that two of them
+//! have.
 
 use std::collections::BTreeMap;
 
 use rsb_model::{Outcome, Run};
 use rsb_report::html::element::{escape, linked_table};
 use rsb_report::label::{Shortener, time_ns};
-use rsb_report::{Cell, Chart, Column, Table, Tone, charts as all_charts, environment, format_time};
+use rsb_report::{
+    Cell, Chart, Column, Table, Tone, charts as all_charts, environment, format_time,
+};
 
 use crate::address::{Address, CaseView, PageView};
 use crate::figure::{Zoom, figures};
@@ -22,7 +25,10 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
     let machines = site.source().machines()?;
     let mut sheet = Sheet::new("Machines", Some(view));
     if machines.is_empty() {
-        sheet.say(Tone::Caution, "No machine has measured anything yet: `rusty-stack-bench run` makes the first run.");
+        sheet.say(
+            Tone::Caution,
+            "No machine has measured anything yet: `rusty-stack-bench run` makes the first run.",
+        );
         return Ok(sheet);
     }
     let link = |row: usize, column: usize| {
@@ -37,8 +43,11 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
 
 pub(super) fn charts(site: &Site<'_>) -> SourceResult<Vec<Chart>> {
     let machines = site.source().machines()?;
-    let runs: Vec<(&str, &Run)> =
-        machines.iter().take(SIDE_BY_SIDE).map(|machine| (machine.slug.as_str(), &*machine.latest)).collect();
+    let runs: Vec<(&str, &Run)> = machines
+        .iter()
+        .take(SIDE_BY_SIDE)
+        .map(|machine| (machine.slug.as_str(), &*machine.latest))
+        .collect();
     let mut charts = all_charts::machines(&runs);
     charts.extend(all_charts::recommendation(&*site.source().advice()?));
     Ok(charts)
@@ -62,14 +71,18 @@ fn overview(machines: &[StoredMachine]) -> Table {
     table
 }
 
-/// A column for each machine, a row for each case that at least two of their newest runs measured; the fastest is marked.
+/// A column for each machine, a row for each case that at least two of their newest runs measured;
+/// the fastest is marked.
 fn side_by_side(site: &Site<'_>, machines: &[StoredMachine]) -> String {
     let columns = machines.get(..machines.len().min(SIDE_BY_SIDE)).unwrap_or_default();
     let mut times: BTreeMap<&str, Vec<Option<f64>>> = BTreeMap::new();
     for (at, machine) in columns.iter().enumerate() {
-        let measured = machine.latest.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured);
+        let measured =
+            machine.latest.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured);
         for result in measured {
-            let row = times.entry(result.benchmark_id.as_str()).or_insert_with(|| vec![None; columns.len()]);
+            let row = times
+                .entry(result.benchmark_id.as_str())
+                .or_insert_with(|| vec![None; columns.len()]);
             if let Some(cell) = row.get_mut(at) {
                 *cell = time_ns(result);
             }
@@ -81,7 +94,8 @@ fn side_by_side(site: &Site<'_>, machines: &[StoredMachine]) -> String {
     }
     let ids: Vec<&str> = times.keys().copied().take(CASES).collect();
     let mut table = Table::new(
-        std::iter::once(Column::elided("case")).chain(columns.iter().map(|machine| Column::right(&machine.slug))),
+        std::iter::once(Column::elided("case"))
+            .chain(columns.iter().map(|machine| Column::right(&machine.slug))),
     );
     for (id, row) in times.iter().take(CASES) {
         let best = row.iter().flatten().copied().reduce(f64::min);
@@ -89,7 +103,8 @@ fn side_by_side(site: &Site<'_>, machines: &[StoredMachine]) -> String {
             let tone = if *time == best { Tone::Strong } else { Tone::Plain };
             Cell::with_tone(time.map_or_else(String::new, format_time), tone)
         };
-        let name = id.parse().map_or_else(|_| (*id).to_owned(), |id| Shortener::default().full(&id));
+        let name =
+            id.parse().map_or_else(|_| (*id).to_owned(), |id| Shortener::default().full(&id));
         table.push(std::iter::once(Cell::from(name)).chain(row.iter().map(cell)));
     }
     let link = |row: usize, column: usize| {
@@ -97,7 +112,8 @@ fn side_by_side(site: &Site<'_>, machines: &[StoredMachine]) -> String {
         Some(site.link(Address::page(PageView::Case(CaseView::of(id)))))
     };
     let more = times.len().saturating_sub(CASES);
-    let more = if more > 0 { format!("<p>{more} more cases are left out.</p>\n") } else { String::new() };
+    let more =
+        if more > 0 { format!("<p>{more} more cases are left out.</p>\n") } else { String::new() };
     let left = machines.len() - columns.len();
     let left = if left > 0 {
         format!("<p>Side by side stand those that measured last; {left} more are left out.</p>\n")
@@ -105,7 +121,8 @@ fn side_by_side(site: &Site<'_>, machines: &[StoredMachine]) -> String {
         String::new()
     };
     format!(
-        "<p>Time of an iteration in the newest run of each; the shortest is bold.</p>\n{}{more}{left}",
+        "<p>Time of an iteration in the newest run of each; the shortest is \
+         bold.</p>\n{}{more}{left}",
         linked_table(&table, &escape("Times by machine"), &link)
     )
 }

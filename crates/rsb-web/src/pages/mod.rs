@@ -38,7 +38,8 @@ pub(crate) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
     }
 }
 
-/// The charts of the page of `view`, each of them with at most `points` points where it is a long line.
+/// The charts of the page of `view`, each of them with at most `points` points where it is a long
+/// line.
 pub(crate) fn charts(site: &Site<'_>, view: &PageView, points: usize) -> SourceResult<Vec<Chart>> {
     match view {
         PageView::Run { id } => Ok(rsb_report::charts::all(&site.source().run(id)?.report())),
@@ -56,6 +57,11 @@ fn case_links<'l>(site: &'l Site<'_>) -> Box<CaseLinks<'l>> {
         let metric = metric.unwrap_or_default().to_owned();
         // In files there is one page for each case.
         let metric = if site.answers() { metric } else { String::new() };
-        Some(site.link(Address::page(PageView::Case(CaseView { metric, ..CaseView::of(id.as_str()) }))))
+        Some(
+            site.link(Address::page(PageView::Case(CaseView {
+                metric,
+                ..CaseView::of(id.as_str())
+            }))),
+        )
     })
 }

@@ -12,7 +12,8 @@ use crate::router::Site;
 /// Series of one change that are named; how many more there are is said.
 const NAMED: usize = 12;
 
-/// A change of level, with everything that is known of it. Where it is told on the page of a case, that is `case`.
+/// A change of level, with everything that is known of it. Where it is told on the page of a case,
+/// that is `case`.
 pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> String {
     let tone = class(tracked::severity(alert.severity).1).unwrap_or_default();
     let own = alert.moves.iter().find(|one| case == Some(one.id.as_str()));
@@ -24,11 +25,15 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
     // Both are of the runs of the alert.
     if *range == alert.range {
         items.extend(alert.environment_changes.iter().map(|one| {
-            let [field, before, after] = [&one.field, &one.baseline, &one.current].map(|text| escape(text));
+            let [field, before, after] =
+                [&one.field, &one.baseline, &one.current].map(|text| escape(text));
             format!("the machine: {field} {before} → {after}; look there first")
         }));
         if !alert.commits.is_empty() {
-            items.push(format!("commits between the runs:{}", list(alert.commits.iter().map(|commit| escape(commit)))));
+            items.push(format!(
+                "commits between the runs:{}",
+                list(alert.commits.iter().map(|commit| escape(commit)))
+            ));
         }
     }
     let (before, after) = (&range.last_before, &range.first_after);
@@ -37,9 +42,14 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
         items.push(anchor(&site.link(Address::page(view)), "both runs compared"));
     }
     let asked = case.or_else(|| alert.moves.first().map(|one| one.id.as_str()));
-    let command = asked.and_then(|id| bisect(before.commit.as_deref(), after.commit.as_deref(), id));
+    let command =
+        asked.and_then(|id| bisect(before.commit.as_deref(), after.commit.as_deref(), id));
     items.extend(command.map(|command| format!("which commit: <code>{}</code>", escape(&command))));
-    format!("<div class=\"tile {tone}\">\n<h3 class=\"{tone}\">{}</h3>\n{}</div>\n", escape(&headline), list(items))
+    format!(
+        "<div class=\"tile {tone}\">\n<h3 class=\"{tone}\">{}</h3>\n{}</div>\n",
+        escape(&headline),
+        list(items)
+    )
 }
 
 /// The series that moved, each with the way to its history.
@@ -50,7 +60,11 @@ fn moves(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> Vec<Strin
         let suspected = if one.confirmed { "" } else { ", suspected" };
         let name = anchor(&site.link(Address::page(view)), &escape(&short(&one.id)));
         let origin = escape(&tracked::own_origin(one));
-        format!("{name} {} {}{suspected}{origin}", escape(&one.metric), format_percent(one.change_percent))
+        format!(
+            "{name} {} {}{suspected}{origin}",
+            escape(&one.metric),
+            format_percent(one.change_percent)
+        )
     };
     let mut items: Vec<String> = others.clone().take(NAMED).map(|one| link(&one)).collect();
     let more = others.count().saturating_sub(NAMED);
@@ -63,17 +77,20 @@ fn moves(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> Vec<Strin
 /// What would find the commit between two, where there are two.
 pub(super) fn bisect(good: Option<&str>, bad: Option<&str>, id: &str) -> Option<String> {
     let (good, bad) = (hash(good?)?, hash(bad?)?);
-    (good != bad).then(|| format!("rusty-stack-bench bisect {good} {bad} --case {}", shell_quote(id)))
+    (good != bad)
+        .then(|| format!("rusty-stack-bench bisect {good} {bad} --case {}", shell_quote(id)))
 }
 
 /// What measures the case again as that commit has it.
 pub(super) fn again(id: &str, commit: Option<&str>) -> Option<String> {
     let commit = hash(commit?)?;
     let parsed = id.parse::<CaseId>().ok();
-    let own = parsed.as_ref().and_then(|id| Some((id.benchmark()?.to_owned(), id.device().device()?)));
+    let own =
+        parsed.as_ref().and_then(|id| Some((id.benchmark()?.to_owned(), id.device().device()?)));
     Some(match own {
         Some((benchmark, device)) => format!(
-            "git switch --detach {commit} && cargo run --release -- run {} --backend {} --device {}",
+            "git switch --detach {commit} && cargo run --release -- run {} --backend {} --device \
+             {}",
             shell_quote(&benchmark),
             device.backend,
             device.index
@@ -82,9 +99,11 @@ pub(super) fn again(id: &str, commit: Option<&str>) -> Option<String> {
     })
 }
 
-/// `text` where it is a hash of a commit, in the ten digits that tell it. A run's file may be anybody's.
+/// `text` where it is a hash of a commit, in the ten digits that tell it. A run's file may be
+/// anybody's.
 fn hash(text: &str) -> Option<&str> {
-    let is_hash = (7..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_hash =
+        (7..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     text.get(..text.len().min(10)).filter(|_| is_hash)
 }
 

@@ -1,4 +1,5 @@
-//! How everything stands: the verdict on the last run, what moved lately, the health of each component, the last runs.
+//! How everything stands: the verdict on the last run, what moved lately, the health of each
+//! component, the last runs.
 
 use std::collections::BTreeMap;
 
@@ -28,11 +29,17 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
     if living > 0 && site.answers() {
         let link = anchor(&site.link(Address::page(PageView::Live)), "watch it");
         let count = format_count(living, "run is", "runs are");
-        sheet.push(&format!("<p class=\"note\">{count} being measured here: {link}. A page that is made meanwhile takes time from it.</p>\n"));
+        sheet.push(&format!(
+            "<p class=\"note\">{count} being measured here: {link}. A page that is \
+                             made meanwhile takes time from it.</p>\n"
+        ));
     }
     match &material.latest {
         Some(latest) => verdict(site, &mut sheet, latest),
-        None => sheet.say(Tone::Caution, "Nothing is stored yet: `rusty-stack-bench run` makes the first run."),
+        None => sheet.say(
+            Tone::Caution,
+            "Nothing is stored yet: `rusty-stack-bench run` makes the first run.",
+        ),
     }
     sheet.section("notices", "What is wrong with the store", notices(&material.notices));
     sheet.section("moved", "What moved lately", recent_changes(site, &material));
@@ -46,7 +53,8 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
 /// What is left out of everything that is shown. Of very many the first, and how many more.
 fn notices(notices: &[String]) -> String {
     let more = notices.len().saturating_sub(NAMED);
-    let more = (more > 0).then(|| format!("and {more} more: `rusty-stack-bench store check` names all"));
+    let more =
+        (more > 0).then(|| format!("and {more} more: `rusty-stack-bench store check` names all"));
     list(notices.iter().take(NAMED).cloned().chain(more).map(|text| prose(&text)))
 }
 
@@ -55,21 +63,30 @@ fn verdict(site: &Site<'_>, sheet: &mut Sheet<'_>, latest: &LatestVerdict) {
     let (tone, sentence) = match (&latest.comparison, &latest.not_compared) {
         (Some(result), _) => comparison::verdict_sentence(result),
         (None, Some(why)) => (Tone::Caution, format!("No verdict: {why}.")),
-        (None, None) => (Tone::Caution, "No verdict: no baseline is saved for its machine and suite.".to_owned()),
+        (None, None) => (
+            Tone::Caution,
+            "No verdict: no baseline is saved for its machine and suite.".to_owned(),
+        ),
     };
     // A pass is good news, also where nothing improved.
     let tone = if tone == Tone::Plain { Tone::Good } else { tone };
     sheet.say(tone, &sentence);
     let link = site.link(Address::page(PageView::Run { id: latest.run_id.clone() }));
-    sheet.push(&format!("<p>That is the last run, {}.</p>\n", anchor(&link, &escape(&latest.run_id))));
+    sheet.push(&format!(
+        "<p>That is the last run, {}.</p>\n",
+        anchor(&link, &escape(&latest.run_id))
+    ));
 }
 
 fn recent_changes(site: &Site<'_>, material: &OverviewData) -> String {
     let open: Vec<_> = material.alerts.iter().filter(|alert| !alert.state.is_closed()).collect();
-    let (new, known): (Vec<_>, Vec<_>) = open.into_iter().partition(|alert| alert.state == AlertState::New);
+    let (new, known): (Vec<_>, Vec<_>) =
+        open.into_iter().partition(|alert| alert.state == AlertState::New);
     let mut out = String::new();
     if let Some(runs) = material.only_newest {
-        out.push_str(&format!("<p>Of the newest {runs} runs; the page of a case looks at all of its own.</p>\n"));
+        out.push_str(&format!(
+            "<p>Of the newest {runs} runs; the page of a case looks at all of its own.</p>\n"
+        ));
     }
     if new.is_empty() {
         out.push_str("<p>No change of level that nobody has looked at.</p>\n");
@@ -79,8 +96,11 @@ fn recent_changes(site: &Site<'_>, material: &OverviewData) -> String {
     }
     if !known.is_empty() {
         let tiles: String = known.iter().map(|alert| origin::change(site, alert, None)).collect();
-        let count = format_count(known.len(), "change that was looked at", "changes that were looked at");
-        out.push_str(&format!("<details><summary>{count}</summary>\n<div class=\"tiles\">\n{tiles}</div></details>\n"));
+        let count =
+            format_count(known.len(), "change that was looked at", "changes that were looked at");
+        out.push_str(&format!(
+            "<details><summary>{count}</summary>\n<div class=\"tiles\">\n{tiles}</div></details>\n"
+        ));
     }
     out
 }
@@ -90,7 +110,10 @@ fn components(page: &HealthDocument) -> String {
     let mut counts: BTreeMap<String, [usize; 5]> = BTreeMap::new();
     for (kind, section) in health::sections(page).into_iter().enumerate() {
         for item in section.items {
-            let name = item.id.parse::<CaseId>().map_or_else(|_| String::new(), |id| split_id(&id).0.to_owned());
+            let name = item
+                .id
+                .parse::<CaseId>()
+                .map_or_else(|_| String::new(), |id| split_id(&id).0.to_owned());
             let name = if name.is_empty() { "of other projects".to_owned() } else { name };
             if let Some(count) = counts.entry(name).or_default().get_mut(kind) {
                 *count += 1;
@@ -98,8 +121,11 @@ fn components(page: &HealthDocument) -> String {
         }
     }
     let titles = health::sections(page).map(|section| section.title);
-    let mut table =
-        Table::new([Column::left("component"), Column::left("state")].into_iter().chain(titles.map(Column::right)));
+    let mut table = Table::new(
+        [Column::left("component"), Column::left("state")]
+            .into_iter()
+            .chain(titles.map(Column::right)),
+    );
     for (name, counts) in counts {
         let [degraded, improving, others @ ..] = counts;
         let asks = others.iter().any(|count| *count > 0);
@@ -108,8 +134,13 @@ fn components(page: &HealthDocument) -> String {
             (0, true, _) => ("asks for attention", Tone::Caution),
             (0, false, _) => ("improving", Tone::Good),
         };
-        let count = |count: &usize| Cell::from(if *count > 0 { count.to_string() } else { String::new() });
-        table.push([Cell::from(name), Cell::with_tone(word, tone)].into_iter().chain(counts.iter().map(count)));
+        let count =
+            |count: &usize| Cell::from(if *count > 0 { count.to_string() } else { String::new() });
+        table.push(
+            [Cell::from(name), Cell::with_tone(word, tone)]
+                .into_iter()
+                .chain(counts.iter().map(count)),
+        );
     }
     if table.is_empty() {
         return "<p>Nothing of any component asks for attention.</p>\n".to_owned();
@@ -120,7 +151,10 @@ fn components(page: &HealthDocument) -> String {
 
 fn attention(site: &Site<'_>, page: &HealthDocument) -> String {
     let tones = [Tone::Bad, Tone::Good, Tone::Caution, Tone::Caution, Tone::Caution];
-    let tiles = health::sections(page).into_iter().zip(tones).filter(|(section, _)| !section.items.is_empty());
+    let tiles = health::sections(page)
+        .into_iter()
+        .zip(tones)
+        .filter(|(section, _)| !section.items.is_empty());
     let tiles: String = tiles.map(|(section, tone)| tile(site, section, tone)).collect();
     if tiles.is_empty() { tiles } else { format!("<div class=\"tiles\">\n{tiles}</div>\n") }
 }
@@ -136,25 +170,31 @@ fn tile(site: &Site<'_>, section: HealthSection<'_>, tone: Tone) -> String {
     };
     let more = items.len().saturating_sub(NAMED);
     let more = (more > 0).then(|| {
-        format!("and {more} more; {}", anchor(&site.link(Address::json(PageView::Overview)), "the document has all"))
+        format!(
+            "and {more} more; {}",
+            anchor(&site.link(Address::json(PageView::Overview)), "the document has all")
+        )
     });
     let items_html = list(items.iter().take(NAMED).map(item).chain(more));
-    format!("<div class=\"tile {class}\">\n<h3 class=\"{class}\">{title}: {}</h3>\n{items_html}</div>\n", items.len())
+    format!(
+        "<div class=\"tile {class}\">\n<h3 class=\"{class}\">{title}: \
+         {}</h3>\n{items_html}</div>\n",
+        items.len()
+    )
 }
 
 fn advice(page: &HealthDocument) -> String {
-    list(
-        page.recommendations
-            .iter()
-            .map(|advice| format!("<strong>{}</strong><br>{}", prose(&advice.action), prose(&advice.evidence))),
-    )
+    list(page.recommendations.iter().map(|advice| {
+        format!("<strong>{}</strong><br>{}", prose(&advice.action), prose(&advice.evidence))
+    }))
 }
 
 fn last_runs(site: &Site<'_>) -> SourceResult<String> {
     let runs = site.source().runs()?;
     let shown = runs.get(..runs.len().min(RUNS)).unwrap_or_default();
-    let link =
-        |row: usize, column: usize| shown.get(row).filter(|_| column == 0).map(|run| listing::run_link(site, run));
+    let link = |row: usize, column: usize| {
+        shown.get(row).filter(|_| column == 0).map(|run| listing::run_link(site, run))
+    };
     let table = linked_table(&rsb_report::list::runs_table(shown), "The last runs", &link);
     let all = anchor(&site.link(Address::page(PageView::Runs(ListFilter::default()))), "all runs");
     Ok(if table.is_empty() {

@@ -1,4 +1,5 @@
-//! One run: its report, with the way from each case to its history, and from each chart to its figures.
+//! One run: its report, with the way from each case to its history, and from each chart to its
+//! figures.
 
 use rsb_model::Run;
 use rsb_report::charts::{self, CHART_KINDS, ChartSource, ChartSubject};
@@ -23,7 +24,8 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, id: &str) -> SourceR
     let sections = parts(&report, drawn, &*case_links(site));
     let mut sheet = Sheet::new(&title, Some(view)).under(&subtitle);
     sheet.push(&ways(site, &material)?);
-    let contents = sections.iter().map(|section| anchor(&format!("#{}", section.id), &escape(section.title)));
+    let contents =
+        sections.iter().map(|section| anchor(&format!("#{}", section.id), &escape(section.title)));
     sheet.push(&format!("<nav aria-label=\"Contents\">{}</nav>\n", list(contents)));
     for section in &sections {
         sheet.push(&section.html());
@@ -37,7 +39,10 @@ fn every_kind(site: &Site<'_>, run: &Run) -> String {
         return String::new();
     }
     let link = site.link(Address::page(PageView::Charts { id: run.run_id.0.clone() }));
-    format!("<p>More: {}.</p>\n", anchor(&link, "every kind of chart that this run has figures for"))
+    format!(
+        "<p>More: {}.</p>\n",
+        anchor(&link, "every kind of chart that this run has figures for")
+    )
 }
 
 /// The comparisons that people make of a run.
@@ -47,7 +52,9 @@ fn ways(site: &Site<'_>, material: &RunReportData) -> SourceResult<String> {
         anchor(&site.link(Address::page(PageView::Compare(CompareView::of(from, id)))), title)
     };
     let mut ways = Vec::new();
-    ways.extend(material.previous.as_ref().map(|previous| compare(previous, "compare with the run before")));
+    ways.extend(
+        material.previous.as_ref().map(|previous| compare(previous, "compare with the run before")),
+    );
     let is_saved = site.source().baselines()?.iter().any(|baseline| baseline.name == *suite);
     if is_saved && material.comparison.is_some() {
         ways.push(compare(suite, "compare with the saved baseline"));
@@ -59,7 +66,11 @@ fn ways(site: &Site<'_>, material: &RunReportData) -> SourceResult<String> {
 }
 
 /// Every chart of every kind that the run has figures for.
-pub(super) fn every_chart<'v>(site: &Site<'_>, view: &'v PageView, id: &str) -> SourceResult<Sheet<'v>> {
+pub(super) fn every_chart<'v>(
+    site: &Site<'_>,
+    view: &'v PageView,
+    id: &str,
+) -> SourceResult<Sheet<'v>> {
     let material = site.source().run(id)?;
     let (_, subtitle) = head(&material.report());
     let mut sheet = Sheet::new("Charts of a run", Some(view)).under(&subtitle);
@@ -70,7 +81,10 @@ pub(super) fn every_chart<'v>(site: &Site<'_>, view: &'v PageView, id: &str) -> 
     sheet.push(&format!("<p>The run: {back}.</p>\n"));
     let charts = of_every_kind(&material.run);
     if charts.is_empty() {
-        sheet.paragraph("No kind of chart has the figures that it needs in this run; `rusty-stack-bench chart` says what each needs.");
+        sheet.paragraph(
+            "No kind of chart has the figures that it needs in this run; \
+                         `rusty-stack-bench chart` says what each needs.",
+        );
     }
     sheet.push(&figures(site, view, &charts, &Zoom::Fixed));
     Ok(sheet)

@@ -1,4 +1,5 @@
-//! A store that is made up: two machines, twelve runs, a step in one case, and whatever name a test wants in every text.
+//! A store that is made up: two machines, twelve runs, a step in one case, and whatever name a test
+//! wants in every text.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,20 +8,20 @@ use std::sync::Arc;
 use rsb_model::environment::Git;
 use rsb_model::finding::{Finding, FindingSeverity};
 use rsb_model::record::{
-    AlertState, ChangeRange, EnvironmentSummary, HealthDocument, HealthItem, OverallStatus, RecommendDocument,
-    Recommendation, RunPoint, SeriesMove, Severity, TrackedAlert,
+    AlertState, ChangeRange, EnvironmentSummary, HealthDocument, HealthItem, OverallStatus,
+    RecommendDocument, Recommendation, RunPoint, SeriesMove, Severity, TrackedAlert,
 };
 use rsb_model::run::ReplicateProgress;
 use rsb_model::{
-    BenchmarkResult, BenchmarkType, Better, ComparisonResult, DeviceType, Environment, Fields, Outcome, Reason, Run,
-    RunId, Samples, Timestamp,
+    BenchmarkResult, BenchmarkType, Better, ComparisonResult, DeviceType, Environment, Fields,
+    Outcome, Reason, Run, RunId, Samples, Timestamp,
 };
 use rsb_report::{BaselineRow, RunRow};
 use rsb_stats::{Policy, SeriesInput, trend};
 
 use crate::source::{
-    CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewData, PageSource, PointKey, PointRun, RunReportData,
-    SourceError, SourceResult, StoredCase, StoredMachine,
+    CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewData, PageSource, PointKey,
+    PointRun, RunReportData, SourceError, SourceResult, StoredCase, StoredMachine,
 };
 
 /// Runs of the machine that measured last.
@@ -55,7 +56,11 @@ impl MadeUp {
     pub(super) fn new(name: &str) -> Self {
         let of_first = (0..RUNS).rev().map(|run| (0, made_up(name, 0, run)));
         let judged = RefCell::default();
-        Self { name: name.to_owned(), judged, runs: of_first.chain([(1, made_up(name, 1, 0))]).collect() }
+        Self {
+            name: name.to_owned(),
+            judged,
+            runs: of_first.chain([(1, made_up(name, 1, 0))]).collect(),
+        }
     }
 
     /// An id that no run has, and two that runs have.
@@ -86,8 +91,11 @@ impl MadeUp {
     }
 
     fn alert(&self) -> TrackedAlert {
-        let point =
-            |run| RunPoint { timestamp: moment(run), run_id: Some(RunId(id_of(0, run))), commit: Some(commit(run)) };
+        let point = |run| RunPoint {
+            timestamp: moment(run),
+            run_id: Some(RunId(id_of(0, run))),
+            commit: Some(commit(run)),
+        };
         TrackedAlert {
             id: format!("a-1f2e3d4c {}", self.name),
             state: AlertState::New,
@@ -128,7 +136,10 @@ impl MadeUp {
             noisy: vec![item(1, "noise")],
             missing: vec![item(2, "absent")],
             unmeasured: Vec::new(),
-            recommendations: vec![Recommendation { action: self.name.clone(), evidence: self.name.clone() }],
+            recommendations: vec![Recommendation {
+                action: self.name.clone(),
+                evidence: self.name.clone(),
+            }],
         }
     }
 }
@@ -150,7 +161,9 @@ fn made_up(name: &str, machine: usize, run: usize) -> Run {
     };
     let mut made = Run::begin(RunId(id_of(machine, run)), moment(run), name, "quick", environment);
     let slow = if run >= STEP { 1.3 } else { 1.0 };
-    made.benchmarks = (0..CASES).map(|case| measured(name, case, run, if case == 0 { slow } else { 1.0 })).collect();
+    made.benchmarks = (0..CASES)
+        .map(|case| measured(name, case, run, if case == 0 { slow } else { 1.0 }))
+        .collect();
     made.benchmarks.push(unmeasured(name, Outcome::Skipped));
     made.benchmarks.push(unmeasured(name, Outcome::Failed));
     made.finished = Some(moment(run));
@@ -162,7 +175,9 @@ fn measured(name: &str, case: usize, run: usize, factor: f64) -> BenchmarkResult
     let samples = (0..3).map(|replicate| Samples {
         replicate,
         iters: vec![1; 20],
-        times_ns: (0..20).map(|sample| level * (1.0 + 1e-3 * f64::from((sample + replicate) % 5))).collect(),
+        times_ns: (0..20)
+            .map(|sample| level * (1.0 + 1e-3 * f64::from((sample + replicate) % 5)))
+            .collect(),
     });
     BenchmarkResult {
         benchmark_id: case_id(name, case).parse().unwrap(),
@@ -173,7 +188,12 @@ fn measured(name: &str, case: usize, run: usize, factor: f64) -> BenchmarkResult
         reason: None,
         device_type: Some(DeviceType::Cpu),
         environment: EnvironmentSummary::of(&Environment::default()),
-        results: vec![Fields::new().with("dtype", "f32").with("time_ms", level / 1e6).with("gflops", 1e3 / level)],
+        results: vec![
+            Fields::new()
+                .with("dtype", "f32")
+                .with("time_ms", level / 1e6)
+                .with("gflops", 1e3 / level),
+        ],
         statistics: None,
         samples: samples.collect(),
         factors: None,
@@ -183,9 +203,13 @@ fn measured(name: &str, case: usize, run: usize, factor: f64) -> BenchmarkResult
 
 fn unmeasured(name: &str, outcome: Outcome) -> BenchmarkResult {
     BenchmarkResult {
-        benchmark_id: format!("cpu_performance/memory-bandwidth/cpu:0/{}/{}", outcome.as_str(), in_id(name))
-            .parse()
-            .unwrap(),
+        benchmark_id: format!(
+            "cpu_performance/memory-bandwidth/cpu:0/{}/{}",
+            outcome.as_str(),
+            in_id(name)
+        )
+        .parse()
+        .unwrap(),
         outcome,
         reason: Some(Reason::new(name, name, name)),
         results: Vec::new(),
@@ -228,12 +252,17 @@ impl PageSource for MadeUp {
             return Err(SourceError::Senseless("both are one run".to_owned()));
         }
         let from = if from == self.name { &id_of(0, 0) } else { from };
-        let environments = [self.find(from)?.environment.clone(), self.find(to)?.environment.clone()];
+        let environments =
+            [self.find(from)?.environment.clone(), self.find(to)?.environment.clone()];
         Ok(Arc::new(ComparedRuns { result: self.judged(from, to)?, environments }))
     }
 
     fn cases(&self) -> SourceResult<Arc<Vec<StoredCase>>> {
-        let case = |case| StoredCase { id: case_id(&self.name, case), outcome: Outcome::Measured, last: moment(RUNS) };
+        let case = |case| StoredCase {
+            id: case_id(&self.name, case),
+            outcome: Outcome::Measured,
+            last: moment(RUNS),
+        };
         let measured = (0..CASES).map(case);
         let others = [Outcome::Skipped, Outcome::Failed].map(|outcome| StoredCase {
             id: unmeasured(&self.name, outcome).benchmark_id.to_string(),
@@ -250,7 +279,8 @@ impl PageSource for MadeUp {
         let points: Vec<(usize, Timestamp, f64)> = own
             .enumerate()
             .filter_map(|(at, (_, run))| {
-                let result = run.benchmarks.iter().find(|result| result.benchmark_id.as_str() == id)?;
+                let result =
+                    run.benchmarks.iter().find(|result| result.benchmark_id.as_str() == id)?;
                 Some((at, run.started, result.fields()?.number(metric)?))
             })
             .collect();
@@ -262,7 +292,8 @@ impl PageSource for MadeUp {
             points: points.iter().map(|(_, time, value)| (*time, *value)).collect(),
         };
         let trend = trend(&[input]).series.pop().filter(|_| is_there(machine));
-        let trend = trend.ok_or_else(|| SourceError::NotThere(format!("nothing was measured of `{id}`")))?;
+        let trend = trend
+            .ok_or_else(|| SourceError::NotThere(format!("nothing was measured of `{id}`")))?;
         Ok(Arc::new(CaseHistory {
             machine: MACHINES[0].to_owned(),
             machines: MACHINES[..1].iter().map(|&slug| slug.to_owned()).collect(),
@@ -279,7 +310,10 @@ impl PageSource for MadeUp {
 
     fn points(&self, keys: &[PointKey]) -> SourceResult<Vec<PointRun>> {
         let run = |key: &PointKey| usize::try_from(key.run).unwrap_or(0);
-        Ok(keys.iter().map(|key| PointRun { run_id: id_of(0, run(key)), commit: Some(commit(run(key))) }).collect())
+        Ok(keys
+            .iter()
+            .map(|key| PointRun { run_id: id_of(0, run(key)), commit: Some(commit(run(key))) })
+            .collect())
     }
 
     fn overview(&self) -> SourceResult<Arc<OverviewData>> {
@@ -299,7 +333,11 @@ impl PageSource for MadeUp {
 
     fn machines(&self) -> SourceResult<Arc<Vec<StoredMachine>>> {
         let machine = |at: usize| {
-            let latest = self.runs.iter().find(|(machine, _)| *machine == at).map(|(_, run)| Arc::new(run.clone()));
+            let latest = self
+                .runs
+                .iter()
+                .find(|(machine, _)| *machine == at)
+                .map(|(_, run)| Arc::new(run.clone()));
             StoredMachine { slug: MACHINES[at].to_owned(), runs: RUNS, latest: latest.unwrap() }
         };
         Ok(Arc::new(vec![machine(0), machine(1)]))

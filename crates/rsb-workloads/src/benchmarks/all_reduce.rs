@@ -1,9 +1,10 @@
-//! What several GPUs of one machine send one another: the sum that each of them has in the end, which is what data-parallel
-//! training waits for, and the other collectives. The sum also by our own ring over copies between GPUs; all of them by
-//! the vendor's library where it is found.
+//! What several GPUs of one machine send one another: the sum that each of them has in the end,
+//! which is what data-parallel training waits for, and the other collectives. The sum also by our
+//! own ring over copies between GPUs; all of them by the vendor's library where it is found.
 
 use rsb_device::operation::{
-    Collective, CollectiveKind, CollectiveLauncher, HostMemory, Placement, Transfer, TransferDirection,
+    Collective, CollectiveKind, CollectiveLauncher, HostMemory, Placement, Transfer,
+    TransferDirection,
 };
 use rsb_device::{Device, DeviceInfo, Operation, convert};
 use rsb_model::unit::gigabytes_per_second;
@@ -23,11 +24,16 @@ pub(super) struct AllReduce;
 
 const AXES: &[AxisInfo] = &[
     DTYPE,
-    AxisInfo::value("size", "bytes on each GPU: of the larger of what it sends and receives", AxisKind::Bytes),
+    AxisInfo::value(
+        "size",
+        "bytes on each GPU: of the larger of what it sends and receives",
+        AxisKind::Bytes,
+    ),
     AxisInfo::with_default("num_gpus", "GPUs that take part", "2", AxisKind::Count),
     AxisInfo::with_default(
         "communication_backend",
-        "ring: our own all-reduce, by copies between GPUs; rccl and nccl: AMD's and NVIDIA's library",
+        "ring: our own all-reduce, by copies between GPUs; rccl and nccl: AMD's and NVIDIA's \
+         library",
         RING,
         AxisKind::Choice(&[RING, "rccl", "nccl"]),
     ),
@@ -35,7 +41,14 @@ const AXES: &[AxisInfo] = &[
         "operation",
         "the collective",
         "all-reduce",
-        AxisKind::Choice(&["all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "send-receive"]),
+        AxisKind::Choice(&[
+            "all-reduce",
+            "all-gather",
+            "reduce-scatter",
+            "broadcast",
+            "all-to-all",
+            "send-receive",
+        ]),
     ),
     AxisInfo::with_default(
         "placement",
@@ -45,13 +58,15 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::with_default(
         "algorithm",
-        "the library's own choice, or a ring or tree, which NCCL_ALGO asks for in the process of the case",
+        "the library's own choice, or a ring or tree, which NCCL_ALGO asks for in the process of \
+         the case",
         AUTO,
         AxisKind::Choice(&[AUTO, "ring", "tree"]),
     ),
     AxisInfo::with_default(
         "launcher",
-        "who calls the library: one thread for all GPUs in a group, or a thread for each GPU, as frameworks do",
+        "who calls the library: one thread for all GPUs in a group, or a thread for each GPU, as \
+         frameworks do",
         ONE_THREAD,
         AxisKind::Choice(&[ONE_THREAD, "threads"]),
     ),
@@ -110,7 +125,11 @@ impl Benchmark for AllReduce {
         let large = by_kind(device, 64 * MIB, 4 * MIB);
         let mut grids = vec![grid([f32(), sizes("size", &[large])])];
         if breadth >= Breadth::Standard {
-            grids.push(grid([f32(), sizes("size", &[MIB, large]), axis("num_gpus", &["2", "4", "8"])]));
+            grids.push(grid([
+                f32(),
+                sizes("size", &[MIB, large]),
+                axis("num_gpus", &["2", "4", "8"]),
+            ]));
             grids.push(grid([axis("dtype", &["f16", "bf16"]), sizes("size", &[large])]));
         }
         if breadth == Breadth::Full {
@@ -148,14 +167,21 @@ impl Benchmark for AllReduce {
         Some((ALGORITHM, value))
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let task = Task::of(params).map_err(Failure::Skipped)?;
         let own = library(device.info().device.backend);
         if !task.is_ours() && own != Some(task.backend) {
             return Err(Failure::Skipped(Reason::new(
                 format!("{} by {}", task.call.kind, task.backend),
                 format!("it is not the library of {}", device.info().device),
-                format!("choose communication_backend={}, or another --backend", own.unwrap_or(RING)),
+                format!(
+                    "choose communication_backend={}, or another --backend",
+                    own.unwrap_or(RING)
+                ),
             )));
         }
         let algorithm = self.algorithm(params)?;
@@ -174,43 +200,59 @@ impl AllReduce {
     fn algorithm(&self, params: &Params) -> Result<String, Failure> {
         let told = std::env::var(ALGORITHM).ok();
         match self.environment(params) {
-            Some((_, asked)) if told.as_deref() != Some(asked) => Err(Failure::Failed(Reason::new(
-                format!("algorithm={}", asked.to_ascii_lowercase()),
-                format!(
-                    "the process of this case was started without {ALGORITHM}={asked}, and the library would choose"
-                ),
-                "this is a defect of this program: please report it with the case's id",
-            ))),
+            Some((_, asked)) if told.as_deref() != Some(asked) => {
+                Err(Failure::Failed(Reason::new(
+                    format!("algorithm={}", asked.to_ascii_lowercase()),
+                    format!(
+                        "the process of this case was started without {ALGORITHM}={asked}, and the \
+                         library would choose"
+                    ),
+                    "this is a defect of this program: please report it with the case's id",
+                )))
+            }
             _ => Ok(told.map_or_else(|| AUTO.to_owned(), |told| told.to_ascii_lowercase())),
         }
     }
 }
 
-/// The cases of a library: quick a few, standard every collective at four sizes and every algorithm, full from 8 B to
-/// the largest.
+/// The cases of a library: quick a few, standard every collective at four sizes and every
+/// algorithm, full from 8 B to the largest.
 fn of_library(breadth: Breadth, library: &str, (large, largest): (u64, u64)) -> Vec<Grid> {
     let by = || axis("communication_backend", &[library]);
     let f32 = || axis("dtype", &["f32"]);
-    let every =
-        |operations: &[&str], bytes: &[u64]| vec![f32(), sizes("size", bytes), by(), axis("operation", operations)];
+    let every = |operations: &[&str], bytes: &[u64]| {
+        vec![f32(), sizes("size", bytes), by(), axis("operation", operations)]
+    };
     let with = |mut grid: Grid, more: (&'static str, Vec<String>)| {
         grid.push(more);
         grid
     };
-    let mut grids = vec![every(&["all-reduce"], &[8, large]), every(&["all-gather", "all-to-all"], &[large])];
+    let mut grids =
+        vec![every(&["all-reduce"], &[8, large]), every(&["all-gather", "all-to-all"], &[large])];
     if breadth >= Breadth::Standard {
         grids.push(every(WHOLE, &[8, MIB, large, largest]));
         grids.push(every(IN_PARTS, &[KIB, MIB, large, largest]));
-        let in_place = every(&["all-reduce", "all-gather", "reduce-scatter", "broadcast"], &[large]);
+        let in_place =
+            every(&["all-reduce", "all-gather", "reduce-scatter", "broadcast"], &[large]);
         grids.push(with(in_place, axis("placement", &["in-place"])));
-        grids.push(with(every(&["all-reduce"], &[MIB, large]), axis("algorithm", &["ring", "tree"])));
-        grids.push(with(every(&["all-reduce", "all-to-all"], &[KIB, large]), axis("launcher", &["threads"])));
-        grids.push(with(every(&["all-reduce", "all-gather"], &[large]), axis("num_gpus", &["4", "8"])));
+        grids.push(with(
+            every(&["all-reduce"], &[MIB, large]),
+            axis("algorithm", &["ring", "tree"]),
+        ));
+        grids.push(with(
+            every(&["all-reduce", "all-to-all"], &[KIB, large]),
+            axis("launcher", &["threads"]),
+        ));
+        grids.push(with(
+            every(&["all-reduce", "all-gather"], &[large]),
+            axis("num_gpus", &["4", "8"]),
+        ));
         grids.push(vec![axis("dtype", &["f16", "bf16"]), sizes("size", &[large]), by()]);
     }
     if breadth == Breadth::Full {
         let steps = |from: u64| {
-            std::iter::successors(Some(from), |size| size.checked_mul(4)).take_while(|&size| size <= largest)
+            std::iter::successors(Some(from), |size| size.checked_mul(4))
+                .take_while(|&size| size <= largest)
         };
         let counts = || axis("num_gpus", &["2", "3", "4", "6", "8"]);
         grids.push(with(every(WHOLE, &steps(8).collect::<Vec<_>>()), counts()));
@@ -218,7 +260,8 @@ fn of_library(breadth: Breadth, library: &str, (large, largest): (u64, u64)) -> 
         for kinds in [WHOLE, IN_PARTS] {
             let by_threads = with(every(kinds, &[KIB, MIB, large]), axis("launcher", &["threads"]));
             grids.push(with(by_threads, axis("num_gpus", &["2", "8"])));
-            // Several nodes in one, and the partitions of several GPUs: a node of eight MI300X in CPX has 64.
+            // Several nodes in one, and the partitions of several GPUs: a node of eight MI300X in
+            // CPX has 64.
             grids.push(with(every(kinds, &[large]), axis("num_gpus", &["16", "32", "64"])));
         }
     }
@@ -243,7 +286,8 @@ impl Task {
     /// # Errors
     /// When the values do not go together.
     fn of(params: &Params) -> Result<Self, Reason> {
-        let (dtype, size, count) = (dtype(params)?, bytes(params, "size")?, number::<u32>(params, "num_gpus")?);
+        let (dtype, size, count) =
+            (dtype(params)?, bytes(params, "size")?, number::<u32>(params, "num_gpus")?);
         let kind: CollectiveKind = number(params, "operation")?;
         let placement: Placement = number(params, "placement")?;
         let launcher: CollectiveLauncher = number(params, "launcher")?;
@@ -305,7 +349,8 @@ impl Task {
             (
                 tree_of_another || (algorithm != AUTO && whole),
                 format!("{kind} by algorithm={algorithm}"),
-                "libraries have rings for what is gathered, scattered or broadcast, a tree only for all-reduce, and send from \
+                "libraries have rings for what is gathered, scattered or broadcast, a tree only \
+                 for all-reduce, and send from \
                  one to another without either",
                 "choose algorithm=auto",
             ),
@@ -337,22 +382,30 @@ impl Prepared for Case<'_> {
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
         check_time(time_ns)?;
         let Task { call, count, size, backend, .. } = &self.task;
-        // The size of the parts together, which is a little less than what was asked for where it is no multiple.
+        // The size of the parts together, which is a little less than what was asked for where it
+        // is no multiple.
         let size = if self.task.is_ours() { *size } else { call.bytes() };
-        // As nccl-tests define them: what the whole achieves, and what each link had to carry for it.
+        // As nccl-tests define them: what the whole achieves, and what each link had to carry for
+        // it.
         let algorithm = gigabytes_per_second(size as f64, time_ns);
         let bus = algorithm * call.kind.bus_factor(*count);
         // Every byte over a link is read from one GPU's memory and written to another's.
-        let copy =
-            Transfer { direction: TransferDirection::DeviceToDevice, host_memory: HostMemory::Pinned, bytes: size };
+        let copy = Transfer {
+            direction: TransferDirection::DeviceToDevice,
+            host_memory: HostMemory::Pinned,
+            bytes: size,
+        };
         check_bandwidth(bus, &Operation::Transfer(copy), self.device.info(), 1)?;
         let (provider, accuracy) = match &self.work {
             Work::Ring(ring) => (ring.provider(), ring.accuracy),
             Work::Library(library) => (library.provider(), library.accuracy),
         };
-        let fields = Fields::new().with("operation", call.kind.as_str()).with("dtype", call.dtype.as_str());
+        let fields =
+            Fields::new().with("operation", call.kind.as_str()).with("dtype", call.dtype.as_str());
         let fields = fields.with("provider", provider).with("size_bytes", size);
-        let fields = fields.with("communication_backend", *backend).with("placement", call.placement.as_str());
+        let fields = fields
+            .with("communication_backend", *backend)
+            .with("placement", call.placement.as_str());
         let fields = fields.with("launcher", call.launcher.as_str());
         let name = if self.task.is_ours() { RING } else { &self.algorithm };
         let fields = fields.with("algorithm", name);
@@ -386,7 +439,9 @@ mod tests {
     fn every_gpu_ends_with_the_sum_of_all_however_many_there_are() {
         for count in 2..=8 {
             let device = machine(Script::default(), count);
-            for (dtype, size) in [("f32", "4KiB"), ("f16", "1002B"), ("f64", "8B"), ("bf16", "6KiB")] {
+            for (dtype, size) in
+                [("f32", "4KiB"), ("f16", "1002B"), ("f64", "8B"), ("bf16", "6KiB")]
+            {
                 let prepared = AllReduce.prepare(&params(dtype, size, count), &device);
                 assert!(prepared.is_ok(), "{count} {dtype} {size}: {:?}", prepared.err());
             }
@@ -399,7 +454,8 @@ mod tests {
         let mut prepared = AllReduce.prepare(&params("f32", "64KiB", 4), &device).unwrap();
         let time = prepared.sample(5).unwrap() / 5.0;
         let fields = prepared.fields(time).unwrap();
-        let (bus, algorithm) = (fields.number("bandwidth_gb_s").unwrap(), fields.number("throughput_gb_s").unwrap());
+        let (bus, algorithm) =
+            (fields.number("bandwidth_gb_s").unwrap(), fields.number("throughput_gb_s").unwrap());
         assert!((bus / algorithm - 1.5).abs() < 1e-9, "{bus} {algorithm}");
         assert!((algorithm - 65_536.0 / time).abs() < 1e-9);
         assert!(matches!(prepared.fields(1e-3), Err(Failure::Failed(_))), "faster than any memory");
@@ -409,7 +465,9 @@ mod tests {
     fn a_wrong_sum_is_never_timed() {
         let device = machine(Script::with_fault(Fault::WrongResult { launch: 0 }), 3);
         match AllReduce.prepare(&params("f32", "4KiB", 3), &device).err() {
-            Some(Failure::Failed(reason)) => assert!(reason.what.contains("wrong result"), "{reason}"),
+            Some(Failure::Failed(reason)) => {
+                assert!(reason.what.contains("wrong result"), "{reason}");
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -420,7 +478,9 @@ mod tests {
             .prepare(params, &machine(Script::default(), gpus))
             .err()
         {
-            Some(Failure::Skipped(reason)) => assert!(reason.to_string().contains(word), "{reason}"),
+            Some(Failure::Skipped(reason)) => {
+                assert!(reason.to_string().contains(word), "{reason}");
+            }
             other => panic!("{other:?}"),
         };
         check(&params("f32", "4KiB", 2), 1, "num_gpus");
@@ -430,8 +490,16 @@ mod tests {
         check(&by("rccl"), 2, "communication_backend=ring");
         check(&by(RING).with("operation", "broadcast"), 2, "communication_backend=rccl or nccl");
         check(&by(RING).with("launcher", "threads"), 2, "communication_backend=rccl or nccl");
-        check(&by("nccl").with("operation", "all-to-all").with("placement", "in-place"), 2, "out-of-place");
-        check(&by("nccl").with("operation", "all-gather").with("algorithm", "tree"), 2, "algorithm=auto");
+        check(
+            &by("nccl").with("operation", "all-to-all").with("placement", "in-place"),
+            2,
+            "out-of-place",
+        );
+        check(
+            &by("nccl").with("operation", "all-gather").with("algorithm", "tree"),
+            2,
+            "algorithm=auto",
+        );
         check(&by("nccl").with("operation", "all-gather").with("size", "4B"), 2, "larger size");
     }
 

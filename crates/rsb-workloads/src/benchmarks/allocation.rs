@@ -1,7 +1,8 @@
 //! The cost of allocating and freeing a large tensor, beside that of using it.
 //!
-//! On a CPU with glibc, 32 MiB divide two costs that are hundreds of times apart: a smaller block goes to a list of
-//! free ones and comes back from it, a larger one is asked of the kernel and given back each time. Every breadth has both.
+//! On a CPU with glibc, 32 MiB divide two costs that are hundreds of times apart: a smaller block
+//! goes to a list of free ones and comes back from it, a larger one is asked of the kernel and
+//! given back each time. Every breadth has both.
 
 use rsb_device::operation::{Allocate, Touch};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
@@ -17,7 +18,8 @@ pub(super) struct MemoryAllocation;
 
 const AXES: &[AxisInfo] = &[AxisInfo::value(
     "size",
-    "bytes allocated at once; glibc keeps less than 32 MiB for the next time, and asks the kernel for more",
+    "bytes allocated at once; glibc keeps less than 32 MiB for the next time, and asks the kernel \
+     for more",
     AxisKind::Bytes,
 )];
 
@@ -29,7 +31,8 @@ impl Benchmark for MemoryAllocation {
     }
 
     fn about(&self) -> &'static str {
-        "Cost of allocating and freeing a large tensor; with glibc, below 32 MiB that of its list of free blocks"
+        "Cost of allocating and freeing a large tensor; with glibc, below 32 MiB that of its list \
+         of free blocks"
     }
 
     fn axes(&self) -> &'static [AxisInfo] {
@@ -40,7 +43,9 @@ impl Benchmark for MemoryAllocation {
         let chosen: &[u64] = match breadth {
             Breadth::Quick => &[16 * MIB, 64 * MIB],
             Breadth::Standard => &[MIB, 16 * MIB, 64 * MIB, 256 * MIB],
-            Breadth::Full => &[MIB / 16, MIB / 4, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB],
+            Breadth::Full => {
+                &[MIB / 16, MIB / 4, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB]
+            }
         };
         vec![grid([sizes("size", chosen)])]
     }
@@ -49,7 +54,11 @@ impl Benchmark for MemoryAllocation {
         Ok(Operation::Allocate(Allocate { bytes: bytes(params, "size")?, touch: Touch::Untouched }))
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let timed = Timed::prepare(device, operation, Options::default())?;
         Ok(PreparedCase::new_boxed(timed, fields))
@@ -73,7 +82,8 @@ fn fields(timed: &mut Timed<'_>, time_ns: f64) -> Result<Fields, Failure> {
             break;
         }
     }
-    let mut fields = timed.common_fields().with("size_bytes", op.bytes).with("time_us", time_ns / 1e3);
+    let mut fields =
+        timed.common_fields().with("size_bytes", op.bytes).with("time_us", time_ns / 1e3);
     fields.set("allocation_overhead_percent", 100.0 * time_ns / used_ns);
     Ok(fields)
 }

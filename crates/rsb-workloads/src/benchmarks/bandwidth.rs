@@ -6,7 +6,8 @@ use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{Fields, Params, Reason};
 
 use super::{
-    axis, bytes, dtype, grid, is_cpu, last_level_cache, last_level_caches, number, sizes, stream_size, thread_counts,
+    axis, bytes, dtype, grid, is_cpu, last_level_cache, last_level_caches, number, sizes,
+    stream_size, thread_counts,
 };
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, NUMA, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
@@ -62,10 +63,18 @@ impl Benchmark for MemoryBandwidth {
         let mut grids = vec![
             grid([axis("operation", &["copy", "read", "triad"]), f32(), sizes("size", &[large])]),
             grid([axis("operation", &["copy"]), f32(), sizes("size", &[8 * KIB, 128 * KIB])]),
-            grid([axis("operation", &["copy"]), f32(), sizes("size", &[MIB]), axis("cache", &["cold"])]),
+            grid([
+                axis("operation", &["copy"]),
+                f32(),
+                sizes("size", &[MIB]),
+                axis("cache", &["cold"]),
+            ]),
         ];
         if is_cpu(device) {
-            grids.insert(1, grid([axis("operation", &["copy"]), f32(), sizes("size", &[large]), around()]));
+            grids.insert(
+                1,
+                grid([axis("operation", &["copy"]), f32(), sizes("size", &[large]), around()]),
+            );
         }
         if breadth == Breadth::Quick {
             return grids;
@@ -90,9 +99,14 @@ impl Benchmark for MemoryBandwidth {
     }
 
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
-        let (pattern, stores): (StreamPattern, Stores) = (number(params, "operation")?, number(params, "stores")?);
+        let (pattern, stores): (StreamPattern, Stores) =
+            (number(params, "operation")?, number(params, "stores")?);
         if pattern == StreamPattern::Read && stores == Stores::NonTemporal {
-            return Err(Reason::new("stores of a read", "a read stores nothing", "leave `stores` at temporal for it"));
+            return Err(Reason::new(
+                "stores of a read",
+                "a read stores nothing",
+                "leave `stores` at temporal for it",
+            ));
         }
         let (dtype, size) = (dtype(params)?, bytes(params, "size")?);
         let elements = size / dtype.bytes(1);
@@ -106,17 +120,28 @@ impl Benchmark for MemoryBandwidth {
         Ok(Operation::Stream(MemoryStream { pattern, dtype, elements, stores }))
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let timed = Timed::from_params(device, operation, params)?;
         let stores: String = number(params, "stores").map_err(Failure::Skipped)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
-        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| fields(timed, time_ns, &stores, size)))
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
+            fields(timed, time_ns, &stores, size)
+        }))
     }
 }
 
 /// The fields of an array of `size` bytes whose kernel takes `time_ns`.
-pub(super) fn fields(timed: &Timed<'_>, time_ns: f64, stores: &str, size: u64) -> Result<Fields, Failure> {
+pub(super) fn fields(
+    timed: &Timed<'_>,
+    time_ns: f64,
+    stores: &str,
+    size: u64,
+) -> Result<Fields, Failure> {
     let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
     let note = check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
     let mut fields = timed.common_fields();
@@ -133,11 +158,13 @@ pub(super) fn fields(timed: &Timed<'_>, time_ns: f64, stores: &str, size: u64) -
     Ok(fields)
 }
 
-/// Every type, every size from the first cache to several times the last, cold too, on any number of threads.
+/// Every type, every size from the first cache to several times the last, cold too, on any number
+/// of threads.
 fn full(device: &DeviceInfo) -> Vec<Grid> {
     let all = || axis("operation", ALL);
     let most = stream_size(device, last_level_cache(device));
-    let below = std::iter::successors(Some(8 * KIB), |size| size.checked_mul(2)).take_while(|&size| size < most);
+    let below = std::iter::successors(Some(8 * KIB), |size| size.checked_mul(2))
+        .take_while(|&size| size < most);
     let every: Vec<u64> = below.chain([most]).collect();
     let types = || axis("dtype", &["f64", "f32", "f16", "bf16"]);
     let mut grids = vec![
@@ -150,8 +177,19 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
         let threads = || ("threads", thread_counts(device));
         grids.push(grid([writing(), types(), sizes("size", &every), around()]));
         grids.push(grid([all(), axis("dtype", &["f32"]), sizes("size", &every), threads()]));
-        grids.push(grid([writing(), axis("dtype", &["f32"]), sizes("size", &every), around(), threads()]));
-        grids.push(grid([all(), axis("dtype", &["f32"]), sizes("size", &[most]), axis("numa", &["near", "far"])]));
+        grids.push(grid([
+            writing(),
+            axis("dtype", &["f32"]),
+            sizes("size", &every),
+            around(),
+            threads(),
+        ]));
+        grids.push(grid([
+            all(),
+            axis("dtype", &["f32"]),
+            sizes("size", &[most]),
+            axis("numa", &["near", "far"]),
+        ]));
     }
     grids
 }

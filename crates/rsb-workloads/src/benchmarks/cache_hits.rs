@@ -1,4 +1,5 @@
-//! How often reads hit the first-level data cache, by hardware counters where the system lets them be read.
+//! How often reads hit the first-level data cache, by hardware counters where the system lets them
+//! be read.
 
 use rsb_device::operation::{Gemm, MemoryStream, PointerChase, Stores, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
@@ -41,11 +42,17 @@ impl Benchmark for CacheHitRate {
     fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
         let mut grids = vec![grid([axis("operation", &["gemm"]), sizes("size", &[1 << 20])])];
         if breadth >= Breadth::Standard {
-            grids.push(grid([axis("operation", &["triad", "pointer-chase"]), sizes("size", &[16 << 10, 4 << 20])]));
+            grids.push(grid([
+                axis("operation", &["triad", "pointer-chase"]),
+                sizes("size", &[16 << 10, 4 << 20]),
+            ]));
         }
         if breadth == Breadth::Full {
             let all = axis("operation", &["gemm", "triad", "pointer-chase"]);
-            grids.push(grid([all, sizes("size", &[8 << 10, 64 << 10, 256 << 10, 1 << 20, 16 << 20])]));
+            grids.push(grid([
+                all,
+                sizes("size", &[8 << 10, 64 << 10, 256 << 10, 1 << 20, 16 << 20]),
+            ]));
         }
         grids
     }
@@ -79,7 +86,11 @@ impl Benchmark for CacheHitRate {
         })
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         // Without counters there is nothing to prepare for.
         drop(device.counters().map_err(Failure::Skipped)?);
         let operation = self.operation(params).map_err(Failure::Skipped)?;

@@ -1,5 +1,5 @@
-//! The control set: plain copies that tell whether the machine is as fast as it was. They are not what anybody wants to
-//! know about; a gate looks at them before it blames the code.
+//! The control set: plain copies that tell whether the machine is as fast as it was. They are not
+//! what anybody wants to know about; a gate looks at them before it blames the code.
 
 use rsb_device::operation::{MemoryStream, Stores, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation};
@@ -46,10 +46,16 @@ impl Benchmark for ControlBenchmark {
         }))
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let timed = Timed::from_params(device, operation, params)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
-        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| bandwidth::fields(timed, time_ns, "temporal", size)))
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
+            bandwidth::fields(timed, time_ns, "temporal", size)
+        }))
     }
 }

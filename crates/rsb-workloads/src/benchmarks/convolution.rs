@@ -16,8 +16,16 @@ pub(super) struct ConvolutionBenchmark;
 
 const AXES: &[AxisInfo] = &[
     DTYPE,
-    AxisInfo::value("shape", "images x channels x rows x columns of the input", AxisKind::Shape(4, "1x64x56x56")),
-    AxisInfo::value("kernel", "channels of the output x rows x columns of the kernel", AxisKind::Shape(3, "64x3x3")),
+    AxisInfo::value(
+        "shape",
+        "images x channels x rows x columns of the input",
+        AxisKind::Shape(4, "1x64x56x56"),
+    ),
+    AxisInfo::value(
+        "kernel",
+        "channels of the output x rows x columns of the kernel",
+        AxisKind::Shape(3, "64x3x3"),
+    ),
     AxisInfo::with_default("stride", "step between output points", "1", AxisKind::Count),
     AxisInfo::with_default("padding", "zeros around the input", "0", AxisKind::CountOrZero),
     AxisInfo::with_default("dilation", "step between the taps of the kernel", "1", AxisKind::Count),
@@ -29,8 +37,10 @@ const AXES: &[AxisInfo] = &[
 /// Input, kernel, stride, padding, dilation, groups.
 type Layer = [&'static str; 6];
 
-const QUICK: &[Layer] =
-    &[["1x64x56x56", "64x3x3", "1", "1", "1", "1"], ["1x256x14x14", "1024x1x1", "1", "0", "1", "1"]];
+const QUICK: &[Layer] = &[
+    ["1x64x56x56", "64x3x3", "1", "1", "1", "1"],
+    ["1x256x14x14", "1024x1x1", "1", "0", "1", "1"],
+];
 
 /// The first layer and the four stages of `ResNet`, a depthwise and a dilated layer.
 const STANDARD: &[Layer] = &[
@@ -107,28 +117,40 @@ impl Benchmark for ConvolutionBenchmark {
         if operation.output_size().is_none() {
             return Err(Reason::new(
                 "convolution of this shape",
-                "the kernel does not fit the padded input, or the groups do not divide the channels",
+                "the kernel does not fit the padded input, or the groups do not divide the \
+                 channels",
                 "choose a smaller kernel or dilation, more padding, or other groups",
             ));
         }
         Ok(Operation::Convolution(operation))
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let timed = Timed::from_params(device, operation, params)?;
         Ok(PreparedCase::new_boxed(timed, |timed, time_ns| {
-            let Operation::Convolution(op) = timed.operation.clone() else { return Ok(Fields::new()) };
+            let Operation::Convolution(op) = timed.operation.clone() else {
+                return Ok(Fields::new());
+            };
             let mut fields = timed.common_fields();
             let (rows, columns) = op.output_size().unwrap_or_default();
             fields.set("batch_size", op.batch);
-            fields.set("input_shape", format_shape(&[op.batch, op.in_channels, op.height, op.width]));
-            let weights = [op.out_channels, op.in_channels / op.groups, op.kernel_height, op.kernel_width];
+            fields
+                .set("input_shape", format_shape(&[op.batch, op.in_channels, op.height, op.width]));
+            let weights =
+                [op.out_channels, op.in_channels / op.groups, op.kernel_height, op.kernel_width];
             fields.set("weight_shape", format_shape(&weights));
             fields.set("output_shape", format_shape(&[op.batch, op.out_channels, rows, columns]));
-            for (name, value) in
-                [("stride", op.stride), ("padding", op.padding), ("dilation", op.dilation), ("groups", op.groups)]
-            {
+            for (name, value) in [
+                ("stride", op.stride),
+                ("padding", op.padding),
+                ("dilation", op.dilation),
+                ("groups", op.groups),
+            ] {
                 fields.set(name, value);
             }
             fields.extend(Compute::measure(timed, time_ns)?.fields());

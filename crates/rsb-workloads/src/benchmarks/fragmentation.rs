@@ -1,4 +1,5 @@
-//! Memory held from the system but not in use, after blocks of many sizes were replaced at random for a while.
+//! Memory held from the system but not in use, after blocks of many sizes were replaced at random
+//! for a while.
 
 use rsb_device::operation::Churn;
 use rsb_device::{Device, DeviceInfo, Operation, Options};
@@ -32,29 +33,48 @@ impl Benchmark for MemoryFragmentation {
     }
 
     fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
-        let operations: &[&str] = if breadth == Breadth::Quick { &["tensors"] } else { &["tensors", "small-blocks"] };
+        let operations: &[&str] =
+            if breadth == Breadth::Quick { &["tensors"] } else { &["tensors", "small-blocks"] };
         vec![grid([axis("operation", operations)])]
     }
 
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
         let churn = match params.text("operation") {
-            Some("small-blocks") => {
-                Churn { min_bytes: 16, max_bytes: 16 << 10, live_bytes: 16 << 20, replacements: 40_000, seed: SEED }
-            }
-            _ => Churn { min_bytes: 64 << 10, max_bytes: 4 << 20, live_bytes: 64 << 20, replacements: 400, seed: SEED },
+            Some("small-blocks") => Churn {
+                min_bytes: 16,
+                max_bytes: 16 << 10,
+                live_bytes: 16 << 20,
+                replacements: 40_000,
+                seed: SEED,
+            },
+            _ => Churn {
+                min_bytes: 64 << 10,
+                max_bytes: 4 << 20,
+                live_bytes: 64 << 20,
+                replacements: 400,
+                seed: SEED,
+            },
         };
         Ok(Operation::Churn(churn))
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let kind = params.text("operation").unwrap_or_default().to_owned();
         let mut timed = Timed::prepare(device, operation, Options::default())?;
         let (held, live) = measure_churn(&mut timed)?;
         Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
-            // The system counts whole pages and what was in hand before: a little less may be held than is live.
+            // The system counts whole pages and what was in hand before: a little less may be held
+            // than is live.
             let percent = if held > 0.0 { 100.0 * (held - live).max(0.0) / held } else { 0.0 };
-            let mut fields = timed.common_fields().with("operation", kind.clone()).with("time_ms", time_ns / 1e6);
+            let mut fields = timed
+                .common_fields()
+                .with("operation", kind.clone())
+                .with("time_ms", time_ns / 1e6);
             fields.set("memory_fragmentation_percent", percent);
             fields.set("memory_used_mb", held / 1e6);
             Ok(fields)
@@ -62,8 +82,9 @@ impl Benchmark for MemoryFragmentation {
     }
 }
 
-/// Bytes held and bytes live after the churn that was verified and one more. It is read here and not after sampling, so
-/// that how many iterations are timed, which differs from run to run, does not show.
+/// Bytes held and bytes live after the churn that was verified and one more. It is read here and
+/// not after sampling, so that how many iterations are timed, which differs from run to run, does
+/// not show.
 fn measure_churn(timed: &mut Timed<'_>) -> Result<(f64, f64), Failure> {
     timed.sample(1)?;
     let found = timed.read(0)?;

@@ -51,13 +51,15 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::with_default(
         "algorithms",
-        "how many of the library's algorithms are timed before, for the fastest to be taken (hipBLASLt, cuBLASLt)",
+        "how many of the library's algorithms are timed before, for the fastest to be taken \
+         (hipBLASLt, cuBLASLt)",
         "1",
         AxisKind::Count,
     ),
     AxisInfo::with_default(
         "accumulation",
-        "how cuBLASLt sums products of fp8: full promotes sums to f32 from time to time, fast leaves them to the matrix unit",
+        "how cuBLASLt sums products of fp8: full promotes sums to f32 from time to time, fast \
+         leaves them to the matrix unit",
         "full",
         AxisKind::Choice(&["full", "fast"]),
     ),
@@ -69,7 +71,8 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::with_default(
         "rotate",
-        "sets of matrices that take turns, so that no cache brings one to the next iteration; 0: as many as the last \
+        "sets of matrices that take turns, so that no cache brings one to the next iteration; 0: \
+         as many as the last \
          cache cannot hold",
         "1",
         AxisKind::CountOrZero,
@@ -78,12 +81,14 @@ const AXES: &[AxisInfo] = &[
     THREADS,
 ];
 
-/// More sets of matrices empty no cache better: the smallest products, of a few KiB, then fill one of 256 MiB.
+/// More sets of matrices empty no cache better: the smallest products, of a few KiB, then fill one
+/// of 256 MiB.
 const MOST_SETS: u32 = 1 << 16;
 
 const CUBLASLT: &str = "cublaslt";
 
-/// What does products on a vendor's GPUs through its own runtime: the libraries, and kernels of our own.
+/// What does products on a vendor's GPUs through its own runtime: the libraries, and kernels of our
+/// own.
 fn gpu_providers(device: &DeviceInfo) -> Option<[&'static str; 4]> {
     let [library, light] = match device.device.backend {
         BackendId::Rocm => ["rocblas", "hipblaslt"],
@@ -98,9 +103,9 @@ fn large_product(device: &DeviceInfo) -> &'static str {
     if device.device_type == DeviceType::Gpu { "4096x4096x4096" } else { "256x256x256" }
 }
 
-/// What GPUs are bought for: every type of their matrix units, what follows a product in a model, and the library's choice
-/// of an algorithm against the best of some. Products of fp8 have B stored as n×k, as layers of models keep their weights:
-/// on most GPUs there are no others.
+/// What GPUs are bought for: every type of their matrix units, what follows a product in a model,
+/// and the library's choice of an algorithm against the best of some. Products of fp8 have B stored
+/// as n×k, as layers of models keep their weights: on most GPUs there are no others.
 fn matrix_units(device: &DeviceInfo, [_, light, ..]: [&str; 4]) -> Vec<Grid> {
     let large = || axis("shape", &[large_product(device)]);
     let by_light = || axis("provider", &[light]);
@@ -110,7 +115,12 @@ fn matrix_units(device: &DeviceInfo, [_, light, ..]: [&str; 4]) -> Vec<Grid> {
         grid([axis("dtype", &["fp8"]), large(), axis("transpose", &["nt"])]),
         grid([axis("dtype", &["i8"]), large(), axis("transpose", &["nt"]), by_light()]),
         grid([axis("dtype", &["f16"]), large(), by_light(), axis("algorithms", &["1", "8"])]),
-        grid([axis("dtype", &["bf16"]), large(), axis("output", &["as-inputs"]), axis("epilogue", &["bias", "gelu"])]),
+        grid([
+            axis("dtype", &["bf16"]),
+            large(),
+            axis("output", &["as-inputs"]),
+            axis("epilogue", &["bias", "gelu"]),
+        ]),
     ];
     if light == CUBLASLT {
         // What published figures of fp8 on Hopper are measured with.
@@ -121,7 +131,11 @@ fn matrix_units(device: &DeviceInfo, [_, light, ..]: [&str; 4]) -> Vec<Grid> {
 }
 
 /// Refuses fast sums where `device` or the chosen provider does not have them.
-fn check_accumulation(operation: &Operation, params: &Params, device: &DeviceInfo) -> Result<(), Failure> {
+fn check_accumulation(
+    operation: &Operation,
+    params: &Params,
+    device: &DeviceInfo,
+) -> Result<(), Failure> {
     let Operation::Gemm(op) = operation else { return Ok(()) };
     let is_library = matches!(params.text("provider"), None | Some("auto" | CUBLASLT));
     let has_mode = device.device.backend == BackendId::Cuda && op.dtype == Dtype::Fp8 && is_library;
@@ -129,7 +143,11 @@ fn check_accumulation(operation: &Operation, params: &Params, device: &DeviceInf
         return Ok(());
     }
     let cure = "choose --backend cuda --axis dtype=fp8, or accumulation=full";
-    Err(Failure::Skipped(Reason::new("accumulation=fast", "only cuBLASLt has this mode, for fp8", cure)))
+    Err(Failure::Skipped(Reason::new(
+        "accumulation=fast",
+        "only cuBLASLt has this mode, for fp8",
+        cure,
+    )))
 }
 
 impl Benchmark for GemmBenchmark {
@@ -154,7 +172,8 @@ impl Benchmark for GemmBenchmark {
             grid([axis("dtype", &["f32"]), transformer()]),
         ];
         if gpu_providers(device).is_some() {
-            // The type that models run in. No other axis is set: with axes chosen by hand nothing is measured twice.
+            // The type that models run in. No other axis is set: with axes chosen by hand nothing
+            // is measured twice.
             grids.push(grid([axis("dtype", &["bf16"]), axis("shape", &[large_product(device)])]));
         }
         if breadth == Breadth::Quick {
@@ -166,29 +185,60 @@ impl Benchmark for GemmBenchmark {
                 axis("dtype", &["f32"]),
                 axis("shape", &["64x64x64", "128x128x128", "256x256x256", "2048x2048x2048"]),
             ]),
-            grid([axis("dtype", &["f64", "f16", "bf16"]), axis("shape", &["256x256x256", "1024x1024x1024"])]),
-            grid([axis("dtype", &["f32"]), axis("shape", &["128x3072x768", "512x768x768", "512x768x3072"])]),
+            grid([
+                axis("dtype", &["f64", "f16", "bf16"]),
+                axis("shape", &["256x256x256", "1024x1024x1024"]),
+            ]),
+            grid([
+                axis("dtype", &["f32"]),
+                axis("shape", &["128x3072x768", "512x768x768", "512x768x3072"]),
+            ]),
             grid([axis("dtype", &["f32"]), square(), axis("transpose", &["tn", "nt", "tt"])]),
-            grid([axis("dtype", &["f32"]), square(), axis("alpha", &["0.5"]), axis("beta", &["0.5"])]),
-            grid([axis("dtype", &["f32"]), axis("shape", &["128x128x64"]), axis("batch_size", &["12", "96"])]),
+            grid([
+                axis("dtype", &["f32"]),
+                square(),
+                axis("alpha", &["0.5"]),
+                axis("beta", &["0.5"]),
+            ]),
+            grid([
+                axis("dtype", &["f32"]),
+                axis("shape", &["128x128x64"]),
+                axis("batch_size", &["12", "96"]),
+            ]),
         ]);
         if is_cpu(device) {
             let large = || axis("shape", &["1024x1024x1024"]);
             let providers = &["gemm", "native", "openblas", "mkl", "onednn"];
             grids.push(grid([axis("dtype", &["f32"]), large(), axis("provider", providers)]));
-            grids.push(grid([axis("dtype", &["bf16", "i8"]), large(), axis("provider", &["native", "onednn"])]));
+            grids.push(grid([
+                axis("dtype", &["bf16", "i8"]),
+                large(),
+                axis("provider", &["native", "onednn"]),
+            ]));
             grids.push(grid([axis("dtype", &["i8"]), large()]));
-            grids.push(grid([axis("dtype", &["f32", "bf16", "i8"]), large(), ("threads", thread_counts(device))]));
+            grids.push(grid([
+                axis("dtype", &["f32", "bf16", "i8"]),
+                large(),
+                ("threads", thread_counts(device)),
+            ]));
         }
         if let Some(providers) = gpu_providers(device) {
             let large = || axis("shape", &["1024x1024x1024"]);
-            grids.push(grid([axis("dtype", &["f32", "f16"]), large(), axis("provider", &providers)]));
+            grids.push(grid([
+                axis("dtype", &["f32", "f16"]),
+                large(),
+                axis("provider", &providers),
+            ]));
             grids.push(grid([axis("dtype", &["tf32", "i8"]), large()]));
             grids.extend(matrix_units(device, providers));
         }
         if !is_cpu(device) {
             let large = || axis("shape", &["1024x1024x1024"]);
-            grids.push(grid([axis("dtype", &["f16"]), large(), axis("init", &["trigonometric", "constant"])]));
+            grids.push(grid([
+                axis("dtype", &["f16"]),
+                large(),
+                axis("init", &["trigonometric", "constant"]),
+            ]));
             grids.push(grid([axis("dtype", &["f16"]), large(), axis("rotate", &["0"])]));
         }
         if breadth == Breadth::Full {
@@ -219,10 +269,17 @@ impl Benchmark for GemmBenchmark {
     }
 
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
-        Ok(self.operation(params)?.footprint_bytes().saturating_mul(u64::from(sets(params)?.max(1))))
+        Ok(self
+            .operation(params)?
+            .footprint_bytes()
+            .saturating_mul(u64::from(sets(params)?.max(1))))
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         check_accumulation(&operation, params, device.info())?;
         let transpose = params.text("transpose").unwrap_or("nn").to_owned();
@@ -250,9 +307,16 @@ impl Benchmark for GemmBenchmark {
             fields.set("strides_a", format_shape(&strides(op.m, op.k, op.transpose_a)));
             fields.set("strides_b", format_shape(&strides(op.k, op.n, op.transpose_b)));
             fields.set("strides_c", format_shape(&strides(op.m, op.n, false)));
-            fields.set("memory_bandwidth_gb_s", gigabytes_per_second(timed.operation.bytes_moved(), time_ns));
+            fields.set(
+                "memory_bandwidth_gb_s",
+                gigabytes_per_second(timed.operation.bytes_moved(), time_ns),
+            );
             // Where nothing takes turns, all of it is as near as its size lets it be.
-            lie_in(timed.operation.footprint_bytes().saturating_mul(u64::from(sets)), timed, &mut fields);
+            lie_in(
+                timed.operation.footprint_bytes().saturating_mul(u64::from(sets)),
+                timed,
+                &mut fields,
+            );
             let compute = Compute::measure(timed, time_ns)?;
             if let Some(share) = compute.utilization_percent() {
                 fields.set("utilization_percent", share);
@@ -263,13 +327,15 @@ impl Benchmark for GemmBenchmark {
     }
 }
 
-/// Elements from one matrix, row and column to the next. The other way round where it is stored transposed.
+/// Elements from one matrix, row and column to the next. The other way round where it is stored
+/// transposed.
 fn strides(rows: u64, columns: u64, transposed: bool) -> [u64; 3] {
     let [row, column] = if transposed { [1, rows] } else { [columns, 1] };
     [rows.saturating_mul(columns), row, column]
 }
 
-/// Sets of so many bytes that the last cache does not hold, one more than would fill it; as far as half of the memory goes.
+/// Sets of so many bytes that the last cache does not hold, one more than would fill it; as far as
+/// half of the memory goes.
 fn beyond_cache(bytes: u64, info: &DeviceInfo) -> u32 {
     let bytes = bytes.max(1);
     let wanted = last_level_cache(info) / bytes + 2;
@@ -328,8 +394,17 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
             axis("shape", &["1000x1000x1000"]),
             axis("transpose", &["nn", "tn", "nt", "tt"]),
         ]),
-        grid([types(), axis("shape", &["512x512x512"]), axis("alpha", &["1", "0.5"]), axis("beta", &["0", "0.5"])]),
-        grid([types(), axis("shape", &["128x128x64", "64x64x64"]), axis("batch_size", &["8", "12", "32", "96"])]),
+        grid([
+            types(),
+            axis("shape", &["512x512x512"]),
+            axis("alpha", &["1", "0.5"]),
+            axis("beta", &["0", "0.5"]),
+        ]),
+        grid([
+            types(),
+            axis("shape", &["128x128x64", "64x64x64"]),
+            axis("batch_size", &["8", "12", "32", "96"]),
+        ]),
         grid([types(), axis("shape", &["512x512x512"]), axis("cache", &["cold"])]),
     ];
     if is_cpu(device) {
@@ -338,7 +413,11 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
         grids.push(grid([types(), transformer(), providers()]));
         grids.push(grid([types(), squares(), ("threads", thread_counts(device))]));
         for shapes in [squares(), transformer()] {
-            grids.push(grid([axis("dtype", &["i8"]), shapes, axis("provider", &["auto", "native", "onednn"])]));
+            grids.push(grid([
+                axis("dtype", &["i8"]),
+                shapes,
+                axis("provider", &["auto", "native", "onednn"]),
+            ]));
         }
         grids.push(grid([axis("dtype", &["i8"]), squares(), ("threads", thread_counts(device))]));
     }
@@ -364,7 +443,12 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
         let [epilogues, algorithms, light] = rest;
         grids.push(grid([axis("dtype", &["f16"]), squares(), epilogues, algorithms, light]));
         let kinds = || axis("init", &["random", "trigonometric", "constant"]);
-        grids.push(grid([types(), axis("shape", &["4096x4096x4096"]), kinds(), axis("rotate", &["1", "0"])]));
+        grids.push(grid([
+            types(),
+            axis("shape", &["4096x4096x4096"]),
+            kinds(),
+            axis("rotate", &["1", "0"]),
+        ]));
     }
     grids
 }

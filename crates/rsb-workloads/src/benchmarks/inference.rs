@@ -1,5 +1,6 @@
-//! Inference by a decoder of transformer blocks with a cache of keys and values, in operations of our own and of the
-//! device's BLAS: what a GPU does for language models before any framework is installed.
+//! Inference by a decoder of transformer blocks with a cache of keys and values, in operations of
+//! our own and of the device's BLAS: what a GPU does for language models before any framework is
+//! installed.
 
 use rsb_device::operation::{LaunchMode, MemoryStream, NormalizeOp, Stores, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
@@ -7,10 +8,14 @@ use rsb_model::shape::format_shape;
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
-use super::{axis, dtype, grid, is_cpu, last_level_cache, newer, number, shape, stream_size, thread_counts};
+use super::{
+    axis, dtype, grid, is_cpu, last_level_cache, newer, number, shape, stream_size, thread_counts,
+};
 use crate::axis::{AxisInfo, AxisKind, DTYPE, THREADS};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
-use crate::plausibility::{are_beyond_caches, best_peak_note, check_compute, check_memory, set_note};
+use crate::plausibility::{
+    are_beyond_caches, best_peak_note, check_compute, check_memory, set_note,
+};
 use crate::timed::{Timed, check_time};
 use crate::transformer::{Decoder, GROUP, Mlp, Shape};
 
@@ -33,7 +38,8 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::with_default(
         "mlp",
-        "gelu: a hidden layer four times as wide; swiglu: a gated one, three and a half times as wide",
+        "gelu: a hidden layer four times as wide; swiglu: a gated one, three and a half times as \
+         wide",
         "gelu",
         AxisKind::Choice(&["gelu", "swiglu"]),
     ),
@@ -64,7 +70,8 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::with_default(
         "output_length",
-        "tokens of each sequence that decode generates one after another, each a position more to look at",
+        "tokens of each sequence that decode generates one after another, each a position more to \
+         look at",
         "1",
         AxisKind::Count,
     ),
@@ -76,14 +83,16 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::with_default(
         "weights",
-        "of products: as-inputs; i8, i4: whole numbers with an f16 scale for each 128, multiplied with inputs as they are",
+        "of products: as-inputs; i8, i4: whole numbers with an f16 scale for each 128, multiplied \
+         with inputs as they are",
         "as-inputs",
         AxisKind::Choice(&["as-inputs", "i8", "i4"]),
     ),
     AxisInfo::with_default("layers", "blocks, one after another", "1", AxisKind::Count),
     AxisInfo::with_default(
         "launch_mode",
-        "stream: a call for each operation of a pass; graph: one call for the pass, recorded before",
+        "stream: a call for each operation of a pass; graph: one call for the pass, recorded \
+         before",
         "stream",
         AxisKind::Choice(&["stream", "graph"]),
     ),
@@ -119,19 +128,29 @@ impl Benchmark for Inference {
         if breadth >= Breadth::Standard {
             let other = if is_gpu { "f32" } else { "f16" };
             grids.push(grid([both(), axis("dtype", &[usual, "bf16", other]), small()]));
-            grids.push(grid([both(), axis("dtype", &[usual]), small(), axis("batch_size", &["8"])]));
+            grids.push(grid([
+                both(),
+                axis("dtype", &[usual]),
+                small(),
+                axis("batch_size", &["8"]),
+            ]));
             if is_gpu || is_cpu(device) {
                 // Beside the same in stages.
                 let prompt = grid([axis("phase", &["prefill"]), axis("dtype", &[usual]), small()]);
                 grids.push(with_fused_attention(prompt));
                 let blocks = from_memory(device, usual, &["prefill", "decode"]);
                 // Sixteen tokens out of memory take a CPU a second.
-                let growing = if is_gpu { blocks.clone() } else { grid([axis("dtype", &[usual]), small()]) };
+                let growing =
+                    if is_gpu { blocks.clone() } else { grid([axis("dtype", &[usual]), small()]) };
                 let mut tokens = grid([axis("phase", &["decode"]), axis("output_length", &["16"])]);
                 tokens.extend(growing);
                 if is_gpu {
                     // Beside the same by a call for each operation.
-                    grids.push(as_graph(grid([axis("phase", &["decode"]), axis("dtype", &[usual]), small()])));
+                    grids.push(as_graph(grid([
+                        axis("phase", &["decode"]),
+                        axis("dtype", &[usual]),
+                        small(),
+                    ])));
                     grids.push(as_graph(tokens.clone()));
                 }
                 grids.extend([blocks, tokens]);
@@ -145,13 +164,20 @@ impl Benchmark for Inference {
         }
         if breadth == Breadth::Full {
             // What takes a GPU a tenth of a second takes anything else minutes.
-            let first = |all: &'static [&'static str]| if is_gpu { all } else { all.get(..2).unwrap_or(all) };
+            let first = |all: &'static [&'static str]| {
+                if is_gpu { all } else { all.get(..2).unwrap_or(all) }
+            };
             let lengths = axis("sequence_length", first(&["128", "512", "2048"]));
             let batches = axis("batch_size", first(&["1", "8", "32"]));
             let models = axis("heads", first(&["12x64", "16x64", "32x128"]));
             let types = &["f32", "f16", "bf16"];
             if is_gpu || is_cpu(device) {
-                grids.push(with_fused_attention(grid([both(), axis("dtype", &[usual]), small(), lengths.clone()])));
+                grids.push(with_fused_attention(grid([
+                    both(),
+                    axis("dtype", &[usual]),
+                    small(),
+                    lengths.clone(),
+                ])));
             }
             grids.push(grid([both(), axis("dtype", types), models, batches, lengths]));
             grids.push(grid([both(), axis("dtype", &[usual]), small(), axis("layers", &["12"])]));
@@ -173,7 +199,12 @@ impl Benchmark for Inference {
                 grids.push(wide);
             }
             if is_cpu(device) {
-                grids.push(grid([both(), axis("dtype", &["f32"]), small(), ("threads", thread_counts(device))]));
+                grids.push(grid([
+                    both(),
+                    axis("dtype", &["f32"]),
+                    small(),
+                    ("threads", thread_counts(device)),
+                ]));
             }
         }
         grids
@@ -184,7 +215,11 @@ impl Benchmark for Inference {
         Ok(shape.bytes())
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let shape = sizes(params).map_err(Failure::Skipped)?;
         let threads: u32 = number(params, "threads").map_err(Failure::Skipped)?;
         let options = Options { threads: Some(threads), ..Options::default() };
@@ -211,7 +246,11 @@ fn from_memory(device: &DeviceInfo, dtype: &str, phases: &[&str]) -> Grid {
     let is_gpu = device.device_type == DeviceType::Gpu;
     let of_layer = LLAMA_3_8B.weights() * if is_gpu { 2 } else { 4 };
     let layers = layers_beyond(device, of_layer);
-    let mut blocks = llama(dtype, &layers, grid([axis("sequence_length", &[if is_gpu { "512" } else { "32" }])]));
+    let mut blocks = llama(
+        dtype,
+        &layers,
+        grid([axis("sequence_length", &[if is_gpu { "512" } else { "32" }])]),
+    );
     with(&mut blocks, axis("phase", phases));
     blocks
 }
@@ -227,8 +266,9 @@ fn layers_beyond(device: &DeviceInfo, bytes_of_layer: u64) -> String {
     (4 * last_level_cache(device)).div_ceil(bytes_of_layer).max(1).to_string()
 }
 
-/// A token more with weights of few bits. On a GPU of as many blocks of Llama 3 8B as no cache holds even of 4 bits, beside
-/// the same with weights as wide as all else; on a CPU beside those of [`from_memory`], as more take it minutes to fill.
+/// A token more with weights of few bits. On a GPU of as many blocks of Llama 3 8B as no cache
+/// holds even of 4 bits, beside the same with weights as wide as all else; on a CPU beside those of
+/// [`from_memory`], as more take it minutes to fill.
 fn narrow(device: &DeviceInfo, dtype: &str, small: (&'static str, Vec<String>)) -> Vec<Grid> {
     let of_weights = |mut grid: Grid, weights: &[&str]| {
         with(&mut grid, axis("phase", &["decode"]));
@@ -242,7 +282,8 @@ fn narrow(device: &DeviceInfo, dtype: &str, small: (&'static str, Vec<String>)) 
         return vec![of_weights(grid([axis("dtype", &[dtype]), small]), &["i8", "i4"])];
     }
     let of_layer = Shape { narrow: Some(Dtype::I4), ..LLAMA_3_8B }.weight_bytes();
-    let blocks = llama(dtype, &layers_beyond(device, of_layer), grid([axis("sequence_length", &["512"])]));
+    let blocks =
+        llama(dtype, &layers_beyond(device, of_layer), grid([axis("sequence_length", &["512"])]));
     vec![of_weights(blocks, &["as-inputs", "i8", "i4"])]
 }
 
@@ -304,10 +345,15 @@ fn sizes(params: &Params) -> Result<Shape, Reason> {
         ));
     }
     if heads == 0 || head_dim == 0 {
-        return Err(Reason::new("a decoder without heads", "a size is zero", "choose heads such as 12x64"));
+        return Err(Reason::new(
+            "a decoder without heads",
+            "a size is zero",
+            "choose heads such as 12x64",
+        ));
     }
     let (batch, layers) = (number(params, "batch_size")?, number(params, "layers")?);
-    let kv_heads = Some(number(params, "kv_heads")?).filter(|&count: &u64| count > 0).unwrap_or(heads);
+    let kv_heads =
+        Some(number(params, "kv_heads")?).filter(|&count: &u64| count > 0).unwrap_or(heads);
     if !heads.is_multiple_of(kv_heads) {
         return Err(Reason::new(
             format!("{kv_heads} heads of keys for {heads} of queries"),
@@ -316,7 +362,11 @@ fn sizes(params: &Params) -> Result<Shape, Reason> {
         ));
     }
     let mlp = if params.text("mlp") == Some("swiglu") { Mlp::SwiGlu } else { Mlp::Gelu };
-    let norm = if params.text("norm") == Some("rms") { NormalizeOp::RmsNorm } else { NormalizeOp::LayerNorm };
+    let norm = if params.text("norm") == Some("rms") {
+        NormalizeOp::RmsNorm
+    } else {
+        NormalizeOp::LayerNorm
+    };
     let rotary = params.text("positions") == Some("rotary");
     if rotary && !head_dim.is_multiple_of(2) {
         return Err(Reason::new(
@@ -341,7 +391,10 @@ fn sizes(params: &Params) -> Result<Shape, Reason> {
         positions,
         steps,
         fused: params.text("attention") == Some("fused"),
-        narrow: params.text("weights").filter(|&name| name != "as-inputs").and_then(|name| name.parse().ok()),
+        narrow: params
+            .text("weights")
+            .filter(|&name| name != "as-inputs")
+            .and_then(|name| name.parse().ok()),
     })
 }
 
@@ -365,7 +418,8 @@ impl Prepared for Case<'_> {
         let pass_ms = time_ns / 1e6 / steps as f64;
         let gflops = self.decoder.flops() / time_ns;
         let peak = check_compute(gflops, self.device, dtype, &self.options)?;
-        let mut fields = Fields::new().with("operation", self.phase.clone()).with("dtype", dtype.as_str());
+        let mut fields =
+            Fields::new().with("operation", self.phase.clone()).with("dtype", dtype.as_str());
         fields.set("provider", self.decoder.provider.clone());
         if is_cpu(self.device.info()) {
             fields.set("threads", self.options.threads.unwrap_or(1));
@@ -392,7 +446,10 @@ impl Prepared for Case<'_> {
             fields.set("weight_dtype", narrow.as_str());
             fields.set("group_size", GROUP);
         }
-        fields.set("init", "random uniform, scaled so that every stage keeps the size of its numbers");
+        fields.set(
+            "init",
+            "random uniform, scaled so that every stage keeps the size of its numbers",
+        );
         self.decoder.accuracy.set(&mut fields);
         fields.set("time_ms", time_ns / 1e6);
         fields.set("forward_time_ms", pass_ms);
@@ -402,7 +459,8 @@ impl Prepared for Case<'_> {
         fields.set("memory_used_mb", self.decoder.bytes() as f64 / 1e6);
         fields.set("use_cache", true);
         let Shape { queries, vocabulary, .. } = self.shape;
-        let (rows, columns) = if vocabulary > 0 { (1, vocabulary) } else { (queries, self.shape.width()) };
+        let (rows, columns) =
+            if vocabulary > 0 { (1, vocabulary) } else { (queries, self.shape.width()) };
         fields.set("output_shape", format_shape(&[batch, rows * steps, columns]));
         if vocabulary > 0 {
             fields.set(if self.phase == "decode" { "tpot_ms" } else { "ttft_ms" }, pass_ms);
@@ -428,14 +486,18 @@ impl Case<'_> {
         let Shape { mlp, norm, rotary, fused, .. } = self.shape;
         Fields::new()
             .with("attention", if fused { "fused" } else { "staged" })
-            .with("launch_mode", if self.launch_mode == LaunchMode::Graph { "graph" } else { "stream" })
+            .with(
+                "launch_mode",
+                if self.launch_mode == LaunchMode::Graph { "graph" } else { "stream" },
+            )
             .with("mlp", if mlp == Mlp::SwiGlu { "swiglu" } else { "gelu" })
             .with("norm", if norm == NormalizeOp::RmsNorm { "rms" } else { "layer" })
             .with("positions", if rotary { "rotary" } else { "none" })
     }
 
-    /// What the tokens read at least, each weight, key and value once a token, by the time; and its share of what memory
-    /// can do, where they lie in memory: of the peak, or of what a read of an array reaches beside it.
+    /// What the tokens read at least, each weight, key and value once a token, by the time; and its
+    /// share of what memory can do, where they lie in memory: of the peak, or of what a read of an
+    /// array reaches beside it.
     fn memory(&self, time_ns: f64) -> Result<Fields, Failure> {
         let info = self.device.info();
         let bytes = self.shape.bytes_read();
@@ -461,7 +523,12 @@ fn read_beside(device: &dyn Device, options: &Options) -> Result<f64, Failure> {
     const TRIES: u32 = 5;
     let info = device.info();
     let elements = stream_size(info, last_level_cache(info)) / 4;
-    let read = MemoryStream { pattern: StreamPattern::Read, dtype: Dtype::F32, elements, stores: Stores::Temporal };
+    let read = MemoryStream {
+        pattern: StreamPattern::Read,
+        dtype: Dtype::F32,
+        elements,
+        stores: Stores::Temporal,
+    };
     let mut timed = Timed::prepare(device, Operation::Stream(read), options.clone())?;
     let mut best = f64::INFINITY;
     for _ in 0..TRIES {

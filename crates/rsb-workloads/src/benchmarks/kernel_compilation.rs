@@ -1,9 +1,11 @@
-//! How long a runtime compiler takes to make kernels, by source, architecture and level of optimization. It runs on the
-//! host; no GPU is needed.
+//! How long a runtime compiler takes to make kernels, by source, architecture and level of
+//! optimization. It runs on the host; no GPU is needed.
 
 use std::time::Duration;
 
-use rsb_device::compiler::{self, CodeObject, Compilation, Job, KernelCompiler, Level, SOURCES, VECTOR_ADD};
+use rsb_device::compiler::{
+    self, CodeObject, Compilation, Job, KernelCompiler, Level, SOURCES, VECTOR_ADD,
+};
 use rsb_device::{Device, DeviceInfo, Registry, child};
 use rsb_model::factor::{CUDA, ROCM};
 use rsb_model::{DeviceType, Fields, Params, Reason};
@@ -37,7 +39,8 @@ const AXES: &[AxisInfo] = &[
 impl KernelCompilation {
     fn job(params: &Params) -> Result<Job, Reason> {
         let text = |name| params.text(name).unwrap_or_default().to_owned();
-        let (level, compilation) = (number::<Level>(params, "opt")?, number::<Compilation>(params, "compilation")?);
+        let (level, compilation) =
+            (number::<Level>(params, "opt")?, number::<Compilation>(params, "compilation")?);
         Ok(Job { source: text("source"), arch: text("arch"), level, compilation })
     }
 }
@@ -67,30 +70,45 @@ impl Benchmark for KernelCompilation {
         let levels = || axis("opt", &["O0", "O1", "O2", "O3"]);
         let known = ["gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "sm_80", "sm_90"];
         let usual = ["gfx90a", "sm_90"];
-        let one = |source: &str| grid([axis("arch", &usual), axis("source", &[source]), axis("opt", &["O3"])]);
+        let one = |source: &str| {
+            grid([axis("arch", &usual), axis("source", &[source]), axis("opt", &["O3"])])
+        };
         let mut warm = one("elementwise");
         warm.push(axis("compilation", &["warm"]));
         let mut grids = vec![one(VECTOR_ADD), one("elementwise"), warm];
         if breadth >= Breadth::Standard {
-            grids.push(grid([axis("arch", &known), axis("source", &["elementwise"]), axis("opt", &["O3"])]));
+            grids.push(grid([
+                axis("arch", &known),
+                axis("source", &["elementwise"]),
+                axis("opt", &["O3"]),
+            ]));
             grids.push(grid([axis("arch", &usual), axis("source", &["elementwise"]), levels()]));
         }
         if breadth == Breadth::Full {
-            let all = [&known[..], &["gfx908", "gfx950", "gfx1151", "gfx1201", "sm_89", "sm_120"]].concat();
+            let all = [&known[..], &["gfx908", "gfx950", "gfx1151", "gfx1201", "sm_89", "sm_120"]]
+                .concat();
             grids.push(grid([axis("arch", &all), axis("source", SOURCES), levels()]));
         }
         grids
     }
 
     fn factors(&self, params: &Params) -> &'static [&'static str] {
-        if params.text("arch").is_some_and(|arch| arch.starts_with("sm_")) { &[CUDA] } else { &[ROCM] }
+        if params.text("arch").is_some_and(|arch| arch.starts_with("sm_")) {
+            &[CUDA]
+        } else {
+            &[ROCM]
+        }
     }
 
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
         Self::job(params).map(|_| 0)
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         self.prepare_with(params, device, &Registry::default())
     }
 
@@ -103,7 +121,8 @@ impl Benchmark for KernelCompilation {
         let job = Self::job(params).map_err(Failure::Skipped)?;
         let backend = compiler::backend_of(&job.arch);
         let compiler = backends.compiler(backend).map_err(Failure::Skipped)?;
-        let program = std::env::current_exe().map_err(|error| Failure::Skipped(no_program(&error)))?;
+        let program =
+            std::env::current_exe().map_err(|error| Failure::Skipped(no_program(&error)))?;
         child::compiles(&program, child::CompilerQuery::of(backend, &*compiler), &job.arch, ASKING)
             .map_err(Failure::Skipped)?;
         let mut prepared = Compiling { compiler, job, bytes: 0 };
@@ -113,7 +132,11 @@ impl Benchmark for KernelCompilation {
 }
 
 fn no_program(error: &std::io::Error) -> Reason {
-    Reason::new("compiler", format!("the system does not tell which program this is: {error}"), "mount /proc")
+    Reason::new(
+        "compiler",
+        format!("the system does not tell which program this is: {error}"),
+        "mount /proc",
+    )
 }
 
 /// One source, compiled again and again.
@@ -134,8 +157,12 @@ impl Compiling {
         Err(Failure::Failed(Reason::new(
             "wrong result",
             match &made.target {
-                Some(target) => format!("{} was asked for, the code object is for {target}", self.job.arch),
-                None => format!("{} was asked for, and what was made names no known CPU", self.job.arch),
+                Some(target) => {
+                    format!("{} was asked for, the code object is for {target}", self.job.arch)
+                }
+                None => {
+                    format!("{} was asked for, and what was made names no known CPU", self.job.arch)
+                }
             },
             "reinstall the compiler; when it stays, report it",
         )))
@@ -155,9 +182,14 @@ impl Prepared for Compiling {
         check_time(time_ns)?;
         if time_ns < SHORTEST.as_secs_f64() * 1e9 {
             let why = format!("{time_ns} ns is less than reading the source takes");
-            return Err(Failure::Failed(Reason::new("impossible result", why, "suspect a cache, and report it")));
+            return Err(Failure::Failed(Reason::new(
+                "impossible result",
+                why,
+                "suspect a cache, and report it",
+            )));
         }
-        let mut fields = Fields::new().with("operation", "compile").with("provider", self.compiler.name());
+        let mut fields =
+            Fields::new().with("operation", "compile").with("provider", self.compiler.name());
         fields.set("gfx_target", self.job.arch.clone());
         fields.set("source_file", self.job.source.clone());
         fields.set("optimization", self.job.level.as_str());

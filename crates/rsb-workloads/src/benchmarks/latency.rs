@@ -18,7 +18,8 @@ const AXES: &[AxisInfo] = &[
     NUMA,
     AxisInfo::with_default(
         "path",
-        "of a GPU's reads: vector, as most kernels read; scalar, AMD's cache for what all threads read alike",
+        "of a GPU's reads: vector, as most kernels read; scalar, AMD's cache for what all threads \
+         read alike",
         "vector",
         AxisKind::Choice(&["vector", SCALAR]),
     ),
@@ -48,7 +49,8 @@ impl Benchmark for MemoryLatency {
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         let (cache, memory) = (last_level_cache(device), beyond_caches(device) * 2);
-        // Well beyond the second level, yet a part of the last that others on the machine leave alone.
+        // Well beyond the second level, yet a part of the last that others on the machine leave
+        // alone.
         let middle = (cache / 16).next_power_of_two().max(2 << 20);
         let chosen = match breadth {
             Breadth::Quick => vec![16 << 10, middle, memory],
@@ -76,14 +78,24 @@ impl Benchmark for MemoryLatency {
                 "choose a size between 128 bytes and 256 GiB",
             ));
         }
-        Ok(Operation::PointerChase(PointerChase { nodes, line_bytes: LINE, accesses: ACCESSES, seed: SEED }))
+        Ok(Operation::PointerChase(PointerChase {
+            nodes,
+            line_bytes: LINE,
+            accesses: ACCESSES,
+            seed: SEED,
+        }))
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
         let by_scalar = params.text("path") == Some(SCALAR);
-        let params = if by_scalar { params.clone().with("provider", SCALAR) } else { params.clone() };
+        let params =
+            if by_scalar { params.clone().with("provider", SCALAR) } else { params.clone() };
         let timed = Timed::from_params(device, operation, &params)?;
         Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| fields(timed, time_ns, size)))
     }
@@ -95,7 +107,9 @@ pub(super) fn fields(timed: &Timed<'_>, time_ns: f64, size: u64) -> Result<Field
     if latency < SHORTEST_LATENCY_NS {
         return Err(Failure::Failed(Reason::new(
             "impossible result",
-            format!("{latency:.2} ns a read is less than the {SHORTEST_LATENCY_NS:.2} ns of any cache"),
+            format!(
+                "{latency:.2} ns a read is less than the {SHORTEST_LATENCY_NS:.2} ns of any cache"
+            ),
             "suspect the clock: run it again, then report it",
         )));
     }

@@ -12,7 +12,8 @@ use crate::timed::{Pace, PreparedCase, Timed};
 /// Kernels that do nothing.
 pub(super) struct LaunchLatency;
 
-/// No device starts a kernel sooner after another, in nanoseconds: a packet has to be read and its end written.
+/// No device starts a kernel sooner after another, in nanoseconds: a packet has to be read and its
+/// end written.
 const SHORTEST_NS: f64 = 5.0;
 
 /// Started, then waited for.
@@ -23,7 +24,8 @@ const MODES: &[&str] = &[SINGLE, "back-to-back", "graph"];
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "launch_mode",
-        "single: started, then waited for; back-to-back: one call for each; graph: one call for all",
+        "single: started, then waited for; back-to-back: one call for each; graph: one call for \
+         all",
         AxisKind::Choice(MODES),
     ),
     AxisInfo::with_default("kernels", "kernels in one iteration", "1", AxisKind::Count),
@@ -74,7 +76,11 @@ impl Benchmark for LaunchLatency {
         Ok(Operation::Launch(Launch { kernels, mode }))
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let kernels: u32 = number(params, "kernels").map_err(Failure::Skipped)?;
         let mode = params.text("launch_mode").unwrap_or("back-to-back").to_owned();
@@ -85,8 +91,11 @@ impl Benchmark for LaunchLatency {
             if each < SHORTEST_NS {
                 return Err(Failure::Failed(Reason::new(
                     "impossible result",
-                    format!("{each:.2} ns a kernel is less than the {SHORTEST_NS} ns of any device"),
-                    "suspect the clock, or kernels that were never started: run it again, then report it",
+                    format!(
+                        "{each:.2} ns a kernel is less than the {SHORTEST_NS} ns of any device"
+                    ),
+                    "suspect the clock, or kernels that were never started: run it again, then \
+                     report it",
                 )));
             }
             let mut fields = timed.common_fields();

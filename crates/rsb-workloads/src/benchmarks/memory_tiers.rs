@@ -1,13 +1,17 @@
-//! Memory of the GPU, memory of the host and the link between them, side by side: what it costs to keep a tensor where.
+//! Memory of the GPU, memory of the host and the link between them, side by side: what it costs to
+//! keep a tensor where.
 
 use rsb_device::device::no_peer;
-use rsb_device::operation::{HostMemory, MemoryStream, Stores, StreamPattern, Transfer, TransferDirection};
+use rsb_device::operation::{
+    HostMemory, MemoryStream, Stores, StreamPattern, Transfer, TransferDirection,
+};
 use rsb_device::{Device, DeviceInfo, Operation, Options, Registry, host_cpu};
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
 use super::memory_transfer::{largest, rates, whole};
 use super::{
-    axis, bandwidth, bytes, dtype, grid, is_by_vendor, last_level_cache, last_level_caches, latency, sizes, stream_size,
+    axis, bandwidth, bytes, dtype, grid, is_by_vendor, last_level_cache, last_level_caches,
+    latency, sizes, stream_size,
 };
 use crate::axis::{AxisInfo, AxisKind, NUMA};
 use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
@@ -23,24 +27,32 @@ const SMALLEST: u64 = 8 << 10;
 const MEMORIES: &[&str] = &["device", "host"];
 const LINKS: &[&str] = &["host-to-device", "device-to-host", "bidirectional"];
 const PEER: &str = "peer";
-const TIERS: &[&str] = &["device", "host", "host-to-device", "device-to-host", "bidirectional", PEER];
+const TIERS: &[&str] =
+    &["device", "host", "host-to-device", "device-to-host", "bidirectional", PEER];
 const WITHIN: &[&str] = &["read", "write", "triad", "read_write", "latency"];
 
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "tier",
-        "memory of the device, of the host (by all its threads), or the link between: one way, or both at once; peer: \
+        "memory of the device, of the host (by all its threads), or the link between: one way, or \
+         both at once; peer: \
          from the device to the next one",
         AxisKind::Choice(TIERS),
     ),
     AxisInfo::value("size", "bytes in each array", AxisKind::Bytes),
     AxisInfo::with_default(
         "operation",
-        "copy; within a memory also read, write, triad, read_write, and latency: dependent reads by one thread",
+        "copy; within a memory also read, write, triad, read_write, and latency: dependent reads \
+         by one thread",
         "copy",
         AxisKind::Choice(&["copy", "read", "write", "triad", "read_write", "latency"]),
     ),
-    AxisInfo::with_default("dtype", "data type of the elements, within a memory", "f32", AxisKind::Dtype),
+    AxisInfo::with_default(
+        "dtype",
+        "data type of the elements, within a memory",
+        "f32",
+        AxisKind::Dtype,
+    ),
     NUMA,
 ];
 
@@ -72,7 +84,8 @@ impl Benchmark for MemoryTiers {
     }
 
     fn operation(&self, params: &Params) -> Result<Operation, Reason> {
-        let (tier, work, dtype) = (params.text("tier").unwrap_or("device"), params.text("operation"), dtype(params)?);
+        let (tier, work, dtype) =
+            (params.text("tier").unwrap_or("device"), params.text("operation"), dtype(params)?);
         let work = work.unwrap_or("copy");
         let is_link = LINKS.contains(&tier) || tier == PEER;
         if tier != "host" && params.text("numa").is_some_and(|numa| numa != "any") {
@@ -93,18 +106,25 @@ impl Benchmark for MemoryTiers {
             return latency::MemoryLatency.operation(params);
         }
         let size = whole(bytes(params, "size")?)?;
-        let transfer = |direction| Transfer { direction, host_memory: HostMemory::Pinned, bytes: size };
+        let transfer =
+            |direction| Transfer { direction, host_memory: HostMemory::Pinned, bytes: size };
         let pattern: StreamPattern = work.parse().unwrap_or(StreamPattern::Copy);
-        // Around the caches, as the host's memory is filled fastest; a read has nothing to store, and what is written where
-        // it was read is in the caches.
-        let around = tier == "host" && !matches!(pattern, StreamPattern::Read | StreamPattern::ReadWrite);
+        // Around the caches, as the host's memory is filled fastest; a read has nothing to store,
+        // and what is written where it was read is in the caches.
+        let around =
+            tier == "host" && !matches!(pattern, StreamPattern::Read | StreamPattern::ReadWrite);
         let stores = if around { Stores::NonTemporal } else { Stores::Temporal };
         Ok(match tier {
             "host-to-device" => Operation::Transfer(transfer(TransferDirection::HostToDevice)),
             "device-to-host" => Operation::Transfer(transfer(TransferDirection::DeviceToHost)),
             "bidirectional" => Operation::Transfer(transfer(TransferDirection::Bidirectional)),
             PEER => Operation::Transfer(transfer(TransferDirection::DeviceToDevice)),
-            _ => Operation::Stream(MemoryStream { pattern, dtype, elements: size / dtype.bytes(1).max(1), stores }),
+            _ => Operation::Stream(MemoryStream {
+                pattern,
+                dtype,
+                elements: size / dtype.bytes(1).max(1),
+                stores,
+            }),
         })
     }
 
@@ -118,7 +138,11 @@ impl Benchmark for MemoryTiers {
         })
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         self.prepare_with(params, device, &Registry::default())
     }
 
@@ -133,19 +157,30 @@ impl Benchmark for MemoryTiers {
         let tier = params.text("tier").unwrap_or("device").to_owned();
         if tier == PEER {
             let size = whole(size).map_err(Failure::Skipped)?;
-            return Ok(Box::new(TierCopy(PeerCopy::prepare(device, next(device)?, size, PeerDirection::OneWay)?)));
+            return Ok(Box::new(TierCopy(PeerCopy::prepare(
+                device,
+                next(device)?,
+                size,
+                PeerDirection::OneWay,
+            )?)));
         }
         let timed: Timed<'d> = if Self::is_of_the_host(params) {
             let host = host(backends).map_err(Failure::Skipped)?;
             let alone = matches!(operation, Operation::PointerChase(_));
             let threads = if alone { 1 } else { host.info().units };
-            Timed::from_params(host, operation, &params.clone().with("threads", threads.to_string()))?
+            Timed::from_params(
+                host,
+                operation,
+                &params.clone().with("threads", threads.to_string()),
+            )?
         } else {
             Timed::prepare(device, operation, Options::default())?
         };
         Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
             let mut fields = match &timed.operation {
-                Operation::Stream(stream) => bandwidth::fields(timed, time_ns, stream.stores.as_str(), size)?,
+                Operation::Stream(stream) => {
+                    bandwidth::fields(timed, time_ns, stream.stores.as_str(), size)?
+                }
                 Operation::PointerChase(_) => latency::fields(timed, time_ns, size)?,
                 _ => rates(timed, time_ns)?.with("size_bytes", size),
             };
@@ -181,20 +216,24 @@ impl Prepared for TierCopy<'_> {
     }
 }
 
-/// The cases for a GPU in a host. Sizes are the GPU's, but the largest within a memory is one that the caches before it do
-/// not hold: the host's own, or the GPU's last (256 MiB on an MI300X, as much as a whole array would be).
+/// The cases for a GPU in a host. Sizes are the GPU's, but the largest within a memory is one that
+/// the caches before it do not hold: the host's own, or the GPU's last (256 MiB on an MI300X, as
+/// much as a whole array would be).
 fn grids_beside(breadth: Breadth, device: &DeviceInfo, host: &DeviceInfo) -> Vec<Grid> {
     let large = largest(device);
     let of_host = large.max(stream_size(host, last_level_caches(host)));
     // Software that stands for a GPU has no memory of its own.
     let is_real = device.device_type == DeviceType::Gpu;
-    let of_device = if is_real { large.max(stream_size(device, last_level_cache(device))) } else { large };
+    let of_device =
+        if is_real { large.max(stream_size(device, last_level_cache(device))) } else { large };
     let up_to = |most: u64| {
         let mut all = match breadth {
             Breadth::Quick => Vec::new(),
             Breadth::Standard => vec![large / 16],
             // From the first cache on.
-            Breadth::Full => std::iter::successors(Some(SMALLEST), |size| size.checked_mul(4)).collect(),
+            Breadth::Full => {
+                std::iter::successors(Some(SMALLEST), |size| size.checked_mul(4)).collect()
+            }
         };
         all.retain(|&size| size < most);
         all.push(most);
@@ -209,8 +248,10 @@ fn grids_beside(breadth: Breadth, device: &DeviceInfo, host: &DeviceInfo) -> Vec
         for (&tier, large) in MEMORIES.iter().zip([of_device, of_host]) {
             let at = || [axis("tier", &[tier]), sizes("size", &[large])];
             grids.push(at().into_iter().chain([axis("operation", WITHIN)]).collect());
-            let halves =
-                [axis("operation", &["copy", "read", "write", "triad", "read_write"]), axis("dtype", &["f16"])];
+            let halves = [
+                axis("operation", &["copy", "read", "write", "triad", "read_write"]),
+                axis("dtype", &["f16"]),
+            ];
             grids.push(at().into_iter().chain(halves).collect());
         }
         if is_by_vendor(device) {
@@ -231,11 +272,15 @@ fn grids_beside(breadth: Breadth, device: &DeviceInfo, host: &DeviceInfo) -> Vec
 
 /// Both ways at once where a backend has two queues, and not in a hurry.
 fn links(breadth: Breadth, device: &DeviceInfo) -> &'static [&'static str] {
-    if breadth > Breadth::Quick && is_by_vendor(device) { LINKS } else { LINKS.get(..2).unwrap_or(LINKS) }
+    if breadth > Breadth::Quick && is_by_vendor(device) {
+        LINKS
+    } else {
+        LINKS.get(..2).unwrap_or(LINKS)
+    }
 }
 
-/// The CPU, beside the GPU that the case is about. It lives as long as the process, which is a worker with this
-/// one case: nobody else would own it.
+/// The CPU, beside the GPU that the case is about. It lives as long as the process, which is a
+/// worker with this one case: nobody else would own it.
 fn host(backends: &Registry) -> Result<&'static dyn Device, Reason> {
     Ok(Box::leak(backends.open("cpu:0")?))
 }
@@ -248,9 +293,14 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// The sizes of `tier` where the host has so many threads and last-level caches of 105 MiB for every 32, and the GPU a
-    /// last cache of `cache`.
-    fn sizes_of(tier: &str, breadth: Breadth, (threads, memory_bytes): (u32, u64), cache: u64) -> Vec<u64> {
+    /// The sizes of `tier` where the host has so many threads and last-level caches of 105 MiB for
+    /// every 32, and the GPU a last cache of `cache`.
+    fn sizes_of(
+        tier: &str,
+        breadth: Breadth,
+        (threads, memory_bytes): (u32, u64),
+        cache: u64,
+    ) -> Vec<u64> {
         let mut gpu = ScriptedDevice::new(Script::default()).info().clone();
         gpu.device = "rocm:0".parse().unwrap();
         gpu.device_type = DeviceType::Gpu;
@@ -274,7 +324,10 @@ mod tests {
     #[test]
     fn the_copy_from_ram_is_from_ram() {
         assert_eq!(largest_of("host", 32, 64 << 30), 448 * MIB);
-        assert!(largest_of("host", 64, 64 << 30) >= 2 * 4 * 105 * MIB, "two sockets have two caches");
+        assert!(
+            largest_of("host", 64, 64 << 30) >= 2 * 4 * 105 * MIB,
+            "two sockets have two caches"
+        );
         assert_eq!(largest_of("host", 32, 2 << 30), 256 * MIB, "as far as its memory goes");
         assert_eq!(largest_of("device", 32, 64 << 30), 256 * MIB);
     }
@@ -282,12 +335,20 @@ mod tests {
     #[test]
     fn the_copy_in_hbm_is_not_in_the_cache_before_it() {
         for breadth in [Breadth::Quick, Breadth::Standard, Breadth::Full] {
-            let largest = |tier| sizes_of(tier, breadth, (32, 64 << 30), 256 * MIB).into_iter().max();
-            assert_eq!(largest("device"), Some(2048 * MIB), "eight times the Infinity Cache of an MI300X");
+            let largest =
+                |tier| sizes_of(tier, breadth, (32, 64 << 30), 256 * MIB).into_iter().max();
+            assert_eq!(
+                largest("device"),
+                Some(2048 * MIB),
+                "eight times the Infinity Cache of an MI300X"
+            );
             assert_eq!(largest("host-to-device"), Some(256 * MIB), "a link has no cache");
         }
         let full = sizes_of("device", Breadth::Full, (32, 64 << 30), 256 * MIB);
         assert_eq!(full.iter().min(), Some(&(8 << 10)));
-        assert!(full.windows(2).take_while(|pair| pair[1] > pair[0]).all(|pair| pair[1] <= 8 * pair[0]), "{full:?}");
+        assert!(
+            full.windows(2).take_while(|pair| pair[1] > pair[0]).all(|pair| pair[1] <= 8 * pair[0]),
+            "{full:?}"
+        );
     }
 }

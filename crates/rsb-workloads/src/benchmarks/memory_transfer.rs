@@ -36,7 +36,12 @@ const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "direction",
         "from where to where; bidirectional: to and from the GPU at once",
-        AxisKind::Choice(&["host-to-device", "device-to-host", "device-to-device", "bidirectional"]),
+        AxisKind::Choice(&[
+            "host-to-device",
+            "device-to-host",
+            "device-to-device",
+            "bidirectional",
+        ]),
     ),
     AxisInfo::value("size", "bytes in one transfer", AxisKind::Bytes),
     AxisInfo::with_default(
@@ -100,12 +105,22 @@ impl Benchmark for MemoryTransfer {
                 "leave `host_memory` at pinned for it",
             ));
         }
-        Ok(Operation::Transfer(Transfer { direction, host_memory, bytes: whole(bytes(params, "size")?)? }))
+        Ok(Operation::Transfer(Transfer {
+            direction,
+            host_memory,
+            bytes: whole(bytes(params, "size")?)?,
+        }))
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
-        let Operation::Transfer(transfer) = operation else { return Err(Failure::Skipped(wrong_size(0))) };
+        let Operation::Transfer(transfer) = operation else {
+            return Err(Failure::Skipped(wrong_size(0)));
+        };
         let pace = if transfer.bytes <= SMALL { Pace::Awaited } else { Pace::Streamed };
         let timed = Timed::prepare(device, operation, Options::default())?.with_pace(pace);
         Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
@@ -125,7 +140,8 @@ impl Benchmark for MemoryTransfer {
 /// Time and bandwidth of a transfer, beside what the link or the GPU's memory can do.
 pub(super) fn rates(timed: &Timed<'_>, time_ns: f64) -> Result<Fields, Failure> {
     let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
-    let mut fields = timed.common_fields().with("time_us", time_ns / 1e3).with("bandwidth_gb_s", rate);
+    let mut fields =
+        timed.common_fields().with("time_us", time_ns / 1e3).with("bandwidth_gb_s", rate);
     let goes = |way| matches!(&timed.operation, Operation::Transfer(transfer) if transfer.direction == way);
     if goes(TransferDirection::DeviceToDevice) {
         let note = check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;

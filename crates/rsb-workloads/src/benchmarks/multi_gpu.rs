@@ -1,9 +1,11 @@
-//! Several GPUs in one process: how a task scales that they share (strong) or that grows with them (weak), and what
-//! passes from each GPU to each other.
+//! Several GPUs in one process: how a task scales that they share (strong) or that grows with them
+//! (weak), and what passes from each GPU to each other.
 
 mod training;
 
-use rsb_device::operation::{Gemm, HostMemory, MemoryStream, Stores, StreamPattern, Transfer, TransferDirection};
+use rsb_device::operation::{
+    Gemm, HostMemory, MemoryStream, Stores, StreamPattern, Transfer, TransferDirection,
+};
 use rsb_device::{Device, DeviceInfo, Operation, reference};
 use rsb_model::unit::{gigabytes_per_second, gigaflops};
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
@@ -36,7 +38,8 @@ const OCTET: u32 = 8;
 const AXES: &[AxisInfo] = &[
     AxisInfo::value(
         "operation",
-        "triad, gemm or a step of data-parallel training on several GPUs; peer-copy from this GPU to another, or \
+        "triad, gemm or a step of data-parallel training on several GPUs; peer-copy from this GPU \
+         to another, or \
          peer-exchange, both ways at once",
         AxisKind::Choice(&["triad", "gemm", "data-parallel", "peer-copy", "peer-exchange"]),
     ),
@@ -69,8 +72,8 @@ const AXES: &[AxisInfo] = &[
     ),
 ];
 
-/// Bytes of an array that `count` GPUs share, so that each one's part is beyond its caches; what software does for a GPU
-/// stays small.
+/// Bytes of an array that `count` GPUs share, so that each one's part is beyond its caches; what
+/// software does for a GPU stays small.
 fn triad_size(device: &DeviceInfo, count: u64) -> u64 {
     if device.device_type != DeviceType::Gpu {
         return MIB;
@@ -91,7 +94,8 @@ impl Benchmark for MultiGpu {
     }
 
     fn about(&self) -> &'static str {
-        "Strong and weak scaling over several GPUs, a step of training, and bandwidth from each GPU to each other"
+        "Strong and weak scaling over several GPUs, a step of training, and bandwidth from each \
+         GPU to each other"
     }
 
     fn runs_on(&self) -> RunsOn {
@@ -133,11 +137,18 @@ impl Benchmark for MultiGpu {
         let products = |kinds: &[&str], counts: &[&str]| scaled("gemm", size, kinds, counts);
         // What is shared by more GPUs is larger, so that the part of each is beyond its caches.
         let shared_triads = |counts: &[u64]| {
-            let triad =
-                |&count: &u64| scaled("triad", triad_size(device, count), &["strong"], &[count.to_string().as_str()]);
+            let triad = |&count: &u64| {
+                scaled(
+                    "triad",
+                    triad_size(device, count),
+                    &["strong"],
+                    &[count.to_string().as_str()],
+                )
+            };
             counts.iter().map(triad).collect::<Vec<_>>()
         };
-        let growing_triads = |counts: &[&str]| scaled("triad", triad_size(device, 1), &["weak"], counts);
+        let growing_triads =
+            |counts: &[&str]| scaled("triad", triad_size(device, 1), &["weak"], counts);
         let batch = if device.device_type == DeviceType::Gpu { BATCH } else { BATCH_OF_SOFTWARE };
         let step = |dtype: &str, kinds: &[&str], counts: &[&str], overlap: &[&str]| {
             grid([
@@ -151,8 +162,15 @@ impl Benchmark for MultiGpu {
             ])
         };
         let mut grids = teams(shared_triads(&[2]));
-        grids.extend(teams(vec![products(&["strong"], &["2"]), step("f32", &["strong"], &["2"], &["on"])]));
-        grids.push(copies(&["peer-copy", "peer-exchange"], vec![(own ^ 1).to_string()], &[64 * MIB]));
+        grids.extend(teams(vec![
+            products(&["strong"], &["2"]),
+            step("f32", &["strong"], &["2"], &["on"]),
+        ]));
+        grids.push(copies(
+            &["peer-copy", "peer-exchange"],
+            vec![(own ^ 1).to_string()],
+            &[64 * MIB],
+        ));
         if breadth >= Breadth::Standard {
             let counts = &["2", "4", "8"];
             grids.extend(teams(shared_triads(&[2, 4, 8])));
@@ -168,13 +186,19 @@ impl Benchmark for MultiGpu {
         if breadth == Breadth::Full {
             let counts = &["1", "3", "6", "16", "32", "64"];
             grids.extend(teams(shared_triads(&[1, 3, 6, 16, 32, 64])));
-            grids.extend(teams(vec![growing_triads(counts), products(&["strong", "weak"], counts)]));
-            grids.push(copies(&["peer-copy", "peer-exchange"], others(), &[64 << 10, MIB, 16 * MIB, 256 * MIB]));
+            grids
+                .extend(teams(vec![growing_triads(counts), products(&["strong", "weak"], counts)]));
+            grids.push(copies(
+                &["peer-copy", "peer-exchange"],
+                others(),
+                &[64 << 10, MIB, 16 * MIB, 256 * MIB],
+            ));
         }
         grids
     }
 
-    /// What the first GPU takes; it is also the one that does the whole task alone, for the speed-up.
+    /// What the first GPU takes; it is also the one that does the whole task alone, for the
+    /// speed-up.
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
         let task = Task::of(params)?;
         if task.kind == Kind::Step {
@@ -188,7 +212,11 @@ impl Benchmark for MultiGpu {
         })
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let task = Task::of(params).map_err(Failure::Skipped)?;
         if let Some(direction) = task.kind.direction() {
             return Ok(Box::new(PeerCopy::prepare(device, task.peer, task.size, direction)?));
@@ -248,9 +276,20 @@ impl Task {
         };
         let peer = params.text("peer").and_then(|peer| peer.parse().ok());
         let weak = params.text("scaling") == Some("weak");
-        let (batch, overlapped) = (number(params, "batch_size")?, params.text("overlap") == Some("on"));
-        let task = Self { kind, dtype: dtype(params)?, size: bytes(params, "size")?, weak, peer, batch, overlapped };
-        if kind != Kind::Step && (overlapped || ![BATCH, BATCH_OF_SOFTWARE].contains(&batch.to_string().as_str())) {
+        let (batch, overlapped) =
+            (number(params, "batch_size")?, params.text("overlap") == Some("on"));
+        let task = Self {
+            kind,
+            dtype: dtype(params)?,
+            size: bytes(params, "size")?,
+            weak,
+            peer,
+            batch,
+            overlapped,
+        };
+        if kind != Kind::Step
+            && (overlapped || ![BATCH, BATCH_OF_SOFTWARE].contains(&batch.to_string().as_str()))
+        {
             return Err(Reason::new(
                 "parameters of the case",
                 "only data-parallel has a batch, and sums beside the backward pass",
@@ -277,7 +316,11 @@ impl Task {
     /// A step with a `parts`-th of the batch.
     fn step(self, parts: u64) -> StepShape {
         let weights = self.size / self.dtype.bytes(1) / StepShape::LAYERS;
-        StepShape { dtype: self.dtype, width: weights.isqrt().max(1), rows: self.batch.div_ceil(parts.max(1)) }
+        StepShape {
+            dtype: self.dtype,
+            width: weights.isqrt().max(1),
+            rows: self.batch.div_ceil(parts.max(1)),
+        }
     }
 
     /// One GPU has nobody to sum with.
@@ -348,7 +391,9 @@ impl Prepared for Scaled<'_> {
         check_bandwidth(of_one, &self.share, self.device.info(), 1)?;
         let alone = self.alone_ns(time_ns)?;
         let speedup = if self.task.weak { parts * alone / time_ns } else { alone / time_ns };
-        let mut fields = Fields::new().with("operation", self.share.name()).with("dtype", self.task.dtype.as_str());
+        let mut fields = Fields::new()
+            .with("operation", self.share.name())
+            .with("dtype", self.task.dtype.as_str());
         fields.set("provider", self.group.provider());
         fields.set("size_bytes", self.task.size);
         fields.set("scaling", if self.task.weak { "weak" } else { "strong" });
@@ -358,7 +403,9 @@ impl Prepared for Scaled<'_> {
         fields.set("time_ms", time_ns / 1e6);
         fields.set("launch_time_us", self.group.launch_ns()? / 1e3);
         match self.task.kind {
-            Kind::Gemm => fields.set("tflops", parts * gigaflops(self.share.flops(), time_ns) / 1e3),
+            Kind::Gemm => {
+                fields.set("tflops", parts * gigaflops(self.share.flops(), time_ns) / 1e3);
+            }
             _ => fields.set("bandwidth_gb_s", parts * of_one),
         }
         fields.set("speedup", speedup);
@@ -379,7 +426,8 @@ mod tests {
     }
 
     fn scaled_params(operation: &str, scaling: &str, count: &str) -> Params {
-        let params = Params::new().with("operation", operation).with("dtype", "f32").with("size", "1MiB");
+        let params =
+            Params::new().with("operation", operation).with("dtype", "f32").with("size", "1MiB");
         let params = params.with("batch_size", BATCH_OF_SOFTWARE).with("overlap", "off");
         params.with("scaling", scaling).with("num_gpus", count).with("peer", "none")
     }
@@ -395,11 +443,14 @@ mod tests {
         let device = machine(4);
         for (scaling, count) in [("strong", 2), ("strong", 4), ("weak", 2), ("weak", 4)] {
             let found = fields(&device, &scaled_params("triad", scaling, &count.to_string()));
-            let (speedup, efficiency) = (found.number("speedup").unwrap(), found.number("efficiency").unwrap());
+            let (speedup, efficiency) =
+                (found.number("speedup").unwrap(), found.number("efficiency").unwrap());
             assert!((speedup - f64::from(count)).abs() < 1e-6, "{scaling} {count}: {speedup}");
             assert!((efficiency - 1.0).abs() < 1e-6);
             // 10 GB/s each.
-            assert!((found.number("bandwidth_gb_s").unwrap() - 10.0 * f64::from(count)).abs() < 1e-6);
+            assert!(
+                (found.number("bandwidth_gb_s").unwrap() - 10.0 * f64::from(count)).abs() < 1e-6
+            );
         }
     }
 
@@ -407,11 +458,16 @@ mod tests {
     fn a_product_is_cut_by_rows_and_every_part_is_verified() {
         let params = scaled_params("gemm", "strong", "2").with("size", "16KiB");
         let found = fields(&machine(2), &params);
-        assert!(found.number("tflops").unwrap() > 0.0 && found.number("accuracy_error").unwrap() < 1e-3);
+        assert!(
+            found.number("tflops").unwrap() > 0.0 && found.number("accuracy_error").unwrap() < 1e-3
+        );
         let mut script = Script::with_fault(Fault::WrongResult { launch: 0 });
         script.peers = 1;
         let wrong = MultiGpu.prepare(&params, &ScriptedDevice::new(script)).err().unwrap();
-        assert!(matches!(&wrong, Failure::Failed(reason) if reason.to_string().contains("wrong result")), "{wrong}");
+        assert!(
+            matches!(&wrong, Failure::Failed(reason) if reason.to_string().contains("wrong result")),
+            "{wrong}"
+        );
     }
 
     #[test]
@@ -425,7 +481,9 @@ mod tests {
 
     #[test]
     fn one_gpu_is_skipped_with_the_cure() {
-        let check = |device: &ScriptedDevice, params: &Params, word: &str| match MultiGpu.prepare(params, device).err()
+        let check = |device: &ScriptedDevice, params: &Params, word: &str| match MultiGpu
+            .prepare(params, device)
+            .err()
         {
             Some(Failure::Skipped(reason)) => {
                 assert!(reason.to_string().contains(word), "{reason}");
@@ -433,10 +491,26 @@ mod tests {
             }
             other => panic!("{other:?}"),
         };
-        check(&machine(1), &scaled_params("triad", "strong", "2"), "rocm lets one process use 1 device here");
-        check(&machine(2), &scaled_params("triad", "strong", "4"), "rocm lets one process use 2 devices here");
-        check(&machine(1), &scaled_params("peer-copy", "strong", "2").with("peer", "1"), "only device");
-        check(&machine(2), &scaled_params("peer-copy", "strong", "2").with("peer", "5"), "there are the devices 1");
+        check(
+            &machine(1),
+            &scaled_params("triad", "strong", "2"),
+            "rocm lets one process use 1 device here",
+        );
+        check(
+            &machine(2),
+            &scaled_params("triad", "strong", "4"),
+            "rocm lets one process use 2 devices here",
+        );
+        check(
+            &machine(1),
+            &scaled_params("peer-copy", "strong", "2").with("peer", "1"),
+            "only device",
+        );
+        check(
+            &machine(2),
+            &scaled_params("peer-copy", "strong", "2").with("peer", "5"),
+            "there are the devices 1",
+        );
         check(&machine(2), &scaled_params("peer-copy", "strong", "2").with("peer", "0"), "itself");
     }
 

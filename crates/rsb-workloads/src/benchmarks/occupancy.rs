@@ -1,11 +1,13 @@
-//! How full kernels keep a GPU, and what that is worth: resident waves beside the time, over the size of a block.
+//! How full kernels keep a GPU, and what that is worth: resident waves beside the time, over the
+//! size of a block.
 
 mod calculator;
 
 use std::path::PathBuf;
 
 use rsb_device::operation::{
-    Elementwise, ElementwiseOp, Gemm, MemoryStream, Normalize, NormalizeOp, Reduce, ReduceOp, Stores, StreamPattern,
+    Elementwise, ElementwiseOp, Gemm, MemoryStream, Normalize, NormalizeOp, Reduce, ReduceOp,
+    Stores, StreamPattern,
 };
 use rsb_device::{Device, DeviceInfo, Occupancy as Found, Operation, Options, Registry};
 use rsb_model::unit::{gigabytes_per_second, gigaflops};
@@ -22,8 +24,20 @@ use crate::timed::{PreparedCase, Timed};
 pub(super) struct OccupancyBenchmark;
 
 /// Those that take blocks of any size, then those that share memory and have a size of their own.
-const OPERATIONS: &[&str] =
-    &["read", "write", "copy", "triad", "add", "relu", "gelu", "sum", "max", "softmax", "layer-norm", "gemm"];
+const OPERATIONS: &[&str] = &[
+    "read",
+    "write",
+    "copy",
+    "triad",
+    "add",
+    "relu",
+    "gelu",
+    "sum",
+    "max",
+    "softmax",
+    "layer-norm",
+    "gemm",
+];
 
 const BLOCKS: &[&str] = &["64", "128", "256", "512", "1024"];
 
@@ -46,7 +60,8 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::with_default(
         "profiler",
-        "rocprofv3 (ROCm), ncu (CUDA): what the GPU's own counters say of the kernel too, by its vendor's tool",
+        "rocprofv3 (ROCm), ncu (CUDA): what the GPU's own counters say of the kernel too, by its \
+         vendor's tool",
         "none",
         AxisKind::Choice(profiler::NAMES),
     ),
@@ -61,7 +76,8 @@ impl Benchmark for OccupancyBenchmark {
     }
 
     fn about(&self) -> &'static str {
-        "Resident waves of a kernel beside its time, over the size of a block; calculated where there is no GPU"
+        "Resident waves of a kernel beside its time, over the size of a block; calculated where \
+         there is no GPU"
     }
 
     fn runs_on(&self) -> RunsOn {
@@ -78,7 +94,9 @@ impl Benchmark for OccupancyBenchmark {
         }
         let f32 = || axis("dtype", &["f32"]);
         let size = || sizes("size", &[by_kind(device, LARGE, LARGE / 16)]);
-        let sweep = |operations| grid([axis("operation", operations), f32(), axis("block_size", BLOCKS), size()]);
+        let sweep = |operations| {
+            grid([axis("operation", operations), f32(), axis("block_size", BLOCKS), size()])
+        };
         let sharing = |types: &[&str]| {
             let kernels = axis("operation", &["sum", "max", "softmax", "layer-norm", "gemm"]);
             grid([kernels, axis("dtype", types), axis("block_size", &["256"]), size()])
@@ -102,9 +120,16 @@ impl Benchmark for OccupancyBenchmark {
             Breadth::Full => {
                 let any = axis("operation", &["write", "triad", "add", "relu", "gelu"]);
                 let types = axis("dtype", &["f64", "f32", "f16", "bf16"]);
-                let all =
-                    grid([any, types, axis("block_size", &[&["32", "96", "192", "384", "768"], BLOCKS].concat())]);
-                vec![sweep(&["read", "copy", "triad", "gelu"]), all, sharing(&["f64", "f32", "f16", "bf16"])]
+                let all = grid([
+                    any,
+                    types,
+                    axis("block_size", &[&["32", "96", "192", "384", "768"], BLOCKS].concat()),
+                ]);
+                vec![
+                    sweep(&["read", "copy", "triad", "gelu"]),
+                    all,
+                    sharing(&["f64", "f32", "f16", "bf16"]),
+                ]
             }
         }
     }
@@ -120,9 +145,15 @@ impl Benchmark for OccupancyBenchmark {
         let elements = size / dtype.bytes(1);
         let name = params.text("operation").unwrap_or_default();
         let is_calculated = params.text("arch").is_some_and(|arch| arch != HERE);
-        if let (true, Some(tool)) = (is_calculated, params.text("profiler").and_then(profiler::find_tool)) {
+        if let (true, Some(tool)) =
+            (is_calculated, params.text("profiler").and_then(profiler::find_tool))
+        {
             let why = "a calculation launches nothing that a profiler could count";
-            return Err(Reason::new(tool.name, why, "leave `profiler` at none for another architecture"));
+            return Err(Reason::new(
+                tool.name,
+                why,
+                "leave `profiler` at none for another architecture",
+            ));
         }
         if elements < COLUMNS {
             return Err(Reason::new(
@@ -132,7 +163,12 @@ impl Benchmark for OccupancyBenchmark {
             ));
         }
         if let Ok(pattern) = name.parse::<StreamPattern>() {
-            return Ok(Operation::Stream(MemoryStream { pattern, dtype, elements, stores: Stores::Temporal }));
+            return Ok(Operation::Stream(MemoryStream {
+                pattern,
+                dtype,
+                elements,
+                stores: Stores::Temporal,
+            }));
         }
         if let Ok(op) = name.parse::<ElementwiseOp>() {
             return Ok(Operation::Elementwise(Elementwise { op, dtype, elements }));
@@ -141,14 +177,23 @@ impl Benchmark for OccupancyBenchmark {
             return Ok(Operation::Reduce(Reduce { op, dtype, elements }));
         }
         if let Ok(op) = name.parse::<NormalizeOp>() {
-            return Ok(Operation::Normalize(Normalize { op, dtype, rows: elements / COLUMNS, columns: COLUMNS }));
+            return Ok(Operation::Normalize(Normalize {
+                op,
+                dtype,
+                rows: elements / COLUMNS,
+                columns: COLUMNS,
+            }));
         }
         // As much arithmetic as is over in milliseconds, whatever the size asked for.
         let side = elements.isqrt().min(2048);
         Ok(Operation::Gemm(Gemm::new(dtype, side, side, side)))
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         self.prepare_with(params, device, &Registry::default())
     }
 
@@ -179,7 +224,11 @@ impl Benchmark for OccupancyBenchmark {
                 None => KernelProfile::default(),
             };
             let asked = timed.operation.bytes_moved();
-            add_counters(&mut fields, (profile, asked), counted.as_ref().map(|counted| counted.tool));
+            add_counters(
+                &mut fields,
+                (profile, asked),
+                counted.as_ref().map(|counted| counted.tool),
+            );
             Ok(fields)
         }))
     }
@@ -206,11 +255,19 @@ fn prepare_counters(params: &Params, device: &dyn Device) -> Result<Option<Count
     if place.backend != tool.backend {
         let why = format!("{place} is not reached through {}", tool.backend);
         let own = profiler::for_backend(place.backend).map_or("none", |own| own.name);
-        return Err(Reason::new(tool.name, why, format!("choose --backend {}, or profiler={own}", tool.backend)));
+        return Err(Reason::new(
+            tool.name,
+            why,
+            format!("choose --backend {}, or profiler={own}", tool.backend),
+        ));
     }
     let path = tool.find()?;
     let program = std::env::current_exe().map_err(|error| {
-        Reason::new(tool.name, format!("the system does not tell which program this is: {error}"), "mount /proc")
+        Reason::new(
+            tool.name,
+            format!("the system does not tell which program this is: {error}"),
+            "mount /proc",
+        )
     })?;
     let benchmark_type = BenchmarkType::GpuPerformance;
     let case = Case {
@@ -229,17 +286,23 @@ fn prepare_counters(params: &Params, device: &dyn Device) -> Result<Option<Count
     Ok(Some(CounterRun { tool, path, program, case }))
 }
 
-/// The size of block with which most waves are resident, and what it gains over this one. Kernels that share memory have a
-/// size of their own, and get no advice.
-fn add_recommendation(fields: &mut rsb_model::Fields, timed: &mut Timed<'_>) -> Result<(), Failure> {
+/// The size of block with which most waves are resident, and what it gains over this one. Kernels
+/// that share memory have a size of their own, and get no advice.
+fn add_recommendation(
+    fields: &mut rsb_model::Fields,
+    timed: &mut Timed<'_>,
+) -> Result<(), Failure> {
     let (device, operation) = (timed.device, timed.operation.clone());
     let with = |block_size| Options { block_size: Some(block_size), ..Options::default() };
     if matches!(operation, Operation::Reduce(_) | Operation::Normalize(_) | Operation::Gemm(_)) {
         return Ok(());
     }
-    let percent = |block: u32| Some((device.occupancy(&operation, &with(block)).ok()?.percent(), block));
+    let percent =
+        |block: u32| Some((device.occupancy(&operation, &with(block)).ok()?.percent(), block));
     let known = BLOCKS.iter().filter_map(|block| percent(block.parse().ok()?));
-    let Some((_, block)) = known.max_by(|one, other| one.0.total_cmp(&other.0)) else { return Ok(()) };
+    let Some((_, block)) = known.max_by(|one, other| one.0.total_cmp(&other.0)) else {
+        return Ok(());
+    };
     fields.set("recommended_block_size", block);
     let gain = if timed.options.block_size == Some(block) {
         1.0
@@ -262,12 +325,17 @@ fn beside(timed: &mut Timed<'_>, other: &mut Timed<'_>) -> Result<f64, Failure> 
 }
 
 /// What was counted stands beside what was calculated; what was not is null, with the reason.
-fn add_counters(fields: &mut rsb_model::Fields, (profile, asked): (KernelProfile, f64), tool: Option<&CounterTool>) {
+fn add_counters(
+    fields: &mut rsb_model::Fields,
+    (profile, asked): (KernelProfile, f64),
+    tool: Option<&CounterTool>,
+) {
     fields.set("profiler", tool.map_or("none", |tool| tool.name));
     fields.set("sm_efficiency_percent", profile.active_percent());
     fields.set("warp_efficiency_percent", profile.wave_efficiency_percent);
     fields.set("global_memory_efficiency_percent", profile.memory_efficiency_percent(asked));
-    let none = "nothing counted: profiler=rocprofv3 asks AMD's counters and profiler=ncu NVIDIA's, where this user may";
+    let none = "nothing counted: profiler=rocprofv3 asks AMD's counters and profiler=ncu NVIDIA's, \
+                where this user may";
     fields.set("counters_note", tool.map_or(none, |tool| tool.about));
     let counts = [("grid_size", profile.grid_size), ("block_size", profile.block_size)];
     for (name, count) in counts.into_iter().filter_map(|(name, count)| Some((name, count?))) {
@@ -292,15 +360,21 @@ fn check_resident(found: &Found) -> Result<(), Failure> {
     Err(Failure::Failed(Reason::new(
         "impossible result",
         format!(
-            "{} blocks of {} threads are {resident} resident threads, more than the {} that a unit can hold",
+            "{} blocks of {} threads are {resident} resident threads, more than the {} that a unit \
+             can hold",
             found.blocks_per_unit, found.block_size, found.max_threads_per_unit
         ),
-        "suspect the driver's calculator of occupancy. On RDNA one count may be of compute units and the other of \
+        "suspect the driver's calculator of occupancy. On RDNA one count may be of compute units \
+         and the other of \
          work-group processors, which are two: compare with GPU_ENABLE_WGP_MODE=0, and report it",
     )))
 }
 
-fn fields(timed: &mut Timed<'_>, time_ns: f64, (size, found): (u64, Found)) -> Result<rsb_model::Fields, Failure> {
+fn fields(
+    timed: &mut Timed<'_>,
+    time_ns: f64,
+    (size, found): (u64, Found),
+) -> Result<rsb_model::Fields, Failure> {
     let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
     let note = check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
     check_resident(&found)?;
@@ -341,6 +415,11 @@ mod tests {
         let refused = check_resident(&found(16, 2048)).unwrap_err();
         assert!(matches!(refused, Failure::Failed(_)));
         let said = refused.to_string();
-        assert!(["4096 resident", "2048 that a unit", "work-group"].iter().all(|part| said.contains(part)), "{said}");
+        assert!(
+            ["4096 resident", "2048 that a unit", "work-group"]
+                .iter()
+                .all(|part| said.contains(part)),
+            "{said}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The highest arithmetic rate that the device reaches when it does nothing but multiply and add in registers.
+//! The highest arithmetic rate that the device reaches when it does nothing but multiply and add in
+//! registers.
 
 use rsb_device::operation::PeakArithmetic;
 use rsb_device::{Device, DeviceInfo, Operation};
@@ -54,7 +55,11 @@ impl Benchmark for ComputePeak {
         Ok(Operation::PeakArithmetic(PeakArithmetic { dtype: dtype(params)?, operations }))
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let threads = number(params, "threads").map_err(Failure::Skipped)?;
         let dtype = dtype(params).map_err(Failure::Skipped)?;
         // A GPU needs more than a CPU to be busy for a while.

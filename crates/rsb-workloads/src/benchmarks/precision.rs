@@ -1,4 +1,5 @@
-//! The same work in every data type: how much faster than f32 each is, measured beside it, and how exact.
+//! The same work in every data type: how much faster than f32 each is, measured beside it, and how
+//! exact.
 
 use rsb_device::operation::{Convolution, Gemm, Normalize, NormalizeOp};
 use rsb_device::random::{Distribution, Values};
@@ -24,8 +25,17 @@ const AXES: &[AxisInfo] = &[
         AxisKind::Choice(&["matmul", "convolution", "layer-norm"]),
     ),
     DTYPE,
-    AxisInfo::value("n", "sides of the matrices, eight times the channels, rows and columns", AxisKind::Count),
-    AxisInfo::with_default("over", "type of an element of the work that the speed-up is over", "f32", AxisKind::Dtype),
+    AxisInfo::value(
+        "n",
+        "sides of the matrices, eight times the channels, rows and columns",
+        AxisKind::Count,
+    ),
+    AxisInfo::with_default(
+        "over",
+        "type of an element of the work that the speed-up is over",
+        "f32",
+        AxisKind::Dtype,
+    ),
     PROVIDER,
     THREADS,
 ];
@@ -69,7 +79,8 @@ impl Benchmark for Precision {
         if breadth >= Breadth::Standard {
             if is_cpu(device) {
                 grids.push(of(&["matmul"], &["i8"], size));
-                // Of one provider in every type, so that no library's strength in one type makes the speed-up.
+                // Of one provider in every type, so that no library's strength in one type makes
+                // the speed-up.
                 let mut ours = of(&["matmul"], &["f16", "bf16", "i8"], size);
                 ours.push(axis("provider", &["native"]));
                 grids.push(ours);
@@ -80,7 +91,12 @@ impl Benchmark for Precision {
             // What a step down in the types that models run in brings, and costs.
             let product = || [axis("operation", &["matmul"]), axis("n", &[size])];
             let [operation, n] = product();
-            grids.push(grid([operation, axis("dtype", &["fp8", "i8"]), n, axis("over", &["f16", "bf16"])]));
+            grids.push(grid([
+                operation,
+                axis("dtype", &["fp8", "i8"]),
+                n,
+                axis("over", &["f16", "bf16"]),
+            ]));
         }
         if breadth == Breadth::Full {
             grids.push(of(&["matmul", "convolution", "layer-norm"], types, "1024"));
@@ -94,7 +110,8 @@ impl Benchmark for Precision {
         if dtype == Dtype::I8 && name != "matmul" {
             return Err(Reason::new(
                 format!("data type {dtype} in {name}"),
-                "its sums are whole numbers of 32 bits, which only products of matrices are stored as here",
+                "its sums are whole numbers of 32 bits, which only products of matrices are stored \
+                 as here",
                 "choose operation=matmul for i8",
             ));
         }
@@ -106,22 +123,33 @@ impl Benchmark for Precision {
             ));
         }
         if size < 8 {
-            return Err(Reason::new(format!("size {size}"), "a convolution has an eighth of it", "choose 8 or more"));
+            return Err(Reason::new(
+                format!("size {size}"),
+                "a convolution has an eighth of it",
+                "choose 8 or more",
+            ));
         }
         Ok(operation(name, dtype, size, over(params)?))
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size: u64 = number(params, "n").map_err(Failure::Skipped)?;
         let name = params.text("operation").unwrap_or_default().to_owned();
         let types = [dtype(params), over(params)];
         for dtype in types {
-            check_type(&name, dtype.map_err(Failure::Skipped)?, device.info()).map_err(Failure::Skipped)?;
+            check_type(&name, dtype.map_err(Failure::Skipped)?, device.info())
+                .map_err(Failure::Skipped)?;
         }
         let over = over(params).map_err(Failure::Skipped)?;
         let timed = Timed::from_params(device, operation, params)?;
-        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| fields(timed, time_ns, (&name, size, over))))
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
+            fields(timed, time_ns, (&name, size, over))
+        }))
     }
 }
 
@@ -130,12 +158,16 @@ fn over(params: &Params) -> Result<Dtype, Reason> {
     if params.text("over").is_some() { number(params, "over") } else { Ok(Dtype::F32) }
 }
 
-/// Types that no kernel or library here makes whole operations in: why not depends on what the GPU has.
+/// Types that no kernel or library here makes whole operations in: why not depends on what the GPU
+/// has.
 fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason> {
     let engines = [Engine::Matrix, Engine::Vector];
-    let has = |known: &Architecture| engines.iter().any(|&engine| known.per_clock_per_cu(dtype, engine).is_some());
+    let has = |known: &Architecture| {
+        engines.iter().any(|&engine| known.per_clock_per_cu(dtype, engine).is_some())
+    };
     let own = info.arch.as_deref().and_then(|arch| Architecture::find(arch).ok());
-    // The vendors' libraries alone make products of tf32 and fp8, where the GPU has instructions for them.
+    // The vendors' libraries alone make products of tf32 and fp8, where the GPU has instructions
+    // for them.
     let by_library = name == "matmul" && is_by_vendor(info);
     let is_made = !matches!(dtype, Dtype::Tf32 | Dtype::Fp8 | Dtype::I4)
         || (by_library && dtype != Dtype::I4 && own.is_none_or(has));
@@ -145,32 +177,38 @@ fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason>
     let (why, cure) = match own {
         Some(known) if has(known) => (
             format!(
-                "{} has instructions for it, but no library called here and no kernel of this program makes that \
+                "{} has instructions for it, but no library called here and no kernel of this \
+                 program makes that \
                  operation of it here",
                 known.target
             ),
             format!(
-                "tensor-core --axis dtype={dtype} measures the unit itself; choose f16, bf16 or i8 for whole products"
+                "tensor-core --axis dtype={dtype} measures the unit itself; choose f16, bf16 or i8 \
+                 for whole products"
             ),
         ),
         Some(known) => {
-            let others: Vec<&str> = ARCHITECTURES.iter().filter(|known| has(known)).map(|known| known.target).collect();
-            let there = if others.is_empty() { "none that is known".to_owned() } else { others.join(", ") };
+            let others: Vec<&str> =
+                ARCHITECTURES.iter().filter(|known| has(known)).map(|known| known.target).collect();
+            let there =
+                if others.is_empty() { "none that is known".to_owned() } else { others.join(", ") };
             (
                 format!("{} has no instructions for it; those that have are {there}", known.target),
                 "choose f16, bf16 or i8".to_owned(),
             )
         }
         None => (
-            "no kernel of this program computes in it, so that nothing could be verified".to_owned(),
-            "choose f64, f32, f16, bf16 or i8; tensor-core shows which types the GPU's units have".to_owned(),
+            "no kernel of this program computes in it, so that nothing could be verified"
+                .to_owned(),
+            "choose f64, f32, f16, bf16 or i8; tensor-core shows which types the GPU's units have"
+                .to_owned(),
         ),
     };
     Err(Reason::new(format!("data type {dtype} in {name}"), why, cure))
 }
 
-/// The work in `dtype`, to be compared with that in `other`. Where either is fp8, B is stored as n×k in both: most GPUs have
-/// no other products of fp8.
+/// The work in `dtype`, to be compared with that in `other`. Where either is fp8, B is stored as
+/// n×k in both: most GPUs have no other products of fp8.
 fn operation(name: &str, dtype: Dtype, size: u64, other: Dtype) -> Operation {
     match name {
         "convolution" => Operation::Convolution(Convolution {
@@ -187,9 +225,12 @@ fn operation(name: &str, dtype: Dtype, size: u64, other: Dtype) -> Operation {
             dilation: 1,
             groups: 1,
         }),
-        "layer-norm" => {
-            Operation::Normalize(Normalize { op: NormalizeOp::LayerNorm, dtype, rows: size, columns: size })
-        }
+        "layer-norm" => Operation::Normalize(Normalize {
+            op: NormalizeOp::LayerNorm,
+            dtype,
+            rows: size,
+            columns: size,
+        }),
         _ => {
             let transpose_b = [dtype, other].contains(&Dtype::Fp8);
             Operation::Gemm(Gemm { transpose_b, ..Gemm::new(dtype, size, size, size) })
@@ -197,7 +238,11 @@ fn operation(name: &str, dtype: Dtype, size: u64, other: Dtype) -> Operation {
     }
 }
 
-fn fields(timed: &mut Timed<'_>, time_ns: f64, work: (&str, u64, Dtype)) -> Result<Fields, Failure> {
+fn fields(
+    timed: &mut Timed<'_>,
+    time_ns: f64,
+    work: (&str, u64, Dtype),
+) -> Result<Fields, Failure> {
     let (name, size, over) = work;
     let dtype = timed.operation.dtype().unwrap_or(Dtype::F32);
     let mut fields = timed.common_fields().with("operation", name);
@@ -223,16 +268,21 @@ fn fields(timed: &mut Timed<'_>, time_ns: f64, work: (&str, u64, Dtype)) -> Resu
     Ok(fields)
 }
 
-/// Time and error of the same work in the type that the speed-up is over: the best of several samples as long as those of
-/// the case.
-fn reference(timed: &Timed<'_>, time_ns: f64, (name, size, over): (&str, u64, Dtype)) -> Result<(f64, f64), Failure> {
+/// Time and error of the same work in the type that the speed-up is over: the best of several
+/// samples as long as those of the case.
+fn reference(
+    timed: &Timed<'_>,
+    time_ns: f64,
+    (name, size, over): (&str, u64, Dtype),
+) -> Result<(f64, f64), Failure> {
     const SAMPLES: u32 = 7;
     const SAMPLE_NS: f64 = 2e7;
     let dtype = timed.operation.dtype().unwrap_or(Dtype::F32);
     if dtype == over {
         return Ok((time_ns, timed.accuracy.error));
     }
-    let mut beside = Timed::prepare(timed.device, operation(name, over, size, dtype), timed.options.clone())?;
+    let mut beside =
+        Timed::prepare(timed.device, operation(name, over, size, dtype), timed.options.clone())?;
     let iters = (SAMPLE_NS / time_ns).clamp(1.0, 1000.0) as u64;
     let mut best = f64::INFINITY;
     for _ in 0..SAMPLES {
@@ -241,12 +291,18 @@ fn reference(timed: &Timed<'_>, time_ns: f64, (name, size, over): (&str, u64, Dt
     Ok((best, beside.accuracy.error))
 }
 
-/// What the type loses of the inputs before anything is computed: max|rounded − exact| / max|exact|.
+/// What the type loses of the inputs before anything is computed: max|rounded − exact| /
+/// max|exact|.
 fn input_error(dtype: Dtype) -> f64 {
     let values = Values::new(SEED, 0, Distribution::Signed);
     let mut exact = vec![0.0; LOOKED_AT];
     // Inputs are made with 24 bits where they are not f64.
-    convert::rounded_values(if dtype == Dtype::F64 { Dtype::F64 } else { Dtype::F32 }, &values, 0, &mut exact);
+    convert::rounded_values(
+        if dtype == Dtype::F64 { Dtype::F64 } else { Dtype::F32 },
+        &values,
+        0,
+        &mut exact,
+    );
     let mut kept = vec![0.0; LOOKED_AT];
     convert::rounded_values(dtype, &values, 0, &mut kept);
     // Whole numbers stand for their 127th part.
@@ -268,15 +324,23 @@ mod tests {
             _ => 900_000.0,
         }));
         let device = ScriptedDevice::new(Script::with_clock(clock));
-        let mut prepared = Precision.prepare(&params("matmul", "bf16").with("over", "f16"), &device).unwrap();
+        let mut prepared =
+            Precision.prepare(&params("matmul", "bf16").with("over", "f16"), &device).unwrap();
         let time = prepared.sample(4).unwrap() / 4.0;
         let fields = prepared.fields(time).unwrap();
-        assert_eq!((fields.number("speedup"), fields.text("speedup_over")), (Some(3.0), Some("f16")));
+        assert_eq!(
+            (fields.number("speedup"), fields.text("speedup_over")),
+            (Some(3.0), Some("f16"))
+        );
         assert!(fields.number("reference_accuracy_error").is_some_and(|error| error < 0.1));
     }
 
     fn params(operation: &str, dtype: &str) -> Params {
-        Params::new().with("operation", operation).with("dtype", dtype).with("n", "16").with("threads", "1")
+        Params::new()
+            .with("operation", operation)
+            .with("dtype", dtype)
+            .with("n", "16")
+            .with("threads", "1")
     }
 
     #[test]
@@ -312,7 +376,12 @@ mod tests {
         for (arch, operation, dtype, word) in [
             (None, "matmul", "fp8", "verified"),
             (Some("gfx942"), "matmul", "fp8", "gfx942 has instructions for it"),
-            (Some("gfx90a"), "matmul", "fp8", "gfx90a has no instructions for it; those that have are gfx942"),
+            (
+                Some("gfx90a"),
+                "matmul",
+                "fp8",
+                "gfx90a has no instructions for it; those that have are gfx942",
+            ),
             (Some("gfx942:sramecc+:xnack-"), "matmul", "tf32", "no library called here"),
             (Some("gfx1030"), "layer-norm", "i4", "gfx1030 has instructions"),
             (Some("gfx1030"), "layer-norm", "fp8", "gfx1030 has no instructions"),

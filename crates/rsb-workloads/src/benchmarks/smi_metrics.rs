@@ -1,5 +1,6 @@
-//! What a GPU's sensors say over a period, as rocm-smi would show it, with the GPU idle or at work. Under load the time is
-//! that of the work: how the GPU holds its clocks is what is judged. It needs no vendor's tool: the driver's files are read.
+//! What a GPU's sensors say over a period, as rocm-smi would show it, with the GPU idle or at work.
+//! Under load the time is that of the work: how the GPU holds its clocks is what is judged. It
+//! needs no vendor's tool: the driver's files are read.
 
 use std::time::{Duration, Instant};
 
@@ -28,12 +29,23 @@ const AXES: &[AxisInfo] = &[
     ),
     AxisInfo::with_default(
         "gpu",
-        "whose sensors: those of the device itself, or of the GPU at this address on the bus, before a runtime is installed",
+        "whose sensors: those of the device itself, or of the GPU at this address on the bus, \
+         before a runtime is installed",
         HERE,
         AxisKind::BusAddressOrHere,
     ),
-    AxisInfo::with_default("duration_seconds", "how long the sensors are watched", "1", AxisKind::NumberOrZero),
-    AxisInfo::with_default("sample_interval_ms", "time between two readings of them", "50", AxisKind::Count),
+    AxisInfo::with_default(
+        "duration_seconds",
+        "how long the sensors are watched",
+        "1",
+        AxisKind::NumberOrZero,
+    ),
+    AxisInfo::with_default(
+        "sample_interval_ms",
+        "time between two readings of them",
+        "50",
+        AxisKind::Count,
+    ),
 ];
 
 /// The device that runs the case.
@@ -80,7 +92,11 @@ impl Benchmark for SmiMetrics {
         Ok(work(params, DeviceType::Gpu).map_or(0, |operation| operation.footprint_bytes()))
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         prepare_in(&ProbeOptions::here(), params, device)
     }
 }
@@ -127,31 +143,44 @@ fn times(params: &Params) -> Result<[Duration; 2], Reason> {
     Ok([Duration::from_secs_f64(seconds), Duration::from_millis(interval.max(1))])
 }
 
-/// The directory in sysfs of the GPU itself, or of that at the address `elsewhere`, when it answers with at least one
-/// figure.
-fn gpu(options: &ProbeOptions, device: &dyn Device, elsewhere: Option<&str>) -> Result<GpuDirectory, Reason> {
+/// The directory in sysfs of the GPU itself, or of that at the address `elsewhere`, when it answers
+/// with at least one figure.
+fn gpu(
+    options: &ProbeOptions,
+    device: &dyn Device,
+    elsewhere: Option<&str>,
+) -> Result<GpuDirectory, Reason> {
     let name = elsewhere.map_or_else(|| device.info().device.to_string(), str::to_owned);
     let what = || format!("sensors of {name}");
     let none = |why: String| {
         Reason::new(
             what(),
             why,
-            "load the kernel's driver (amdgpu, i915 or xe), and let a container or guest see /sys of the GPU; NVIDIA's \
+            "load the kernel's driver (amdgpu, i915 or xe), and let a container or guest see /sys \
+             of the GPU; NVIDIA's \
              GPUs need their driver's library libnvidia-ml",
         )
     };
-    let address = elsewhere.map(str::to_owned).or_else(|| device.pci_address()).ok_or_else(|| {
-        let cure = "measure it through a runtime that tells, such as --backend rocm; gpu-capability shows idle GPUs";
-        Reason::new(what(), "it does not tell its address on the bus, so that its sensors cannot be found", cure)
-    })?;
-    let gpu = gpu_at(options, &address).ok_or_else(|| none(format!("nothing in sysfs has sensors at {address}")))?;
+    let address =
+        elsewhere.map(str::to_owned).or_else(|| device.pci_address()).ok_or_else(|| {
+            let cure = "measure it through a runtime that tells, such as --backend rocm; \
+                    gpu-capability shows idle GPUs";
+            Reason::new(
+                what(),
+                "it does not tell its address on the bus, so that its sensors cannot \
+                             be found",
+                cure,
+            )
+        })?;
+    let gpu = gpu_at(options, &address)
+        .ok_or_else(|| none(format!("nothing in sysfs has sensors at {address}")))?;
     let first = sample(&gpu);
     let figures = GpuSample { absent: Vec::new(), ..first.clone() };
     if figures == GpuSample::default() {
-        let why = first
-            .absent
-            .first()
-            .map_or_else(|| "none of them answers".to_owned(), |absent| format!("absent: {absent}"));
+        let why = first.absent.first().map_or_else(
+            || "none of them answers".to_owned(),
+            |absent| format!("absent: {absent}"),
+        );
         return Err(none(why));
     }
     Ok(gpu)
@@ -194,7 +223,8 @@ impl<'d> Load<'d> {
     /// What the GPU delivers when one launch takes `time_ns`.
     fn fields(&self, time_ns: f64) -> Result<Fields, Failure> {
         let Timed { device, operation, options, .. } = &self.timed;
-        let mut fields = Fields::new().with("init", reference::init(operation)).with("time_us", time_ns / 1e3);
+        let mut fields =
+            Fields::new().with("init", reference::init(operation)).with("time_us", time_ns / 1e3);
         self.timed.accuracy.set(&mut fields);
         if let Operation::Gemm(product) = operation {
             let rate = gigaflops(operation.flops(), time_ns);
@@ -232,8 +262,8 @@ struct Case<'d> {
 }
 
 impl Case<'_> {
-    /// Watches the sensors for the period, with the GPU at its work all the time; on a busy host until there are two readings,
-    /// which a course needs, but at most [`LATEST`] longer.
+    /// Watches the sensors for the period, with the GPU at its work all the time; on a busy host
+    /// until there are two readings, which a course needs, but at most [`LATEST`] longer.
     fn watch(&mut self) -> Result<GpuTelemetry, Failure> {
         let sampler = Sampler::start(self.gpu.clone(), self.interval);
         let until = Instant::now() + self.period;
@@ -258,8 +288,8 @@ impl Case<'_> {
 }
 
 impl Prepared for Case<'_> {
-    /// The time of `iters` launches of the work by the device's clock; of an idle GPU that of as many readings by the host's,
-    /// which the gate leaves alone.
+    /// The time of `iters` launches of the work by the device's clock; of an idle GPU that of as
+    /// many readings by the host's, which the gate leaves alone.
     fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
         let total = match &mut self.load {
             Some(load) => load.timed.sample(iters)?,
@@ -272,7 +302,8 @@ impl Prepared for Case<'_> {
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
         check_time(time_ns)?;
         let period = self.watch()?;
-        let mut fields = Fields::new().with("operation", "read sensors").with("provider", self.gpu.provider());
+        let mut fields =
+            Fields::new().with("operation", "read sensors").with("provider", self.gpu.provider());
         fields.set("load", self.name.clone());
         fields.set("duration_seconds", self.period.as_secs_f64());
         fields.set("sample_interval_ms", self.interval.as_secs_f64() * 1e3);
@@ -280,7 +311,9 @@ impl Prepared for Case<'_> {
         fields.set("sensor_readings", period.samples);
         fields.set("snapshots", period.snapshots());
         fields.extend(period.fields());
-        for (name, spread) in [("gpu_clock_mhz", period.sclk_mhz), ("gpu_memory_clock_mhz", period.mclk_mhz)] {
+        for (name, spread) in
+            [("gpu_clock_mhz", period.sclk_mhz), ("gpu_memory_clock_mhz", period.mclk_mhz)]
+        {
             if let Some(spread) = spread {
                 fields.set(name, spread.mean);
             }
@@ -338,7 +371,10 @@ mod tests {
     }
 
     fn params(load: &str) -> Params {
-        Params::new().with("load", load).with("duration_seconds", "0.01").with("sample_interval_ms", "1")
+        Params::new()
+            .with("load", load)
+            .with("duration_seconds", "0.01")
+            .with("sample_interval_ms", "1")
     }
 
     #[test]
@@ -361,15 +397,29 @@ mod tests {
                 assert_eq!(fields.number(name), Some(value), "{load}: {name}");
             }
             assert!(
-                fields.number("sensor_readings").unwrap() >= 2.0 && fields.number("sensor_reading_us").unwrap() > 0.0
+                fields.number("sensor_readings").unwrap() >= 2.0
+                    && fields.number("sensor_reading_us").unwrap() > 0.0
             );
             let snapshot = &fields.get("snapshots").unwrap()[0];
-            assert!(snapshot["timestamp"].is_string() && snapshot["compute_utilization_percent"] == 97.0, "{snapshot}");
+            assert!(
+                snapshot["timestamp"].is_string()
+                    && snapshot["compute_utilization_percent"] == 97.0,
+                "{snapshot}"
+            );
             assert_eq!(fields.text("provider"), Some("sysfs"));
-            let rates = ["time_us", "bandwidth_gb_s", "tflops"].map(|name| fields.number(name).is_some());
-            assert_eq!(rates, [load != "idle", load == "memory", load == "compute"], "only work has a rate");
+            let rates =
+                ["time_us", "bandwidth_gb_s", "tflops"].map(|name| fields.number(name).is_some());
+            assert_eq!(
+                rates,
+                [load != "idle", load == "memory", load == "compute"],
+                "only work has a rate"
+            );
             assert_eq!(fields.text("load"), Some(load));
-            assert_eq!(fields.get("accuracy_error").is_some(), load != "idle", "only work can be wrong");
+            assert_eq!(
+                fields.get("accuracy_error").is_some(),
+                load != "idle",
+                "only work can be wrong"
+            );
             assert_eq!(fields.get("gpu_throttled"), None, "this GPU does not tell");
         }
     }
@@ -380,12 +430,20 @@ mod tests {
         let host = rsb_cpu::CpuDevice::new();
         let at = |load, address: &str| params(load).with("gpu", address);
         let mut prepared = prepare_in(&options, &at("idle", "0000:03:00.0"), &host).unwrap();
-        assert_eq!(prepared.device_type(), Some(DeviceType::Simulated), "a tree of files is no GPU");
+        assert_eq!(
+            prepared.device_type(),
+            Some(DeviceType::Simulated),
+            "a tree of files is no GPU"
+        );
         let fields = prepared.fields(1e3).unwrap();
-        assert_eq!((fields.number("gpu_power_w"), fields.number("gpu_clock_mhz")), (Some(290.0), Some(2499.0)));
-        for (load, address, word) in
-            [("memory", "0000:03:00.0", "only its sensors"), ("idle", "0000:99:00.0", "nothing in sysfs")]
-        {
+        assert_eq!(
+            (fields.number("gpu_power_w"), fields.number("gpu_clock_mhz")),
+            (Some(290.0), Some(2499.0))
+        );
+        for (load, address, word) in [
+            ("memory", "0000:03:00.0", "only its sensors"),
+            ("idle", "0000:99:00.0", "nothing in sysfs"),
+        ] {
             match prepare_in(&options, &at(load, address), &host).err() {
                 Some(Failure::Skipped(reason)) => assert!(reason.why.contains(word), "{reason}"),
                 other => panic!("{other:?}"),
@@ -405,7 +463,11 @@ mod tests {
         check(FILES, &ScriptedDevice::new(Script::default()), "does not tell its address");
         check(&[], &device(None), "nothing in sysfs has sensors at 0000:03:00.0");
         check(&[("gpu_busy_percent", "65535\n")], &device(None), "none of them answers");
-        check(&[("gpu_busy_percent", "1\n"), ("power/runtime_status", "suspended\n")], &device(None), "sleeps");
+        check(
+            &[("gpu_busy_percent", "1\n"), ("power/runtime_status", "suspended\n")],
+            &device(None),
+            "sleeps",
+        );
     }
 
     #[test]
@@ -413,7 +475,9 @@ mod tests {
         let (_dir, options) = tree(FILES);
         let broken = device(Some(Fault::WrongResult { launch: 0 }));
         match prepare_in(&options, &params("memory"), &broken).err() {
-            Some(Failure::Failed(reason)) => assert!(reason.to_string().contains("wrong result"), "{reason}"),
+            Some(Failure::Failed(reason)) => {
+                assert!(reason.to_string().contains("wrong result"), "{reason}");
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -1,5 +1,5 @@
-//! What the matrix and vector units of a GPU can do at most, by type: the peak of the data sheet and what kernels of
-//! our own reach, side by side, with a large matrix product beside them.
+//! What the matrix and vector units of a GPU can do at most, by type: the peak of the data sheet
+//! and what kernels of our own reach, side by side, with a large matrix product beside them.
 
 use rsb_device::operation::{Gemm, PeakArithmetic};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
@@ -68,14 +68,18 @@ impl Benchmark for TensorCore {
     fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
         let matrix = |types: &[&str]| grid([axis("dtype", types), axis("engine", &["matrix"])]);
         let vector = |types: &[&str]| grid([axis("dtype", types), axis("engine", &["vector"])]);
-        let sparse =
-            |types: &[&str]| grid([axis("dtype", types), axis("engine", &["matrix"]), axis("sparsity", &["2:4"])]);
+        let sparse = |types: &[&str]| {
+            grid([axis("dtype", types), axis("engine", &["matrix"]), axis("sparsity", &["2:4"])])
+        };
         match breadth {
             Breadth::Quick => vec![matrix(&["f16", "bf16"]), vector(&["f32"])],
             _ => vec![
-                matrix(&["f64", "f32", "tf32", "f16", "bf16", "fp8", "bf8", "i8", "fp6", "fp4", "i4"]),
+                matrix(&[
+                    "f64", "f32", "tf32", "f16", "bf16", "fp8", "bf8", "i8", "fp6", "fp4", "i4",
+                ]),
                 sparse(&["tf32", "f16", "bf16", "fp8", "bf8", "i8", "i4"]),
-                // Whole numbers have a rate on some vector units, and no kernel: the skip says which.
+                // Whole numbers have a rate on some vector units, and no kernel: the skip says
+                // which.
                 vector(&["f64", "f32", "f16", "i8", "i4"]),
             ],
         }
@@ -86,14 +90,22 @@ impl Benchmark for TensorCore {
         Ok(Operation::PeakArithmetic(PeakArithmetic { dtype: dtype(params)?, operations: PIECE }))
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let dtype = dtype(params).map_err(Failure::Skipped)?;
         let engine = engine(params).map_err(Failure::Skipped)?;
-        let operation =
-            Operation::PeakArithmetic(PeakArithmetic { dtype, operations: work(device.info(), dtype, engine) });
+        let operation = Operation::PeakArithmetic(PeakArithmetic {
+            dtype,
+            operations: work(device.info(), dtype, engine),
+        });
         let options = Options { provider: Some(engine.as_str().to_owned()), ..Options::default() };
         let timed = Timed::prepare(device, operation, options)?;
-        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| fields(timed, time_ns, dtype, engine)))
+        Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
+            fields(timed, time_ns, dtype, engine)
+        }))
     }
 }
 
@@ -114,23 +126,33 @@ fn find_architecture(info: &DeviceInfo) -> Result<&'static Architecture, Reason>
     Architecture::find(info.arch.as_deref().unwrap_or_default())
 }
 
-/// Operations of one launch: what the GPU does in so many clocks by the table, in whole pieces for every wave.
+/// Operations of one launch: what the GPU does in so many clocks by the table, in whole pieces for
+/// every wave.
 fn work(info: &DeviceInfo, dtype: Dtype, engine: Engine) -> u64 {
-    let known = find_architecture(info).ok().and_then(|known| known.per_clock_per_cu(dtype, engine));
+    let known =
+        find_architecture(info).ok().and_then(|known| known.per_clock_per_cu(dtype, engine));
     let of_unit = u64::from(known.unwrap_or(USUAL_RATE)) * CLOCKS;
     let rounds = (of_unit / (PIECE * WAVES)).max(1);
     u64::from(info.units.max(1)) * WAVES * rounds * PIECE
 }
 
-fn fields(timed: &mut Timed<'_>, time_ns: f64, dtype: Dtype, engine: Engine) -> Result<Fields, Failure> {
+fn fields(
+    timed: &mut Timed<'_>,
+    time_ns: f64,
+    dtype: Dtype,
+    engine: Engine,
+) -> Result<Fields, Failure> {
     let rate = gigaflops(timed.operation.flops(), time_ns);
     check_core_rate(rate, timed)?;
     let (unit, sparsity) = match engine {
         Engine::Sparse => ("matrix", "2:4"),
         dense => (dense.as_str(), "dense"),
     };
-    let mut fields =
-        timed.common_fields().with("engine", unit).with("sparsity", sparsity).with("time_ms", time_ns / 1e6);
+    let mut fields = timed
+        .common_fields()
+        .with("engine", unit)
+        .with("sparsity", sparsity)
+        .with("time_ms", time_ns / 1e6);
     fields.set("gflops", rate);
     fields.set("tflops", rate / 1e3);
     fields.extend(capability(timed.device.info(), dtype, engine, rate / 1e3));
@@ -140,8 +162,9 @@ fn fields(timed: &mut Timed<'_>, time_ns: f64, dtype: Dtype, engine: Engine) -> 
     Ok(fields)
 }
 
-/// The table's entry for this GPU, and the share of its peak that `tflops` are. An architecture that the table lacks has a
-/// note instead; so has a rate that the instructions used here do not reach, next to the peak.
+/// The table's entry for this GPU, and the share of its peak that `tflops` are. An architecture
+/// that the table lacks has a note instead; so has a rate that the instructions used here do not
+/// reach, next to the peak.
 fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> Fields {
     let mut fields = architecture::matrix_fields(&rated_gpu(info)).without_nulls();
     fields.set("compute_units", info.units);
@@ -157,12 +180,14 @@ fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> F
         Ok(known) => known,
         Err(reason) => {
             let notes = [Some(reason.to_string()), by_block];
-            return fields.with("peak_note", notes.into_iter().flatten().collect::<Vec<_>>().join("; "));
+            return fields
+                .with("peak_note", notes.into_iter().flatten().collect::<Vec<_>>().join("; "));
         }
     };
     let unit = known.matrix.map_or_else(|| "none".to_owned(), |unit| unit.to_string());
     fields.set("matrix_unit", unit);
-    let types = known.rates.iter().filter(|rate| rate.engine == engine).map(|rate| rate.dtype.as_str());
+    let types =
+        known.rates.iter().filter(|rate| rate.engine == engine).map(|rate| rate.dtype.as_str());
     fields.set("supported_dtypes", types.collect::<Vec<_>>().join(", "));
     if engine != Engine::Vector {
         fields.set("tile_sizes", architecture::tiles_text(known.tiles_of(dtype, engine)));
@@ -181,18 +206,32 @@ fn capability(info: &DeviceInfo, dtype: Dtype, engine: Engine, tflops: f64) -> F
 }
 
 /// The data sheet's peak at the highest clock that is known.
-fn peak(known: &Architecture, info: &DeviceInfo, dtype: Dtype, engine: Engine) -> Result<f64, String> {
+fn peak(
+    known: &Architecture,
+    info: &DeviceInfo,
+    dtype: Dtype,
+    engine: Engine,
+) -> Result<f64, String> {
     let rated = rated_gpu(info);
     rated.clock().ok_or("the driver lists no clock of the compute units")?;
     rated.peak_tflops(dtype, engine).ok_or_else(|| {
-        format!("the table of architectures has no rate of {dtype} on the {} unit of {}", engine.as_str(), known.target)
+        format!(
+            "the table of architectures has no rate of {dtype} on the {} unit of {}",
+            engine.as_str(),
+            known.target
+        )
     })
 }
 
 /// Rate of a large product of the same type, in TFLOP/s, where products are made by this engine.
-fn product_beside(device: &dyn Device, dtype: Dtype, engine: Engine) -> Result<Option<f64>, Failure> {
+fn product_beside(
+    device: &dyn Device,
+    dtype: Dtype,
+    engine: Engine,
+) -> Result<Option<f64>, Failure> {
     const TRIES: u32 = 5;
-    let by_matrix = find_architecture(device.info()).is_ok_and(|known| !known.tiles(dtype).is_empty());
+    let by_matrix =
+        find_architecture(device.info()).is_ok_and(|known| !known.tiles(dtype).is_empty());
     if engine == Engine::Sparse || by_matrix != (engine == Engine::Matrix) {
         return Ok(None);
     }
@@ -250,8 +289,14 @@ mod tests {
             (fields.text("architecture"), fields.text("matrix_size")),
             (Some("gfx90a"), fields.text("tile_sizes"))
         );
-        assert_eq!((fields.get("available"), fields.number("wmma_version")), (Some(&true.into()), None));
-        assert_eq!((fields.number("peak_tflops_fp16"), fields.number("peak_tflops_tf32")), (Some(peak), None));
+        assert_eq!(
+            (fields.get("available"), fields.number("wmma_version")),
+            (Some(&true.into()), None)
+        );
+        assert_eq!(
+            (fields.number("peak_tflops_fp16"), fields.number("peak_tflops_tf32")),
+            (Some(peak), None)
+        );
         // The scripted device does 10 GFLOP/s at anything.
         assert!((fields.number("tflops").unwrap() - 0.01).abs() < 1e-6);
         assert!((fields.number("roofline_percent").unwrap() - 100.0 * 0.01 / peak).abs() < 1e-9);
@@ -262,7 +307,9 @@ mod tests {
 
     #[test]
     fn sparse_products_have_a_peak_and_types_of_their_own() {
-        let params = |engine| Params::new().with("dtype", "f16").with("engine", engine).with("sparsity", "2:4");
+        let params = |engine| {
+            Params::new().with("dtype", "f16").with("engine", engine).with("sparsity", "2:4")
+        };
         let mut script = gpu("gfx942");
         (script.info.units, script.info.max_clock_mhz) = (304, Some(2100.0));
         let fields = measure_fields(script, &params("matrix"));
@@ -282,7 +329,12 @@ mod tests {
         let mut script = gpu("gfx90a");
         script.info.max_clock_mhz = None;
         assert!(fields_by_engine(script, "matrix").text("peak_note").unwrap().contains("clock"));
-        assert!(fields_by_engine(gpu("gfx90a"), "vector").text("peak_note").unwrap().contains("no rate of f16"));
+        assert!(
+            fields_by_engine(gpu("gfx90a"), "vector")
+                .text("peak_note")
+                .unwrap()
+                .contains("no rate of f16")
+        );
     }
 
     #[test]
@@ -295,7 +347,12 @@ mod tests {
         assert!(double.number("roofline_percent").is_some() && double.get("peak_note").is_none());
         let ultra = measure_fields(gpu("sm_103"), &params("f16"));
         let note = ultra.text("peak_note").unwrap();
-        assert!(note.contains("sm_103") && note.contains("mma") && ultra.get("roofline_percent").is_none(), "{note}");
+        assert!(
+            note.contains("sm_103")
+                && note.contains("mma")
+                && ultra.get("roofline_percent").is_none(),
+            "{note}"
+        );
     }
 
     #[test]
@@ -316,7 +373,9 @@ mod tests {
     #[test]
     fn a_launch_lasts_as_many_clocks_on_any_gpu() {
         let info = gpu("gfx90a").info;
-        for (dtype, engine, rate) in [(Dtype::F16, Engine::Matrix, 1024), (Dtype::F64, Engine::Vector, 128)] {
+        for (dtype, engine, rate) in
+            [(Dtype::F16, Engine::Matrix, 1024), (Dtype::F64, Engine::Vector, 128)]
+        {
             let operations = work(&info, dtype, engine);
             assert!(operations.is_multiple_of(104 * WAVES * PIECE));
             let clocks = operations / 104 / rate;

@@ -1,4 +1,5 @@
-//! Element-wise operations, reductions, softmax and layer norm: what lies between the matrix products of a model.
+//! Element-wise operations, reductions, softmax and layer norm: what lies between the matrix
+//! products of a model.
 
 use rsb_device::operation::{Elementwise, ElementwiseOp, Normalize, NormalizeOp, Reduce, ReduceOp};
 use rsb_device::{Device, DeviceInfo, Operation};
@@ -14,11 +15,26 @@ use crate::timed::{PreparedCase, Timed};
 /// Operations that move more than they compute.
 pub(super) struct TensorOps;
 
-const OPERATIONS: &[&str] =
-    &["add", "multiply", "relu", "gelu", "sigmoid", "sum", "max", "mean", "argmax", "softmax", "layer-norm"];
+const OPERATIONS: &[&str] = &[
+    "add",
+    "multiply",
+    "relu",
+    "gelu",
+    "sigmoid",
+    "sum",
+    "max",
+    "mean",
+    "argmax",
+    "softmax",
+    "layer-norm",
+];
 
 const AXES: &[AxisInfo] = &[
-    AxisInfo::value("operation", "element-wise, reduction of everything, or along rows", AxisKind::Choice(OPERATIONS)),
+    AxisInfo::value(
+        "operation",
+        "element-wise, reduction of everything, or along rows",
+        AxisKind::Choice(OPERATIONS),
+    ),
     DTYPE,
     AxisInfo::value("shape", "rows x columns of the input", AxisKind::Shape(2, "4096x1024")),
     CACHE,
@@ -28,7 +44,8 @@ const AXES: &[AxisInfo] = &[
 /// Those whose result a whole number without a scale can hold.
 const OF_WHOLE: &[&str] = &["add", "relu", "sum", "mean", "max", "argmax"];
 
-/// 32 MiB of f32: memory on most machines, so that what others do to a shared cache does not matter.
+/// 32 MiB of f32: memory on most machines, so that what others do to a shared cache does not
+/// matter.
 const LARGE: &str = "8192x1024";
 
 /// The same where software stands for a GPU: along rows it takes a hundred times as long there.
@@ -56,7 +73,11 @@ impl Benchmark for TensorOps {
         if breadth == Breadth::Quick {
             return grids;
         }
-        grids.push(grid([axis("operation", OPERATIONS), f32(), axis("shape", &["32x1024", large])]));
+        grids.push(grid([
+            axis("operation", OPERATIONS),
+            f32(),
+            axis("shape", &["32x1024", large]),
+        ]));
         grids.push(grid([
             axis("operation", &["relu", "gelu", "softmax"]),
             axis("dtype", &["f16", "bf16"]),
@@ -64,22 +85,44 @@ impl Benchmark for TensorOps {
         ]));
         let has_whole = is_cpu(device) || is_by_vendor(device);
         if has_whole {
-            for (dtype, operations) in [("i8", &["add", "relu", "sum", "max"][..]), ("i4", &["add", "sum"])] {
-                grids.push(grid([axis("operation", operations), axis("dtype", &[dtype]), axis("shape", &[large])]));
+            for (dtype, operations) in
+                [("i8", &["add", "relu", "sum", "max"][..]), ("i4", &["add", "sum"])]
+            {
+                grids.push(grid([
+                    axis("operation", operations),
+                    axis("dtype", &[dtype]),
+                    axis("shape", &[large]),
+                ]));
             }
         }
         if is_cpu(device) {
             let threads = ("threads", thread_counts(device));
-            grids.push(grid([axis("operation", &["gelu", "sum"]), f32(), axis("shape", &[large]), threads]));
+            grids.push(grid([
+                axis("operation", &["gelu", "sum"]),
+                f32(),
+                axis("shape", &[large]),
+                threads,
+            ]));
         }
         if breadth == Breadth::Full {
             let types = || axis("dtype", &["f32", "f16", "bf16"]);
-            let shapes = || axis("shape", &["1x1024", "32x768", "128x3072", "1024x1024", large, "16384x4096"]);
+            let shapes = || {
+                axis("shape", &["1x1024", "32x768", "128x3072", "1024x1024", large, "16384x4096"])
+            };
             grids.push(grid([axis("operation", OPERATIONS), types(), shapes()]));
             if has_whole {
-                grids.push(grid([axis("operation", OF_WHOLE), axis("dtype", &["i8", "i4"]), shapes()]));
+                grids.push(grid([
+                    axis("operation", OF_WHOLE),
+                    axis("dtype", &["i8", "i4"]),
+                    shapes(),
+                ]));
             }
-            grids.push(grid([axis("operation", OPERATIONS), types(), shapes(), axis("cache", &["cold"])]));
+            grids.push(grid([
+                axis("operation", OPERATIONS),
+                types(),
+                shapes(),
+                axis("cache", &["cold"]),
+            ]));
             let threads = ("threads", thread_counts(device));
             grids.push(grid([axis("operation", OPERATIONS), f32(), shapes(), threads]));
         }
@@ -90,7 +133,10 @@ impl Benchmark for TensorOps {
         let (dtype, [rows, columns]) = (dtype(params)?, shape(params, "shape")?);
         let elements = rows.saturating_mul(columns);
         let name = params.text("operation").unwrap_or_default();
-        if matches!(dtype, Dtype::I8 | Dtype::I4) && OPERATIONS.contains(&name) && !OF_WHOLE.contains(&name) {
+        if matches!(dtype, Dtype::I8 | Dtype::I4)
+            && OPERATIONS.contains(&name)
+            && !OF_WHOLE.contains(&name)
+        {
             return Err(Reason::new(
                 format!("{name} of {dtype}"),
                 "without a scale a whole number cannot hold its result",
@@ -113,18 +159,26 @@ impl Benchmark for TensorOps {
         }
     }
 
-    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(
+        &self,
+        params: &Params,
+        device: &'d dyn Device,
+    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let input = params.text("shape").unwrap_or_default().to_owned();
         let timed = Timed::from_params(device, operation, params)?;
         Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
             let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
-            let note = check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
+            let note =
+                check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
             let output = match timed.operation {
                 Operation::Reduce(_) => "1".to_owned(),
                 _ => input.clone(),
             };
-            let mut fields = timed.common_fields().with("input_shape", input.clone()).with("output_shape", output);
+            let mut fields = timed
+                .common_fields()
+                .with("input_shape", input.clone())
+                .with("output_shape", output);
             fields.set("time_us", time_ns / 1e3);
             fields.set("throughput_gb_s", rate);
             if let Some(intensity) = timed.operation.arithmetic_intensity() {

@@ -1,5 +1,5 @@
-//! Limits of a GPU from its compute units, highest clock and architecture. If one of them is unknown, the limit is that of
-//! the best GPU there is.
+//! Limits of a GPU from its compute units, highest clock and architecture. If one of them is
+//! unknown, the limit is that of the best GPU there is.
 
 use rsb_device::DeviceInfo;
 use rsb_device::operation::PeakArithmetic;
@@ -20,7 +20,8 @@ pub(crate) fn is_gpu(info: &DeviceInfo) -> bool {
     !info.device.is_cpu() && info.device_type != DeviceType::Cpu
 }
 
-/// Compute units as the table of architectures has them. Interfaces other than a vendor's own may count pairs of them.
+/// Compute units as the table of architectures has them. Interfaces other than a vendor's own may
+/// count pairs of them.
 fn compute_units(info: &DeviceInfo) -> f64 {
     let is_native = matches!(info.device.backend, BackendId::Rocm | BackendId::Cuda);
     let each = if is_native { 1 } else { 2 };
@@ -48,26 +49,36 @@ pub(super) fn cache_gb_s(info: &DeviceInfo) -> f64 {
     compute_units(info) * CACHE_BYTES_PER_CLOCK * highest_mhz(info) / 1e3
 }
 
-/// The data sheet's peak of `dtype` in GFLOP/s, by whichever engine is faster; `None` if the GPU reports too little.
+/// The data sheet's peak of `dtype` in GFLOP/s, by whichever engine is faster; `None` if the GPU
+/// reports too little.
 pub(super) fn peak_gflops(info: &DeviceInfo, dtype: Dtype) -> Option<f64> {
     Some(1e3 * rated_gpu(info).best(dtype)?.1)
 }
 
-/// What to know about the peak of `dtype` on `engine` next to a result of `gflops`: a halved rate, sources of the clock that
-/// differ, and a result above the peak at the listed clock. `None` if there is nothing.
-pub(crate) fn peak_note(info: &DeviceInfo, dtype: Dtype, engine: Engine, gflops: f64) -> Option<String> {
+/// What to know about the peak of `dtype` on `engine` next to a result of `gflops`: a halved rate,
+/// sources of the clock that differ, and a result above the peak at the listed clock. `None` if
+/// there is nothing.
+pub(crate) fn peak_note(
+    info: &DeviceInfo,
+    dtype: Dtype,
+    engine: Engine,
+    gflops: f64,
+) -> Option<String> {
     let rated = rated_gpu(info);
     let mut notes = rated.notes(dtype, engine);
-    let listed = info.max_clock_mhz.and_then(|mhz| Some((rated.tflops_at(dtype, engine, mhz)?, mhz)));
+    let listed =
+        info.max_clock_mhz.and_then(|mhz| Some((rated.tflops_at(dtype, engine, mhz)?, mhz)));
     if let Some((tflops, mhz)) = listed.filter(|(tflops, _)| gflops > 1e3 * tflops) {
         let share = 100.0 * gflops / (1e3 * tflops);
-        notes.push(format!("the result is {share:.0} % of the peak at the {mhz:.0} MHz that the driver lists"));
+        notes.push(format!(
+            "the result is {share:.0} % of the peak at the {mhz:.0} MHz that the driver lists"
+        ));
     }
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
-/// The same of the engine that is faster for dense products. An architecture that the table lacks has no peak, which the note
-/// says.
+/// The same of the engine that is faster for dense products. An architecture that the table lacks
+/// has no peak, which the note says.
 pub(crate) fn best_peak_note(info: &DeviceInfo, dtype: Dtype, gflops: f64) -> Option<String> {
     if let Some(Err(unknown)) = info.arch.as_deref().map(Architecture::find) {
         return Some(unknown.to_string());
@@ -76,8 +87,8 @@ pub(crate) fn best_peak_note(info: &DeviceInfo, dtype: Dtype, gflops: f64) -> Op
     peak_note(info, dtype, engine, gflops)
 }
 
-/// More than the GPU can compute in `dtype`, in GFLOP/s. At the full rate of the chip: sources disagree whether every
-/// `GeForce` halves it.
+/// More than the GPU can compute in `dtype`, in GFLOP/s. At the full rate of the chip: sources
+/// disagree whether every `GeForce` halves it.
 pub(super) fn most_gflops(info: &DeviceInfo, dtype: Dtype) -> f64 {
     let each = match info.arch.as_deref().map(Architecture::find) {
         Some(Ok(known)) => best_rate(known, dtype),
@@ -97,11 +108,13 @@ fn best_rate(known: &Architecture, dtype: Dtype) -> u32 {
     rate(dtype).or_else(|| rate(Dtype::F32)).unwrap_or(0)
 }
 
-/// Operations of a burst that lasts about [`BURST_NS`]: whole pieces of work, and some for every wave of threads.
+/// Operations of a burst that lasts about [`BURST_NS`]: whole pieces of work, and some for every
+/// wave of threads.
 pub(crate) fn burst_operations(info: &DeviceInfo, dtype: Dtype) -> u64 {
     /// Of a GPU that does not say enough: what most do in f32 at a usual clock.
     const USUAL: (f64, f64) = (128.0, 1500.0);
-    /// Pieces of the matrix units are eight times those of the vector units; 16 waves work on each compute unit.
+    /// Pieces of the matrix units are eight times those of the vector units; 16 waves work on each
+    /// compute unit.
     const PIECE: u64 = 8 * PeakArithmetic::UNIT;
     const WAVES: u64 = 16;
     let (each, mhz) = USUAL;
@@ -136,7 +149,10 @@ mod tests {
         let mi210 = gpu("rocm:0", Some("gfx90a:sramecc+:xnack-"), 104, Some(1700.0));
         for (dtype, tflops) in [(Dtype::F16, 181.0), (Dtype::F32, 45.3), (Dtype::F64, 45.3)] {
             let (peak, most) = (peak_gflops(&mi210, dtype).unwrap(), most_gflops(&mi210, dtype));
-            assert!((peak - 1e3 * tflops).abs() < 100.0 && (most - peak).abs() < 1e-6, "{dtype}: {peak}, {most}");
+            assert!(
+                (peak - 1e3 * tflops).abs() < 100.0 && (most - peak).abs() < 1e-6,
+                "{dtype}: {peak}, {most}"
+            );
         }
         assert_eq!(peak_gflops(&mi210, Dtype::Fp8), None);
         assert!((most_gflops(&mi210, Dtype::Fp8) - most_gflops(&mi210, Dtype::F32)).abs() < 1e-6);
@@ -157,7 +173,8 @@ mod tests {
         assert!(!note(at(2300.0)).contains("% of the peak"), "{}", note(at(2300.0)));
         let above = note(at(3000.0));
         assert!(
-            above.contains("125 % of the peak at the 2400 MHz") && above.contains("pp_dpm_sclk 3320 MHz"),
+            above.contains("125 % of the peak at the 2400 MHz")
+                && above.contains("pp_dpm_sclk 3320 MHz"),
             "{above}"
         );
         let mi210 = gpu("rocm:0", Some("gfx90a"), 104, Some(1700.0));
@@ -170,15 +187,22 @@ mod tests {
             name: "NVIDIA GeForce RTX 4090".to_owned(),
             ..gpu("cuda:0", Some("sm_89"), 128, Some(2520.0))
         };
-        let (peak, most) = (peak_gflops(&geforce, Dtype::F16).unwrap(), most_gflops(&geforce, Dtype::F16));
-        assert!((peak - 165_150.0).abs() < 100.0 && (most - 2.0 * peak).abs() < 1e-6, "{peak}, {most}");
+        let (peak, most) =
+            (peak_gflops(&geforce, Dtype::F16).unwrap(), most_gflops(&geforce, Dtype::F16));
+        assert!(
+            (peak - 165_150.0).abs() < 100.0 && (most - 2.0 * peak).abs() < 1e-6,
+            "{peak}, {most}"
+        );
         let note = best_peak_note(&geforce, Dtype::F16, 150e3).unwrap();
         assert!(note.contains("half"), "{note}");
         assert!(best_peak_note(&geforce, Dtype::F16, 200e3).unwrap().contains("121 % of the peak"));
         assert_eq!(best_peak_note(&geforce, Dtype::I8, 500e3), None);
         let unknown = gpu("rocm:0", Some("gfx1999"), 64, Some(2400.0));
         let note = best_peak_note(&unknown, Dtype::F16, 1e3).unwrap();
-        assert!(note.contains("no peaks for gfx1999"), "a card that the table lacks says so: {note}");
+        assert!(
+            note.contains("no peaks for gfx1999"),
+            "a card that the table lacks says so: {note}"
+        );
     }
 
     #[test]
@@ -193,7 +217,10 @@ mod tests {
     fn cpus_behind_another_interface_are_no_gpus() {
         let cpu = DeviceInfo { device_type: DeviceType::Cpu, ..gpu("opencl:0", None, 2, None) };
         assert!(!is_gpu(&cpu) && !is_gpu(&gpu("cpu:0", None, 2, None)));
-        let fake_gpu = DeviceInfo { device_type: DeviceType::Simulated, ..gpu("rocm:0", Some("gfx90a"), 104, None) };
+        let fake_gpu = DeviceInfo {
+            device_type: DeviceType::Simulated,
+            ..gpu("rocm:0", Some("gfx90a"), 104, None)
+        };
         assert!(is_gpu(&fake_gpu));
     }
 

@@ -1,12 +1,14 @@
-//! NVIDIA's Nsight Compute on the command line: a table with a row for each metric of each launch, under lines about its work.
+//! NVIDIA's Nsight Compute on the command line: a table with a row for each metric of each launch,
+//! under lines about its work.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{KernelProfile, Row, mean, share};
 
-/// The metrics, each in a run of its own: one that a GPU lacks takes away the others of its run. Bytes of memory have another
-/// name from Blackwell on. Their definitions: Nsight Compute's profiling guide, and its table of what nvprof called them.
+/// The metrics, each in a run of its own: one that a GPU lacks takes away the others of its run.
+/// Bytes of memory have another name from Blackwell on. Their definitions: Nsight Compute's
+/// profiling guide, and its table of what nvprof called them.
 pub(super) const COUNTERS: &[&[&str]] = &[
     &["sm__warps_active.avg.pct_of_peak_sustained_active"],
     &["smsp__thread_inst_executed_per_inst_executed.ratio"],
@@ -23,14 +25,17 @@ const FILE: &str = "profile.csv";
 
 /// Where it may be beside the path.
 pub(super) fn dirs() -> Vec<PathBuf> {
-    let named = ["CUDA_HOME", "CUDA_PATH"].into_iter().find_map(std::env::var_os).map(PathBuf::from);
+    let named =
+        ["CUDA_HOME", "CUDA_PATH"].into_iter().find_map(std::env::var_os).map(PathBuf::from);
     vec![named.unwrap_or_else(|| PathBuf::from("/usr/local/cuda")).join("bin")]
 }
 
 /// What counts `metrics` of the program that is named next, and writes into `dir`.
 pub(super) fn command(tool: &Path, metrics: &[&str], dir: &Path) -> Command {
     let mut command = Command::new(tool);
-    command.args(["--csv", "--page", "details", "--print-units", "base", "--metrics"]).arg(metrics.join(","));
+    command
+        .args(["--csv", "--page", "details", "--print-units", "base", "--metrics"])
+        .arg(metrics.join(","));
     command.arg("--log-file").arg(dir.join(FILE));
     command
 }
@@ -40,7 +45,8 @@ pub(super) fn read(dir: &Path) -> Vec<Row> {
     std::fs::read_to_string(dir.join(FILE)).map(|text| rows(&text)).unwrap_or_default()
 }
 
-/// The rows of its table, which begins after what it says of its work. A metric that the GPU lacks is `n/a`.
+/// The rows of its table, which begins after what it says of its work. A metric that the GPU lacks
+/// is `n/a`.
 fn rows(text: &str) -> Vec<Row> {
     let Some(begin) = text.find("\"ID\",") else { return Vec::new() };
     let table = text.get(begin..).unwrap_or_default();
@@ -52,7 +58,9 @@ fn rows(text: &str) -> Vec<Row> {
     let [grid, block] = [at("Grid Size"), at("Block Size")];
     let read = |record: csv::StringRecord| {
         // Versions before 2022 tell no sizes.
-        let size = |column: Option<usize>| column.and_then(|column| product(record.get(column)?)).unwrap_or(0);
+        let size = |column: Option<usize>| {
+            column.and_then(|column| product(record.get(column)?)).unwrap_or(0)
+        };
         Some(Row {
             kernel: record.get(kernel)?.to_owned(),
             counter: record.get(metric)?.to_owned(),
@@ -72,20 +80,29 @@ fn number(text: &str) -> Option<f64> {
 /// `(64, 2, 1)` together.
 fn product(text: &str) -> Option<u64> {
     let inside = text.trim().strip_prefix('(')?.strip_suffix(')')?;
-    inside.split(',').map(|side| side.trim().parse::<u64>().ok()).try_fold(1_u64, |all, side| all.checked_mul(side?))
+    inside
+        .split(',')
+        .map(|side| side.trim().parse::<u64>().ok())
+        .try_fold(1_u64, |all, side| all.checked_mul(side?))
 }
 
 /// Takes over what the launches of a kernel count of `metric`.
 pub(super) fn add(found: &mut KernelProfile, metric: &str, rows: &[Row]) {
     let kib = || mean(rows).map(|bytes| bytes / 1024.0);
     match metric {
-        "sm__warps_active.avg.pct_of_peak_sustained_active" => found.occupancy_percent = share(rows),
+        "sm__warps_active.avg.pct_of_peak_sustained_active" => {
+            found.occupancy_percent = share(rows);
+        }
         "smsp__thread_inst_executed_per_inst_executed.ratio" => {
             let share = mean(rows).map(|threads| 100.0 * threads / WARP);
             found.wave_efficiency_percent = share.filter(|share| (0.0..=100.0).contains(share));
         }
-        "dram__bytes_read.sum" | "dram__bytes_op_read.sum" => found.fetched_kib = found.fetched_kib.or_else(kib),
-        "dram__bytes_write.sum" | "dram__bytes_op_write.sum" => found.written_kib = found.written_kib.or_else(kib),
+        "dram__bytes_read.sum" | "dram__bytes_op_read.sum" => {
+            found.fetched_kib = found.fetched_kib.or_else(kib);
+        }
+        "dram__bytes_write.sum" | "dram__bytes_op_write.sum" => {
+            found.written_kib = found.written_kib.or_else(kib);
+        }
         "sm__cycles_active.avg.pct_of_peak_sustained_elapsed" => {
             (found.active_cycles, found.cycles) = (share(rows), Some(100.0));
         }

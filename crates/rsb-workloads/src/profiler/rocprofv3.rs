@@ -5,9 +5,9 @@ use std::process::Command;
 
 use super::{KernelProfile, Row, mean, share};
 
-/// The counters, each in a run of its own, but for two whose quotient is asked for: some GPUs count no more than one or two at
-/// a time, and what one GPU lacks does not take the others away. Their definitions: ROCm documentation, MI200 and MI300
-/// performance counters.
+/// The counters, each in a run of its own, but for two whose quotient is asked for: some GPUs count
+/// no more than one or two at a time, and what one GPU lacks does not take the others away. Their
+/// definitions: ROCm documentation, MI200 and MI300 performance counters.
 pub(super) const COUNTERS: &[&[&str]] = &[
     &["OccupancyPercent"],
     &["VALUUtilization"],
@@ -19,20 +19,30 @@ pub(super) const COUNTERS: &[&[&str]] = &[
 
 /// Where it may be beside the path.
 pub(super) fn dirs() -> Vec<PathBuf> {
-    let rocm = std::env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
+    let rocm =
+        std::env::var_os("ROCM_PATH").map_or_else(|| PathBuf::from("/opt/rocm"), PathBuf::from);
     vec![rocm.join("bin")]
 }
 
 /// What counts `counters` of the program that is named next, and writes below `dir`.
 pub(super) fn command(tool: &Path, counters: &[&str], dir: &Path) -> Command {
     let mut command = Command::new(tool);
-    command.arg("--pmc").args(counters).args(["--output-format", "csv", "-o", "profile", "-d"]).arg(dir).arg("--");
+    command
+        .arg("--pmc")
+        .args(counters)
+        .args(["--output-format", "csv", "-o", "profile", "-d"])
+        .arg(dir)
+        .arg("--");
     command
 }
 
 /// What it wrote below `dir`.
 pub(super) fn read(dir: &Path) -> Vec<Row> {
-    tables(dir).iter().filter_map(|path| std::fs::read_to_string(path).ok()).flat_map(|text| rows(&text)).collect()
+    tables(dir)
+        .iter()
+        .filter_map(|path| std::fs::read_to_string(path).ok())
+        .flat_map(|text| rows(&text))
+        .collect()
 }
 
 /// Its tables, which some versions put into directories by pass or process.
@@ -54,8 +64,16 @@ fn rows(text: &str) -> Vec<Row> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let Ok(names) = reader.headers().cloned() else { return Vec::new() };
     let at = |name: &str| names.iter().position(|known| known == name);
-    let columns = [at("Kernel_Name"), at("Counter_Name"), at("Counter_Value"), at("Grid_Size"), at("Workgroup_Size")];
-    let [Some(kernel), Some(counter), Some(value), Some(threads), Some(block)] = columns else { return Vec::new() };
+    let columns = [
+        at("Kernel_Name"),
+        at("Counter_Name"),
+        at("Counter_Value"),
+        at("Grid_Size"),
+        at("Workgroup_Size"),
+    ];
+    let [Some(kernel), Some(counter), Some(value), Some(threads), Some(block)] = columns else {
+        return Vec::new();
+    };
     let read = |record: csv::StringRecord| {
         Some(Row {
             kernel: record.get(kernel)?.to_owned(),
@@ -109,7 +127,9 @@ mod tests {
 
     #[test]
     fn what_is_no_such_table_has_no_rows() {
-        for text in ["", "a,b\n1,2\n", "\"Kernel_Name\",\"Counter_Name\"\n\"rsb_triad_f32\",\"x\"\n"] {
+        for text in
+            ["", "a,b\n1,2\n", "\"Kernel_Name\",\"Counter_Name\"\n\"rsb_triad_f32\",\"x\"\n"]
+        {
             assert_eq!(rows(text), [], "{text}");
         }
         for cut in (0..TABLE.len()).step_by(7) {

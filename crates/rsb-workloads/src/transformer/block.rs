@@ -1,8 +1,8 @@
 //! How a block is wired: its buffers, its stages, and what it is filled with.
 
 use rsb_device::operation::{
-    Attention, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, OutputWidth, QuantizedProduct,
-    Rearrange,
+    Attention, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, OutputWidth,
+    QuantizedProduct, Rearrange,
 };
 use rsb_device::random::{Distribution, Values};
 use rsb_device::{Buffer, Device, Kernel, Operation, Options, convert};
@@ -48,8 +48,8 @@ pub(super) struct Words {
     logits: Buffer,
 }
 
-/// Where blocks calculate; one after the other uses the same. Within a block nothing is used twice, so that each stage can
-/// be checked when all are done.
+/// Where blocks calculate; one after the other uses the same. Within a block nothing is used twice,
+/// so that each stage can be checked when all are done.
 struct Scratch {
     normed: Buffer,
     /// Queries, keys, values token by token, then the queries head by head.
@@ -79,13 +79,26 @@ struct Staged {
 }
 
 /// A model with all its weights, filled from the seed.
-pub(super) fn model<'d>(device: &'d dyn Device, shape: Shape, options: &Options) -> Result<Model<'d>, Failure> {
-    let mut builder = Builder { device, shape, options, stages: Vec::new(), kernels: Vec::new(), filled: 0, taken: 0 };
+pub(super) fn model<'d>(
+    device: &'d dyn Device,
+    shape: Shape,
+    options: &Options,
+) -> Result<Model<'d>, Failure> {
+    let mut builder = Builder {
+        device,
+        shape,
+        options,
+        stages: Vec::new(),
+        kernels: Vec::new(),
+        filled: 0,
+        taken: 0,
+    };
     let words = if shape.vocabulary > 0 { Some(builder.words()?) } else { None };
     let inputs = (0..shape.steps).map(|step| builder.input(step)).collect::<Result<Vec<_>, _>>()?;
     let mut room = builder.room()?;
     let rows = shape.tokens() * shape.width();
-    let states = (0..shape.layers.min(2)).map(|_| builder.empty(rows)).collect::<Result<Vec<_>, _>>()?;
+    let states =
+        (0..shape.layers.min(2)).map(|_| builder.empty(rows)).collect::<Result<Vec<_>, _>>()?;
     let blocks = (0..shape.layers).map(|_| builder.block()).collect::<Result<Vec<_>, _>>()?;
     let mut passes = Vec::new();
     for (step, input) in (0..).zip(inputs) {
@@ -132,7 +145,8 @@ impl<'d> Builder<'_, 'd> {
         self.fill_with(elements, &mut numbers)
     }
 
-    /// The same numbers, as long as nobody writes them: made in f32 or f64, and rounded only when they are written.
+    /// The same numbers, as long as nobody writes them: made in f32 or f64, and rounded only when
+    /// they are written.
     fn numbers(&mut self, middle: f64, scale: f64) -> impl FnMut(u64, usize) -> Vec<f64> + use<> {
         let values = Values::new(SEED, self.filled, Distribution::Signed);
         self.filled += 1;
@@ -146,7 +160,11 @@ impl<'d> Builder<'_, 'd> {
     }
 
     /// Filled with what `numbers` gives for a start and a count.
-    fn fill_with(&mut self, elements: u64, numbers: &mut dyn FnMut(u64, usize) -> Vec<f64>) -> Result<Buffer, Failure> {
+    fn fill_with(
+        &mut self,
+        elements: u64,
+        numbers: &mut dyn FnMut(u64, usize) -> Vec<f64>,
+    ) -> Result<Buffer, Failure> {
         let (buffer, dtype) = (self.empty(elements)?, self.shape.dtype);
         for start in (0..elements).step_by(CHUNK as usize) {
             let part = numbers(start, (elements - start).min(CHUNK) as usize);
@@ -173,7 +191,11 @@ impl<'d> Builder<'_, 'd> {
             let part = numbers(first * columns, (count * columns) as usize);
             let (packed, of_groups) = quantize(op.weights, columns, &part);
             self.device.write(&weights, first * bytes, &packed)?;
-            self.device.write(&scales, first * groups, &convert::encode(QuantizedProduct::SCALE, &of_groups))?;
+            self.device.write(
+                &scales,
+                first * groups,
+                &convert::encode(QuantizedProduct::SCALE, &of_groups),
+            )?;
         }
         Ok(Matrix { weights, scales: Some(scales), rows, columns })
     }
@@ -215,13 +237,18 @@ impl<'d> Builder<'_, 'd> {
             norm: self.norm()?,
             head: self.matrix(vocabulary, width)?,
             tokens: self.empty(self.shape.tokens() * width)?,
-            last: if several { Some([self.indices(batch, last)?, self.empty(batch * width)?]) } else { None },
+            last: if several {
+                Some([self.indices(batch, last)?, self.empty(batch * width)?])
+            } else {
+                None
+            },
             normed: self.empty(batch * width)?,
             logits: self.empty(batch * vocabulary)?,
         })
     }
 
-    /// Tokens of pass `step`, or the words that they are made of: at random, so that nothing waits for what was told.
+    /// Tokens of pass `step`, or the words that they are made of: at random, so that nothing waits
+    /// for what was told.
     fn input(&mut self, step: u64) -> Result<Buffer, Failure> {
         let Shape { dtype, vocabulary: of, .. } = self.shape;
         let (width, rows) = (self.shape.width(), self.shape.tokens());
@@ -261,7 +288,8 @@ impl<'d> Builder<'_, 'd> {
             self.tell(words, &output)?;
             output = words.logits.clone();
         }
-        let (stages, kernels) = (std::mem::take(&mut self.stages), std::mem::take(&mut self.kernels));
+        let (stages, kernels) =
+            (std::mem::take(&mut self.stages), std::mem::take(&mut self.kernels));
         Ok(Pass { shape, input, output, stages, kernels, last_block })
     }
 
@@ -286,7 +314,8 @@ impl<'d> Builder<'_, 'd> {
     fn room(&mut self) -> Result<Scratch, Failure> {
         let shape = self.shape;
         let rows = shape.tokens() * shape.width();
-        let (kv_rows, hidden) = (shape.tokens() * shape.kv_width(), shape.tokens() * shape.hidden());
+        let (kv_rows, hidden) =
+            (shape.tokens() * shape.kv_width(), shape.tokens() * shape.hidden());
         let gated = shape.mlp == Mlp::SwiGlu;
         Ok(Scratch {
             normed: self.empty(rows)?,
@@ -298,14 +327,23 @@ impl<'d> Builder<'_, 'd> {
             between: [self.empty(rows)?, self.empty(rows)?],
             normed_again: self.empty(rows)?,
             hidden: [self.empty(hidden)?, self.empty(hidden)?],
-            gate: if gated { Some([self.empty(hidden)?, self.empty(hidden)?, self.empty(hidden)?]) } else { None },
+            gate: if gated {
+                Some([self.empty(hidden)?, self.empty(hidden)?, self.empty(hidden)?])
+            } else {
+                None
+            },
             narrowed: self.empty(rows)?,
         })
     }
 
     fn attention_scores(&mut self) -> Result<Staged, Failure> {
-        let scores = self.shape.batch * self.shape.heads * self.shape.queries * self.shape.capacity();
-        let masked = if self.shape.is_masked() { Some([self.mask(scores)?, self.empty(scores)?]) } else { None };
+        let scores =
+            self.shape.batch * self.shape.heads * self.shape.queries * self.shape.capacity();
+        let masked = if self.shape.is_masked() {
+            Some([self.mask(scores)?, self.empty(scores)?])
+        } else {
+            None
+        };
         Ok(Staged { masked, scores: self.empty(scores)?, shares: self.empty(scores)? })
     }
 
@@ -317,7 +355,9 @@ impl<'d> Builder<'_, 'd> {
             let (cosine, sine) = shape.turn(position, index % shape.head_dim / 2);
             if index.is_multiple_of(2) { cosine } else { sine }
         };
-        self.fill_with(shape.queries * shape.head_dim, &mut |start, count| range(start, count).map(at).collect())
+        self.fill_with(shape.queries * shape.head_dim, &mut |start, count| {
+            range(start, count).map(at).collect()
+        })
     }
 
     /// Zero where a token may look, far below where the position comes after its own.
@@ -339,7 +379,12 @@ impl<'d> Builder<'_, 'd> {
     }
 
     /// y = x · matrixᵀ, `rows` of them.
-    fn project(&mut self, rows: u64, matrix: &Matrix, buffers: (&Buffer, &Buffer)) -> Result<(), Failure> {
+    fn project(
+        &mut self,
+        rows: u64,
+        matrix: &Matrix,
+        buffers: (&Buffer, &Buffer),
+    ) -> Result<(), Failure> {
         let (operation, buffers) = matrix.product(self.shape, rows, buffers);
         self.stage(operation, &buffers)
     }
@@ -349,19 +394,32 @@ impl<'d> Builder<'_, 'd> {
         Gemm { stored: OutputWidth::AsInputs, ..Gemm::new(self.shape.dtype, m, n, k) }
     }
 
-    fn normalize(&mut self, rows: u64, weights: &[Buffer], (x, y): (&Buffer, &Buffer)) -> Result<(), Failure> {
+    fn normalize(
+        &mut self,
+        rows: u64,
+        weights: &[Buffer],
+        (x, y): (&Buffer, &Buffer),
+    ) -> Result<(), Failure> {
         let (dtype, columns) = (self.shape.dtype, self.shape.width());
         let operation = Normalize { op: self.shape.norm, dtype, rows, columns };
         let buffers: Vec<&Buffer> = std::iter::once(x).chain(weights).chain([y]).collect();
         self.stage(Operation::Normalize(operation), &buffers)
     }
 
-    fn elementwise(&mut self, op: ElementwiseOp, elements: u64, buffers: &[&Buffer]) -> Result<(), Failure> {
-        self.stage(Operation::Elementwise(Elementwise { op, dtype: self.shape.dtype, elements }), buffers)
+    fn elementwise(
+        &mut self,
+        op: ElementwiseOp,
+        elements: u64,
+        buffers: &[&Buffer],
+    ) -> Result<(), Failure> {
+        self.stage(
+            Operation::Elementwise(Elementwise { op, dtype: self.shape.dtype, elements }),
+            buffers,
+        )
     }
 
-    /// Rows of `columns` heads, token by token in `x`, head by head in `y`, which has room for `capacity` tokens and takes
-    /// these from `position` on; turned where there are angles.
+    /// Rows of `columns` heads, token by token in `x`, head by head in `y`, which has room for
+    /// `capacity` tokens and takes these from `position` on; turned where there are angles.
     fn by_head(
         &mut self,
         columns: u64,
@@ -376,7 +434,12 @@ impl<'d> Builder<'_, 'd> {
         self.stage(Operation::Rearrange(order), &buffers)
     }
 
-    fn wire(&mut self, block: &Block, room: &Scratch, (from, to): (&Buffer, &Buffer)) -> Result<(), Failure> {
+    fn wire(
+        &mut self,
+        block: &Block,
+        room: &Scratch,
+        (from, to): (&Buffer, &Buffer),
+    ) -> Result<(), Failure> {
         let Shape { heads, kv_heads, queries, positions, .. } = self.shape;
         let (tokens, rows) = (self.shape.tokens(), self.shape.tokens() * self.shape.width());
         self.normalize(tokens, &block.norms[0], (from, &room.normed))?;
@@ -421,12 +484,26 @@ impl<'d> Builder<'_, 'd> {
             self.attend_in_stages(block, (&room.queries, staged, by_head))?;
         } else {
             let (capacity, causal) = (self.shape.capacity(), self.shape.is_masked());
-            let fused = Attention { dtype, batch, heads, kv_heads, head_dim, queries, positions, capacity, causal };
-            self.stage(Operation::Attention(fused), &[&room.queries, &block.keys, &block.values, by_head])?;
+            let fused = Attention {
+                dtype,
+                batch,
+                heads,
+                kv_heads,
+                head_dim,
+                queries,
+                positions,
+                capacity,
+                causal,
+            };
+            self.stage(
+                Operation::Attention(fused),
+                &[&room.queries, &block.keys, &block.values, by_head],
+            )?;
         }
         // Back again: the two middle sizes have changed places.
         let (rows, columns, width, capacity) = (heads, queries, head_dim, heads);
-        let order = Rearrange { dtype, batch, rows, columns, width, capacity, position: 0, rotary: false };
+        let order =
+            Rearrange { dtype, batch, rows, columns, width, capacity, position: 0, rotary: false };
         self.stage(Operation::Rearrange(order), &[by_head, by_token])
     }
 
@@ -437,8 +514,8 @@ impl<'d> Builder<'_, 'd> {
         (queries_by_head, staged, by_head): (&Buffer, &Staged, &Buffer),
     ) -> Result<(), Failure> {
         let Shape { dtype, heads, kv_heads, head_dim, batch, queries, positions, .. } = self.shape;
-        // Heads that share keys and values lie one after another: their queries are rows of one product. What the cache
-        // has room for lies between its heads.
+        // Heads that share keys and values lie one after another: their queries are rows of one
+        // product. What the cache has room for lies between its heads.
         let stride_b = Some(self.shape.capacity() * head_dim).filter(|_| self.shape.steps > 1);
         let each = |product: Gemm| Gemm { batch: batch * kv_heads, stride_b, ..product };
         let rows = queries * (heads / kv_heads.max(1));
@@ -452,7 +529,8 @@ impl<'d> Builder<'_, 'd> {
             visible = masked;
         }
         let every = batch * heads * queries;
-        let softmax = Normalize { op: NormalizeOp::Softmax, dtype, rows: every, columns: positions };
+        let softmax =
+            Normalize { op: NormalizeOp::Softmax, dtype, rows: every, columns: positions };
         self.stage(Operation::Normalize(softmax), &[visible, &staged.shares])?;
         let weighted = each(self.product((rows, head_dim, positions)));
         self.stage(Operation::Gemm(weighted), &[&staged.shares, &block.values, by_head])

@@ -1,9 +1,13 @@
-//! Whether a pass was right: a small one from end to end against the reference, a large one stage by stage at samples,
-//! each computed again in f64 from what the device holds. Matrix products are also checked as a whole, by Freivalds' check.
+//! Whether a pass was right: a small one from end to end against the reference, a large one stage
+//! by stage at samples, each computed again in f64 from what the device holds. Matrix products are
+//! also checked as a whole, by Freivalds' check.
 
-use rsb_device::operation::{Attention, Elementwise, Gather, Gemm, Normalize, QuantizedProduct, Rearrange};
+use rsb_device::operation::{
+    Attention, Elementwise, Gather, Gemm, Normalize, QuantizedProduct, Rearrange,
+};
 use rsb_device::reference::{
-    attended_row, chain_tolerance, elementwise, normalized_row, projection_limit, rearranged_element, tolerance,
+    attended_row, chain_tolerance, elementwise, normalized_row, projection_limit,
+    rearranged_element, tolerance,
 };
 use rsb_device::{Buffer, Operation, convert};
 use rsb_model::random::Generator;
@@ -31,24 +35,31 @@ const WHOLE_MATRICES: u64 = 8;
 /// Elements of a matrix that are read at a time.
 const ELEMENTS_AT_A_TIME: u64 = 1 << 20;
 
-/// Makes the passes, compares every number of their results, and gives the error. The reference has a cache of its own,
-/// which grows as the device's does.
+/// Makes the passes, compares every number of their results, and gives the error. The reference has
+/// a cache of its own, which grows as the device's does.
 pub(super) fn end_to_end(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
     let shape = model.shape;
-    let mut blocks = model.blocks.iter().map(|block| weights(model, block)).collect::<Result<Vec<_>, _>>()?;
+    let mut blocks =
+        model.blocks.iter().map(|block| weights(model, block)).collect::<Result<Vec<_>, _>>()?;
     let mut error = Meter::default();
     model.check_passes(&mut |model, pass| {
         let all = |buffer: &Buffer| all(model, buffer);
         let mut state = match &model.words {
-            Some(words) => reference::embed_words(shape, &all(&words.table)?, &indices(model, &pass.input)?),
+            Some(words) => {
+                reference::embed_words(shape, &all(&words.table)?, &indices(model, &pass.input)?)
+            }
             None => all(&pass.input)?,
         };
         for block in &mut blocks {
             state = reference::block(pass.shape, block, &state);
         }
         if let Some(words) = &model.words {
-            state =
-                reference::last_token_logits(shape, &norm(model, &words.norm)?, &matrix(model, &words.head)?, &state);
+            state = reference::last_token_logits(
+                shape,
+                &norm(model, &words.norm)?,
+                &matrix(model, &words.head)?,
+                &state,
+            );
         }
         error.all(&all(&pass.output)?, &state);
         Ok(())
@@ -58,7 +69,9 @@ pub(super) fn end_to_end(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
     let limit = match shape.dtype {
         // Each block adds to the errors of those before.
         Dtype::F64 | Dtype::F32 => {
-            2.0 * (8.0 + 2.0 * (terms as f64).sqrt()) * shape.layers as f64 * convert::epsilon(shape.dtype)
+            2.0 * (8.0 + 2.0 * (terms as f64).sqrt())
+                * shape.layers as f64
+                * convert::epsilon(shape.dtype)
         }
         narrow => chain_tolerance(narrow, ROUNDINGS_OF_A_BLOCK * shape.layers, terms),
     };
@@ -67,7 +80,8 @@ pub(super) fn end_to_end(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
 
 #[inline(never)] // It runs once; its fifteen vectors need not lie in the caller's frame.
 fn weights(model: &Model<'_>, block: &Block) -> Result<Weights, Failure> {
-    let (matrix, norm) = (|weights: &Matrix| matrix(model, weights), |weights: &[Buffer]| norm(model, weights));
+    let (matrix, norm) =
+        (|weights: &Matrix| matrix(model, weights), |weights: &[Buffer]| norm(model, weights));
     let [query, key, value, out] = &block.attention;
     Ok(Weights {
         norms: [norm(&block.norms[0])?, norm(&block.norms[1])?],
@@ -108,7 +122,9 @@ fn all(model: &Model<'_>, buffer: &Buffer) -> Result<Vec<f64>, Failure> {
 
 /// What a norm multiplies by, and what it adds, if it does.
 fn norm(model: &Model<'_>, weights: &[Buffer]) -> Result<[Vec<f64>; 2], Failure> {
-    let of = |index: usize| weights.get(index).map_or_else(|| Ok(Vec::new()), |buffer| all(model, buffer));
+    let of = |index: usize| {
+        weights.get(index).map_or_else(|| Ok(Vec::new()), |buffer| all(model, buffer))
+    };
     Ok([of(0)?, of(1)?])
 }
 
@@ -118,7 +134,8 @@ fn indices(model: &Model<'_>, buffer: &Buffer) -> Result<Vec<u64>, Failure> {
     Ok(bytes.as_chunks().0.iter().map(|&index| u64::from_le_bytes(index)).collect())
 }
 
-/// Makes the passes, checks samples of each stage whose buffers are still as it left them, and gives the largest error.
+/// Makes the passes, checks samples of each stage whose buffers are still as it left them, and
+/// gives the largest error.
 pub(super) fn stages(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
     let mut worst = Accuracy::default();
     let mut is_first = true;
@@ -130,8 +147,13 @@ pub(super) fn stages(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
     Ok(worst)
 }
 
-/// Checks the stages whose buffers are as they left them; `whole` also compares all elements of the matrix products.
-pub(super) fn check_stages(model: &Model<'_>, pass: &Pass<'_>, whole: bool) -> Result<Accuracy, Failure> {
+/// Checks the stages whose buffers are as they left them; `whole` also compares all elements of the
+/// matrix products.
+pub(super) fn check_stages(
+    model: &Model<'_>,
+    pass: &Pass<'_>,
+    whole: bool,
+) -> Result<Accuracy, Failure> {
     let mut worst = Accuracy::default();
     for stage in pass.retained_stages() {
         let check = Check { model, stage, whole, error: Meter::default() };
@@ -153,7 +175,12 @@ pub(super) fn check_stages(model: &Model<'_>, pass: &Pass<'_>, whole: bool) -> R
 
 /// Elements `start..` of a buffer.
 #[inline(never)] // Called in a dozen places.
-fn numbers(model: &Model<'_>, buffer: &Buffer, start: u64, count: u64) -> Result<Vec<f64>, Failure> {
+fn numbers(
+    model: &Model<'_>,
+    buffer: &Buffer,
+    start: u64,
+    count: u64,
+) -> Result<Vec<f64>, Failure> {
     let dtype = model.shape.dtype;
     let mut bytes = vec![0; dtype.bytes(count) as usize];
     model.device.read(buffer, dtype.bytes(start), &mut bytes)?;
@@ -180,7 +207,8 @@ impl Meter {
         }
     }
 
-    /// Compares a row whose values do not depend on how large those of other rows are. Short ones may cancel to nothing.
+    /// Compares a row whose values do not depend on how large those of other rows are. Short ones
+    /// may cancel to nothing.
     fn row(&mut self, found: &[f64], expected: &[f64]) {
         const LONG: usize = 16;
         let mut row = Self::default();
@@ -210,7 +238,8 @@ fn wrong_result(what: &str, why: String) -> Failure {
     Failure::Failed(Reason::new(
         format!("wrong result of {what}"),
         why,
-        "measure gemm and tensor-ops to see which operation is wrong; suspect its library or the driver",
+        "measure gemm and tensor-ops to see which operation is wrong; suspect its library or the \
+         driver",
     ))
 }
 
@@ -237,14 +266,21 @@ struct Check<'m, 'd> {
 
 impl Check<'_, '_> {
     fn read(&self, buffer: usize, start: u64, count: u64) -> Result<Vec<f64>, Failure> {
-        let buffer = self.stage.buffers.get(buffer).ok_or_else(|| unexpected_operation_error(&self.stage.operation))?;
+        let buffer = self
+            .stage
+            .buffers
+            .get(buffer)
+            .ok_or_else(|| unexpected_operation_error(&self.stage.operation))?;
         numbers(self.model, buffer, start, count)
     }
 
     fn product(mut self, op: &Gemm) -> Result<Meter, Failure> {
         let mut random = Generator::new(op.m ^ op.n << 20 ^ op.k << 40);
-        let mut places = vec![(0, 0, 0), (op.batch - 1, op.m - 1, op.n - 1), (0, op.m - 1, 0), (0, 0, op.n - 1)];
-        places.extend((0..SAMPLES).map(|_| (random.below(op.batch), random.below(op.m), random.below(op.n))));
+        let mut places =
+            vec![(0, 0, 0), (op.batch - 1, op.m - 1, op.n - 1), (0, op.m - 1, 0), (0, 0, op.n - 1)];
+        places.extend(
+            (0..SAMPLES).map(|_| (random.below(op.batch), random.below(op.m), random.below(op.n))),
+        );
         for (batch, row, column) in places {
             let a = self.read(0, (batch * op.m + row) * op.k, op.k)?;
             let b = if op.transpose_b {
@@ -264,7 +300,11 @@ impl Check<'_, '_> {
             let b = self.times_signs(op, batch, &signs)?;
             let (rows, columns, terms) = (op.m, op.n, op.k);
             let (a, c) = (batch * rows * terms, (2, batch * rows * columns));
-            self.project(&MatrixProduct { rows, columns, terms, alpha: op.alpha, a, c }, &signs, &b)?;
+            self.project(
+                &MatrixProduct { rows, columns, terms, alpha: op.alpha, a, c },
+                &signs,
+                &b,
+            )?;
         }
         Ok(self.error)
     }
@@ -290,8 +330,9 @@ impl Check<'_, '_> {
         Ok(sums)
     }
 
-    /// Freivalds (1977): each row of C, multiplied by a vector r of random signs, must be that row of A times B·r. An element
-    /// that is wrong by more than its row's share of rounding shows, wherever it is.
+    /// Freivalds (1977): each row of C, multiplied by a vector r of random signs, must be that row
+    /// of A times B·r. An element that is wrong by more than its row's share of rounding shows,
+    /// wherever it is.
     fn project(&self, product: &MatrixProduct, signs: &[f64], b: &[f64]) -> Result<(), Failure> {
         let (rows, columns, terms) = (product.rows, product.columns, product.terms);
         let mut expected = Vec::with_capacity(rows as usize);
@@ -318,7 +359,10 @@ impl Check<'_, '_> {
                     return Ok(());
                 }
                 let what = format!("{} within a pass", operation.name());
-                let why = format!("row {index} is off by {difference:.1e} in Freivalds' check ({limit:.1e} allowed)");
+                let why = format!(
+                    "row {index} is off by {difference:.1e} in Freivalds' check ({limit:.1e} \
+                     allowed)"
+                );
                 Err(wrong_result(&what, why))
             },
         )
@@ -343,14 +387,19 @@ impl Check<'_, '_> {
                 add_scaled(&mut b, &whole_numbers(self.model, op, (weights, scales), row)?, sign);
             }
             let (rows, columns, terms) = (op.m, op.n, op.k);
-            self.project(&MatrixProduct { rows, columns, terms, alpha: 1.0, a: 0, c: (3, 0) }, &signs, &b)?;
+            self.project(
+                &MatrixProduct { rows, columns, terms, alpha: 1.0, a: 0, c: (3, 0) },
+                &signs,
+                &b,
+            )?;
         }
         Ok(self.error)
     }
 
     fn rows(mut self, op: &Normalize) -> Result<Meter, Failure> {
         let inputs = op.op.inputs();
-        let weights = |index| if index < inputs { self.read(index, 0, op.columns) } else { Ok(Vec::new()) };
+        let weights =
+            |index| if index < inputs { self.read(index, 0, op.columns) } else { Ok(Vec::new()) };
         let (gain, bias) = (weights(1)?, weights(2)?);
         for row in [0, op.rows / 2, op.rows - 1] {
             let x = self.read(0, row * op.columns, op.columns)?;
@@ -362,7 +411,8 @@ impl Check<'_, '_> {
 
     fn check_attention(mut self, op: &Attention) -> Result<Meter, Failure> {
         let mut random = Generator::new(op.rows());
-        let rows = (0..SAMPLES).map(|_| random.below(op.rows())).chain([0, op.queries - 1, op.rows() - 1]);
+        let rows =
+            (0..SAMPLES).map(|_| random.below(op.rows())).chain([0, op.queries - 1, op.rows() - 1]);
         for row in rows {
             let query = self.read(0, row * op.head_dim, op.head_dim)?;
             let seen = op.visible_elements(row);
@@ -379,17 +429,21 @@ impl Check<'_, '_> {
             let x = self.read(0, start, count)?;
             let z = if op.op.inputs() == 2 { self.read(1, start, count)? } else { x.clone() };
             let found = self.read(op.op.inputs(), start, count)?;
-            let expected: Vec<f64> = x.iter().zip(&z).map(|(&x, &z)| elementwise(op.op, x, z)).collect();
+            let expected: Vec<f64> =
+                x.iter().zip(&z).map(|(&x, &z)| elementwise(op.op, x, z)).collect();
             self.error.all(&found, &expected);
         }
         Ok(self.error)
     }
 
     fn check_gather(mut self, op: &Gather) -> Result<Meter, Failure> {
-        let indices = self.stage.buffers.get(1).map(|buffer| indices(self.model, buffer)).transpose()?;
+        let indices =
+            self.stage.buffers.get(1).map(|buffer| indices(self.model, buffer)).transpose()?;
         let step = op.rows.div_ceil(SAMPLES as u64).max(1);
         let looked_at = |row: u64| row.is_multiple_of(step) || row + 1 == op.rows;
-        for (row, index) in (0..).zip(indices.unwrap_or_default()).filter(|(row, _)| looked_at(*row)) {
+        for (row, index) in
+            (0..).zip(indices.unwrap_or_default()).filter(|(row, _)| looked_at(*row))
+        {
             let expected = self.read(0, index * op.width, op.width)?;
             self.error.all(&self.read(2, row * op.width, op.width)?, &expected);
         }
@@ -398,7 +452,8 @@ impl Check<'_, '_> {
 
     fn order(mut self, op: &Rearrange) -> Result<Meter, Failure> {
         let mut random = Generator::new(op.elements());
-        let places = (0..SAMPLES).map(|_| (random.below(op.batch), random.below(op.rows), random.below(op.columns)));
+        let places = (0..SAMPLES)
+            .map(|_| (random.below(op.batch), random.below(op.rows), random.below(op.columns)));
         let mut places: Vec<_> = places.collect();
         places.extend([(0, 0, 0), (op.batch - 1, op.rows - 1, op.columns - 1)]);
         for (batch, row, column) in places {
@@ -406,19 +461,25 @@ impl Check<'_, '_> {
             let to = (batch * op.columns + column) * op.capacity + op.position + row;
             let x = self.read(0, from * op.width, op.width)?;
             let found = self.read(op.y_index(), to * op.width, op.width)?;
-            let angles = if op.rotary { self.read(1, row * op.width, op.width)? } else { Vec::new() };
+            let angles =
+                if op.rotary { self.read(1, row * op.width, op.width)? } else { Vec::new() };
             // The row alone, as if there were no other.
-            let alone = Rearrange { batch: 1, rows: 1, columns: 1, capacity: 1, position: 0, ..*op };
-            let of = |numbers: &[f64], at: u64| numbers.get(at as usize).copied().unwrap_or(f64::NAN);
-            let element = |at| rearranged_element(&alone, |at| of(&x, at), |at| of(&angles, at), at);
-            let expected: Vec<f64> = (0..op.width).map(|at| element(at).unwrap_or(f64::NAN)).collect();
+            let alone =
+                Rearrange { batch: 1, rows: 1, columns: 1, capacity: 1, position: 0, ..*op };
+            let of =
+                |numbers: &[f64], at: u64| numbers.get(at as usize).copied().unwrap_or(f64::NAN);
+            let element =
+                |at| rearranged_element(&alone, |at| of(&x, at), |at| of(&angles, at), at);
+            let expected: Vec<f64> =
+                (0..op.width).map(|at| element(at).unwrap_or(f64::NAN)).collect();
             self.error.all(&found, &expected);
         }
         Ok(self.error)
     }
 }
 
-/// Calls `look` with each row of a matrix and its number. `read` gives the elements from the first, as many as are asked for.
+/// Calls `look` with each row of a matrix and its number. `read` gives the elements from the first,
+/// as many as are asked for.
 fn for_each_row(
     rows: u64,
     columns: u64,

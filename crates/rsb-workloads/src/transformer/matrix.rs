@@ -1,4 +1,5 @@
-//! Matrices of weights: numbers of the type of the pass, or whole numbers of few bits with a scale for each group of them.
+//! Matrices of weights: numbers of the type of the pass, or whole numbers of few bits with a scale
+//! for each group of them.
 
 use rsb_device::operation::{Gemm, OutputWidth, QuantizedProduct, pack_weights};
 use rsb_device::{Buffer, Operation};
@@ -20,7 +21,8 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
-    /// y = x · matrixᵀ for `rows` of x, which the next stage can go on with: the operation and its buffers.
+    /// y = x · matrixᵀ for `rows` of x, which the next stage can go on with: the operation and its
+    /// buffers.
     pub(super) fn product<'b>(
         &'b self,
         shape: Shape,
@@ -31,7 +33,11 @@ impl Matrix {
         if let (Some(op), Some(scales)) = (quantized_product(shape, m, n, k), &self.scales) {
             return (Operation::Quantized(op), vec![x, &self.weights, scales, y]);
         }
-        let op = Gemm { stored: OutputWidth::AsInputs, transpose_b: true, ..Gemm::new(shape.dtype, m, n, k) };
+        let op = Gemm {
+            stored: OutputWidth::AsInputs,
+            transpose_b: true,
+            ..Gemm::new(shape.dtype, m, n, k)
+        };
         (Operation::Gemm(op), vec![x, &self.weights, y])
     }
 }
@@ -41,8 +47,8 @@ pub(super) fn quantized_product(shape: Shape, m: u64, n: u64, k: u64) -> Option<
     Some(QuantizedProduct { dtype: shape.dtype, weights: shape.narrow?, m, n, k, group: GROUP })
 }
 
-/// The bytes of rows of `columns` numbers as whole numbers, and the scale of each group: its largest number becomes the
-/// largest of its type, as in symmetric quantization to the nearest.
+/// The bytes of rows of `columns` numbers as whole numbers, and the scale of each group: its
+/// largest number becomes the largest of its type, as in symmetric quantization to the nearest.
 pub(super) fn quantize(weights: Dtype, columns: u64, numbers: &[f64]) -> (Vec<u8>, Vec<f64>) {
     let largest = if weights == Dtype::I4 { 7.0 } else { 127.0 };
     let (mut wholes, mut scales) = (Vec::with_capacity(numbers.len()), Vec::new());
@@ -50,8 +56,11 @@ pub(super) fn quantize(weights: Dtype, columns: u64, numbers: &[f64]) -> (Vec<u8
         for group in row.chunks(GROUP as usize) {
             let most = group.iter().fold(0.0_f64, |most, number| most.max(number.abs()));
             // As it is stored; one so small that it would be zero stands for nothing but zeros.
-            let scale = rsb_device::convert::round(QuantizedProduct::SCALE, most / largest).max(f64::MIN_POSITIVE);
-            wholes.extend(group.iter().map(|number| (number / scale).round().clamp(-largest, largest) as i8));
+            let scale = rsb_device::convert::round(QuantizedProduct::SCALE, most / largest)
+                .max(f64::MIN_POSITIVE);
+            wholes.extend(
+                group.iter().map(|number| (number / scale).round().clamp(-largest, largest) as i8),
+            );
             scales.push(scale);
         }
     }
@@ -65,16 +74,32 @@ mod tests {
     #[test]
     fn whole_numbers_are_at_most_half_a_step_off() {
         let columns = 160;
-        let numbers: Vec<f64> = (0..2 * columns).map(|at| ((at * 37 % 101) as f64 - 50.0) / 64.0).collect();
+        let numbers: Vec<f64> =
+            (0..2 * columns).map(|at| ((at * 37 % 101) as f64 - 50.0) / 64.0).collect();
         for (weights, steps) in [(Dtype::I8, 127.0), (Dtype::I4, 7.0)] {
             let (bytes, scales) = quantize(weights, columns, &numbers);
-            let op = QuantizedProduct { dtype: Dtype::F32, weights, m: 1, n: 2, k: columns, group: GROUP };
-            assert_eq!((bytes.len() as u64, scales.len() as u64), (2 * op.row_bytes(), 2 * op.groups()));
-            let rows = bytes.chunks(op.row_bytes() as usize).zip(scales.chunks(op.groups() as usize));
-            let found: Vec<f64> = rows.flat_map(|(bytes, scales)| op.numbers(bytes, scales)).collect();
+            let op = QuantizedProduct {
+                dtype: Dtype::F32,
+                weights,
+                m: 1,
+                n: 2,
+                k: columns,
+                group: GROUP,
+            };
+            assert_eq!(
+                (bytes.len() as u64, scales.len() as u64),
+                (2 * op.row_bytes(), 2 * op.groups())
+            );
+            let rows =
+                bytes.chunks(op.row_bytes() as usize).zip(scales.chunks(op.groups() as usize));
+            let found: Vec<f64> =
+                rows.flat_map(|(bytes, scales)| op.numbers(bytes, scales)).collect();
             for (found, number) in found.iter().zip(&numbers) {
                 // The largest is 50/64, and a scale is rounded to eleven bits.
-                assert!((found - number).abs() <= 50.0 / 64.0 / steps * 0.5 + 1e-3, "{weights}: {found} for {number}");
+                assert!(
+                    (found - number).abs() <= 50.0 / 64.0 / steps * 0.5 + 1e-3,
+                    "{weights}: {found} for {number}"
+                );
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The same pass in f64, as plainly as it can be written: token by token, head by head, on the numbers that the device
-//! holds.
+//! The same pass in f64, as plainly as it can be written: token by token, head by head, on the
+//! numbers that the device holds.
 
 use rsb_device::operation::ElementwiseOp;
 use rsb_device::reference::{attended_row, elementwise, normalized_row};
@@ -12,19 +12,31 @@ pub(super) struct Weights {
     pub(super) attention: [Vec<f64>; 4],
     pub(super) hidden: [Vec<f64>; 2],
     pub(super) gate: Option<Vec<f64>>,
-    /// Keys and values, head by head: batch, head, position, number. Those of a pass are put there by it.
+    /// Keys and values, head by head: batch, head, position, number. Those of a pass are put there
+    /// by it.
     pub(super) keys: Vec<f64>,
     pub(super) values: Vec<f64>,
 }
 
 /// The tokens that words are turned into.
 pub(super) fn embed_words(shape: Shape, table: &[f64], words: &[u64]) -> Vec<f64> {
-    words.iter().flat_map(|word| part(table, word * shape.width(), shape.width())).copied().collect()
+    words
+        .iter()
+        .flat_map(|word| part(table, word * shape.width(), shape.width()))
+        .copied()
+        .collect()
 }
 
 /// The logits of the last token of each sequence.
-pub(super) fn last_token_logits(shape: Shape, [gain, bias]: &[Vec<f64>; 2], head: &[f64], x: &[f64]) -> Vec<f64> {
-    let last = |sequence: u64| part(x, ((sequence + 1) * shape.queries - 1) * shape.width(), shape.width());
+pub(super) fn last_token_logits(
+    shape: Shape,
+    [gain, bias]: &[Vec<f64>; 2],
+    head: &[f64],
+    x: &[f64],
+) -> Vec<f64> {
+    let last = |sequence: u64| {
+        part(x, ((sequence + 1) * shape.queries - 1) * shape.width(), shape.width())
+    };
     let logits = |sequence| times(&normalized_row(shape.norm, last(sequence), gain, bias), head);
     (0..shape.batch).flat_map(logits).collect()
 }
@@ -41,8 +53,14 @@ pub(super) fn block(shape: Shape, weights: &mut Weights, x: &[f64]) -> Vec<f64> 
         let normed = normalized_row(shape.norm, row, gain, bias);
         let hidden = times(&normed, &weights.hidden[0]);
         let active: Vec<f64> = match &weights.gate {
-            Some(gate) => times(&normed, gate).iter().zip(&hidden).map(|(&gate, up)| silu(gate) * up).collect(),
-            None => hidden.iter().map(|&value| elementwise(ElementwiseOp::Gelu, value, 0.0)).collect(),
+            Some(gate) => times(&normed, gate)
+                .iter()
+                .zip(&hidden)
+                .map(|(&gate, up)| silu(gate) * up)
+                .collect(),
+            None => {
+                hidden.iter().map(|&value| elementwise(ElementwiseOp::Gelu, value, 0.0)).collect()
+            }
         };
         to.iter_mut().zip(times(&active, &weights.hidden[1])).for_each(|(to, value)| *to += value);
     }
@@ -56,9 +74,11 @@ fn silu(x: f64) -> f64 {
 fn attention(shape: Shape, weights: &mut Weights, x: &[f64]) -> Vec<f64> {
     let width = shape.width() as usize;
     let [gain, bias] = &weights.norms[0];
-    let normed: Vec<Vec<f64>> = x.chunks_exact(width).map(|row| normalized_row(shape.norm, row, gain, bias)).collect();
+    let normed: Vec<Vec<f64>> =
+        x.chunks_exact(width).map(|row| normalized_row(shape.norm, row, gain, bias)).collect();
     let [query, key, value, _] = &weights.attention;
-    let projected = |matrix: &[f64]| normed.iter().map(|row| times(row, matrix)).collect::<Vec<_>>();
+    let projected =
+        |matrix: &[f64]| normed.iter().map(|row| times(row, matrix)).collect::<Vec<_>>();
     let place_of = |token: u64| shape.positions - shape.queries + token % shape.queries;
     let placed = |mut rows: Vec<Vec<f64>>| {
         for (token, row) in (0..).zip(&mut rows).filter(|_| shape.rotary) {

@@ -17,14 +17,20 @@ fn device() -> ScriptedDevice {
 fn expanded(name: &str, overrides: &[(&str, &[&str])]) -> Result<Vec<CaseOrReason>, UsageError> {
     let owned: Vec<(String, Vec<String>)> = overrides
         .iter()
-        .map(|(axis, values)| ((*axis).to_owned(), values.iter().map(|&value| value.to_owned()).collect()))
+        .map(|(axis, values)| {
+            ((*axis).to_owned(), values.iter().map(|&value| value.to_owned()).collect())
+        })
         .collect();
     cases(find(name).unwrap(), device().info(), Breadth::Quick, &owned)
 }
 
 fn ids(name: &str, overrides: &[(&str, &[&str])]) -> Vec<String> {
     let case_of = |case: CaseOrReason| case.unwrap_or_else(|(case, _)| case);
-    expanded(name, overrides).unwrap().into_iter().map(|case| case_of(case).id.to_string()).collect()
+    expanded(name, overrides)
+        .unwrap()
+        .into_iter()
+        .map(|case| case_of(case).id.to_string())
+        .collect()
 }
 
 fn impossible(name: &str, overrides: &[(&str, &[&str])]) -> Vec<(Case, Reason)> {
@@ -46,8 +52,10 @@ fn ids_are_as_people_know_them() {
         ids("memory-bandwidth", copy),
         ["cpu_performance/memory-bandwidth/cpu:0/copy/f32/64MiB/stores=non-temporal/threads=2"]
     );
-    let batched =
-        ids("gemm", &[("shape", &["8x8x8"]), ("dtype", &["f64"]), ("batch_size", &["4"]), ("beta", &["0.5"])]);
+    let batched = ids(
+        "gemm",
+        &[("shape", &["8x8x8"]), ("dtype", &["f64"]), ("batch_size", &["4"]), ("beta", &["0.5"])],
+    );
     assert_eq!(batched, ["cpu_performance/gemm/cpu:0/f64/8x8x8/batch_size=4/beta=0.5"]);
 }
 
@@ -69,7 +77,8 @@ fn a_gpu_has_cases_of_its_own() {
 
 #[test]
 fn ids_are_unique_and_each_breadth_has_a_fair_number() {
-    for (breadth, least, most) in [(Breadth::Quick, 25, 45), (Breadth::Standard, 80, 240), (Breadth::Full, 1000, 4000)]
+    for (breadth, least, most) in
+        [(Breadth::Quick, 25, 45), (Breadth::Standard, 80, 240), (Breadth::Full, 1000, 4000)]
     {
         let mut seen = BTreeSet::new();
         for benchmark in all() {
@@ -113,7 +122,12 @@ fn every_default_and_every_value_in_a_grid_is_canonical() {
             for (name, values) in benchmark.grids(breadth, device().info()).into_iter().flatten() {
                 let axis = benchmark.axes().iter().find(|axis| axis.name == name).unwrap();
                 for value in values {
-                    assert_eq!(axis.canonical(&value), Some(value.clone()), "{}: {name}", benchmark.name());
+                    assert_eq!(
+                        axis.canonical(&value),
+                        Some(value.clone()),
+                        "{}: {name}",
+                        benchmark.name()
+                    );
                 }
             }
         }
@@ -123,9 +137,15 @@ fn every_default_and_every_value_in_a_grid_is_canonical() {
 #[test]
 fn a_wish_that_cannot_be_understood_names_what_can() {
     let error = expanded("gemm", &[("color", &["red"])]).unwrap_err();
-    assert!(error.to_string().contains("gemm has no axis `color`; it has dtype, shape, batch_size"), "{error}");
+    assert!(
+        error.to_string().contains("gemm has no axis `color`; it has dtype, shape, batch_size"),
+        "{error}"
+    );
     let error = expanded("gemm", &[("shape", &["12x"])]).unwrap_err();
-    assert_eq!(error.to_string(), "`12x` is not a value of the axis `shape`: it takes 3 sizes such as 1024x1024x1024");
+    assert_eq!(
+        error.to_string(),
+        "`12x` is not a value of the axis `shape`: it takes 3 sizes such as 1024x1024x1024"
+    );
     let error = expanded("memory-bandwidth", &[("stores", &["sideways"])]).unwrap_err();
     assert!(error.to_string().contains("one of temporal, non-temporal"), "{error}");
     let error = expanded("memory-bandwidth", &[("size", &[])]).unwrap_err();
@@ -139,7 +159,10 @@ fn other_spellings_are_the_same_case() {
     let twice: &[(&str, &[&str])] = &[("size", &["65536"]), ("size", &["64KiB", "128KiB"])];
     assert_eq!(
         ids("memory-latency", twice),
-        ["cpu_performance/memory-latency/cpu:0/64KiB", "cpu_performance/memory-latency/cpu:0/128KiB"]
+        [
+            "cpu_performance/memory-latency/cpu:0/64KiB",
+            "cpu_performance/memory-latency/cpu:0/128KiB"
+        ]
     );
 }
 
@@ -153,7 +176,11 @@ fn combinations_that_cannot_be_come_with_their_reason() {
             assert!(!reason.cure.is_empty());
         }
     };
-    check("memory-bandwidth", &[("operation", &["read"]), ("stores", &["non-temporal"])], "a read stores nothing");
+    check(
+        "memory-bandwidth",
+        &[("operation", &["read"]), ("stores", &["non-temporal"])],
+        "a read stores nothing",
+    );
     check("memory-bandwidth", &[("size", &["512GiB"])], "of memory");
     check("gemm", &[("shape", &["99999999x99999999x99999999"])], "of memory");
     check("gemm", &[("threads", &["4096"])], "4096 threads");
@@ -188,6 +215,8 @@ proptest! {
 #[test]
 fn small_values_are_values_of_their_axes() {
     for benchmark in all() {
-        assert!(cases(*benchmark, device().info(), Breadth::Quick, &small(benchmark.name())).is_ok());
+        assert!(
+            cases(*benchmark, device().info(), Breadth::Quick, &small(benchmark.name())).is_ok()
+        );
     }
 }

@@ -12,16 +12,17 @@ pub fn backends() -> Registry {
 /// Values that make any case of this benchmark small.
 pub fn small(name: &str) -> Vec<(String, Vec<String>)> {
     let values: &[(&str, &str)] = match name {
-        "control" | "memory-bandwidth" | "memory-latency" | "cache-hit-rate" | "memory-transfer" | "memory-tiers" => {
-            &[("size", "4KiB")]
-        }
+        "control" | "memory-bandwidth" | "memory-latency" | "cache-hit-rate"
+        | "memory-transfer" | "memory-tiers" => &[("size", "4KiB")],
         "memory-allocation" => &[("size", "1MiB")],
         "occupancy" | "multi-gpu" | "all-reduce" => &[("size", "16KiB")],
         "precision" => &[("n", "16")],
         "inference" => &[("heads", "2x8"), ("sequence_length", "6")],
         "gemm" => &[("shape", "16x24x32")],
         "tensor-ops" => &[("shape", "8x64")],
-        "convolution" => &[("shape", "1x4x8x8"), ("kernel", "4x3x3"), ("groups", "1"), ("padding", "1")],
+        "convolution" => {
+            &[("shape", "1x4x8x8"), ("kernel", "4x3x3"), ("groups", "1"), ("padding", "1")]
+        }
         _ => &[],
     };
     values.iter().map(|(axis, value)| ((*axis).to_owned(), vec![(*value).to_owned()])).collect()
@@ -45,7 +46,8 @@ pub fn staged(benchmark: &dyn Benchmark, info: &DeviceInfo) -> DeviceInfo {
 /// Every benchmark that works on a device, which is all but those that use the host's tools.
 pub fn on_devices() -> impl Iterator<Item = &'static dyn Benchmark> {
     let elsewhere = |benchmark: &&dyn Benchmark| {
-        // The first works with the host's tools, the second needs a GPU's sensors; both have tests of their own.
+        // The first works with the host's tools, the second needs a GPU's sensors; both have tests
+        // of their own.
         matches!(benchmark.runs_on(), RunsOn::Host(_)) || benchmark.name() == "smi-metrics"
     };
     all().iter().copied().filter(move |benchmark| !elsewhere(benchmark))

@@ -57,7 +57,10 @@ fn a_wrong_result_is_never_timed() {
         for (name, failure) in preparing(fault) {
             // Nothing is computed there that could be wrong.
             if !["memory-allocation", "launch-latency"].contains(&name) {
-                assert!(is_failed(failure.as_ref(), "wrong result"), "{name}, {fault:?}: {failure:?}");
+                assert!(
+                    is_failed(failure.as_ref(), "wrong result"),
+                    "{name}, {fault:?}: {failure:?}"
+                );
             }
         }
     }
@@ -68,10 +71,11 @@ fn sampling(fault: Fault) -> Vec<(&'static str, Result<(), Failure>)> {
     let sound = ScriptedDevice::new(Script::default());
     let end = |(benchmark, case): &(&'static dyn Benchmark, rsb_model::Case)| {
         let device = broken(fault);
-        let result = benchmark.prepare_with(&case.params, &device, &backends()).and_then(|mut prepared| {
-            let time = prepared.sample(3)?;
-            prepared.fields(time / 3.0).map(drop)
-        });
+        let result =
+            benchmark.prepare_with(&case.params, &device, &backends()).and_then(|mut prepared| {
+                let time = prepared.sample(3)?;
+                prepared.fields(time / 3.0).map(drop)
+            });
         (benchmark.name(), result)
     };
     one_of_each(&sound).iter().map(end).collect()
@@ -79,7 +83,9 @@ fn sampling(fault: Fault) -> Vec<(&'static str, Result<(), Failure>)> {
 
 #[test]
 fn what_breaks_while_sampling_fails_the_case() {
-    for (fault, word) in [(Fault::LaunchFailure { launch: 2 }, "launch"), (Fault::DeviceLost { launch: 2 }, "lost")] {
+    for (fault, word) in
+        [(Fault::LaunchFailure { launch: 2 }, "launch"), (Fault::DeviceLost { launch: 2 }, "lost")]
+    {
         for (name, result) in sampling(fault) {
             assert!(is_failed(result.as_ref().err(), word), "{name}: {result:?}");
         }
@@ -90,14 +96,19 @@ fn what_breaks_while_sampling_fails_the_case() {
 fn a_clock_that_stands_still_or_gives_nonsense_fails_the_case() {
     for elapsed_ns in [0.0, -5.0, f64::NAN, f64::INFINITY] {
         for (name, result) in sampling(Fault::LyingClock { elapsed_ns }) {
-            assert!(is_failed(result.as_ref().err(), "clock"), "{name} at {elapsed_ns}: {result:?}");
+            assert!(
+                is_failed(result.as_ref().err(), "clock"),
+                "{name} at {elapsed_ns}: {result:?}"
+            );
         }
     }
 }
 
 /// Samples three single launches; the launches from 1 to `slips` take slightly less than no time.
 fn after_slips(slips: u64) -> Result<f64, Failure> {
-    let clock = move |launch, _: &rsb_device::Operation| if (1..=slips).contains(&launch) { -5.0 } else { 1000.0 };
+    let clock = move |launch, _: &rsb_device::Operation| {
+        if (1..=slips).contains(&launch) { -5.0 } else { 1000.0 }
+    };
     let device = ScriptedDevice::new(Script::with_clock(Clock::Function(Box::new(clock))));
     let params = rsb_model::Params::new().with("launch_mode", "single").with("kernels", "1");
     find("launch-latency").unwrap().prepare_with(&params, &device, &backends())?.sample(3)
@@ -117,9 +128,15 @@ fn a_single_time_below_zero_is_measured_again_and_repeated_ones_fail() {
 fn a_clock_that_is_absurdly_fast_is_refused_naming_the_limit() {
     for (name, result) in sampling(Fault::LyingClock { elapsed_ns: 1e-3 }) {
         match name {
-            // There is no limit to how fast nothing can be allocated, nor to how seldom a cache misses.
+            // There is no limit to how fast nothing can be allocated, nor to how seldom a cache
+            // misses.
             "memory-allocation" | "memory-fragmentation" | "cache-hit-rate" => {}
-            _ => assert!(is_failed(result.as_ref().err(), "impossible result"), "{name}: {result:?}"),
+            _ => {
+                assert!(
+                    is_failed(result.as_ref().err(), "impossible result"),
+                    "{name}: {result:?}"
+                );
+            }
         }
     }
 }
@@ -129,7 +146,8 @@ fn a_rate_above_the_measured_peak_is_refused_naming_it() {
     let device = ScriptedDevice::new(Script::default());
     for (name, params) in [("gemm", "16x24x32"), ("convolution", "1x4x8x8")] {
         let benchmark = find(name).unwrap();
-        let case = one_of_each(&device).into_iter().find(|(found, _)| found.name() == name).unwrap().1;
+        let case =
+            one_of_each(&device).into_iter().find(|(found, _)| found.name() == name).unwrap().1;
         assert!(case.id.as_str().contains(params));
         let mut prepared = benchmark.prepare_with(&case.params, &device, &backends()).unwrap();
         // The scripted device does 10 GFLOP/s; twice of it is allowed for, no more.
@@ -137,7 +155,12 @@ fn a_rate_above_the_measured_peak_is_refused_naming_it() {
         assert!(prepared.fields(flops / 19.0).is_ok());
         match prepared.fields(flops / 21.0) {
             Err(Failure::Failed(Reason { why, .. })) => {
-                assert!(why.contains("21.0 GFLOP/s is above twice the peak measured beside it, 20.0 GFLOP/s"), "{why}");
+                assert!(
+                    why.contains(
+                        "21.0 GFLOP/s is above twice the peak measured beside it, 20.0 GFLOP/s"
+                    ),
+                    "{why}"
+                );
             }
             other => panic!("{other:?}"),
         }
@@ -148,8 +171,10 @@ fn a_rate_above_the_measured_peak_is_refused_naming_it() {
 fn a_device_without_counters_skips_the_cache_hit_rate() {
     let device = ScriptedDevice::new(Script { counters: None, ..Script::default() });
     assert!(device.counters().is_err());
-    let (benchmark, case) =
-        one_of_each(&device).into_iter().find(|(found, _)| found.name() == "cache-hit-rate").unwrap();
+    let (benchmark, case) = one_of_each(&device)
+        .into_iter()
+        .find(|(found, _)| found.name() == "cache-hit-rate")
+        .unwrap();
     match benchmark.prepare_with(&case.params, &device, &backends()).err() {
         Some(Failure::Skipped(reason)) => assert!(!reason.cure.is_empty()),
         other => panic!("{other:?}"),

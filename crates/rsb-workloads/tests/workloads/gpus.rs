@@ -11,7 +11,8 @@ use super::common::{backends, small_cases, staged};
 
 /// A GPU whose launches take a microsecond, and whose link does 10 GB/s.
 fn gpu() -> ScriptedDevice {
-    let mut script = Script { link_gb_s: Some(10.0), ..Script::with_clock(Clock::Constant(1000.0)) };
+    let mut script =
+        Script { link_gb_s: Some(10.0), ..Script::with_clock(Clock::Constant(1000.0)) };
     script.info.device = "rocm:0".parse().unwrap();
     ScriptedDevice::new(script)
 }
@@ -25,13 +26,25 @@ fn params(name: &str, axes: &[(&str, &str)]) -> Params {
     params
 }
 
-fn fields(device: &ScriptedDevice, name: &str, axes: &[(&str, &str)], time_ns: f64) -> Result<Fields, Failure> {
-    find(name).unwrap().prepare_with(&params(name, axes), device, &backends()).unwrap().fields(time_ns)
+fn fields(
+    device: &ScriptedDevice,
+    name: &str,
+    axes: &[(&str, &str)],
+    time_ns: f64,
+) -> Result<Fields, Failure> {
+    find(name)
+        .unwrap()
+        .prepare_with(&params(name, axes), device, &backends())
+        .unwrap()
+        .fields(time_ns)
 }
 
 fn near(fields: &Fields, name: &str, expected: f64) {
     let found = fields.number(name).unwrap_or_else(|| panic!("{name} is missing: {fields:?}"));
-    assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0), "{name} is {found}, not {expected}");
+    assert!(
+        (found - expected).abs() < 1e-9 * expected.abs().max(1.0),
+        "{name} is {found}, not {expected}"
+    );
 }
 
 #[test]
@@ -41,7 +54,12 @@ fn a_cpu_has_no_cases_of_what_runs_on_gpus_alone() {
         let found = cases(*benchmark, cpu.info(), Breadth::Full, &[]).unwrap();
         assert_eq!(found.is_empty(), benchmark.runs_on() == RunsOn::Gpus, "{}", benchmark.name());
         let found = cases(*benchmark, gpu().info(), Breadth::Full, &[]).unwrap();
-        assert_eq!(found.is_empty(), matches!(benchmark.runs_on(), RunsOn::Host(_)), "{}", benchmark.name());
+        assert_eq!(
+            found.is_empty(),
+            matches!(benchmark.runs_on(), RunsOn::Host(_)),
+            "{}",
+            benchmark.name()
+        );
     }
 }
 
@@ -49,21 +67,30 @@ fn a_cpu_has_no_cases_of_what_runs_on_gpus_alone() {
 fn one_operation_alone_brings_no_skips_of_the_others() {
     for operation in ["triad", "data-parallel", "peer-copy"] {
         let asked = [("operation".to_owned(), vec![operation.to_owned()])];
-        let found = cases(find("multi-gpu").unwrap(), gpu().info(), Breadth::Standard, &asked).unwrap();
+        let found =
+            cases(find("multi-gpu").unwrap(), gpu().info(), Breadth::Standard, &asked).unwrap();
         assert!(!found.is_empty() && found.iter().all(Result::is_ok), "{operation}: {found:?}");
     }
     // What was asked for and cannot be is a skip all the same.
-    let asked =
-        [("operation", "triad"), ("overlap", "on")].map(|(name, value)| (name.to_owned(), vec![value.to_owned()]));
+    let asked = [("operation", "triad"), ("overlap", "on")]
+        .map(|(name, value)| (name.to_owned(), vec![value.to_owned()]));
     let found = cases(find("multi-gpu").unwrap(), gpu().info(), Breadth::Quick, &asked).unwrap();
     assert!(found.iter().any(Result::is_err), "{found:?}");
 }
 
 /// A GPU of its kind with a last cache of so many bytes, or an unknown one.
 fn real(cache: Option<u64>) -> DeviceInfo {
-    let caches = cache.map(|size_bytes| Cache { level: 3, size_bytes, shared_by: None }).into_iter().collect();
+    let caches = cache
+        .map(|size_bytes| Cache { level: 3, size_bytes, shared_by: None })
+        .into_iter()
+        .collect();
     let info = gpu().info().clone();
-    DeviceInfo { device_type: DeviceType::Gpu, caches, usable_memory_bytes: 170_000_000_000, ..info }
+    DeviceInfo {
+        device_type: DeviceType::Gpu,
+        caches,
+        usable_memory_bytes: 170_000_000_000,
+        ..info
+    }
 }
 
 fn sizes(params: &Params) -> u64 {
@@ -76,10 +103,15 @@ fn each_part_of_a_shared_triad_is_four_times_the_last_cache() {
     for breadth in [Breadth::Quick, Breadth::Standard] {
         let found = cases(find("multi-gpu").unwrap(), &real(Some(CACHE)), breadth, &[]).unwrap();
         let params = found.into_iter().map(|case| case.unwrap().params);
-        let triads: Vec<Params> = params.filter(|params| params.text("operation") == Some("triad")).collect();
+        let triads: Vec<Params> =
+            params.filter(|params| params.text("operation") == Some("triad")).collect();
         assert!(!triads.is_empty());
         for params in triads {
-            let parts = if params.text("scaling") == Some("weak") { 1 } else { params.get::<u64>("num_gpus").unwrap() };
+            let parts = if params.text("scaling") == Some("weak") {
+                1
+            } else {
+                params.get::<u64>("num_gpus").unwrap()
+            };
             assert!(sizes(&params) / parts >= 4 * CACHE, "{params:?}");
         }
     }
@@ -95,21 +127,31 @@ fn arrays_in_memory_are_a_gibibyte_where_the_caches_of_a_gpu_are_unknown() {
     let mut nvidia = real(Some(72 << 20));
     nvidia.caches[0].level = 2;
     assert_eq!(largest(&nvidia), 320 << 20, "an RTX 4090");
-    assert_eq!(largest(&real(Some(96 << 20))), 768 << 20, "eight times the Infinity Cache of a 7900 XTX");
+    assert_eq!(
+        largest(&real(Some(96 << 20))),
+        768 << 20,
+        "eight times the Infinity Cache of a 7900 XTX"
+    );
     let small = DeviceInfo { usable_memory_bytes: 4 << 30, ..real(None) };
-    assert!(largest(&small) <= 1 << 30 && largest(&small) * 4 <= small.usable_memory_bytes, "a quarter at most");
+    assert!(
+        largest(&small) <= 1 << 30 && largest(&small) * 4 <= small.usable_memory_bytes,
+        "a quarter at most"
+    );
     // A read of it is known to lie in memory only where the caches are known.
     let mut script = Script::with_clock(Clock::Constant(1e6));
     script.info = DeviceInfo { usable_memory_bytes: 4 << 30, ..real(None) };
     let device = ScriptedDevice::new(script);
-    let found = fields(&device, "memory-bandwidth", &[("operation", "read"), ("size", "1MiB")], 1e6).unwrap();
+    let found =
+        fields(&device, "memory-bandwidth", &[("operation", "read"), ("size", "1MiB")], 1e6)
+            .unwrap();
     assert!(found.get("lies_in").is_none(), "{found:?}");
 }
 
 #[test]
 fn the_scalar_path_is_walked_on_rocm_alone() {
     let walks = |backend: &str| {
-        let info = DeviceInfo { device: format!("{backend}:0").parse().unwrap(), ..real(Some(8 << 20)) };
+        let info =
+            DeviceInfo { device: format!("{backend}:0").parse().unwrap(), ..real(Some(8 << 20)) };
         let found = cases(find("memory-latency").unwrap(), &info, Breadth::Standard, &[]).unwrap();
         let ids = found.into_iter().map(|case| case.unwrap().id.to_string());
         ids.partition::<Vec<_>, _>(|id| id.ends_with("/path=scalar"))
@@ -123,10 +165,18 @@ fn the_scalar_path_is_walked_on_rocm_alone() {
 
 #[test]
 fn a_single_launch_has_the_hosts_time_beside_the_gpus() {
-    let single = fields(&gpu(), "launch-latency", &[("launch_mode", "single"), ("kernels", "1")], 1000.0).unwrap();
+    let single =
+        fields(&gpu(), "launch-latency", &[("launch_mode", "single"), ("kernels", "1")], 1000.0)
+            .unwrap();
     near(&single, "latency_us", 1.0);
     assert!(single.number("host_latency_us").is_some_and(|time| time > 0.0), "{single:?}");
-    let row = fields(&gpu(), "launch-latency", &[("launch_mode", "back-to-back"), ("kernels", "10")], 1e4).unwrap();
+    let row = fields(
+        &gpu(),
+        "launch-latency",
+        &[("launch_mode", "back-to-back"), ("kernels", "10")],
+        1e4,
+    )
+    .unwrap();
     assert!(row.get("host_latency_us").is_none(), "launches in a row are not waited for");
 }
 
@@ -140,11 +190,14 @@ fn a_transfer_is_shown_against_its_link_and_refused_above_it() {
     assert_eq!(to_gpu.text("operation"), Some("host-to-device"));
     assert_eq!(to_gpu.text("host_memory"), Some("pinned"));
     assert!(to_gpu.get("latency_us").is_none(), "a large transfer is about bandwidth");
-    // 1 MiB in 103,800 ns is 10.1 GB/s: a percent more than the link has is within the difference of two clocks.
+    // 1 MiB in 103,800 ns is 10.1 GB/s: a percent more than the link has is within the difference
+    // of two clocks.
     assert!(fields(&gpu, "memory-transfer", &[("size", "1MiB")], 103_800.0).is_ok());
     assert!(fields(&gpu, "memory-transfer", &[("size", "1MiB")], 102_000.0).is_err());
     match fields(&gpu, "memory-transfer", &[("size", "1MiB")], 50_000.0) {
-        Err(Failure::Failed(reason)) => assert!(reason.why.contains("what the link can carry, 10.2 GB/s"), "{reason}"),
+        Err(Failure::Failed(reason)) => {
+            assert!(reason.why.contains("what the link can carry, 10.2 GB/s"), "{reason}");
+        }
         other => panic!("{other:?}"),
     }
     let unknown = ScriptedDevice::new(Script::default());
@@ -163,11 +216,13 @@ fn within_the_gpu_bytes_are_read_and_written() {
 
 #[test]
 fn small_transfers_and_single_launches_are_waited_for_one_by_one() {
-    for (name, axes) in
-        [("memory-transfer", vec![("size", "4KiB")]), ("launch-latency", vec![("launch_mode", "single")])]
-    {
+    for (name, axes) in [
+        ("memory-transfer", vec![("size", "4KiB")]),
+        ("launch-latency", vec![("launch_mode", "single")]),
+    ] {
         let gpu = gpu();
-        let mut prepared = find(name).unwrap().prepare_with(&params(name, &axes), &gpu, &backends()).unwrap();
+        let mut prepared =
+            find(name).unwrap().prepare_with(&params(name, &axes), &gpu, &backends()).unwrap();
         let (before, time) = (gpu.counts().launches, prepared.sample(5).unwrap());
         assert_eq!(gpu.counts().launches - before, 5);
         near(&prepared.fields(time / 5.0).unwrap(), "latency_us", 1.0);
@@ -177,14 +232,25 @@ fn small_transfers_and_single_launches_are_waited_for_one_by_one() {
 #[test]
 fn a_row_of_launches_is_counted_by_the_kernel() {
     for mode in ["back-to-back", "graph"] {
-        let row = fields(&gpu(), "launch-latency", &[("launch_mode", mode), ("kernels", "100")], 250_000.0).unwrap();
+        let row = fields(
+            &gpu(),
+            "launch-latency",
+            &[("launch_mode", mode), ("kernels", "100")],
+            250_000.0,
+        )
+        .unwrap();
         near(&row, "latency_us", 2.5);
         near(&row, "kernels", 100.0);
         assert_eq!(row.text("operation"), Some(mode));
-        assert!(row.get("init").is_none() && row.get("accuracy_error").is_none() && row.get("cache").is_none());
+        assert!(
+            row.get("init").is_none()
+                && row.get("accuracy_error").is_none()
+                && row.get("cache").is_none()
+        );
     }
     assert!(
-        fields(&gpu(), "launch-latency", &[("launch_mode", "graph"), ("kernels", "100")], 100.0).is_err(),
+        fields(&gpu(), "launch-latency", &[("launch_mode", "graph"), ("kernels", "100")], 100.0)
+            .is_err(),
         "1 ns a kernel"
     );
 }
@@ -192,10 +258,15 @@ fn a_row_of_launches_is_counted_by_the_kernel() {
 #[test]
 fn every_tier_is_measured_in_the_same_terms() {
     let gpu = gpu();
-    for (tier, bytes) in
-        [("device", 2.0), ("host-to-device", 1.0), ("device-to-host", 1.0), ("bidirectional", 2.0), ("host", 2.0)]
-    {
-        let found = fields(&gpu, "memory-tiers", &[("tier", tier), ("size", "1MiB")], 1_048_576.0).unwrap();
+    for (tier, bytes) in [
+        ("device", 2.0),
+        ("host-to-device", 1.0),
+        ("device-to-host", 1.0),
+        ("bidirectional", 2.0),
+        ("host", 2.0),
+    ] {
+        let found =
+            fields(&gpu, "memory-tiers", &[("tier", tier), ("size", "1MiB")], 1_048_576.0).unwrap();
         near(&found, "bandwidth_gb_s", bytes);
         near(&found, "size_bytes", 1_048_576.0);
         assert_eq!(found.text("memory_tier"), Some(tier));
@@ -220,9 +291,14 @@ fn occupancy_stands_beside_the_time_of_each_block_size() {
         // This GPU is half full with any of them: the largest is named, and takes as long.
         near(&found, "recommended_block_size", 1024.0);
         near(&found, "recommended_speedup", 1.0);
-        assert!(found.get("sm_efficiency_percent").unwrap().is_null() && found.text("counters_note").is_some());
+        assert!(
+            found.get("sm_efficiency_percent").unwrap().is_null()
+                && found.text("counters_note").is_some()
+        );
     }
-    let product = fields(&gpu(), "occupancy", &[("operation", "gemm"), ("size", "16KiB")], 524_288.0).unwrap();
+    let product =
+        fields(&gpu(), "occupancy", &[("operation", "gemm"), ("size", "16KiB")], 524_288.0)
+            .unwrap();
     near(&product, "gflops", 1.0);
     assert!(product.get("recommended_block_size").is_none(), "its size is its own");
 }
@@ -236,7 +312,10 @@ fn a_small_gpu_gets_smaller_transfers() {
         for breadth in [Breadth::Quick, Breadth::Standard, Breadth::Full] {
             let found = cases(benchmark, &staged(benchmark, &info), breadth, &[]).unwrap();
             assert!(found.iter().all(Result::is_ok), "{name}: every case fits");
-            assert!(found.iter().flatten().any(|case| case.id.as_str().ends_with("/16MiB")), "{name}");
+            assert!(
+                found.iter().flatten().any(|case| case.id.as_str().ends_with("/16MiB")),
+                "{name}"
+            );
         }
     }
 }

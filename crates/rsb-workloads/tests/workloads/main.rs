@@ -1,4 +1,5 @@
-//! Benchmarks as their users see them: cases, runs on two devices, and everything that can go wrong.
+//! Benchmarks as their users see them: cases, runs on two devices, and everything that can go
+//! wrong.
 #![allow(clippy::unwrap_used)]
 
 mod cases;

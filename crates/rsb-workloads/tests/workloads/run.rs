@@ -12,7 +12,8 @@ fn check_fields(id: &str, fields: &Fields) {
     for (name, value) in fields.iter() {
         assert!(Field::find(name).is_some(), "{id}: `{name}` is not in the table");
         // What a profiler counts is null where none did, and a note says why.
-        let is_told = name.ends_with("_efficiency_percent") && fields.text("counters_note").is_some();
+        let is_told =
+            name.ends_with("_efficiency_percent") && fields.text("counters_note").is_some();
         assert!(is_told || !value.is_null(), "{id}: `{name}` is unknown");
     }
     let mut metrics = 0;
@@ -25,10 +26,14 @@ fn check_fields(id: &str, fields: &Fields) {
         assert!(fields.get(name).is_some(), "{id}: `{name}` is missing");
     }
     // What works on no data has nothing to be right about, and must not claim it.
-    let without_data =
-        ["memory-allocation", "memory-fragmentation", "launch-latency"].iter().any(|name| id.contains(name));
+    let without_data = ["memory-allocation", "memory-fragmentation", "launch-latency"]
+        .iter()
+        .any(|name| id.contains(name));
     assert_eq!(fields.get("accuracy_error").is_some(), !without_data, "{id}");
-    assert!(["time_us", "time_ms", "latency_ns"].iter().any(|name| fields.number(name).is_some()), "{id}");
+    assert!(
+        ["time_us", "time_ms", "latency_ns"].iter().any(|name| fields.number(name).is_some()),
+        "{id}"
+    );
 }
 
 #[test]
@@ -43,7 +48,11 @@ fn every_benchmark_runs_on_the_scripted_device() {
                 .iter()
                 .any(|own| case.id.as_str().contains(own))
             {
-                assert!(matches!(prepared.err(), Some(Failure::Skipped(_))), "{}: it is AMD's own", case.id);
+                assert!(
+                    matches!(prepared.err(), Some(Failure::Skipped(_))),
+                    "{}: it is AMD's own",
+                    case.id
+                );
                 continue;
             }
             let mut prepared = prepared.unwrap();
@@ -53,7 +62,11 @@ fn every_benchmark_runs_on_the_scripted_device() {
             check_fields(case.id.as_str(), &fields);
             // Memory of the host is measured by the host, beside the GPU.
             if case.params.text("tier") != Some("host") {
-                assert!(fields.text("provider").is_some_and(|name| name.contains("scripted")), "{}", case.id);
+                assert!(
+                    fields.text("provider").is_some_and(|name| name.contains("scripted")),
+                    "{}",
+                    case.id
+                );
             }
         }
     }
@@ -77,7 +90,9 @@ fn every_benchmark_runs_on_the_cpu_or_says_why_not() {
             let time = prepared.sample(2).unwrap();
             match prepared.fields(time / 2.0) {
                 Ok(fields) => check_fields(case.id.as_str(), &fields),
-                Err(failure) => assert_eq!(benchmark.name(), "cache-hit-rate", "{}: {failure}", case.id),
+                Err(failure) => {
+                    assert_eq!(benchmark.name(), "cache-hit-rate", "{}: {failure}", case.id);
+                }
             }
             measured += 1;
         }
@@ -90,7 +105,9 @@ fn exactly_as_many_launches_as_asked_for() {
     let device = ScriptedDevice::new(Script::with_clock(Clock::Constant(2000.0)));
     // An iteration of these is made of several launches.
     let composed = ["all-reduce", "inference"];
-    for (benchmark, case) in one_of_each(&device).into_iter().filter(|(found, _)| !composed.contains(&found.name())) {
+    for (benchmark, case) in
+        one_of_each(&device).into_iter().filter(|(found, _)| !composed.contains(&found.name()))
+    {
         let mut prepared = benchmark.prepare_with(&case.params, &device, &backends()).unwrap();
         let before = device.counts();
         let time = prepared.sample(7).unwrap();
@@ -122,7 +139,8 @@ fn figures_follow_from_the_time() {
     let device = ScriptedDevice::new(Script::default());
     let fields_of = |name: &str, overrides: &[(&str, &str)], time_ns: f64| {
         let benchmark = find(name).unwrap();
-        let mut params: Params = small_cases(benchmark, Breadth::Quick, device.info()).swap_remove(0).params;
+        let mut params: Params =
+            small_cases(benchmark, Breadth::Quick, device.info()).swap_remove(0).params;
         for (axis, value) in overrides {
             params.set(axis, *value);
         }
@@ -130,32 +148,47 @@ fn figures_follow_from_the_time() {
     };
     let near = |fields: &Fields, name: &str, expected: f64| {
         let found = fields.number(name).unwrap();
-        assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0), "{name} is {found}, not {expected}");
+        assert!(
+            (found - expected).abs() < 1e-9 * expected.abs().max(1.0),
+            "{name} is {found}, not {expected}"
+        );
     };
     let copy = fields_of("memory-bandwidth", &[("operation", "copy"), ("size", "4KiB")], 1000.0);
     near(&copy, "bandwidth_gb_s", 8.192);
     near(&copy, "time_us", 1.0);
     near(&copy, "size_bytes", 4096.0);
     // The scripted device does 10 GFLOP/s.
-    let gemm = fields_of("gemm", &[("dtype", "f32"), ("shape", "16x24x32"), ("batch_size", "2")], 9_830.4);
+    let gemm =
+        fields_of("gemm", &[("dtype", "f32"), ("shape", "16x24x32"), ("batch_size", "2")], 9_830.4);
     near(&gemm, "gflops", 5.0);
     near(&gemm, "tflops", 0.005);
     near(&gemm, "peak_gflops", 10.0);
     near(&gemm, "roofline_percent", 50.0);
     near(&gemm, "batch_size", 2.0);
-    assert_eq!((gemm.number("m"), gemm.number("n"), gemm.number("k")), (Some(16.0), Some(24.0), Some(32.0)));
+    assert_eq!(
+        (gemm.number("m"), gemm.number("n"), gemm.number("k")),
+        (Some(16.0), Some(24.0), Some(32.0))
+    );
     let latency = fields_of("memory-latency", &[("size", "4KiB")], 8191.0 * 5.0);
     near(&latency, "latency_ns", 5.0);
     let hits = fields_of("cache-hit-rate", &[("operation", "triad")], 1000.0);
     near(&hits, "cache_hit_percent", 95.0);
     near(&hits, "cache_references", 1000.0);
-    let relu = fields_of("tensor-ops", &[("operation", "relu"), ("dtype", "f16"), ("shape", "100x10")], 1000.0);
+    let relu = fields_of(
+        "tensor-ops",
+        &[("operation", "relu"), ("dtype", "f16"), ("shape", "100x10")],
+        1000.0,
+    );
     near(&relu, "throughput_gb_s", 4.0);
     let fragmentation = fields_of("memory-fragmentation", &[], 1e6);
     near(&fragmentation, "memory_fragmentation_percent", 0.0);
     let allocation = fields_of("memory-allocation", &[], 100.0);
     near(&allocation, "allocation_overhead_percent", 10.0);
-    let convolution = fields_of("convolution", &[("shape", "1x4x8x8"), ("kernel", "4x3x3"), ("padding", "1")], 1e6);
+    let convolution = fields_of(
+        "convolution",
+        &[("shape", "1x4x8x8"), ("kernel", "4x3x3"), ("padding", "1")],
+        1e6,
+    );
     assert_eq!(convolution.text("output_shape"), Some("1x4x8x8"));
     near(&convolution, "gflops", 2.0 * 256.0 * 36.0 / 1e6);
     let peak = fields_of("compute-peak", &[], 1e6);
@@ -178,7 +211,9 @@ fn bandwidth_above_the_memorys_peak_is_refused_and_below_it_shown_against_it() {
         let case = small_cases(benchmark, Breadth::Quick, device.info()).swap_remove(0);
         let mut prepared = benchmark.prepare_with(&case.params, &device, &backends()).unwrap();
         match prepared.fields(1000.0) {
-            Err(Failure::Failed(reason)) => assert!(reason.why.contains("the memory's peak of 1.0 GB/s"), "{reason}"),
+            Err(Failure::Failed(reason)) => {
+                assert!(reason.why.contains("the memory's peak of 1.0 GB/s"), "{reason}");
+            }
             other => panic!("{name}: {other:?}"),
         }
         let fields = prepared.fields(1e6).unwrap();
@@ -192,7 +227,10 @@ fn bandwidth_above_the_memorys_peak_is_refused_and_below_it_shown_against_it() {
 #[test]
 fn names_are_found_and_nothing_else_is() {
     for benchmark in all() {
-        assert_eq!(find(benchmark.name()).map(rsb_workloads::Benchmark::name), Some(benchmark.name()));
+        assert_eq!(
+            find(benchmark.name()).map(rsb_workloads::Benchmark::name),
+            Some(benchmark.name())
+        );
         assert!(!benchmark.about().is_empty());
     }
     assert!(find("toast").is_none());

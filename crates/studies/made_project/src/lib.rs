@@ -1,5 +1,5 @@
-//! Work whose time is proportional to its number of rounds, for a study of the gate: how many rounds a sample takes
-//! decides by how much it is slower, and nothing else differs.
+//! Work whose time is proportional to its number of rounds, for a study of the gate: how many
+//! rounds a sample takes decides by how much it is slower, and nothing else differs.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Rounds of a sample that is not slowed.
 pub const ROUNDS: usize = 100;
 
-/// Extra rounds of successive samples, repeated. The study writes another list to make one side slower.
+/// Extra rounds of successive samples, repeated. The study writes another list to make one side
+/// slower.
 pub const EXTRA_ROUNDS: &[usize] = &[0];
 
-/// Bytes of data that nothing reads, and a number that is added to a sum. The study writes another number to make unlike
-/// machine code that does the same work.
+/// Bytes of data that nothing reads, and a number that is added to a sum. The study writes another
+/// number to make unlike machine code that does the same work.
 pub const PADDING: usize = 0;
 
 #[used]

@@ -1,5 +1,5 @@
-//! What Criterion 0.8 concludes of two sets of samples: a t-test and an interval of the change of the mean, both by
-//! resampling, at its defaults (5 %, noise threshold 1 %), with fewer resamples.
+//! What Criterion 0.8 concludes of two sets of samples: a t-test and an interval of the change of
+//! the mean, both by resampling, at its defaults (5 %, noise threshold 1 %), with fewer resamples.
 
 use rsb_model::Samples;
 use rsb_stats::estimate::{mean, quantile, variance};
@@ -12,7 +12,9 @@ const NOISE: f64 = 0.01;
 
 /// Whether Criterion would print “Performance has regressed”.
 pub(super) fn is_regressed(before: &Samples, after: &Samples, rng: &mut Rng) -> bool {
-    let (Ok(before), Ok(after)) = (before.per_iteration(), after.per_iteration()) else { return false };
+    let (Ok(before), Ok(after)) = (before.per_iteration(), after.per_iteration()) else {
+        return false;
+    };
     let Some(observed) = t(&before, &after) else { return false };
     let pooled: Vec<f64> = before.iter().chain(&after).copied().collect();
     let drawn = |from: &[f64], count: usize, rng: &mut Rng| -> Vec<f64> {
@@ -33,6 +35,7 @@ pub(super) fn is_regressed(before: &Samples, after: &Samples, rng: &mut Rng) -> 
 }
 
 fn t(before: &[f64], after: &[f64]) -> Option<f64> {
-    let error = (variance(before)? / before.len() as f64 + variance(after)? / after.len() as f64).sqrt();
+    let error =
+        (variance(before)? / before.len() as f64 + variance(after)? / after.len() as f64).sqrt();
     Some((mean(after)? - mean(before)?) / error.max(f64::MIN_POSITIVE))
 }

@@ -1,7 +1,8 @@
 //! `cargo xtask gate-study`: how often the gate is wrong, from processes of two builds.
 //!
-//! Rounds of pairs are recorded once, and consecutive ones judged. Every verdict comes from the gate itself; Criterion's
-//! own rule judges samples of the same processes beside it. `examples/record_rounds.rs` records them.
+//! Rounds of pairs are recorded once, and consecutive ones judged. Every verdict comes from the
+//! gate itself; Criterion's own rule judges samples of the same processes beside it.
+//! `examples/record_rounds.rs` records them.
 
 mod criterion_rule;
 mod recording;
@@ -25,7 +26,8 @@ const USAGE: &str = "usage: cargo xtask gate-study record DIR [--rounds N] [--bu
                                           [--slow FILE:LINE --slow-case PART] [--percent P] [--criterion SECONDS] [-- CARGO_ARGS]
        cargo xtask gate-study --history FILE";
 
-/// Records rounds; or prints the study of those that are recorded, or of a series of stored runs, as Markdown.
+/// Records rounds; or prints the study of those that are recorded, or of a series of stored runs,
+/// as Markdown.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
@@ -48,7 +50,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             }
             Ok(())
         }
-        ["project", dir, options @ ..] if !dir.starts_with("--") => project_study::run(&project(Some(dir), options)?),
+        ["project", dir, options @ ..] if !dir.starts_with("--") => {
+            project_study::run(&project(Some(dir), options)?)
+        }
         ["project", options @ ..] => project_study::run(&project(None, options)?),
         _ => bail!("{USAGE}"),
     }

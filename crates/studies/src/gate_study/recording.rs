@@ -1,8 +1,9 @@
 //! What was recorded: rounds of pairs of processes of two programs, and what each pair cost.
 //!
-//! The first program is that of HEAD. The second is another build of the same source, but for three functions that do a part
-//! of their work twice, for about 15 % more time (`slower.patch`; the tables say how much it was): it tells both how often a change in the source is found, and how often two
-//! builds of a function that nobody touched are called different.
+//! The first program is that of HEAD. The second is another build of the same source, but for three
+//! functions that do a part of their work twice, for about 15 % more time (`slower.patch`; the
+//! tables say how much it was): it tells both how often a change in the source is found, and how
+//! often two builds of a function that nobody touched are called different.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -50,16 +51,20 @@ struct Round {
     sides: [Run; 2],
 }
 
-/// Records `rounds` more rounds into `dir`, while `busy` threads work beside. Builds both programs first where they are not
-/// there.
+/// Records `rounds` more rounds into `dir`, while `busy` threads work beside. Builds both programs
+/// first where they are not there.
 pub(super) fn record(dir: &Path, rounds: usize, busy: usize) -> Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let dir = std::path::absolute(dir)?;
     let programs = build(&dir)?;
     let told = dir.join("busy");
-    let known = std::fs::read_to_string(&told).map_or_else(|_| busy.to_string(), |text| text.trim().to_owned());
+    let known = std::fs::read_to_string(&told)
+        .map_or_else(|_| busy.to_string(), |text| text.trim().to_owned());
     if known != busy.to_string() {
-        bail!("{} was begun with --busy {known}: go on with that, or record into another directory", dir.display());
+        bail!(
+            "{} was begun with --busy {known}: go on with that, or record into another directory",
+            dir.display()
+        );
     }
     std::fs::write(told, &known)?;
     let mut command = Command::new("cargo");
@@ -87,13 +92,16 @@ fn build(dir: &Path) -> Result<[PathBuf; 2]> {
         }
         let output = target().join("gate-study-build");
         let mut cargo = Command::new("cargo");
-        cargo.args(["build", "--release", "--bin", "rusty-stack-bench"]).env("CARGO_TARGET_DIR", &output);
+        cargo
+            .args(["build", "--release", "--bin", "rusty-stack-bench"])
+            .env("CARGO_TARGET_DIR", &output);
         run(cargo.current_dir(&tree), "a program does not build")?;
         let from = output.join("release").join("rusty-stack-bench");
         std::fs::copy(&from, program).with_context(|| format!("cannot copy {}", from.display()))?;
         Ok(())
     });
-    let head = Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(root()).output()?;
+    let head =
+        Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(root()).output()?;
     std::fs::write(dir.join("commit"), head.stdout)?;
     git(&["worktree", "remove", "--force", &place])?;
     built.map(|()| programs)
@@ -115,19 +123,23 @@ impl Recording {
             .collect();
         files.sort();
         let rounds = files.iter().map(|file| Self::round(file)).collect::<Result<Vec<Round>>>()?;
-        let text = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap_or_default().trim().to_owned();
+        let text = |name: &str| {
+            std::fs::read_to_string(dir.join(name)).unwrap_or_default().trim().to_owned()
+        };
         Self::of(&rounds, text("busy"), text("commit"))
             .with_context(|| format!("{} holds no case that every round measured", dir.display()))
     }
 
     fn round(file: &Path) -> Result<Round> {
-        let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let text =
+            std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         serde_json::from_slice(&text).with_context(|| format!("{} is no round", file.display()))
     }
 
     fn of(rounds: &[Round], busy: String, commit: String) -> Option<Self> {
         let first = rounds.first()?;
-        let cases = first.sides[0].benchmarks.iter().filter_map(|result| RecordedCase::of(result, rounds));
+        let cases =
+            first.sides[0].benchmarks.iter().filter_map(|result| RecordedCase::of(result, rounds));
         let cases: Vec<RecordedCase> = cases.collect();
         (!cases.is_empty()).then(|| Self {
             blank: Run { benchmarks: Vec::new(), ..first.sides[0].clone() },
@@ -145,10 +157,16 @@ impl Recording {
         use rsb_model::record::EnvironmentSummary;
         use rsb_model::{BenchmarkType, CaseId, Environment, RunId, Timestamp};
         let name = RunId("made-up".to_owned());
-        let blank = Run::begin(name, Timestamp::UNIX_EPOCH, "quick", "quick", Environment::default());
+        let blank =
+            Run::begin(name, Timestamp::UNIX_EPOCH, "quick", "quick", Environment::default());
         let case = |(at, rounds): (usize, Vec<[Samples; 2]>)| RecordedCase {
             result: BenchmarkResult {
-                benchmark_id: CaseId::from_segments(&["cpu_performance", "gemm", "cpu:0", &format!("case{at}")]),
+                benchmark_id: CaseId::from_segments(&[
+                    "cpu_performance",
+                    "gemm",
+                    "cpu:0",
+                    &format!("case{at}"),
+                ]),
                 timestamp: Timestamp::UNIX_EPOCH,
                 benchmark_type: BenchmarkType::CpuPerformance,
                 category: None,
@@ -168,7 +186,14 @@ impl Recording {
         };
         let cases: Vec<RecordedCase> = cases.enumerate().map(case).collect();
         let rounds = cases.first().map_or(0, |case| case.rounds.len());
-        Self { blank, rounds, busy: String::new(), load_averages: Vec::new(), commit: String::new(), cases }
+        Self {
+            blank,
+            rounds,
+            busy: String::new(),
+            load_averages: Vec::new(),
+            commit: String::new(),
+            cases,
+        }
     }
 
     /// How many rounds there are.
@@ -188,14 +213,22 @@ impl Recording {
         let cpu = environment.cpu.as_ref().map_or_else(
             || "An unknown CPU".to_owned(),
             |cpu| {
-                let guest = cpu.hypervisor.as_ref().map_or_else(String::new, |name| format!(" under {name}"));
-                format!("{} with {} usable threads{guest}", known(cpu.model.as_ref()), cpu.usable_cores)
+                let guest = cpu
+                    .hypervisor
+                    .as_ref()
+                    .map_or_else(String::new, |name| format!(" under {name}"));
+                format!(
+                    "{} with {} usable threads{guest}",
+                    known(cpu.model.as_ref()),
+                    cpu.usable_cores
+                )
             },
         );
         let load = rsb_stats::median(&self.load_averages).unwrap_or_default();
         let slowed = self.cases.iter().filter(|case| case.is_slowed).count();
         format!(
-            "{cpu}, kernel {}, {}, commit {}. {} rounds of {} cases, {slowed} of them slower in the second program, while {} \
+            "{cpu}, kernel {}, {}, commit {}. {} rounds of {} cases, {slowed} of them slower in \
+             the second program, while {} \
              thread(s) of the recorder kept CPUs busy; load average {load:.1} in the median.\n",
             known(environment.kernel.as_ref()),
             self.blank.started.to_string().get(..10).unwrap_or_default(),
@@ -214,11 +247,13 @@ impl RecordedCase {
         for round in rounds {
             let mut pair = Vec::new();
             for run in &round.sides {
-                let found = run.benchmarks.iter().find(|known| known.benchmark_id == first.benchmark_id)?;
+                let found =
+                    run.benchmarks.iter().find(|known| known.benchmark_id == first.benchmark_id)?;
                 let [samples] = found.samples.as_slice() else { return None };
                 pair.push(samples.clone());
                 let cost = ["prepare_ms", "measure_ms", "harness_ms"].iter();
-                milliseconds += cost.filter_map(|name| found.metadata.get(*name)?.as_f64()).sum::<f64>();
+                milliseconds +=
+                    cost.filter_map(|name| found.metadata.get(*name)?.as_f64()).sum::<f64>();
             }
             each.push(<[Samples; 2]>::try_from(pair).ok()?);
         }
@@ -237,7 +272,11 @@ mod tests {
 
     #[test]
     fn the_patch_still_fits_the_source() {
-        let checked = Command::new("git").args(["apply", "--check", PATCH]).current_dir(root()).output().unwrap();
+        let checked = Command::new("git")
+            .args(["apply", "--check", PATCH])
+            .current_dir(root())
+            .output()
+            .unwrap();
         assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
     }
 

@@ -1,4 +1,5 @@
-//! One suite of consecutive rounds of a recording, judged by the gate and remeasured where it doubts, as the program would.
+//! One suite of consecutive rounds of a recording, judged by the gate and remeasured where it
+//! doubts, as the program would.
 
 use rsb_model::record::PAST_PROCESSES;
 use rsb_model::{ComparisonResult, ReasonCode, Run, Samples, Timestamp, Verdict};
@@ -12,9 +13,11 @@ use super::recording::{RecordedCase, Recording};
 pub(super) enum Mode {
     /// `gate --against REV`: pairs of processes.
     Paired,
-    /// The program that made the baseline is kept: what looks slower or is undecided is paired with it.
+    /// The program that made the baseline is kept: what looks slower or is undecided is paired with
+    /// it.
     KeptProgram,
-    /// The same, with a baseline from half a recording earlier: a committed one on a fresh checkout, whose revision is built.
+    /// The same, with a baseline from half a recording earlier: a committed one on a fresh
+    /// checkout, whose revision is built.
     BuiltRevision,
     /// `gate --budget` against a stored baseline of the rounds just before.
     Baseline,
@@ -46,7 +49,8 @@ pub(super) struct CaseVerdict {
     pub(super) verdict: Verdict,
     /// Whether its median alone keeps it from a pass.
     pub(super) is_median_worse: bool,
-    /// Whether each process of the current side is slower than every one of the baseline, by its floor.
+    /// Whether each process of the current side is slower than every one of the baseline, by its
+    /// floor.
     pub(super) is_separate: bool,
 }
 
@@ -73,7 +77,8 @@ struct Turn<'a> {
 }
 
 impl Mode {
-    /// Rounds, and the budget in seconds: that of the program, without the first run where a baseline is stored.
+    /// Rounds, and the budget in seconds: that of the program, without the first run where a
+    /// baseline is stored.
     const fn effort(self) -> (Rounds, f64) {
         match self {
             Self::Paired => (PAIRS, 180.0),
@@ -100,7 +105,8 @@ impl Mode {
         }
     }
 
-    /// Rounds that a suite takes before anything is remeasured: suites so far apart share none of these.
+    /// Rounds that a suite takes before anything is remeasured: suites so far apart share none of
+    /// these.
     pub(super) const fn length(self) -> usize {
         (self.earlier() + 1) * self.baseline_rounds() + self.effort().0.first as usize
     }
@@ -124,7 +130,12 @@ impl Mode {
 }
 
 /// Judges the suite that begins with the round `start`. After the last round comes the first.
-pub(super) fn suite(recording: &Recording, mode: Mode, change: Change, start: usize) -> SuiteVerdicts {
+pub(super) fn suite(
+    recording: &Recording,
+    mode: Mode,
+    change: Change,
+    start: usize,
+) -> SuiteVerdicts {
     let policy = Policy::default();
     let (mut result, current, mut seconds) =
         judge(recording, turns(recording, (mode, change), start, 0), mode, &policy);
@@ -141,7 +152,9 @@ pub(super) fn suite(recording: &Recording, mode: Mode, change: Change, start: us
     let mut ended = SuiteVerdicts { seconds, ..SuiteVerdicts::default() };
     // One row for each case: its time.
     for row in result.comparisons.iter().filter(|row| row.metric == "time_ms") {
-        let Some(turn) = turns.iter().find(|turn| turn.case.result.benchmark_id == row.id) else { continue };
+        let Some(turn) = turns.iter().find(|turn| turn.case.result.benchmark_id == row.id) else {
+            continue;
+        };
         let verdict = CaseVerdict {
             verdict: row.verdict,
             is_median_worse: row.reason_code == ReasonCode::MedianWorse,
@@ -153,7 +166,12 @@ pub(super) fn suite(recording: &Recording, mode: Mode, change: Change, start: us
 }
 
 /// The cases of the suite that begins with the round `start`, `later` rounds after it.
-fn turns(recording: &Recording, (mode, change): (Mode, Change), start: usize, later: usize) -> Vec<Turn<'_>> {
+fn turns(
+    recording: &Recording,
+    (mode, change): (Mode, Change),
+    start: usize,
+    later: usize,
+) -> Vec<Turn<'_>> {
     let stored = start + mode.earlier() * mode.baseline_rounds();
     let from = stored + later + mode.lag(recording);
     let same = recording.cases.iter().filter(|case| change == Change::InSource || !case.is_slowed);
@@ -167,15 +185,29 @@ fn turns(recording: &Recording, (mode, change): (Mode, Change), start: usize, la
     };
     let each = same.enumerate().map(|(at, case)| {
         let (is_slowed, factor) = turn((at, case));
-        Turn { case, is_slowed, factor, stored: stored..stored + mode.baseline_rounds(), from, taken: 0 }
+        Turn {
+            case,
+            is_slowed,
+            factor,
+            stored: stored..stored + mode.baseline_rounds(),
+            from,
+            taken: 0,
+        }
     });
     each.collect()
 }
 
-/// Measures what is planned until the verdicts stand or the budget is over: they, what was judged, and the seconds.
-fn judge(recording: &Recording, mut turns: Vec<Turn<'_>>, mode: Mode, policy: &Policy) -> (ComparisonResult, Run, f64) {
+/// Measures what is planned until the verdicts stand or the budget is over: they, what was judged,
+/// and the seconds.
+fn judge(
+    recording: &Recording,
+    mut turns: Vec<Turn<'_>>,
+    mode: Mode,
+    policy: &Policy,
+) -> (ComparisonResult, Run, f64) {
     let (rounds, mut budget) = mode.effort();
-    let mut seconds: f64 = turns.iter_mut().map(|turn| turn.take(mode, rounds.first as usize)).sum();
+    let mut seconds: f64 =
+        turns.iter_mut().map(|turn| turn.take(mode, rounds.first as usize)).sum();
     let mut longest = 0.0_f64;
     loop {
         let (baseline, current) = sides(recording, mode, &turns);
@@ -189,7 +221,8 @@ fn judge(recording: &Recording, mut turns: Vec<Turn<'_>>, mode: Mode, policy: &P
         if doubtful.is_empty() || budget - seconds <= longest {
             return (result, current, seconds);
         }
-        let again = turns.iter_mut().filter(|turn| doubtful.contains(&turn.case.result.benchmark_id));
+        let again =
+            turns.iter_mut().filter(|turn| doubtful.contains(&turn.case.result.benchmark_id));
         let step: f64 = again.map(|turn| turn.take(mode, rounds.step as usize)).sum();
         if step <= 0.0 {
             budget = 0.0; // Nothing is left to take.
@@ -218,11 +251,16 @@ impl Turn<'_> {
 
     fn side(&self, rounds: std::ops::Range<usize>, side: usize) -> Vec<Samples> {
         let numbered = rounds.zip(0..);
-        numbered.map(|(round, replicate)| Samples { replicate, ..self.process(round, side) }).collect()
+        numbered
+            .map(|(round, replicate)| Samples { replicate, ..self.process(round, side) })
+            .collect()
     }
 
     fn baseline(&self, mode: Mode) -> Vec<Samples> {
-        self.side(if mode.is_paired() { self.from..self.from + self.taken } else { self.stored.clone() }, 0)
+        self.side(
+            if mode.is_paired() { self.from..self.from + self.taken } else { self.stored.clone() },
+            0,
+        )
     }
 
     /// What a baseline keeps of the runs before it.
@@ -230,7 +268,9 @@ impl Turn<'_> {
         let length = mode.baseline_rounds();
         let begins = (1..=mode.earlier()).rev().map(|back| self.stored.start - back * length);
         let run = |begin: usize| self.side(begin..begin + length, 0);
-        let floors = |run: Vec<Samples>| run.iter().filter_map(|one| Some(one.floor().ok()? / 1e6)).collect();
+        let floors = |run: Vec<Samples>| {
+            run.iter().filter_map(|one| Some(one.floor().ok()? / 1e6)).collect()
+        };
         begins.map(run).map(floors).collect()
     }
 
@@ -239,8 +279,11 @@ impl Turn<'_> {
     }
 
     fn is_separate(&self, mode: Mode) -> bool {
-        let first = Turn { taken: mode.effort().0.first as usize, stored: self.stored.clone(), ..*self };
-        let floors = |side: Vec<Samples>| side.iter().filter_map(|one| one.floor().ok()).collect::<Vec<f64>>();
+        let first =
+            Turn { taken: mode.effort().0.first as usize, stored: self.stored.clone(), ..*self };
+        let floors = |side: Vec<Samples>| {
+            side.iter().filter_map(|one| one.floor().ok()).collect::<Vec<f64>>()
+        };
         let (before, after) = (floors(first.baseline(mode)), floors(first.current()));
         let slowest = before.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         after.iter().all(|time| *time > slowest)
@@ -267,8 +310,9 @@ mod tests {
     use super::*;
     use rsb_stats::rng::Rng;
 
-    /// Twelve cases of 30 rounds: a process is a little fast or slow as a whole, one round in five is disturbed, and what
-    /// disturbs a round disturbs both of its processes. The first case takes longer in the second program.
+    /// Twelve cases of 30 rounds: a process is a little fast or slow as a whole, one round in five
+    /// is disturbed, and what disturbs a round disturbs both of its processes. The first case takes
+    /// longer in the second program.
     fn recording() -> Recording {
         let mut rng = Rng::new(11);
         let mut samples = |level: f64| {
@@ -292,11 +336,19 @@ mod tests {
                 let same = suite(&recording, mode, Change::None, start);
                 assert_eq!((same.slowed.len(), same.untouched.len()), (0, 11));
                 assert!(same.untouched.iter().all(is(Verdict::Unchanged)), "{mode:?}: {same:?}");
-                for (change, slowed) in [(Change::InSource, 1..=1), (Change::Multiplied(1.3), 1..=2)] {
+                for (change, slowed) in
+                    [(Change::InSource, 1..=1), (Change::Multiplied(1.3), 1..=2)]
+                {
                     let slower = suite(&recording, mode, change, start);
                     assert!(slowed.contains(&slower.slowed.len()), "{mode:?}: {slower:?}");
-                    assert!(slower.slowed.iter().all(is(Verdict::Regressed)), "{mode:?}: {slower:?}");
-                    assert!(slower.untouched.iter().all(is(Verdict::Unchanged)), "{mode:?}: {slower:?}");
+                    assert!(
+                        slower.slowed.iter().all(is(Verdict::Regressed)),
+                        "{mode:?}: {slower:?}"
+                    );
+                    assert!(
+                        slower.untouched.iter().all(is(Verdict::Unchanged)),
+                        "{mode:?}: {slower:?}"
+                    );
                 }
                 assert!(same.seconds > 0.0);
             }
@@ -308,7 +360,10 @@ mod tests {
         let recording = recording();
         let found = suite(&recording, Mode::Apart, Change::InSource, 1); // Rounds 1 to 3, and 4 to 6, of which 5 is disturbed.
         assert!((found.seconds - 12.0 * 3.0 * 0.5).abs() < 1e-9, "{found:?}");
-        assert!(found.slowed[0].is_separate && found.untouched.iter().any(|one| !one.is_separate), "{found:?}");
+        assert!(
+            found.slowed[0].is_separate && found.untouched.iter().any(|one| !one.is_separate),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -32,9 +32,12 @@ impl Mode {
     const fn title(self) -> &'static str {
         match self {
             Self::Paired => "`gate --against REV`: pairs, budget 3 min",
-            Self::KeptProgram => "`gate`, the baseline's program kept: 10 and 5 processes, then suspects in pairs",
+            Self::KeptProgram => {
+                "`gate`, the baseline's program kept: 10 and 5 processes, then suspects in pairs"
+            }
             Self::BuiltRevision => {
-                "`gate`, a committed baseline of half a recording earlier, its revision built: the same"
+                "`gate`, a committed baseline of half a recording earlier, its revision built: the \
+                 same"
             }
             Self::Baseline => "`gate`, its program not kept: 10 and 5 processes, budget 3 min",
             Self::LaterBaseline => "the record alone, half a recording later",
@@ -46,7 +49,10 @@ impl Mode {
 
 /// Every suite of consecutive rounds.
 fn suites(recording: &Recording, mode: Mode, change: Change) -> Vec<SuiteVerdicts> {
-    (0..recording.rounds()).step_by(STEP).map(|start| replay::suite(recording, mode, change, start)).collect()
+    (0..recording.rounds())
+        .step_by(STEP)
+        .map(|start| replay::suite(recording, mode, change, start))
+        .collect()
 }
 
 fn count(of: &[CaseVerdict], wanted: Verdict) -> usize {
@@ -56,18 +62,25 @@ fn count(of: &[CaseVerdict], wanted: Verdict) -> usize {
 /// What every mode makes of functions that nobody touched, in two builds.
 pub(super) fn unchanged_table(recording: &Recording) -> String {
     let mut text = "## Functions that nobody touched, in two builds\n\n\
-         Each suite begins three rounds after the one before and takes consecutive rounds; bounds are exact, 95 %, one-sided, and \
+         Each suite begins three rounds after the one before and takes consecutive rounds; bounds \
+         are exact, 95 %, one-sided, and \
          those of suites count only suites that share no round (before anything is remeasured).\n\n\
-         | mode | cases | Regressed | at most | suites with one | disjoint suites | at most | suites without verdict | cases \
-         undecided (by their median alone) | median time |\n|---|---|---|---|---|---|---|---|---|---|\n"
+         | mode | cases | Regressed | at most | suites with one | disjoint suites | at most | \
+         suites without verdict | cases \
+         undecided (by their median alone) | median time \
+         |\n|---|---|---|---|---|---|---|---|---|---|\n"
         .to_owned();
     for mode in Mode::ALL {
         let ended = suites(recording, mode, Change::None);
-        let all: Vec<CaseVerdict> = ended.iter().flat_map(|each| each.untouched.iter().copied()).collect();
+        let all: Vec<CaseVerdict> =
+            ended.iter().flat_map(|each| each.untouched.iter().copied()).collect();
         let regressed = count(&all, Verdict::Regressed);
         let is_wrong = |each: &SuiteVerdicts| count(&each.untouched, Verdict::Regressed) > 0;
-        let is_undecided = |each: &&SuiteVerdicts| !is_wrong(each) && count(&each.untouched, Verdict::Inconclusive) > 0;
-        let disjoint: Vec<&SuiteVerdicts> = ended.iter().step_by(mode.length().div_ceil(STEP)).collect();
+        let is_undecided = |each: &&SuiteVerdicts| {
+            !is_wrong(each) && count(&each.untouched, Verdict::Inconclusive) > 0
+        };
+        let disjoint: Vec<&SuiteVerdicts> =
+            ended.iter().step_by(mode.length().div_ceil(STEP)).collect();
         let disjoint = &disjoint[..disjoint.len().min(recording.rounds() / mode.length()).max(1)];
         let wrong = ended.iter().filter(|each| is_wrong(each)).count();
         let of_disjoint = disjoint.iter().filter(|each| is_wrong(each)).count();
@@ -75,7 +88,8 @@ pub(super) fn unchanged_table(recording: &Recording) -> String {
         let seconds: Vec<f64> = ended.iter().map(|each| each.seconds).collect();
         let _ = writeln!(
             text,
-            "| {} | {} | {regressed} ({}) | {} | {wrong} of {} | {} | {} | {} | {} ({}) | {:.0} s |",
+            "| {} | {} | {regressed} ({}) | {} | {wrong} of {} | {} | {} | {} | {} ({}) | {:.0} s \
+             |",
             mode.title(),
             all.len(),
             percent(regressed, all.len()),
@@ -94,12 +108,15 @@ pub(super) fn unchanged_table(recording: &Recording) -> String {
 
 /// What every mode makes of functions that take longer by their source.
 pub(super) fn slowed_table(recording: &Recording) -> String {
-    let mut text = "## Functions that do a part of their work twice\n\n| case | really slower, by the median of all pairs |\n|---|---|\n".to_owned();
+    let mut text = "## Functions that do a part of their work twice\n\n| case | really slower, by \
+                    the median of all pairs |\n|---|---|\n"
+        .to_owned();
     for case in recording.cases.iter().filter(|case| case.is_slowed) {
         let slower = median(&ratios(case)).unwrap_or_default().exp_m1();
         let _ = writeln!(text, "| {} | {:+.1} % |", case.result.benchmark_id, 100.0 * slower);
     }
-    text += "\n| mode | tries | found | at least | missed (Unchanged) | undecided | whose processes are separate: found | other \
+    text += "\n| mode | tries | found | at least | missed (Unchanged) | undecided | whose \
+             processes are separate: found | other \
              cases Regressed |\n|---|---|---|---|---|---|---|---|\n";
     for mode in Mode::ALL {
         let ended = suites(recording, mode, Change::InSource);
@@ -107,7 +124,8 @@ pub(super) fn slowed_table(recording: &Recording) -> String {
             ended.iter().flat_map(|each| of(each).iter().copied()).collect()
         };
         let (slowed, others) = (all(|each| &each.slowed), all(|each| &each.untouched));
-        let separate: Vec<CaseVerdict> = slowed.iter().copied().filter(|one| one.is_separate).collect();
+        let separate: Vec<CaseVerdict> =
+            slowed.iter().copied().filter(|one| one.is_separate).collect();
         let found = count(&slowed, Verdict::Regressed);
         let _ = writeln!(
             text,
@@ -128,16 +146,19 @@ pub(super) fn slowed_table(recording: &Recording) -> String {
 
 /// What every mode makes of slow-downs that are multiplied into a tenth of the other cases.
 pub(super) fn multiplied_table(recording: &Recording) -> String {
-    let names: Vec<String> = FACTORS.iter().map(|factor| format!("+{:.0} %", 100.0 * (factor - 1.0))).collect();
+    let names: Vec<String> =
+        FACTORS.iter().map(|factor| format!("+{:.0} %", 100.0 * (factor - 1.0))).collect();
     let mut text = format!(
-        "## Slow-downs multiplied into the samples of a tenth of the other cases: found, and undecided\n\n| mode | {} |\n|---|{}\n",
+        "## Slow-downs multiplied into the samples of a tenth of the other cases: found, and \
+         undecided\n\n| mode | {} |\n|---|{}\n",
         names.join(" | "),
         "---|".repeat(names.len())
     );
     for mode in Mode::ALL {
         let cells = FACTORS.map(|factor| {
             let ended = suites(recording, mode, Change::Multiplied(factor));
-            let slowed: Vec<CaseVerdict> = ended.iter().flat_map(|each| each.slowed.iter().copied()).collect();
+            let slowed: Vec<CaseVerdict> =
+                ended.iter().flat_map(|each| each.slowed.iter().copied()).collect();
             let share = |wanted: Verdict| percent(count(&slowed, wanted), slowed.len());
             format!("{}, {}", share(Verdict::Regressed), share(Verdict::Inconclusive))
         });
@@ -146,10 +167,13 @@ pub(super) fn multiplied_table(recording: &Recording) -> String {
     text
 }
 
-/// Criterion's own rule, and a rule of 5 % on the means, on one process a side, of consecutive rounds.
+/// Criterion's own rule, and a rule of 5 % on the means, on one process a side, of consecutive
+/// rounds.
 pub(super) fn simple_rules(recording: &Recording) -> String {
-    let mut text = "## Criterion's own rule, and 5 % on the means, on one process a side of the same samples\n\n\
-                    | cases | comparisons | called regressed by Criterion's rule | mean above 1.05 |\n|---|---|---|---|\n"
+    let mut text = "## Criterion's own rule, and 5 % on the means, on one process a side of the \
+                    same samples\n\n\
+                    | cases | comparisons | called regressed by Criterion's rule | mean above 1.05 \
+                    |\n|---|---|---|---|\n"
         .to_owned();
     let mut rng = Rng::new(1);
     for (name, is_slowed) in [("nobody touched", false), ("a part of the work twice", true)] {
@@ -176,12 +200,17 @@ fn mean_of(samples: &Samples) -> f64 {
 /// The smallest slow-down that so many pairs find in 95 % of tries at 1 % false alarms.
 pub(super) fn resolution(recording: &Recording) -> String {
     const PAIRS: [usize; 2] = [5, 10];
-    let mut text = "## Resolution of pairs: the smallest slow-down found in 95 % of tries at 1 % false alarms\n\n\
+    let mut text = "## Resolution of pairs: the smallest slow-down found in 95 % of tries at 1 % \
+                    false alarms\n\n\
                     | case | 5 pairs | 10 pairs | a pair takes |\n|---|---|---|---|\n"
         .to_owned();
     for case in &recording.cases {
         let [few, many] = PAIRS.map(|count| 100.0 * resolution_of(case, count));
-        let _ = writeln!(text, "| {} | {few:.1} % | {many:.1} % | {:.2} s |", case.result.benchmark_id, case.seconds);
+        let _ = writeln!(
+            text,
+            "| {} | {few:.1} % | {many:.1} % | {:.2} s |",
+            case.result.benchmark_id, case.seconds
+        );
     }
     text
 }
@@ -190,7 +219,8 @@ pub(super) fn resolution(recording: &Recording) -> String {
 fn ratios(case: &RecordedCase) -> Vec<f64> {
     let ratio = |[one, other]: &[Samples; 2]| {
         let (one, other) = (one.per_iteration().ok()?, other.per_iteration().ok()?);
-        let ratios: Vec<f64> = one.iter().zip(&other).map(|(one, other)| (other / one).ln()).collect();
+        let ratios: Vec<f64> =
+            one.iter().zip(&other).map(|(one, other)| (other / one).ln()).collect();
         Some(trimmed_mean(&ratios, Cut::QUARTERS)?.mean)
     };
     case.rounds.iter().filter_map(ratio).collect()
@@ -202,7 +232,10 @@ fn resolution_of(case: &RecordedCase, pairs: usize) -> f64 {
     let mut rng = Rng::new(7);
     let mut center = || {
         let drawn: Vec<f64> = (0..pairs)
-            .map(|_| (ratios[rng.below(ratios.len())] - middle) * if rng.below(2) == 1 { -1.0 } else { 1.0 })
+            .map(|_| {
+                (ratios[rng.below(ratios.len())] - middle)
+                    * if rng.below(2) == 1 { -1.0 } else { 1.0 }
+            })
             .collect();
         trimmed_mean(&drawn, Cut::both_ends(pairs)).map_or(0.0, |found| found.mean)
     };
@@ -212,11 +245,19 @@ fn resolution_of(case: &RecordedCase, pairs: usize) -> f64 {
 }
 
 fn percent(part: usize, whole: usize) -> String {
-    if whole == 0 { "–".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / whole as f64) }
+    if whole == 0 {
+        "–".to_owned()
+    } else {
+        format!("{:.1} %", 100.0 * part as f64 / whole as f64)
+    }
 }
 
 fn bound(part: usize, whole: usize) -> String {
-    if whole == 0 { "–".to_owned() } else { format!("{:.2} %", 100.0 * share_at_most(part, whole, 0.95)) }
+    if whole == 0 {
+        "–".to_owned()
+    } else {
+        format!("{:.2} %", 100.0 * share_at_most(part, whole, 0.95))
+    }
 }
 
 fn least(part: usize, whole: usize) -> String {

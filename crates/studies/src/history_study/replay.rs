@@ -20,7 +20,8 @@ pub(super) enum RegressionRule {
     Previous(f64),
     /// Worse than the median of the five runs before by more than this factor.
     MedianOfFive(f64),
-    /// Further on the bad side of the mean of the runs before than so many of their standard deviations.
+    /// Further on the bad side of the mean of the runs before than so many of their standard
+    /// deviations.
     Sigmas(f64),
 }
 
@@ -35,14 +36,17 @@ impl RegressionRule {
         let last_five = before.get(before.len().saturating_sub(5)..).unwrap_or_default();
         let is_regressed = match self {
             Self::History { rule, .. } => {
-                return judge_run(better, (before, now), rule).map_or(Verdict::Inconclusive, |found| found.verdict);
+                return judge_run(better, (before, now), rule)
+                    .map_or(Verdict::Inconclusive, |found| found.verdict);
             }
             Self::Previous(factor) => worse_by(before.last().copied()) > factor,
             Self::MedianOfFive(factor) => worse_by(median(last_five)) > factor,
-            Self::Sigmas(count) => mean(before).zip(std_dev(before)).is_some_and(|(level, sigma)| match better {
-                Better::Lower => first > level + count * sigma,
-                Better::Higher => first < level - count * sigma,
-            }),
+            Self::Sigmas(count) => {
+                mean(before).zip(std_dev(before)).is_some_and(|(level, sigma)| match better {
+                    Better::Lower => first > level + count * sigma,
+                    Better::Higher => first < level - count * sigma,
+                })
+            }
         };
         if is_regressed { Verdict::Regressed } else { Verdict::Unchanged }
     }
@@ -55,7 +59,11 @@ impl RegressionRule {
     }
 }
 
-fn judge_run(better: Better, (before, now): (&[f64], &[f64]), rule: Rule) -> Option<HistoryConclusion> {
+fn judge_run(
+    better: Better,
+    (before, now): (&[f64], &[f64]),
+    rule: Rule,
+) -> Option<HistoryConclusion> {
     let (before, now) = (before.to_vec(), now.to_vec());
     let question = Question {
         before,
@@ -119,8 +127,13 @@ impl std::iter::Sum for Tally {
     }
 }
 
-/// Every check in `part` of `series`: the runs before, and the run judged with so many `repeats` after it.
-fn checks(series: &RecordedSeries, part: Part, repeats: usize) -> impl Iterator<Item = (&[f64], &[f64])> {
+/// Every check in `part` of `series`: the runs before, and the run judged with so many `repeats`
+/// after it.
+fn checks(
+    series: &RecordedSeries,
+    part: Part,
+    repeats: usize,
+) -> impl Iterator<Item = (&[f64], &[f64])> {
     let ends = LEVEL + repeats + 1..=series.values.len();
     ends.filter_map(move |end| {
         let at = end - repeats - 1;
@@ -129,13 +142,20 @@ fn checks(series: &RecordedSeries, part: Part, repeats: usize) -> impl Iterator<
     })
 }
 
-/// Judges every run in `part` that has enough before it, slowed by each of `factors`. The first of them must be 1.
-pub(super) fn replay(series: &RecordedSeries, part: Part, way: RegressionRule, factors: &[f64]) -> Tally {
+/// Judges every run in `part` that has enough before it, slowed by each of `factors`. The first of
+/// them must be 1.
+pub(super) fn replay(
+    series: &RecordedSeries,
+    part: Part,
+    way: RegressionRule,
+    factors: &[f64],
+) -> Tally {
     let mut tally = Tally { regressed: vec![0; factors.len()], ..Tally::default() };
     for (before, now) in checks(series, part, way.repeats()) {
         tally.checks += 1;
         for (at, factor) in factors.iter().enumerate() {
-            let slowed: Vec<f64> = now.iter().map(|value| slower(*value, *factor, series.better)).collect();
+            let slowed: Vec<f64> =
+                now.iter().map(|value| slower(*value, *factor, series.better)).collect();
             let verdict = way.verdict(series.better, before, &slowed);
             tally.regressed[at] += usize::from(verdict == Verdict::Regressed);
             tally.undecided += usize::from(at == 0 && verdict == Verdict::Inconclusive);
@@ -150,7 +170,8 @@ pub(super) fn outside(series: &[RecordedSeries], part: Part, rule: Rule) -> [f64
     let (mut above, mut below, mut all) = (0_usize, 0_usize, 0_usize);
     for one in series {
         for (before, now) in checks(one, part, 0) {
-            let interval = judge_run(one.better, (before, now), rule).and_then(|found| found.interval);
+            let interval =
+                judge_run(one.better, (before, now), rule).and_then(|found| found.interval);
             above += usize::from(interval.is_some_and(|[low, _]| low > 0.0));
             below += usize::from(interval.is_some_and(|[_, high]| high < 0.0));
             all += 1;
@@ -194,9 +215,13 @@ mod tests {
     #[test]
     fn checks_begin_with_a_full_level_and_end_with_the_last_repeat() {
         let series = every_second("a", Better::Lower, (0..70).map(f64::from).collect());
-        let [first, second] = [Part::First, Part::Second].map(|part| checks(&series, part, 2).count());
+        let [first, second] =
+            [Part::First, Part::Second].map(|part| checks(&series, part, 2).count());
         assert_eq!((first, second), (42 - LEVEL, 28 - 2));
-        let all: Vec<_> = [Part::First, Part::Second].into_iter().flat_map(|part| checks(&series, part, 2)).collect();
+        let all: Vec<_> = [Part::First, Part::Second]
+            .into_iter()
+            .flat_map(|part| checks(&series, part, 2))
+            .collect();
         assert_eq!((all[0].0.len(), all[0].1), (LEVEL, &[15.0, 16.0, 17.0][..]));
         let last = all.last().unwrap();
         assert_eq!((last.0.len(), last.0[0], last.1), (RUNS, 17.0, &[67.0, 68.0, 69.0][..]));

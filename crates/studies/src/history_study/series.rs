@@ -1,5 +1,5 @@
-//! Series of figures over time: a CSV with the columns `id`, `timestamp`, `value` and `unit`, or the `data.js` that
-//! github-action-benchmark publishes.
+//! Series of figures over time: a CSV with the columns `id`, `timestamp`, `value` and `unit`, or
+//! the `data.js` that github-action-benchmark publishes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,8 +8,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use rsb_model::{Better, Unit};
 use serde_json::Value;
 
-/// The part of the runs of each suite, by time, that rules are tuned on. What the gate is said to do is what it does on
-/// the rest. Fixed before anything was tuned on either part; another share would make old figures and new ones unlike.
+/// The part of the runs of each suite, by time, that rules are tuned on. What the gate is said to
+/// do is what it does on the rest. Fixed before anything was tuned on either part; another share
+/// would make old figures and new ones unlike.
 const TUNED_ON: f64 = 0.6;
 
 /// A part of every series.
@@ -35,7 +36,8 @@ pub(crate) struct RecordedSeries {
 }
 
 impl RecordedSeries {
-    /// The suite: what the id has before its first `/`. Figures of one suite and one time are one run.
+    /// The suite: what the id has before its first `/`. Figures of one suite and one time are one
+    /// run.
     pub(super) fn group(&self) -> &str {
         self.id.split('/').next().unwrap_or(&self.id)
     }
@@ -50,13 +52,18 @@ impl RecordedSeries {
 
     /// The part that its `at`-th value belongs to.
     pub(super) fn part_of(&self, at: usize) -> Part {
-        if self.times.get(at).is_some_and(|time| *time >= self.second_from) { Part::Second } else { Part::First }
+        if self.times.get(at).is_some_and(|time| *time >= self.second_from) {
+            Part::Second
+        } else {
+            Part::First
+        }
     }
 }
 
 /// The series in `file`, by id.
 pub(crate) fn read(file: &Path) -> Result<Vec<RecordedSeries>> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let points = match text.split_once('=') {
         Some((name, data)) if name.contains("BENCHMARK_DATA") => parse_benchmark_data(data),
         _ => table(&text),
@@ -69,10 +76,13 @@ type Points = BTreeMap<(String, String), BTreeMap<i64, f64>>;
 
 fn table(text: &str) -> Result<Points> {
     let mut lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
-    let header: Vec<&str> = lines.next().map(|(line, _)| line.split(',').map(str::trim).collect()).unwrap_or_default();
+    let header: Vec<&str> =
+        lines.next().map(|(line, _)| line.split(',').map(str::trim).collect()).unwrap_or_default();
     let column = |name: &str| {
         let found = header.iter().position(|known| *known == name);
-        found.ok_or_else(|| anyhow!("line 1: there is no column `{name}`; the columns are id,timestamp,value,unit"))
+        found.ok_or_else(|| {
+            anyhow!("line 1: there is no column `{name}`; the columns are id,timestamp,value,unit")
+        })
     };
     let columns = [column("id")?, column("timestamp")?, column("value")?, column("unit")?];
     let mut points = Points::new();
@@ -86,25 +96,33 @@ fn table(text: &str) -> Result<Points> {
             );
         }
         let [id, time, value, unit] = columns.map(|at| cells.get(at).copied().unwrap_or_default());
-        let time: i64 = time.parse().with_context(|| format!("line {number}: `{time}` is no whole number"))?;
+        let time: i64 =
+            time.parse().with_context(|| format!("line {number}: `{time}` is no whole number"))?;
         let value = value.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0);
-        let value = value.with_context(|| format!("line {number}: the value is no finite figure above zero"))?;
+        let value = value
+            .with_context(|| format!("line {number}: the value is no finite figure above zero"))?;
         points.entry((id.to_owned(), unit.to_owned())).or_default().entry(time).or_insert(value);
     }
     Ok(points)
 }
 
-/// What github-action-benchmark publishes. Figures that have no logarithm are left out, as the gate does.
+/// What github-action-benchmark publishes. Figures that have no logarithm are left out, as the gate
+/// does.
 fn parse_benchmark_data(data: &str) -> Result<Points> {
     let document: Value = serde_json::from_str(data.trim().trim_end_matches(';'))?;
-    let suites = document.get("entries").and_then(Value::as_object).context("there are no `entries`")?;
+    let suites =
+        document.get("entries").and_then(Value::as_object).context("there are no `entries`")?;
     let mut points = Points::new();
     for (suite, runs) in suites {
         for run in runs.as_array().into_iter().flatten() {
             let time = run.get("date").and_then(Value::as_i64).context("a run has no `date`")?;
             for case in run.get("benches").and_then(Value::as_array).into_iter().flatten() {
-                let [name, unit] = ["name", "unit"].map(|key| case.get(key).and_then(Value::as_str));
-                let value = case.get("value").and_then(Value::as_f64).filter(|value| value.is_finite() && *value > 0.0);
+                let [name, unit] =
+                    ["name", "unit"].map(|key| case.get(key).and_then(Value::as_str));
+                let value = case
+                    .get("value")
+                    .and_then(Value::as_f64)
+                    .filter(|value| value.is_finite() && *value > 0.0);
                 if let (Some(name), Some(value)) = (name, value) {
                     let id = (format!("{suite}/{name}"), unit.unwrap_or_default().to_owned());
                     points.entry(id).or_default().entry(time).or_insert(value);
@@ -162,8 +180,12 @@ mod tests {
             "a": [{"date": 5, "benches": [{"name": "y", "value": 9, "unit": "ops/sec"}]}]}};"#;
         for (text, others) in [(rows, 1), (published, 0)] {
             let series = read_text(text).unwrap();
-            let told: Vec<_> = series.iter().map(|one| (one.group(), one.better, one.values.as_slice())).collect();
-            assert_eq!(told[..2], [("a", Better::Higher, &[9.0][..]), ("b", Better::Lower, &[1.0, 2.0][..])]);
+            let told: Vec<_> =
+                series.iter().map(|one| (one.group(), one.better, one.values.as_slice())).collect();
+            assert_eq!(
+                told[..2],
+                [("a", Better::Higher, &[9.0][..]), ("b", Better::Lower, &[1.0, 2.0][..])]
+            );
             assert_eq!((series.len(), &series[1].times[..]), (2 + others, &[10, 20][..]));
         }
     }
@@ -171,12 +193,16 @@ mod tests {
     #[test]
     fn the_second_part_begins_at_one_time_for_all_of_a_suite() {
         let row = |id: &str, time: i64| format!("{id},{time},1,ns\n");
-        let rows: String =
-            (0..10).map(|time| row("a/x", time)).chain((5..10).map(|time| row("a/late", time))).collect();
+        let rows: String = (0..10)
+            .map(|time| row("a/x", time))
+            .chain((5..10).map(|time| row("a/late", time)))
+            .collect();
         let series = read_text(&format!("id,timestamp,value,unit\n{rows}")).unwrap();
         for one in &series {
-            let second: Vec<i64> =
-                (0..one.times.len()).filter(|at| one.part_of(*at) == Part::Second).map(|at| one.times[at]).collect();
+            let second: Vec<i64> = (0..one.times.len())
+                .filter(|at| one.part_of(*at) == Part::Second)
+                .map(|at| one.times[at])
+                .collect();
             assert_eq!(second, [6, 7, 8, 9], "{}", one.id);
         }
     }
@@ -194,7 +220,9 @@ mod tests {
             assert!(format!("{error:#}").contains(expected), "{error:#}");
         }
         assert!(format!("{:#}", read_text("id,value\n").unwrap_err()).contains("`timestamp`"));
-        assert!(format!("{:#}", read_text("BENCHMARK_DATA = {}").unwrap_err()).contains("`entries`"));
+        assert!(
+            format!("{:#}", read_text("BENCHMARK_DATA = {}").unwrap_err()).contains("`entries`")
+        );
         assert!(read(Path::new("/nowhere.csv")).is_err());
     }
 }

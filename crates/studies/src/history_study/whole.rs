@@ -16,7 +16,8 @@ pub(super) struct WholeRun {
     questions: Vec<Question>,
 }
 
-/// Every run in `part` with a case that has [`LEVEL`] runs before it. Figures of one suite and time are one run.
+/// Every run in `part` with a case that has [`LEVEL`] runs before it. Figures of one suite and time
+/// are one run.
 pub(super) fn runs_of(series: &[RecordedSeries], part: Part) -> Vec<WholeRun> {
     let mut suites: BTreeMap<&str, Vec<&RecordedSeries>> = BTreeMap::new();
     for one in series {
@@ -38,11 +39,13 @@ pub(super) fn runs_of(series: &[RecordedSeries], part: Part) -> Vec<WholeRun> {
     runs
 }
 
-/// The question about the run of `time` from those at the times `before`, where enough of them have the case.
+/// The question about the run of `time` from those at the times `before`, where enough of them have
+/// the case.
 fn question(case: &RecordedSeries, (before, time): (&[i64], i64), part: Part) -> Option<Question> {
     let position = |time: &i64| case.times.binary_search(time).ok();
     let at = position(&time).filter(|at| case.part_of(*at) == part)?;
-    let value = |time: &i64| position(time).and_then(|at| case.values.get(at).copied()).unwrap_or(f64::NAN);
+    let value =
+        |time: &i64| position(time).and_then(|at| case.values.get(at).copied()).unwrap_or(f64::NAN);
     let before: Vec<f64> = before.iter().map(value).collect();
     let known = before.iter().filter(|value| value.is_finite()).count();
     let now = vec![*case.values.get(at)?];
@@ -66,12 +69,16 @@ enum Slowed {
 }
 
 impl WholeRun {
-    /// The verdict on each case, those that are `slowed` being slower by `factor`, and on what they have in common.
+    /// The verdict on each case, those that are `slowed` being slower by `factor`, and on what they
+    /// have in common.
     fn verdicts(&self, slowed: Slowed, factor: f64) -> Vec<Verdict> {
         let mut questions = self.questions.clone();
         for (at, question) in questions.iter_mut().enumerate() {
             if slowed == Slowed::Every || slowed == Slowed::One(at) {
-                question.now.iter_mut().for_each(|value| *value = slower(*value, factor, question.better));
+                question
+                    .now
+                    .iter_mut()
+                    .for_each(|value| *value = slower(*value, factor, question.better));
             }
         }
         let judged = judge(&questions, &Rule::DEFAULT, ErrorRates::USUAL);
@@ -93,7 +100,10 @@ pub(super) struct ExitCounts {
 impl ExitCounts {
     fn count(&mut self, verdicts: &[Verdict], wanted: Option<usize>) {
         let any = |verdict| verdicts.contains(&verdict);
-        let named = wanted.map_or_else(|| any(Verdict::Regressed), |at| verdicts.get(at) == Some(&Verdict::Regressed));
+        let named = wanted.map_or_else(
+            || any(Verdict::Regressed),
+            |at| verdicts.get(at) == Some(&Verdict::Regressed),
+        );
         self.all += 1;
         self.found += usize::from(named);
         let is_undecided = any(Verdict::Inconclusive) || any(Verdict::NotComparable);
@@ -103,7 +113,8 @@ impl ExitCounts {
 
     /// Shares in percent: found, undecided, passed.
     pub(super) fn percent(self) -> [f64; 3] {
-        [self.found, self.undecided, self.passed].map(|count| 100.0 * count as f64 / self.all as f64)
+        [self.found, self.undecided, self.passed]
+            .map(|count| 100.0 * count as f64 / self.all as f64)
     }
 
     fn table_cells(self) -> String {
@@ -148,8 +159,10 @@ pub(super) fn table(runs: &[WholeRun], factors: &[f64]) -> String {
     let (exits, (false_alarms, checks)) = judge_unchanged(runs);
     let cases: usize = runs.iter().map(|run| run.questions.len()).sum();
     let mut text = format!(
-        "{} runs of {:.1} cases in the mean. As they were, {} of the runs hold a false alarm; of the checks, {} are one.\n\n\
-         | slow-down | one case: named, exit 3 | exit 4 | exit 0 | every case: exit 3 | exit 4 | exit 0 |\n\
+        "{} runs of {:.1} cases in the mean. As they were, {} of the runs hold a false alarm; of \
+         the checks, {} are one.\n\n\
+         | slow-down | one case: named, exit 3 | exit 4 | exit 0 | every case: exit 3 | exit 4 | \
+         exit 0 |\n\
          |---|---|---|---|---|---|---|\n| none | | | | {} |\n",
         runs.len(),
         cases as f64 / runs.len() as f64,
@@ -158,16 +171,21 @@ pub(super) fn table(runs: &[WholeRun], factors: &[f64]) -> String {
         exits.table_cells(),
     );
     for factor in factors {
-        let (one, every) = (one_slower(runs, *factor).table_cells(), every_slower(runs, *factor).table_cells());
+        let (one, every) =
+            (one_slower(runs, *factor).table_cells(), every_slower(runs, *factor).table_cells());
         let _ = writeln!(text, "| +{:.0} % | {one} | {every} |", 100.0 * (factor - 1.0));
     }
     text
 }
 
-/// A share in percent, with the upper end of its exact 95 % interval (Clopper and Pearson, one-sided).
+/// A share in percent, with the upper end of its exact 95 % interval (Clopper and Pearson,
+/// one-sided).
 pub(super) fn format_bounded_share(count: usize, all: usize) -> String {
     let share = 100.0 * count as f64 / all as f64;
-    format!("{share:.2} % ({count} of {all}, at most {:.2} %)", 100.0 * share_at_most(count, all, 0.95))
+    format!(
+        "{share:.2} % ({count} of {all}, at most {:.2} %)",
+        100.0 * share_at_most(count, all, 0.95)
+    )
 }
 
 #[cfg(test)]
@@ -179,14 +197,20 @@ mod tests {
     #[test]
     fn figures_of_one_suite_and_time_are_one_run_of_one_part() {
         let wobble = |at: usize| 1.0 + 0.01 * ((at * 7 % 13) as f64 / 6.0 - 1.0);
-        let of = |id: &str, runs: usize| every_second(id, Better::Lower, (0..runs).map(wobble).collect());
+        let of = |id: &str, runs: usize| {
+            every_second(id, Better::Lower, (0..runs).map(wobble).collect())
+        };
         let series = [of("a/x", 40), of("a/y", 40), of("b/z", 20)];
         let [first, second] = [Part::First, Part::Second].map(|part| runs_of(&series, part));
-        // Of 40 runs the first 24 are tuned on, and 15 of these are the least history; of 20 the last 8, of which 5 have it.
+        // Of 40 runs the first 24 are tuned on, and 15 of these are the least history; of 20 the
+        // last 8, of which 5 have it.
         assert_eq!((first.len(), second.len()), (24 - LEVEL, 16 + 5));
         assert_eq!(first.iter().map(|run| run.questions.len()).max(), Some(2));
         let table = table(&second, &[1.5]);
         assert!(table.contains("| none | | | | 0.0 % | 0.0 % | 100.00 % |"), "{table}");
-        assert!(table.contains("| +50 % | 100.0 % | 0.0 % | 0.00 % | 100.0 % | 0.0 % | 0.00 % |"), "{table}");
+        assert!(
+            table.contains("| +50 % | 100.0 % | 0.0 % | 0.00 % | 100.0 % | 0.0 % | 0.00 % |"),
+            "{table}"
+        );
     }
 }

@@ -1,13 +1,14 @@
-//! How well change points agree with those that several people marked: the two measures of van den Burg and Williams
-//! ("An Evaluation of Change Point Detection Algorithms", 2020), written from their definitions.
+//! How well change points agree with those that several people marked: the two measures of van den
+//! Burg and Williams ("An Evaluation of Change Point Detection Algorithms", 2020), written from
+//! their definitions.
 
 use std::collections::BTreeSet;
 
 /// How far from a marked point one may lie that counts for it.
 const MARGIN: usize = 5;
 
-/// The covering of each annotator's segments by the best of the `found` ones, weighted by length; the mean over the
-/// annotators. `n` is the length of the series.
+/// The covering of each annotator's segments by the best of the `found` ones, weighted by length;
+/// the mean over the annotators. `n` is the length of the series.
 pub(super) fn covering(annotations: &[Vec<usize>], found: &[usize], n: usize) -> f64 {
     let ours = segments(found, n);
     let of_one = |marked: &Vec<usize>| {
@@ -23,12 +24,14 @@ pub(super) fn covering(annotations: &[Vec<usize>], found: &[usize], n: usize) ->
     annotations.iter().map(of_one).sum::<f64>() / annotations.len() as f64
 }
 
-/// The harmonic mean of precision, against the points of all annotators together, and of recall, the mean over the
-/// annotators. Point 0 is in every list.
+/// The harmonic mean of precision, against the points of all annotators together, and of recall,
+/// the mean over the annotators. Point 0 is in every list.
 pub(super) fn f1(annotations: &[Vec<usize>], found: &[usize]) -> f64 {
-    let with_first = |points: &[usize]| points.iter().copied().chain([0]).collect::<BTreeSet<usize>>();
+    let with_first =
+        |points: &[usize]| points.iter().copied().chain([0]).collect::<BTreeSet<usize>>();
     let ours = with_first(found);
-    let marked: Vec<BTreeSet<usize>> = annotations.iter().map(|points| with_first(points)).collect();
+    let marked: Vec<BTreeSet<usize>> =
+        annotations.iter().map(|points| with_first(points)).collect();
     let union: BTreeSet<usize> = marked.iter().flatten().copied().collect();
     let precision = hits(&union, &ours) as f64 / ours.len() as f64;
     let recalls = marked.iter().map(|points| hits(points, &ours) as f64 / points.len() as f64);
@@ -51,7 +54,8 @@ fn hits(marked: &BTreeSet<usize>, found: &BTreeSet<usize>) -> usize {
 }
 
 fn segments(points: &[usize], n: usize) -> Vec<(usize, usize)> {
-    let inner: BTreeSet<usize> = points.iter().copied().filter(|point| (1..n).contains(point)).collect();
+    let inner: BTreeSet<usize> =
+        points.iter().copied().filter(|point| (1..n).contains(point)).collect();
     let ends: Vec<usize> = std::iter::once(0).chain(inner).chain([n]).collect();
     ends.windows(2).map(|pair| (pair[0], pair[1])).collect()
 }
@@ -63,11 +67,15 @@ mod tests {
     /// The examples in the documentation of `TCPDBench`'s `metrics.py`.
     #[test]
     fn measures_are_those_of_the_benchmark() {
-        let near = |ours: f64, theirs: f64| assert!((ours - theirs).abs() < 1e-12, "{ours} {theirs}");
+        let near =
+            |ours: f64, theirs: f64| assert!((ours - theirs).abs() < 1e-12, "{ours} {theirs}");
         near(f1(&[vec![10, 20], vec![11, 20], vec![10], vec![0, 5]], &[10, 20]), 1.0);
         near(f1(&[vec![], vec![10], vec![50]], &[10]), 0.909_090_909_090_909_1);
         near(f1(&[vec![], vec![10], vec![50]], &[]), 0.8);
-        near(covering(&[vec![10, 20], vec![10], vec![0, 5]], &[10, 20], 45), 0.796_296_296_296_296_3);
+        near(
+            covering(&[vec![10, 20], vec![10], vec![0, 5]], &[10, 20], 45),
+            0.796_296_296_296_296_3,
+        );
         near(covering(&[vec![], vec![10], vec![40]], &[10], 45), 0.795_414_462_081_128_6);
         near(covering(&[vec![], vec![10], vec![40]], &[], 45), 0.818_930_041_152_263_4);
     }

@@ -1,4 +1,5 @@
-//! The Turing Change Point Dataset (github.com/alan-turing-institute/TCPD): series that five people each have marked.
+//! The Turing Change Point Dataset (github.com/alan-turing-institute/TCPD): series that five people
+//! each have marked.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -35,10 +36,14 @@ struct Scores {
 /// The scores on the series of `directory`, those for tuning and those for reporting apart.
 pub(super) fn table(directory: Option<&Path>) -> Result<String> {
     let Some(directory) = directory else {
-        return Ok("skipped: no `--tcpd DIR`, a checkout of github.com/alan-turing-institute/TCPD\n".to_owned());
+        return Ok(
+            "skipped: no `--tcpd DIR`, a checkout of github.com/alan-turing-institute/TCPD\n"
+                .to_owned(),
+        );
     };
     let file = directory.join("annotations.json");
-    let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = std::fs::read_to_string(&file)
+        .with_context(|| format!("cannot read {}", file.display()))?;
     let marked: BTreeMap<String, BTreeMap<String, Vec<usize>>> = serde_json::from_str(&text)?;
     let (mut rows, mut missing) = (Vec::new(), Vec::new());
     for (name, annotations) in marked {
@@ -47,8 +52,8 @@ pub(super) fn table(directory: Option<&Path>) -> Result<String> {
             missing.push(name);
             continue;
         };
-        let recorded: Recorded =
-            serde_json::from_str(&text).with_context(|| format!("cannot read {}", file.display()))?;
+        let recorded: Recorded = serde_json::from_str(&text)
+            .with_context(|| format!("cannot read {}", file.display()))?;
         if recorded.n_dim == 1 {
             rows.push((scores(&recorded, &annotations.into_values().collect::<Vec<_>>()), name));
         }
@@ -58,19 +63,24 @@ pub(super) fn table(directory: Option<&Path>) -> Result<String> {
 
 fn scores(recorded: &Recorded, annotations: &[Vec<usize>]) -> Scores {
     let points = recorded.series.iter().flat_map(|dimension| dimension.raw.iter().enumerate());
-    let (places, values): (Vec<usize>, Vec<f64>) = points.filter_map(|(at, value)| Some((at, (*value)?))).unzip();
+    let (places, values): (Vec<usize>, Vec<f64>) =
+        points.filter_map(|(at, value)| Some((at, (*value)?))).unzip();
     let found = trend_of(&values).change_points;
-    let found: Vec<usize> = found.iter().filter_map(|change| places.get(change.index).copied()).collect();
-    let both = |found: &[usize]| [covering(annotations, found, recorded.n_obs), f1(annotations, found)];
+    let found: Vec<usize> =
+        found.iter().filter_map(|change| places.get(change.index).copied()).collect();
+    let both =
+        |found: &[usize]| [covering(annotations, found, recorded.n_obs), f1(annotations, found)];
     Scores { ours: both(&found), nothing: both(&[]) }
 }
 
 fn format_scores(rows: &[(Scores, String)], missing: &[String]) -> String {
     let is_tuned = |name: &str| TUNING.lines().any(|line| line == name);
-    let mut text =
-        "| series | number | covering | F1 | nothing found: covering | F1 |\n|---|---|---|---|---|---|\n".to_owned();
+    let mut text = "| series | number | covering | F1 | nothing found: covering | F1 \
+         |\n|---|---|---|---|---|---|\n"
+        .to_owned();
     let mut part = |title: &str, wanted: &dyn Fn(&str) -> bool| {
-        let all: Vec<Scores> = rows.iter().filter(|(_, name)| wanted(name)).map(|(scores, _)| *scores).collect();
+        let all: Vec<Scores> =
+            rows.iter().filter(|(_, name)| wanted(name)).map(|(scores, _)| *scores).collect();
         let mean = |of: &dyn Fn(&Scores) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
         let cells: [f64; 4] = [
             mean(&|one| one.ours[0]),

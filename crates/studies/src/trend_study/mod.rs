@@ -1,5 +1,5 @@
-//! `cargo xtask trend-study`: how often `trend` sees a change where there is none, how soon it sees one, how well its points
-//! agree with people's, and what it takes.
+//! `cargo xtask trend-study`: how often `trend` sees a change where there is none, how soon it sees
+//! one, how well its points agree with people's, and what it takes.
 
 mod agreement;
 mod dataset;
@@ -17,7 +17,8 @@ use rsb_model::Timestamp;
 use rsb_model::record::SeriesTrend;
 use rsb_stats::{SeriesInput, TrendSettings, trend_with};
 
-const USAGE: &str = "cargo xtask trend-study [--count N] [--tcpd DIR] [--series FILE] [--otava PYTHON]";
+const USAGE: &str =
+    "cargo xtask trend-study [--count N] [--tcpd DIR] [--series FILE] [--otava PYTHON]";
 
 /// What is asked for.
 struct StudyOptions {
@@ -38,7 +39,10 @@ impl StudyOptions {
         while let Some(flag) = rest.next() {
             let value = rest.next().with_context(|| format!("{flag} needs a value: {USAGE}"))?;
             match flag.as_str() {
-                "--count" => asked.count = value.parse().with_context(|| format!("`{value}` is no number"))?,
+                "--count" => {
+                    asked.count =
+                        value.parse().with_context(|| format!("`{value}` is no number"))?;
+                }
                 "--tcpd" => asked.tcpd = Some(PathBuf::from(value)),
                 "--series" => asked.series = Some(PathBuf::from(value)),
                 "--otava" => asked.otava = Some(value.clone()),

@@ -93,11 +93,14 @@ fn all(noise: Noise, length: usize, count: usize) -> Vec<Vec<f64>> {
     (0..count).map(|_| noise.series(&mut rng, length)).collect()
 }
 
-/// How many of `count` series hold a change point, how many a suspicion, and what apache-otava says.
+/// How many of `count` series hold a change point, how many a suspicion, and what apache-otava
+/// says.
 pub(super) fn table(count: usize, otava: Option<&str>) -> Result<String> {
     let mut text = format!(
-        "{count} seeded series of each kind and length; in brackets the exact 95 % interval (Clopper and Pearson).\n\n\
-         | noise | points | series with a change point | with a suspected one | with one by apache-otava |\n|---|---|---|---|---|\n"
+        "{count} seeded series of each kind and length; in brackets the exact 95 % interval \
+         (Clopper and Pearson).\n\n\
+         | noise | points | series with a change point | with a suspected one | with one by \
+         apache-otava |\n|---|---|---|---|---|\n"
     );
     let scratch = tempfile::tempdir()?;
     for noise in Noise::ALL {
@@ -112,12 +115,18 @@ pub(super) fn table(count: usize, otava: Option<&str>) -> Result<String> {
             let peer = match otava {
                 Some(python) => {
                     let file = scratch.path().join("series.csv");
-                    otava_of(python, &series, &file)?.map_or("–".to_owned(), |(found, _)| format_share(found, count))
+                    otava_of(python, &series, &file)?
+                        .map_or("–".to_owned(), |(found, _)| format_share(found, count))
                 }
                 None => "–".to_owned(),
             };
-            let (confirmed, suspected) = (format_share(confirmed, count), format_share(suspected, count));
-            let _ = writeln!(text, "| {} | {length} | {confirmed} | {suspected} | {peer} |", noise.name());
+            let (confirmed, suspected) =
+                (format_share(confirmed, count), format_share(suspected, count));
+            let _ = writeln!(
+                text,
+                "| {} | {length} | {confirmed} | {suspected} | {peer} |",
+                noise.name()
+            );
         }
     }
     Ok(text)
@@ -131,16 +140,26 @@ pub(super) fn format_share(part: usize, whole: usize) -> String {
     format!("{share:.1} % [{:.1}, {:.1}]", 100.0 * low, 100.0 * high)
 }
 
-/// In how many of `series` apache-otava finds a change point, and its seconds of CPU. `None` where it is not installed.
-pub(super) fn otava_of(python: &str, series: &[Vec<f64>], file: &std::path::Path) -> Result<Option<(usize, f64)>> {
+/// In how many of `series` apache-otava finds a change point, and its seconds of CPU. `None` where
+/// it is not installed.
+pub(super) fn otava_of(
+    python: &str,
+    series: &[Vec<f64>],
+    file: &std::path::Path,
+) -> Result<Option<(usize, f64)>> {
     let line = |values: &Vec<f64>| values.iter().map(f64::to_string).collect::<Vec<_>>().join(",");
     std::fs::write(file, series.iter().map(line).collect::<Vec<_>>().join("\n"))?;
     let script = root().join("scripts/otava_points.py");
-    let output =
-        Command::new(python).arg(script).arg(file).output().with_context(|| format!("cannot start {python}"))?;
+    let output = Command::new(python)
+        .arg(script)
+        .arg(file)
+        .output()
+        .with_context(|| format!("cannot start {python}"))?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let told = String::from_utf8_lossy(&output.stdout);
-    let Some(cells) = told.lines().next().map(|line| line.split(',').collect::<Vec<_>>()) else { return Ok(None) };
+    let Some(cells) = told.lines().next().map(|line| line.split(',').collect::<Vec<_>>()) else {
+        return Ok(None);
+    };
     let [_, _, found, seconds] = cells.as_slice() else { return Ok(None) };
     Ok(Some((found.parse()?, seconds.parse()?)))
 }
@@ -160,10 +179,16 @@ mod tests {
     /// The promise of docs/trend-study.md, on fewer series.
     #[test]
     fn false_change_points_are_as_rare_as_promised() {
-        for (noise, most) in
-            [(Noise::Normal, 4), (Noise::Outliers, 4), (Noise::Spike, 4), (Noise::Autoregression(0.5), 15)]
-        {
-            let found = all(noise, 100, 200).iter().filter(|values| !trend_of(values).change_points.is_empty()).count();
+        for (noise, most) in [
+            (Noise::Normal, 4),
+            (Noise::Outliers, 4),
+            (Noise::Spike, 4),
+            (Noise::Autoregression(0.5), 15),
+        ] {
+            let found = all(noise, 100, 200)
+                .iter()
+                .filter(|values| !trend_of(values).change_points.is_empty())
+                .count();
             assert!(found <= most, "{noise:?}: {found} of 200");
         }
     }

@@ -32,7 +32,8 @@ const TWO_LEVEL_CHANGES: [TwoLevelChange; 4] = [
     TwoLevelChange { name: "share 0.3, both levels +10 %", shares: [0.3, 0.3], factor: 1.1 },
 ];
 
-/// Whether `values` have a confirmed change anywhere, and whether within `near` points of the middle.
+/// Whether `values` have a confirmed change anywhere, and whether within `near` points of the
+/// middle.
 fn detects_change(values: &[f64], near: usize) -> [bool; 2] {
     let changes = trend_of(values).change_points;
     let is_near = changes.iter().any(|change| change.index.abs_diff(values.len() / 2) <= near);
@@ -42,15 +43,21 @@ fn detects_change(values: &[f64], near: usize) -> [bool; 2] {
 /// How many steps of each size are confirmed in each noise.
 pub(super) fn table(count: usize) -> String {
     let mut text = format!(
-        "A step after {SIDE} points with {SIDE} after it, in {count} seeded series of normal noise each.\n\n\
-         | step | CV | confirmed | confirmed within {NEAR} points of its place |\n|---|---|---|---|\n"
+        "A step after {SIDE} points with {SIDE} after it, in {count} seeded series of normal noise \
+         each.\n\n\
+         | step | CV | confirmed | confirmed within {NEAR} points of its place \
+         |\n|---|---|---|---|\n"
     );
     let grid = [1.0, 3.0, 8.0].into_iter().flat_map(|cv| [5.0, 10.0, 20.0].map(|step| (step, cv)));
     for (step, cv) in grid.chain([(10.0, 2.0)]) {
         let mut rng = Rng::new(17);
         let level = |at: usize| if at < SIDE { 100.0 } else { 100.0 + step };
         let all: Vec<[bool; 2]> = (0..count)
-            .map(|_| (0..2 * SIDE).map(|at| level(at) * (1.0 + cv / 100.0 * rng.normal())).collect::<Vec<f64>>())
+            .map(|_| {
+                (0..2 * SIDE)
+                    .map(|at| level(at) * (1.0 + cv / 100.0 * rng.normal()))
+                    .collect::<Vec<f64>>()
+            })
             .map(|values| detects_change(&values, NEAR))
             .collect();
         let share = |which: usize| format_share(all.iter().filter(|one| one[which]).count(), count);
@@ -58,7 +65,8 @@ pub(super) fn table(count: usize) -> String {
     }
     let _ = writeln!(
         text,
-        "\nA change of a series that alternates between two levels (1 and 1.3, CV 1 %), after {TWO_LEVEL_SIDE} points with {TWO_LEVEL_SIDE} after it.\n\n\
+        "\nA change of a series that alternates between two levels (1 and 1.3, CV 1 %), after \
+         {TWO_LEVEL_SIDE} points with {TWO_LEVEL_SIDE} after it.\n\n\
          | change | confirmed | confirmed within 5 points of its place |\n|---|---|---|"
     );
     for change in &TWO_LEVEL_CHANGES {
@@ -70,7 +78,9 @@ pub(super) fn table(count: usize) -> String {
             level * if is_after { change.factor } else { 1.0 } * (1.0 + 0.01 * rng.normal())
         };
         let all: Vec<[bool; 2]> = (0..count)
-            .map(|_| detects_change(&(0..2 * TWO_LEVEL_SIDE).map(&mut value).collect::<Vec<f64>>(), 5))
+            .map(|_| {
+                detects_change(&(0..2 * TWO_LEVEL_SIDE).map(&mut value).collect::<Vec<f64>>(), 5)
+            })
             .collect();
         let share = |which: usize| format_share(all.iter().filter(|one| one[which]).count(), count);
         let _ = writeln!(text, "| {} | {} | {} |", change.name, share(0), share(1));

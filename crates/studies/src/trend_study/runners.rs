@@ -14,16 +14,24 @@ use crate::history_study::series::{RecordedSeries, read};
 /// The last runs that both are asked about.
 const LAST: usize = 5;
 
-/// Series, points, change points and alerts of `file`, and how many change points lie among runs that the gate's history
-/// rule calls Unchanged.
+/// Series, points, change points and alerts of `file`, and how many change points lie among runs
+/// that the gate's history rule calls Unchanged.
 pub(super) fn table(file: Option<&Path>) -> Result<String> {
     let Some(file) = file else {
-        return Ok("skipped: no `--series FILE`, a CSV with the columns id, timestamp, value and unit\n".to_owned());
+        return Ok(
+            "skipped: no `--series FILE`, a CSV with the columns id, timestamp, value and unit\n"
+                .to_owned(),
+        );
     };
     let series = read(file)?;
     let document = trend(&series.iter().map(input).collect::<Vec<_>>());
-    let count = |of: &dyn Fn(&rsb_model::record::SeriesTrend) -> usize| document.series.iter().map(of).sum::<usize>();
-    let mut text = "| series | points | change points | suspected | alerts | points that the gate calls unchanged: judged | a change point there |\n|---|---|---|---|---|---|---|\n".to_owned();
+    let count = |of: &dyn Fn(&rsb_model::record::SeriesTrend) -> usize| {
+        document.series.iter().map(of).sum::<usize>()
+    };
+    let mut text = "| series | points | change points | suspected | alerts | points that the gate \
+                    calls unchanged: judged | a change point there \
+                    |\n|---|---|---|---|---|---|---|\n"
+        .to_owned();
     let (mut judged, mut against) = (0, 0);
     for one in &series {
         for end in (LEVEL + LAST..=one.values.len()).step_by(LAST) {
@@ -33,7 +41,9 @@ pub(super) fn table(file: Option<&Path>) -> Result<String> {
             judged += 1;
             let found = trend(&[input(&one.first(end))]).series;
             let is_last = |index: usize| index + LAST >= end && index + 1 < end;
-            against += usize::from(found.iter().any(|one| one.change_points.iter().any(|c| is_last(c.index))));
+            against += usize::from(
+                found.iter().any(|one| one.change_points.iter().any(|c| is_last(c.index))),
+            );
         }
     }
     let _ = writeln!(
@@ -81,8 +91,10 @@ mod tests {
 
     /// The series lie outside of the repository: `RSB_SHARED`, or `../shared`.
     fn shared_series() -> Option<Vec<RecordedSeries>> {
-        let shared = std::env::var_os("RSB_SHARED")
-            .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), std::path::PathBuf::from);
+        let shared = std::env::var_os("RSB_SHARED").map_or_else(
+            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
+            std::path::PathBuf::from,
+        );
         let file = shared.join("series/github-runners.csv");
         if !file.is_file() {
             test_needs::missing("series", &format!("{} is not here", file.display()));
@@ -100,7 +112,10 @@ mod tests {
         for alert in alerts {
             assert!(alert.change_percent.abs() >= 9.999, "{alert:?}");
             let texts = [&alert.description, &alert.recommendation, &alert.message];
-            assert!(texts.iter().all(|text| !text.is_empty()) && alert.baseline_mean > 0.0, "{alert:?}");
+            assert!(
+                texts.iter().all(|text| !text.is_empty()) && alert.baseline_mean > 0.0,
+                "{alert:?}"
+            );
         }
     }
 
@@ -112,7 +127,9 @@ mod tests {
                 let found = trend(&[input(one)]).series;
                 let from = one.values.len() - LAST;
                 assert!(
-                    found.iter().all(|found| found.change_points.iter().all(|change| change.index < from)),
+                    found
+                        .iter()
+                        .all(|found| found.change_points.iter().all(|change| change.index < from)),
                     "{}",
                     one.id
                 );

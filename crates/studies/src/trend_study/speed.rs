@@ -27,27 +27,39 @@ fn fastest(mut work: impl FnMut()) -> f64 {
 pub(super) fn table(otava: Option<&str>) -> Result<String> {
     let mut rng = Rng::new(3);
     let series: Vec<Vec<f64>> = (0..100).map(|_| Noise::Normal.series(&mut rng, 500)).collect();
-    let points = fastest(|| series.iter().for_each(|values| drop(detect(values, &TrendSettings::DEFAULT))));
+    let points =
+        fastest(|| series.iter().for_each(|values| drop(detect(values, &TrendSettings::DEFAULT))));
     let whole = fastest(|| series.iter().for_each(|values| drop(trend_of(values))));
     let mut text = "| what | seconds | against apache-otava |\n|---|---|---|\n".to_owned();
     let peer = match otava {
         Some(python) => otava_of(python, &series, &tempfile::tempdir()?.path().join("series.csv"))?,
         None => None,
     };
-    let ratio = |ours: f64| peer.map_or("–".to_owned(), |(_, theirs)| format!("{:.0} times as fast", theirs / ours));
-    let _ = writeln!(text, "| 100 series of 500 points, change points | {points:.4} | {} |", ratio(points));
+    let ratio = |ours: f64| {
+        peer.map_or("–".to_owned(), |(_, theirs)| format!("{:.0} times as fast", theirs / ours))
+    };
+    let _ = writeln!(
+        text,
+        "| 100 series of 500 points, change points | {points:.4} | {} |",
+        ratio(points)
+    );
     let _ = writeln!(text, "| the same, the whole trend | {whole:.4} | {} |", ratio(whole));
     if let Some((_, seconds)) = peer {
         let _ = writeln!(text, "| the same, apache-otava's change points | {seconds:.4} | |");
     }
     text.push_str(
-        "\n| points of one series | change points, s | a million points, s | the whole trend, s |\n|---|---|---|---|\n",
+        "\n| points of one series | change points, s | a million points, s | the whole trend, s \
+         |\n|---|---|---|---|\n",
     );
     for length in [1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000] {
         let values = Noise::Autoregression(0.3).series(&mut rng, length);
         let points = fastest(|| drop(detect(&values, &TrendSettings::DEFAULT)));
         let whole = fastest(|| drop(trend_of(&values)));
-        let _ = writeln!(text, "| {length} | {points:.4} | {:.2} | {whole:.4} |", 1e6 * points / length as f64);
+        let _ = writeln!(
+            text,
+            "| {length} | {points:.4} | {:.2} | {whole:.4} |",
+            1e6 * points / length as f64
+        );
     }
     Ok(text)
 }

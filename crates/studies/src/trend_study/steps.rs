@@ -33,7 +33,8 @@ const AIMS: [Aim; 4] = [
 /// After how many points of the new level it was first suspected or confirmed, and first confirmed.
 fn detection_delays(rng: &mut Rng, aim: &Aim) -> [Option<usize>; 2] {
     let level = |at: usize| if at < BEFORE { 100.0 } else { 100.0 * (1.0 + aim.step) };
-    let values: Vec<f64> = (0..BEFORE + MOST).map(|at| level(at) * (1.0 + aim.cv * rng.normal())).collect();
+    let values: Vec<f64> =
+        (0..BEFORE + MOST).map(|at| level(at) * (1.0 + aim.cv * rng.normal())).collect();
     let is_near = |index: usize| index.abs_diff(BEFORE) <= NEAR;
     let mut first = [None; 2];
     for after in 1..=MOST {
@@ -52,15 +53,23 @@ fn detection_delays(rng: &mut Rng, aim: &Aim) -> [Option<usize>; 2] {
 /// How many steps are seen in time.
 pub(super) fn table(count: usize) -> String {
     let mut text = format!(
-        "A step after {BEFORE} points, in {count} seeded series of normal noise each; seen is suspected or confirmed, within {NEAR} \
+        "A step after {BEFORE} points, in {count} seeded series of normal noise each; seen is \
+         suspected or confirmed, within {NEAR} \
          points of its place.\n\n\
-         | step | CV | aim | seen within | confirmed within 8 | confirmed within {MOST} |\n|---|---|---|---|---|---|\n"
+         | step | CV | aim | seen within | confirmed within 8 | confirmed within {MOST} \
+         |\n|---|---|---|---|---|---|\n"
     );
     for aim in &AIMS {
         let mut rng = Rng::new(11);
-        let all: Vec<[Option<usize>; 2]> = (0..count).map(|_| detection_delays(&mut rng, aim)).collect();
+        let all: Vec<[Option<usize>; 2]> =
+            (0..count).map(|_| detection_delays(&mut rng, aim)).collect();
         let share = |which: usize, within: usize| {
-            format_share(all.iter().filter(|first| first[which].is_some_and(|after| after <= within)).count(), count)
+            format_share(
+                all.iter()
+                    .filter(|first| first[which].is_some_and(|after| after <= within))
+                    .count(),
+                count,
+            )
         };
         let _ = writeln!(
             text,

@@ -1,4 +1,5 @@
-//! Seeded series without a change, in calls of many series: how many series and how many calls report anything.
+//! Seeded series without a change, in calls of many series: how many series and how many calls
+//! report anything.
 
 use std::fmt::Write as _;
 
@@ -80,7 +81,8 @@ impl Unchanged {
         (0..count).map(|at| 100.0 * value(at)).collect()
     }
 
-    /// Whether `found` reports what is not there: a change of level, a ramp, or the alert of a drift if there is none.
+    /// Whether `found` reports what is not there: a change of level, a ramp, or the alert of a
+    /// drift if there is none.
     fn is_false(self, found: &SeriesTrend) -> bool {
         let is_drifting = matches!(self, Self::Drift(_));
         let is_drift = |alert: &Alert| alert.basis == AlertBasis::Drift;
@@ -97,9 +99,12 @@ fn is_suspected(found: &SeriesTrend) -> bool {
 pub(super) fn table(count: usize) -> String {
     let calls = (count / 5).max(1);
     let mut text = format!(
-        "{calls} calls of {SERIES_OF_A_CALL} seeded series without a change of level, for each kind and length; a series is judged by itself and as \
-         one of its call. *False* is a change of level, a ramp, or the alert of a drift (if there is none). In brackets the exact 95 % interval.\n\n\
-         | series | points | series: false | series: suspected | calls: false | calls: suspected |\n|---|---|---|---|---|---|\n"
+        "{calls} calls of {SERIES_OF_A_CALL} seeded series without a change of level, for each \
+         kind and length; a series is judged by itself and as \
+         one of its call. *False* is a change of level, a ramp, or the alert of a drift (if there \
+         is none). In brackets the exact 95 % interval.\n\n\
+         | series | points | series: false | series: suspected | calls: false | calls: suspected \
+         |\n|---|---|---|---|---|---|\n"
     );
     for kind in Unchanged::ALL {
         for length in LENGTHS {
@@ -107,7 +112,9 @@ pub(super) fn table(count: usize) -> String {
             let mut counts = [0; 4];
             let mut add = |at: usize, found: bool| counts[at] += usize::from(found);
             for _ in 0..calls {
-                let all: Vec<_> = (0..SERIES_OF_A_CALL).map(|_| input_of(&kind.series(&mut rng, length))).collect();
+                let all: Vec<_> = (0..SERIES_OF_A_CALL)
+                    .map(|_| input_of(&kind.series(&mut rng, length)))
+                    .collect();
                 for one in &all {
                     let found = trend(std::slice::from_ref(one)).series;
                     add(0, found.iter().any(|found| kind.is_false(found)));
@@ -118,8 +125,8 @@ pub(super) fn table(count: usize) -> String {
                 add(3, together.iter().any(is_suspected));
             }
             let series = calls * SERIES_OF_A_CALL;
-            let cells =
-                [(0, series), (1, series), (2, calls), (3, calls)].map(|(at, whole)| format_share(counts[at], whole));
+            let cells = [(0, series), (1, series), (2, calls), (3, calls)]
+                .map(|(at, whole)| format_share(counts[at], whole));
             let _ = writeln!(text, "| {} | {length} | {} |", kind.name(), cells.join(" | "));
         }
     }
@@ -135,7 +142,9 @@ mod tests {
     fn two_alternating_levels_are_no_change() {
         for share in [0.05, 0.1, 0.2, 0.3, 0.5] {
             let mut rng = Rng::new(1);
-            let found = (0..200).map(|_| super::super::trend_of(&Unchanged::TwoValued(share).series(&mut rng, 100)));
+            let found = (0..200).map(|_| {
+                super::super::trend_of(&Unchanged::TwoValued(share).series(&mut rng, 100))
+            });
             let found = found.filter(|found| Unchanged::TwoValued(share).is_false(found)).count();
             assert!(found <= 4, "share {share}: {found} of 200");
         }

@@ -18,7 +18,11 @@ the fake GPU is drawn nowhere.
 ";
 
 pub(super) const ROWS: &[Row] = &[
-    shown("Bandwidth by size: lines", "line docs/gallery/cpu.json --benchmark memory-bandwidth", "throughput by size"),
+    shown(
+        "Bandwidth by size: lines",
+        "line docs/gallery/cpu.json --benchmark memory-bandwidth",
+        "throughput by size",
+    ),
     shown(
         "Bandwidth by size: every sample",
         "scatter docs/gallery/cpu.json --case memory-bandwidth/cpu:0/copy",
@@ -35,7 +39,11 @@ pub(super) const ROWS: &[Row] = &[
         "error-bars docs/gallery/cpu.json --benchmark inference",
         "by batch size",
     ),
-    shown("Inference time", "bar docs/gallery/cpu.json --benchmark inference --metric time_ms", "inference"),
+    shown(
+        "Inference time",
+        "bar docs/gallery/cpu.json --benchmark inference --metric time_ms",
+        "inference",
+    ),
     shown("Tensor operations", "bar docs/gallery/cpu.json --benchmark tensor-ops", "tensor-ops"),
     shown(
         "Flash Attention",
@@ -76,8 +84,16 @@ pub(super) const ROWS: &[Row] = &[
     shown("Heat map", "heat-map docs/gallery/cpu.json --benchmark memory-bandwidth", "bandwidth"),
     shown("Memory over the run", "memory-timeline docs/gallery/frameworks.json", "Memory"),
     shown("Memory by kind over the run", "memory-heat-map docs/gallery/frameworks.json", "Memory"),
-    shown("Memory by what holds it", "memory-breakdown docs/gallery/cpu.json --benchmark inference", "memory"),
-    shown("Every sample of a case", "distribution docs/gallery/cpu.json --case relu/f32", "time of one iteration"),
+    shown(
+        "Memory by what holds it",
+        "memory-breakdown docs/gallery/cpu.json --benchmark inference",
+        "memory",
+    ),
+    shown(
+        "Every sample of a case",
+        "distribution docs/gallery/cpu.json --case relu/f32",
+        "time of one iteration",
+    ),
     shown(
         "Comparison: change of each figure",
         "delta docs/gallery/cpu.json --against docs/gallery/cpu-before.json --case /gemm/",
@@ -85,7 +101,8 @@ pub(super) const ROWS: &[Row] = &[
     ),
     shown(
         "Comparison: before and after",
-        "before-after docs/gallery/cpu.json --against docs/gallery/cpu-before.json --case /gemm/cpu:0/f32",
+        "before-after docs/gallery/cpu.json --against docs/gallery/cpu-before.json --case \
+         /gemm/cpu:0/f32",
         "Before and after",
     ),
     shown(
@@ -96,8 +113,16 @@ pub(super) const ROWS: &[Row] = &[
     shown("Trend", "trend --input docs/gallery/series.csv --benchmark gemm", "gemm"),
     shown("Many series at a glance", "sparkline --input docs/gallery/series.csv", "glance"),
     shown("Inference time by runtime for each model", "models docs/gallery/models.json", "models"),
-    shown("Hardware recommendation matrix", "recommendation docs/gallery/models.json", "Hardware for models"),
-    shown("GPU capability: compute units and peak bandwidth", "gpus docs/gallery/mi210x8.json", "GPUs of this machine"),
+    shown(
+        "Hardware recommendation matrix",
+        "recommendation docs/gallery/models.json",
+        "Hardware for models",
+    ),
+    shown(
+        "GPU capability: compute units and peak bandwidth",
+        "gpus docs/gallery/mi210x8.json",
+        "GPUs of this machine",
+    ),
     shown("GPU capability: memory in use", "gauge docs/gallery/radeon-880m.json", "memory in use"),
     shown(
         "Many devices as a grid",
@@ -129,5 +154,9 @@ pub(super) const ROWS: &[Row] = &[
         "memory-timeline docs/gallery/training.json",
         "Memory within a step",
     ),
-    shown("Memory of a training step by what holds it", "memory-breakdown docs/gallery/training.json", "training step"),
+    shown(
+        "Memory of a training step by what holds it",
+        "memory-breakdown docs/gallery/training.json",
+        "training step",
+    ),
 ];

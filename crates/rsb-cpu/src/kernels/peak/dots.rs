@@ -1,7 +1,9 @@
-//! The highest rate of sums of products of bf16 and i8, by the units that the CPU has for them, in twelve chains as in f32.
+//! The highest rate of sums of products of bf16 and i8, by the units that the CPU has for them, in
+//! twelve chains as in f32.
 //!
-//! With bf16 a chain goes `x ← x + a·b`, `x ← x − a·b` by turns, and half a turn more at the end, so that it ends at a·b; with i8
-//! `x ← x + a·b` for two pairs by turns, modulo 2³², which ends at one number exactly. Operands are random in every lane.
+//! With bf16 a chain goes `x ← x + a·b`, `x ← x − a·b` by turns, and half a turn more at the end,
+//! so that it ends at a·b; with i8 `x ← x + a·b` for two pairs by turns, modulo 2³², which ends at
+//! one number exactly. Operands are random in every lane.
 
 use rsb_model::Dtype;
 
@@ -15,7 +17,8 @@ pub(super) fn burst(dtype: Dtype) -> Option<BurstKernel> {
 
 mod x86 {
     use std::arch::x86_64::{
-        __m256i, __m512, __m512bh, __m512i, _mm256_dpbusd_avx_epi32, _mm512_dpbf16_ps, _mm512_dpbusd_epi32,
+        __m256i, __m512, __m512bh, __m512i, _mm256_dpbusd_avx_epi32, _mm512_dpbf16_ps,
+        _mm512_dpbusd_epi32,
     };
     use std::hint::black_box;
     use std::mem::transmute;
@@ -39,7 +42,8 @@ mod x86 {
                 Some((|units| unsafe { i8_avx512(units) }, "native-avx512vnni"))
             }
             Dtype::I8
-                if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("avxvnni") =>
+                if std::arch::is_x86_feature_detected!("avx2")
+                    && std::arch::is_x86_feature_detected!("avxvnni") =>
             {
                 // SAFETY: AVX-VNNI was just found.
                 Some((|units| unsafe { i8_avx(units) }, "native-avxvnni"))
@@ -65,7 +69,8 @@ mod x86 {
         let of_a = a.map(vector);
         let of_b = b.map(|lanes| [vector(lanes), vector(lanes.map(|x| -x))]);
         // SAFETY: as above.
-        let mut sums = [unsafe { transmute::<[f32; 16], __m512>([0.0; 16]) }; CHAINS].map(black_box);
+        let mut sums =
+            [unsafe { transmute::<[f32; 16], __m512>([0.0; 16]) }; CHAINS].map(black_box);
         let mut half_a_turn = |sign: usize| {
             for (chain, sum) in sums.iter_mut().enumerate() {
                 *sum = _mm512_dpbf16_ps(*sum, of_a[chain % 4], of_b[chain % 3][sign]);
@@ -103,9 +108,14 @@ mod x86 {
         ($name:ident, $features:literal, $vector:ty, $bytes:literal, $add_products:ident) => {
             #[target_feature(enable = $features)]
             fn $name(units: usize) -> f64 {
-                // SAFETY: vectors are their lanes, and any bits are numbers, here and below.
-                let vector = |lanes: [u8; $bytes]| unsafe { transmute::<[u8; $bytes], $vector>(lanes) };
-                let (a, b) = (black_box([0, 1, 2, 3].map(bytes::<$bytes>)), black_box([4, 5, 6].map(bytes::<$bytes>)));
+                let vector = |lanes: [u8; $bytes]| {
+                    // SAFETY: vectors are their lanes, and any bits are numbers, here and below.
+                    unsafe { transmute::<[u8; $bytes], $vector>(lanes) }
+                };
+                let (a, b) = (
+                    black_box([0, 1, 2, 3].map(bytes::<$bytes>)),
+                    black_box([4, 5, 6].map(bytes::<$bytes>)),
+                );
                 let (of_a, of_b) = (a.map(vector), b.map(vector));
                 let mut sums = [vector([0; $bytes]); CHAINS].map(black_box);
                 let turns = units * (PeakArithmetic::UNIT as usize / (4 * $bytes * CHAINS));
@@ -127,7 +137,8 @@ mod x86 {
                     ends.into_iter().enumerate().all(|(lane, end)| {
                         let four = 4 * lane..4 * lane + 4;
                         let b = &b[chain % 3][four.clone()];
-                        let turn = dot(&a[chain % 4][four.clone()], b) + dot(&a[(chain + 1) % 4][four], b);
+                        let turn =
+                            dot(&a[chain % 4][four.clone()], b) + dot(&a[(chain + 1) % 4][four], b);
                         units > 0 && end == turn.wrapping_mul(modulo)
                     })
                 });

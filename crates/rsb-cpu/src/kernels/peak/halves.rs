@@ -40,5 +40,8 @@ fn f16_avx512(units: usize) -> f64 {
     }
     // SAFETY: as above.
     let lanes = |vector: __m512h| unsafe { transmute::<__m512h, [f16; LANES]>(vector) };
-    error(operands.map(|lanes| lanes.map(f16::to_f64)), &chains.map(|chain| lanes(chain).map(f16::to_f64)))
+    error(
+        operands.map(|lanes| lanes.map(f16::to_f64)),
+        &chains.map(|chain| lanes(chain).map(f16::to_f64)),
+    )
 }

@@ -1,7 +1,8 @@
 //! The highest rate of AMX: products of whole tiles, in four sums, as in [`dots`](super::dots).
 //!
-//! Of four tiles of operands, with bf16 and f16 two are the others negated, so that every second product takes back the first;
-//! with i8 all four are random. One more half of a turn stands at the end in both.
+//! Of four tiles of operands, with bf16 and f16 two are the others negated, so that every second
+//! product takes back the first; with i8 all four are random. One more half of a turn stands at the
+//! end in both.
 
 use std::arch::asm;
 use std::hint::black_box;
@@ -33,15 +34,18 @@ pub(super) fn burst(dtype: Dtype) -> Option<BurstKernel> {
     amx::is_here(of).then_some(BurstKernel { burst, name: "native-amx", grain: GRAIN })
 }
 
-/// Which tiles of operands make the product of each sum, in one half of a turn and in the other: no instruction takes one tile twice.
-const PRODUCTS: [[(usize, usize); TILES]; 2] = [[(0, 1), (1, 0), (2, 3), (3, 2)], [(0, 3), (1, 2), (2, 1), (3, 0)]];
+/// Which tiles of operands make the product of each sum, in one half of a turn and in the other: no
+/// instruction takes one tile twice.
+const PRODUCTS: [[(usize, usize); TILES]; 2] =
+    [[(0, 1), (1, 0), (2, 3), (3, 2)], [(0, 3), (1, 2), (2, 1), (3, 0)]];
 
 macro_rules! turns {
     ($name:ident, $instruction:literal) => {
         /// So many turns and half of one.
         ///
         /// # Safety
-        /// The operands are four tiles, the sums another four; the CPU has the unit, and this thread its tiles.
+        /// The operands are four tiles, the sums another four; the CPU has the unit, and this
+        /// thread its tiles.
         unsafe fn $name(turns: usize, operands: *const u32, sums: *mut u32) {
             // SAFETY: it reads the operands and writes the sums, by the promise of the caller.
             unsafe {
@@ -89,7 +93,8 @@ turns!(bf16_turns, "tdpbf16ps");
 turns!(f16_turns, "tdpfp16ps");
 turns!(i8_turns, "tdpbssd");
 
-/// Four tiles of operands, and where the sums come to by either half of a turn: made once, since that takes longer than a burst.
+/// Four tiles of operands, and where the sums come to by either half of a turn: made once, since
+/// that takes longer than a burst.
 struct Operands {
     words: Vec<u32>,
     products: [Vec<f64>; 2],
@@ -98,13 +103,16 @@ struct Operands {
 impl Operands {
     /// `product` multiplies a word of A by one of B.
     fn new(words: Vec<u32>, product: impl Fn(u32, u32) -> f64) -> Self {
-        let at = |tile: usize, row: usize, column: usize| words[(tile * SIDE + row) * SIDE + column];
+        let at =
+            |tile: usize, row: usize, column: usize| words[(tile * SIDE + row) * SIDE + column];
         let products = PRODUCTS.map(|half| {
             let mut all = Vec::with_capacity(words.len());
             for (a, b) in half {
                 for place in 0..SIDE * SIDE {
                     let (row, column) = (place / SIDE, place % SIDE);
-                    all.push((0..SIDE).map(|word| product(at(a, row, word), at(b, word, column))).sum());
+                    all.push(
+                        (0..SIDE).map(|word| product(at(a, row, word), at(b, word, column))).sum(),
+                    );
                 }
             }
             all
@@ -117,7 +125,8 @@ impl Operands {
         let of_turn = PRODUCTS.as_flattened().len() * 2 * SIDE * SIDE * SIDE * in_word;
         let turns = units * PeakArithmetic::UNIT as usize / of_turn;
         let mut sums = vec![0; self.words.len()];
-        // SAFETY: both are four tiles; no burst is found without the unit, and this thread has no tiles meanwhile.
+        // SAFETY: both are four tiles; no burst is found without the unit, and this thread has no
+        // tiles meanwhile.
         unsafe {
             let _tiles = amx::Tiles::new();
             work(turns, black_box(self.words.as_ptr()), sums.as_mut_ptr());
@@ -141,7 +150,8 @@ fn of_halves(narrow: fn(f64) -> u16, wide: fn(u16) -> f64) -> Operands {
     /// The signs of both halves of a word.
     const SIGNS: u32 = 0x8000_8000;
     let half = |value: f64| u32::from(narrow(value / 2.0 + value.signum() / 2.0));
-    let mut words = random(TILES / 2, Distribution::Signed, |low, high| half(low) | half(high) << 16);
+    let mut words =
+        random(TILES / 2, Distribution::Signed, |low, high| half(low) | half(high) << 16);
     let less: Vec<u32> = words.iter().map(|word| word ^ SIGNS).collect();
     words.extend(less);
     let low = |a: u32, b: u32| wide(a as u16) * wide(b as u16);
@@ -161,14 +171,16 @@ fn error_of_halves(operands: &Operands, units: usize, work: Turns) -> f64 {
 }
 
 fn bf16_burst(units: usize) -> f64 {
-    static OPERANDS: LazyLock<Operands> =
-        LazyLock::new(|| of_halves(|x| bf16::from_f64(x).to_bits(), |bits| bf16::from_bits(bits).to_f64()));
+    static OPERANDS: LazyLock<Operands> = LazyLock::new(|| {
+        of_halves(|x| bf16::from_f64(x).to_bits(), |bits| bf16::from_bits(bits).to_f64())
+    });
     error_of_halves(&OPERANDS, units, bf16_turns)
 }
 
 fn f16_burst(units: usize) -> f64 {
-    static OPERANDS: LazyLock<Operands> =
-        LazyLock::new(|| of_halves(|x| f16::from_f64(x).to_bits(), |bits| f16::from_bits(bits).to_f64()));
+    static OPERANDS: LazyLock<Operands> = LazyLock::new(|| {
+        of_halves(|x| f16::from_f64(x).to_bits(), |bits| f16::from_bits(bits).to_f64())
+    });
     error_of_halves(&OPERANDS, units, f16_turns)
 }
 
@@ -176,13 +188,17 @@ fn i8_burst(units: usize) -> f64 {
     static OPERANDS: LazyLock<Operands> = LazyLock::new(|| {
         let words = random(TILES, Distribution::Unit, |value, _| (value * 2_f64.powi(32)) as u32);
         let numbers = |word: u32| word.to_le_bytes().map(|byte| f64::from(byte.cast_signed()));
-        Operands::new(words, |a, b| numbers(a).into_iter().zip(numbers(b)).map(|(a, b)| a * b).sum())
+        Operands::new(words, |a, b| {
+            numbers(a).into_iter().zip(numbers(b)).map(|(a, b)| a * b).sum()
+        })
     });
     let (turns, ends) = OPERANDS.after((units, 4), i8_turns);
     let [first, second] = &OPERANDS.products;
     // Modulo 2³², and far below what an f64 holds exactly before it is multiplied.
     let right = |(first, second): (&f64, &f64)| {
-        ((first + second) as i64).wrapping_mul((turns as u64).cast_signed()).wrapping_add(*first as i64) as u32
+        ((first + second) as i64)
+            .wrapping_mul((turns as u64).cast_signed())
+            .wrapping_add(*first as i64) as u32
     };
     let is_right = ends.into_iter().eq(first.iter().zip(second).map(right));
     if turns > 0 && is_right { 0.0 } else { 1.0 }

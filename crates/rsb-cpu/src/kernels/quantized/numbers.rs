@@ -16,8 +16,8 @@ const TOGETHER: usize = 4;
 
 /// How whole numbers of a unit lie.
 trait Packed: Copy {
-    /// Those of a unit as numbers; of 4 bits those at even places first, for which [`apart`] sorts what they are
-    /// multiplied with. Whoever says `WIDE` is compiled for AVX-512.
+    /// Those of a unit as numbers; of 4 bits those at even places first, for which [`apart`] sorts
+    /// what they are multiplied with. Whoever says `WIDE` is compiled for AVX-512.
     fn numbers<const WIDE: bool>(&self) -> [[f32; LANES]; 2];
 }
 
@@ -59,16 +59,25 @@ pub(super) fn apart(numbers: &mut [f32]) {
     for unit in numbers.as_chunks_mut::<UNIT>().0 {
         let mixed = *unit;
         let (even, odd) = unit.split_at_mut(LANES);
-        for ((even, odd), [first, second]) in even.iter_mut().zip(odd).zip(mixed.as_chunks::<2>().0) {
+        for ((even, odd), [first, second]) in even.iter_mut().zip(odd).zip(mixed.as_chunks::<2>().0)
+        {
             (*even, *odd) = (*first, *second);
         }
     }
 }
 
-/// Each row of A, in the order of [`apart`] where weights have 4 bits, times some rows of weights: of each row of A all
-/// its `sums`. Scales are those of these rows.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn rows(op: &QuantizedProduct, (weights, scales): (&[u8], &[f32]), a: &[f32], sums: &mut [f32]) {
+/// Each row of A, in the order of [`apart`] where weights have 4 bits, times some rows of weights:
+/// of each row of A all its `sums`. Scales are those of these rows.
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
+pub(super) fn rows(
+    op: &QuantizedProduct,
+    (weights, scales): (&[u8], &[f32]),
+    a: &[f32],
+    sums: &mut [f32],
+) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
     const WIDE: bool = target_cfg_f!(target_feature = "avx512f");
     let (row_bytes, groups) = (op.row_bytes() as usize, op.groups() as usize);
@@ -117,7 +126,10 @@ impl Row<'_> {
         let units = self.weights.as_chunks::<BYTES>().0;
         for (group, (units, &scale)) in units.chunks(self.units).zip(self.scales).enumerate() {
             let first = group * self.units;
-            let sums = group_sums::<FUSED, WIDE, BYTES, M>(units, rows.map(|row| row.get(first..).unwrap_or_default()));
+            let sums = group_sums::<FUSED, WIDE, BYTES, M>(
+                units,
+                rows.map(|row| row.get(first..).unwrap_or_default()),
+            );
             for (totals, sums) in totals.iter_mut().zip(&sums) {
                 for (total, &sum) in totals.iter_mut().zip(sums) {
                     *total = multiply_add::<FUSED>(scale, sum, *total);
@@ -153,9 +165,15 @@ where
 /// Adds the products of a unit.
 #[allow(clippy::inline_always)] // As above.
 #[inline(always)]
-fn add<const FUSED: bool>(sums: &mut [f32; LANES], [first, second]: &[[f32; LANES]; 2], a: &[f32; UNIT]) {
+fn add<const FUSED: bool>(
+    sums: &mut [f32; LANES],
+    [first, second]: &[[f32; LANES]; 2],
+    a: &[f32; UNIT],
+) {
     let (low, high) = a.split_at(LANES);
-    for (((sum, &first), &second), (&low, &high)) in sums.iter_mut().zip(first).zip(second).zip(low.iter().zip(high)) {
+    for (((sum, &first), &second), (&low, &high)) in
+        sums.iter_mut().zip(first).zip(second).zip(low.iter().zip(high))
+    {
         *sum = multiply_add::<FUSED>(second, high, multiply_add::<FUSED>(first, low, *sum));
     }
 }
@@ -168,12 +186,21 @@ fn multiply_add<const FUSED: bool>(x: f32, y: f32, z: f32) -> f32 {
 }
 
 /// What rows of weights stand for, in their own order.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
-pub(super) fn panel(op: &QuantizedProduct, (weights, scales): (&[u8], &[f32]), numbers: &mut [f32]) {
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
+pub(super) fn panel(
+    op: &QuantizedProduct,
+    (weights, scales): (&[u8], &[f32]),
+    numbers: &mut [f32],
+) {
     let (row_bytes, groups) = (op.row_bytes() as usize, op.groups() as usize);
     let rows = weights.chunks_exact(row_bytes).zip(scales.chunks_exact(groups));
     for ((weights, scales), numbers) in rows.zip(numbers.chunks_exact_mut(op.k as usize)) {
-        let each = numbers.chunks_mut(op.group as usize).zip(weights.chunks(op.weights.bytes(op.group) as usize));
+        let each = numbers
+            .chunks_mut(op.group as usize)
+            .zip(weights.chunks(op.weights.bytes(op.group) as usize));
         for ((numbers, weights), scale) in each.zip(scales) {
             if op.weights == Dtype::I8 {
                 for (to, byte) in numbers.iter_mut().zip(weights) {
@@ -193,23 +220,25 @@ pub(super) fn panel(op: &QuantizedProduct, (weights, scales): (&[u8], &[f32]), n
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        _mm_loadu_si128, _mm512_cvtepu8_epi32, _mm512_permutexvar_ps, _mm512_setr_ps, _mm512_srli_epi32,
-        _mm512_storeu_ps,
+        _mm_loadu_si128, _mm512_cvtepu8_epi32, _mm512_permutexvar_ps, _mm512_setr_ps,
+        _mm512_srli_epi32, _mm512_storeu_ps,
     };
 
     use super::LANES;
 
-    /// Both halves of each byte, looked up in a register that has all sixteen numbers: two thirds of the instructions
-    /// that it takes to make them.
+    /// Both halves of each byte, looked up in a register that has all sixteen numbers: two thirds
+    /// of the instructions that it takes to make them.
     #[target_feature(enable = "avx512f")]
     #[inline]
     pub(super) fn halves(bytes: &[u8; LANES]) -> [[f32; LANES]; 2] {
-        let table =
-            _mm512_setr_ps(0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, -8.0, -7.0, -6.0, -5.0, -4.0, -3.0, -2.0, -1.0);
+        let table = _mm512_setr_ps(
+            0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, -8.0, -7.0, -6.0, -5.0, -4.0, -3.0, -2.0, -1.0,
+        );
         // SAFETY: sixteen bytes are a vector of 128 bits.
         let bytes = _mm512_cvtepu8_epi32(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) });
         // Only the lowest four bits of an index count.
-        let halves = [bytes, _mm512_srli_epi32::<4>(bytes)].map(|index| _mm512_permutexvar_ps(index, table));
+        let halves =
+            [bytes, _mm512_srli_epi32::<4>(bytes)].map(|index| _mm512_permutexvar_ps(index, table));
         let mut numbers = [[0.0; LANES]; 2];
         for (to, half) in numbers.iter_mut().zip(halves) {
             // SAFETY: sixteen numbers are a vector of 512 bits.

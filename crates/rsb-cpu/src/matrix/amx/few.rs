@@ -1,5 +1,6 @@
-//! Products of few rows by AMX, where columns of B lie along the depth: B is read once, as it lies. Its columns take the place of
-//! the rows of A, so that a tile of C comes out with its columns as rows.
+//! Products of few rows by AMX, where columns of B lie along the depth: B is read once, as it lies.
+//! Its columns take the place of the rows of A, so that a tile of C comes out with its columns as
+//! rows.
 
 use super::super::pack::Packing;
 use super::super::{Line, Scratch, Task, is_direct};
@@ -25,7 +26,8 @@ where
     let (packed, tile) = (room.a.as_mut_ptr().cast::<u32>(), room.tile.as_mut_ptr().cast::<u32>());
     let own = (room.sums.as_mut_ptr().cast(), columns.len());
     let (c, stride) = if is_direct(&task.op) { (task.c, task.stride) } else { own };
-    // SAFETY: rows and columns of the matrices, by the promise of the caller; a tile and its sums lie in the room.
+    // SAFETY: rows and columns of the matrices, by the promise of the caller; a tile and its sums
+    // lie in the room.
     unsafe {
         pack_words::<U::A>(a, (rows.start, rows.len()), &(0..words), packed);
         for column in (0..columns.len()).step_by(PANEL) {
@@ -36,7 +38,8 @@ where
                 let a = packed.add(first * words);
                 if read > 0 {
                     let begin = at.cast::<u8>();
-                    let rows = Rows { first: begin, second: begin.add(SIDE * row), row, step: 4 * SIDE };
+                    let rows =
+                        Rows { first: begin, second: begin.add(SIDE * row), row, step: 4 * SIDE };
                     U::tile(read, rows, a, (tile, PANEL, false));
                 }
                 for word in (read..words).step_by(SIDE) {

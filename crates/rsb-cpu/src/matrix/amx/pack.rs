@@ -1,8 +1,9 @@
-//! How A and B are laid out for AMX: A as tiles, row by row; B word by word in depth, as its instructions want it.
+//! How A and B are laid out for AMX: A as tiles, row by row; B word by word in depth, as its
+//! instructions want it.
 
 use std::arch::x86_64::{
-    _mm512_loadu_epi32, _mm512_setzero_si512, _mm512_shuffle_i32x4, _mm512_storeu_epi32, _mm512_unpackhi_epi32,
-    _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+    _mm512_loadu_epi32, _mm512_setzero_si512, _mm512_shuffle_i32x4, _mm512_storeu_epi32,
+    _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 use std::ops::Range;
 
@@ -35,7 +36,9 @@ fn steps<P: Packing>(
     (0..count).step_by(PANEL).flat_map(move |panel| {
         let (lanes, words) = (PANEL.min(count - panel), words.clone());
         words.clone().step_by(SIDE).map(move |word| Step {
-            at: source.start.wrapping_add((first + panel) * source.lane + word * P::GROUP * source.step),
+            at: source
+                .start
+                .wrapping_add((first + panel) * source.lane + word * P::GROUP * source.step),
             lanes,
             word,
             is_whole: lanes == PANEL && word < whole,
@@ -44,10 +47,12 @@ fn steps<P: Packing>(
     })
 }
 
-/// Packs so many rows of A from the first on into panels of 32: of each step in depth two tiles, row by row.
+/// Packs so many rows of A from the first on into panels of 32: of each step in depth two tiles,
+/// row by row.
 ///
 /// # Safety
-/// As [`pack`], with words in whole steps, on a CPU with AVX-512, in a function that is compiled for it.
+/// As [`pack`], with words in whole steps, on a CPU with AVX-512, in a function that is compiled
+/// for it.
 #[inline(always)]
 pub(super) unsafe fn pack_tiles<P: Packing>(
     source: Source<P::Element>,
@@ -56,7 +61,8 @@ pub(super) unsafe fn pack_tiles<P: Packing>(
     to: *mut u32,
 ) {
     for Step { at, lanes, word, is_whole, place } in steps::<P>(source, lanes, words) {
-        // SAFETY: lanes and words of the matrix, in a room for whole panels, by the promise of the caller.
+        // SAFETY: lanes and words of the matrix, in a room for whole panels, by the promise of the
+        // caller.
         unsafe {
             if is_whole {
                 step_of_tiles::<P>(at, (source.lane, source.step), to.add(place));
@@ -72,12 +78,18 @@ pub(super) unsafe fn pack_tiles<P: Packing>(
 /// # Safety
 /// As [`pack_tiles`].
 #[inline(always)]
-unsafe fn step_of_tiles<P: Packing>(at: *const P::Element, (lane, step): (usize, usize), to: *mut u32) {
+unsafe fn step_of_tiles<P: Packing>(
+    at: *const P::Element,
+    (lane, step): (usize, usize),
+    to: *mut u32,
+) {
     // SAFETY: by the promise of the caller.
     unsafe {
         if step == 1 {
             for row in 0..PANEL {
-                to.add(row * SIDE).cast::<u8>().copy_from_nonoverlapping(at.add(row * lane).cast(), 4 * SIDE);
+                to.add(row * SIDE)
+                    .cast::<u8>()
+                    .copy_from_nonoverlapping(at.add(row * lane).cast(), 4 * SIDE);
             }
             return;
         }
@@ -93,10 +105,12 @@ unsafe fn step_of_tiles<P: Packing>(at: *const P::Element, (lane, step): (usize,
     }
 }
 
-/// Writes a square of 16 by 16 words with its rows as columns. Its rows begin so many bytes apart, those that are written words.
+/// Writes a square of 16 by 16 words with its rows as columns. Its rows begin so many bytes apart,
+/// those that are written words.
 ///
 /// # Safety
-/// Both squares are there and do not overlap, on a CPU with AVX-512, in a function that is compiled for it.
+/// Both squares are there and do not overlap, on a CPU with AVX-512, in a function that is compiled
+/// for it.
 #[inline(always)]
 pub(super) unsafe fn turn((from, row): (*const u8, usize), (to, stride): (*mut u32, usize)) {
     // SAFETY: by the promise of the caller.
@@ -109,7 +123,8 @@ pub(super) unsafe fn turn((from, row): (*const u8, usize), (to, stride): (*mut u
         let mut twos = rows;
         for at in 0..SIDE / 2 {
             let (a, b) = (rows[2 * at], rows[2 * at + 1]);
-            (twos[2 * at], twos[2 * at + 1]) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+            (twos[2 * at], twos[2 * at + 1]) =
+                (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
         }
         let mut fours = twos;
         for at in 0..SIDE / 4 {
@@ -119,11 +134,14 @@ pub(super) unsafe fn turn((from, row): (*const u8, usize), (to, stride): (*mut u
                 fours[4 * at + 2 * part + 1] = _mm512_unpackhi_epi64(a, b);
             }
         }
-        // Now row `4 i + c` has, of four rows, the columns c, 4 + c, 8 + c and 12 + c in its quarters.
+        // Now row `4 i + c` has, of four rows, the columns c, 4 + c, 8 + c and 12 + c in its
+        // quarters.
         for column in 0..4 {
             let [a, b, c, d] = [0, 4, 8, 12].map(|first| fours[first + column]);
-            let (even, odd) = (_mm512_shuffle_i32x4::<0x88>(a, b), _mm512_shuffle_i32x4::<0xdd>(a, b));
-            let (next_even, next_odd) = (_mm512_shuffle_i32x4::<0x88>(c, d), _mm512_shuffle_i32x4::<0xdd>(c, d));
+            let (even, odd) =
+                (_mm512_shuffle_i32x4::<0x88>(a, b), _mm512_shuffle_i32x4::<0xdd>(a, b));
+            let (next_even, next_odd) =
+                (_mm512_shuffle_i32x4::<0x88>(c, d), _mm512_shuffle_i32x4::<0xdd>(c, d));
             let row = |row: usize| to.add((row + column) * stride).cast();
             _mm512_storeu_epi32(row(0), _mm512_shuffle_i32x4::<0x88>(even, next_even));
             _mm512_storeu_epi32(row(8), _mm512_shuffle_i32x4::<0xdd>(even, next_even));
@@ -133,7 +151,8 @@ pub(super) unsafe fn turn((from, row): (*const u8, usize), (to, stride): (*mut u
     }
 }
 
-/// Packs so many columns of B from the first on, or rows of A that take their place, into panels of 32, word by word in depth.
+/// Packs so many columns of B from the first on, or rows of A that take their place, into panels of
+/// 32, word by word in depth.
 ///
 /// # Safety
 /// As [`pack_tiles`].
@@ -180,7 +199,8 @@ pub(super) unsafe fn edge_of_tiles<P: Packing>(
             let at = at.wrapping_add(row * source.lane + next * P::GROUP * source.step);
             // SAFETY: as `pack_tiles`; what lacks is not read.
             unsafe {
-                *to.add(row * SIDE + next) = if row < lanes { P::word(at, source.step, count) } else { 0 };
+                *to.add(row * SIDE + next) =
+                    if row < lanes { P::word(at, source.step, count) } else { 0 };
             }
         }
     }

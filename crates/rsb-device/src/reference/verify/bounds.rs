@@ -5,25 +5,28 @@ use rsb_model::Dtype;
 use crate::convert::{epsilon, smallest_normal};
 use crate::operation::{Epilogue, Gemm, Operation, Rearrange, Reduce, ReduceOp, StreamPattern};
 
-/// No correct result is farther off than this share of its largest value. Only outputs of 8 bits, whose step alone is larger,
-/// are allowed more.
+/// No correct result is farther off than this share of its largest value. Only outputs of 8 bits,
+/// whose step alone is larger, are allowed more.
 const MAX_ERROR: f64 = 0.05;
 
-/// Matrix units and libraries add two or more products before they round, each in its own way; that many steps of f32 count as one.
+/// Matrix units and libraries add two or more products before they round, each in its own way; that
+/// many steps of f32 count as one.
 const STEPS_OF_A_UNIT: f64 = 64.0;
 
-/// GELU in its tanh form and with the error function differ by 5·10⁻⁴, while a sum of 32 terms reaches 2.5.
+/// GELU in its tanh form and with the error function differ by 5·10⁻⁴, while a sum of 32 terms
+/// reaches 2.5.
 const GELU_FORMS: f64 = 2e-4;
 
 /// Steps of f16 that sums of at most 32 products in f16 may be off by before they are added in f32.
 const STEPS_OF_SHORT_SUMS: f64 = 3.0;
 
-/// Steps of bf16 that a result may be off by if a library splits the sum over k and adds the parts in bf16: a simulation of 4 to 16
-/// parts at k = 1024 to 8192 came to 0.16.
+/// Steps of bf16 that a result may be off by if a library splits the sum over k and adds the parts
+/// in bf16: a simulation of 4 to 16 parts at k = 1024 to 8192 came to 0.16.
 const STEPS_OF_PARTS: f64 = 0.5;
 
-/// Steps of its type that a row may be off by if it is multiplied by random signs, over the length of the row. Errors of rounding are
-/// at most a step each and independent of the signs; if they are spread evenly over a step, this is six standard deviations.
+/// Steps of its type that a row may be off by if it is multiplied by random signs, over the length
+/// of the row. Errors of rounding are at most a step each and independent of the signs; if they are
+/// spread evenly over a step, this is six standard deviations.
 const ROW_STEPS: f64 = 2.5;
 
 /// The largest accepted error of a result, by cause.
@@ -41,11 +44,13 @@ impl ErrorBound {
     /// Of a result that must agree to the bit.
     const EXACT: Self = Self { rounding: 0.0, smallest_normal: 0.0, sums: 0.0 };
 
-    /// Of an output that is rounded once from sums of `terms` terms. Sums in f32 and f64 are rounded in their own type; those of
-    /// narrower elements are made in f32.
+    /// Of an output that is rounded once from sums of `terms` terms. Sums in f32 and f64 are
+    /// rounded in their own type; those of narrower elements are made in f32.
     fn for_rounded_sum(output: Dtype, terms: u64) -> Self {
         match output {
-            Dtype::F64 | Dtype::F32 | Dtype::Tf32 => Self { sums: epsilon(output) * steps(terms), ..Self::EXACT },
+            Dtype::F64 | Dtype::F32 | Dtype::Tf32 => {
+                Self { sums: epsilon(output) * steps(terms), ..Self::EXACT }
+            }
             narrow => Self::narrow(narrow, wide_sums(terms)),
         }
     }
@@ -54,10 +59,13 @@ impl ErrorBound {
         Self { rounding: epsilon(output), smallest_normal: smallest_normal(output), sums }
     }
 
-    /// Of `operation` by a provider that makes short sums of products in `sums_in`, if that is narrower than f32.
+    /// Of `operation` by a provider that makes short sums of products in `sums_in`, if that is
+    /// narrower than f32.
     pub(super) fn new(operation: &Operation, sums_in: Option<Dtype>) -> Self {
         let bound = match operation {
-            Operation::Stream(op) if op.pattern == StreamPattern::Triad => Self::for_rounded_sum(op.dtype, 0),
+            Operation::Stream(op) if op.pattern == StreamPattern::Triad => {
+                Self::for_rounded_sum(op.dtype, 0)
+            }
             Operation::Stream(_)
             | Operation::PointerChase(_)
             | Operation::Rearrange(Rearrange { rotary: false, .. })
@@ -67,23 +75,26 @@ impl ErrorBound {
             | Operation::Launch(_)
             | Operation::Reduce(Reduce { op: ReduceOp::Max | ReduceOp::Argmax, .. }) => Self::EXACT,
             // Sums of 16-bit elements are stored as f32.
-            Operation::Reduce(op) => {
-                Self::for_rounded_sum(if op.dtype == Dtype::F64 { Dtype::F64 } else { Dtype::F32 }, op.elements)
-            }
+            Operation::Reduce(op) => Self::for_rounded_sum(
+                if op.dtype == Dtype::F64 { Dtype::F64 } else { Dtype::F32 },
+                op.elements,
+            ),
             Operation::Elementwise(op) if epsilon(op.dtype) == 0.0 => Self::EXACT,
             Operation::Elementwise(op) => Self::for_rounded_sum(op.dtype, 0),
             Operation::Rearrange(op) => Self::for_rounded_sum(op.dtype, 0),
             Operation::Normalize(op) => Self::for_rounded_sum(op.dtype, op.columns),
             Operation::Attention(op) => {
                 let mut bound = Self::for_rounded_sum(op.dtype, op.head_dim + op.positions);
-                // Scores and probabilities may be rounded to the type of the inputs before the second product.
+                // Scores and probabilities may be rounded to the type of the inputs before the
+                // second product.
                 bound.sums += 2.0 * bound.rounding;
                 bound
             }
             Operation::Convolution(op) => Self::for_rounded_sum(op.dtype, op.terms()),
             Operation::Gemm(op) => Self::product(op),
             Operation::Quantized(op) => Self::for_rounded_sum(op.dtype, op.k),
-            // Every chain ends at 1, which all types hold; on a CPU the largest error of the chains is added, rounded once.
+            // Every chain ends at 1, which all types hold; on a CPU the largest error of the chains
+            // is added, rounded once.
             Operation::PeakArithmetic(op) => {
                 let result = op.result_dtype();
                 let allowed = if epsilon(result) > epsilon(Dtype::F32) { 2.0 } else { steps(0) };
@@ -96,7 +107,8 @@ impl ErrorBound {
             Some(Dtype::Bf16) => STEPS_OF_PARTS * epsilon(Dtype::Bf16),
             _ => 0.0,
         };
-        let largest = if bound.rounding < MAX_ERROR { MAX_ERROR - bound.rounding } else { MAX_ERROR };
+        let largest =
+            if bound.rounding < MAX_ERROR { MAX_ERROR - bound.rounding } else { MAX_ERROR };
         Self { sums: (bound.sums + short_sums).min(largest), ..bound }
     }
 
@@ -106,7 +118,9 @@ impl ErrorBound {
             Dtype::F64 | Dtype::F32 => Self::for_rounded_sum(op.dtype, op.k),
             Dtype::I8 | Dtype::I4 | Dtype::I32 => Self::EXACT,
             // Both inputs are rounded, or cut off, to 10 bits.
-            Dtype::Tf32 => Self { sums: 2.0 * epsilon(Dtype::Tf32) + wide_sums(op.k), ..Self::EXACT },
+            Dtype::Tf32 => {
+                Self { sums: 2.0 * epsilon(Dtype::Tf32) + wide_sums(op.k), ..Self::EXACT }
+            }
             _ if output == Dtype::F32 => Self { sums: wide_sums(op.k), ..Self::EXACT },
             _ => Self::narrow(output, wide_sums(op.k)),
         };
@@ -122,8 +136,9 @@ impl ErrorBound {
         self.rounding + self.sums
     }
 
-    /// The largest accepted difference between a row of `columns` elements times random signs and the reference. `length` is the
-    /// Euclidean norm of the row that was found, `scale` the largest value of the reference.
+    /// The largest accepted difference between a row of `columns` elements times random signs and
+    /// the reference. `length` is the Euclidean norm of the row that was found, `scale` the largest
+    /// value of the reference.
     pub(super) fn projection_limit(self, length: f64, columns: u64, scale: f64) -> f64 {
         let root = (columns as f64).sqrt();
         // No longer than a correct one can be: a wrong result does not set its own limit.
@@ -132,15 +147,16 @@ impl ErrorBound {
     }
 }
 
-/// The largest accepted error of a chain of `operations` whose results are each rounded to `narrow`, a type narrower than f32, with
-/// sums of at most `terms` terms in f32. Errors of rounding are independent, so they add as a random walk.
+/// The largest accepted error of a chain of `operations` whose results are each rounded to
+/// `narrow`, a type narrower than f32, with sums of at most `terms` terms in f32. Errors of
+/// rounding are independent, so they add as a random walk.
 pub fn chain_tolerance(narrow: Dtype, operations: u64, terms: u64) -> f64 {
     let walk = (operations as f64).sqrt();
     (epsilon(narrow) * (1.0 + walk) + wide_sums(terms) * walk).min(MAX_ERROR)
 }
 
-/// Steps of the type that a sum of that many terms may be off by: its rounding errors walk at random, hence the root; eight are
-/// left for the functions themselves.
+/// Steps of the type that a sum of that many terms may be off by: its rounding errors walk at
+/// random, hence the root; eight are left for the functions themselves.
 fn steps(terms: u64) -> f64 {
     8.0 + 2.0 * (terms as f64).sqrt()
 }
@@ -154,7 +170,8 @@ fn wide_sums(terms: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::operation::{
-        Attention, Elementwise, ElementwiseOp, Normalize, NormalizeOp, OutputWidth, QuantizedProduct,
+        Attention, Elementwise, ElementwiseOp, Normalize, NormalizeOp, OutputWidth,
+        QuantizedProduct,
     };
 
     /// The bound that all operations had once: each term rounded in the type of the inputs.
@@ -171,8 +188,12 @@ mod tests {
         for k in [1, 2, 64, 1024, 4096, 8192, 1 << 20] {
             for dtype in [Dtype::F64, Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16] {
                 for stored in [OutputWidth::Wide, OutputWidth::AsInputs] {
-                    let found = total(&Operation::Gemm(Gemm { stored, ..Gemm::new(dtype, 64, 64, k) }));
-                    assert!(found <= former(dtype, k).min(MAX_ERROR) && found > 0.0, "{dtype} {stored} {k}: {found}");
+                    let found =
+                        total(&Operation::Gemm(Gemm { stored, ..Gemm::new(dtype, 64, 64, k) }));
+                    assert!(
+                        found <= former(dtype, k).min(MAX_ERROR) && found > 0.0,
+                        "{dtype} {stored} {k}: {found}"
+                    );
                 }
             }
             for dtype in [Dtype::F32, Dtype::F16, Dtype::Bf16] {
@@ -187,16 +208,28 @@ mod tests {
                     capacity: k,
                     causal: false,
                 };
-                let normalize = Normalize { op: NormalizeOp::LayerNorm, dtype, rows: 1, columns: k };
-                let quantized = QuantizedProduct { dtype, weights: Dtype::I4, m: 1, n: 1, k, group: 32 };
+                let normalize =
+                    Normalize { op: NormalizeOp::LayerNorm, dtype, rows: 1, columns: k };
+                let quantized =
+                    QuantizedProduct { dtype, weights: Dtype::I4, m: 1, n: 1, k, group: 32 };
                 for (operation, terms) in [
                     (Operation::Attention(attention), k + 64),
                     (Operation::Normalize(normalize), k),
                     (Operation::Quantized(quantized), k),
-                    (Operation::Elementwise(Elementwise { op: ElementwiseOp::Gelu, dtype, elements: k }), 0),
+                    (
+                        Operation::Elementwise(Elementwise {
+                            op: ElementwiseOp::Gelu,
+                            dtype,
+                            elements: k,
+                        }),
+                        0,
+                    ),
                 ] {
                     let found = total(&operation);
-                    assert!(found <= former(dtype, terms).min(MAX_ERROR) && found > 0.0, "{operation:?}: {found}");
+                    assert!(
+                        found <= former(dtype, terms).min(MAX_ERROR) && found > 0.0,
+                        "{operation:?}: {found}"
+                    );
                 }
             }
         }
@@ -229,7 +262,8 @@ mod tests {
     #[test]
     fn short_sums_in_f16_have_a_bound_of_their_own() {
         let product = Operation::Gemm(Gemm::new(Dtype::F16, 64, 64, 4096));
-        let (wide, short) = (ErrorBound::new(&product, None), ErrorBound::new(&product, Some(Dtype::F16)));
+        let (wide, short) =
+            (ErrorBound::new(&product, None), ErrorBound::new(&product, Some(Dtype::F16)));
         assert!((short.sums - wide.sums - 3.0 / 1024.0).abs() < 1e-12);
         assert!(short.total() < MAX_ERROR);
     }

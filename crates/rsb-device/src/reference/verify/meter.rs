@@ -8,8 +8,8 @@ pub(super) struct ErrorMeter {
     bound: ErrorBound,
     difference: f64,
     pub(super) scale: f64,
-    /// The largest part of a difference that rounding does not explain, and the largest expected size, since the last
-    /// [`ErrorMeter::end_group`].
+    /// The largest part of a difference that rounding does not explain, and the largest expected
+    /// size, since the last [`ErrorMeter::end_group`].
     group: (f64, f64),
     /// The largest share of the two in any group.
     unexplained: f64,
@@ -18,14 +18,22 @@ pub(super) struct ErrorMeter {
 
 impl ErrorMeter {
     pub(super) fn new(bound: ErrorBound) -> Self {
-        Self { bound, difference: 0.0, scale: 0.0, group: (0.0, 0.0), unexplained: 0.0, not_finite: false }
+        Self {
+            bound,
+            difference: 0.0,
+            scale: 0.0,
+            group: (0.0, 0.0),
+            unexplained: 0.0,
+            not_finite: false,
+        }
     }
 
     pub(super) fn compare(&mut self, found: f64, expected: f64) {
         self.compare_all(&[found], &[expected]);
     }
 
-    /// Compares each with what is expected of it; both are equally long. What is expected is finite, too.
+    /// Compares each with what is expected of it; both are equally long. What is expected is
+    /// finite, too.
     pub(super) fn compare_all(&mut self, found: &[f64], expected: &[f64]) {
         self.not_finite |= found.len() != expected.len();
         let spread = spread(found, expected, self.bound);
@@ -36,7 +44,8 @@ impl ErrorMeter {
         self.group = (self.group.0.max(spread.unexplained), self.group.1.max(spread.scale));
     }
 
-    /// Ends a part of the result whose errors do not depend on how large other parts are, such as a row of attention.
+    /// Ends a part of the result whose errors do not depend on how large other parts are, such as a
+    /// row of attention.
     pub(super) fn end_group(&mut self) {
         let (unexplained, scale) = std::mem::take(&mut self.group);
         self.unexplained = self.unexplained.max(ratio(unexplained, scale));
@@ -52,7 +61,8 @@ impl ErrorMeter {
         ratio(self.difference, self.scale)
     }
 
-    /// The largest difference beyond the rounding of its own element, over the largest expected size of its group.
+    /// The largest difference beyond the rounding of its own element, over the largest expected
+    /// size of its group.
     pub(super) fn unexplained_error(&self) -> f64 {
         self.unexplained.max(ratio(self.group.0, self.group.1))
     }
@@ -75,10 +85,14 @@ struct Spread {
     scale: f64,
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn spread(found: &[f64], expected: &[f64], bound: ErrorBound) -> Spread {
     let ErrorBound { rounding, smallest_normal, .. } = bound;
-    let (mut differences, mut scales, mut beyond) = ([0.0_f64; LANES], [0.0_f64; LANES], [0.0_f64; LANES]);
+    let (mut differences, mut scales, mut beyond) =
+        ([0.0_f64; LANES], [0.0_f64; LANES], [0.0_f64; LANES]);
     let mut each = |lane: usize, found: f64, expected: f64| {
         let difference = (found - expected).abs();
         let (Some(largest), Some(scale), Some(most)) =
@@ -91,7 +105,8 @@ fn spread(found: &[f64], expected: &[f64], bound: ErrorBound) -> Spread {
         *scale = scale.max(expected.abs());
         *most = most.max(difference - rounding * expected.abs().max(smallest_normal));
     };
-    let ((found, rest), (expected, rest_expected)) = (found.as_chunks::<LANES>(), expected.as_chunks::<LANES>());
+    let ((found, rest), (expected, rest_expected)) =
+        (found.as_chunks::<LANES>(), expected.as_chunks::<LANES>());
     for (found, expected) in found.iter().zip(expected) {
         for lane in 0..LANES {
             each(lane, found[lane], expected[lane]);
@@ -101,16 +116,26 @@ fn spread(found: &[f64], expected: &[f64], bound: ErrorBound) -> Spread {
         each(lane, found, expected);
     }
     let largest = |lanes: [f64; LANES]| lanes.into_iter().fold(0.0, f64::max);
-    Spread { difference: largest(differences), unexplained: largest(beyond), scale: largest(scales) }
+    Spread {
+        difference: largest(differences),
+        unexplained: largest(beyond),
+        scale: largest(scales),
+    }
 }
 
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 fn all_finite(numbers: &[f64]) -> bool {
     numbers.iter().fold(true, |all, number| all & (number.abs() < f64::INFINITY))
 }
 
 /// The sum in so many parts side by side, and the largest.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 pub(super) fn sum_and_largest(numbers: &[f64]) -> (f64, f64) {
     let (mut sums, mut largest) = ([0.0; LANES], [f64::NEG_INFINITY; LANES]);
     let (chunks, rest) = numbers.as_chunks::<LANES>();
@@ -134,14 +159,25 @@ mod tests {
 
     #[test]
     fn rounding_is_relative_to_the_element_and_the_rest_to_its_group() {
-        let mut meter = ErrorMeter::new(ErrorBound { rounding: 0.01, smallest_normal: 0.001, sums: 0.0 });
+        let mut meter =
+            ErrorMeter::new(ErrorBound { rounding: 0.01, smallest_normal: 0.001, sums: 0.0 });
         meter.compare_all(&[100.9, 0.1005, 1e-9], &[100.0, 0.1, 0.0]);
-        assert_eq!(meter.unexplained_error().to_bits(), 0, "each is off by less than a hundredth of itself");
+        assert_eq!(
+            meter.unexplained_error().to_bits(),
+            0,
+            "each is off by less than a hundredth of itself"
+        );
         meter.compare_all(&[0.5], &[0.4]);
-        assert!((meter.unexplained_error() - 0.096 / 100.0).abs() < 1e-12, "relative to the largest of the group");
+        assert!(
+            (meter.unexplained_error() - 0.096 / 100.0).abs() < 1e-12,
+            "relative to the largest of the group"
+        );
         meter.end_group();
         meter.compare_all(&[0.5], &[0.4]);
-        assert!((meter.unexplained_error() - 0.096 / 0.4).abs() < 1e-12, "another group has a largest of its own");
+        assert!(
+            (meter.unexplained_error() - 0.096 / 0.4).abs() < 1e-12,
+            "another group has a largest of its own"
+        );
         assert!((meter.relative() - 0.9 / 100.0).abs() < 1e-12);
     }
 
@@ -149,7 +185,9 @@ mod tests {
     fn one_wrong_number_shows_wherever_it_is() {
         let right: Vec<f64> = (0..37).map(|index| f64::from(index) - 18.0).collect();
         for at in 0..right.len() {
-            for (wrong, relative) in [(0.25, Some(0.25 / 18.0)), (f64::NAN, None), (f64::INFINITY, None)] {
+            for (wrong, relative) in
+                [(0.25, Some(0.25 / 18.0)), (f64::NAN, None), (f64::INFINITY, None)]
+            {
                 let mut found = right.clone();
                 found[at] = right[at] + wrong;
                 let mut meter = exact();
@@ -157,7 +195,11 @@ mod tests {
                 meter.compare_all(&right, &right);
                 assert_eq!(meter.not_finite, relative.is_none(), "{at} {wrong}");
                 if let Some(relative) = relative {
-                    assert!((meter.relative() - relative).abs() < 1e-15, "{at}: {}", meter.relative());
+                    assert!(
+                        (meter.relative() - relative).abs() < 1e-15,
+                        "{at}: {}",
+                        meter.relative()
+                    );
                 }
                 let mut looked = exact();
                 looked.look_at(&found);

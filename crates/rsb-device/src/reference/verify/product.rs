@@ -1,4 +1,5 @@
-//! The check of matrix products and convolutions: fixed samples of elements, and Freivalds' check of the whole.
+//! The check of matrix products and convolutions: fixed samples of elements, and Freivalds' check
+//! of the whole.
 
 use rsb_model::random::Generator;
 
@@ -26,11 +27,12 @@ const TERMS: u64 = 1 << 25;
 /// Vectors of random signs that the rows of a product are multiplied by.
 const PROJECTIONS: usize = 4;
 
-/// Which elements of a matrix are compared with sums in f64: all of a small one; of a large one at least [`PER_ROW`] of each row
-/// (or all), and at least one in each tile.
+/// Which elements of a matrix are compared with sums in f64: all of a small one; of a large one at
+/// least [`PER_ROW`] of each row (or all), and at least one in each tile.
 pub(super) struct SampledElements {
     rows: u64,
-    /// In order, the first and the last column among them; rows share them, so that each is made once.
+    /// In order, the first and the last column among them; rows share them, so that each is made
+    /// once.
     columns: Vec<u64>,
     /// Rows that divide the columns between them.
     sharing: u64,
@@ -69,7 +71,8 @@ impl SampledElements {
         let rows = (0..matrices).flat_map(|matrix| (0..self.rows).map(move |row| (matrix, row)));
         rows.flat_map(|(matrix, row)| {
             let first = (matrix * self.rows + row) * width;
-            self.of_row(row).filter_map(move |place| self.columns.get(place).map(|column| first + column))
+            self.of_row(row)
+                .filter_map(move |place| self.columns.get(place).map(|column| first + column))
         })
         .collect()
     }
@@ -87,7 +90,8 @@ pub(super) trait Operands: Sync {
     fn element(&self, matrix: u64, row: u64, column: u64, sum: f64) -> f64;
 }
 
-/// Compares samples of buffer `output`, which holds `matrices` products with `columns` columns of `operands`.
+/// Compares samples of buffer `output`, which holds `matrices` products with `columns` columns of
+/// `operands`.
 pub(super) fn compare_product(
     check: &Check<'_>,
     output: usize,
@@ -108,14 +112,17 @@ pub(super) fn compare_product(
         let count = samples.columns.len();
         for group in all.chunks((COLUMNS_AT_ONCE / count.max(1)).max(1)) {
             let columns = pairs(group, &samples.columns);
-            let right = parallel::each(&columns, |&(matrix, column)| operands.column(matrix, column));
+            let right =
+                parallel::each(&columns, |&(matrix, column)| operands.column(matrix, column));
             let of_tile = |&(matrix, first): &(u64, u64)| {
                 let right = right.get((matrix - group[0]) as usize * count..).unwrap_or_default();
                 let left = operands.rows(matrix, first..(first + TILE).min(rows));
                 let mut elements = Vec::new();
                 for (row, left) in (first..).zip(&left) {
                     for place in samples.of_row(row) {
-                        let (Some(right), Some(&column)) = (right.get(place), samples.columns.get(place)) else {
+                        let (Some(right), Some(&column)) =
+                            (right.get(place), samples.columns.get(place))
+                        else {
                             continue;
                         };
                         elements.push(operands.element(matrix, row, column, dot(left, right)));
@@ -130,7 +137,10 @@ pub(super) fn compare_product(
 }
 
 /// The sum of products of two vectors, in eight sums side by side.
-#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+#[multiversion::multiversion(targets(
+    "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma"
+))]
 pub(super) fn dot(x: &[f64], y: &[f64]) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
@@ -153,13 +163,16 @@ pub(super) fn check_convolution(
     };
     let (input, weight) = (check.inputs.element(0), check.inputs.element(1));
     let wanted = convolution_samples(op.batch * op.out_channels, size.0 * size.1, op.terms());
-    let element = |&index: &u64| convolution_element(op, &input, &weight, ConvolutionPoint::of(index, op, size));
+    let element = |&index: &u64| {
+        convolution_element(op, &input, &weight, ConvolutionPoint::of(index, op, size))
+    };
     compare_at(check, 2, &wanted, error, || parallel::each(&wanted, element))?;
     check_all_channels(check, op, size, error.scale)
 }
 
-/// Positions to compare in `channels` channels of `points` elements, in order: all if they are few, else some at random in each
-/// channel, or in as many as [`TERMS`] allows, from a fixed seed, and both ends.
+/// Positions to compare in `channels` channels of `points` elements, in order: all if they are few,
+/// else some at random in each channel, or in as many as [`TERMS`] allows, from a fixed seed, and
+/// both ends.
 fn convolution_samples(channels: u64, points: u64, terms: u64) -> Vec<u64> {
     let elements = channels.saturating_mul(points);
     if elements <= WHOLE || points <= PER_CHANNEL {
@@ -169,23 +182,32 @@ fn convolution_samples(channels: u64, points: u64, terms: u64) -> Vec<u64> {
     let mut random = Generator::new(elements ^ points << 32);
     let one_of = |channel| (0..PER_CHANNEL).map(move |_| channel * points).collect::<Vec<_>>();
     let firsts = (0..channels).step_by(step as usize).flat_map(one_of);
-    let mut all: Vec<u64> = firsts.map(|first| first + random.below(points)).chain([0, elements - 1]).collect();
+    let mut all: Vec<u64> =
+        firsts.map(|first| first + random.below(points)).chain([0, elements - 1]).collect();
     all.sort_unstable();
     all.dedup();
     all
 }
 
-/// A convolution is linear in its weights: the sum of all output channels, each with a random sign, must be the convolution with the
-/// sum of their weights, at every point of every image. A wrong element shows wherever it is, for the cost of one channel of each group.
-fn check_all_channels(check: &Check<'_>, op: &Convolution, size: (u64, u64), scale: f64) -> Result<(), DeviceError> {
+/// A convolution is linear in its weights: the sum of all output channels, each with a random sign,
+/// must be the convolution with the sum of their weights, at every point of every image. A wrong
+/// element shows wherever it is, for the cost of one channel of each group.
+fn check_all_channels(
+    check: &Check<'_>,
+    op: &Convolution,
+    size: (u64, u64),
+    scale: f64,
+) -> Result<(), DeviceError> {
     let (points, channels) = (size.0 * size.1, op.out_channels);
     let signs = signs(check, 0, channels);
-    let expected = check
-        .reference_values("points", (op.batch * points) as usize, || signed_channels(&check.inputs, op, size, &signs));
+    let expected = check.reference_values("points", (op.batch * points) as usize, || {
+        signed_channels(&check.inputs, op, size, &signs)
+    });
     let (mut sums, mut squares) = (vec![0.0; expected.len()], vec![0.0; expected.len()]);
     check.each_chunk(2, |start, found| {
         for (at, &found) in (start..).zip(found) {
-            let (image, channel, point) = (at / points / channels, at / points % channels, at % points);
+            let (image, channel, point) =
+                (at / points / channels, at / points % channels, at % points);
             let place = (image * points + point) as usize;
             let sign = signs.get(channel as usize).copied().unwrap_or(f64::NAN);
             if let (Some(sum), Some(square)) = (sums.get_mut(place), squares.get_mut(place)) {
@@ -195,8 +217,10 @@ fn check_all_channels(check: &Check<'_>, op: &Convolution, size: (u64, u64), sca
         }
         Ok(())
     })?;
-    for (place, ((found, square), expected)) in (0..).zip(sums.iter().zip(&squares).zip(&expected)) {
-        let what = || format!("point {} of image {}, over all channels,", place % points, place / points);
+    for (place, ((found, square), expected)) in (0..).zip(sums.iter().zip(&squares).zip(&expected))
+    {
+        let what =
+            || format!("point {} of image {}, over all channels,", place % points, place / points);
         check.judge_projection(found - expected, square.sqrt(), (channels, scale), what)?;
     }
     Ok(())
@@ -225,7 +249,12 @@ fn signed_channels(inputs: &Inputs, op: &Convolution, size: (u64, u64), signs: &
         let weights = weights.get(group..).unwrap_or_default();
         let at = |values: &[f64], at: u64| values.get(at as usize).copied().unwrap_or(f64::NAN);
         let element = |index| {
-            convolution_element(&one, |i| at(&input, i), |i| at(weights, i), ConvolutionPoint::of(index, &one, size))
+            convolution_element(
+                &one,
+                |i| at(&input, i),
+                |i| at(weights, i),
+                ConvolutionPoint::of(index, &one, size),
+            )
         };
         (0..points).map(element).collect::<Vec<f64>>()
     };
@@ -273,7 +302,11 @@ fn lines(inputs: &Inputs, operand: &Operand, rows: std::ops::Range<u64>) -> Vec<
         return rows
             .map(|row| {
                 let mut line = vec![0.0; operand.columns as usize];
-                inputs.fill_rounded(operand.buffer, operand.first + row * operand.columns, &mut line);
+                inputs.fill_rounded(
+                    operand.buffer,
+                    operand.first + row * operand.columns,
+                    &mut line,
+                );
                 line
             })
             .collect();
@@ -282,15 +315,30 @@ fn lines(inputs: &Inputs, operand: &Operand, rows: std::ops::Range<u64>) -> Vec<
     let mut lines = vec![Vec::with_capacity(operand.rows as usize); count];
     let mut across = vec![0.0; count];
     for index in 0..operand.rows {
-        inputs.fill_rounded(operand.buffer, operand.first + index * operand.columns + rows.start, &mut across);
+        inputs.fill_rounded(
+            operand.buffer,
+            operand.first + index * operand.columns + rows.start,
+            &mut across,
+        );
         lines.iter_mut().zip(&across).for_each(|(line, &value)| line.push(value));
     }
     lines
 }
 
-pub(super) fn check_gemm(check: &Check<'_>, op: &Gemm, error: &mut ErrorMeter) -> Result<(), DeviceError> {
-    compare_product(check, op.c_index(), (op.batch, op.m, op.n), &GemmOperands { inputs: &check.inputs, op }, error)?;
-    // GELU is not linear: instead of random projections, some rows are compared whole, which shows a wrong column.
+pub(super) fn check_gemm(
+    check: &Check<'_>,
+    op: &Gemm,
+    error: &mut ErrorMeter,
+) -> Result<(), DeviceError> {
+    compare_product(
+        check,
+        op.c_index(),
+        (op.batch, op.m, op.n),
+        &GemmOperands { inputs: &check.inputs, op },
+        error,
+    )?;
+    // GELU is not linear: instead of random projections, some rows are compared whole, which shows
+    // a wrong column.
     if op.epilogue == Epilogue::Gelu {
         return (0..op.batch).try_for_each(|batch| compare_whole_rows(check, op, batch, error));
     }
@@ -298,23 +346,34 @@ pub(super) fn check_gemm(check: &Check<'_>, op: &Gemm, error: &mut ErrorMeter) -
 }
 
 /// Compares the first, the last and a middle row of matrix `batch`.
-fn compare_whole_rows(check: &Check<'_>, op: &Gemm, batch: u64, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+fn compare_whole_rows(
+    check: &Check<'_>,
+    op: &Gemm,
+    batch: u64,
+    error: &mut ErrorMeter,
+) -> Result<(), DeviceError> {
     let mut rows = vec![0, op.m / 2, op.m - 1];
     rows.dedup();
     let inputs = &check.inputs;
-    let expected = check.reference_values(&format!("whole rows of matrix {batch}"), rows.len() * op.n as usize, || {
-        let left: Vec<Vec<f64>> =
-            rows.iter().flat_map(|&row| lines(inputs, &Operand::of_a(op, batch), row..row + 1)).collect();
-        let operand = Operand::of_b(op, batch);
-        let across = Operand { transposed: !operand.transposed, ..operand };
-        let operands = GemmOperands { inputs, op };
-        let sums = multiply(inputs, &across, &left);
-        let elements = rows.iter().zip(&sums).flat_map(|(&row, sums)| {
-            let operands = &operands;
-            (0..).zip(sums).map(move |(column, &sum)| operands.element(batch, row, column, sum))
-        });
-        elements.collect()
-    });
+    let expected = check.reference_values(
+        &format!("whole rows of matrix {batch}"),
+        rows.len() * op.n as usize,
+        || {
+            let left: Vec<Vec<f64>> = rows
+                .iter()
+                .flat_map(|&row| lines(inputs, &Operand::of_a(op, batch), row..row + 1))
+                .collect();
+            let operand = Operand::of_b(op, batch);
+            let across = Operand { transposed: !operand.transposed, ..operand };
+            let operands = GemmOperands { inputs, op };
+            let sums = multiply(inputs, &across, &left);
+            let elements = rows.iter().zip(&sums).flat_map(|(&row, sums)| {
+                let operands = &operands;
+                (0..).zip(sums).map(move |(column, &sum)| operands.element(batch, row, column, sum))
+            });
+            elements.collect()
+        },
+    );
     let mut found = Vec::new();
     for (row, expected) in rows.iter().zip(expected.chunks(op.n.max(1) as usize)) {
         check.read_numbers(op.c_index(), (batch * op.m + row) * op.n, op.n as usize, &mut found)?;
@@ -323,7 +382,8 @@ fn compare_whole_rows(check: &Check<'_>, op: &Gemm, batch: u64, error: &mut Erro
     Ok(())
 }
 
-/// Compares the elements at `wanted`, which are in order, and looks at every other one for NaN and infinity.
+/// Compares the elements at `wanted`, which are in order, and looks at every other one for NaN and
+/// infinity.
 pub(super) fn compare_at(
     check: &Check<'_>,
     output: usize,
@@ -335,21 +395,27 @@ pub(super) fn compare_at(
     let mut wanted = wanted.iter().copied().zip(right).peekable();
     check.each_chunk(output, |start, found| {
         error.not_finite |= found.iter().any(|value| !value.is_finite());
-        while let Some((index, right)) = wanted.next_if(|&(index, _)| index < start + found.len() as u64) {
+        while let Some((index, right)) =
+            wanted.next_if(|&(index, _)| index < start + found.len() as u64)
+        {
             error.compare(found.get((index - start) as usize).copied().unwrap_or(f64::NAN), right);
         }
         Ok(())
     })
 }
 
-/// Freivalds (1977): C·r must be alpha·A·(B·r) + beta·C₀·r for a random vector r of signs. An element that is wrong by
-/// more than its row's share of rounding shows, wherever it is, at the cost of three matrix-vector products.
+/// Freivalds (1977): C·r must be alpha·A·(B·r) + beta·C₀·r for a random vector r of signs. An
+/// element that is wrong by more than its row's share of rounding shows, wherever it is, at the
+/// cost of three matrix-vector products.
 fn freivalds(check: &Check<'_>, op: &Gemm, batch: u64, scale: f64) -> Result<(), DeviceError> {
-    let vectors: Vec<Vec<f64>> =
-        (0..PROJECTIONS as u64).map(|index| signs(check, batch * PROJECTIONS as u64 + index, op.n)).collect();
-    let expected = check.reference_values(&format!("rows of matrix {batch}"), op.m as usize * PROJECTIONS, || {
-        project_reference(&check.inputs, op, batch, &vectors).concat()
-    });
+    let vectors: Vec<Vec<f64>> = (0..PROJECTIONS as u64)
+        .map(|index| signs(check, batch * PROJECTIONS as u64 + index, op.n))
+        .collect();
+    let expected = check.reference_values(
+        &format!("rows of matrix {batch}"),
+        op.m as usize * PROJECTIONS,
+        || project_reference(&check.inputs, op, batch, &vectors).concat(),
+    );
     compare_rows(check, (op.c_index(), batch), &vectors, &expected, scale)
 }
 
@@ -364,8 +430,8 @@ pub(super) fn projections(check: &Check<'_>, columns: u64) -> Vec<Vec<f64>> {
     (0..PROJECTIONS as u64).map(|index| signs(check, index, columns)).collect()
 }
 
-/// Compares each row of matrix `batch` of buffer `output`, multiplied by each of `vectors`, with `expected`: all rows by the first
-/// vector, then all by the next.
+/// Compares each row of matrix `batch` of buffer `output`, multiplied by each of `vectors`, with
+/// `expected`: all rows by the first vector, then all by the next.
 pub(super) fn compare_rows(
     check: &Check<'_>,
     (output, batch): (usize, u64),
@@ -383,15 +449,20 @@ pub(super) fn compare_rows(
         for (vector, expected) in vectors.iter().zip(expected.chunks(rows.max(1))) {
             let expected = expected.get(index).copied().unwrap_or(f64::NAN);
             let what = || format!("row {index} of matrix {batch}");
-            check.judge_projection(dot(&row, vector) - expected, length, (columns as u64, scale), what)?;
+            check.judge_projection(
+                dot(&row, vector) - expected,
+                length,
+                (columns as u64, scale),
+                what,
+            )?;
         }
     }
     Ok(())
 }
 
 impl Check<'_> {
-    /// Judges the difference of two sums of `terms` elements with random signs, whose found elements are together as long as
-    /// `length`: their errors add up with random signs, too.
+    /// Judges the difference of two sums of `terms` elements with random signs, whose found
+    /// elements are together as long as `length`: their errors add up with random signs, too.
     fn judge_projection(
         &self,
         difference: f64,
@@ -404,12 +475,21 @@ impl Check<'_> {
         if difference <= limit {
             return Ok(());
         }
-        Err(self.wrong(&format!("{} is off by {difference:.1e} in Freivalds' check ({limit:.1e} allowed)", what())))
+        Err(self.wrong(&format!(
+            "{} is off by {difference:.1e} in Freivalds' check ({limit:.1e} allowed)",
+            what()
+        )))
     }
 }
 
-/// alpha·A·(B·r) + beta·C₀·r, plus bias·r for each row if the product has a bias, for each r of `vectors`.
-fn project_reference(inputs: &Inputs, op: &Gemm, batch: u64, vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
+/// alpha·A·(B·r) + beta·C₀·r, plus bias·r for each row if the product has a bias, for each r of
+/// `vectors`.
+fn project_reference(
+    inputs: &Inputs,
+    op: &Gemm,
+    batch: u64,
+    vectors: &[Vec<f64>],
+) -> Vec<Vec<f64>> {
     let b_signs = multiply(inputs, &Operand::of_b(op, batch), vectors);
     let mut all = multiply(inputs, &Operand::of_a(op, batch), &b_signs);
     for value in all.iter_mut().flatten() {
@@ -417,7 +497,10 @@ fn project_reference(inputs: &Inputs, op: &Gemm, batch: u64, vectors: &[Vec<f64>
     }
     if op.reads_c() {
         let old = multiply(inputs, &Operand::of_c(op, batch), vectors);
-        all.iter_mut().flatten().zip(old.iter().flatten()).for_each(|(value, old)| *value += op.beta * old);
+        all.iter_mut()
+            .flatten()
+            .zip(old.iter().flatten())
+            .for_each(|(value, old)| *value += op.beta * old);
     }
     if op.epilogue == Epilogue::Bias {
         let mut bias = vec![0.0; op.n as usize];
@@ -453,7 +536,13 @@ impl Operand {
     }
 
     fn of_c(op: &Gemm, batch: u64) -> Self {
-        Self { buffer: op.c_index(), first: batch * op.m * op.n, rows: op.m, columns: op.n, transposed: false }
+        Self {
+            buffer: op.c_index(),
+            first: batch * op.m * op.n,
+            rows: op.m,
+            columns: op.n,
+            transposed: false,
+        }
     }
 }
 

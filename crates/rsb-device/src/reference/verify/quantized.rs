@@ -1,4 +1,5 @@
-//! The check of products with weights of few bits: fixed samples of elements, and Freivalds' check of the whole.
+//! The check of products with weights of few bits: fixed samples of elements, and Freivalds' check
+//! of the whole.
 
 use std::ops::Range;
 
@@ -27,7 +28,11 @@ impl Operands for QuantizedOperands<'_> {
     }
 }
 
-pub(super) fn check(check: &Check<'_>, op: &QuantizedProduct, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+pub(super) fn check(
+    check: &Check<'_>,
+    op: &QuantizedProduct,
+    error: &mut ErrorMeter,
+) -> Result<(), DeviceError> {
     let inputs = &check.inputs;
     let operands = QuantizedOperands { inputs, op };
     compare_product(check, 3, (1, op.m, op.n), &operands, error)?;

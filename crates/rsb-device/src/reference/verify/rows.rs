@@ -14,13 +14,18 @@ const NORMALIZED: u64 = 1 << 24;
 /// Multiply-adds that are worth computing in f64 for rows of attention: a tenth of a second.
 const ATTENDED: u64 = 1 << 28;
 
-/// Rows shorter than that may cancel to nothing, so their errors are relative to the largest of all rows.
+/// Rows shorter than that may cancel to nothing, so their errors are relative to the largest of all
+/// rows.
 const LONG_ROW: u64 = 16;
 
 /// Rows that are computed together.
 const BLOCK: usize = 64;
 
-pub(super) fn check_normalize(check: &Check<'_>, op: &Normalize, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+pub(super) fn check_normalize(
+    check: &Check<'_>,
+    op: &Normalize,
+    error: &mut ErrorMeter,
+) -> Result<(), DeviceError> {
     let inputs = &check.inputs;
     let input = |index, start| inputs.numbers(index, start..start + op.columns);
     let (gain, bias) = (input(1, 0), input(2, 0));
@@ -30,13 +35,21 @@ pub(super) fn check_normalize(check: &Check<'_>, op: &Normalize, error: &mut Err
     })
 }
 
-pub(super) fn check_attention(check: &Check<'_>, op: &Attention, error: &mut ErrorMeter) -> Result<(), DeviceError> {
+pub(super) fn check_attention(
+    check: &Check<'_>,
+    op: &Attention,
+    error: &mut ErrorMeter,
+) -> Result<(), DeviceError> {
     let (inputs, width) = (&check.inputs, op.head_dim);
     let of_a_row = 2 * width * op.positions;
     let step = op.rows().saturating_mul(of_a_row).div_ceil(ATTENDED);
     compare(check, &Rows { count: op.rows(), columns: width, step }, error, &|row| {
         let query = inputs.numbers(0, row * width..(row + 1) * width);
-        attended_row(&query, &inputs.numbers(1, op.visible_elements(row)), &inputs.numbers(2, op.visible_elements(row)))
+        attended_row(
+            &query,
+            &inputs.numbers(1, op.visible_elements(row)),
+            &inputs.numbers(2, op.visible_elements(row)),
+        )
     })
 }
 
@@ -48,7 +61,8 @@ struct Rows {
 }
 
 impl Rows {
-    /// The first, the last, and one of each `step` rows at another place in each: tiles of kernels repeat at powers of two.
+    /// The first, the last, and one of each `step` rows at another place in each: tiles of kernels
+    /// repeat at powers of two.
     fn sampled_rows(&self) -> Vec<u64> {
         let step = self.step.max(1);
         let one_of = |first: u64| (first + mix64(first) % step).min(self.count - 1);
@@ -77,7 +91,12 @@ fn compare(
         let at_once = if rows.step <= 1 { block.len() } else { 1 };
         for (stretch, expected) in block.chunks(at_once).zip(expected.chunks(at_once)) {
             let Some(&first) = stretch.first() else { continue };
-            check.read_numbers(output, first * columns, stretch.len() * columns as usize, &mut found)?;
+            check.read_numbers(
+                output,
+                first * columns,
+                stretch.len() * columns as usize,
+                &mut found,
+            )?;
             for (found, expected) in found.chunks(columns.max(1) as usize).zip(expected) {
                 error.compare_all(found, expected);
                 if columns >= LONG_ROW {

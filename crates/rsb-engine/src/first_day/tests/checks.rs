@@ -6,13 +6,17 @@ use rsb_model::{BackendId, Finding, Obstacle, Unit};
 
 use super::*;
 use crate::first_day::evidence::{
-    CompiledModule, DeviceMutants, Inventory, KernelTime, ListedGpu, LoadPath, OperationMutants, OwnCase,
-    PointerChaseLoads, VendorToolResult,
+    CompiledModule, DeviceMutants, Inventory, KernelTime, ListedGpu, LoadPath, OperationMutants,
+    OwnCase, PointerChaseLoads, VendorToolResult,
 };
 use crate::first_day::{CARDS, card};
 
 fn on(devices: &[&str], results: Vec<BenchmarkResult>) -> CheckEvidence {
-    CheckEvidence { devices: devices.iter().map(|name| device(name)).collect(), results, ..CheckEvidence::default() }
+    CheckEvidence {
+        devices: devices.iter().map(|name| device(name)).collect(),
+        results,
+        ..CheckEvidence::default()
+    }
 }
 
 #[test]
@@ -20,7 +24,10 @@ fn checks_are_numbered_and_each_says_what_a_miss_means() {
     for (position, check) in CHECKS.iter().enumerate() {
         assert_eq!(usize::from(check.number), position + 1);
         assert!(!check.meaning.contains('\n') && check.meaning.len() > 20, "{}", check.name);
-        assert!(check.card_seconds <= 600 && check.cpu_seconds <= 300, "each ends within ten minutes");
+        assert!(
+            check.card_seconds <= 600 && check.cpu_seconds <= 300,
+            "each ends within ten minutes"
+        );
     }
 }
 
@@ -30,7 +37,10 @@ fn a_card_is_known_by_architecture_units_and_name() {
     assert!(card(&device("cpu:0")).is_none());
     let fewer = DeviceInfo { units: 228, ..device("rocm:0") };
     let other = DeviceInfo { name: "NVIDIA H200".to_owned(), ..device("cuda:0") };
-    assert!(card(&fewer).is_none() && card(&other).is_none(), "no range is better than that of another card");
+    assert!(
+        card(&fewer).is_none() && card(&other).is_none(),
+        "no range is better than that of another card"
+    );
     for card in CARDS {
         for row in card.ranges {
             assert!(row.low < row.high && !row.source.is_empty(), "{} {}", card.name, row.quantity);
@@ -44,21 +54,29 @@ fn every_range_is_asked_for_by_a_check() {
     for card in CARDS {
         for row in card.ranges {
             let (first, rest) = row.quantity.split_once(' ').unwrap();
-            let (number, benchmark, params, field): (u8, &str, Vec<(&str, &str)>, &'static str) = match first {
-                "launch" => (6, "launch-latency", vec![("launch_mode", rest)], "latency_us"),
-                "bandwidth" => (7, "memory-bandwidth", vec![("operation", rest)], "bandwidth_gb_s"),
-                "latency" => (9, "memory-latency", vec![("size", rest)], "latency_ns"),
-                "compute" => (10, "compute-peak", vec![("dtype", rest)], "tflops"),
-                "matrix" => (11, "tensor-core", vec![("dtype", rest), ("engine", "matrix")], "tflops"),
-                "gemm" => (12, "gemm", vec![("dtype", rest), ("shape", "8192x8192x8192")], "tflops"),
-                "all-reduce" => {
-                    let (gpus, size) = rest.split_once(" x ").unwrap();
-                    let own = [("num_gpus", gpus), ("size", size), ("operation", "all-reduce")];
-                    let own = own.into_iter().chain([("communication_backend", "rccl")]).collect();
-                    (15, "all-reduce", own, "bandwidth_gb_s")
-                }
-                other => panic!("no check asks for {other}"),
-            };
+            let (number, benchmark, params, field): (u8, &str, Vec<(&str, &str)>, &'static str) =
+                match first {
+                    "launch" => (6, "launch-latency", vec![("launch_mode", rest)], "latency_us"),
+                    "bandwidth" => {
+                        (7, "memory-bandwidth", vec![("operation", rest)], "bandwidth_gb_s")
+                    }
+                    "latency" => (9, "memory-latency", vec![("size", rest)], "latency_ns"),
+                    "compute" => (10, "compute-peak", vec![("dtype", rest)], "tflops"),
+                    "matrix" => {
+                        (11, "tensor-core", vec![("dtype", rest), ("engine", "matrix")], "tflops")
+                    }
+                    "gemm" => {
+                        (12, "gemm", vec![("dtype", rest), ("shape", "8192x8192x8192")], "tflops")
+                    }
+                    "all-reduce" => {
+                        let (gpus, size) = rest.split_once(" x ").unwrap();
+                        let own = [("num_gpus", gpus), ("size", size), ("operation", "all-reduce")];
+                        let own =
+                            own.into_iter().chain([("communication_backend", "rccl")]).collect();
+                        (15, "all-reduce", own, "bandwidth_gb_s")
+                    }
+                    other => panic!("no check asks for {other}"),
+                };
             let name = if card.arch.starts_with("sm_") { "cuda:0" } else { "rocm:0" };
             let here = DeviceInfo {
                 name: card.named.to_owned(),
@@ -70,8 +88,11 @@ fn every_range_is_asked_for_by_a_check() {
                 [(row.low, Fine), (row.high, Fine), (row.low * 0.5, Look), (row.high * 2.0, Look)]
             {
                 let one = result(name, benchmark, &params, Fields::new().with(field, measured));
-                let evidence =
-                    CheckEvidence { devices: vec![here.clone()], results: vec![one], ..CheckEvidence::default() };
+                let evidence = CheckEvidence {
+                    devices: vec![here.clone()],
+                    results: vec![one],
+                    ..CheckEvidence::default()
+                };
                 let check = concluded(number, &evidence);
                 assert_eq!(check.status, expected, "{} {} {measured}", card.name, row.quantity);
                 let value = &check.values[0];
@@ -107,8 +128,12 @@ fn a_miss_is_a_look_a_failed_case_fails_and_a_skip_is_neither() {
 
 #[test]
 fn nothing_is_expected_of_a_simulated_device() {
-    let mut case =
-        result("rocm:0", "launch-latency", &[("launch_mode", "single")], Fields::new().with("latency_us", 1e9));
+    let mut case = result(
+        "rocm:0",
+        "launch-latency",
+        &[("launch_mode", "single")],
+        Fields::new().with("latency_us", 1e9),
+    );
     case.outcome = Outcome::Simulated;
     let check = concluded(6, &on(&["rocm:0"], vec![case]));
     assert_eq!((check.status, &value(&check, "single").expected), (Fine, &None));
@@ -148,24 +173,53 @@ fn the_inventory_is_held_against_the_vendors_tool() {
     for (what, inventory, expected) in [
         ("the same", inventory(vec![listed(same)], vec![]), Fine),
         ("a GPU more", inventory(vec![listed(same), listed(same)], vec![]), Failed),
-        ("one hidden", inventory(vec![listed(same), listed(same)], vec!["HIP_VISIBLE_DEVICES"]), Look),
+        (
+            "one hidden",
+            inventory(vec![listed(same), listed(same)], vec!["HIP_VISIBLE_DEVICES"]),
+            Look,
+        ),
         ("none listed", inventory(vec![], vec![]), Failed),
-        ("another architecture", inventory(vec![listed(|gpu| gpu.arch = Some("gfx90a".into()))], vec![]), Failed),
+        (
+            "another architecture",
+            inventory(vec![listed(|gpu| gpu.arch = Some("gfx90a".into()))], vec![]),
+            Failed,
+        ),
         ("other units", inventory(vec![listed(|gpu| gpu.units = Some(38))], vec![]), Failed),
-        ("another clock", inventory(vec![listed(|gpu| gpu.max_clock_mhz = Some(2520.0))], vec![]), Look),
-        ("less known", inventory(vec![listed(|gpu| (gpu.units, gpu.max_clock_mhz) = (None, None))], vec![]), Fine),
+        (
+            "another clock",
+            inventory(vec![listed(|gpu| gpu.max_clock_mhz = Some(2520.0))], vec![]),
+            Look,
+        ),
+        (
+            "less known",
+            inventory(vec![listed(|gpu| (gpu.units, gpu.max_clock_mhz) = (None, None))], vec![]),
+            Fine,
+        ),
     ] {
         let evidence = CheckEvidence { inventories: vec![inventory], ..on(&["rocm:0"], vec![]) };
         assert_eq!(concluded(1, &evidence).status, expected, "{what}");
     }
-    let late = Inventory { listed: Err(Reason::new("rocminfo", "it did not end", "x")), ..inventory(vec![], vec![]) };
-    assert_eq!(concluded(1, &CheckEvidence { inventories: vec![late], ..CheckEvidence::default() }).status, Look);
+    let late = Inventory {
+        listed: Err(Reason::new("rocminfo", "it did not end", "x")),
+        ..inventory(vec![], vec![])
+    };
+    assert_eq!(
+        concluded(1, &CheckEvidence { inventories: vec![late], ..CheckEvidence::default() }).status,
+        Look
+    );
     let broken = vec![(BackendId::Rocm, Reason::new("libamdhip64", "no symbol", "reinstall"))];
     assert_eq!(concluded(1, &CheckEvidence { broken, ..CheckEvidence::default() }).status, Failed);
-    let finding = |severity| vec![Finding::new(severity, "ada may not use /dev/kfd", "no group", "usermod")];
-    for (severity, expected) in [(FindingSeverity::Error, Look), (FindingSeverity::Warning, Skipped)] {
+    let finding =
+        |severity| vec![Finding::new(severity, "ada may not use /dev/kfd", "no group", "usermod")];
+    for (severity, expected) in
+        [(FindingSeverity::Error, Look), (FindingSeverity::Warning, Skipped)]
+    {
         assert_eq!(
-            concluded(1, &CheckEvidence { findings: finding(severity), ..CheckEvidence::default() }).status,
+            concluded(
+                1,
+                &CheckEvidence { findings: finding(severity), ..CheckEvidence::default() }
+            )
+            .status,
             expected
         );
     }
@@ -182,7 +236,11 @@ fn a_module_that_does_not_compile_or_a_scalar_chase_fails() {
     let unknown = || LoadPath::Unknown(Reason::new("disassembly", "not installed", "install it"));
     for (modules, chases, expected) in [
         (vec![module("memory", None), module("gemm", None)], chase(LoadPath::Vector), Fine),
-        (vec![module("memory", None), module("gemm", Some("no f16"))], chase(LoadPath::Vector), Failed),
+        (
+            vec![module("memory", None), module("gemm", Some("no f16"))],
+            chase(LoadPath::Vector),
+            Failed,
+        ),
         (vec![module("memory", None)], chase(LoadPath::Scalar), Failed),
         (vec![module("memory", None)], chase(unknown()), Fine),
         (vec![], vec![], Skipped),
@@ -199,7 +257,9 @@ fn a_module_that_does_not_compile_or_a_scalar_chase_fails() {
 
 #[test]
 fn control_looks_at_how_far_processes_are_apart() {
-    let case = |times: &[f64]| sampled(result("cpu:0", "control", &[("size", "8KiB")], Fields::new()), times);
+    let case = |times: &[f64]| {
+        sampled(result("cpu:0", "control", &[("size", "8KiB")], Fields::new()), times)
+    };
     for (times, expected) in [(&[100.0, 105.0, 101.0][..], Fine), (&[100.0, 125.0, 101.0], Look)] {
         let check = concluded(3, &on(&["cpu:0"], vec![case(times)]));
         assert_eq!(status(&check, "spread of 3 processes, 8KiB"), expected);
@@ -214,9 +274,12 @@ fn a_mutant_that_survives_fails_the_check() {
         survived: survived.iter().map(|name| (*name).to_owned()).collect(),
         ..OperationMutants::default()
     };
-    let skipped =
-        || OperationMutants { skipped: Some(Reason::new("mutants", "none in this build", "x")), ..operation(0, &[]) };
-    let broken = || OperationMutants { failed: Some(Reason::new("gemm", "lost", "x")), ..operation(0, &[]) };
+    let skipped = || OperationMutants {
+        skipped: Some(Reason::new("mutants", "none in this build", "x")),
+        ..operation(0, &[])
+    };
+    let broken =
+        || OperationMutants { failed: Some(Reason::new("gemm", "lost", "x")), ..operation(0, &[]) };
     let crashed = || Err(Reason::new("mutate rocm:0", "signal 11", "x"));
     for (outcome, expected) in [
         (Ok(vec![operation(8, &[])]), Fine),
@@ -251,14 +314,24 @@ fn rival(rate: Result<f64, Reason>) -> VendorToolResult {
 #[test]
 fn our_rate_is_held_against_that_of_another_program() {
     let own = |operation, rate: f64| {
-        result("rocm:0", "memory-bandwidth", &[("operation", operation)], Fields::new().with("bandwidth_gb_s", rate))
+        result(
+            "rocm:0",
+            "memory-bandwidth",
+            &[("operation", operation)],
+            Fields::new().with("bandwidth_gb_s", rate),
+        )
     };
     let missing = || Err(Reason::new("hip-stream", "not installed", "install it"));
-    for (rate, expected) in
-        [(Ok(4100.0), Fine), (Ok(4300.0), Look), (Ok(3700.0), Look), (Ok(0.0), Skipped), (missing(), Skipped)]
-    {
+    for (rate, expected) in [
+        (Ok(4100.0), Fine),
+        (Ok(4300.0), Look),
+        (Ok(3700.0), Look),
+        (Ok(0.0), Skipped),
+        (missing(), Skipped),
+    ] {
         let results = vec![own("copy", 4000.0), own("read", 9999.0)];
-        let check = concluded(7, &CheckEvidence { rivals: vec![rival(rate)], ..on(&["rocm:0"], results) });
+        let check =
+            concluded(7, &CheckEvidence { rivals: vec![rival(rate)], ..on(&["rocm:0"], results) });
         assert_eq!(status(&check, "memory-bandwidth over BabelStream"), expected, "{check:#?}");
     }
 }
@@ -266,14 +339,27 @@ fn our_rate_is_held_against_that_of_another_program() {
 #[test]
 fn a_cold_case_contains_no_more_than_its_kernel() {
     let case = |cache, time: f64| {
-        result("rocm:0", "memory-bandwidth", &[("cache", cache)], Fields::new().with("time_us", time))
+        result(
+            "rocm:0",
+            "memory-bandwidth",
+            &[("cache", cache)],
+            Fields::new().with("time_us", time),
+        )
     };
     let kernel = |time_us| {
-        vec![KernelTime { device: "rocm:0".parse().unwrap(), cache: "cold".into(), tool: "rocprofv3", time_us }]
+        vec![KernelTime {
+            device: "rocm:0".parse().unwrap(),
+            cache: "cold".into(),
+            tool: "rocprofv3",
+            time_us,
+        }]
     };
     let results = || vec![case("hot", 2.0), case("cold", 6.0)];
     for (time, expected) in [(5.5, Fine), (3.0, Look)] {
-        let check = concluded(8, &CheckEvidence { kernel_times: kernel(Ok(time)), ..on(&["rocm:0"], results()) });
+        let check = concluded(
+            8,
+            &CheckEvidence { kernel_times: kernel(Ok(time)), ..on(&["rocm:0"], results()) },
+        );
         assert_eq!(status(&check, "cold event time beyond rocprofv3"), expected, "{check:#?}");
         assert_eq!(status(&check, "cold over hot"), Fine);
     }
@@ -326,7 +412,12 @@ fn transfers_are_held_against_the_link_and_both_ways_against_one() {
         if let Some(link) = link {
             fields.set("link_gb_s", link);
         }
-        result("rocm:0", "memory-transfer", &[("direction", direction), ("host_memory", memory)], fields)
+        result(
+            "rocm:0",
+            "memory-transfer",
+            &[("direction", direction), ("host_memory", memory)],
+            fields,
+        )
     };
     let gen5 = Some(63.0);
     for (what, results, expected) in [
@@ -339,7 +430,10 @@ fn transfers_are_held_against_the_link_and_both_ways_against_one() {
     }
     for (both, expected) in [(90.0, Fine), (55.0, Look)] {
         let one_way = transfer("host-to-device", "pinned", 54.0, gen5);
-        let check = concluded(13, &on(&["rocm:0"], vec![one_way, transfer("bidirectional", "pinned", both, gen5)]));
+        let check = concluded(
+            13,
+            &on(&["rocm:0"], vec![one_way, transfer("bidirectional", "pinned", both, gen5)]),
+        );
         assert_eq!(status(&check, "both ways over one"), expected);
     }
 }
@@ -358,7 +452,10 @@ fn a_graph_is_not_slower_than_the_stream_of_the_same_case() {
         let others = decode("stream", "32x128", 1e6);
         let check = concluded(
             14,
-            &on(&["rocm:0"], vec![others, decode("stream", "12x64", 100.0), decode("graph", "12x64", graph)]),
+            &on(
+                &["rocm:0"],
+                vec![others, decode("stream", "12x64", 100.0), decode("graph", "12x64", graph)],
+            ),
         );
         assert_eq!(status(&check, "graph over stream"), expected, "{check:#?}");
     }
@@ -366,11 +463,16 @@ fn a_graph_is_not_slower_than_the_stream_of_the_same_case() {
 
 #[test]
 fn the_same_again_may_differ_by_two_percent_on_a_card() {
-    let case = |time: f64| sampled(result("rocm:0", "gemm", &[("dtype", "bf16")], Fields::new()), &[time * 1e6]);
+    let case = |time: f64| {
+        sampled(result("rocm:0", "gemm", &[("dtype", "bf16")], Fields::new()), &[time * 1e6])
+    };
     for (then, now, expected) in [(100.0, 101.0, Fine), (100.0, 104.0, Look), (100.0, 90.0, Look)] {
         let mut now = case(now);
         now.timestamp = Timestamp::from_second(660).unwrap();
-        let check = concluded(16, &CheckEvidence { before: vec![case(then)], ..on(&["rocm:0"], vec![now]) });
+        let check = concluded(
+            16,
+            &CheckEvidence { before: vec![case(then)], ..on(&["rocm:0"], vec![now]) },
+        );
         assert_eq!(status(&check, "gemm bf16, after 11 min"), expected, "{check:#?}");
     }
 }

@@ -54,12 +54,18 @@ fn the_lists_of_vendors_are_read() {
     };
     assert_eq!(tools::rocminfo(ROCMINFO), [expected]);
     assert_eq!(tools::rocminfo("ROCk module is NOT loaded, possibly no GPU devices\n"), []);
-    let text =
-        "NVIDIA H100 80GB HBM3, 00000000:1B:00.0, 9.0, 1980\nNVIDIA GeForce RTX 4090, 00010000:01:00.0, 8.9, [N/A]\n";
+    let text = "NVIDIA H100 80GB HBM3, 00000000:1B:00.0, 9.0, 1980\nNVIDIA GeForce RTX 4090, \
+                00010000:01:00.0, 8.9, [N/A]\n";
     let gpus = tools::nvidia_smi(text);
     assert_eq!(gpus[0].arch.as_deref(), Some("sm_90"));
-    assert_eq!((gpus[0].pci_address.as_deref(), gpus[0].max_clock_mhz), (Some("0000:1b:00.0"), Some(1980.0)));
-    assert_eq!((gpus[1].pci_address.as_deref(), gpus[1].max_clock_mhz), (Some("00010000:01:00.0"), None));
+    assert_eq!(
+        (gpus[0].pci_address.as_deref(), gpus[0].max_clock_mhz),
+        (Some("0000:1b:00.0"), Some(1980.0))
+    );
+    assert_eq!(
+        (gpus[1].pci_address.as_deref(), gpus[1].max_clock_mhz),
+        (Some("00010000:01:00.0"), None)
+    );
     assert_eq!(tools::nvidia_smi("No devices were found\n"), []);
 }
 
@@ -81,9 +87,17 @@ fn a_disassembly_tells_vector_loads_from_scalar_ones() {
     };
     let back = "s_cbranch_scc1 65532   // 00000000101C: BF85FFFC <rsb_pointer_chase+0x10>";
     let on = "s_cbranch_scc1 1   // 00000000101C: BF850001 <rsb_pointer_chase+0x28>";
-    assert_eq!(tools::loads_of(&code("global_load_dwordx2 v[2:3], v[4:5], off", back)), LoadPath::Vector);
-    assert_eq!(tools::loads_of(&code("s_load_dwordx2 s[6:7], s[6:7], 0x0", back)), LoadPath::Scalar);
-    for text in [code("s_load_dwordx2 s[6:7], s[6:7], 0x0", on), "file format elf64-amdgpu\n".to_owned()] {
+    assert_eq!(
+        tools::loads_of(&code("global_load_dwordx2 v[2:3], v[4:5], off", back)),
+        LoadPath::Vector
+    );
+    assert_eq!(
+        tools::loads_of(&code("s_load_dwordx2 s[6:7], s[6:7], 0x0", back)),
+        LoadPath::Scalar
+    );
+    for text in
+        [code("s_load_dwordx2 s[6:7], s[6:7], 0x0", on), "file format elf64-amdgpu\n".to_owned()]
+    {
         assert!(matches!(tools::loads_of(&text), LoadPath::Unknown(_)), "{text}");
     }
 }
@@ -101,7 +115,9 @@ fn rates_of_other_programs_are_read() {
         N,N,8192,8192,8192,1,8192,0,8192,8192,8192,1, 600000, 1832.5\n";
     let rate = tools::best_product("rocblas-bench", rocblas, Format::RocblasBench).unwrap();
     assert!((rate - 600.0).abs() < 1e-9, "{rate}");
-    assert!(tools::best_product("rocblas-bench", "error: no kernel\n", Format::RocblasBench).is_err());
+    assert!(
+        tools::best_product("rocblas-bench", "error: no kernel\n", Format::RocblasBench).is_err()
+    );
 }
 
 #[test]
@@ -127,13 +143,22 @@ fn mutants_are_tried_on_one_operation_of_each_kind_and_type() {
     };
     let of = child::mutants_of(&device, survivors, || true);
     let late = child::mutants_of(&device, survivors, || false);
-    assert!(late.len() == of.len() && late.iter().all(|one| one.tried == 0 && one.skipped.is_some()), "{late:#?}");
+    assert!(
+        late.len() == of.len() && late.iter().all(|one| one.tried == 0 && one.skipped.is_some()),
+        "{late:#?}"
+    );
     let names: Vec<&str> = of.iter().map(|one| one.operation.as_str()).collect();
     for name in ["gemm f32", "gemm f16"] {
         assert_eq!(names.iter().filter(|known| **known == name).count(), 1, "{names:?}");
     }
-    assert!(of.iter().any(|one| one.tried == 3) && of.iter().any(|one| one.failed.is_some()), "{of:#?}");
-    assert!(!names.iter().any(|name| name.starts_with("launch") || name.starts_with("churn")), "{names:?}");
+    assert!(
+        of.iter().any(|one| one.tried == 3) && of.iter().any(|one| one.failed.is_some()),
+        "{of:#?}"
+    );
+    assert!(
+        !names.iter().any(|name| name.starts_with("launch") || name.starts_with("churn")),
+        "{names:?}"
+    );
 }
 
 /// A program that answers as a child does, by a script.
@@ -151,10 +176,10 @@ fn program(dir: &Path, script: &str) -> std::path::PathBuf {
 fn a_child_that_crashes_or_hangs_is_a_reason() {
     let dir = tempfile::tempdir().unwrap();
     let device = "rocm:0".parse().unwrap();
-    let ask = |script: &str, limit: Duration| child::mutants(&program(dir.path(), script), device, limit);
+    let ask =
+        |script: &str, limit: Duration| child::mutants(&program(dir.path(), script), device, limit);
     let long = Duration::from_mins(1);
-    let answer =
-        r#"echo '{"Ok":[{"operation":"gemm f16","tried":2,"survived":[],"skipped":null,"failed":null}]}' > "$3""#;
+    let answer = r#"echo '{"Ok":[{"operation":"gemm f16","tried":2,"survived":[],"skipped":null,"failed":null}]}' > "$3""#;
     assert_eq!(ask(answer, long).unwrap()[0].tried, 2);
     for (script, limit, word) in [
         ("echo lost >&2; kill -ABRT $$", long, "lost"),
@@ -168,7 +193,9 @@ fn a_child_that_crashes_or_hangs_is_a_reason() {
 }
 
 fn machine(names: &[(&str, DeviceType)]) -> Machine {
-    let devices = names.iter().map(|(name, device_type)| DeviceInfo { device_type: *device_type, ..device(name) });
+    let devices = names
+        .iter()
+        .map(|(name, device_type)| DeviceInfo { device_type: *device_type, ..device(name) });
     Machine {
         devices: devices.collect(),
         missing: Vec::new(),
@@ -195,12 +222,19 @@ fn selection() -> Selection {
 fn cards_are_checked_and_without_any_the_drivers_for_the_cpu() {
     use DeviceType::{Cpu, Gpu};
     let targets = |machine: &Machine, selection: &Selection| -> Vec<String> {
-        plan::targets(selection, machine).unwrap().iter().map(|device| device.device.to_string()).collect()
+        plan::targets(selection, machine)
+            .unwrap()
+            .iter()
+            .map(|device| device.device.to_string())
+            .collect()
     };
     let cards = machine(&[("cpu:0", Cpu), ("rocm:0", Gpu), ("rocm:1", Gpu), ("vulkan:0", Cpu)]);
     assert_eq!(targets(&cards, &selection()), ["rocm:0"]);
     assert_eq!(targets(&cards, &Selection { devices: vec![1], ..selection() }), ["rocm:1"]);
-    assert_eq!(targets(&cards, &Selection { backend: Some(BackendId::Cpu), ..selection() }), ["cpu:0"]);
+    assert_eq!(
+        targets(&cards, &Selection { backend: Some(BackendId::Cpu), ..selection() }),
+        ["cpu:0"]
+    );
     let host = machine(&[("cpu:0", Cpu), ("vulkan:0", Cpu), ("opencl:0", Cpu), ("opencl:1", Cpu)]);
     assert_eq!(targets(&host, &selection()), ["cpu:0", "vulkan:0", "opencl:0"]);
 }
@@ -209,24 +243,32 @@ fn cards_are_checked_and_without_any_the_drivers_for_the_cpu() {
 #[test]
 fn every_check_of_cases_has_a_plan_on_every_device() {
     use DeviceType::{Cpu, Gpu, Simulated};
-    let kinds =
-        [("cpu:0", Cpu), ("rocm:0", Gpu), ("rocm:0", Simulated), ("cuda:0", Gpu), ("vulkan:0", Cpu), ("opencl:0", Gpu)];
+    let kinds = [
+        ("cpu:0", Cpu),
+        ("rocm:0", Gpu),
+        ("rocm:0", Simulated),
+        ("cuda:0", Gpu),
+        ("vulkan:0", Cpu),
+        ("opencl:0", Gpu),
+    ];
     for (name, kind) in kinds {
         let two = [(name, kind), (if name == "cpu:0" { "vulkan:0" } else { "cpu:0" }, Cpu)];
         let machine = machine(&two);
         for check in &CHECKS {
             let plan = plan::of_check(check.number, &machine.devices[..1], &machine).unwrap();
             let ids: Vec<&str> = plan.cases.iter().map(|case| case.id.as_str()).collect();
-            let is_empty =
-                matches!(check.number, 1 | 2 | 5 | 15 | 16) || name == "cpu:0" && matches!(check.number, 6 | 11 | 13);
+            let is_empty = matches!(check.number, 1 | 2 | 5 | 15 | 16)
+                || name == "cpu:0" && matches!(check.number, 6 | 11 | 13);
             assert_eq!(ids.is_empty(), is_empty, "{name} {kind:?} {}: {ids:?}", check.number);
             if check.number == 7 && kind == Gpu {
                 assert!(ids.iter().all(|id| id.contains("/1GiB")), "{ids:?}");
             }
         }
     }
-    let eight: Vec<(String, DeviceType)> = (0..8).map(|index| (format!("rocm:{index}"), Gpu)).collect();
-    let eight: Vec<(&str, DeviceType)> = eight.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
+    let eight: Vec<(String, DeviceType)> =
+        (0..8).map(|index| (format!("rocm:{index}"), Gpu)).collect();
+    let eight: Vec<(&str, DeviceType)> =
+        eight.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
     let machine = machine(&eight);
     let plan = plan::of_check(15, &machine.devices[..1], &machine).unwrap();
     for part in ["num_gpus=8", "communication_backend=rccl", "operation=all-to-all", "1GiB"] {
@@ -260,5 +302,9 @@ fn names_of_the_user_and_the_host_are_left_out_as_words() {
     redaction.value(&mut value);
     assert_eq!(value, serde_json::json!({"ada": ["USER", 1, {"x": "~"}]}));
     let ordinary = Redaction::new(Some("root"), Some("gpu"), Some("/root"));
-    assert_eq!(ordinary.text("root on gpu in /root/x"), "root on gpu in /root/x", "they tell nothing");
+    assert_eq!(
+        ordinary.text("root on gpu in /root/x"),
+        "root on gpu in /root/x",
+        "they tell nothing"
+    );
 }

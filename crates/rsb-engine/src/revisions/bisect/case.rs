@@ -11,8 +11,8 @@ use crate::EngineError;
 use crate::revisions::against::cases_of;
 use crate::revisions::project::Build;
 
-/// The suites that are searched for the case: one of them holds every point of every benchmark, one those of the
-/// configuration.
+/// The suites that are searched for the case: one of them holds every point of every benchmark, one
+/// those of the configuration.
 const SUITES: [&str; 3] = ["quick", "full", "custom"];
 
 /// How many ids an error names.
@@ -32,9 +32,11 @@ pub(super) struct ChosenCase {
 pub(super) fn find(build: &Build, wanted: &str) -> Result<ChosenCase, EngineError> {
     let cases = match build {
         Build::ThisProgram(program) => of_every_suite(program)?,
-        Build::Benches(_) | Build::Custom { .. } => {
-            build.cases_fitting(&[]).into_iter().map(|case| ChosenCase { case, suite: "" }).collect()
-        }
+        Build::Benches(_) | Build::Custom { .. } => build
+            .cases_fitting(&[])
+            .into_iter()
+            .map(|case| ChosenCase { case, suite: "" })
+            .collect(),
     };
     let list = match build {
         Build::ThisProgram(_) => "`run --suite full --dry-run` lists those of this tree",
@@ -90,9 +92,12 @@ fn choose(wanted: &str, mut cases: Vec<ChosenCase>, list: &str) -> Result<Chosen
     match fitting.as_slice() {
         [one] => Ok((*one).clone()),
         [] => {
-            let likeness = |found: &ChosenCase| strsim::jaro_winkler(wanted, found.case.id.as_str());
+            let likeness =
+                |found: &ChosenCase| strsim::jaro_winkler(wanted, found.case.id.as_str());
             let nearest = cases.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-            let near = nearest.map(|found| format!(", did you mean `{}`?", found.case.id)).unwrap_or_default();
+            let near = nearest
+                .map(|found| format!(", did you mean `{}`?", found.case.id))
+                .unwrap_or_default();
             Err(format!("the good commit has no case `{wanted}`{near}; {list}"))
         }
         several => {
@@ -122,7 +127,9 @@ mod tests {
             device: rsb_model::DeviceRef::CPU.into(),
             params: Params::new(),
         };
-        ["gemm", "gemm-batched", "sum"].map(|name| ChosenCase { case: case(name), suite: "quick" }).to_vec()
+        ["gemm", "gemm-batched", "sum"]
+            .map(|name| ChosenCase { case: case(name), suite: "quick" })
+            .to_vec()
     }
 
     #[test]
@@ -131,7 +138,11 @@ mod tests {
             ("cpu_performance/gemm/cpu:0", Ok("gemm")),
             ("sum", Ok("sum")),
             ("*/gemm/*", Ok("gemm")),
-            ("gemm", Err("fits 2 cases; name one of them:\n  cpu_performance/gemm/cpu:0\n  cpu_performance/gemm-b")),
+            (
+                "gemm",
+                Err("fits 2 cases; name one of them:\n  cpu_performance/gemm/cpu:0\n  \
+                     cpu_performance/gemm-b"),
+            ),
             ("cpu_performance/smu/cpu:0", Err("did you mean `cpu_performance/sum/cpu:0`?")),
         ] {
             match (choose(wanted, cases(), ""), expected) {

@@ -44,11 +44,20 @@ impl CommitRange {
     pub fn between(repository: &Repository, good: &str, bad: &str) -> Result<Self> {
         let [first, last] = [repository.commit(good)?, repository.commit(bad)?];
         if first == last {
-            bail!("`{good}` and `{bad}` are the same commit: give one that is still fast and one that is slow");
+            bail!(
+                "`{good}` and `{bad}` are the same commit: give one that is still fast and one \
+                 that is slow"
+            );
         }
         check_order(repository, [good, bad], [&first, &last])?;
         let range = format!("{first}..{last}");
-        let after = commits(&repository.git(&["rev-list", "--first-parent", "--reverse", FORMAT, &range])?);
+        let after = commits(&repository.git(&[
+            "rev-list",
+            "--first-parent",
+            "--reverse",
+            FORMAT,
+            &range,
+        ])?);
         let own = commits(&repository.git(&["rev-list", "--max-count=1", FORMAT, &first])?);
         match own.into_iter().next() {
             Some(good) if !after.is_empty() => Ok(Self { good, after }),
@@ -58,15 +67,24 @@ impl CommitRange {
 }
 
 /// `good` must be an ancestor of `bad`.
-fn check_order(repository: &Repository, [good, bad]: [&str; 2], [first, last]: [&str; 2]) -> Result<()> {
+fn check_order(
+    repository: &Repository,
+    [good, bad]: [&str; 2],
+    [first, last]: [&str; 2],
+) -> Result<()> {
     match repository.git(&["merge-base", first, last]).ok() {
         Some(base) if base == first => Ok(()),
-        Some(base) if base == last => bail!("`{bad}` comes before `{good}`: name the good one first, then the bad one"),
+        Some(base) if base == last => {
+            bail!("`{bad}` comes before `{good}`: name the good one first, then the bad one")
+        }
         Some(base) => bail!(
-            "`{good}` is no ancestor of `{bad}`; where their ways part is {}: take that as the good one, if it is",
+            "`{good}` is no ancestor of `{bad}`; where their ways part is {}: take that as the \
+             good one, if it is",
             base.get(..10).unwrap_or(&base)
         ),
-        None => bail!("`{good}` and `{bad}` have no ancestor in common: there are no commits between them"),
+        None => bail!(
+            "`{good}` and `{bad}` have no ancestor in common: there are no commits between them"
+        ),
     }
 }
 
@@ -91,10 +109,13 @@ mod tests {
 
     #[test]
     fn commits_are_read_whatever_their_subject() {
-        let listed = "commit aaa\naaa\tt1\t2026-01-01T00:00:00Z\tone\ttab\ncommit bbb\nbbb\tt2\t2026-01-02T00:00:00Z";
+        let listed = "commit aaa\naaa\tt1\t2026-01-01T00:00:00Z\tone\ttab\ncommit \
+                      bbb\nbbb\tt2\t2026-01-02T00:00:00Z";
         let found = commits(listed);
-        let read: Vec<(&str, &str, &str)> =
-            found.iter().map(|each| (each.hash.as_str(), each.tree.as_str(), each.subject.as_str())).collect();
+        let read: Vec<(&str, &str, &str)> = found
+            .iter()
+            .map(|each| (each.hash.as_str(), each.tree.as_str(), each.subject.as_str()))
+            .collect();
         assert_eq!(read, [("aaa", "t1", "one\ttab"), ("bbb", "t2", "")]);
     }
 }

@@ -1,7 +1,7 @@
 //! The first commit that made a case slower, by binary search.
 //!
-//! Each step builds a commit and measures it interleaved with the good one, as a gate against a revision does. What does
-//! not build or stays undecided is passed over and never guessed.
+//! Each step builds a commit and measures it interleaved with the good one, as a gate against a
+//! revision does. What does not build or stays undecided is passed over and never guessed.
 
 mod case;
 mod commit_range;
@@ -113,7 +113,8 @@ pub fn bisect(
     listener: &mut Listener<'_>,
 ) -> Result<Bisection, EngineError> {
     let repository = Repository::here("bisect").map_err(EngineError::usage)?;
-    let range = CommitRange::between(&repository, request.good, request.bad).map_err(EngineError::usage)?;
+    let range =
+        CommitRange::between(&repository, request.good, request.bad).map_err(EngineError::usage)?;
     let good = (range.good.hash.as_str(), request.good);
     let project = Project::of(&repository, &[good], request.project).map_err(EngineError::usage)?;
     let budget = (policy, request.budget.unwrap_or(BUDGET));
@@ -148,7 +149,9 @@ fn search(
     let outcome = first.outcome;
     if outcome == StepOutcome::Skipped {
         let (short, reason) = (range.after[last].short(), &first.reason);
-        return Err(EngineError::usage(anyhow!("the bad commit {short} cannot be judged: {reason}; name another")));
+        return Err(EngineError::usage(anyhow!(
+            "the bad commit {short} cannot be judged: {reason}; name another"
+        )));
     }
     steps.push((last, first));
     if outcome != StepOutcome::Bad {
@@ -169,7 +172,11 @@ fn search(
 }
 
 /// Tries `commit`; `None` when somebody asked to stop, whatever came of it until then.
-fn attempt(steps: &mut Steps<'_>, commit: &Commit, listener: &mut Listener<'_>) -> Result<Option<StepFinding>> {
+fn attempt(
+    steps: &mut Steps<'_>,
+    commit: &Commit,
+    listener: &mut Listener<'_>,
+) -> Result<Option<StepFinding>> {
     let tried = steps.run(commit, listener);
     if interrupt::is_requested() { Ok(None) } else { tried.map(Some) }
 }

@@ -1,7 +1,8 @@
 //! Which commit to look at next, and what is known in the end. Pure.
 //!
-//! Commits are numbered along the range that is searched: 0 is the first after the good one, the last is known to be
-//! bad. A commit that cannot be judged never moves an end of the range; it is only not looked at again.
+//! Commits are numbered along the range that is searched: 0 is the first after the good one, the
+//! last is known to be bad. A commit that cannot be judged never moves an end of the range; it is
+//! only not looked at again.
 
 use std::ops::RangeInclusive;
 
@@ -37,21 +38,22 @@ impl Search {
         Self { seen, low: 0, high }
     }
 
-    /// The commit to look at next: the middle of the range. Where that one cannot be judged, its neighbors, each
-    /// further try twice as far away, so that a long stretch that does not build is soon left. `None` when there is
-    /// nothing more to learn.
+    /// The commit to look at next: the middle of the range. Where that one cannot be judged, its
+    /// neighbors, each further try twice as far away, so that a long stretch that does not build is
+    /// soon left. `None` when there is nothing more to learn.
     pub fn next(&self) -> Option<usize> {
         let is_open = |&index: &usize| {
-            (self.low..self.high).contains(&index) && self.seen.get(index).is_some_and(Option::is_none)
+            (self.low..self.high).contains(&index)
+                && self.seen.get(index).is_some_and(Option::is_none)
         };
         let middle = self.low + (self.high - self.low).saturating_sub(1) / 2;
         let steps = std::iter::successors(Some(1_usize), |step| step.checked_mul(2));
         let near = steps.take_while(|step| *step <= self.high - self.low);
-        let around = near.flat_map(|step| [middle.checked_sub(step), middle.checked_add(step)]).flatten();
-        std::iter::once(middle)
-            .chain(around)
-            .find(is_open)
-            .or_else(|| (self.low..self.high).filter(is_open).min_by_key(|index| index.abs_diff(middle)))
+        let around =
+            near.flat_map(|step| [middle.checked_sub(step), middle.checked_add(step)]).flatten();
+        std::iter::once(middle).chain(around).find(is_open).or_else(|| {
+            (self.low..self.high).filter(is_open).min_by_key(|index| index.abs_diff(middle))
+        })
     }
 
     /// Takes over what looking at `index` gave.
@@ -80,7 +82,8 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// Searches a history written a letter a commit, `g b s u`; what was looked at, and what is left.
+    /// Searches a history written a letter a commit, `g b s u`; what was looked at, and what is
+    /// left.
     fn search(history: &str) -> (Vec<usize>, RangeInclusive<usize>) {
         let outcomes: Vec<StepOutcome> = history
             .chars()
@@ -123,7 +126,8 @@ mod tests {
 
     #[test]
     fn a_long_stretch_that_does_not_build_is_soon_left() {
-        let history = ["g".repeat(20).as_str(), &"s".repeat(60), &"g".repeat(20), &"b".repeat(28)].concat();
+        let history =
+            ["g".repeat(20).as_str(), &"s".repeat(60), &"g".repeat(20), &"b".repeat(28)].concat();
         let (seen, left) = search(&history);
         assert_eq!(left, 100..=100);
         assert!(seen.len() < 20, "{seen:?}");

@@ -1,5 +1,5 @@
-//! One commit against the good one: build it, measure both interleaved, conclude. What is the same as before is not
-//! remeasured.
+//! One commit against the good one: build it, measure both interleaved, conclude. What is the same
+//! as before is not remeasured.
 
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ use crate::{EngineError, Listener};
 pub struct StepFinding {
     /// What it means for the search.
     pub outcome: StepOutcome,
-    /// Whether the comparison itself decided nothing, improved …; `None` where nothing was compared.
+    /// Whether the comparison itself decided nothing, improved …; `None` where nothing was
+    /// compared.
     pub verdict: Option<Verdict>,
     /// Why, in a sentence.
     pub reason: String,
@@ -59,14 +60,23 @@ pub(super) struct CommitBuilder<'a> {
 
 impl<'a> CommitBuilder<'a> {
     /// Of `project`, the one that all commits hold.
-    pub(super) fn of(repository: &'a Repository, project: &'a Project, listener: &mut Listener<'_>) -> Result<Self> {
+    pub(super) fn of(
+        repository: &'a Repository,
+        project: &'a Project,
+        listener: &mut Listener<'_>,
+    ) -> Result<Self> {
         let worktree = repository.worktree()?;
         let programs = worktree.programs(project.tree_use(), listener)?;
         Ok(Self { repository, project, worktree, programs })
     }
 
     /// What `commit` becomes; `None` when it does not build.
-    fn build(&self, commit: &Commit, role: SideRole, listener: &mut Listener<'_>) -> Result<Option<Build>> {
+    fn build(
+        &self,
+        commit: &Commit,
+        role: SideRole,
+        listener: &mut Listener<'_>,
+    ) -> Result<Option<Build>> {
         let place = (self.repository, &self.worktree, &self.programs);
         self.project.build(place, (&commit.hash, role), listener)
     }
@@ -102,7 +112,12 @@ impl<'a> Steps<'a> {
         let found = case::find(&build, wanted)?;
         let finding = StepFinding::without_figures(StepOutcome::Good, "nothing changed".to_owned());
         let good_name = good.short().to_owned();
-        let seen = vec![TriedCommit { name: good_name.clone(), tree: good.tree.clone(), build: Some(build), finding }];
+        let seen = vec![TriedCommit {
+            name: good_name.clone(),
+            tree: good.tree.clone(),
+            build: Some(build),
+            finding,
+        }];
         Ok(Self { builder, good_name, found, policy, budget, seen })
     }
 
@@ -115,14 +130,20 @@ impl<'a> Steps<'a> {
     ///
     /// # Errors
     /// When it could not be tried: no room, no cargo, no workers.
-    pub(super) fn run(&mut self, commit: &Commit, listener: &mut Listener<'_>) -> Result<StepFinding> {
+    pub(super) fn run(
+        &mut self,
+        commit: &Commit,
+        listener: &mut Listener<'_>,
+    ) -> Result<StepFinding> {
         let same = self.seen.iter().find(|seen| seen.tree == commit.tree);
         if let Some(finding) = same.map(|seen| seen.repeat_finding("holds the same source as")) {
             return Ok(finding);
         }
         let build = self.builder.build(commit, SideRole::Second, listener)?;
         let finding = match &build {
-            None => StepFinding::without_figures(StepOutcome::Skipped, "it does not build".to_owned()),
+            None => {
+                StepFinding::without_figures(StepOutcome::Skipped, "it does not build".to_owned())
+            }
             Some(build) => match self.same_as(commit, build)? {
                 Some(seen) => seen.repeat_finding("builds the same machine code as"),
                 None => self.measure(commit, build, listener)?,
@@ -149,7 +170,12 @@ impl<'a> Steps<'a> {
         Ok(None)
     }
 
-    fn measure(&self, commit: &Commit, build: &Build, listener: &mut Listener<'_>) -> Result<StepFinding> {
+    fn measure(
+        &self,
+        commit: &Commit,
+        build: &Build,
+        listener: &mut Listener<'_>,
+    ) -> Result<StepFinding> {
         if let Err(why) = case::has(build, &self.found) {
             return Ok(StepFinding::without_figures(StepOutcome::Skipped, why));
         }
@@ -160,12 +186,18 @@ impl<'a> Steps<'a> {
         let mut sides = Sides::new(good.beside(build)?, names, vec![self.found.case.clone()]);
         sides.measure(self.policy, self.budget, listener)?;
         let result = sides.compare(self.policy);
-        let broken = sides.baseline().benchmarks.iter().find(|result| result.outcome != Outcome::Measured);
+        let broken =
+            sides.baseline().benchmarks.iter().find(|result| result.outcome != Outcome::Measured);
         Ok(match broken {
             Some(result) => {
-                let why =
-                    result.reason.as_ref().map_or_else(|| "it is not measured there".to_owned(), ToString::to_string);
-                StepFinding::without_figures(StepOutcome::Undecided, format!("on the good commit, {why}"))
+                let why = result
+                    .reason
+                    .as_ref()
+                    .map_or_else(|| "it is not measured there".to_owned(), ToString::to_string);
+                StepFinding::without_figures(
+                    StepOutcome::Undecided,
+                    format!("on the good commit, {why}"),
+                )
             }
             None => conclude(&result),
         })
@@ -180,9 +212,11 @@ impl TriedCommit {
     }
 }
 
-/// The worst that the comparison says of the case. A target of the policy that is missed is no matter of two commits.
+/// The worst that the comparison says of the case. A target of the policy that is missed is no
+/// matter of two commits.
 fn conclude(result: &ComparisonResult) -> StepFinding {
-    let rows = || result.comparisons.iter().filter(|row| row.reason_code != ReasonCode::TargetMissed);
+    let rows =
+        || result.comparisons.iter().filter(|row| row.reason_code != ReasonCode::TargetMissed);
     let (outcome, row) = if let Some(row) = rows().find(|row| row.verdict == Verdict::Regressed) {
         (StepOutcome::Bad, row)
     } else if let Some(row) = rows().find(|row| !row.verdict.is_decided()) {
@@ -190,7 +224,8 @@ fn conclude(result: &ComparisonResult) -> StepFinding {
     } else if let Some(row) = rows().next() {
         (StepOutcome::Good, row)
     } else {
-        let why = "the budget was over before it was measured, or the policy leaves it out".to_owned();
+        let why =
+            "the budget was over before it was measured, or the policy leaves it out".to_owned();
         return StepFinding::without_figures(StepOutcome::Undecided, why);
     };
     StepFinding {
@@ -205,13 +240,18 @@ fn conclude(result: &ComparisonResult) -> StepFinding {
 /// Measuring longer would not help.
 const fn is_untestable(row: &Comparison) -> bool {
     matches!(row.verdict, Verdict::NotComparable)
-        || matches!(row.reason_code, ReasonCode::CaseFailed | ReasonCode::CaseSkipped | ReasonCode::Missing)
+        || matches!(
+            row.reason_code,
+            ReasonCode::CaseFailed | ReasonCode::CaseSkipped | ReasonCode::Missing
+        )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rsb_model::{BenchmarkResult, BenchmarkType, CaseId, Environment, Reason, Run, RunId, Samples, Timestamp};
+    use rsb_model::{
+        BenchmarkResult, BenchmarkType, CaseId, Environment, Reason, Run, RunId, Samples, Timestamp,
+    };
 
     /// A run with one case, whose processes took `times`; `None` is a case that failed.
     fn run(times: Option<&[f64]>) -> Run {
@@ -228,12 +268,22 @@ mod tests {
             statistics: None,
             samples: (0..)
                 .zip(times.unwrap_or_default())
-                .map(|(replicate, &time)| Samples { replicate, iters: vec![1; 10], times_ns: vec![time * 1e6; 10] })
+                .map(|(replicate, &time)| Samples {
+                    replicate,
+                    iters: vec![1; 10],
+                    times_ns: vec![time * 1e6; 10],
+                })
                 .collect(),
             factors: None,
             metadata: serde_json::Map::new(),
         };
-        let mut run = Run::begin(RunId("x".into()), Timestamp::UNIX_EPOCH, "x", "quick", Environment::default());
+        let mut run = Run::begin(
+            RunId("x".into()),
+            Timestamp::UNIX_EPOCH,
+            "x",
+            "quick",
+            Environment::default(),
+        );
         run.benchmarks.push(result);
         run
     }
@@ -249,7 +299,12 @@ mod tests {
             (Some(&[0.7, 1.6, 0.8, 1.5, 1.3]), StepOutcome::Undecided),
             (None, StepOutcome::Skipped),
         ] {
-            let result = rsb_stats::gate_paired(&run(Some(&steady)), &run(current), &policy, Timestamp::UNIX_EPOCH);
+            let result = rsb_stats::gate_paired(
+                &run(Some(&steady)),
+                &run(current),
+                &policy,
+                Timestamp::UNIX_EPOCH,
+            );
             let found = conclude(&result);
             assert_eq!(found.outcome, outcome, "{current:?}: {found:?}");
             assert_eq!(found.change_percent.is_some(), current.is_some());
@@ -259,7 +314,8 @@ mod tests {
     #[test]
     fn nothing_measured_decides_nothing() {
         let empty = Run { benchmarks: Vec::new(), ..run(None) };
-        let result = rsb_stats::gate_paired(&empty, &empty, &Policy::default(), Timestamp::UNIX_EPOCH);
+        let result =
+            rsb_stats::gate_paired(&empty, &empty, &Policy::default(), Timestamp::UNIX_EPOCH);
         assert_eq!(conclude(&result).outcome, StepOutcome::Undecided);
     }
 }

@@ -37,7 +37,10 @@ fn a_link_is_followed_in_the_revision_and_not_in_the_working_tree() {
     std::fs::remove_file(dir.path().join("baselines")).unwrap();
     write(&dir.path().join("other/policy.toml"), "lenient");
     symlink("other", dir.path().join("baselines")).unwrap();
-    assert_eq!(tree.read(&dir.path().join("baselines/policy.toml")).unwrap().as_deref(), Some("strict"));
+    assert_eq!(
+        tree.read(&dir.path().join("baselines/policy.toml")).unwrap().as_deref(),
+        Some("strict")
+    );
     let exported = tempfile::tempdir().unwrap();
     tree.export(Path::new("baselines"), exported.path()).unwrap();
     for name in ["policy.toml", "linked.toml"] {

@@ -8,7 +8,10 @@ use super::{answer, handle, in_context, put_handle};
 use crate::status;
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice) -> CUresult {
+pub(crate) unsafe extern "C" fn cuDevicePrimaryCtxRetain(
+    context: *mut CUcontext,
+    device: CUdevice,
+) -> CUresult {
     answer(|state| {
         let gpu = state.index(device)?;
         // SAFETY: the caller gives room for one, or null.

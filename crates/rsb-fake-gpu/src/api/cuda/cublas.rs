@@ -38,12 +38,18 @@ pub(crate) extern "C" fn cublasDestroy_v2(of: cublasHandle_t) -> cublasStatus_t 
 }
 
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn cublasSetStream_v2(of: cublasHandle_t, stream: CUstream) -> cublasStatus_t {
+pub(crate) extern "C" fn cublasSetStream_v2(
+    of: cublasHandle_t,
+    stream: CUstream,
+) -> cublasStatus_t {
     answer(|state| state.send_products_to(handle(of), handle(stream)))
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cublasGetVersion_v2(of: cublasHandle_t, version: *mut c_int) -> cublasStatus_t {
+pub(crate) unsafe extern "C" fn cublasGetVersion_v2(
+    of: cublasHandle_t,
+    version: *mut c_int,
+) -> cublasStatus_t {
     answer(|state| {
         state.blas(handle(of))?;
         let [major, minor] = VERSION;
@@ -59,7 +65,9 @@ pub(crate) extern "C" fn cublasGetStatusString(code: cublasStatus_t) -> *const c
         status::NOT_INITIALIZED => c"the library was not initialized",
         status::ALLOC_FAILED => c"the resource allocation failed",
         status::INVALID_VALUE => c"an unsupported value or parameter was passed to the function",
-        status::ARCH_MISMATCH => c"the function requires an architectural feature absent from the device",
+        status::ARCH_MISMATCH => {
+            c"the function requires an architectural feature absent from the device"
+        }
         status::EXECUTION_FAILED => c"the function failed to launch on the GPU",
         status::NOT_SUPPORTED => c"the requested functionality is not supported",
         _ => c"an internal operation failed",
@@ -79,7 +87,8 @@ pub(super) fn scalar(code: c_int) -> Result<Scalar, Refusal> {
     })
 }
 
-/// The type of sums and factors, and whose rate the product has, where cuBLAS does it of such elements.
+/// The type of sums and factors, and whose rate the product has, where cuBLAS does it of such
+/// elements.
 pub(super) fn sums(code: c_int, of: Scalar) -> Result<(Scalar, Dtype), Refusal> {
     match (code, of) {
         (compute::F64, Scalar::F64) => Ok((Scalar::F64, of.dtype())),
@@ -125,7 +134,13 @@ pub(crate) unsafe extern "C" fn cublasGemmStridedBatchedEx(
     _algorithm: c_int,
 ) -> cublasStatus_t {
     let given = |address, dtype, leading, stride, how| {
-        Ok(MatrixArgument { address, scalar: scalar(dtype)?, leading, stride, transposed: parse_transpose(how)? })
+        Ok(MatrixArgument {
+            address,
+            scalar: scalar(dtype)?,
+            leading,
+            stride,
+            transposed: parse_transpose(how)?,
+        })
     };
     answer(|state| {
         let a = given(handle(a), a_type, a_leading, a_stride, operation_a)?;

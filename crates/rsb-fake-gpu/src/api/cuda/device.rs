@@ -74,13 +74,19 @@ unsafe fn tell(
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuGetErrorName(status: CUresult, to: *mut *const c_char) -> CUresult {
+pub(crate) unsafe extern "C" fn cuGetErrorName(
+    status: CUresult,
+    to: *mut *const c_char,
+) -> CUresult {
     // SAFETY: the caller gives room for one, or null.
     unsafe { tell(status, to, std::ffi::CStr::as_ptr) }
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuGetErrorString(status: CUresult, to: *mut *const c_char) -> CUresult {
+pub(crate) unsafe extern "C" fn cuGetErrorString(
+    status: CUresult,
+    to: *mut *const c_char,
+) -> CUresult {
     let text = match status {
         status::NOT_INITIALIZED => with(Vendor::Nvidia, |state| state.mistake()),
         status::NO_DEVICE => c"no CUDA-capable device is detected",
@@ -106,7 +112,11 @@ pub(crate) unsafe extern "C" fn cuDeviceGet(device: *mut CUdevice, ordinal: c_in
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuDeviceGetName(text: *mut c_char, length: c_int, device: CUdevice) -> CUresult {
+pub(crate) unsafe extern "C" fn cuDeviceGetName(
+    text: *mut c_char,
+    length: c_int,
+    device: CUdevice,
+) -> CUresult {
     answer(|state| {
         state.index(device)?;
         // SAFETY: the caller gives room for so many bytes, or null.
@@ -115,7 +125,11 @@ pub(crate) unsafe extern "C" fn cuDeviceGetName(text: *mut c_char, length: c_int
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuDeviceGetPCIBusId(text: *mut c_char, length: c_int, device: CUdevice) -> CUresult {
+pub(crate) unsafe extern "C" fn cuDeviceGetPCIBusId(
+    text: *mut c_char,
+    length: c_int,
+    device: CUdevice,
+) -> CUresult {
     answer(|state| {
         let place = place(state.index(device)?).to_uppercase();
         // SAFETY: the caller gives room for so many bytes, or null.
@@ -124,7 +138,10 @@ pub(crate) unsafe extern "C" fn cuDeviceGetPCIBusId(text: *mut c_char, length: c
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice) -> CUresult {
+pub(crate) unsafe extern "C" fn cuDeviceTotalMem_v2(
+    bytes: *mut usize,
+    device: CUdevice,
+) -> CUresult {
     answer(|state| {
         state.index(device)?;
         // SAFETY: the caller gives room for one, or null.
@@ -133,7 +150,11 @@ pub(crate) unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, device: C
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, number: c_int, device: CUdevice) -> CUresult {
+pub(crate) unsafe extern "C" fn cuDeviceGetAttribute(
+    value: *mut c_int,
+    number: c_int,
+    device: CUdevice,
+) -> CUresult {
     answer(|state| {
         state.index(device)?;
         let model = state.model;
@@ -159,7 +180,11 @@ pub(crate) unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, number: 
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuDeviceCanAccessPeer(can: *mut c_int, device: CUdevice, peer: CUdevice) -> CUresult {
+pub(crate) unsafe extern "C" fn cuDeviceCanAccessPeer(
+    can: *mut c_int,
+    device: CUdevice,
+    peer: CUdevice,
+) -> CUresult {
     answer(|state| {
         let reaches = state.reaches(device, peer)?;
         // SAFETY: the caller gives room for one, or null.

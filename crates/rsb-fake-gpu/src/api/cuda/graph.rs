@@ -12,15 +12,20 @@ const MODES: std::ops::RangeInclusive<c_int> = 0..=2;
 
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cuStreamBeginCapture_v2(stream: CUstream, mode: c_int) -> CUresult {
-    in_context(
-        |state| {
-            if MODES.contains(&mode) { state.begin_capture(handle(stream)) } else { Err(status::INVALID_VALUE) }
-        },
-    )
+    in_context(|state| {
+        if MODES.contains(&mode) {
+            state.begin_capture(handle(stream))
+        } else {
+            Err(status::INVALID_VALUE)
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph) -> CUresult {
+pub(crate) unsafe extern "C" fn cuStreamEndCapture(
+    stream: CUstream,
+    graph: *mut CUgraph,
+) -> CUresult {
     // SAFETY: the caller gives room for one, or null.
     in_context(|state| unsafe { put_handle(graph, state.end_capture(handle(stream))?) })
 }

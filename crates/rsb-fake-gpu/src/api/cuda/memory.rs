@@ -31,11 +31,17 @@ fn allocate(state: &mut State, bytes: usize, home: Home) -> Result<usize, Status
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn cuMemAlloc_v2(to: *mut CUdeviceptr, bytes: usize) -> CUresult {
     // SAFETY: the caller gives room for one, or null.
-    in_context(|state| unsafe { put(to, allocate(state, bytes, Home::Gpu(current()))? as CUdeviceptr) })
+    in_context(|state| unsafe {
+        put(to, allocate(state, bytes, Home::Gpu(current()))? as CUdeviceptr)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuMemAllocManaged(to: *mut CUdeviceptr, bytes: usize, flags: c_uint) -> CUresult {
+pub(crate) unsafe extern "C" fn cuMemAllocManaged(
+    to: *mut CUdeviceptr,
+    bytes: usize,
+    flags: c_uint,
+) -> CUresult {
     in_context(|state| {
         if !ATTACH.contains(&flags) {
             return Err(status::INVALID_VALUE);
@@ -51,7 +57,11 @@ pub(crate) extern "C" fn cuMemFree_v2(pointer: CUdeviceptr) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuMemHostAlloc(to: *mut *mut c_void, bytes: usize, flags: c_uint) -> CUresult {
+pub(crate) unsafe extern "C" fn cuMemHostAlloc(
+    to: *mut *mut c_void,
+    bytes: usize,
+    flags: c_uint,
+) -> CUresult {
     in_context(|state| {
         if flags > HOST_ALLOC_FLAGS {
             return Err(status::INVALID_VALUE);
@@ -67,7 +77,12 @@ pub(crate) extern "C" fn cuMemFreeHost(pointer: *mut c_void) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn cuMemsetD8Async(to: CUdeviceptr, value: c_uchar, bytes: usize, stream: CUstream) -> CUresult {
+pub(crate) extern "C" fn cuMemsetD8Async(
+    to: CUdeviceptr,
+    value: c_uchar,
+    bytes: usize,
+    stream: CUstream,
+) -> CUresult {
     in_context(|state| state.fill_in(handle(stream), address(to), value, bytes))
 }
 
@@ -78,7 +93,9 @@ pub(crate) unsafe extern "C" fn cuMemcpyHtoDAsync_v2(
     bytes: usize,
     stream: CUstream,
 ) -> CUresult {
-    in_context(|state| state.copy_in(handle(stream), [address(to), handle(from)], bytes, Direction::ToGpu))
+    in_context(|state| {
+        state.copy_in(handle(stream), [address(to), handle(from)], bytes, Direction::ToGpu)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -88,7 +105,9 @@ pub(crate) unsafe extern "C" fn cuMemcpyDtoHAsync_v2(
     bytes: usize,
     stream: CUstream,
 ) -> CUresult {
-    in_context(|state| state.copy_in(handle(stream), [handle(to), address(from)], bytes, Direction::ToHost))
+    in_context(|state| {
+        state.copy_in(handle(stream), [handle(to), address(from)], bytes, Direction::ToHost)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -98,7 +117,9 @@ pub(crate) extern "C" fn cuMemcpyDtoDAsync_v2(
     bytes: usize,
     stream: CUstream,
 ) -> CUresult {
-    in_context(|state| state.copy_in(handle(stream), [address(to), address(from)], bytes, Direction::OnGpus))
+    in_context(|state| {
+        state.copy_in(handle(stream), [address(to), address(from)], bytes, Direction::OnGpus)
+    })
 }
 
 #[unsafe(no_mangle)]

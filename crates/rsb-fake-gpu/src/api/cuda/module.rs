@@ -19,7 +19,10 @@ const LIMITS: Limits = Limits {
 };
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuModuleLoadData(module: *mut CUmodule, image: *const c_void) -> CUresult {
+pub(crate) unsafe extern "C" fn cuModuleLoadData(
+    module: *mut CUmodule,
+    image: *const c_void,
+) -> CUresult {
     // SAFETY: the caller gives a whole code object, and room for one handle; or null.
     in_context(|state| unsafe { put_handle(module, state.load_image(image)?) })
 }
@@ -53,10 +56,19 @@ pub(crate) unsafe extern "C" fn cuLaunchKernel(
     parameters: *mut *mut c_void,
     _extra: *mut *mut c_void,
 ) -> CUresult {
-    let geometry = Geometry { grid: [grid_x, grid_y, grid_z], block: [block_x, block_y, block_z], shared_bytes };
+    let geometry = Geometry {
+        grid: [grid_x, grid_y, grid_z],
+        block: [block_x, block_y, block_z],
+        shared_bytes,
+    };
     // SAFETY: the caller gives one pointer for each parameter of the kernel, to its 8 bytes.
     in_context(|state| unsafe {
-        state.launch_kernel(handle(function), (geometry, &LIMITS), handle(stream), parameters.cast_const())
+        state.launch_kernel(
+            handle(function),
+            (geometry, &LIMITS),
+            handle(stream),
+            parameters.cast_const(),
+        )
     })
 }
 
@@ -68,11 +80,17 @@ pub(crate) unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
     shared_bytes: usize,
 ) -> CUresult {
     // SAFETY: the caller gives room for one, or null.
-    in_context(|state| unsafe { put(blocks, state.resident_blocks(handle(function), block_size, shared_bytes)?) })
+    in_context(|state| unsafe {
+        put(blocks, state.resident_blocks(handle(function), block_size, shared_bytes)?)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuFuncGetAttribute(value: *mut c_int, number: c_int, function: CUfunction) -> CUresult {
+pub(crate) unsafe extern "C" fn cuFuncGetAttribute(
+    value: *mut c_int,
+    number: c_int,
+    function: CUfunction,
+) -> CUresult {
     // SAFETY: the caller gives room for one, or null.
     in_context(|state| unsafe { put(value, state.function_attribute(handle(function), number)?) })
 }

@@ -20,7 +20,10 @@ compiler! {
 
 /// The architectures that it compiles for, as numbers.
 fn architectures() -> impl Iterator<Item = c_int> {
-    MODELS.iter().filter(|model| model.vendor == Vendor::Nvidia).map(|model| model.machine.cast_signed())
+    MODELS
+        .iter()
+        .filter(|model| model.vendor == Vendor::Nvidia)
+        .map(|model| model.machine.cast_signed())
 }
 
 #[unsafe(no_mangle)]

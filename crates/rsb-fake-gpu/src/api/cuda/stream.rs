@@ -34,9 +34,17 @@ pub(crate) extern "C" fn cuStreamSynchronize(stream: CUstream) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint) -> CUresult {
+pub(crate) extern "C" fn cuStreamWaitEvent(
+    stream: CUstream,
+    event: CUevent,
+    flags: c_uint,
+) -> CUresult {
     in_context(|state| {
-        if flags > EVENT_FLAGS { Err(status::INVALID_VALUE) } else { state.stream_waits(handle(stream), handle(event)) }
+        if flags > EVENT_FLAGS {
+            Err(status::INVALID_VALUE)
+        } else {
+            state.stream_waits(handle(stream), handle(event))
+        }
     })
 }
 
@@ -62,7 +70,11 @@ pub(crate) extern "C" fn cuEventRecord(event: CUevent, stream: CUstream) -> CUre
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuEventElapsedTime(to: *mut f32, from: CUevent, until: CUevent) -> CUresult {
+pub(crate) unsafe extern "C" fn cuEventElapsedTime(
+    to: *mut f32,
+    from: CUevent,
+    until: CUevent,
+) -> CUresult {
     // SAFETY: the caller gives room for one, or null.
     in_context(|state| unsafe { put(to, state.elapsed_ms(handle(from), handle(until))?) })
 }

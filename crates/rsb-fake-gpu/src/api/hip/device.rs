@@ -58,7 +58,11 @@ pub(crate) extern "C" fn hipSetDevice(device: c_int) -> hipError_t {
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hipDeviceGetAttribute(value: *mut c_int, number: c_int, device: c_int) -> hipError_t {
+pub(crate) unsafe extern "C" fn hipDeviceGetAttribute(
+    value: *mut c_int,
+    number: c_int,
+    device: c_int,
+) -> hipError_t {
     answer(|state| {
         let index = state.index(device)?;
         let model = state.model;
@@ -82,7 +86,11 @@ pub(crate) unsafe extern "C" fn hipDeviceGetAttribute(value: *mut c_int, number:
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hipDeviceGetName(text: *mut c_char, length: c_int, device: c_int) -> hipError_t {
+pub(crate) unsafe extern "C" fn hipDeviceGetName(
+    text: *mut c_char,
+    length: c_int,
+    device: c_int,
+) -> hipError_t {
     answer(|state| {
         state.index(device)?;
         // SAFETY: the caller gives room for so many bytes, or null.
@@ -91,7 +99,11 @@ pub(crate) unsafe extern "C" fn hipDeviceGetName(text: *mut c_char, length: c_in
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hipDeviceGetPCIBusId(text: *mut c_char, length: c_int, device: c_int) -> hipError_t {
+pub(crate) unsafe extern "C" fn hipDeviceGetPCIBusId(
+    text: *mut c_char,
+    length: c_int,
+    device: c_int,
+) -> hipError_t {
     answer(|state| {
         let place = place(state.index(device)?);
         // SAFETY: the caller gives room for so many bytes, or null.
@@ -119,7 +131,10 @@ macro_rules! fill_properties {
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hipGetDevicePropertiesR0600(to: *mut PropertiesR0600, device: c_int) -> hipError_t {
+pub(crate) unsafe extern "C" fn hipGetDevicePropertiesR0600(
+    to: *mut PropertiesR0600,
+    device: c_int,
+) -> hipError_t {
     answer(|state| {
         let index = state.index(device)?;
         let mut properties = PropertiesR0600::default();
@@ -130,7 +145,10 @@ pub(crate) unsafe extern "C" fn hipGetDevicePropertiesR0600(to: *mut PropertiesR
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hipGetDeviceProperties(to: *mut PropertiesR0000, device: c_int) -> hipError_t {
+pub(crate) unsafe extern "C" fn hipGetDeviceProperties(
+    to: *mut PropertiesR0000,
+    device: c_int,
+) -> hipError_t {
     answer(|state| {
         let index = state.index(device)?;
         let mut properties = PropertiesR0000::default();
@@ -156,7 +174,11 @@ pub(crate) extern "C" fn hipDeviceSynchronize() -> hipError_t {
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hipDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) -> hipError_t {
+pub(crate) unsafe extern "C" fn hipDeviceCanAccessPeer(
+    can: *mut c_int,
+    device: c_int,
+    peer: c_int,
+) -> hipError_t {
     answer(|state| {
         let reaches = state.reaches(device, peer)?;
         // SAFETY: the caller gives room for one, or null.

@@ -12,7 +12,10 @@ pub(crate) extern "C" fn hipStreamBeginCapture(stream: hipStream_t, _mode: c_int
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hipStreamEndCapture(stream: hipStream_t, graph: *mut hipGraph_t) -> hipError_t {
+pub(crate) unsafe extern "C" fn hipStreamEndCapture(
+    stream: hipStream_t,
+    graph: *mut hipGraph_t,
+) -> hipError_t {
     // SAFETY: the caller gives room for one, or null.
     answer(|state| unsafe { put_handle(graph, state.end_capture(handle(stream))?) })
 }
@@ -30,7 +33,10 @@ pub(crate) unsafe extern "C" fn hipGraphInstantiate(
 }
 
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn hipGraphLaunch(executable: hipGraphExec_t, stream: hipStream_t) -> hipError_t {
+pub(crate) extern "C" fn hipGraphLaunch(
+    executable: hipGraphExec_t,
+    stream: hipStream_t,
+) -> hipError_t {
     answer(|state| state.launch_graph(handle(executable), handle(stream)))
 }
 

@@ -34,7 +34,11 @@ pub(crate) extern "C" fn hipFree(pointer: *mut c_void) -> hipError_t {
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hipHostMalloc(pointer: *mut *mut c_void, bytes: usize, _: c_uint) -> hipError_t {
+pub(crate) unsafe extern "C" fn hipHostMalloc(
+    pointer: *mut *mut c_void,
+    bytes: usize,
+    _: c_uint,
+) -> hipError_t {
     // SAFETY: the caller gives room for one, or null.
     answer(|state| unsafe { put_handle(pointer, state.allocate(bytes, Home::Pinned)?) })
 }
@@ -45,7 +49,11 @@ pub(crate) extern "C" fn hipHostFree(pointer: *mut c_void) -> hipError_t {
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hipMallocManaged(pointer: *mut *mut c_void, bytes: usize, _: c_uint) -> hipError_t {
+pub(crate) unsafe extern "C" fn hipMallocManaged(
+    pointer: *mut *mut c_void,
+    bytes: usize,
+    _: c_uint,
+) -> hipError_t {
     // SAFETY: the caller gives room for one, or null.
     answer(|state| unsafe { put_handle(pointer, state.allocate(bytes, Home::Managed(current()))?) })
 }
@@ -78,7 +86,9 @@ pub(crate) unsafe extern "C" fn hipMemcpyAsync(
     kind: c_int,
     stream: hipStream_t,
 ) -> hipError_t {
-    answer(|state| state.copy_in(handle(stream), [handle(to), handle(from)], bytes, direction(kind)?))
+    answer(|state| {
+        state.copy_in(handle(stream), [handle(to), handle(from)], bytes, direction(kind)?)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -101,7 +111,8 @@ pub(crate) unsafe extern "C" fn hipMemcpyPeerAsync(
     stream: hipStream_t,
 ) -> hipError_t {
     answer(|state| {
-        let (to, from) = ((handle(to), state.index(to_device)?), (handle(from), state.index(from_device)?));
+        let (to, from) =
+            ((handle(to), state.index(to_device)?), (handle(from), state.index(from_device)?));
         state.copy_to_peer(handle(stream), to, from, bytes)
     })
 }

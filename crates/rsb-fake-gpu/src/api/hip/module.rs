@@ -8,10 +8,18 @@ use super::{answer, handle, put, put_handle};
 use crate::ops::{Geometry, Limits};
 
 /// Blocks may be of any form, grids as large as the numbers go.
-const LIMITS: Limits = Limits { grid: [u32::MAX; 3], threads: u32::MAX as u64, block: [1024; 3], shared_bytes: 65_536 };
+const LIMITS: Limits = Limits {
+    grid: [u32::MAX; 3],
+    threads: u32::MAX as u64,
+    block: [1024; 3],
+    shared_bytes: 65_536,
+};
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hipModuleLoadData(module: *mut hipModule_t, image: *const c_void) -> hipError_t {
+pub(crate) unsafe extern "C" fn hipModuleLoadData(
+    module: *mut hipModule_t,
+    image: *const c_void,
+) -> hipError_t {
     // SAFETY: the caller gives a whole code object, and room for one handle; or null.
     answer(|state| unsafe { put_handle(module, state.load_image(image)?) })
 }
@@ -45,10 +53,19 @@ pub(crate) unsafe extern "C" fn hipModuleLaunchKernel(
     parameters: *mut *mut c_void,
     _extra: *mut *mut c_void,
 ) -> hipError_t {
-    let geometry = Geometry { grid: [grid_x, grid_y, grid_z], block: [block_x, block_y, block_z], shared_bytes };
+    let geometry = Geometry {
+        grid: [grid_x, grid_y, grid_z],
+        block: [block_x, block_y, block_z],
+        shared_bytes,
+    };
     // SAFETY: the caller gives one pointer for each parameter of the kernel, to its 8 bytes.
     answer(|state| unsafe {
-        state.launch_kernel(handle(function), (geometry, &LIMITS), handle(stream), parameters.cast_const())
+        state.launch_kernel(
+            handle(function),
+            (geometry, &LIMITS),
+            handle(stream),
+            parameters.cast_const(),
+        )
     })
 }
 
@@ -60,7 +77,9 @@ pub(crate) unsafe extern "C" fn hipModuleOccupancyMaxActiveBlocksPerMultiprocess
     shared_bytes: usize,
 ) -> hipError_t {
     // SAFETY: the caller gives room for one, or null.
-    answer(|state| unsafe { put(blocks, state.resident_blocks(handle(function), block_size, shared_bytes)?) })
+    answer(|state| unsafe {
+        put(blocks, state.resident_blocks(handle(function), block_size, shared_bytes)?)
+    })
 }
 
 #[unsafe(no_mangle)]

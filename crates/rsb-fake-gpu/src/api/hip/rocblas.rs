@@ -47,12 +47,18 @@ pub(crate) extern "C" fn rocblas_destroy_handle(of: rocblas_handle) -> rocblas_s
 }
 
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn rocblas_set_stream(of: rocblas_handle, stream: hipStream_t) -> rocblas_status {
+pub(crate) extern "C" fn rocblas_set_stream(
+    of: rocblas_handle,
+    stream: hipStream_t,
+) -> rocblas_status {
     answer(|state| state.send_products_to(handle(of), handle(stream)))
 }
 
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn rocblas_set_pointer_mode(of: rocblas_handle, mode: c_int) -> rocblas_status {
+pub(crate) extern "C" fn rocblas_set_pointer_mode(
+    of: rocblas_handle,
+    mode: c_int,
+) -> rocblas_status {
     answer(|state| {
         state.blas(handle(of))?.scalars_on_gpu = mode == pointer_mode::DEVICE;
         Ok(())
@@ -82,13 +88,18 @@ pub(crate) extern "C" fn rocblas_status_to_string(code: rocblas_status) -> *cons
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn rocblas_get_version_string_size(bytes: *mut usize) -> rocblas_status {
+pub(crate) unsafe extern "C" fn rocblas_get_version_string_size(
+    bytes: *mut usize,
+) -> rocblas_status {
     // SAFETY: the caller gives room for one, or null.
     answer(|_| unsafe { put(bytes, VERSION.len() + 1) }.map_err(|_| Refusal::Pointer))
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn rocblas_get_version_string(text: *mut c_char, bytes: usize) -> rocblas_status {
+pub(crate) unsafe extern "C" fn rocblas_get_version_string(
+    text: *mut c_char,
+    bytes: usize,
+) -> rocblas_status {
     if bytes <= VERSION.len() {
         return status::INVALID_SIZE;
     }

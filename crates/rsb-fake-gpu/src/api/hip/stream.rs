@@ -7,7 +7,10 @@ use hip_runtime_sys::{hipError_t, hipEvent_t, hipStream_t};
 use super::{answer, handle, put, put_handle};
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hipStreamCreateWithFlags(stream: *mut hipStream_t, _flags: c_uint) -> hipError_t {
+pub(crate) unsafe extern "C" fn hipStreamCreateWithFlags(
+    stream: *mut hipStream_t,
+    _flags: c_uint,
+) -> hipError_t {
     // SAFETY: the caller gives room for one, or null.
     answer(|state| unsafe { put_handle(stream, state.new_stream()?) })
 }
@@ -23,12 +26,19 @@ pub(crate) extern "C" fn hipStreamSynchronize(stream: hipStream_t) -> hipError_t
 }
 
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn hipStreamWaitEvent(stream: hipStream_t, event: hipEvent_t, _flags: c_uint) -> hipError_t {
+pub(crate) extern "C" fn hipStreamWaitEvent(
+    stream: hipStream_t,
+    event: hipEvent_t,
+    _flags: c_uint,
+) -> hipError_t {
     answer(|state| state.stream_waits(handle(stream), handle(event)))
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hipEventCreateWithFlags(event: *mut hipEvent_t, _flags: c_uint) -> hipError_t {
+pub(crate) unsafe extern "C" fn hipEventCreateWithFlags(
+    event: *mut hipEvent_t,
+    _flags: c_uint,
+) -> hipError_t {
     // SAFETY: the caller gives room for one, or null.
     answer(|state| unsafe { put_handle(event, state.new_event()?) })
 }
@@ -49,7 +59,11 @@ pub(crate) extern "C" fn hipEventSynchronize(event: hipEvent_t) -> hipError_t {
 }
 
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hipEventElapsedTime(to: *mut f32, from: hipEvent_t, until: hipEvent_t) -> hipError_t {
+pub(crate) unsafe extern "C" fn hipEventElapsedTime(
+    to: *mut f32,
+    from: hipEvent_t,
+    until: hipEvent_t,
+) -> hipError_t {
     // SAFETY: the caller gives room for one, or null.
     answer(|state| unsafe { put(to, state.elapsed_ms(handle(from), handle(until))?) })
 }

@@ -15,7 +15,8 @@ pub(super) const READ: &[Parameter] = &[
 pub(super) const COPY: &[Parameter] = &[In("a", Byte), Out("b", Byte), Count("bytes")];
 pub(super) const WRITE: &[Parameter] = &[Out("a", T), Count("n"), Number("s")];
 pub(super) const READ_WRITE: &[Parameter] = &[InOut("a", T), Count("n"), Number("s")];
-pub(super) const TRIAD: &[Parameter] = &[In("a", T), In("b", T), Out("c", T), Count("n"), Number("s")];
+pub(super) const TRIAD: &[Parameter] =
+    &[In("a", T), In("b", T), Out("c", T), Count("n"), Number("s")];
 pub(super) const ONE_INPUT: &[Parameter] = &[In("x", T), Out("y", T), Count("n")];
 pub(super) const TWO_INPUTS: &[Parameter] = &[In("x", T), In("z", T), Out("y", T), Count("n")];
 pub(super) const SUM: &[Parameter] = &[
@@ -38,7 +39,8 @@ const fn largest(result: Element) -> [Parameter; 6] {
 }
 pub(super) const MAX: &[Parameter] = &largest(Result);
 pub(super) const ARGMAX: &[Parameter] = &largest(U64);
-pub(super) const SOFTMAX: &[Parameter] = &[In("x", T), Out("y", T), Count("rows"), Count("columns")];
+pub(super) const SOFTMAX: &[Parameter] =
+    &[In("x", T), Out("y", T), Count("rows"), Count("columns")];
 pub(super) const LAYER_NORM: &[Parameter] = &[
     In("x", T),
     In("gain, one for each column", T),
@@ -48,8 +50,14 @@ pub(super) const LAYER_NORM: &[Parameter] = &[
     Count("columns"),
     Number("epsilon"),
 ];
-pub(super) const RMS_NORM: &[Parameter] =
-    &[In("x", T), In("gain, one for each column", T), Out("y", T), Count("rows"), Count("columns"), Number("epsilon")];
+pub(super) const RMS_NORM: &[Parameter] = &[
+    In("x", T),
+    In("gain, one for each column", T),
+    Out("y", T),
+    Count("rows"),
+    Count("columns"),
+    Number("epsilon"),
+];
 pub(super) const ROTATE: &[Parameter] = &[
     In("x, batch by rows by columns by width", T),
     In("angles, rows by width: cosine and sine in turn", T),
@@ -129,10 +137,15 @@ const fn gemm(result: Element) -> [Parameter; 12] {
 }
 pub(super) const GEMM: &[Parameter] = &gemm(Product);
 pub(super) const GEMM_NARROW: &[Parameter] = &gemm(T);
-pub(super) const GEMM_TYPES: &[Dtype] = &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8];
+pub(super) const GEMM_TYPES: &[Dtype] =
+    &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8];
 pub(super) const QUANTIZED: &[Parameter] = &[
     In("a, m by k", T),
-    In("w, n by k whole numbers with sign; of 4 bits two in a byte, the earlier one in the lower half", Byte),
+    In(
+        "w, n by k whole numbers with sign; of 4 bits two in a byte, the earlier one in the lower \
+         half",
+        Byte,
+    ),
     In("scales, n by groups of a row", F16),
     Out("c, m by n", T),
     Count("m"),

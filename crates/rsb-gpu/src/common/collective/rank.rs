@@ -22,8 +22,8 @@ pub(super) struct RankPart {
     pub(super) stream: stream_t,
 }
 
-// SAFETY: these are addresses and handles of a GPU, which any thread may give the library; who calls `enqueue` promises that
-// they live.
+// SAFETY: these are addresses and handles of a GPU, which any thread may give the library; who
+// calls `enqueue` promises that they live.
 unsafe impl Send for RankPart {}
 
 impl RankPart {
@@ -35,10 +35,11 @@ impl RankPart {
     /// Puts the part into its stream, whose GPU is the current one of this thread.
     ///
     /// # Safety
-    /// Both buffers hold as much as the call says, on the GPU of the communicator, and live with it and the stream until the
-    /// stream has passed this.
+    /// Both buffers hold as much as the call says, on the GPU of the communicator, and live with it
+    /// and the stream until the stream has passed this.
     pub(super) unsafe fn enqueue(&self, api: &Nccl) -> Result<(), DeviceError> {
-        let ([send, receive], communicator, kind, stream) = (self.ends, self.communicator, self.data_type, self.stream);
+        let ([send, receive], communicator, kind, stream) =
+            (self.ends, self.communicator, self.data_type, self.stream);
         let [rank, ranks] = self.place;
         let count = |elements: u64| usize::try_from(elements).unwrap_or(usize::MAX);
         match self.call.kind {
@@ -46,20 +47,24 @@ impl RankPart {
                 let call = function(api, api.ncclAllReduce, "ncclAllReduce")?;
                 let count = count(self.call.elements);
                 // SAFETY: the caller promises what it needs. The same holds of every call below.
-                let status = unsafe { call(send, receive, count, kind, NCCL_SUM, communicator, stream) };
+                let status =
+                    unsafe { call(send, receive, count, kind, NCCL_SUM, communicator, stream) };
                 check(api, "ncclAllReduce", status)
             }
             CollectiveKind::AllGather => {
                 let call = function(api, api.ncclAllGather, "ncclAllGather")?;
                 // SAFETY: as above.
-                let status = unsafe { call(send, receive, count(self.call.part()), kind, communicator, stream) };
+                let status = unsafe {
+                    call(send, receive, count(self.call.part()), kind, communicator, stream)
+                };
                 check(api, "ncclAllGather", status)
             }
             CollectiveKind::ReduceScatter => {
                 let call = function(api, api.ncclReduceScatter, "ncclReduceScatter")?;
                 let count = count(self.call.part());
                 // SAFETY: as above.
-                let status = unsafe { call(send, receive, count, kind, NCCL_SUM, communicator, stream) };
+                let status =
+                    unsafe { call(send, receive, count, kind, NCCL_SUM, communicator, stream) };
                 check(api, "ncclReduceScatter", status)
             }
             CollectiveKind::Broadcast => {
@@ -82,24 +87,35 @@ impl RankPart {
         }
     }
 
-    /// `count` elements to one GPU, and as many from another one, `at` bytes from where each end begins.
+    /// `count` elements to one GPU, and as many from another one, `at` bytes from where each end
+    /// begins.
     ///
     /// # Safety
     /// As of `enqueue`, and the elements lie within the buffers.
-    unsafe fn exchange(&self, api: &Nccl, [to, from]: [usize; 2], count: usize, at: usize) -> Result<(), DeviceError> {
+    unsafe fn exchange(
+        &self,
+        api: &Nccl,
+        [to, from]: [usize; 2],
+        count: usize,
+        at: usize,
+    ) -> Result<(), DeviceError> {
         let [send, receive] = self.ends.map(|end| end.wrapping_byte_add(at));
         let (kind, communicator, stream) = (self.data_type, self.communicator, self.stream);
         let call = function(api, api.ncclSend, "ncclSend")?;
         // SAFETY: the caller promises what it needs.
-        check(api, "ncclSend", unsafe { call(send, count, kind, number(to), communicator, stream) })?;
+        check(api, "ncclSend", unsafe {
+            call(send, count, kind, number(to), communicator, stream)
+        })?;
         let call = function(api, api.ncclRecv, "ncclRecv")?;
         // SAFETY: as above.
-        check(api, "ncclRecv", unsafe { call(receive, count, kind, number(from), communicator, stream) })
+        check(api, "ncclRecv", unsafe {
+            call(receive, count, kind, number(from), communicator, stream)
+        })
     }
 }
 
-/// Calls for several GPUs, or several for one, which the library begins together. It is closed on every path: the library
-/// would add every later call of this thread to a group that is left open.
+/// Calls for several GPUs, or several for one, which the library begins together. It is closed on
+/// every path: the library would add every later call of this thread to a group that is left open.
 pub(super) struct Group<'a> {
     api: &'a Nccl,
     end: Option<unsafe extern "C" fn() -> ncclResult_t>,
@@ -156,7 +172,8 @@ pub(super) fn check(api: &Nccl, call: &str, status: ncclResult_t) -> Result<(), 
         None => format!("status {status}"),
     };
     // RCCL wants that variable of an MI300 whose firmware is old or does not tell its version.
-    let cure = "set NCCL_DEBUG=INFO to see more, or choose algorithm=auto; for RCCL on an MI300 set \
+    let cure = "set NCCL_DEBUG=INFO to see more, or choose algorithm=auto; for RCCL on an MI300 \
+                set \
                 HSA_NO_SCRATCH_RECLAIM=1";
     Err(DeviceError::Failed(Reason::new(call, text, cure)))
 }

@@ -1,4 +1,5 @@
-//! A thread for each GPU, which calls the library for it alone, as frameworks have one or a process for each.
+//! A thread for each GPU, which calls the library for it alone, as frameworks have one or a process
+//! for each.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -28,20 +29,27 @@ struct RankThread {
 
 impl RankThreads {
     /// One more, which waits for orders.
-    pub(super) fn start(&mut self, api: Arc<Nccl>, part: RankPart, activation: Activation) -> UnitResult {
+    pub(super) fn start(
+        &mut self,
+        api: Arc<Nccl>,
+        part: RankPart,
+        activation: Activation,
+    ) -> UnitResult {
         let (orders, to_do) = channel::<u64>();
         let (answer, answers) = channel();
         let work = move || {
             let is_ready = activation();
             for times in to_do {
-                let done = is_ready.clone().and_then(|()| (0..times).try_for_each(|_| ask(&api, &part)));
+                let done =
+                    is_ready.clone().and_then(|()| (0..times).try_for_each(|_| ask(&api, &part)));
                 if answer.send(done).is_err() {
                     break;
                 }
             }
         };
         let name = format!("rank {}", self.threads.len());
-        let thread = Builder::new().name(name).spawn(work).map_err(|error| no_thread(&error.to_string()))?;
+        let thread =
+            Builder::new().name(name).spawn(work).map_err(|error| no_thread(&error.to_string()))?;
         self.threads.push(RankThread { orders: Some(orders), answers, thread: Some(thread) });
         Ok(())
     }
@@ -51,8 +59,11 @@ impl RankThreads {
         for orders in self.threads.iter().filter_map(|thread| thread.orders.as_ref()) {
             orders.send(times).map_err(|_| no_thread("it has ended"))?;
         }
-        // All answers are taken before the first error is told, so that none is left for the next time.
-        let answer = |thread: &RankThread| thread.answers.recv().unwrap_or_else(|_| Err(no_thread("it has ended")));
+        // All answers are taken before the first error is told, so that none is left for the next
+        // time.
+        let answer = |thread: &RankThread| {
+            thread.answers.recv().unwrap_or_else(|_| Err(no_thread("it has ended")))
+        };
         let answers: Vec<UnitResult> = self.threads.iter().map(answer).collect();
         answers.into_iter().collect()
     }
@@ -60,8 +71,8 @@ impl RankThreads {
 
 /// Calls once. What are several calls for the library begins together.
 fn ask(api: &Nccl, part: &RankPart) -> UnitResult {
-    // SAFETY: whoever started this thread keeps buffers, communicator and stream until it has ended, and `kernel` has checked
-    // their sizes.
+    // SAFETY: whoever started this thread keeps buffers, communicator and stream until it has
+    // ended, and `kernel` has checked their sizes.
     let enqueue = || unsafe { part.enqueue(api) };
     if !part.is_several() {
         return enqueue();

@@ -1,10 +1,13 @@
 //! Plans of operations on tensors.
 
-use super::{Argument, DeviceError, LaunchPlan, Planner, SHARING_BLOCKS_PER_UNIT, provider, unsupported_error};
+use super::{
+    Argument, DeviceError, LaunchPlan, Planner, SHARING_BLOCKS_PER_UNIT, provider,
+    unsupported_error,
+};
 use rsb_device::held::convolution_sizes;
 use rsb_device::operation::{
-    Attention, Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize, NormalizeOp,
-    QuantizedProduct, Rearrange, Reduce, ReduceOp,
+    Attention, Convolution, Elementwise, ElementwiseOp, Gemm, LAYER_NORM_EPSILON, Normalize,
+    NormalizeOp, QuantizedProduct, Rearrange, Reduce, ReduceOp,
 };
 use rsb_model::Dtype;
 
@@ -13,7 +16,8 @@ use Argument::{Buffer, Count, Counter, Number, Scratch};
 /// Rows and columns of C that a block of the tiled kernel makes.
 const TILE: u64 = 64;
 
-/// Rows of A of which weights of few bits are made numbers in registers: one more pass over them for each four.
+/// Rows of A of which weights of few bits are made numbers in registers: one more pass over them
+/// for each four.
 const FEW_ROWS: u64 = 16;
 
 /// Rows of such weights that a block takes.
@@ -38,7 +42,8 @@ impl Planner<'_> {
 
     pub(super) fn reduce(&self, op: Reduce) -> Result<LaunchPlan, DeviceError> {
         let words = || Scratch { bytes_per_block: 8 };
-        let sum = |scale| vec![Buffer(0), Count(op.elements), Number(scale), words(), Counter, Buffer(1)];
+        let sum =
+            |scale| vec![Buffer(0), Count(op.elements), Number(scale), words(), Counter, Buffer(1)];
         let largest = || vec![Buffer(0), Count(op.elements), words(), words(), Counter, Buffer(1)];
         let (stem, arguments) = match op.op {
             ReduceOp::Sum => ("rsb_sum", sum(1.0)),
@@ -76,17 +81,33 @@ impl Planner<'_> {
         }
         let heads = op.batch * op.kv_heads;
         let group = op.heads / op.kv_heads;
-        let sizes = [heads, group, op.queries, op.positions, op.capacity, op.head_dim, u64::from(op.causal)];
-        let mut arguments: Vec<Argument> = (0..4).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
+        let sizes = [
+            heads,
+            group,
+            op.queries,
+            op.positions,
+            op.capacity,
+            op.head_dim,
+            u64::from(op.causal),
+        ];
+        let mut arguments: Vec<Argument> =
+            (0..4).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
         arguments.push(Number(1.0 / (op.head_dim as f64).sqrt()));
         // A tile has 128 bytes of scores in a row; of a single query most of it would be empty.
         let side = if op.dtype == Dtype::F64 { 16 } else { 32 };
         let tiles = heads.saturating_mul(op.rows_of_keys().div_ceil(side));
-        let (stem, blocks) = if op.queries == 1 { ("rsb_attention_row", op.rows()) } else { ("rsb_attention", tiles) };
+        let (stem, blocks) = if op.queries == 1 {
+            ("rsb_attention_row", op.rows())
+        } else {
+            ("rsb_attention", tiles)
+        };
         self.exactly(stem, Some(op.dtype), arguments, blocks.min(1 << 30) as u32)
     }
 
-    pub(super) fn quantized_product(&self, op: &QuantizedProduct) -> Result<LaunchPlan, DeviceError> {
+    pub(super) fn quantized_product(
+        &self,
+        op: &QuantizedProduct,
+    ) -> Result<LaunchPlan, DeviceError> {
         op.check()?;
         let sizes = [op.m, op.n, op.k, op.group, op.weights.bits()];
         let arguments = (0..4).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
@@ -107,7 +128,8 @@ impl Planner<'_> {
             ));
         }
         let sizes = [op.batch, op.rows, op.columns, op.width, op.capacity, op.position];
-        let arguments = (0..=op.y_index()).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
+        let arguments =
+            (0..=op.y_index()).map(Buffer).chain(sizes.into_iter().map(Count)).collect();
         let (stem, each) = if op.rotary { ("rsb_rotate", 2) } else { ("rsb_rearrange", 1) };
         self.plan_strided(stem, Some(op.dtype), arguments, op.elements() / each)
     }
@@ -118,15 +140,19 @@ impl Planner<'_> {
         self.plan_strided("rsb_convolution", Some(op.dtype), arguments, op.output_elements())
     }
 
-    /// The tiled kernel, unless the naive one is asked for or C is smaller than a tile. What is stored narrower than usual
-    /// has a kernel of its own.
+    /// The tiled kernel, unless the naive one is asked for or C is smaller than a tile. What is
+    /// stored narrower than usual has a kernel of its own.
     pub(super) fn gemm(&self, op: &Gemm) -> Result<LaunchPlan, DeviceError> {
         op.check_plain(self.options, "the kernels of this program")?;
         let naive = match self.options.provider.as_deref() {
             Some("native-naive") => true,
             None | Some("native") => op.m.max(op.n) < TILE / 4,
             Some(other) => {
-                return Err(provider(other, "gemm", "rocblas, hipblaslt, cublas or cublaslt, native and native-naive"));
+                return Err(provider(
+                    other,
+                    "gemm",
+                    "rocblas, hipblaslt, cublas or cublaslt, native and native-naive",
+                ));
             }
         };
         let mut arguments: Vec<Argument> = (0..3).map(Buffer).collect();
@@ -135,7 +161,11 @@ impl Planner<'_> {
         arguments.extend([op.alpha, op.beta].map(Number));
         if op.is_narrowed() {
             if naive && self.options.provider.is_some() {
-                return Err(provider("native-naive", "gemm with a narrow result", "rocblas or cublas, and native"));
+                return Err(provider(
+                    "native-naive",
+                    "gemm with a narrow result",
+                    "rocblas or cublas, and native",
+                ));
             }
             return self.exactly("rsb_gemm_narrow", Some(op.dtype), arguments, tiles(op));
         }

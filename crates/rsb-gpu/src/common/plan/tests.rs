@@ -3,8 +3,8 @@
 use super::*;
 use crate::common::catalog::Parameter;
 use rsb_device::operation::{
-    Attention, Convolution, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp, OutputWidth,
-    PointerChase, QuantizedProduct, Rearrange, Reduce, ReduceOp,
+    Attention, Convolution, Elementwise, ElementwiseOp, Gather, Gemm, Normalize, NormalizeOp,
+    OutputWidth, PointerChase, QuantizedProduct, Rearrange, Reduce, ReduceOp,
 };
 
 const MI300X: Gpu<'static> = Gpu { arch: "gfx942", units: 304 };
@@ -16,12 +16,31 @@ fn every_operation(dtype: Dtype) -> Vec<Operation> {
             all.push(Operation::Stream(MemoryStream { pattern, dtype, elements: 1001, stores }));
         }
     }
-    all.extend(ElementwiseOp::ALL.iter().map(|&op| Operation::Elementwise(Elementwise { op, dtype, elements: 77 })));
-    all.extend(ReduceOp::ALL.iter().map(|&op| Operation::Reduce(Reduce { op, dtype, elements: 1 << 24 })));
-    all.extend(NormalizeOp::ALL.iter().map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 5, columns: 9 })));
+    all.extend(
+        ElementwiseOp::ALL
+            .iter()
+            .map(|&op| Operation::Elementwise(Elementwise { op, dtype, elements: 77 })),
+    );
+    all.extend(
+        ReduceOp::ALL.iter().map(|&op| Operation::Reduce(Reduce { op, dtype, elements: 1 << 24 })),
+    );
+    all.extend(
+        NormalizeOp::ALL
+            .iter()
+            .map(|&op| Operation::Normalize(Normalize { op, dtype, rows: 5, columns: 9 })),
+    );
     all.push(Operation::Gather(Gather { dtype, of: 9, rows: 3, width: 8 }));
     for rotary in [false, true] {
-        let cache = Rearrange { dtype, batch: 2, rows: 3, columns: 4, width: 8, capacity: 9, position: 5, rotary };
+        let cache = Rearrange {
+            dtype,
+            batch: 2,
+            rows: 3,
+            columns: 4,
+            width: 8,
+            capacity: 9,
+            position: 5,
+            rotary,
+        };
         all.push(Operation::Rearrange(cache));
     }
     all.extend([attention(dtype, 40), attention(dtype, 1)].map(Operation::Attention));
@@ -41,11 +60,19 @@ fn every_operation(dtype: Dtype) -> Vec<Operation> {
     }));
     all.push(Operation::Gemm(Gemm::new(dtype, 100, 200, 300)));
     all.push(Operation::Gemm(Gemm::new(dtype, 3, 5, 7)));
-    all.push(Operation::Gemm(Gemm { stored: OutputWidth::AsInputs, ..Gemm::new(dtype, 100, 200, 300) }));
+    all.push(Operation::Gemm(Gemm {
+        stored: OutputWidth::AsInputs,
+        ..Gemm::new(dtype, 100, 200, 300)
+    }));
     if dtype != Dtype::F64 {
         all.extend([1, 5, 40].map(|m| Operation::Quantized(quantized(dtype, m))));
     }
-    all.push(Operation::PointerChase(PointerChase { nodes: 10, line_bytes: 128, accesses: 100, seed: 1 }));
+    all.push(Operation::PointerChase(PointerChase {
+        nodes: 10,
+        line_bytes: 128,
+        accesses: 100,
+        seed: 1,
+    }));
     all
 }
 
@@ -62,7 +89,9 @@ fn quantized(dtype: Dtype, m: u64) -> QuantizedProduct {
 /// Whether `argument` may stand for `parameter`.
 fn fits(parameter: Parameter, argument: Argument) -> bool {
     match argument {
-        Argument::Buffer(_) => matches!(parameter, Parameter::In(..) | Parameter::Out(..) | Parameter::InOut(..)),
+        Argument::Buffer(_) => {
+            matches!(parameter, Parameter::In(..) | Parameter::Out(..) | Parameter::InOut(..))
+        }
         Argument::Scratch { .. } => matches!(parameter, Parameter::Scratch(..)),
         Argument::Counter => matches!(parameter, Parameter::InOut(..)),
         Argument::Count(_) => matches!(parameter, Parameter::Count(_)),
@@ -77,13 +106,25 @@ fn every_operation_gives_its_kernel_what_the_table_says() {
             let plan = plan(&operation, &Options::default(), MI300X).unwrap();
             assert_eq!(plan.arguments.len(), plan.kernel.parameters.len(), "{}", plan.symbol);
             for (&parameter, &argument) in plan.kernel.parameters.iter().zip(&plan.arguments) {
-                assert!(fits(parameter, argument), "{}: {argument:?} for {parameter:?}", plan.symbol);
+                assert!(
+                    fits(parameter, argument),
+                    "{}: {argument:?} for {parameter:?}",
+                    plan.symbol
+                );
             }
             let buffers = operation.buffers().len();
             for index in 0..buffers {
-                assert!(plan.arguments.contains(&Argument::Buffer(index)), "{}: buffer {index}", plan.symbol);
+                assert!(
+                    plan.arguments.contains(&Argument::Buffer(index)),
+                    "{}: buffer {index}",
+                    plan.symbol
+                );
             }
-            assert!(plan.grid >= 1 && plan.block >= 1 && plan.block <= plan.kernel.block, "{}", plan.symbol);
+            assert!(
+                plan.grid >= 1 && plan.block >= 1 && plan.block <= plan.kernel.block,
+                "{}",
+                plan.symbol
+            );
             assert!(plan.kernel.symbols(MI300X.arch).contains(&plan.symbol), "{}", plan.symbol);
         }
     }
@@ -99,37 +140,54 @@ fn the_matrix_units_are_used_where_they_are() {
     assert_eq!(symbol("gfx90a", Dtype::F16, PeakArithmetic::UNIT), "rsb_peak_vector_f16");
     assert_eq!(symbol("gfx1030", Dtype::F16, MATRIX_PIECE), "rsb_peak_vector_f16");
     let options = Options { provider: Some("matrix".into()), ..Options::default() };
-    let none = plan(&peak(Dtype::F16, MATRIX_PIECE), &options, Gpu { arch: "gfx1030", units: 60 }).unwrap_err();
-    assert!(none.to_string().contains("gfx1030") && none.to_string().contains("gfx908 or sm_80"), "{none}");
+    let none = plan(&peak(Dtype::F16, MATRIX_PIECE), &options, Gpu { arch: "gfx1030", units: 60 })
+        .unwrap_err();
+    assert!(
+        none.to_string().contains("gfx1030") && none.to_string().contains("gfx908 or sm_80"),
+        "{none}"
+    );
     let sparse = Options { provider: Some("sparse".into()), ..Options::default() };
     let found = plan(&peak(Dtype::Bf8, MATRIX_PIECE), &sparse, MI300X).unwrap();
     assert_eq!(found.symbol, "rsb_peak_sparse_bf8");
-    let none = plan(&peak(Dtype::F16, MATRIX_PIECE), &sparse, Gpu { arch: "gfx90a", units: 104 }).unwrap_err();
+    let none = plan(&peak(Dtype::F16, MATRIX_PIECE), &sparse, Gpu { arch: "gfx90a", units: 104 })
+        .unwrap_err();
     assert!(none.to_string().contains("gfx942 or sm_80"), "{none}");
-    let by_block = plan(&peak(Dtype::Fp4, MATRIX_PIECE), &options, Gpu { arch: "sm_100", units: 148 }).unwrap_err();
-    assert!(by_block.to_string().contains("not used here; the first with a kernel is gfx950 or sm_120"), "{by_block}");
+    let by_block =
+        plan(&peak(Dtype::Fp4, MATRIX_PIECE), &options, Gpu { arch: "sm_100", units: 148 })
+            .unwrap_err();
+    assert!(
+        by_block.to_string().contains("not used here; the first with a kernel is gfx950 or sm_120"),
+        "{by_block}"
+    );
     let odd = plan(&peak(Dtype::F16, PeakArithmetic::UNIT), &options, MI300X).unwrap_err();
     assert!(odd.to_string().contains("196608"), "{odd}");
 }
 
-/// Of what the table of architectures has a rate for, a peak has a kernel or says by name that it has none.
+/// Of what the table of architectures has a rate for, a peak has a kernel or says by name that it
+/// has none.
 #[test]
 fn each_rate_of_the_table_has_a_kernel_or_a_reason() {
     let mut without = Vec::new();
     for row in ARCHITECTURES {
         let gpu = Gpu { arch: row.target, ..MI300X };
         for rate in row.rates {
-            let peak = Operation::PeakArithmetic(PeakArithmetic { dtype: rate.dtype, operations: MATRIX_PIECE });
-            let options = Options { provider: Some(rate.engine.as_str().to_owned()), ..Options::default() };
+            let peak = Operation::PeakArithmetic(PeakArithmetic {
+                dtype: rate.dtype,
+                operations: MATRIX_PIECE,
+            });
+            let options =
+                Options { provider: Some(rate.engine.as_str().to_owned()), ..Options::default() };
             if let Err(error) = plan(&peak, &options, gpu) {
                 let said = error.to_string();
-                let named = [rate.dtype.as_str(), row.target, "has it, by instructions not used here"];
+                let named =
+                    [rate.dtype.as_str(), row.target, "has it, by instructions not used here"];
                 assert!(named.iter().all(|part| said.contains(part)), "{said}");
                 without.push(format!("{} {} {}", row.target, rate.engine.as_str(), rate.dtype));
             }
         }
     }
-    for known in ["gfx906 vector i8", "gfx1030 vector i4", "sm_75 matrix f16", "sm_100 matrix fp4"] {
+    for known in ["gfx906 vector i8", "gfx1030 vector i4", "sm_75 matrix f16", "sm_100 matrix fp4"]
+    {
         assert!(without.iter().any(|one| one == known), "{known} of {without:?}");
     }
     assert!(!without.iter().any(|one| one.starts_with("gfx942")), "{without:?}");
@@ -149,7 +207,10 @@ fn block_sizes_are_kept_where_the_kernel_leaves_them_open() {
     assert_eq!(plan(&sum, &with(256), MI300X).unwrap().block, 256);
     for (operation, block) in [(&triad, 2048), (&triad, 0), (&sum, 64)] {
         let error = plan(operation, &with(block), MI300X).unwrap_err();
-        assert!(matches!(error, DeviceError::Unsupported(_)) && error.to_string().contains("block"), "{error}");
+        assert!(
+            matches!(error, DeviceError::Unsupported(_)) && error.to_string().contains("block"),
+            "{error}"
+        );
     }
 }
 
@@ -168,7 +229,9 @@ fn attention_has_a_block_for_each_tile_of_rows_or_for_each_row() {
 #[test]
 fn weights_of_few_bits_have_a_block_for_eight_rows_of_them_or_for_a_tile() {
     let blocks = |m| {
-        let plan = plan(&Operation::Quantized(quantized(Dtype::F16, m)), &Options::default(), MI300X).unwrap();
+        let plan =
+            plan(&Operation::Quantized(quantized(Dtype::F16, m)), &Options::default(), MI300X)
+                .unwrap();
         assert_eq!(plan.arguments.last(), Some(&Argument::Count(4)), "bits");
         (plan.kernel.stem, plan.grid)
     };
@@ -180,15 +243,26 @@ fn weights_of_few_bits_have_a_block_for_eight_rows_of_them_or_for_a_tile() {
 #[test]
 fn what_a_gpu_cannot_do_is_a_reason() {
     let odd = Operation::Quantized(QuantizedProduct { k: 100, ..quantized(Dtype::F16, 1) });
-    assert!(plan(&odd, &Options::default(), MI300X).unwrap_err().to_string().contains("multiple of 32"));
+    assert!(
+        plan(&odd, &Options::default(), MI300X).unwrap_err().to_string().contains("multiple of 32")
+    );
     let wide = Operation::Quantized(quantized(Dtype::F64, 1));
     assert!(plan(&wide, &Options::default(), MI300X).unwrap_err().to_string().contains("bf16"));
     let wide = Operation::Attention(Attention { head_dim: 256, ..attention(Dtype::F16, 40) });
-    assert!(plan(&wide, &Options::default(), MI300X).unwrap_err().to_string().contains("attention=staged"));
+    assert!(
+        plan(&wide, &Options::default(), MI300X)
+            .unwrap_err()
+            .to_string()
+            .contains("attention=staged")
+    );
     let gemm = Operation::Gemm(Gemm::new(Dtype::F32, 64, 64, 64));
     let elsewhere = Options { provider: Some("openblas".into()), ..Options::default() };
     assert!(plan(&gemm, &elsewhere, MI300X).unwrap_err().to_string().contains("native"));
-    let add = Operation::Elementwise(Elementwise { op: ElementwiseOp::Add, dtype: Dtype::Fp8, elements: 8 });
+    let add = Operation::Elementwise(Elementwise {
+        op: ElementwiseOp::Add,
+        dtype: Dtype::Fp8,
+        elements: 8,
+    });
     assert!(plan(&add, &Options::default(), MI300X).unwrap_err().to_string().contains("bf16"));
 }
 
@@ -202,25 +276,36 @@ fn products_of_a_type_that_libraries_alone_make_say_where_there_are_units() {
     ] {
         let gpu = Gpu { arch, units: 100 };
         match plan(&Operation::Gemm(Gemm::new(dtype, 100, 200, 300)), &Options::default(), gpu) {
-            Err(DeviceError::Unsupported(reason)) => assert!(reason.why.contains(words), "{arch} {dtype}: {reason}"),
+            Err(DeviceError::Unsupported(reason)) => {
+                assert!(reason.why.contains(words), "{arch} {dtype}: {reason}");
+            }
             other => panic!("{arch} {dtype}: {other:?}"),
         }
     }
 }
 
-/// HIP refuses a launch of 2³² threads or more. Each of these would have more than that with a block for each tile or row.
+/// HIP refuses a launch of 2³² threads or more. Each of these would have more than that with a
+/// block for each tile or row.
 #[test]
 fn no_launch_has_as_many_threads_as_hip_refuses() {
     let huge = 1 << 40;
     for operation in [
         Operation::Gemm(Gemm::new(Dtype::F32, 1 << 22, 1 << 22, 64)),
         Operation::Gemm(Gemm { batch: huge, ..Gemm::new(Dtype::F32, 64, 64, 64) }),
-        Operation::Gemm(Gemm { stored: OutputWidth::AsInputs, ..Gemm::new(Dtype::Bf16, 1 << 22, 1 << 22, 64) }),
+        Operation::Gemm(Gemm {
+            stored: OutputWidth::AsInputs,
+            ..Gemm::new(Dtype::Bf16, 1 << 22, 1 << 22, 64)
+        }),
         Operation::Attention(Attention { batch: huge, ..attention(Dtype::F16, 40) }),
         Operation::Attention(Attention { batch: huge, ..attention(Dtype::F16, 1) }),
         Operation::Quantized(QuantizedProduct { n: huge, ..quantized(Dtype::F16, 1) }),
         Operation::Quantized(QuantizedProduct { n: huge, ..quantized(Dtype::F16, 64) }),
-        Operation::Normalize(Normalize { op: NormalizeOp::Softmax, dtype: Dtype::F32, rows: huge, columns: 8 }),
+        Operation::Normalize(Normalize {
+            op: NormalizeOp::Softmax,
+            dtype: Dtype::F32,
+            rows: huge,
+            columns: 8,
+        }),
         Operation::Stream(MemoryStream {
             pattern: StreamPattern::Triad,
             dtype: Dtype::F32,
@@ -234,14 +319,26 @@ fn no_launch_has_as_many_threads_as_hip_refuses() {
             assert!(u32::try_from(threads).is_ok(), "{}: {threads} threads", plan.symbol);
         }
     }
-    assert_eq!((launchable(0, 256), launchable(7, 256), launchable(u32::MAX, 256)), (1, 7, (1 << 24) - 1));
+    assert_eq!(
+        (launchable(0, 256), launchable(7, 256), launchable(u32::MAX, 256)),
+        (1, 7, (1 << 24) - 1)
+    );
 }
 
 #[test]
 fn a_walk_takes_the_vector_path_unless_the_scalar_one_is_asked_for() {
-    let chase = Operation::PointerChase(PointerChase { nodes: 10, line_bytes: 128, accesses: 100, seed: 1 });
+    let chase = Operation::PointerChase(PointerChase {
+        nodes: 10,
+        line_bytes: 128,
+        accesses: 100,
+        seed: 1,
+    });
     let planned = |provider: Option<&str>, arch| {
-        plan(&chase, &Options { provider: provider.map(str::to_owned), ..Options::default() }, Gpu { arch, units: 60 })
+        plan(
+            &chase,
+            &Options { provider: provider.map(str::to_owned), ..Options::default() },
+            Gpu { arch, units: 60 },
+        )
     };
     for (provider, symbol) in [
         (None, "rsb_pointer_chase"),
@@ -250,8 +347,13 @@ fn a_walk_takes_the_vector_path_unless_the_scalar_one_is_asked_for() {
     ] {
         assert_eq!(planned(provider, "gfx942").unwrap().symbol, symbol, "{provider:?}");
     }
-    for (provider, arch, word) in [("scalar", "sm_90", "sm_90 has none"), ("rocblas", "gfx942", "native and scalar")] {
+    for (provider, arch, word) in
+        [("scalar", "sm_90", "sm_90 has none"), ("rocblas", "gfx942", "native and scalar")]
+    {
         let refused = planned(Some(provider), arch).unwrap_err();
-        assert!(matches!(&refused, DeviceError::Unsupported(reason) if reason.to_string().contains(word)), "{refused}");
+        assert!(
+            matches!(&refused, DeviceError::Unsupported(reason) if reason.to_string().contains(word)),
+            "{refused}"
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! What the compiler notes in a code object of each kernel: a map in `MessagePack` (LLVM, User Guide for AMDGPU Backend,
-//! code object metadata), in a note of the ELF file. Whatever is not as expected reads as nothing.
+//! What the compiler notes in a code object of each kernel: a map in `MessagePack` (LLVM, User
+//! Guide for AMDGPU Backend, code object metadata), in a note of the ELF file. Whatever is not as
+//! expected reads as nothing.
 
 use object::LittleEndian;
 use object::elf::{FileHeader64, NoteType};
@@ -12,7 +13,8 @@ use rsb_device::compiler::KernelNeeds;
 const VENDOR: &[u8] = b"AMDGPU";
 const METADATA: NoteType = NoteType(32);
 
-/// Maps within lists within maps are six deep, and each level counts twice; more is not what it should be.
+/// Maps within lists within maps are six deep, and each level counts twice; more is not what it
+/// should be.
 const DEEPEST: usize = 32;
 
 /// What each kernel of `code` needs.
@@ -58,7 +60,8 @@ mod tests {
     /// `{"amdhsa.kernels": [{".name": "k", ".vgpr_count": 300, ".group_segment_fixed_size": 70000,
     /// ".wavefront_size": 64, "x": [nil, -1, 1.5]}]}`
     fn sample_metadata() -> Vec<u8> {
-        let text = |text: &str| [&[0xa0 | u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+        let text =
+            |text: &str| [&[0xa0 | u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
         [
             vec![0x81],
             text("amdhsa.kernels"),
@@ -85,7 +88,8 @@ mod tests {
                 padded.resize(bytes.len().next_multiple_of(4), 0);
                 padded
             };
-            let lengths = [name.len() as u32, content.len() as u32, kind].map(u32::to_le_bytes).concat();
+            let lengths =
+                [name.len() as u32, content.len() as u32, kind].map(u32::to_le_bytes).concat();
             [lengths, padded(name), padded(content)].concat()
         };
         let notes = [note(b"GNU\0", 32, b"else"), note(b"AMDGPU\0", METADATA.0, metadata)].concat();
@@ -103,7 +107,8 @@ mod tests {
     #[test]
     fn what_the_compiler_noted_is_read() {
         let found = kernels(&file(&sample_metadata()));
-        let expected = KernelNeeds { symbol: "k".into(), registers: 300, shared_bytes: 70_000, wavefront: 64 };
+        let expected =
+            KernelNeeds { symbol: "k".into(), registers: 300, shared_bytes: 70_000, wavefront: 64 };
         assert_eq!(found, [expected]);
     }
 

@@ -18,8 +18,10 @@ const VECTOR: Engine = Engine::Vector;
 
 const AMD_INSTINCT: &str = "amd.com, AMD Instinct accelerators, specifications";
 const AMD_RADEON: &str = "amd.com, AMD Radeon graphics cards, specifications";
-const ADA: &str = "NVIDIA Ada GPU architecture (white paper), appendix A: tensor rates with FP32 accumulate";
-const GA102: &str = "NVIDIA Ampere GA102 GPU architecture (white paper), appendix A: tensor rates with FP32 accumulate";
+const ADA: &str =
+    "NVIDIA Ada GPU architecture (white paper), appendix A: tensor rates with FP32 accumulate";
+const GA102: &str = "NVIDIA Ampere GA102 GPU architecture (white paper), appendix A: tensor rates \
+                     with FP32 accumulate";
 const RTX_BLACKWELL: &str = "NVIDIA RTX Blackwell GPU architecture (white paper), appendix A";
 
 const DATA_SHEETS: &[DataSheet] = &[
@@ -28,7 +30,12 @@ const DATA_SHEETS: &[DataSheet] = &[
         target: "gfx90a:sramecc+:xnack-",
         units: 104,
         listed_mhz: Some(1700.0),
-        printed: &[(F64, VECTOR, 22.6), (F64, MATRIX, 45.3), (F16, MATRIX, 181.0), (I8, MATRIX, 181.0)],
+        printed: &[
+            (F64, VECTOR, 22.6),
+            (F64, MATRIX, 45.3),
+            (F16, MATRIX, 181.0),
+            (I8, MATRIX, 181.0),
+        ],
         source: AMD_INSTINCT,
     },
     DataSheet {
@@ -36,7 +43,12 @@ const DATA_SHEETS: &[DataSheet] = &[
         target: "gfx942",
         units: 304,
         listed_mhz: Some(2100.0),
-        printed: &[(F64, MATRIX, 163.4), (Tf32, MATRIX, 653.7), (F16, MATRIX, 1307.4), (Fp8, MATRIX, 2614.9)],
+        printed: &[
+            (F64, MATRIX, 163.4),
+            (Tf32, MATRIX, 653.7),
+            (F16, MATRIX, 1307.4),
+            (Fp8, MATRIX, 2614.9),
+        ],
         source: AMD_INSTINCT,
     },
     DataSheet {
@@ -60,7 +72,12 @@ const DATA_SHEETS: &[DataSheet] = &[
         target: "gfx950",
         units: 256,
         listed_mhz: Some(2400.0),
-        printed: &[(F64, MATRIX, 78.6), (F16, MATRIX, 2516.6), (Fp8, MATRIX, 5033.2), (Fp4, MATRIX, 10_066.3)],
+        printed: &[
+            (F64, MATRIX, 78.6),
+            (F16, MATRIX, 2516.6),
+            (Fp8, MATRIX, 5033.2),
+            (Fp4, MATRIX, 10_066.3),
+        ],
         source: AMD_INSTINCT,
     },
     DataSheet {
@@ -148,7 +165,12 @@ const DATA_SHEETS: &[DataSheet] = &[
         target: "gfx1201",
         units: 64,
         listed_mhz: Some(2400.0),
-        printed: &[(F32, VECTOR, 48.7), (F16, MATRIX, 194.6), (F16, SPARSE, 389.0), (I4, SPARSE, 1557.0)],
+        printed: &[
+            (F32, VECTOR, 48.7),
+            (F16, MATRIX, 194.6),
+            (F16, SPARSE, 389.0),
+            (I4, SPARSE, 1557.0),
+        ],
         source: AMD_RADEON,
     },
     DataSheet {
@@ -156,7 +178,12 @@ const DATA_SHEETS: &[DataSheet] = &[
         target: "sm_80",
         units: 108,
         listed_mhz: Some(1410.0),
-        printed: &[(F64, MATRIX, 19.5), (Tf32, MATRIX, 156.0), (Bf16, MATRIX, 312.0), (I8, SPARSE, 1248.0)],
+        printed: &[
+            (F64, MATRIX, 19.5),
+            (Tf32, MATRIX, 156.0),
+            (Bf16, MATRIX, 312.0),
+            (I8, SPARSE, 1248.0),
+        ],
         source: "NVIDIA A100 data sheet",
     },
     DataSheet {
@@ -164,7 +191,12 @@ const DATA_SHEETS: &[DataSheet] = &[
         target: "sm_86",
         units: 84,
         listed_mhz: Some(1740.0),
-        printed: &[(F32, VECTOR, 37.4), (Tf32, MATRIX, 74.8), (F16, MATRIX, 149.7), (I8, MATRIX, 299.3)],
+        printed: &[
+            (F32, VECTOR, 37.4),
+            (Tf32, MATRIX, 74.8),
+            (F16, MATRIX, 149.7),
+            (I8, MATRIX, 299.3),
+        ],
         source: "NVIDIA A40 data sheet",
     },
     DataSheet {
@@ -211,7 +243,12 @@ const DATA_SHEETS: &[DataSheet] = &[
         target: "sm_90",
         units: 132,
         listed_mhz: Some(1830.0),
-        printed: &[(Tf32, MATRIX, 494.7), (Bf16, MATRIX, 989.4), (Fp8, MATRIX, 1978.9), (F16, SPARSE, 1978.9)],
+        printed: &[
+            (Tf32, MATRIX, 494.7),
+            (Bf16, MATRIX, 989.4),
+            (Fp8, MATRIX, 1978.9),
+            (F16, SPARSE, 1978.9),
+        ],
         source: "NVIDIA H100 Tensor Core GPU architecture (white paper)",
     },
     // NVIDIA prints no clock for B200, so its rates cannot be computed from the data sheet.
@@ -298,7 +335,11 @@ fn the_clock_of_a_radeon_is_the_highest_that_any_source_gives() {
         listed_mhz: Some(2100.0),
         level_mhz: Some(2500.0),
     };
-    assert_eq!(clock(instinct), Some((2100.0, ClockSource::Driver)), "only RDNA exceeds its listed clock");
+    assert_eq!(
+        clock(instinct),
+        Some((2100.0, ClockSource::Driver)),
+        "only RDNA exceeds its listed clock"
+    );
     assert_eq!(clock(RatedGpu { listed_mhz: None, ..instinct }), None);
 }
 
@@ -309,7 +350,11 @@ fn boards_are_found_by_name_and_without_a_model_number_by_units() {
     assert_eq!(boost(radeon("AMD Radeon AI PRO R9700", 64)), Some(2920.0));
     assert_eq!(boost(radeon("AMD Radeon Graphics", 64)), Some(2970.0), "the fastest with 64 units");
     assert_eq!(boost(radeon("gfx1201", 56)), Some(2520.0));
-    assert_eq!(boost(radeon("AMD Radeon RX 9070M XT", 64)), Some(2400.0), "another board: the listed clock");
+    assert_eq!(
+        boost(radeon("AMD Radeon RX 9070M XT", 64)),
+        Some(2400.0),
+        "another board: the listed clock"
+    );
     assert_eq!(boost(radeon("AMD Radeon RX 9070 XT", 32)), Some(2400.0), "a partition of it");
     let combined = RatedGpu {
         target: Some("gfx1100"),
@@ -325,7 +370,12 @@ fn boards_are_found_by_name_and_without_a_model_number_by_units() {
 fn sources_of_a_clock_that_contradict_each_other_are_named() {
     let board = RatedGpu { level_mhz: Some(3320.0), ..radeon("AMD Radeon RX 9070 XT", 64) };
     let note = board.clock_note().unwrap();
-    for part in ["driver 2400 MHz", "data sheet 2970 MHz", "pp_dpm_sclk 3320 MHz", "the peak is at 3320 MHz"] {
+    for part in [
+        "driver 2400 MHz",
+        "data sheet 2970 MHz",
+        "pp_dpm_sclk 3320 MHz",
+        "the peak is at 3320 MHz",
+    ] {
         assert!(note.contains(part), "{note}");
     }
     let agreeing = RatedGpu { listed_mhz: Some(2960.0), ..radeon("AMD Radeon RX 9070 XT", 64) };
@@ -341,20 +391,29 @@ fn a_geforce_sums_in_f32_at_half_rate_and_its_note_says_so() {
         listed_mhz: Some(2520.0),
         level_mhz: None,
     };
-    let (geforce, professional) = (gpu("NVIDIA GeForce RTX 4090"), gpu("NVIDIA RTX 6000 Ada Generation"));
+    let (geforce, professional) =
+        (gpu("NVIDIA GeForce RTX 4090"), gpu("NVIDIA RTX 6000 Ada Generation"));
     for dtype in [F16, Bf16, Tf32, Fp8, Dtype::Bf8] {
         for engine in [MATRIX, SPARSE] {
-            let [half, full] = [geforce, professional].map(|gpu| gpu.peak_tflops(dtype, engine).unwrap());
+            let [half, full] =
+                [geforce, professional].map(|gpu| gpu.peak_tflops(dtype, engine).unwrap());
             assert!((2.0 * half - full).abs() < 1e-9, "{dtype}");
             assert!(geforce.notes(dtype, engine)[0].contains("half"), "{dtype}");
             assert!(professional.notes(dtype, engine).is_empty(), "{dtype}");
         }
     }
     for (dtype, engine) in [(I8, MATRIX), (I4, SPARSE), (F32, VECTOR), (F16, VECTOR)] {
-        assert_eq!(geforce.peak_tflops(dtype, engine), professional.peak_tflops(dtype, engine), "{dtype}");
+        assert_eq!(
+            geforce.peak_tflops(dtype, engine),
+            professional.peak_tflops(dtype, engine),
+            "{dtype}"
+        );
         assert!(geforce.notes(dtype, engine).is_empty(), "{dtype}");
     }
-    assert_eq!(gpu("NVIDIA TITAN RTX").peak_tflops(F16, MATRIX), professional.peak_tflops(F16, MATRIX));
+    assert_eq!(
+        gpu("NVIDIA TITAN RTX").peak_tflops(F16, MATRIX),
+        professional.peak_tflops(F16, MATRIX)
+    );
 }
 
 #[test]

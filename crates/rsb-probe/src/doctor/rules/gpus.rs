@@ -9,11 +9,25 @@ use crate::doctor::facts::DoctorInput;
 
 type Rule = fn(&DoctorInput, &Gpu) -> Option<GpuFinding>;
 
-const RULES: [Rule; 12] =
-    [driver, compute_driver, architecture, errors, link, power, clocks, asleep, share, partition, replays, identity];
+const RULES: [Rule; 12] = [
+    driver,
+    compute_driver,
+    architecture,
+    errors,
+    link,
+    power,
+    clocks,
+    asleep,
+    share,
+    partition,
+    replays,
+    identity,
+];
 
 pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
-    let each = RULES.iter().flat_map(|rule| facts.gpus.iter().filter_map(|gpu| Some((gpu, rule(facts, gpu)?))));
+    let each = RULES
+        .iter()
+        .flat_map(|rule| facts.gpus.iter().filter_map(|gpu| Some((gpu, rule(facts, gpu)?))));
     together(each.collect())
 }
 
@@ -21,18 +35,22 @@ pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
 pub(super) fn limits(gpus: &[Gpu]) -> Vec<Finding> {
     const LIMITS: [Rule; 6] = [driver, errors, slow_link, power, clocks, replays];
     let facts = DoctorInput { has_drm: true, ..DoctorInput::default() };
-    let each = LIMITS.iter().flat_map(|rule| gpus.iter().filter_map(|gpu| Some((gpu, rule(&facts, gpu)?))));
+    let each = LIMITS
+        .iter()
+        .flat_map(|rule| gpus.iter().filter_map(|gpu| Some((gpu, rule(&facts, gpu)?))));
     together(each.filter(|(_, about)| about.severity > FindingSeverity::Ok).collect())
 }
 
-/// A link that its driver has slowed while the GPU was idle says nothing about the work that came after.
+/// A link that its driver has slowed while the GPU was idle says nothing about the work that came
+/// after.
 fn slow_link(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     link(facts, gpu).filter(|_| gpu.pcie.saves_power != Some(true))
 }
 
 fn driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     let Some(driver) = gpu.driver.as_deref() else {
-        // The compute driver is a part of amdgpu: what it lists is driven. Its tree alone does not tell the version.
+        // The compute driver is a part of amdgpu: what it lists is driven. Its tree alone does not
+        // tell the version.
         if gpu.kfd_node.is_some() || !facts.has_drm {
             return None;
         }
@@ -57,8 +75,10 @@ fn driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
             FindingSeverity::Warning,
             format!("{driver} is bound"),
             "the old driver cannot compute",
-            "start the kernel with `radeon.si_support=0 amdgpu.si_support=1` for a GPU of the Southern Islands (most of the HD 7000), or \
-             `radeon.cik_support=0 amdgpu.cik_support=1` for one of the Sea Islands (R7 260, R9 290); ROCm knows neither",
+            "start the kernel with `radeon.si_support=0 amdgpu.si_support=1` for a GPU of the \
+             Southern Islands (most of the HD 7000), or \
+             `radeon.cik_support=0 amdgpu.cik_support=1` for one of the Sea Islands (R7 260, R9 \
+             290); ROCm knows neither",
         ),
         "nouveau" => GpuFinding::new(
             FindingSeverity::Note,
@@ -66,7 +86,10 @@ fn driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
             "CUDA needs NVIDIA's own driver",
             "install NVIDIA's driver",
         ),
-        _ => GpuFinding::ok(format!("{driver} is bound"), "a driver that this program has no rule for"),
+        _ => GpuFinding::ok(
+            format!("{driver} is bound"),
+            "a driver that this program has no rule for",
+        ),
     })
 }
 
@@ -75,12 +98,16 @@ fn how_to_drive(gpu: &Gpu) -> &'static str {
     let vendor = gpu.pci_id.as_deref().and_then(|id| id.split(':').next());
     match vendor {
         _ if gpu.is_amd() => {
-            "load it with `sudo modprobe amdgpu` and look at `sudo dmesg`; install a kernel and a package \
+            "load it with `sudo modprobe amdgpu` and look at `sudo dmesg`; install a kernel and a \
+             package \
              linux-firmware that know this GPU"
         }
-        Some("10de") => "install NVIDIA's driver, load it with `sudo modprobe nvidia` and look at `sudo dmesg`",
+        Some("10de") => {
+            "install NVIDIA's driver, load it with `sudo modprobe nvidia` and look at `sudo dmesg`"
+        }
         Some("8086") => {
-            "load it with `sudo modprobe xe` (`i915` for GPUs before 2023) and look at `sudo dmesg`; install a kernel \
+            "load it with `sudo modprobe xe` (`i915` for GPUs before 2023) and look at `sudo \
+             dmesg`; install a kernel \
              that knows this GPU"
         }
         _ => "install the driver of the GPU's vendor, and look at `sudo dmesg`",
@@ -105,7 +132,8 @@ fn compute_driver(facts: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
         return Some(GpuFinding::new(
             FindingSeverity::Warning,
             "the compute driver does not list it",
-            "KFD knows other nodes and not this GPU: its chip is not supported, or its slot lacks PCIe atomics",
+            "KFD knows other nodes and not this GPU: its chip is not supported, or its slot lacks \
+             PCIe atomics",
             "look at `sudo dmesg | grep -i kfd`; put the GPU into a slot that is wired to the CPU",
         ));
     }
@@ -135,19 +163,23 @@ fn errors(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     let ecc = gpu.ecc.as_ref()?;
     let blocks: Vec<&str> = ecc.blocks.keys().map(String::as_str).collect();
     let total = ecc.total;
-    let watch =
-        "note the figure and look again after a day of load; one that grows means a failing GPU: have it replaced";
+    let watch = "note the figure and look again after a day of load; one that grows means a \
+                 failing GPU: have it replaced";
     Some(if total.uncorrectable > 0 {
         GpuFinding::new(
             FindingSeverity::Error,
             format!("{} memory errors were not corrected", total.uncorrectable),
             format!("data were lost since the driver was loaded, in {}", blocks.join(", ")),
-            "reset the GPU (`sudo amd-smi reset --gpureset`) or restart the machine; have the GPU replaced when it comes again",
+            "reset the GPU (`sudo amd-smi reset --gpureset`) or restart the machine; have the GPU \
+             replaced when it comes again",
         )
     } else if total.correctable + total.deferred > 0 {
         GpuFinding::new(
             FindingSeverity::Note,
-            format!("{} memory errors were corrected or set aside", total.correctable + total.deferred),
+            format!(
+                "{} memory errors were corrected or set aside",
+                total.correctable + total.deferred
+            ),
             format!("counted since the driver was loaded, in {}", blocks.join(", ")),
             watch,
         )
@@ -163,7 +195,10 @@ fn link(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     }
     let (now, max) = gpu.pcie.now.zip(gpu.pcie.max)?;
     if now.gb_s >= max.gb_s {
-        return Some(GpuFinding::ok(format!("its link runs at {}", format_link(now)), "as fast as GPU and slot allow"));
+        return Some(GpuFinding::ok(
+            format!("its link runs at {}", format_link(now)),
+            "as fast as GPU and slot allow",
+        ));
     }
     let what = format!("its link runs at {} of {}", format_link(now), format_link(max));
     Some(if gpu.pcie.saves_power == Some(true) {
@@ -178,7 +213,8 @@ fn link(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
             FindingSeverity::Warning,
             what,
             "transfers between CPU and GPU are that much slower than they could be",
-            "look again under load; when it stays, seat the GPU anew, use the slot next to the CPU, check risers, and set the slot's generation in the firmware",
+            "look again under load; when it stays, seat the GPU anew, use the slot next to the \
+             CPU, check risers, and set the slot's generation in the firmware",
         )
     })
 }
@@ -194,14 +230,19 @@ fn power(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
             FindingSeverity::Note,
             format!("its power is capped at {cap:.0} W of {default:.0} W"),
             "somebody has lowered it; results stay below those of a GPU as delivered",
-            format!("{}, or keep it and compare only with results of the same cap", how_to_raise(gpu)),
+            format!(
+                "{}, or keep it and compare only with results of the same cap",
+                how_to_raise(gpu)
+            ),
         )
     })
 }
 
 fn how_to_raise(gpu: &Gpu) -> &'static str {
     match gpu.driver_name() {
-        Some("i915" | "xe") => "write the power in µW to `power1_max` (or `power2_max`) of its hwmon directory",
+        Some("i915" | "xe") => {
+            "write the power in µW to `power1_max` (or `power2_max`) of its hwmon directory"
+        }
         Some("nvidia") => "raise it with `sudo nvidia-smi --power-limit`",
         _ => "raise it with `sudo rocm-smi --setpoweroverdrive`",
     }
@@ -212,7 +253,8 @@ fn clocks(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
     Some(GpuFinding::new(
         FindingSeverity::Note,
         format!("its clocks are set by hand ({level})"),
-        "the driver does not choose the clocks by itself; results may be lower, or steadier, than those of others",
+        "the driver does not choose the clocks by itself; results may be lower, or steadier, than \
+         those of others",
         "`sudo rocm-smi --setperflevel auto` gives them back",
     ))
 }
@@ -267,7 +309,8 @@ fn identity(_: &DoctorInput, gpu: &Gpu) -> Option<GpuFinding> {
             FindingSeverity::Note,
             "neither its name nor its instruction set is known",
             "the driver tells neither, and the table of PCI ids does not hold this GPU",
-            "load AMD's compute driver, which tells the instruction set, or add a row to crates/rsb-probe/src/gpu/known_gpus.txt",
+            "load AMD's compute driver, which tells the instruction set, or add a row to \
+             crates/rsb-probe/src/gpu/known_gpus.txt",
         )
     })
 }

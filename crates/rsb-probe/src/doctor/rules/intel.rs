@@ -1,4 +1,5 @@
-//! The rule about the sensors of Intel's GPUs, which are read from sysfs and hwmon while something is measured.
+//! The rule about the sensors of Intel's GPUs, which are read from sysfs and hwmon while something
+//! is measured.
 
 use rsb_model::finding::{Finding, FindingSeverity};
 
@@ -15,8 +16,12 @@ pub(super) fn about(found: &IntelSensors) -> Finding {
         return Finding::new(
             FindingSeverity::Note,
             format!("not every sensor of the Intel GPU at {place} can be read"),
-            format!("{}; what they tell is absent beside a measurement. Readable: {readable}", refused.join("; ")),
-            "run as root, or let the user read these files of its hwmon directory (a udev rule with `chmod a+r`)",
+            format!(
+                "{}; what they tell is absent beside a measurement. Readable: {readable}",
+                refused.join("; ")
+            ),
+            "run as root, or let the user read these files of its hwmon directory (a udev rule \
+             with `chmod a+r`)",
         );
     }
     if told.is_empty() || (!has_hwmon && place != INTEGRATED) {
@@ -24,10 +29,15 @@ pub(super) fn about(found: &IntelSensors) -> Finding {
             FindingSeverity::Note,
             format!("the Intel GPU at {place} has no sensors of power and temperature"),
             format!("its driver has not registered hwmon. Readable: {readable}"),
-            "use a kernel with CONFIG_HWMON, 6.2 or later for i915 and 6.8 or later for xe, and let a container see /sys",
+            "use a kernel with CONFIG_HWMON, 6.2 or later for i915 and 6.8 or later for xe, and \
+             let a container see /sys",
         );
     }
-    let why = if *has_hwmon { "from sysfs and hwmon" } else { "from sysfs; integrated graphics have no hwmon" };
+    let why = if *has_hwmon {
+        "from sysfs and hwmon"
+    } else {
+        "from sysfs; integrated graphics have no hwmon"
+    };
     Finding::ok(format!("sensors of the Intel GPU at {place}: {readable}"), why)
 }
 
@@ -37,16 +47,25 @@ mod tests {
 
     #[test]
     fn each_state_is_a_finding_and_each_bad_one_has_its_cure() {
-        let sensors = |place: &str, has_hwmon: bool, told: &[&'static str], refused: &[&str]| IntelSensors {
-            place: place.to_owned(),
-            has_hwmon,
-            told: told.to_vec(),
-            refused: refused.iter().map(|file| (*file).to_owned()).collect(),
-        };
+        let sensors =
+            |place: &str, has_hwmon: bool, told: &[&'static str], refused: &[&str]| IntelSensors {
+                place: place.to_owned(),
+                has_hwmon,
+                told: told.to_vec(),
+                refused: refused.iter().map(|file| (*file).to_owned()).collect(),
+            };
         let (arc, denied) = ("0000:03:00.0", "energy1_input: permission denied");
         for (found, severity, word) in [
-            (sensors(arc, true, &["clock", "power"], &[]), FindingSeverity::Ok, "0000:03:00.0: clock, power"),
-            (sensors(INTEGRATED, false, &["clock"], &[]), FindingSeverity::Ok, "0000:00:02.0: clock"),
+            (
+                sensors(arc, true, &["clock", "power"], &[]),
+                FindingSeverity::Ok,
+                "0000:03:00.0: clock, power",
+            ),
+            (
+                sensors(INTEGRATED, false, &["clock"], &[]),
+                FindingSeverity::Ok,
+                "0000:00:02.0: clock",
+            ),
             (sensors(INTEGRATED, false, &[], &[]), FindingSeverity::Note, "no sensors"),
             (sensors(arc, false, &["clock"], &[]), FindingSeverity::Note, "no sensors of power"),
             (sensors(arc, true, &["clock"], &[denied]), FindingSeverity::Note, "not every sensor"),

@@ -29,7 +29,8 @@ pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
 
 fn no_gpu(facts: &DoctorInput) -> Option<Finding> {
     let cure = if facts.host.is_some() {
-        "nothing, if this machine has none: everything else runs on the CPU; in a virtual machine or container, \
+        "nothing, if this machine has none: everything else runs on the CPU; in a virtual machine \
+         or container, \
          pass the GPU through (for containers: --device /dev/kfd --device /dev/dri)"
     } else {
         "give the directory that stands for /sys of a machine with a GPU"
@@ -39,13 +40,15 @@ fn no_gpu(facts: &DoctorInput) -> Option<Finding> {
         Finding::new(
             FindingSeverity::Note,
             "no GPU was found",
-            "neither the DRM nor AMD's compute driver nor the PCI bus shows one of AMD, NVIDIA or Intel",
+            "neither the DRM nor AMD's compute driver nor the PCI bus shows one of AMD, NVIDIA or \
+             Intel",
             cure,
         )
     })
 }
 
-/// HIP numbers its devices as the compute driver does. A part of the CPU that comes first is what programs take.
+/// HIP numbers its devices as the compute driver does. A part of the CPU that comes first is what
+/// programs take.
 fn check_device_order(facts: &DoctorInput) -> Option<Finding> {
     let mut devices: Vec<&Gpu> = facts.gpus.iter().filter(|gpu| gpu.kfd_node.is_some()).collect();
     devices.sort_by_key(|gpu| gpu.kfd_node);
@@ -54,15 +57,18 @@ fn check_device_order(facts: &DoctorInput) -> Option<Finding> {
         return None;
     }
     let chosen = |name| facts.host.as_ref()?.variable(name);
-    if let Some(set) = ["HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"].into_iter().find_map(chosen) {
+    if let Some(set) = ["HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"].into_iter().find_map(chosen)
+    {
         return Some(Finding::ok(
             "graphics of the CPU beside a GPU: the devices to use are chosen",
             format!("HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES is set to {set}"),
         ));
     }
     let places = (0_u32..).zip(&devices);
-    let gpus: Vec<String> =
-        places.filter(|(_, gpu)| gpu.kind == Some(GpuKind::Discrete)).map(|(place, _)| place.to_string()).collect();
+    let gpus: Vec<String> = places
+        .filter(|(_, gpu)| gpu.kind == Some(GpuKind::Discrete))
+        .map(|(place, _)| place.to_string())
+        .collect();
     let is_first = devices.first().is_some_and(|gpu| gpu.kind == Some(GpuKind::Integrated));
     Some(Finding::new(
         if is_first { FindingSeverity::Warning } else { FindingSeverity::Note },
@@ -70,9 +76,13 @@ fn check_device_order(facts: &DoctorInput) -> Option<Finding> {
         if is_first {
             "HIP numbers them before the GPU, so that programs take the slow one; some fail on it"
         } else {
-            "HIP lists them too; programs that use every device, or ask each for its kernels, slow down or fail on them"
+            "HIP lists them too; programs that use every device, or ask each for its kernels, slow \
+             down or fail on them"
         },
-        format!("export HIP_VISIBLE_DEVICES={}, or switch the CPU's graphics off in the firmware", gpus.join(",")),
+        format!(
+            "export HIP_VISIBLE_DEVICES={}, or switch the CPU's graphics off in the firmware",
+            gpus.join(",")
+        ),
     ))
 }
 
@@ -94,23 +104,39 @@ fn memory_behind_iommu(facts: &DoctorInput) -> Option<Finding> {
 }
 
 fn devices(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
-    let driven: Vec<&Gpu> = facts.gpus.iter().filter(|gpu| gpu.driver_name() == Some("amdgpu")).collect();
+    let driven: Vec<&Gpu> =
+        facts.gpus.iter().filter(|gpu| gpu.driver_name() == Some("amdgpu")).collect();
     if driven.is_empty() {
         return Vec::new();
     }
-    let nodes: Vec<String> =
-        driven.iter().filter_map(|gpu| gpu.render_node.as_ref()).map(|node| format!("/dev/dri/{node}")).collect();
-    let missing =
-        |path: &String| DeviceFile { path: path.clone(), access: Access::Missing, group: None, is_listed: false };
-    let file =
-        |path: &String| host.devices.iter().find(|file| file.path == *path).cloned().unwrap_or_else(|| missing(path));
+    let nodes: Vec<String> = driven
+        .iter()
+        .filter_map(|gpu| gpu.render_node.as_ref())
+        .map(|node| format!("/dev/dri/{node}"))
+        .collect();
+    let missing = |path: &String| DeviceFile {
+        path: path.clone(),
+        access: Access::Missing,
+        group: None,
+        is_listed: false,
+    };
+    let file = |path: &String| {
+        host.devices
+            .iter()
+            .find(|file| file.path == *path)
+            .cloned()
+            .unwrap_or_else(|| missing(path))
+    };
     let wanted = std::iter::once("/dev/kfd".to_owned()).chain(nodes);
     let (good, bad): (Vec<DeviceFile>, Vec<DeviceFile>) =
         wanted.map(|path| file(&path)).partition(|file| file.access == Access::Granted);
     let mut found: Vec<Finding> = bad.iter().map(|file| no_access(file, &host.user)).collect();
     if !good.is_empty() {
         let paths: Vec<&str> = good.iter().map(|file| file.path.as_str()).collect();
-        found.push(Finding::ok(format!("{} may use {}", host.user, paths.join(", ")), "they can be read and written"));
+        found.push(Finding::ok(
+            format!("{} may use {}", host.user, paths.join(", ")),
+            "they can be read and written",
+        ));
     }
     found
 }
@@ -122,16 +148,21 @@ fn no_access(file: &DeviceFile, user: &str) -> Finding {
             FindingSeverity::Error,
             format!("{path} is not there"),
             "programs reach the GPU through it; a container shows only the devices it was given",
-            "in a container, start it with --device /dev/kfd --device /dev/dri; else load amdgpu and look at `sudo dmesg`",
+            "in a container, start it with --device /dev/kfd --device /dev/dri; else load amdgpu \
+             and look at `sudo dmesg`",
         );
     }
     let group = file.group.as_deref().unwrap_or("render");
     let cure = if file.is_listed {
-        format!("log out and in again: {user} is in the group {group} already, but was not at login")
+        format!(
+            "log out and in again: {user} is in the group {group} already, but was not at login"
+        )
     } else if group.bytes().all(|byte| byte.is_ascii_digit()) {
         format!("start the container with --group-add {group}")
     } else if group == "root" {
-        "install AMD's udev rules (package amdgpu-core or rocm-core), so that the group render owns it".to_owned()
+        "install AMD's udev rules (package amdgpu-core or rocm-core), so that the group render \
+         owns it"
+            .to_owned()
     } else {
         format!("sudo usermod -aG {group} {user}, and log in again")
     };
@@ -158,8 +189,12 @@ fn disguise(facts: &DoctorInput, host: &HostFacts) -> Option<Finding> {
             ));
         }
     };
-    let real: Vec<&str> =
-        facts.gpus.iter().filter(|gpu| gpu.is_amd()).filter_map(|gpu| gpu.gfx_target.as_deref()).collect();
+    let real: Vec<&str> = facts
+        .gpus
+        .iter()
+        .filter(|gpu| gpu.is_amd())
+        .filter_map(|gpu| gpu.gfx_target.as_deref())
+        .collect();
     if real.iter().all(|target| *target == claimed) {
         return Some(Finding::new(
             FindingSeverity::Note,
@@ -172,10 +207,12 @@ fn disguise(facts: &DoctorInput, host: &HostFacts) -> Option<Finding> {
         FindingSeverity::Warning,
         format!("HSA_OVERRIDE_GFX_VERSION is {set}"),
         format!(
-            "ROCm takes every GPU for {claimed}, and here is {}: kernels for the other may fail, hang or be wrong",
+            "ROCm takes every GPU for {claimed}, and here is {}: kernels for the other may fail, \
+             hang or be wrong",
             real.join(", ")
         ),
-        "unset HSA_OVERRIDE_GFX_VERSION where ROCm supports the GPU; results with it are no results of the GPU",
+        "unset HSA_OVERRIDE_GFX_VERSION where ROCm supports the GPU; results with it are no \
+         results of the GPU",
     ))
 }
 
@@ -192,7 +229,12 @@ fn visibility(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
         } else {
             (FindingSeverity::Note, "HIP shows only these GPUs, and numbers them anew")
         };
-        Finding::new(severity, format!("{name} is {value}"), why, format!("unset {name} to see every GPU"))
+        Finding::new(
+            severity,
+            format!("{name} is {value}"),
+            why,
+            format!("unset {name} to see every GPU"),
+        )
     })
     .collect()
 }

@@ -9,7 +9,8 @@ use rsb_model::rocm::{RocmInstallation, RocmSource};
 use super::{GpuFinding, together};
 use crate::doctor::facts::{DoctorInput, HostFacts, Library};
 
-const INSTALL: &str = "install ROCm from AMD's packages or the distribution's, or a framework that brings it along";
+const INSTALL: &str =
+    "install ROCm from AMD's packages or the distribution's, or a framework that brings it along";
 
 pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
     let Some(host) = &facts.host else { return Vec::new() };
@@ -58,7 +59,8 @@ fn libraries(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
         None if hip.major.is_some_and(|major| major >= 6) => found.push(Finding::new(
             FindingSeverity::Error,
             "libhiprtc is missing",
-            "kernels of this program and of many others are compiled with it when they are first used",
+            "kernels of this program and of many others are compiled with it when they are first \
+             used",
             "install the package hip-runtime-amd whole",
         )),
         None => {}
@@ -68,7 +70,8 @@ fn libraries(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
         None => found.push(Finding::new(
             if wants_rocm(facts) { FindingSeverity::Warning } else { FindingSeverity::Note },
             "librocblas is missing",
-            "matrix products run through slower kernels of this program, and most frameworks do not start",
+            "matrix products run through slower kernels of this program, and most frameworks do \
+             not start",
             "install the package rocblas",
         )),
     }
@@ -76,8 +79,12 @@ fn libraries(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
 }
 
 fn without_hip(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
-    let others: Vec<&str> =
-        host.libraries.iter().filter(|library| library.path.is_some()).map(|library| library.name.as_str()).collect();
+    let others: Vec<&str> = host
+        .libraries
+        .iter()
+        .filter(|library| library.path.is_some())
+        .map(|library| library.name.as_str())
+        .collect();
     let in_python = host.installations.iter().find(|one| one.source == RocmSource::Wheel);
     if let Some(wheel) = in_python.filter(|_| others.is_empty()) {
         return vec![Finding::new(
@@ -91,7 +98,8 @@ fn without_hip(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
         )];
     }
     if !others.is_empty() {
-        let severity = if wants_rocm(facts) { FindingSeverity::Error } else { FindingSeverity::Warning };
+        let severity =
+            if wants_rocm(facts) { FindingSeverity::Error } else { FindingSeverity::Warning };
         return vec![Finding::new(
             severity,
             "libamdhip64 is missing",
@@ -124,15 +132,21 @@ fn several(host: &HostFacts) -> Option<Finding> {
     let [first, ..] = native.as_slice() else { return None };
     if native.len() < 2 {
         let version = first.version.as_deref().unwrap_or("of an unknown version");
-        return Some(Finding::ok(format!("ROCm {version} is the only installation"), first.path.clone()));
+        return Some(Finding::ok(
+            format!("ROCm {version} is the only installation"),
+            first.path.clone(),
+        ));
     }
-    let each: Vec<String> =
-        native.iter().map(|one| format!("{} in {}", one.version.as_deref().unwrap_or("unknown"), one.path)).collect();
+    let each: Vec<String> = native
+        .iter()
+        .map(|one| format!("{} in {}", one.version.as_deref().unwrap_or("unknown"), one.path))
+        .collect();
     Some(Finding::new(
         FindingSeverity::Warning,
         format!("{} installations of ROCm: {}", native.len(), each.join("; ")),
         format!(
-            "programs take {} unless they are told otherwise; libraries of several in one process crash it",
+            "programs take {} unless they are told otherwise; libraries of several in one process \
+             crash it",
             first.path
         ),
         "export ROCM_PATH to choose one, or remove the others",
@@ -145,7 +159,9 @@ fn check_mixed_releases(one: &RocmInstallation) -> Option<Finding> {
     let strangers: Vec<String> = one
         .components
         .iter()
-        .filter(|(name, version)| component_release(name, version, release).is_some_and(|own| own != release))
+        .filter(|(name, version)| {
+            component_release(name, version, release).is_some_and(|own| own != release)
+        })
         .map(|(name, version)| format!("{name} {version}"))
         .collect();
     if strangers.is_empty() {
@@ -154,7 +170,10 @@ fn check_mixed_releases(one: &RocmInstallation) -> Option<Finding> {
     Some(Finding::new(
         FindingSeverity::Warning,
         format!("{} holds libraries of another release: {}", one.path, strangers.join(", ")),
-        format!("it says that it is ROCm {}.{}; releases of ROCm fit only themselves", release.0, release.1),
+        format!(
+            "it says that it is ROCm {}.{}; releases of ROCm fit only themselves",
+            release.0, release.1
+        ),
         format!("install these packages anew from the release {}.{}", release.0, release.1),
     ))
 }
@@ -165,8 +184,8 @@ fn release(version: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
 
-/// The release that a component was built for, where its version tells: the library of HIP begins with it (up to 7.2,
-/// when the two parted), others end in it as one number, 60402 for 6.4.2.
+/// The release that a component was built for, where its version tells: the library of HIP begins
+/// with it (up to 7.2, when the two parted), others end in it as one number, 60402 for 6.4.2.
 fn component_release(name: &str, version: &str, release: (u32, u32)) -> Option<(u32, u32)> {
     const PARTED: (u32, u32) = (7, 3);
     if name == "hip" || name == "hiprtc" {
@@ -205,7 +224,8 @@ fn remnants(host: &HostFacts) -> Vec<Finding> {
             "unset ROCM_PATH, or set it to the directory of an installation".to_owned()
         } else {
             format!(
-                "remove what is left with the package manager, then `sudo rm -r {}`; or install ROCm anew",
+                "remove what is left with the package manager, then `sudo rm -r {}`; or install \
+                 ROCm anew",
                 left.path
             )
         };
@@ -228,25 +248,42 @@ fn stale(host: &HostFacts) -> Option<Finding> {
             count(host.stale.len()),
             if host.stale.len() == 1 { "is" } else { "are" }
         ),
-        format!("{} should be {}, which was removed without telling the linker", first.name, first.path),
+        format!(
+            "{} should be {}, which was removed without telling the linker",
+            first.name, first.path
+        ),
         "sudo ldconfig",
     ))
 }
 
 fn count(libraries: usize) -> String {
-    if libraries == 1 { "a library of ROCm".to_owned() } else { format!("{libraries} libraries of ROCm") }
+    if libraries == 1 {
+        "a library of ROCm".to_owned()
+    } else {
+        format!("{libraries} libraries of ROCm")
+    }
 }
 
 /// rocBLAS ends the whole process when it has no kernels for the GPU.
 fn kernels(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
     let Some(blas) = host.library("librocblas") else { return Vec::new() };
-    let gpus = facts.gpus.iter().filter(|gpu| gpu.is_amd()).filter_map(|gpu| Some((gpu, gpu.gfx_target.as_deref()?)));
+    let gpus = facts
+        .gpus
+        .iter()
+        .filter(|gpu| gpu.is_amd())
+        .filter_map(|gpu| Some((gpu, gpu.gfx_target.as_deref()?)));
     let about = |gpu: &Gpu, target: &str| {
         if blas.targets.iter().any(|known| covers(known, target)) {
-            return GpuFinding::ok(format!("rocBLAS has kernels for {target}"), blas.path.clone().unwrap_or_default());
+            return GpuFinding::ok(
+                format!("rocBLAS has kernels for {target}"),
+                blas.path.clone().unwrap_or_default(),
+            );
         }
-        let severity =
-            if gpu.kind == Some(GpuKind::Integrated) { FindingSeverity::Warning } else { FindingSeverity::Error };
+        let severity = if gpu.kind == Some(GpuKind::Integrated) {
+            FindingSeverity::Warning
+        } else {
+            FindingSeverity::Error
+        };
         let known = if blas.targets.is_empty() {
             "no kernel files were found beside the library".to_owned()
         } else {
@@ -262,10 +299,13 @@ fn kernels(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
     together(gpus.map(|(gpu, target)| (gpu, about(gpu, target))).collect())
 }
 
-/// Whether files for `known` serve `target`. Families of generic targets by LLVM's AMDGPU usage guide.
+/// Whether files for `known` serve `target`. Families of generic targets by LLVM's AMDGPU usage
+/// guide.
 fn covers(known: &str, target: &str) -> bool {
     match known {
-        "gfx9-generic" => ["gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"].contains(&target),
+        "gfx9-generic" => {
+            ["gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"].contains(&target)
+        }
         "gfx9-4-generic" => target.starts_with("gfx94") || target == "gfx950",
         "gfx10-1-generic" => target.starts_with("gfx101"),
         "gfx10-3-generic" => target.starts_with("gfx103"),

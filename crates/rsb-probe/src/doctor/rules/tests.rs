@@ -58,7 +58,10 @@ fn installation(version: &str, path: &str, components: &[(&str, &str)]) -> RocmI
     RocmInstallation {
         version: Some(version.into()),
         path: path.into(),
-        components: components.iter().map(|&(name, version)| (name.to_owned(), version.to_owned())).collect(),
+        components: components
+            .iter()
+            .map(|&(name, version)| (name.to_owned(), version.to_owned()))
+            .collect(),
         ..RocmInstallation::default()
     }
 }
@@ -67,7 +70,10 @@ fn installation(version: &str, path: &str, components: &[(&str, &str)]) -> RocmI
 fn healthy() -> DoctorInput {
     let host = HostFacts {
         user: "ada".into(),
-        devices: vec![device("/dev/kfd", Access::Granted), device("/dev/dri/renderD128", Access::Granted)],
+        devices: vec![
+            device("/dev/kfd", Access::Granted),
+            device("/dev/dri/renderD128", Access::Granted),
+        ],
         libraries: vec![
             library("libamdhip64", 6, &[]),
             library("libhiprtc", 6, &[]),
@@ -81,7 +87,13 @@ fn healthy() -> DoctorInput {
         )],
         ..HostFacts::default()
     };
-    DoctorInput { gpus: vec![gpu()], has_kfd: true, has_drm: true, host: Some(host), ..DoctorInput::default() }
+    DoctorInput {
+        gpus: vec![gpu()],
+        has_kfd: true,
+        has_drm: true,
+        host: Some(host),
+        ..DoctorInput::default()
+    }
 }
 
 /// Findings that are not fine, after `change` to a healthy machine.
@@ -111,7 +123,9 @@ fn host(change: impl FnOnce(&mut HostFacts)) -> impl FnOnce(&mut DoctorInput) {
 }
 
 fn remove(name: &'static str) -> impl FnOnce(&mut DoctorInput) {
-    host(move |host| host.libraries.iter_mut().filter(|one| one.name == name).for_each(|one| one.path = None))
+    host(move |host| {
+        host.libraries.iter_mut().filter(|one| one.name == name).for_each(|one| one.path = None);
+    })
 }
 
 fn set(name: &'static str, value: &'static str) -> impl FnOnce(&mut DoctorInput) {
@@ -150,7 +164,11 @@ fn gpus() {
         Warning,
         ["vfio-pci", "virtual machine", ""],
     );
-    check(with_gpu(|gpu| gpu.kfd_node = None), Warning, ["does not list it", "PCIe atomics", "dmesg"]);
+    check(
+        with_gpu(|gpu| gpu.kfd_node = None),
+        Warning,
+        ["does not list it", "PCIe atomics", "dmesg"],
+    );
     check(
         |facts| {
             facts.gpus[0].kfd_node = None;
@@ -166,23 +184,55 @@ fn gpus() {
     );
     check(
         with_gpu(|gpu| {
-            gpu.pcie = Pcie { now: Some(PcieLink::new(2.5, 16)), saves_power: Some(true), ..gpu.pcie.clone() }
+            gpu.pcie = Pcie {
+                now: Some(PcieLink::new(2.5, 16)),
+                saves_power: Some(true),
+                ..gpu.pcie.clone()
+            }
         }),
         Note,
         ["2.5 GT/s", "save power", "under load"],
     );
-    check(with_gpu(|gpu| gpu.pcie.replays = Some(5000)), Warning, ["5000 packets", "disturbed", "cables"]);
+    check(
+        with_gpu(|gpu| gpu.pcie.replays = Some(5000)),
+        Warning,
+        ["5000 packets", "disturbed", "cables"],
+    );
     let counted = |uncorrectable, correctable| {
         let count = EccCount { uncorrectable, correctable, deferred: 0 };
         Some(Ecc { total: count, blocks: BTreeMap::from([("umc".to_owned(), count)]) })
     };
-    check(with_gpu(|gpu| gpu.ecc = counted(2, 9)), Error, ["2 memory errors were not corrected", "umc", "replaced"]);
-    check(with_gpu(|gpu| gpu.ecc = counted(0, 9)), Note, ["9 memory errors were corrected", "umc", "grows"]);
-    check(with_gpu(|gpu| gpu.power_cap_w = Some(200.0)), Note, ["200 W of 339 W", "lowered", "same cap"]);
-    check(with_gpu(|gpu| gpu.performance_level = Some("manual".into())), Note, ["by hand (manual)", "", "auto"]);
+    check(
+        with_gpu(|gpu| gpu.ecc = counted(2, 9)),
+        Error,
+        ["2 memory errors were not corrected", "umc", "replaced"],
+    );
+    check(
+        with_gpu(|gpu| gpu.ecc = counted(0, 9)),
+        Note,
+        ["9 memory errors were corrected", "umc", "grows"],
+    );
+    check(
+        with_gpu(|gpu| gpu.power_cap_w = Some(200.0)),
+        Note,
+        ["200 W of 339 W", "lowered", "same cap"],
+    );
+    check(
+        with_gpu(|gpu| gpu.performance_level = Some("manual".into())),
+        Note,
+        ["by hand (manual)", "", "auto"],
+    );
     check(with_gpu(|gpu| gpu.asleep = Some(true)), Note, ["sleeps", "wake", ""]);
-    check(with_gpu(|gpu| gpu.virtual_function = Some(true)), Note, ["virtual function", "share", ""]);
-    check(with_gpu(|gpu| gpu.partition = Some("CPX/NPS4".into())), Note, ["CPX/NPS4", "own", "SPX"]);
+    check(
+        with_gpu(|gpu| gpu.virtual_function = Some(true)),
+        Note,
+        ["virtual function", "share", ""],
+    );
+    check(
+        with_gpu(|gpu| gpu.partition = Some("CPX/NPS4".into())),
+        Note,
+        ["CPX/NPS4", "own", "SPX"],
+    );
     check(
         |facts| {
             facts.gpus[0].gfx_target = Some("gfx1999".into());
@@ -206,7 +256,11 @@ fn gpus_that_were_not_read() {
         }
     };
     let error = FindingSeverity::Error;
-    check(add(&[("card0", Late)]), error, ["card0 does not answer", "asked for its clocks, there was no", "dmesg"]);
+    check(
+        add(&[("card0", Late)]),
+        error,
+        ["card0 does not answer", "asked for its clocks, there was no", "dmesg"],
+    );
     check(add(&[("node 4", Failed)]), error, ["node 4 cannot be read", "an error", "restart"]);
     let hidden = &[("node 2", Denied), ("node 3", Denied), ("node 4", Denied)];
     check(
@@ -214,7 +268,10 @@ fn gpus_that_were_not_read() {
         FindingSeverity::Note,
         ["node 2, node 3 and node 4 are not shown here", "container", "--device"],
     );
-    let alone = findings(&DoctorInput { unread_gpus: vec![unread("card0", Late)], ..DoctorInput::default() });
+    let alone = findings(&DoctorInput {
+        unread_gpus: vec![unread("card0", Late)],
+        ..DoctorInput::default()
+    });
     assert!(alone.iter().all(|finding| !finding.what.contains("no GPU")), "{alone:#?}");
     // The GPU's own node may be what does not answer: that it is not listed follows not.
     let apart = |facts: &mut DoctorInput| {
@@ -227,9 +284,13 @@ fn gpus_that_were_not_read() {
 #[test]
 fn a_tree_alone_is_judged_by_what_it_tells() {
     let only = |has_kfd, has_drm, gpu: Gpu| {
-        let found = findings(&DoctorInput { gpus: vec![gpu], has_kfd, has_drm, ..DoctorInput::default() });
+        let found =
+            findings(&DoctorInput { gpus: vec![gpu], has_kfd, has_drm, ..DoctorInput::default() });
         let (first, rest) = found.split_first().unwrap();
-        assert_eq!((first.severity, first.what.as_str()), (FindingSeverity::Note, "only a tree was examined"));
+        assert_eq!(
+            (first.severity, first.what.as_str()),
+            (FindingSeverity::Note, "only a tree was examined")
+        );
         rest.to_vec()
     };
     let kfd = Gpu { driver: None, pcie: Pcie::default(), ecc: None, ..gpu() };
@@ -242,7 +303,9 @@ fn a_tree_alone_is_judged_by_what_it_tells() {
     assert!(only(false, true, drm).iter().all(|finding| finding.severity == FindingSeverity::Ok));
     let none = findings(&DoctorInput { has_drm: true, ..DoctorInput::default() });
     assert!(
-        none.len() == 1 && none[0].severity == FindingSeverity::Note && none[0].what.contains("no GPU"),
+        none.len() == 1
+            && none[0].severity == FindingSeverity::Note
+            && none[0].what.contains("no GPU"),
         "{none:?}"
     );
 }
@@ -250,7 +313,8 @@ fn a_tree_alone_is_judged_by_what_it_tells() {
 #[test]
 fn a_machine_without_a_gpu_is_no_error() {
     let bare = HostFacts { user: "ada".into(), ..HostFacts::default() };
-    let found = findings(&DoctorInput { has_drm: true, host: Some(bare), ..DoctorInput::default() });
+    let found =
+        findings(&DoctorInput { has_drm: true, host: Some(bare), ..DoctorInput::default() });
     assert!(found.len() == 1 && found[0].severity == FindingSeverity::Note, "{found:?}");
     assert!(found[0].cure.as_deref().is_some_and(|cure| cure.contains("runs on the CPU")));
     let with_rocm = wrong(|facts| facts.gpus.clear());
@@ -278,7 +342,13 @@ fn the_cpus_own_graphics() {
     });
     let shadow = first.iter().find(|finding| finding.what.contains("own graphics")).unwrap();
     assert_eq!(shadow.severity, FindingSeverity::Warning);
-    assert!(shadow.cure.as_deref().is_some_and(|cure| cure.starts_with("export HIP_VISIBLE_DEVICES=1,")), "{shadow:?}");
+    assert!(
+        shadow
+            .cure
+            .as_deref()
+            .is_some_and(|cure| cure.starts_with("export HIP_VISIBLE_DEVICES=1,")),
+        "{shadow:?}"
+    );
     let chosen = wrong(|facts| {
         both(facts);
         set("HIP_VISIBLE_DEVICES", "0")(facts);
@@ -288,7 +358,8 @@ fn the_cpus_own_graphics() {
         both(facts);
         facts.host.as_mut().unwrap().libraries[3].targets.pop();
     });
-    let kernels = without_kernels.iter().find(|finding| finding.what.contains("no kernels")).unwrap();
+    let kernels =
+        without_kernels.iter().find(|finding| finding.what.contains("no kernels")).unwrap();
     assert_eq!(kernels.severity, FindingSeverity::Warning, "a GPU beside it works: no error");
 }
 
@@ -297,7 +368,12 @@ fn permissions() {
     use FindingSeverity::Error;
     let kfd = |access, group: &'static str, is_listed| {
         host(move |host| {
-            host.devices[0] = DeviceFile { access, group: Some(group.into()), is_listed, ..host.devices[0].clone() };
+            host.devices[0] = DeviceFile {
+                access,
+                group: Some(group.into()),
+                is_listed,
+                ..host.devices[0].clone()
+            };
         })
     };
     check(
@@ -308,29 +384,54 @@ fn permissions() {
     check(kfd(Access::Denied, "render", true), Error, ["/dev/kfd", "render", "log out and in"]);
     check(kfd(Access::Denied, "109", false), Error, ["/dev/kfd", "109", "--group-add 109"]);
     check(kfd(Access::Denied, "root", false), Error, ["/dev/kfd", "root", "udev"]);
-    check(kfd(Access::Missing, "render", false), Error, ["/dev/kfd is not there", "container", "--device /dev/kfd"]);
-    check(host(|host| drop(host.devices.pop())), Error, ["/dev/dri/renderD128 is not there", "", "--device"]);
+    check(
+        kfd(Access::Missing, "render", false),
+        Error,
+        ["/dev/kfd is not there", "container", "--device /dev/kfd"],
+    );
+    check(
+        host(|host| drop(host.devices.pop())),
+        Error,
+        ["/dev/dri/renderD128 is not there", "", "--device"],
+    );
 }
 
 #[test]
 fn variables() {
     use FindingSeverity::{Error, Note, Warning};
-    check(set("HSA_OVERRIDE_GFX_VERSION", "10.3.0"), Warning, ["10.3.0", "gfx1030, and here is gfx1100", "unset"]);
+    check(
+        set("HSA_OVERRIDE_GFX_VERSION", "10.3.0"),
+        Warning,
+        ["10.3.0", "gfx1030, and here is gfx1100", "unset"],
+    );
     check(set("HSA_OVERRIDE_GFX_VERSION", "11.0.0"), Note, ["11.0.0", "gfx1100 anyway", "unset"]);
-    check(set("HSA_OVERRIDE_GFX_VERSION", "gfx1030"), Error, ["gfx1030", "three numbers", "10.3.0"]);
-    check(set("HIP_VISIBLE_DEVICES", "0"), Note, ["HIP_VISIBLE_DEVICES is 0", "only these", "unset"]);
+    check(
+        set("HSA_OVERRIDE_GFX_VERSION", "gfx1030"),
+        Error,
+        ["gfx1030", "three numbers", "10.3.0"],
+    );
+    check(
+        set("HIP_VISIBLE_DEVICES", "0"),
+        Note,
+        ["HIP_VISIBLE_DEVICES is 0", "only these", "unset"],
+    );
     check(set("ROCR_VISIBLE_DEVICES", "-1"), Warning, ["-1", "hides every GPU", "unset"]);
 }
 
 #[test]
 fn libraries() {
     use FindingSeverity::{Error, Note, Warning};
-    check(remove("libhsa-runtime64"), Error, ["libhsa-runtime64 is missing", "not whole", "hsa-rocr"]);
+    check(
+        remove("libhsa-runtime64"),
+        Error,
+        ["libhsa-runtime64 is missing", "not whole", "hsa-rocr"],
+    );
     check(remove("libhiprtc"), Error, ["libhiprtc is missing", "compiled", "hip-runtime-amd"]);
     check(remove("librocblas"), Warning, ["librocblas is missing", "slower", "rocblas"]);
     let without = wrong(remove("libamdhip64"));
     assert!(
-        without[0].severity == FindingSeverity::Error && without[0].why.contains("librocblas are there"),
+        without[0].severity == FindingSeverity::Error
+            && without[0].why.contains("librocblas are there"),
         "{without:?}"
     );
     check(
@@ -338,11 +439,20 @@ fn libraries() {
         Note,
         ["ROCm is not installed", "GPU of AMD", "install"],
     );
-    let wheel = RocmInstallation { source: RocmSource::Wheel, ..installation("7.10.0", "/venv/_rocm_sdk_core", &[]) };
+    let wheel = RocmInstallation {
+        source: RocmSource::Wheel,
+        ..installation("7.10.0", "/venv/_rocm_sdk_core", &[])
+    };
     check(
-        host(|host| *host = HostFacts { libraries: vec![], installations: vec![wheel], ..host.clone() }),
+        host(|host| {
+            *host = HostFacts { libraries: vec![], installations: vec![wheel], ..host.clone() }
+        }),
         Note,
-        ["ROCm 7.10.0 is only installed for Python", "native programs", "ROCM_PATH=/venv/_rocm_sdk_core"],
+        [
+            "ROCm 7.10.0 is only installed for Python",
+            "native programs",
+            "ROCM_PATH=/venv/_rocm_sdk_core",
+        ],
     );
     // Release 5 may hold the compiler inside of the library of HIP.
     assert_eq!(
@@ -367,9 +477,15 @@ fn versions() {
     let component = |name: &'static str, version: &'static str| {
         host(move |host| drop(host.installations[0].components.insert(name.into(), version.into())))
     };
-    check(component("rocblas", "4.2.60204"), Warning, ["rocblas 4.2.60204", "ROCm 6.4", "release 6.4"]);
+    check(
+        component("rocblas", "4.2.60204"),
+        Warning,
+        ["rocblas 4.2.60204", "ROCm 6.4", "release 6.4"],
+    );
     check(component("hip", "5.7.31921"), Warning, ["hip 5.7.31921", "6.4", ""]);
-    for (name, version) in [("rocblas", "4.4.60400"), ("hip", "6"), ("miopen", "1.0"), ("rccl", "1.0.7.2")] {
+    for (name, version) in
+        [("rocblas", "4.4.60400"), ("hip", "6"), ("miopen", "1.0"), ("rccl", "1.0.7.2")]
+    {
         assert_eq!(wrong(component(name, version)), [], "{name} {version}");
     }
     // Later releases count HIP apart.
@@ -395,7 +511,10 @@ fn versions() {
         Error,
         ["/gone", "ROCM_PATH", "unset"],
     );
-    let gone = Stale { name: "libamdhip64.so.6".into(), path: "/opt/rocm-6.0.0/lib/libamdhip64.so.6".into() };
+    let gone = Stale {
+        name: "libamdhip64.so.6".into(),
+        path: "/opt/rocm-6.0.0/lib/libamdhip64.so.6".into(),
+    };
     check(
         host(|host| host.stale.push(gone)),
         Warning,
@@ -406,7 +525,9 @@ fn versions() {
 #[test]
 fn kernels() {
     let targets = |known: &'static [&'static str]| {
-        host(move |host| host.libraries[3].targets = known.iter().map(|&target| target.to_owned()).collect())
+        host(move |host| {
+            host.libraries[3].targets = known.iter().map(|&target| target.to_owned()).collect();
+        })
     };
     check(
         targets(&["gfx90a", "gfx942"]),
@@ -415,7 +536,11 @@ fn kernels() {
     );
     check(targets(&[]), FindingSeverity::Error, ["no kernels for gfx1100", "no kernel files", ""]);
     assert_eq!(wrong(targets(&["gfx11-generic"])), []);
-    check(targets(&["gfx9-generic", "gfx10-3-generic"]), FindingSeverity::Error, ["gfx1100", "", ""]);
+    check(
+        targets(&["gfx9-generic", "gfx10-3-generic"]),
+        FindingSeverity::Error,
+        ["gfx1100", "", ""],
+    );
 }
 
 #[test]
@@ -424,8 +549,11 @@ fn what_holds_for_several_gpus_is_said_once() {
         gpus: (0..4).map(|index| Gpu { index, ..gpu() }).chain([integrated()]).collect(),
         ..healthy()
     });
-    let drivers: Vec<&str> =
-        two.iter().map(|finding| finding.what.as_str()).filter(|what| what.contains("is bound")).collect();
+    let drivers: Vec<&str> = two
+        .iter()
+        .map(|finding| finding.what.as_str())
+        .filter(|what| what.contains("is bound"))
+        .collect();
     let expected = [
         "GPUs 0 to 3 (AMD Radeon RX 7900 XTX): amdgpu 6.12.1 is bound",
         "GPU 1 (AMD Radeon Graphics (Raphael)): amdgpu 6.12.1 is bound",
@@ -455,5 +583,9 @@ fn several_gpus_behind_an_iommu() {
             && found[0].cure.as_deref().is_some_and(|cure| cure.contains("iommu=pt")),
         "{found:?}"
     );
-    assert_eq!(wrong(with_gpu(|gpu| gpu.iommu = Some("DMA".into()))), [], "one GPU alone does not mind");
+    assert_eq!(
+        wrong(with_gpu(|gpu| gpu.iommu = Some("DMA".into()))),
+        [],
+        "one GPU alone does not mind"
+    );
 }

@@ -10,7 +10,10 @@ use crate::doctor::facts::DoctorInput;
 pub(super) fn findings(facts: &DoctorInput) -> Vec<Finding> {
     let mut groups: Vec<(&UnreadGpu, Vec<&str>)> = Vec::new();
     for gpu in &facts.unread_gpus {
-        match groups.iter_mut().find(|(first, _)| first.answer == gpu.answer && first.asked == gpu.asked) {
+        match groups
+            .iter_mut()
+            .find(|(first, _)| first.answer == gpu.answer && first.asked == gpu.asked)
+        {
             Some((_, places)) => places.push(&gpu.place),
             None => groups.push((gpu, vec![&gpu.place])),
         }
@@ -25,7 +28,8 @@ fn finding(first: &UnreadGpu, places: &[&str]) -> Finding {
             FindingSeverity::Error,
             what,
             format!(
-                "asked for {}, there was no answer within {} s; that and what is asked after it are not known",
+                "asked for {}, there was no answer within {} s; that and what is asked after it \
+                 are not known",
                 first.asked,
                 HANG_LIMIT.as_secs()
             ),
@@ -40,14 +44,18 @@ fn finding(first: &UnreadGpu, places: &[&str]) -> Finding {
         Answer::Denied => Finding::new(
             FindingSeverity::Note,
             what,
-            "the kernel does not describe it to this user or container, as where a container was given only some GPUs",
-            "nothing, if that is meant; else give the container every GPU (--device /dev/kfd --device /dev/dri)",
+            "the kernel does not describe it to this user or container, as where a container was \
+             given only some GPUs",
+            "nothing, if that is meant; else give the container every GPU (--device /dev/kfd \
+             --device /dev/dri)",
         ),
     }
 }
 
-const PROBLEM: &str = "look for the GPU in `sudo dmesg`; reset it (`sudo amd-smi reset --gpureset` for AMD's) or \
-                        restart the machine, and look again; a GPU that fails again may have to be seated anew or \
+const PROBLEM: &str = "look for the GPU in `sudo dmesg`; reset it (`sudo amd-smi reset --gpureset` \
+                       for AMD's) or \
+                        restart the machine, and look again; a GPU that fails again may have to be \
+                        seated anew or \
                         replaced";
 
 /// `card0`, `card0 and card1`, `card0, card1 and card2`.

@@ -34,19 +34,25 @@ fn sensors_that_lie_are_absent() {
         ("gpu/hwmon/hwmon4/fan1_input", "0\n"),
     ]);
     let found = read_last(&tree);
-    assert_eq!(found.sensors, ["clock sclk", "voltage vddgfx", "power", "temperature edge", "fan"], "0 V is idle");
+    assert_eq!(
+        found.sensors,
+        ["clock sclk", "voltage vddgfx", "power", "temperature edge", "fan"],
+        "0 V is idle"
+    );
     assert_eq!((found.power_cap_w, found.power_cap_default_w), (Some(155.0), None));
 }
 
 #[test]
 fn a_gpu_of_intel_s_tells_its_link_behind_the_switch_on_its_board() {
     let root = "sys/devices/pci0000:00/0000:00:01.0";
-    let (switch, port) = (format!("{root}/0000:01:00.0"), format!("{root}/0000:01:00.0/0000:02:01.0"));
+    let (switch, port) =
+        (format!("{root}/0000:01:00.0"), format!("{root}/0000:01:00.0/0000:02:01.0"));
     let own = format!("{port}/0000:03:00.0");
     let check = |slot: (&str, &str), link: PcieLink| {
         let tree = Tree::new(&[]);
         let inner = ("2.5 GT/s PCIe", "1");
-        for (dir, (speed, width)) in [(root, ("16.0 GT/s PCIe", "16")), (&switch, slot), (&port, inner), (&own, inner)]
+        for (dir, (speed, width)) in
+            [(root, ("16.0 GT/s PCIe", "16")), (&switch, slot), (&port, inner), (&own, inner)]
         {
             for when in ["current", "max"] {
                 tree.write(&format!("{dir}/{when}_link_speed"), speed);
@@ -54,7 +60,10 @@ fn a_gpu_of_intel_s_tells_its_link_behind_the_switch_on_its_board() {
             }
         }
         tree.write(&format!("{own}/vendor"), "0x8086\n");
-        assert_eq!(pcie(&tree.path(&own)), Pcie { now: Some(link), max: Some(link), ..Pcie::default() });
+        assert_eq!(
+            pcie(&tree.path(&own)),
+            Pcie { now: Some(link), max: Some(link), ..Pcie::default() }
+        );
     };
     check(("16.0 GT/s PCIe", "8"), PcieLink::new(16.0, 8));
     check(("8.0 GT/s PCIe", "1"), PcieLink::new(8.0, 1));
@@ -73,7 +82,11 @@ fn errors_are_counted_by_block() {
     let ecc = read_last(&tree).ecc.unwrap();
     assert_eq!(ecc.total, EccCount { uncorrectable: 1, correctable: 42, deferred: 3 });
     assert_eq!(ecc.blocks.keys().collect::<Vec<_>>(), ["gfx", "umc"]);
-    assert_eq!(read_last(&Tree::new(&[("gpu/ras/features", "")])).ecc, None, "a GPU that does not count");
+    assert_eq!(
+        read_last(&Tree::new(&[("gpu/ras/features", "")])).ecc,
+        None,
+        "a GPU that does not count"
+    );
 }
 
 #[test]
@@ -88,6 +101,7 @@ fn the_drivers_own_link_counts_too() {
     let pcie = read_last(&tree).pcie;
     assert_eq!((pcie.now, pcie.max), (Some(PcieLink::new(2.5, 16)), Some(PcieLink::new(16.0, 16))));
     assert_eq!((pcie.saves_power, pcie.replays), (Some(true), Some(3)));
-    let gone = Tree::new(&[("gpu/current_link_speed", "Unknown\n"), ("gpu/current_link_width", "255\n")]);
+    let gone =
+        Tree::new(&[("gpu/current_link_speed", "Unknown\n"), ("gpu/current_link_width", "255\n")]);
     assert_eq!(read_last(&gone).pcie, Pcie::default());
 }

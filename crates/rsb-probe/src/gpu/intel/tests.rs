@@ -25,14 +25,21 @@ fn i915_tells_clocks_by_gt_or_by_device() {
         ("gt_RP0_freq_mhz", "2400\n"),
         ("gt_max_freq_mhz", "2000\n"),
     ];
-    assert_eq!(clocks_of(&by_device), IntelClocks { now: Some(1300.0), max: Some(2400.0), limit: Some(2000.0) });
+    assert_eq!(
+        clocks_of(&by_device),
+        IntelClocks { now: Some(1300.0), max: Some(2400.0), limit: Some(2000.0) }
+    );
     let by_gt = [
         ("gt/gt0/rps_act_freq_mhz", "1700\n"),
         ("gt/gt0/rps_RP0_freq_mhz", "2450\n"),
         ("gt/gt1/rps_act_freq_mhz", "2900\n"),
     ];
     let all = [&by_device[..], &by_gt].concat();
-    assert_eq!(clocks_of(&all), IntelClocks { now: Some(1700.0), max: Some(2450.0), limit: None }, "gt1 is for video");
+    assert_eq!(
+        clocks_of(&all),
+        IntelClocks { now: Some(1700.0), max: Some(2450.0), limit: None },
+        "gt1 is for video"
+    );
     assert_eq!(clocks_of(&[("device/vendor", "0x8086\n")]), IntelClocks::default());
 }
 
@@ -55,7 +62,10 @@ fn xe_tells_clocks_of_the_first_gt_of_each_tile() {
         ("device/tile1/gt2/freq0/act_freq", "1590\n"),
         ("device/tile0/physical_vram_size_bytes", "68719476736\n"),
     ]);
-    assert_eq!(clocks(&device(&two)), IntelClocks { now: Some(1590.0), max: Some(1600.0), limit: Some(1400.0) });
+    assert_eq!(
+        clocks(&device(&two)),
+        IntelClocks { now: Some(1590.0), max: Some(1600.0), limit: Some(1400.0) }
+    );
 }
 
 #[test]
@@ -67,7 +77,9 @@ fn throttle_reasons_are_named_and_unknown_ones_kept() {
         tree.write(&format!("{GPU}/{}", xe(file)), content);
     }
     assert_eq!(throttle_reasons(&device(&tree)), Some(vec![]));
-    for (file, content) in [("reason_pl1", "1\n"), ("reason_new_one", "1\n"), ("reason_thermal", "broken\n")] {
+    for (file, content) in
+        [("reason_pl1", "1\n"), ("reason_new_one", "1\n"), ("reason_thermal", "broken\n")]
+    {
         tree.write(&format!("{GPU}/{}", xe(file)), content);
     }
     let expected = ["new one", "sustained power limit"].map(str::to_owned).to_vec();
@@ -89,8 +101,14 @@ fn i915_tells_its_reasons_beside_the_clocks() {
 #[test]
 fn limits_are_of_the_gpu_or_of_its_package_and_one_that_is_off_is_unknown() {
     for (files, expected) in [
-        (&[("power1_max", "190000000\n"), ("power1_rated_max", "225000000\n")][..], Some((Some(190.0), Some(225.0)))),
-        (&[("power2_max", "150000000\n"), ("power1_crit", "300000000\n")], Some((Some(150.0), None))),
+        (
+            &[("power1_max", "190000000\n"), ("power1_rated_max", "225000000\n")][..],
+            Some((Some(190.0), Some(225.0))),
+        ),
+        (
+            &[("power2_max", "150000000\n"), ("power1_crit", "300000000\n")],
+            Some((Some(150.0), None)),
+        ),
         (&[("power1_max", "0\n"), ("power1_cap", "300000000\n")], Some((None, None))),
         (&[("power1_cap", "300000000\n"), ("power1_cap_default", "300000000\n")], None),
     ] {

@@ -4,8 +4,8 @@ use serde_json::Value as Json;
 
 use rsb_model::shape::format_bytes;
 
-/// The parameters that tell lines apart, in the order in which they are said. Whoever adds an axis to a benchmark adds its
-/// field here, or two cases would be points of one line.
+/// The parameters that tell lines apart, in the order in which they are said. Whoever adds an axis
+/// to a benchmark adds its field here, or two cases would be points of one line.
 #[rustfmt::skip]
 pub const KEYS: &[&str] = &[
     "model", "workload", "operation", "dtype", "output_dtype", "engine", "sparsity", "stores", "threads", "cache",
@@ -21,8 +21,8 @@ pub const KEYS: &[&str] = &[
 /// One set of buffers, as iterations have it that find their data in the caches.
 const ONE_SET: &str = "one set";
 
-/// The value of field `key` as text. Of sets of buffers that take turns there are as many as a cache cannot hold, which are
-/// fewer the larger they are.
+/// The value of field `key` as text. Of sets of buffers that take turns there are as many as a
+/// cache cannot hold, which are fewer the larger they are.
 pub(super) fn value(key: &str, json: &Json) -> String {
     match key {
         "rotating_buffers" if json.as_u64() == Some(1) => ONE_SET.to_owned(),
@@ -34,7 +34,9 @@ pub(super) fn value(key: &str, json: &Json) -> String {
 /// Whether `key` is the axis, or grows with it.
 pub(super) fn follows(key: &str, x: &str) -> bool {
     match key {
-        "size_bytes" | "input_shape" => matches!(x, "size_bytes" | "m" | "batch_size" | "sequence_length"),
+        "size_bytes" | "input_shape" => {
+            matches!(x, "size_bytes" | "m" | "batch_size" | "sequence_length")
+        }
         "m" | "n" | "k" => matches!(x, "size_bytes" | "m"),
         key => key == x,
     }

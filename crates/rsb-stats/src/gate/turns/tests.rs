@@ -8,8 +8,8 @@ use crate::rng::Rng;
 /// Samples in each process of the pairs below.
 const SAMPLES: usize = 40;
 
-/// A run of `pairs` processes whose samples last `level(sample)` units, each with noise of 1 %, `interrupted` of them four
-/// times as long.
+/// A run of `pairs` processes whose samples last `level(sample)` units, each with noise of 1 %,
+/// `interrupted` of them four times as long.
 fn run(pairs: usize, seed: u64, interrupted: f64, level: impl Fn(usize) -> f64) -> Run {
     let mut random = Rng::new(seed);
     let mut process = |replicate: usize| {
@@ -20,7 +20,13 @@ fn run(pairs: usize, seed: u64, interrupted: f64, level: impl Fn(usize) -> f64) 
         Samples { replicate: replicate as u32, iters: vec![1; SAMPLES], times_ns: times.collect() }
     };
     let samples = (0..pairs).map(&mut process).collect();
-    let mut run = Run::begin(RunId("side".to_owned()), Timestamp::UNIX_EPOCH, "test", "quick", Environment::default());
+    let mut run = Run::begin(
+        RunId("side".to_owned()),
+        Timestamp::UNIX_EPOCH,
+        "test",
+        "quick",
+        Environment::default(),
+    );
     run.keep(measured_case("made", samples));
     run
 }
@@ -43,7 +49,12 @@ fn code_that_is_slower_some_of_the_time_is_regressed_by_its_distribution() {
     for (name, level) in patterns {
         for interrupted in [0.0, 0.1] {
             let row = judged(&run(12, 1, interrupted, |_| 1.0), &run(12, 2, interrupted, level));
-            assert_eq!(row.verdict, Verdict::Regressed, "{name}, {interrupted} interrupted: {}", row.reason);
+            assert_eq!(
+                row.verdict,
+                Verdict::Regressed,
+                "{name}, {interrupted} interrupted: {}",
+                row.reason
+            );
             let change = row.difference_percent.unwrap_or_default();
             assert!(
                 change > 15.0 && row.reason.contains("of its samples, though not in the fastest"),
@@ -57,18 +68,28 @@ fn code_that_is_slower_some_of_the_time_is_regressed_by_its_distribution() {
 #[test]
 fn a_smaller_or_rarer_slow_down_of_the_distribution_denies_a_pass() {
     let quiet = run(12, 1, 0.0, |_| 1.0);
-    let smaller = judged(&quiet, &run(12, 2, 0.0, |sample| if sample % 10 == 0 { 1.0 } else { 1.12 }));
-    assert_eq!((smaller.verdict, smaller.reason_code), (Verdict::Inconclusive, ReasonCode::MedianWorse));
+    let smaller =
+        judged(&quiet, &run(12, 2, 0.0, |sample| if sample % 10 == 0 { 1.0 } else { 1.12 }));
+    assert_eq!(
+        (smaller.verdict, smaller.reason_code),
+        (Verdict::Inconclusive, ReasonCode::MedianWorse)
+    );
     assert!(smaller.reason.contains("the median of its samples is"), "{}", smaller.reason);
     let rarer = judged(&quiet, &run(12, 2, 0.0, |sample| if sample % 5 == 0 { 3.0 } else { 1.0 }));
-    assert_eq!((rarer.verdict, rarer.reason_code), (Verdict::Inconclusive, ReasonCode::MedianWorse));
+    assert_eq!(
+        (rarer.verdict, rarer.reason_code),
+        (Verdict::Inconclusive, ReasonCode::MedianWorse)
+    );
     assert!(rarer.reason.contains("1.5 times as long"), "{}", rarer.reason);
 }
 
 #[test]
 fn interrupted_samples_on_both_sides_change_nothing() {
     for (seed, interrupted) in (0..20).flat_map(|seed| [(seed, 0.0), (seed, 0.2), (seed, 0.3)]) {
-        let row = judged(&run(12, seed, interrupted, |_| 1.0), &run(12, 1000 + seed, interrupted, |_| 1.0));
+        let row = judged(
+            &run(12, seed, interrupted, |_| 1.0),
+            &run(12, 1000 + seed, interrupted, |_| 1.0),
+        );
         assert_eq!(row.verdict, Verdict::Unchanged, "{interrupted}: {}", row.reason);
     }
 }
@@ -87,13 +108,19 @@ fn few_samples_are_judged_by_the_fastest_alone() {
     assert_eq!(judged(&side(1.0), &side(1.2)).verdict, Verdict::Regressed);
 }
 
-/// The processor has two speeds, and the code is slower in half of its samples: those of the slower speed look interrupted.
+/// The processor has two speeds, and the code is slower in half of its samples: those of the slower
+/// speed look interrupted.
 #[test]
 fn half_slow_code_on_a_machine_of_two_speeds_is_no_pass() {
     let speed = |sample: usize| if sample % 4 < 2 { 1.0 } else { 1.28 };
     for pairs in [3, 5, 7, 12] {
-        let half = run(pairs, 2, 0.0, |sample| speed(sample) * if sample % 2 == 0 { 1.0 } else { 1.2 });
+        let half =
+            run(pairs, 2, 0.0, |sample| speed(sample) * if sample % 2 == 0 { 1.0 } else { 1.2 });
         let row = judged(&run(pairs, 1, 0.0, speed), &half);
-        assert!(!matches!(row.verdict, Verdict::Unchanged | Verdict::Improved), "{pairs}: {}", row.reason);
+        assert!(
+            !matches!(row.verdict, Verdict::Unchanged | Verdict::Improved),
+            "{pairs}: {}",
+            row.reason
+        );
     }
 }

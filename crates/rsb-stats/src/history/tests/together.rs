@@ -2,13 +2,15 @@
 
 use super::*;
 
-/// Twelve cases on runners of which each slows all of them alike, by 8 % either way, and each by 1 % for itself; judged on
-/// a runner like the median one, the case `at` being slower by `slowed(at)`.
+/// Twelve cases on runners of which each slows all of them alike, by 8 % either way, and each by 1
+/// % for itself; judged on a runner like the median one, the case `at` being slower by
+/// `slowed(at)`.
 fn suite(cases: usize, seed: u64, slowed: impl Fn(usize) -> f64) -> Vec<Question> {
     let mut rng = Rng::new(seed);
     let runners: Vec<f64> = (0..RUNS).map(|_| (0.08 * rng.normal()).exp()).collect();
     let series = |at: usize| {
-        let before = runners.iter().map(|runner| 100.0 * runner * (0.01 * rng.normal()).exp()).collect();
+        let before =
+            runners.iter().map(|runner| 100.0 * runner * (0.01 * rng.normal()).exp()).collect();
         Question { role: QuestionRole::Case, ..question(before, &[100.0 * slowed(at)]) }
     };
     (0..cases).map(series).collect()
@@ -40,26 +42,39 @@ fn one_slow_case_is_named_where_its_own_history_could_not_tell() {
         assert!(alone.detectable > found.each[2].detectable, "{cases} cases");
     }
     let few = judged(&suite(4, 4, |at| if at == 2 { 1.2 } else { 1.0 }));
-    assert_eq!((regressed(&few).len(), few.each[2].beyond_others), (0, None), "three others are too few");
+    assert_eq!(
+        (regressed(&few).len(), few.each[2].beyond_others),
+        (0, None),
+        "three others are too few"
+    );
 }
 
 #[test]
 fn what_all_cases_have_in_common_is_a_metric_of_its_own() {
     let (_, unchanged) = judged(&suite(12, 5, |_| 1.0)).common.unwrap();
-    for (slower, verdict) in [(1.0, Verdict::Unchanged), (1.22, Verdict::Inconclusive), (1.6, Verdict::Regressed)] {
+    for (slower, verdict) in
+        [(1.0, Verdict::Unchanged), (1.22, Verdict::Inconclusive), (1.6, Verdict::Regressed)]
+    {
         let found = judged(&suite(12, 5, |_| slower));
         let (mode, common) = found.common.clone().unwrap();
         assert_eq!(common.verdict, verdict, "{slower}: {common:?}");
         let factor = (1.0 + common.change) / (1.0 + unchanged.change);
-        assert!((factor - slower).abs() < 1e-9 && mode.before.len() == RUNS, "{slower}: {common:?}");
+        assert!(
+            (factor - slower).abs() < 1e-9 && mode.before.len() == RUNS,
+            "{slower}: {common:?}"
+        );
         assert_eq!(is_green(&found), slower < 1.1, "{slower}");
     }
     assert!(judged(&suite(9, 5, |_| 1.6)).common.is_none());
-    // A minority does not move the middle one; a majority does, and the others are then no regression.
+    // A minority does not move the middle one; a majority does, and the others are then no
+    // regression.
     for (slowed, verdict) in [(5, Verdict::Unchanged), (8, Verdict::Regressed)] {
         let found = judged(&suite(12, 6, |at| if at < slowed { 1.6 } else { 1.0 }));
         assert_eq!(found.common.as_ref().unwrap().1.verdict, verdict, "{slowed} of 12");
-        assert!(regressed(&found).iter().all(|at| *at < slowed) && !is_green(&found), "{slowed} of 12");
+        assert!(
+            regressed(&found).iter().all(|at| *at < slowed) && !is_green(&found),
+            "{slowed} of 12"
+        );
     }
 }
 
@@ -67,7 +82,11 @@ fn what_all_cases_have_in_common_is_a_metric_of_its_own() {
 fn a_faster_machine_does_not_hide_a_slow_case() {
     let found = judged(&suite(12, 7, |at| if at == 2 { 1.02 } else { 0.85 }));
     let hidden = found.each[2];
-    assert_eq!((hidden.verdict, hidden.reason), (Verdict::Inconclusive, ReasonCode::TooNoisy), "{hidden:?}");
+    assert_eq!(
+        (hidden.verdict, hidden.reason),
+        (Verdict::Inconclusive, ReasonCode::TooNoisy),
+        "{hidden:?}"
+    );
     assert!(hidden.change < 0.1 && hidden.beyond_others.unwrap() > 0.1);
     let others = found.each.iter().enumerate().filter(|(at, _)| *at != 2);
     assert!(others.into_iter().all(|(_, found)| found.verdict != Verdict::Regressed));
@@ -94,8 +113,11 @@ fn a_noisy_case_passes_only_while_half_again_as_slow_would_show() {
         assert_eq!(found.verdict, verdict, "±{wobble} {now}: {found:?}");
     }
     // Half of the threshold and more beyond what unchanged runs do: repeat it.
-    let spread: Vec<f64> =
-        around(50, 0.02).iter().zip(0..).map(|(time, at)| if at % 8 == 3 { time * 0.8 } else { *time }).collect();
+    let spread: Vec<f64> = around(50, 0.02)
+        .iter()
+        .zip(0..)
+        .map(|(time, at)| if at % 8 == 3 { time * 0.8 } else { *time })
+        .collect();
     assert_eq!(one(question(spread.clone(), &[108.0])).verdict, Verdict::Inconclusive);
     assert_eq!(one(question(spread, &[104.0])).verdict, Verdict::Unchanged);
 }
@@ -105,7 +127,8 @@ proptest! {
 
     #[test]
     fn a_common_slow_down_is_never_green(seed in 0..1_000_u64, cases in 1..20_usize, slower in 1.1..3.0_f64) {
-        // The runs before differ from 100 in the median: slower than the level by the factor, whatever that is.
+        // The runs before differ from 100 in the median: slower than the level by the factor,
+        // whatever that is.
         let mut questions = suite(cases, seed, |_| 1.0);
         for question in &mut questions {
             let level = one(question.clone()).before;

@@ -5,9 +5,10 @@ use crate::distribution::normal_above;
 /// Steps of the sum that stands for the integral.
 const STEPS: usize = 24;
 
-/// The logarithm of the chance that some split of `n` points, with at least `min_size` on each side, has a standardized
-/// difference of `z` or more in either direction where nothing changed (James, James and Siegmund, Biometrika 74, 1987).
-/// The approximation is for large `z`; it is held to a chance of 1.
+/// The logarithm of the chance that some split of `n` points, with at least `min_size` on each
+/// side, has a standardized difference of `z` or more in either direction where nothing changed
+/// (James, James and Siegmund, Biometrika 74, 1987). The approximation is for large `z`; it is held
+/// to a chance of 1.
 pub(super) fn ln_chance(z: f64, n: usize, min_size: usize) -> f64 {
     let n = n as f64;
     let edge = (min_size as f64 / n).clamp(1e-9, 0.5);
@@ -25,13 +26,15 @@ pub(super) fn ln_chance(z: f64, n: usize, min_size: usize) -> f64 {
         overshoot(z / (n * t * (1.0 - t)).sqrt())
     };
     let integral: f64 = (0..STEPS).map(at).sum::<f64>() * width;
-    let search = z.ln() - z * z / 2.0 - (2.0 * std::f64::consts::PI).sqrt().ln() + integral.max(1e-300).ln();
+    let search =
+        z.ln() - z * z / 2.0 - (2.0 * std::f64::consts::PI).sqrt().ln() + integral.max(1e-300).ln();
     search.max(single).min(0.0)
 }
 
 /// The z that is reached with a chance of `chance`.
 pub(super) fn critical(chance: f64, n: usize, min_size: usize) -> f64 {
-    // The chance is nearly that of z² / 2: stepping to where that makes up for what is missing closes in fast.
+    // The chance is nearly that of z² / 2: stepping to where that makes up for what is missing
+    // closes in fast.
     let mut z: f64 = 4.0;
     for _ in 0..20 {
         let missing = ln_chance(z, n, min_size) - chance.ln();
@@ -58,15 +61,23 @@ fn overshoot(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Shares of 40,000 simulated series of independent normal figures whose best split reaches z, with at least five points
-    /// on each side (NumPy, seed 1); the approximation is within a fifth and half, on the side of more.
+    /// Shares of 40,000 simulated series of independent normal figures whose best split reaches z,
+    /// with at least five points on each side (NumPy, seed 1); the approximation is within a fifth
+    /// and half, on the side of more.
     #[test]
     fn the_best_of_all_splits_is_as_likely_as_simulated() {
-        for (n, z, simulated) in
-            [(50, 3.0, 0.033), (50, 3.5, 0.007), (200, 3.0, 0.062), (200, 3.5, 0.0128), (200, 4.0, 0.002)]
-        {
+        for (n, z, simulated) in [
+            (50, 3.0, 0.033),
+            (50, 3.5, 0.007),
+            (200, 3.0, 0.062),
+            (200, 3.5, 0.0128),
+            (200, 4.0, 0.002),
+        ] {
             let ours = ln_chance(z, n, 5).exp();
-            assert!((0.8 * simulated..1.5 * simulated).contains(&ours), "{n} points, z = {z}: {ours}, not {simulated}");
+            assert!(
+                (0.8 * simulated..1.5 * simulated).contains(&ours),
+                "{n} points, z = {z}: {ours}, not {simulated}"
+            );
         }
     }
 

@@ -24,9 +24,13 @@ struct Tested {
     ln_chance: f64,
 }
 
-/// Those of `starts` that stand, each with the logarithm of its chance. What does not stand is left out, the weakest of
-/// its neighbors first, and the rest moved to their best places.
-pub(super) fn confirm_starts(sums: &Sums, mut starts: Vec<usize>, bar: ChangeCriterion) -> Vec<(usize, f64)> {
+/// Those of `starts` that stand, each with the logarithm of its chance. What does not stand is left
+/// out, the weakest of its neighbors first, and the rest moved to their best places.
+pub(super) fn confirm_starts(
+    sums: &Sums,
+    mut starts: Vec<usize>,
+    bar: ChangeCriterion,
+) -> Vec<(usize, f64)> {
     loop {
         let tests = tests(sums, &starts, bar.min_size);
         let fails = |at: usize| tests[at].ln_chance > bar.chance.ln();
@@ -35,10 +39,17 @@ pub(super) fn confirm_starts(sums: &Sums, mut starts: Vec<usize>, bar: ChangeCri
                 && tests.get(at + 1).is_none_or(|next| next.ratio > tests[at].ratio)
         };
         let failing: Vec<usize> = (0..starts.len()).filter(|&at| fails(at)).collect();
-        let Some(&weakest) = failing.iter().min_by(|a, b| tests[**a].ratio.total_cmp(&tests[**b].ratio)) else {
-            return starts.into_iter().zip(tests).map(|(start, test)| (start, test.ln_chance)).collect();
+        let Some(&weakest) =
+            failing.iter().min_by(|a, b| tests[**a].ratio.total_cmp(&tests[**b].ratio))
+        else {
+            return starts
+                .into_iter()
+                .zip(tests)
+                .map(|(start, test)| (start, test.ln_chance))
+                .collect();
         };
-        let gone: Vec<usize> = failing.into_iter().filter(|&at| at == weakest || is_weakest(at)).collect();
+        let gone: Vec<usize> =
+            failing.into_iter().filter(|&at| at == weakest || is_weakest(at)).collect();
         let left = starts.iter().enumerate().filter(|(at, _)| gone.binary_search(at).is_err());
         starts = left.map(|(_, start)| *start).collect();
         refine_starts(sums, &mut starts, bar.min_size);
@@ -56,8 +67,9 @@ pub(super) fn best_chance(sums: &Sums, bar: ChangeCriterion) -> f64 {
     tests(sums, &starts, bar.min_size).first().map_or(1.0, |test| test.ln_chance.exp())
 }
 
-/// Each change against its absence. Noise is a first-order autoregression, of both sides' own estimate: what looks like
-/// a change to independent noise is often told as well by neighbors that resemble each other.
+/// Each change against its absence. Noise is a first-order autoregression, of both sides' own
+/// estimate: what looks like a change to independent noise is often told as well by neighbors that
+/// resemble each other.
 fn tests(sums: &Sums, starts: &[usize], min_size: usize) -> Vec<Tested> {
     let n = sums.len();
     let total = sums.residual(starts);

@@ -1,4 +1,5 @@
-//! Sums over stretches of a series, and what is left of it around its levels: how much, and how alike neighbors are.
+//! Sums over stretches of a series, and what is left of it around its levels: how much, and how
+//! alike neighbors are.
 
 /// Running sums, so that any stretch costs a few subtractions.
 #[derive(Debug, Clone)]
@@ -19,7 +20,10 @@ pub(super) struct Remainder {
 
 impl Remainder {
     fn plus(self, other: Self, sign: f64) -> Self {
-        Self { squares: self.squares + sign * other.squares, lagged: self.lagged + sign * other.lagged }
+        Self {
+            squares: self.squares + sign * other.squares,
+            lagged: self.lagged + sign * other.lagged,
+        }
     }
 
     /// How alike neighbors are: the autocorrelation at lag 1, between 0 and `most`.
@@ -80,8 +84,12 @@ impl Sums {
         let mean = self.mean(from, to);
         let pairs = (to - from - 1) as f64;
         let products = self.lagged[to] - self.lagged[from + 1];
-        let (later, earlier) = (self.sum[to] - self.sum[from + 1], self.sum[to - 1] - self.sum[from]);
-        Remainder { squares: self.scatter(from, to), lagged: products - mean * (later + earlier) + pairs * mean * mean }
+        let (later, earlier) =
+            (self.sum[to] - self.sum[from + 1], self.sum[to - 1] - self.sum[from]);
+        Remainder {
+            squares: self.scatter(from, to),
+            lagged: products - mean * (later + earlier) + pairs * mean * mean,
+        }
     }
 
     /// The product of the two neighbors where the stretch `from..at` meets `at..to`.
@@ -102,7 +110,8 @@ impl Sums {
         total
     }
 
-    /// What is left where the change at `at` is taken out of levels with the `ends`, around which `total` is left.
+    /// What is left where the change at `at` is taken out of levels with the `ends`, around which
+    /// `total` is left.
     pub(super) fn without(&self, total: Remainder, ends: &[usize], at: usize) -> Remainder {
         let [from, middle, to] = [ends[at], ends[at + 1], ends[at + 2]];
         let mut left = total

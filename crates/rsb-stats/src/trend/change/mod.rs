@@ -1,12 +1,13 @@
 //! Points where the level of a series changed, and what the newest points raise a suspicion of.
 //!
-//! Outliers are first brought back to what their neighbors do ([`clip`]). Then the series is cut into levels, the cut that
-//! is best for its squares at a penalty for each change ([`partition`]). The penalty is what the best split of a series
-//! without a change reaches with the allowed chance, in units of the long-run variance: the variance of a mean of many
-//! points times their number, which is (1 + ρ) / (1 − ρ) of the variance where neighbors resemble each other by ρ. It
-//! begins with the variance of the whole series, as if nothing had changed, and is estimated anew around the levels
-//! found until these stay. Each change must then be significant where noise is a first-order autoregression that is
-//! estimated with it and without it ([`confirm`]).
+//! Outliers are first brought back to what their neighbors do ([`clip`]). Then the series is cut
+//! into levels, the cut that is best for its squares at a penalty for each change ([`partition`]).
+//! The penalty is what the best split of a series without a change reaches with the allowed chance,
+//! in units of the long-run variance: the variance of a mean of many points times their number,
+//! which is (1 + ρ) / (1 − ρ) of the variance where neighbors resemble each other by ρ. It begins
+//! with the variance of the whole series, as if nothing had changed, and is estimated anew around
+//! the levels found until these stay. Each change must then be significant where noise is a
+//! first-order autoregression that is estimated with it and without it ([`confirm`]).
 
 mod chance;
 mod clip;
@@ -27,9 +28,11 @@ use confirm::ChangeCriterion;
 use levels::{Sums, ends};
 pub use two_levels::LevelPair;
 
-/// Neighbors that resemble each other more than this are no noise: their level wanders, and is cut where it does.
+/// Neighbors that resemble each other more than this are no noise: their level wanders, and is cut
+/// where it does.
 ///
-/// Chosen on the tuning half of the Turing Change Point Dataset, where 0.75 to 0.85 do alike (docs/trend-study.md).
+/// Chosen on the tuning half of the Turing Change Point Dataset, where 0.75 to 0.85 do alike
+/// (docs/trend-study.md).
 pub(super) const MOST_CORRELATION: f64 = 0.8;
 
 /// How often the noise is estimated anew at most. Levels nearly always stay after two or three.
@@ -38,12 +41,12 @@ const ROUNDS: usize = 10;
 /// Both levels and their share are looked at.
 const PARTS: f64 = 3.0;
 
-/// Chance of one of several changes in a random order of the points between its neighbors, at most. That the series changed
-/// at all is known by then.
+/// Chance of one of several changes in a random order of the points between its neighbors, at most.
+/// That the series changed at all is known by then.
 const LOCAL_CHANCE: f64 = 0.01;
 
-/// How much the correlation is underestimated because levels were fitted to the noise, times the number of points, for up to
-/// one change. Each further change adds half as much.
+/// How much the correlation is underestimated because levels were fitted to the noise, times the
+/// number of points, for up to one change. Each further change adds half as much.
 const FIT_BIAS: f64 = 5.0;
 
 /// Variance that no figure of unit size can be told from none.
@@ -83,13 +86,20 @@ pub struct DetectedChanges {
 
 impl DetectedChanges {
     /// One level.
-    const NONE: Self = Self { confirmed: Vec::new(), suspected: None, chance: 1.0, correlation: 0.0, two_levels: None };
+    const NONE: Self = Self {
+        confirmed: Vec::new(),
+        suspected: None,
+        chance: 1.0,
+        correlation: 0.0,
+        two_levels: None,
+    };
 }
 
 /// The changes of level in `values`, which are finite and in order of time.
 pub fn detect(values: &[f64], settings: &TrendSettings) -> DetectedChanges {
     let min_size = settings.min_size.max(2);
-    if settings.method == ChangeMethod::Off || values.len() < settings.min_data_points.max(min_size) {
+    if settings.method == ChangeMethod::Off || values.len() < settings.min_data_points.max(min_size)
+    {
         return DetectedChanges::NONE;
     }
     match LevelPair::find(values) {
@@ -103,7 +113,8 @@ fn in_one_level(values: &[f64], settings: &TrendSettings) -> DetectedChanges {
     let tame = without_outliers(values, settings);
     let mut found = find_steps(values, &tame, settings.change_chance(), settings);
     let level_from = found.confirmed.last().map_or(0, |change| change.index);
-    found.suspected = newest::find_suspected_change(values, &tame, level_from, found.correlation, settings);
+    found.suspected =
+        newest::find_suspected_change(values, &tame, level_from, found.correlation, settings);
     if level_from > 0 {
         found.two_levels = values.get(level_from..).and_then(LevelPair::find);
     }
@@ -130,8 +141,8 @@ struct PartChange {
     change: DetectedChange,
 }
 
-/// The changes of a series that alternates between two levels: of each level among its own points, and of the share of
-/// points at the upper one.
+/// The changes of a series that alternates between two levels: of each level among its own points,
+/// and of the share of points at the upper one.
 fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) -> DetectedChanges {
     let mut found = DetectedChanges::NONE;
     let bar = settings.change_chance() / 2.0;
@@ -142,19 +153,23 @@ fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) ->
         let tame = without_outliers(&own, settings);
         let of_part = find_steps(&own, &tame, bar, settings);
         let level_from = of_part.confirmed.last().map_or(0, |change| change.index);
-        let suspected = newest::find_suspected_change(&own, &tame, level_from, of_part.correlation, settings);
+        let suspected =
+            newest::find_suspected_change(&own, &tame, level_from, of_part.correlation, settings);
         let placed = |change: DetectedChange| PartChange {
             from: change.index.checked_sub(1).map_or(0, |before| positions[before] + 1),
             change: DetectedChange { index: positions[change.index], part: Some(part), ..change },
         };
         changes.extend(of_part.confirmed.into_iter().map(placed));
         let suspected = suspected.map(|change| placed(change).change);
-        found.suspected =
-            [found.suspected, suspected].into_iter().flatten().min_by(|a, b| a.p_value.total_cmp(&b.p_value));
+        found.suspected = [found.suspected, suspected]
+            .into_iter()
+            .flatten()
+            .min_by(|a, b| a.p_value.total_cmp(&b.p_value));
         found.chance = found.chance.min(PARTS * of_part.chance);
         found.correlation = found.correlation.max(of_part.correlation);
     }
-    let shares: Vec<f64> = levels.is_upper.iter().map(|&is_upper| f64::from(u8::from(is_upper))).collect();
+    let shares: Vec<f64> =
+        levels.is_upper.iter().map(|&is_upper| f64::from(u8::from(is_upper))).collect();
     let of_share = find_steps(&shares, &shares, bar, settings);
     found.chance = found.chance.min(PARTS * of_share.chance);
     found.correlation = found.correlation.max(of_share.correlation);
@@ -175,21 +190,32 @@ fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) ->
     found
 }
 
-/// `changes` of the share of points at the upper of two levels, with the means of `values` before and after.
+/// `changes` of the share of points at the upper of two levels, with the means of `values` before
+/// and after.
 fn of_share_in(values: &[f64], changes: &[DetectedChange]) -> Vec<PartChange> {
     let starts: Vec<usize> = changes.iter().map(|change| change.index).collect();
     let ends = ends(&starts, values.len());
     let mean_of = |at: usize| mean(&values[ends[at]..ends[at + 1]]).unwrap_or(f64::NAN);
     let placed = |(at, change): (usize, &DetectedChange)| PartChange {
         from: change.index,
-        change: DetectedChange { before: mean_of(at), after: mean_of(at + 1), part: Some(LevelPart::Share), ..*change },
+        change: DetectedChange {
+            before: mean_of(at),
+            after: mean_of(at + 1),
+            part: Some(LevelPart::Share),
+            ..*change
+        },
     };
     changes.iter().enumerate().map(placed).collect()
 }
 
-/// The changes in `values` that are found in `tame`, which is `values` without outliers, and that are as rare as `chance` in
-/// a random order of `values`.
-fn find_steps(values: &[f64], tame: &[f64], chance: f64, settings: &TrendSettings) -> DetectedChanges {
+/// The changes in `values` that are found in `tame`, which is `values` without outliers, and that
+/// are as rare as `chance` in a random order of `values`.
+fn find_steps(
+    values: &[f64],
+    tame: &[f64],
+    chance: f64,
+    settings: &TrendSettings,
+) -> DetectedChanges {
     let mut found = DetectedChanges::NONE;
     let min_size = settings.min_size.max(2);
     let Some(sums) = normalized_sums(tame) else { return found };
@@ -213,16 +239,21 @@ fn find_steps(values: &[f64], tame: &[f64], chance: f64, settings: &TrendSetting
     found
 }
 
-/// Leaves those changes of `cut` that a random order of the points between their neighbors seldom has.
+/// Leaves those changes of `cut` that a random order of the points between their neighbors seldom
+/// has.
 fn lasting(values: &[f64], cut: &mut Vec<(usize, f64)>, correlation: f64, min_size: usize) {
     if cut.len() < 2 {
         return;
     }
     loop {
         let ends = ends(&cut.iter().map(|&(start, _)| start).collect::<Vec<_>>(), values.len());
-        let chance = |at: usize| permutation::chance(&values[ends[at]..ends[at + 2]], correlation, min_size);
+        let chance =
+            |at: usize| permutation::chance(&values[ends[at]..ends[at + 2]], correlation, min_size);
         let chances: Vec<f64> = (0..cut.len()).map(chance).collect();
-        let Some((at, worst)) = chances.into_iter().enumerate().max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
+        let Some((at, worst)) = chances.into_iter().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))
+        else {
+            return;
+        };
         if worst <= LOCAL_CHANCE {
             return;
         }
@@ -230,13 +261,15 @@ fn lasting(values: &[f64], cut: &mut Vec<(usize, f64)>, correlation: f64, min_si
     }
 }
 
-/// The sums of values without outliers, about 0 and of unit size. `None` where there is one level and nothing else.
+/// The sums of values without outliers, about 0 and of unit size. `None` where there is one level
+/// and nothing else.
 fn normalized_sums(tame: &[f64]) -> Option<Sums> {
     let center = middle(tame.to_vec())?;
     let size = tame.iter().map(|value| (value - center).abs()).fold(0.0, f64::max);
     // What rounding does to equal figures is no change of them.
     let is_flat = size <= 1e-12 * center.abs();
-    (!is_flat && size.is_finite()).then(|| Sums::new(tame.iter().map(|value| (value - center) / size).collect()))
+    (!is_flat && size.is_finite())
+        .then(|| Sums::new(tame.iter().map(|value| (value - center) / size).collect()))
 }
 
 /// Where levels begin, the first one left out, each with the logarithm of its chance.
@@ -250,12 +283,14 @@ fn cut(sums: &Sums, bar: ChangeCriterion, method: ChangeMethod) -> Vec<(usize, f
         ChangeMethod::Auto => n <= TrendSettings::EXACT_UP_TO,
         ChangeMethod::Screened | ChangeMethod::Off => false,
     };
-    let positions = if is_exact { (0..=n).collect() } else { screen::candidates(sums, bar.min_size) };
+    let positions =
+        if is_exact { (0..=n).collect() } else { screen::candidates(sums, bar.min_size) };
     let z = chance::critical(bar.chance, n, bar.min_size);
     let mut found: Vec<(usize, f64)> = Vec::new();
     let mut long_run = sums.scatter(0, n) / (n - 1) as f64;
     for round in 0..=ROUNDS {
-        let starts = partition::among(sums, &positions, bar.min_size, z * z * long_run.max(NO_VARIANCE));
+        let starts =
+            partition::among(sums, &positions, bar.min_size, z * z * long_run.max(NO_VARIANCE));
         let again = confirm::confirm_starts(sums, starts, bar);
         let is_same = again.iter().map(|cut| cut.0).eq(found.iter().map(|cut| cut.0));
         found = again;
@@ -270,16 +305,21 @@ fn cut(sums: &Sums, bar: ChangeCriterion, method: ChangeMethod) -> Vec<(usize, f
     found
 }
 
-/// How alike neighbors are around the levels that begin at `starts`. That their mean was taken out makes them less so,
-/// by (1 + 3 ρ) / m for levels of m points (Kendall, 1954), which is put back.
+/// How alike neighbors are around the levels that begin at `starts`. That their mean was taken out
+/// makes them less so, by (1 + 3 ρ) / m for levels of m points (Kendall, 1954), which is put back.
 fn correlation(sums: &Sums, starts: &[usize]) -> f64 {
     let share = (starts.len() + 1) as f64 / sums.len() as f64;
     let seen = sums.residual(starts).correlation(1.0);
-    if seen > 0.0 { ((seen + share) / (1.0 - 3.0 * share).max(0.2)).min(MOST_CORRELATION) } else { 0.0 }
+    if seen > 0.0 {
+        ((seen + share) / (1.0 - 3.0 * share).max(0.2)).min(MOST_CORRELATION)
+    } else {
+        0.0
+    }
 }
 
-/// Returns the `correlation` of `n` points around `changes` + 1 levels plus its standard error and the bias of the fit: a value
-/// that is too low takes the wandering of noise for a change. 0 stays 0.
+/// Returns the `correlation` of `n` points around `changes` + 1 levels plus its standard error and
+/// the bias of the fit: a value that is too low takes the wandering of noise for a change. 0 stays
+/// 0.
 pub(super) fn cautious(correlation: f64, n: usize, changes: usize) -> f64 {
     if correlation <= 0.0 {
         return 0.0;
@@ -295,31 +335,34 @@ fn build_changes(values: &[f64], cut: &[(usize, f64)]) -> Vec<DetectedChange> {
     let level = |pair: &[usize]| values.get(pair[0]..pair[1]).and_then(median).unwrap_or(f64::NAN);
     let levels: Vec<f64> = ends.windows(2).map(level).collect();
     let sides = levels.windows(2).zip(ends.windows(2).skip(1));
-    let changes = cut.iter().zip(sides).map(|(&(index, ln_chance), (levels, ends))| DetectedChange {
-        index,
-        before: levels[0],
-        after: levels[1],
-        points: ends[1] - ends[0],
-        p_value: ln_chance.exp(),
-        part: None,
-    });
+    let changes =
+        cut.iter().zip(sides).map(|(&(index, ln_chance), (levels, ends))| DetectedChange {
+            index,
+            before: levels[0],
+            after: levels[1],
+            points: ends[1] - ends[0],
+            p_value: ln_chance.exp(),
+            part: None,
+        });
     changes.collect()
 }
 
-/// Whether enough points stand at the newest level. A few wild points at the end draw a point before them in, to be as
-/// many as a level needs.
+/// Whether enough points stand at the newest level. A few wild points at the end draw a point
+/// before them in, to be as many as a level needs.
 fn stands(values: &[f64], last: &DetectedChange, min_size: usize) -> bool {
     values.len() - first_new(values, last.index, last) >= min_size
 }
 
-/// The position of the first point since `from` that lies nearer to the level after `change` than to that before it.
+/// The position of the first point since `from` that lies nearer to the level after `change` than
+/// to that before it.
 fn first_new(values: &[f64], from: usize, change: &DetectedChange) -> usize {
     let is_new = |value: &f64| (value - change.after).abs() < (value - change.before).abs();
     let since = values.get(from..).unwrap_or_default();
     from + since.iter().position(is_new).unwrap_or(since.len())
 }
 
-/// Variance of independent noise, from how far neighbors differ: a change of level is one difference of many.
+/// Variance of independent noise, from how far neighbors differ: a change of level is one
+/// difference of many.
 fn variance_of_steps(values: &[f64]) -> f64 {
     let steps: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     let sigma = middle(steps.clone()).unwrap_or(0.0) * MAD_TO_SIGMA / std::f64::consts::SQRT_2;
@@ -336,7 +379,8 @@ mod tests {
 
     #[test]
     fn the_margin_of_a_correlation_grows_with_the_levels_fitted() {
-        // Standard error (1 − 0.3²) / √400 = 0.0455; bias 5 / 400 for one change, 2.5 / 400 more for each further one.
+        // Standard error (1 − 0.3²) / √400 = 0.0455; bias 5 / 400 for one change, 2.5 / 400 more
+        // for each further one.
         let error = 0.91 / 20.0;
         for (changes, bias) in [(0, 0.0125), (1, 0.0125), (2, 0.01875), (5, 0.0375)] {
             let margin = cautious(0.3, 400, changes) - 0.3;

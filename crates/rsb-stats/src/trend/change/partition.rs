@@ -5,18 +5,21 @@ use super::levels::Sums;
 /// Positions of one pass of the inner loop; its figures stay in registers.
 const LANES: usize = 8;
 
-/// Where the levels of the best segmentation begin, the first one left out. Levels begin at some of `positions` only, which
-/// are ascending, from 0 to the number of points, and have at least `min_size` points each.
+/// Where the levels of the best segmentation begin, the first one left out. Levels begin at some of
+/// `positions` only, which are ascending, from 0 to the number of points, and have at least
+/// `min_size` points each.
 ///
-/// Optimal partitioning (Jackson and others, IEEE Signal Processing Letters 12, 2005): exact, in half of the square of the
-/// positions. Pruning (Killick and others, 2012) saves nothing where few changes are found, which is the rule here.
+/// Optimal partitioning (Jackson and others, IEEE Signal Processing Letters 12, 2005): exact, in
+/// half of the square of the positions. Pruning (Killick and others, 2012) saves nothing where few
+/// changes are found, which is the rule here.
 pub(super) fn among(sums: &Sums, positions: &[usize], min_size: usize, penalty: f64) -> Vec<usize> {
     let count = positions.len();
     // Of a beginning: what stands before it, less its squares; infinite where no level can begin.
     let mut open = vec![f64::INFINITY; count];
     let mut sum = vec![0.0; count];
     let mut from = vec![0_usize; count];
-    // Where every position is one, the inverses of all lengths stand in one list, the longest first.
+    // Where every position is one, the inverses of all lengths stand in one list, the longest
+    // first.
     let n = sums.len();
     let inverses: Vec<f64> = (0..n).map(|at| 1.0 / (n - at) as f64).collect();
     let is_every = count == n + 1;
@@ -64,7 +67,8 @@ fn minimum(open: &[f64], sum: &[f64], inverse: &[f64], total: f64) -> Option<(f6
         let rise = total - sum;
         open - rise * rise * inverse
     };
-    // Each lane keeps its own least and the number of its chunk, as a figure, so that both are chosen alike.
+    // Each lane keeps its own least and the number of its chunk, as a figure, so that both are
+    // chosen alike.
     let (mut least, mut chunk_of) = ([f64::INFINITY; LANES], [0.0; LANES]);
     let mut chunk = 0.0;
     let (opens, rest) = open.as_chunks::<LANES>();

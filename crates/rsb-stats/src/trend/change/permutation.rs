@@ -1,10 +1,12 @@
 //! A permutation test for whether the order of the values matters, without the outlier clip.
 //!
-//! The statistic is the largest squared standardized difference between a stretch of the series and the rest of it: over all
-//! splits into two, and over stretches inside at a geometric grid of lengths (circular binary segmentation; Olshen and
-//! others, Biostatistics 5, 2004). A stretch inside pays for how many others are as short. Under exchangeable values its distribution is that over all permutations, whatever the distribution of the values: two
-//! levels, outliers and skewed noise need no assumption. Autocorrelated values are permuted by their innovations: the
-//! series is whitened with its autocorrelation, shuffled, and colored again.
+//! The statistic is the largest squared standardized difference between a stretch of the series and
+//! the rest of it: over all splits into two, and over stretches inside at a geometric grid of
+//! lengths (circular binary segmentation; Olshen and others, Biostatistics 5, 2004). A stretch
+//! inside pays for how many others are as short. Under exchangeable values its distribution is that
+//! over all permutations, whatever the distribution of the values: two levels, outliers and skewed
+//! noise need no assumption. Autocorrelated values are permuted by their innovations: the series is
+//! whitened with its autocorrelation, shuffled, and colored again.
 
 use crate::estimate::MAD_TO_SIGMA;
 use crate::rng::Rng;
@@ -13,14 +15,17 @@ use crate::trend::monotone::middle;
 /// Permutations at most.
 const ROUNDS: usize = 999;
 
-/// Permutations that reach the observed statistic after which the test stops (Besag and Clifford, Biometrika 78, 1991).
+/// Permutations that reach the observed statistic after which the test stops (Besag and Clifford,
+/// Biometrika 78, 1991).
 const ENOUGH: usize = 20;
 
-/// The largest statistics of the permutations, to which the tail is fitted if none of them reaches the observed one.
+/// The largest statistics of the permutations, to which the tail is fitted if none of them reaches
+/// the observed one.
 const TAIL: usize = 100;
 
-/// Values farther than this from the median count as being this far, in robust standard deviations. The limit is one for
-/// the whole series and does not depend on the order, so a permutation test stays exact.
+/// Values farther than this from the median count as being this far, in robust standard deviations.
+/// The limit is one for the whole series and does not depend on the order, so a permutation test
+/// stays exact.
 const REACH: f64 = 6.0;
 
 /// Differences of one pass of the inner loop.
@@ -29,11 +34,13 @@ const LANES: usize = 8;
 /// Ratio of two neighboring lengths of the grid.
 const RATIO: f64 = 1.15;
 
-/// The chance that the values in random order have a stretch that differs from the rest as much as in the given order.
+/// The chance that the values in random order have a stretch that differs from the rest as much as
+/// in the given order.
 ///
-/// `correlation` is the autocorrelation at lag 1 of the noise; stretches have at least `min_size` points. If no
-/// permutation reaches the observed statistic, the chance is extrapolated by an exponential tail, and never below the
-/// share of all permutations that keep the points of the best stretch together.
+/// `correlation` is the autocorrelation at lag 1 of the noise; stretches have at least `min_size`
+/// points. If no permutation reaches the observed statistic, the chance is extrapolated by an
+/// exponential tail, and never below the share of all permutations that keep the points of the best
+/// stretch together.
 pub(super) fn chance(values: &[f64], correlation: f64, min_size: usize) -> f64 {
     let n = values.len();
     let Some(values) = standardize(values) else { return 1.0 };
@@ -59,11 +66,13 @@ pub(super) fn chance(values: &[f64], correlation: f64, min_size: usize) -> f64 {
             }
         }
     }
-    let chance = if reached > 0 { (reached + 1) as f64 / (ROUNDS + 1) as f64 } else { tail(all, observed) };
+    let chance =
+        if reached > 0 { (reached + 1) as f64 / (ROUNDS + 1) as f64 } else { tail(all, observed) };
     chance.max(together(n, length))
 }
 
-/// `values` around 0 with a mean square of 1, those far off brought back to [`REACH`]. `None` if they do not vary.
+/// `values` around 0 with a mean square of 1, those far off brought back to [`REACH`]. `None` if
+/// they do not vary.
 fn standardize(values: &[f64]) -> Option<Vec<f64>> {
     let center = middle(values.to_vec())?;
     let distances: Vec<f64> = values.iter().map(|value| (value - center).abs()).collect();
@@ -71,7 +80,8 @@ fn standardize(values: &[f64]) -> Option<Vec<f64>> {
     let robust = middle(distances).unwrap_or(0.0) * MAD_TO_SIGMA;
     // If most values are equal, the mean distance stands in for the median one.
     let reach = REACH * if robust > 0.0 { robust } else { mean_distance * MAD_TO_SIGMA };
-    let mut held: Vec<f64> = values.iter().map(|value| (value - center).clamp(-reach, reach)).collect();
+    let mut held: Vec<f64> =
+        values.iter().map(|value| (value - center).clamp(-reach, reach)).collect();
     let norm = subtract_mean(&mut held);
     if norm <= 1e-12 * center.abs() || !norm.is_finite() {
         return None;
@@ -128,7 +138,8 @@ fn tail(mut all: Vec<f64>, observed: f64) -> f64 {
     TAIL as f64 / ROUNDS as f64 * (-(observed - from) / excess.max(1e-9)).exp()
 }
 
-/// The share of permutations of `n` points in which a given set of `length` of them lies at either end.
+/// The share of permutations of `n` points in which a given set of `length` of them lies at either
+/// end.
 fn together(n: usize, length: usize) -> f64 {
     let shorter = length.min(n - length);
     let ln_sets: f64 = (0..shorter).map(|at| ((n - at) as f64 / (shorter - at) as f64).ln()).sum();
@@ -156,7 +167,8 @@ struct StretchLength {
 
 impl Scan {
     fn new(n: usize, shortest: usize) -> Self {
-        let scale = |length: usize| ((n as f64 - 1.0) / (length as f64 * (n - length) as f64)).sqrt();
+        let scale =
+            |length: usize| ((n as f64 - 1.0) / (length as f64 * (n - length) as f64)).sqrt();
         let mut lengths = Vec::new();
         let mut length = shortest;
         while length <= n / 2 {
@@ -167,10 +179,16 @@ impl Scan {
             });
             length = (length + 1).max((length as f64 * RATIO).round() as usize);
         }
-        Self { splits: (shortest..=n - shortest).map(scale).collect(), shortest, lengths, sums: vec![0.0; 2 * n + 1] }
+        Self {
+            splits: (shortest..=n - shortest).map(scale).collect(),
+            shortest,
+            lengths,
+            sums: vec![0.0; 2 * n + 1],
+        }
     }
 
-    /// The largest square less its penalty, and the length of its stretch. `values` have a mean of 0 and a mean square of 1.
+    /// The largest square less its penalty, and the length of its stretch. `values` have a mean of
+    /// 0 and a mean square of 1.
     fn largest(&mut self, values: &[f64]) -> (f64, usize) {
         let n = values.len();
         let mut sum = 0.0;
@@ -186,7 +204,8 @@ impl Scan {
             }
         }
         for stretch in &self.lengths {
-            let rise = largest_difference(&self.sums[..n], &self.sums[stretch.length..stretch.length + n]);
+            let rise =
+                largest_difference(&self.sums[..n], &self.sums[stretch.length..stretch.length + n]);
             let square = (rise * stretch.scale).powi(2) - stretch.penalty;
             if square > best.0 {
                 best = (square, stretch.length);
@@ -219,7 +238,10 @@ mod tests {
     fn count_rejections(mut value: impl FnMut(&mut Rng) -> f64, correlation: f64) -> usize {
         let mut rng = Rng::new(3);
         let mut series = |rng: &mut Rng| (0..60).map(|_| value(rng)).collect::<Vec<f64>>();
-        (0..400).map(|_| series(&mut rng)).filter(|values| chance(values, correlation, 5) <= 0.05).count()
+        (0..400)
+            .map(|_| series(&mut rng))
+            .filter(|values| chance(values, correlation, 5) <= 0.05)
+            .count()
     }
 
     #[test]
@@ -229,7 +251,10 @@ mod tests {
         for rejected in [
             count_rejections(Rng::normal, 0.0),
             count_rejections(|rng| rng.normal().exp(), 0.0),
-            count_rejections(|rng| f64::from(u8::from(rng.uniform() < 0.3)) + 0.01 * rng.normal(), 0.0),
+            count_rejections(
+                |rng| f64::from(u8::from(rng.uniform() < 0.3)) + 0.01 * rng.normal(),
+                0.0,
+            ),
         ] {
             assert!(range.contains(&rejected), "{rejected} of 400");
         }

@@ -3,7 +3,8 @@
 use crate::estimate::{MAD_TO_SIGMA, median};
 use crate::trend::monotone::middle;
 
-/// Fewest points of the smaller level, and the fewest times that the series goes from one level to the other.
+/// Fewest points of the smaller level, and the fewest times that the series goes from one level to
+/// the other.
 const FEWEST: usize = 4;
 
 /// Smallest share of the points in the smaller level.
@@ -15,7 +16,8 @@ const LEAST_GAP: f64 = 0.3;
 /// Largest standard deviation of the noise at a level, as a share of their distance.
 const LARGEST_SPREAD: f64 = 0.18;
 
-/// Fewest changes between the levels, as a share of those that a random order has. Levels that hold for long are steps.
+/// Fewest changes between the levels, as a share of those that a random order has. Levels that hold
+/// for long are steps.
 const LEAST_SWITCHES: f64 = 0.25;
 
 /// Two levels, and which points are at which.
@@ -30,7 +32,8 @@ pub struct LevelPair {
 }
 
 impl LevelPair {
-    /// Returns the two levels of `values`, if two well-separated levels tell most of their variance and alternate.
+    /// Returns the two levels of `values`, if two well-separated levels tell most of their variance
+    /// and alternate.
     pub fn find(values: &[f64]) -> Option<Self> {
         let limit = separating(values)?;
         let is_upper: Vec<bool> = values.iter().map(|&value| value > limit).collect();
@@ -55,18 +58,25 @@ impl LevelPair {
     /// The same levels by the points of `values` from `from` on, if both have some.
     pub(super) fn since(self, values: &[f64], from: usize) -> Self {
         let level = |upper: bool| {
-            let own = values.iter().zip(&self.is_upper).skip(from).filter(|(_, is_upper)| **is_upper == upper);
+            let own = values
+                .iter()
+                .zip(&self.is_upper)
+                .skip(from)
+                .filter(|(_, is_upper)| **is_upper == upper);
             median(&own.map(|(value, _)| *value).collect::<Vec<_>>())
         };
         match (level(false), level(true)) {
-            (Some(lower), Some(upper)) => Self { lower, upper, is_upper: self.is_upper[from..].to_vec() },
+            (Some(lower), Some(upper)) => {
+                Self { lower, upper, is_upper: self.is_upper[from..].to_vec() }
+            }
             _ => self,
         }
     }
 
     /// The share of the points at the upper level.
     pub fn upper_share(&self) -> f64 {
-        self.is_upper.iter().filter(|is_upper| **is_upper).count() as f64 / self.is_upper.len() as f64
+        self.is_upper.iter().filter(|is_upper| **is_upper).count() as f64
+            / self.is_upper.len() as f64
     }
 
     /// The positions of the points at the upper level, or at the lower one.
@@ -75,7 +85,8 @@ impl LevelPair {
     }
 }
 
-/// The standard deviation of noise by how far neighbors differ, which a few changes of level do not rule.
+/// The standard deviation of noise by how far neighbors differ, which a few changes of level do not
+/// rule.
 fn spread_of_steps(values: &[f64]) -> f64 {
     let steps = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     middle(steps).unwrap_or(0.0) * MAD_TO_SIGMA / std::f64::consts::SQRT_2
@@ -116,9 +127,10 @@ mod tests {
     #[test]
     fn one_level_is_seldom_taken_for_two() {
         for n in [12, 20, 40, 100] {
-            for found in
-                [count_two_level_series(n, Rng::normal), count_two_level_series(n, |rng| (0.5 * rng.normal()).exp())]
-            {
+            for found in [
+                count_two_level_series(n, Rng::normal),
+                count_two_level_series(n, |rng| (0.5 * rng.normal()).exp()),
+            ] {
                 assert!(found <= 10, "{n} points: {found} of 500");
             }
         }

@@ -24,7 +24,8 @@ impl<'d> Training<'d> {
     /// Allocates, fills, does a step and verifies it.
     pub(super) fn prepare(device: &'d dyn Device, task: Task, count: u32) -> Result<Self, Failure> {
         let shape = task.step(if task.weak { 1 } else { u64::from(count) });
-        let step = DataParallel::prepare(&devices(device, count)?, shape, task.gradient_sync(count))?;
+        let step =
+            DataParallel::prepare(&devices(device, count)?, shape, task.gradient_sync(count))?;
         Ok(Self { device, task, count, shape, step })
     }
 }
@@ -44,14 +45,17 @@ impl Prepared for Training<'_> {
         // The whole batch on one GPU, or its part where the batch grows with them.
         let alone = match self.count {
             1 => time_ns,
-            _ => DataParallel::prepare(&[self.device], self.task.step(1), GradientSync::Never)?.beside(TURNS)?[0],
+            _ => DataParallel::prepare(&[self.device], self.task.step(1), GradientSync::Never)?
+                .beside(TURNS)?[0],
         };
         let speedup = if self.task.weak { parts * alone / time_ns } else { alone / time_ns };
         let [product, sum] = self.step.providers();
         let provider = [product, sum.clone()].into_iter().flatten().collect::<Vec<_>>().join(", ");
         let batch = self.shape.rows * u64::from(self.count);
         let held = self.shape.footprint_bytes() as f64 / info.usable_memory_bytes.max(1) as f64;
-        let mut fields = Fields::new().with("operation", "data-parallel").with("dtype", self.task.dtype.as_str());
+        let mut fields = Fields::new()
+            .with("operation", "data-parallel")
+            .with("dtype", self.task.dtype.as_str());
         fields.set("provider", provider);
         fields.set("communication_backend", sum.unwrap_or_else(|| "none".to_owned()));
         fields.set("overlap", if self.task.overlapped { "on" } else { "off" });

@@ -1,5 +1,5 @@
-//! Occupancy without a GPU: a kernel is compiled for an architecture, and what its compiler says that it needs is held
-//! against what a compute unit has.
+//! Occupancy without a GPU: a kernel is compiled for an architecture, and what its compiler says
+//! that it needs is held against what a compute unit has.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -19,11 +19,20 @@ const ASKING: Duration = Duration::from_mins(1);
 /// Kernels of GPUs that are not here.
 pub(super) fn grids(breadth: Breadth) -> Vec<Grid> {
     let f32 = || axis("dtype", &["f32"]);
-    let mut grids =
-        vec![grid([axis("operation", &["triad"]), f32(), axis("block_size", &["256"]), axis("arch", &["gfx90a"])])];
+    let mut grids = vec![grid([
+        axis("operation", &["triad"]),
+        f32(),
+        axis("block_size", &["256"]),
+        axis("arch", &["gfx90a"]),
+    ])];
     if breadth >= Breadth::Standard {
         let archs = || axis("arch", &["gfx90a", "gfx942", "gfx1030", "gfx1100"]);
-        grids.push(grid([axis("operation", &["triad"]), f32(), axis("block_size", &["64", "256", "1024"]), archs()]));
+        grids.push(grid([
+            axis("operation", &["triad"]),
+            f32(),
+            axis("block_size", &["64", "256", "1024"]),
+            archs(),
+        ]));
         let sharing = axis("operation", &["softmax", "gemm"]);
         grids.push(grid([sharing, f32(), axis("block_size", &["256"]), archs()]));
     }
@@ -43,10 +52,17 @@ pub(super) fn prepare<'d>(
         let why = format!("the system does not tell which program this is: {error}");
         Failure::Skipped(Reason::new("compiler", why, "mount /proc"))
     })?;
-    child::compiles(&program, child::CompilerQuery::of(backend, &*compiler), arch, ASKING).map_err(Failure::Skipped)?;
+    child::compiles(&program, child::CompilerQuery::of(backend, &*compiler), arch, ASKING)
+        .map_err(Failure::Skipped)?;
     let job = Job::cold(choice.source, arch, Level::O3);
     let code = compiler.compile(&job).map_err(Failure::Failed)?;
-    let calculation = Calculation { compiler, code, arch: job.arch, symbol: choice.symbol, block: choice.block_size };
+    let calculation = Calculation {
+        compiler,
+        code,
+        arch: job.arch,
+        symbol: choice.symbol,
+        block: choice.block_size,
+    };
     calculation.calculate()?;
     Ok(Box::new(calculation))
 }
@@ -64,11 +80,13 @@ impl Calculation {
     /// What the kernel needs, and what fits.
     fn calculate(&self) -> Result<(KernelNeeds, Residency), Failure> {
         let kernels = self.compiler.needs(&self.code);
-        let needs = kernels.into_iter().find(|kernel| kernel.symbol == self.symbol).ok_or_else(|| {
-            let why = format!("{} notes nothing of it in the code object", self.compiler.name());
-            let cure = "install a compiler that does: those of ROCm 5, of CUDA 12 and later do";
-            Failure::Skipped(Reason::new(format!("needs of {}", self.symbol), why, cure))
-        })?;
+        let needs =
+            kernels.into_iter().find(|kernel| kernel.symbol == self.symbol).ok_or_else(|| {
+                let why =
+                    format!("{} notes nothing of it in the code object", self.compiler.name());
+                let cure = "install a compiler that does: those of ROCm 5, of CUDA 12 and later do";
+                Failure::Skipped(Reason::new(format!("needs of {}", self.symbol), why, cure))
+            })?;
         let KernelNeeds { registers, shared_bytes, wavefront, .. } = needs;
         let unit = Needs { registers, shared_bytes, wavefront, block_size: self.block };
         let found = residency(&self.arch, unit).map_err(Failure::Skipped)?;
@@ -88,7 +106,8 @@ impl Prepared for Calculation {
     fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
         check_time(time_ns)?;
         let (needs, found) = self.calculate()?;
-        let mut fields = Fields::new().with("operation", self.symbol.clone()).with("provider", "calculator");
+        let mut fields =
+            Fields::new().with("operation", self.symbol.clone()).with("provider", "calculator");
         fields.set("gfx_target", self.arch.clone());
         fields.set("block_size", self.block);
         fields.set("occupancy_percent", found.percent());

@@ -2,7 +2,9 @@
 
 use std::ffi::{c_int, c_void};
 
-use rocblas_sys::{datatype, operation, rocblas_handle, rocblas_int, rocblas_status, rocblas_stride};
+use rocblas_sys::{
+    datatype, operation, rocblas_handle, rocblas_int, rocblas_status, rocblas_stride,
+};
 use rsb_model::Dtype;
 
 use super::super::handle;
@@ -63,7 +65,8 @@ impl Arguments {
         if c != d {
             return Err(Refusal::Unsupported);
         }
-        let plain = Call::plain("rocblas_gemm", handle(self.of), scalar(self.compute_type)?, [a, b, c]);
+        let plain =
+            Call::plain("rocblas_gemm", handle(self.of), scalar(self.compute_type)?, [a, b, c]);
         Ok(Call { sizes: self.sizes, factors: self.factors, batch: self.batch, ..plain })
     }
 }
@@ -173,7 +176,12 @@ pub(crate) unsafe extern "C" fn rocblas_gemm_ex(
         operations: [operation_a, operation_b],
         sizes: [m, n, k],
         factors: [alpha, beta],
-        matrices: [given(a, a_type, lda), given(b, b_type, ldb), given(c, c_type, ldc), given(d, d_type, ldd)],
+        matrices: [
+            given(a, a_type, lda),
+            given(b, b_type, ldb),
+            given(c, c_type, ldc),
+            given(d, d_type, ldd),
+        ],
         batch: 1,
         compute_type,
     };
