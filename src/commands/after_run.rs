@@ -83,7 +83,7 @@ pub(super) fn check_baseline(
     let Some(named) = named else { return Ok(()) };
     // What there is to say of it is said with the comparison.
     let judge =
-        Judge::load(directories.clone(), (&config.thresholds, None), Vec::new(), &mut |_| {})?;
+        Judge::load(directories.clone(), &config.thresholds, None, Vec::new(), &mut |_| {})?;
     judge.check_before_run(named).map_err(|problem| {
         let why = show::chain(&problem.error);
         CliError::usage(anyhow!(
@@ -121,9 +121,10 @@ fn comparison(
 ) -> Result<ComparisonResult, String> {
     let said = |error: CliError| show::chain(&error.error);
     if let Some(baseline) = &config.run.baseline_run_id {
-        let thresholds = (&config.thresholds, None);
-        let judge = Judge::load(directories.clone(), thresholds, Vec::new(), &mut console::tell)
-            .map_err(said)?;
+        let thresholds = &config.thresholds;
+        let judge =
+            Judge::load(directories.clone(), thresholds, None, Vec::new(), &mut console::tell)
+                .map_err(said)?;
         return compare::compare_sides(&judge, baseline, std::slice::from_ref(&run.run_id.0))
             .map(|sides| sides.result)
             .map_err(said);

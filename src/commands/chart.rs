@@ -161,8 +161,7 @@ fn comparison(
             ))
         });
     };
-    let judge =
-        Judge::load(directories, (&config.thresholds, None), Vec::new(), &mut console::tell)?;
+    let judge = Judge::load(directories, &config.thresholds, None, Vec::new(), &mut console::tell)?;
     let baseline = judge.place(SideName::Baseline, judge.sides(std::slice::from_ref(against))?);
     let current = judge.place(SideName::Current, judge.current(args.run.as_slice())?);
     if let Some(why) = gate::is_itself(&baseline, &current) {

@@ -47,8 +47,13 @@ fn judge_of(
     config: &Config,
     directories: Directories,
 ) -> Result<Judge, CliError> {
-    let thresholds = (&config.thresholds, args.threshold);
-    let mut judge = Judge::load(directories, thresholds, args.across.clone(), &mut console::tell)?;
+    let mut judge = Judge::load(
+        directories,
+        &config.thresholds,
+        args.threshold,
+        args.across.clone(),
+        &mut console::tell,
+    )?;
     let environments =
         args.environment.iter().map(|(side, path)| Ok((*side, environment_in(path)?)));
     judge.set_environments(environments.collect::<Result<_, CliError>>()?);

@@ -73,8 +73,13 @@ fn compare_installation(
     (config, directories): (&Config, &Directories),
     across: &[String],
 ) -> Result<ComparisonResult, CliError> {
-    let thresholds = (&config.thresholds, None);
-    let judge = Judge::load(directories.clone(), thresholds, across.to_vec(), &mut console::tell)?;
+    let judge = Judge::load(
+        directories.clone(),
+        &config.thresholds,
+        None,
+        across.to_vec(),
+        &mut console::tell,
+    )?;
     let result = judge.judge(&before.into_runs(), std::slice::from_ref(run));
     judge::keep(&judge, &result);
     Ok(result)

@@ -211,9 +211,14 @@ impl JobWorker {
     }
 
     fn compare(&self, baseline: &str, current: &str) -> Result<Message, CliError> {
-        let thresholds = (&self.config.thresholds, None);
-        let judge =
-            Judge::load(self.directories.clone(), thresholds, Vec::new(), &mut console::tell)?;
+        let thresholds = &self.config.thresholds;
+        let judge = Judge::load(
+            self.directories.clone(),
+            thresholds,
+            None,
+            Vec::new(),
+            &mut console::tell,
+        )?;
         let result = compare::compare_sides(&judge, baseline, &[current.to_owned()])?.result;
         judge::keep(&judge, &result);
         Ok(Message::Loaded(LoadedDocument::Comparison(Box::new(result))))

@@ -57,7 +57,8 @@ impl Judge {
     /// When the policy or the results cannot be read.
     pub fn load(
         directories: Directories,
-        (thresholds, percent): (&Thresholds, Option<f64>),
+        thresholds: &Thresholds,
+        percent: Option<f64>,
         across: Vec<String>,
         listener: &mut Listener<'_>,
     ) -> Result<Self, EngineError> {
