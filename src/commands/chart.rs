@@ -188,7 +188,7 @@ fn write(charts: &[Chart], args: &ChartArgs, section: &ChartsSection, style: Sty
             let glyphs =
                 if args.ascii { Glyphs::Ascii } else { section.glyphs.unwrap_or_default() };
             let theme = section.theme(ThemeName::Dark).map_err(config_error)?;
-            report::to(to_file, &page(charts, (Style { color, ..style }, glyphs), &theme))
+            report::to(to_file, &page(charts, Style { color, ..style }, glyphs, &theme))
         }
         ChartFormat::Html => {
             let title = charts.first().map_or("charts", |chart| chart.title.as_str());
@@ -228,7 +228,7 @@ pub(super) fn at_a_glance(
 }
 
 /// The charts one below the other; of very many the first.
-fn page(charts: &[Chart], (style, glyphs): (Style, Glyphs), theme: &Theme) -> String {
+fn page(charts: &[Chart], style: Style, glyphs: Glyphs, theme: &Theme) -> String {
     let drawn = charts.iter().take(SHOWN).map(|chart| {
         let lines = if chart.y_axis.scale == AxisScale::Rows { ROW_LINES } else { FRAME_LINES };
         picture(chart, style.width, lines, glyphs).themed_text(style, theme)

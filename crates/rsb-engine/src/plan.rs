@@ -149,9 +149,11 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
         let before = plan.cases.len() + plan.skipped.len();
         for device in places(wanted.benchmark, selection, machine, &devices) {
             let axes = with_sensors(wanted, device, machine);
-            let entry = (index, wanted.benchmark);
-            let on_device =
-                if compares { compared::axes_on(entry, device, axes) } else { Some(axes) };
+            let on_device = if compares {
+                compared::axes_on(index, wanted.benchmark, device, axes)
+            } else {
+                Some(axes)
+            };
             let Some(axes) = on_device else { continue };
             for case in rsb_workloads::cases(wanted.benchmark, device, breadth, &axes)? {
                 match case {
@@ -175,7 +177,7 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
     };
     (plan.failed, plan.skipped) = plan.skipped.into_iter().partition(|(case, _)| is_broken(case));
     for (component, axes) in components::select(selection)? {
-        components::add(&mut plan, (component, &axes), (selection, machine), (&devices, breadth))?;
+        components::add(&mut plan, component, &axes, selection, machine, &devices, breadth)?;
     }
     components::refuse_wrong_names(&plan)?;
     Ok(plan)

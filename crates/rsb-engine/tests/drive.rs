@@ -96,10 +96,12 @@ fn measured(store: &Store, slower: f64) -> (FinishedRun, Vec<Event>) {
     workers.environment.push((SLOWER, Some(slower.to_string())));
     let mut events = Vec::new();
     let finished = run::measure(
-        (&plan, &run::suite_name(&selection())),
+        &plan,
+        &run::suite_name(&selection()),
         &settings,
         store,
-        (Environment::default(), &workers),
+        Environment::default(),
+        &workers,
         &mut |event: &Event| events.push(event.clone()),
     );
     (finished.unwrap_or_else(|error| panic!("{:#}", error.error)), events)

@@ -77,7 +77,7 @@ pub(crate) fn store(
     }
     rsb_probe::choose_python(program);
     let store = Store::open_for_writing(Path::new(kept.directory)).map_err(KeepError::Store)?;
-    let mut path = run::keep(results, (kept.suite, "python"), &store, &machine::environment())
+    let mut path = run::keep(results, kept.suite, "python", &store, &machine::environment())
         .map_err(KeepError::Engine)?;
     if !kept.samples {
         let mut run =

@@ -37,7 +37,7 @@ pub(super) fn establish(args: &DoctorArgs, style: Style) -> CliResult {
         before.as_ref().map(|before| installation::changed_software(&before.fingerprint, &now));
     document.comparison = match (before, &changed) {
         (Some(before), Some(across)) => {
-            Some(compare_installation(before, &finished.run, (&config, &directories), across)?)
+            Some(compare_installation(before, &finished.run, &config, &directories, across)?)
         }
         _ => None,
     };
@@ -70,7 +70,8 @@ fn saved_baseline(
 fn compare_installation(
     before: Baseline,
     run: &Run,
-    (config, directories): (&Config, &Directories),
+    config: &Config,
+    directories: &Directories,
     across: &[String],
 ) -> Result<ComparisonResult, CliError> {
     let judge = Judge::load(

@@ -185,7 +185,7 @@ impl JobWorker {
             self.unkept.as_ref().map_or(self.directories.results.as_path(), |dir| dir.path());
         let store = run::open_store(results)?;
         let suite = engine::suite_name(&selection);
-        let finished = run::measure_with((&plan, &suite), &settings, &store, &mut self.drawn())?;
+        let finished = run::measure_with(&plan, &suite, &settings, &store, &mut self.drawn())?;
         Ok(run_end(finished, keeps))
     }
 
@@ -193,7 +193,7 @@ impl JobWorker {
     fn measure_on(&self, id: &str) -> Result<Box<RunEnd>, CliError> {
         let store = run::open_store(&self.directories.results)?;
         let args = MeasureArgs { places: self.places.clone(), ..MeasureArgs::default() };
-        let finished = run::measure_on(id, (&args, &self.config), &store, &mut self.drawn())?;
+        let finished = run::measure_on(id, &args, &self.config, &store, &mut self.drawn())?;
         Ok(run_end(finished, true))
     }
 

@@ -69,7 +69,7 @@ struct TargetEntry {
 
 /// The benchmarks in the file at `path`.
 pub(super) fn read(path: &Path) -> Result<Vec<OwnBenchmark>, EntryFileError> {
-    sweep::parse_file((path, "benchmark"), parse)
+    sweep::parse_file(path, "benchmark", parse)
 }
 
 /// The benchmarks that both files have and that differ in them, by name. A file that cannot be read

@@ -213,7 +213,7 @@ impl Judge {
     /// # Errors
     /// As [`policy::check`].
     pub fn check_ids(&self, ids: &[&str], control: ControlSet) -> Result<(), EngineError> {
-        policy::check(&self.policy, (ids, control), &self.directories)
+        policy::check(&self.policy, ids, control, &self.directories)
     }
 
     /// The verdicts, with what a reader should know of both sides.

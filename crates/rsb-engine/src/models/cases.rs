@@ -38,7 +38,8 @@ type RowOrGap<'a> = Result<&'a ModelRow, MissingModel<'a>>;
 /// For an axis that models do not have, and text that is not a value of its axis.
 pub fn cases(
     component: &Component,
-    (device, info): (DeviceRef, Option<&DeviceInfo>),
+    device: DeviceRef,
+    info: Option<&DeviceInfo>,
     wish: ModelSelection<'_>,
 ) -> Result<Vec<CaseOrReason>, UsageError> {
     let wish = SelectedAxes::of(component, wish)?;
@@ -47,7 +48,7 @@ pub fn cases(
         let row = match row {
             Ok(row) => row,
             Err(MissingModel::Size(family, size)) => {
-                found.push(Err(absent(component, device, (family, size))));
+                found.push(Err(absent(component, device, family, size)));
                 continue;
             }
             Err(MissingModel::Name(name, reason)) => {
@@ -201,7 +202,9 @@ impl<'a> SelectedAxes<'a> {
         });
         let pairs = families.iter().flat_map(|family| usual.iter().map(|size| (*family, *size)));
         pairs
-            .map(|pair| representative(pair).ok_or(MissingModel::Size(pair.0, pair.1)))
+            .map(|(family, size)| {
+                representative(family, size).ok_or(MissingModel::Size(family, size))
+            })
             .chain(own)
             .collect()
     }
@@ -326,7 +329,7 @@ fn untunable(point: &ModelPoint) -> Option<Reason> {
 }
 
 /// The model that stands for a family and size.
-pub fn representative((family, size): (Family, SizeClass)) -> Option<&'static ModelRow> {
+pub fn representative(family: Family, size: SizeClass) -> Option<&'static ModelRow> {
     catalogue().iter().find(|row| row.family == family && row.size() == size)
 }
 
@@ -334,9 +337,10 @@ pub fn representative((family, size): (Family, SizeClass)) -> Option<&'static Mo
 fn absent(
     component: &Component,
     device: DeviceRef,
-    (family, size): (Family, SizeClass),
+    family: Family,
+    size: SizeClass,
 ) -> (Case, Reason) {
-    let known = SizeClass::ALL.into_iter().filter(|size| representative((family, *size)).is_some());
+    let known = SizeClass::ALL.into_iter().filter(|size| representative(family, *size).is_some());
     let known: Vec<&str> = known.map(SizeClass::as_str).collect();
     let what = format!("{family} of size {size}");
     let reason = Reason::new(

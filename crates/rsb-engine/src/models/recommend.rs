@@ -123,7 +123,7 @@ pub fn recommend(runs: &[Run], asked: RecommendRequest<'_>) -> RecommendDocument
         models.extend(more);
     }
     for advice in &mut models {
-        predict(advice, (runs, asked.own), &predictor, asked.goal);
+        predict(advice, runs, asked.own, &predictor, asked.goal);
         decide(advice, asked);
     }
     models.sort_by(|a, b| {
@@ -140,7 +140,7 @@ pub fn recommend(runs: &[Run], asked: RecommendRequest<'_>) -> RecommendDocument
 /// A model of each family and size that the catalogue has.
 fn representatives<'a>() -> impl Iterator<Item = &'a ModelRow> {
     let of_family =
-        |family| SizeClass::ALL.into_iter().filter_map(move |size| representative((family, size)));
+        |family| SizeClass::ALL.into_iter().filter_map(move |size| representative(family, size));
     Family::ALL.into_iter().flat_map(of_family)
 }
 
@@ -307,7 +307,8 @@ fn best_batches(all: Vec<ModelCandidate>) -> Vec<ModelCandidate> {
 /// What follows for the places where the model was not measured.
 fn predict(
     advice: &mut ModelAdvice,
-    (runs, own): (&[Run], &[ModelRow]),
+    runs: &[Run],
+    own: &[ModelRow],
     predictor: &Predictor,
     goal: Goal,
 ) {

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::builds::git;
 use super::cargo::{align_functions, cargo, run_cargo};
 use super::place::BuildOutputs;
+use super::worktree::BuildTarget;
 use crate::Listener;
 use crate::harness::BenchExecutable;
 
@@ -101,15 +102,16 @@ pub(super) struct BuiltTargets {
     pub(super) outputs: BuildOutputs,
 }
 
-/// Builds the bench targets of the project in `tree`. `None` when they do not build.
+/// Builds the bench targets of the project in `place`. `None` when they do not build.
 ///
 /// # Errors
 /// When it could not be tried, or the project has none.
 pub(super) fn build(
-    (tree, target): (&Path, &Path),
+    place: BuildTarget<'_>,
     request: &BenchTargets<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<Option<BuiltTargets>> {
+    let BuildTarget { tree, target } = place;
     let BenchTargets { top, directory, arguments } = *request;
     let project = tree.join(directory);
     let Some(metadata) = Metadata::of(&project)? else {
@@ -118,7 +120,7 @@ pub(super) fn build(
             None => Ok(None),
         };
     };
-    metadata.take_over_lock((tree, top));
+    metadata.take_over_lock(tree, top);
     let mut command = cargo(&project);
     command
         .args(["bench", "--no-run", "--quiet", "--message-format", "json", "--target-dir"])
@@ -222,7 +224,7 @@ impl Metadata {
 
     /// A library seldom commits its Cargo.lock. The user's own then counts for both sides, as it
     /// does for the user: without it each would get what is the newest when it is built.
-    fn take_over_lock(&self, (tree, top): (&Path, &Path)) {
+    fn take_over_lock(&self, tree: &Path, top: &Path) {
         let root = self.0["workspace_root"].as_str().map(Path::new);
         let Some(place) = root.and_then(|root| root.strip_prefix(tree).ok()) else { return };
         let lock = tree.join(place).join("Cargo.lock");

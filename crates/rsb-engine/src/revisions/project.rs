@@ -16,7 +16,7 @@ use super::cargo::{self, CargoProfile, PROGRAM};
 use super::machine_code;
 use super::opened;
 use super::place::BuiltSide;
-use super::worktree::{ProgramDirectory, TreeUse, Worktree};
+use super::worktree::{BuildTarget, ProgramDirectory, TreeUse, Worktree};
 use crate::gate::SidePrograms;
 use crate::harness::{self, BenchCommand, Benches, CommandBenches, Executables};
 use crate::measure::Limits;
@@ -180,15 +180,18 @@ impl Project {
     /// When it could not be tried: no room, no cargo, a build that was killed, no benchmarks.
     pub(super) fn build(
         &self,
-        (repository, worktree, programs): (&Repository, &Worktree, &ProgramDirectory),
-        (commit, role): (&str, SideRole),
+        repository: &Repository,
+        worktree: &Worktree,
+        programs: &ProgramDirectory,
+        commit: &str,
+        role: SideRole,
         listener: &mut Listener<'_>,
     ) -> Result<Option<Build>> {
         // Paths of equal length: a longer one moves the stack of a process.
         let into = programs.path(commit);
         match self {
             Self::ThisProgram => {
-                let build = |place: (&Path, &Path), _: &mut Listener<'_>| {
+                let build = |place: BuildTarget<'_>, _: &mut Listener<'_>| {
                     cargo::build_this_program(place, CargoProfile::Release, &into)
                 };
                 let is_built = worktree.with_revision(commit, listener, build)?;
@@ -196,7 +199,7 @@ impl Project {
             }
             Self::Cargo { directory, arguments } => {
                 let targets = BenchTargets { top: repository.top(), directory, arguments };
-                let build = |place: (&Path, &Path), listener: &mut Listener<'_>| {
+                let build = |place: BuildTarget<'_>, listener: &mut Listener<'_>| {
                     bench_targets::build(place, &targets, listener)
                 };
                 let Some(built) = worktree.with_revision(commit, listener, build)? else {
@@ -212,7 +215,7 @@ impl Project {
             Self::Commands { directory, command } => {
                 let how = command.build.as_deref();
                 let Some(tree) =
-                    built_by_command((worktree, directory), (commit, role), how, listener)?
+                    built_by_command(worktree, directory, commit, role, how, listener)?
                 else {
                     return Ok(None);
                 };
@@ -235,7 +238,7 @@ impl Project {
             Self::Custom { directory, custom, config } => {
                 let how = custom.build.as_deref();
                 let Some(tree) =
-                    built_by_command((worktree, directory), (commit, role), how, listener)?
+                    built_by_command(worktree, directory, commit, role, how, listener)?
                 else {
                     return Ok(None);
                 };
@@ -259,14 +262,16 @@ impl Project {
 /// The tree of `commit` where a command built it; `None` when it does not build. What a command
 /// builds lies in its tree: each side has one of its own.
 fn built_by_command(
-    (worktree, directory): (&Worktree, &Path),
-    (commit, role): (&str, SideRole),
+    worktree: &Worktree,
+    directory: &Path,
+    commit: &str,
+    role: SideRole,
     command: Option<&str>,
     listener: &mut Listener<'_>,
 ) -> Result<Option<PathBuf>> {
     let worktree = worktree.for_side(role.name());
-    let build = |(tree, _): (&Path, &Path), _: &mut Listener<'_>| {
-        harness::build(command, &tree.join(directory))
+    let build = |place: BuildTarget<'_>, _: &mut Listener<'_>| {
+        harness::build(command, &place.tree.join(directory))
     };
     let is_built = worktree.with_revision(commit, listener, build)?;
     Ok(is_built.then(|| worktree.tree().join(directory)))

@@ -197,9 +197,12 @@ pub(super) fn shifts_of(
             let is_recent = is_recent(&points, change.index, settings);
             let mut shift = shift(
                 series,
-                (change.before, change.change_percent, confirmed),
+                change.before,
+                change.change_percent,
+                confirmed,
                 range,
-                (threshold, is_recent),
+                threshold,
+                is_recent,
             );
             if change.part == Some(LevelPart::Share) {
                 // More runs on the slower machine type explain it.
@@ -215,9 +218,12 @@ pub(super) fn shifts_of(
                 let is_recent = is_recent(&points, ramp.to_index, settings);
                 Some(shift(
                     series,
-                    (ramp.before, ramp.change_percent, true),
+                    ramp.before,
+                    ramp.change_percent,
+                    true,
                     range,
-                    (threshold, is_recent),
+                    threshold,
+                    is_recent,
                 ))
             },
         ),
@@ -236,9 +242,12 @@ fn is_recent(points: &[SeriesPoint], index: usize, settings: &TrendSettings) -> 
 
 fn shift(
     series: &Series,
-    (before, change_percent, confirmed): (f64, f64, bool),
+    before: f64,
+    change_percent: f64,
+    confirmed: bool,
     range: ChangeRange,
-    (threshold, is_recent): (f64, bool),
+    threshold: f64,
+    is_recent: bool,
 ) -> LevelShift {
     let is_large = change_percent.abs() >= threshold * (1.0 - 1e-9);
     let is_worse = series.better.map(|better| (better == Better::Lower) == (change_percent > 0.0));
