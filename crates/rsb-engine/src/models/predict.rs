@@ -361,7 +361,12 @@ fn observed_pass(run: &Run, result: &BenchmarkResult, machine: &str) -> Option<O
     })
 }
 
-fn evidence(run: &Run, result: &BenchmarkResult, field: &str, value: f64) -> ModelEvidence {
+pub(super) fn evidence(
+    run: &Run,
+    result: &BenchmarkResult,
+    field: &str,
+    value: f64,
+) -> ModelEvidence {
     let (run_id, benchmark_id) = (run.run_id.0.clone(), result.benchmark_id.to_string());
     ModelEvidence { run_id, benchmark_id, field: field.to_owned(), value }
 }
