@@ -60,7 +60,7 @@ fn record(arguments: &[String]) -> Result<()> {
         settings.limits.suite = Duration::from_hours(1);
         let mut pairs = measure::WorkerPairs::new(&programs, &settings)?;
         let (both, _) =
-            measure::run_interleaved(&cases, &settings, &mut pairs, (&environment, &mut |_| {}));
+            measure::run_interleaved(&cases, &settings, &mut pairs, &environment, &mut |_| {});
         let sides = [
             side("first", &both.baseline, &environment),
             side("second", &both.current, &environment),

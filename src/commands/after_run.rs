@@ -44,8 +44,9 @@ pub(super) fn own_targets(
     directories: &Directories,
     run: &Run,
 ) -> Result<Vec<ThresholdCheck>, CliError> {
-    let policy = (directories, &config.thresholds);
-    let mut checks = policy::own_targets(policy, BUILT_IN_POLICY, run, &mut console::tell)?;
+    let thresholds = &config.thresholds;
+    let mut checks =
+        policy::own_targets(directories, thresholds, BUILT_IN_POLICY, run, &mut console::tell)?;
     checks.retain(ThresholdCheck::has_figure);
     Ok(checks)
 }
@@ -76,14 +77,12 @@ pub(super) fn drop_samples(
 }
 
 /// Looks up what the configuration compares runs with, before anything is measured.
-pub(super) fn check_baseline(
-    (config, directories): (&Config, &Directories),
-) -> Result<(), CliError> {
+pub(super) fn check_baseline(config: &Config, directories: &Directories) -> Result<(), CliError> {
     let named = config.run.baseline_run_id.as_deref().filter(|_| config.run.compare_with_baseline);
     let Some(named) = named else { return Ok(()) };
     // What there is to say of it is said with the comparison.
     let judge =
-        Judge::load(directories.clone(), (&config.thresholds, None), Vec::new(), &mut |_| {})?;
+        Judge::load(directories.clone(), &config.thresholds, None, Vec::new(), &mut |_| {})?;
     judge.check_before_run(named).map_err(|problem| {
         let why = show::chain(&problem.error);
         CliError::usage(anyhow!(
@@ -98,13 +97,14 @@ pub(super) fn check_baseline(
 /// `run` beside what the configuration names, else beside the baseline saved for its machine and
 /// suite, for people. Where nothing is there to compare with, that is said; it fails nothing.
 pub(super) fn comparison_text(
-    config: (&Config, &Directories),
+    config: &Config,
+    directories: &Directories,
     store: &Store,
     run: &Run,
     style: Style,
 ) -> String {
-    let detail = if config.0.run.verbose { Detail::Full } else { Detail::Brief };
-    let told = comparison(config, store, run).and_then(|result| {
+    let detail = if config.run.verbose { Detail::Full } else { Detail::Brief };
+    let told = comparison(config, directories, store, run).and_then(|result| {
         rsb_report::gate::write(&result, GateFormat::Text, style, detail)
             .map_err(|error| error.to_string())
     });
@@ -115,15 +115,17 @@ pub(super) fn comparison_text(
 }
 
 fn comparison(
-    (config, directories): (&Config, &Directories),
+    config: &Config,
+    directories: &Directories,
     store: &Store,
     run: &Run,
 ) -> Result<ComparisonResult, String> {
     let said = |error: CliError| show::chain(&error.error);
     if let Some(baseline) = &config.run.baseline_run_id {
-        let thresholds = (&config.thresholds, None);
-        let judge = Judge::load(directories.clone(), thresholds, Vec::new(), &mut console::tell)
-            .map_err(said)?;
+        let thresholds = &config.thresholds;
+        let judge =
+            Judge::load(directories.clone(), thresholds, None, Vec::new(), &mut console::tell)
+                .map_err(said)?;
         return compare::compare_sides(&judge, baseline, std::slice::from_ref(&run.run_id.0))
             .map(|sides| sides.result)
             .map_err(said);

@@ -29,7 +29,7 @@ pub fn run(verb: &BaselineVerb, style: Style) -> CliResult {
         BaselineVerb::List { json, places } => list(&settings::load(places)?.1, *json, style),
         BaselineVerb::Show { name, here, json, places } => {
             let directories = settings::load(places)?.1;
-            show_one((name, *here), &directories, *json, style)
+            show_one(name, *here, &directories, *json, style)
         }
         BaselineVerb::Refresh(args) => refresh::run(args, style),
         BaselineVerb::Accept(args) => accept::run(args, style),
@@ -175,7 +175,8 @@ pub(super) fn rows(directories: &Directories) -> Vec<BaselineRow> {
 }
 
 fn show_one(
-    (name, only_here): (&str, bool),
+    name: &str,
+    only_here: bool,
     directories: &Directories,
     json: bool,
     style: Style,

@@ -161,8 +161,7 @@ fn comparison(
             ))
         });
     };
-    let judge =
-        Judge::load(directories, (&config.thresholds, None), Vec::new(), &mut console::tell)?;
+    let judge = Judge::load(directories, &config.thresholds, None, Vec::new(), &mut console::tell)?;
     let baseline = judge.place(SideName::Baseline, judge.sides(std::slice::from_ref(against))?);
     let current = judge.place(SideName::Current, judge.current(args.run.as_slice())?);
     if let Some(why) = gate::is_itself(&baseline, &current) {
@@ -189,7 +188,7 @@ fn write(charts: &[Chart], args: &ChartArgs, section: &ChartsSection, style: Sty
             let glyphs =
                 if args.ascii { Glyphs::Ascii } else { section.glyphs.unwrap_or_default() };
             let theme = section.theme(ThemeName::Dark).map_err(config_error)?;
-            report::to(to_file, &page(charts, (Style { color, ..style }, glyphs), &theme))
+            report::to(to_file, &page(charts, Style { color, ..style }, glyphs, &theme))
         }
         ChartFormat::Html => {
             let title = charts.first().map_or("charts", |chart| chart.title.as_str());
@@ -229,7 +228,7 @@ pub(super) fn at_a_glance(
 }
 
 /// The charts one below the other; of very many the first.
-fn page(charts: &[Chart], (style, glyphs): (Style, Glyphs), theme: &Theme) -> String {
+fn page(charts: &[Chart], style: Style, glyphs: Glyphs, theme: &Theme) -> String {
     let drawn = charts.iter().take(SHOWN).map(|chart| {
         let lines = if chart.y_axis.scale == AxisScale::Rows { ROW_LINES } else { FRAME_LINES };
         picture(chart, style.width, lines, glyphs).themed_text(style, theme)

@@ -31,7 +31,7 @@ pub fn run(args: &CompareArgs, style: Style) -> CliResult {
             show::text("")?;
         }
     }
-    let exit = judge::deliver(&args.judge, &shown, None, (style, exit));
+    let exit = judge::deliver(&args.judge, &shown, None, style, exit);
     let request = judge::request(
         &judge,
         &args.judge,

@@ -58,7 +58,7 @@ pub(super) fn rows(places: &Places) -> Result<Vec<Value>, CliError> {
         let compared = compared.map(|saved| saved.result);
         for (component, known) in frameworks::all().iter().zip(&mut last) {
             if known.is_none() {
-                *known = of_run(component, &run, (&policy, &config), compared.as_ref());
+                *known = of_run(component, &run, &policy, &config, compared.as_ref());
             }
         }
     }
@@ -72,7 +72,8 @@ pub(super) fn rows(places: &Places) -> Result<Vec<Value>, CliError> {
 fn of_run(
     component: &Component,
     run: &Run,
-    (policy, config): (&Policy, &Config),
+    policy: &Policy,
+    config: &Config,
     compared: Option<&ComparisonResult>,
 ) -> Option<LastComponentRun> {
     let checks = threshold_checks(std::slice::from_ref(run), policy);

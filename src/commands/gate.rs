@@ -38,7 +38,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         judge.take_base(files.path(), base.commit(), revision);
     }
     super::interrupt::listen();
-    let ends = (style, if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict });
+    let without = if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict };
     if let (Some(revision), Some(settings)) = (&args.against, &settings) {
         let mut project =
             args.project.options(rsb_engine::custom::file().as_deref()).map_err(CliError::usage)?;
@@ -71,7 +71,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             accept: None,
             ..judge::request(&judge, &args.judge, &[], &[])
         };
-        return Ok(judge::conclude(&judge, &args.judge, &judgment, &request, ends));
+        return Ok(judge::conclude(&judge, &args.judge, &judgment, &request, style, without));
     }
     if args.project.is_given() {
         return Err(CliError::usage(anyhow!(
@@ -83,7 +83,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         let judgment =
             gate::against_history(&judge, &args.current, runs as usize, &mut console::tell)?;
         let request = judge::request(&judge, &args.judge, &[], &args.current);
-        return Ok(judge::conclude(&judge, &args.judge, &judgment, &request, ends));
+        return Ok(judge::conclude(&judge, &args.judge, &judgment, &request, style, without));
     }
     let revisions = BaselineRevisions::new(base);
     let request = StoredRequest {
@@ -103,7 +103,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         accept: named.accept.clone().filter(|_| args.base.is_none()),
         ..named
     };
-    Ok(judge::conclude(&judge, &args.judge, &judgment, &request, ends))
+    Ok(judge::conclude(&judge, &args.judge, &judgment, &request, style, without))
 }
 
 /// Reads the file of `--accept`.

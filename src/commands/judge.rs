@@ -47,8 +47,13 @@ fn judge_of(
     config: &Config,
     directories: Directories,
 ) -> Result<Judge, CliError> {
-    let thresholds = (&config.thresholds, args.threshold);
-    let mut judge = Judge::load(directories, thresholds, args.across.clone(), &mut console::tell)?;
+    let mut judge = Judge::load(
+        directories,
+        &config.thresholds,
+        args.threshold,
+        args.across.clone(),
+        &mut console::tell,
+    )?;
     let environments =
         args.environment.iter().map(|(side, path)| Ok((*side, environment_in(path)?)));
     judge.set_environments(environments.collect::<Result<_, CliError>>()?);
@@ -79,7 +84,8 @@ pub(super) fn conclude(
     args: &JudgeArgs,
     judgment: &Judgment,
     request: &VerdictRequest,
-    (style, without): (Style, Exit),
+    style: Style,
+    without: Exit,
 ) -> Exit {
     let result = &judgment.result;
     let (exit, sentence) = match &judgment.basis {
@@ -93,7 +99,7 @@ pub(super) fn conclude(
         Basis::Nothing { why, .. } => (Exit::NoVerdict, Some(format!("NO VERDICT: {why}"))),
         Basis::Same { why } => (Exit::Pass, Some(format!("UNCHANGED: {why}."))),
     };
-    let exit = deliver(args, result, sentence.as_deref(), (style, exit));
+    let exit = deliver(args, result, sentence.as_deref(), style, exit);
     if matches!(judgment.basis, Basis::Figures { .. }) && exit != Exit::Interrupted {
         advise(result, &judgment.sides, request);
     }
@@ -163,7 +169,8 @@ pub(super) fn deliver(
     args: &JudgeArgs,
     result: &ComparisonResult,
     sentence: Option<&str>,
-    (style, exit): (Style, Exit),
+    style: Style,
+    exit: Exit,
 ) -> Exit {
     let shown = match sentence {
         Some(sentence) => say(args, result, sentence),
@@ -270,7 +277,7 @@ pub(super) fn targets(
     run: &Run,
 ) -> Result<Vec<ThresholdCheck>, CliError> {
     const OWN: &str = include_str!("../../baselines/policy.toml");
-    policy::targets((directories, &config.thresholds), OWN, run, &mut console::tell)
+    policy::targets(directories, &config.thresholds, OWN, run, &mut console::tell)
 }
 
 /// The targets that `run` has figures of.

@@ -149,7 +149,8 @@ pub(super) fn forms(asked: &[ReportForm]) -> Vec<ReportFormat> {
 /// As [`run`].
 pub(super) fn write_beside(
     forms: &[ReportFormat],
-    (config, directories): (&Config, &Directories),
+    config: &Config,
+    directories: &Directories,
     store: &Store,
     run: &Run,
 ) -> Result<Vec<PathBuf>, CliError> {

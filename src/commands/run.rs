@@ -55,14 +55,14 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     if let Some(path) = &args.id_file {
         output::refuse_link(path).map_err(CliError::usage)?;
     }
-    after_run::check_baseline((&config, &directories))?;
+    after_run::check_baseline(&config, &directories)?;
     let is_verbose = args.measure.verbose || config.run.verbose;
     let lines = if is_verbose { ResultLines::Every } else { ResultLines::First };
     let (store, mut finished) = if let Some(id) = &args.resume {
         interrupt::listen();
         let store = open_store(&directories.results)?;
         let finished = with_progress(lines, |listener| {
-            measure_on(id, (&args.measure, &config), &store, listener)
+            measure_on(id, &args.measure, &config, &store, listener)
         })?;
         (store, finished)
     } else {
@@ -77,7 +77,7 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
         let store = open_store(&directories.results)?;
         let suite = engine::suite_name(&selection);
         let finished = with_progress(lines, |listener| {
-            measure_with((&plan, &suite), &settings, &store, listener)
+            measure_with(&plan, &suite, &settings, &store, listener)
         })?;
         (store, finished)
     };
@@ -101,9 +101,10 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
         }
     }
     finished.stored?;
-    write_reports(args, (&config, &directories), &store, run)?;
+    write_reports(args, &config, &directories, &store, run)?;
     if config.run.compare_with_baseline {
-        tell(args, &after_run::comparison_text((&config, &directories), &store, run, style))?;
+        let text = after_run::comparison_text(&config, &directories, &store, run, style);
+        tell(args, &text)?;
     }
     if let Some(path) = &args.id_file {
         output::write(path, &run.run_id.0)?;
@@ -135,15 +136,16 @@ fn tell(args: &RunArgs, text: &str) -> Result<(), CliError> {
 /// Writes the reports that were asked for, and says where.
 fn write_reports(
     args: &RunArgs,
-    config: (&Config, &Directories),
+    config: &Config,
+    directories: &Directories,
     store: &Store,
     run: &rsb_model::Run,
 ) -> Result<(), CliError> {
-    let forms = after_run::forms(&args.reports, config.0);
+    let forms = after_run::forms(&args.reports, config);
     if forms.is_empty() {
         return Ok(());
     }
-    for path in report::write_beside(&forms, config, store, run)? {
+    for path in report::write_beside(&forms, config, directories, store, run)? {
         tell(args, &format!("report: {}", path.display()))?;
     }
     Ok(())
@@ -157,7 +159,7 @@ pub(super) fn measure(
     store: &Store,
 ) -> Result<engine::FinishedRun, CliError> {
     with_progress(ResultLines::First, |listener| {
-        measure_with((plan, suite), settings, store, listener)
+        measure_with(plan, suite, settings, store, listener)
     })
 }
 
@@ -173,7 +175,8 @@ fn with_progress(
 /// Measures what the stored run `id` still lacks, by its own profile, with a log.
 pub(super) fn measure_on(
     id: &str,
-    (args, config): (&MeasureArgs, &Config),
+    args: &MeasureArgs,
+    config: &Config,
     store: &Store,
     listener: &mut rsb_engine::Listener<'_>,
 ) -> Result<engine::FinishedRun, CliError> {
@@ -188,7 +191,7 @@ pub(super) fn measure_on(
         settings::resolve(&[], None, &MeasureArgs { profile, ..args.clone() }, config)?;
     let workers = this_program()?;
     let results = store.results_dir().to_owned();
-    engine::resume(run, &settings, (store, &workers), &mut with_log(&results, listener))
+    engine::resume(run, &settings, store, &workers, &mut with_log(&results, listener))
 }
 
 fn this_program() -> Result<WorkerCommand, CliError> {
@@ -208,7 +211,8 @@ fn with_log<'a>(
 
 /// As [`measure`], for whoever shows the progress in another way.
 pub(super) fn measure_with(
-    planned: (&Plan, &str),
+    plan: &Plan,
+    suite: &str,
     settings: &rsb_engine::measure::Settings,
     store: &Store,
     listener: &mut rsb_engine::Listener<'_>,
@@ -216,10 +220,12 @@ pub(super) fn measure_with(
     let workers = this_program()?;
     let results = store.results_dir().to_owned();
     engine::measure(
-        planned,
+        plan,
+        suite,
         settings,
         store,
-        (machine::environment(), &workers),
+        machine::environment(),
+        &workers,
         &mut with_log(&results, listener),
     )
 }

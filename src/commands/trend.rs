@@ -42,7 +42,7 @@ pub fn run(args: &TrendArgs, style: Style) -> CliResult {
         Some(TrendVerb::Ack { alert, because, state, places }) => {
             let (_, directories) = settings::load(places)?;
             let store = gate::open(&directories, &mut console::tell)?;
-            let decided = trends::decide(&store, alert, (state_of(*state), because))?;
+            let decided = trends::decide(&store, alert, state_of(*state), because)?;
             show::text(&format!("{} is {}: {because}", decided.id, decided.state.as_str()))?;
             Ok(Exit::Pass)
         }

@@ -34,18 +34,21 @@ fn advise(action: impl Into<String>, evidence: impl Into<String>) -> Recommendat
 
 /// About the machine of `run`, beside what `earlier` runs of it had.
 pub fn of_machine(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
-    let at_start = |said: &str| format!("at the start of {}: {said}", run.run_id);
     let warnings = run.environment.state.iter().flat_map(|state| &state.warnings).map(|warning| {
         let (evidence, action) =
             split_warning(warning).unwrap_or((warning, "look into it before the next run"));
-        advise(action, at_start(evidence))
+        advise(action, at_start(run, evidence))
     });
     let gpus: &[Gpu] = &run.environment.gpus;
     let limits = doctor::limits(gpus).into_iter().filter_map(|finding| {
-        let evidence = at_start(&format!("{}: {}", finding.what, finding.why));
+        let evidence = at_start(run, &format!("{}: {}", finding.what, finding.why));
         Some(advise(finding.cure?, evidence))
     });
     warnings.chain(limits).chain(older_software(run, earlier)).collect()
+}
+
+fn at_start(run: &Run, observation: &str) -> String {
+    format!("at the start of {}: {observation}", run.run_id)
 }
 
 /// About `run`: its machine, as [`of_machine`], and what its cases show.
@@ -68,8 +71,10 @@ fn split_warning(warning: &str) -> Option<(&str, &str)> {
 
 /// The cases whose figures count, each with its fields.
 fn measured_cases(run: &Run) -> impl Iterator<Item = (&BenchmarkResult, &Fields)> {
-    let is_measured = |result: &&BenchmarkResult| result.outcome == Outcome::Measured;
-    run.benchmarks.iter().filter(is_measured).filter_map(|result| Some((result, result.fields()?)))
+    run.benchmarks
+        .iter()
+        .filter(|result| result.outcome == Outcome::Measured)
+        .filter_map(|result| Some((result, result.fields()?)))
 }
 
 /// `gemm rocm:0/f16/64x64x64`.
@@ -93,11 +98,10 @@ fn evidence(found: &[String]) -> String {
 
 /// Software that is older in `run` than in one before it.
 fn older_software(run: &Run, earlier: &[Run]) -> Vec<Recommendation> {
-    let factors = |run: &Run| Fingerprint::of(&run.environment).factors;
-    let now = factors(run);
+    let now = Fingerprint::of(&run.environment).factors;
     let mut newest: BTreeMap<String, (Version, String, &Run)> = BTreeMap::new();
     for run in earlier {
-        for (field, text) in factors(run) {
+        for (field, text) in Fingerprint::of(&run.environment).factors {
             let Some(version) = Version::of(&text) else { continue };
             let is_newer =
                 newest.get(&field).is_none_or(|(known, ..)| version.is_newer_than(known));
@@ -139,15 +143,14 @@ impl Version {
 
 /// What held GPUs back while cases were measured on them.
 fn held_back(run: &Run) -> Option<Recommendation> {
-    let throttled = |result: &&BenchmarkResult| {
-        let replicates =
-            result.metadata.get("throttled_replicates").and_then(|value| value.as_array());
-        replicates.is_some_and(|replicates| !replicates.is_empty())
-    };
-    let all: Vec<&BenchmarkResult> = run.benchmarks.iter().filter(throttled).collect();
+    let all: Vec<&BenchmarkResult> =
+        run.benchmarks.iter().filter(|result| has_throttled_replicates(result)).collect();
     let first = all.first()?;
-    let telemetry = |result: &&BenchmarkResult| telemetry::of_replicates(&result.metadata);
-    let known: Vec<GpuTelemetry> = all.iter().flat_map(telemetry).flatten().collect();
+    let known: Vec<GpuTelemetry> = all
+        .iter()
+        .flat_map(|result| telemetry::of_replicates(&result.metadata))
+        .flatten()
+        .collect();
     let reasons = known
         .iter()
         .flat_map(|one| &one.throttle_reasons)
@@ -171,6 +174,11 @@ fn held_back(run: &Run) -> Option<Recommendation> {
     ))
 }
 
+fn has_throttled_replicates(result: &BenchmarkResult) -> bool {
+    let replicates = result.metadata.get("throttled_replicates").and_then(|value| value.as_array());
+    replicates.is_some_and(|replicates| !replicates.is_empty())
+}
+
 /// What disturbed cases while they were measured.
 fn disturbances(run: &Run) -> Vec<Recommendation> {
     let notes = run.case_notes().into_iter().filter_map(|note| {
@@ -183,12 +191,8 @@ fn disturbances(run: &Run) -> Vec<Recommendation> {
 
 /// Links that carry less than they say, by the best of the large copies from and to pinned memory.
 fn slow_link(run: &Run) -> Option<Recommendation> {
-    let is_large = |fields: &Fields| {
-        fields.number("size_bytes").is_some_and(|bytes| bytes >= LARGE_COPY_BYTES)
-            && fields.text("host_memory").is_none_or(|memory| memory == "pinned")
-    };
     let mut best: BTreeMap<String, (f64, &BenchmarkResult, &Fields)> = BTreeMap::new();
-    for (result, fields) in measured_cases(run).filter(|(_, fields)| is_large(fields)) {
+    for (result, fields) in measured_cases(run).filter(|(_, fields)| is_large_copy(fields)) {
         let Some(percent) = fields.number("link_percent") else { continue };
         let route = [fields.text("operation"), fields.text("memory_tier")]
             .into_iter()
@@ -216,33 +220,40 @@ fn slow_link(run: &Run) -> Option<Recommendation> {
     })
 }
 
+/// Whether a copy is large enough to show what the link carries, and not from pageable memory.
+fn is_large_copy(fields: &Fields) -> bool {
+    fields.number("size_bytes").is_some_and(|bytes| bytes >= LARGE_COPY_BYTES)
+        && fields.text("host_memory").is_none_or(|memory| memory == "pinned")
+}
+
 /// Kernels whose memory unit hardly rests, as a profiler counted it.
 fn memory_busy(run: &Run) -> Option<Recommendation> {
-    let each = |(result, fields): (&BenchmarkResult, &Fields)| {
-        let busy =
-            fields.number("memory_busy_percent").filter(|busy| *busy >= MEMORY_BUSY_PERCENT)?;
-        Some(format!("{}: the memory unit worked {busy:.0} % of the time", name(result)))
-    };
-    let told: Vec<String> = measured_cases(run).filter_map(each).collect();
-    (!told.is_empty()).then(|| {
-        advise(
-            "move fewer bytes in these kernels: faster arithmetic gains nothing there",
-            evidence(&told),
-        )
-    })
+    let mut busy_cases: Vec<String> = Vec::new();
+    for (result, fields) in measured_cases(run) {
+        let Some(busy) = fields.number("memory_busy_percent") else { continue };
+        if busy >= MEMORY_BUSY_PERCENT {
+            busy_cases
+                .push(format!("{}: the memory unit worked {busy:.0} % of the time", name(result)));
+        }
+    }
+    if busy_cases.is_empty() {
+        return None;
+    }
+    Some(advise(
+        "move fewer bytes in these kernels: faster arithmetic gains nothing there",
+        evidence(&busy_cases),
+    ))
 }
 
 /// Kernels of which few waves are resident. The benchmark `occupancy` makes some so on purpose.
 fn low_occupancy(run: &Run) -> Option<Recommendation> {
-    let each = |(result, fields): (&BenchmarkResult, &Fields)| {
-        let counted = fields.number("measured_occupancy_percent");
-        let calculated = || {
-            fields
-                .number("occupancy_percent")
-                .filter(|_| result.category.as_deref() != Some("occupancy"))
-        };
-        let percent =
-            counted.or_else(calculated).filter(|percent| *percent < LOW_OCCUPANCY_PERCENT)?;
+    let mut found: Vec<(f64, String)> = Vec::new();
+    for (result, fields) in measured_cases(run) {
+        let percent = fields
+            .number("measured_occupancy_percent")
+            .or_else(|| calculated_occupancy(result, fields))
+            .filter(|percent| *percent < LOW_OCCUPANCY_PERCENT);
+        let Some(percent) = percent else { continue };
         let needs = [
             ("registers", "registers of a thread"),
             ("shared_bytes", "bytes of shared memory of a block"),
@@ -250,16 +261,13 @@ fn low_occupancy(run: &Run) -> Option<Recommendation> {
         let needs = needs
             .iter()
             .filter_map(|(field, what)| Some(format!(", {:.0} {what}", fields.number(field)?)));
-        Some((
-            percent,
-            format!(
-                "{}: {percent:.0} % of the waves that fit are resident{}",
-                name(result),
-                needs.collect::<String>()
-            ),
-        ))
-    };
-    let mut found: Vec<(f64, String)> = measured_cases(run).filter_map(each).collect();
+        let text = format!(
+            "{}: {percent:.0} % of the waves that fit are resident{}",
+            name(result),
+            needs.collect::<String>()
+        );
+        found.push((percent, text));
+    }
     found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let told: Vec<String> = found.into_iter().map(|(_, text)| text).collect();
     (!told.is_empty()).then(|| {
@@ -270,13 +278,21 @@ fn low_occupancy(run: &Run) -> Option<Recommendation> {
     })
 }
 
+/// The occupancy by the resources of the kernel, which `occupancy` itself varies.
+fn calculated_occupancy(result: &BenchmarkResult, fields: &Fields) -> Option<f64> {
+    if result.category.as_deref() == Some("occupancy") {
+        return None;
+    }
+    fields.number("occupancy_percent")
+}
+
 /// What is missing for the hardware that is here, and for the components that were asked for.
 fn missing(run: &Run) -> Vec<Recommendation> {
     let mut reasons: Vec<(&Reason, usize)> = Vec::new();
-    let is_skipped = |result: &&BenchmarkResult| result.outcome == Outcome::Skipped;
-    for result in
-        run.benchmarks.iter().filter(is_skipped).filter(|result| is_called_for(result, run))
-    {
+    for result in &run.benchmarks {
+        if result.outcome != Outcome::Skipped || !is_called_for(result, run) {
+            continue;
+        }
         let Some(reason) = &result.reason else { continue };
         match reasons.iter_mut().find(|(known, _)| known.cure == reason.cure) {
             Some((_, count)) => *count += 1,
@@ -294,18 +310,22 @@ fn missing(run: &Run) -> Vec<Recommendation> {
 
 /// A driver for a GPU that is not here is nothing to install.
 fn is_called_for(result: &BenchmarkResult, run: &Run) -> bool {
-    let is_of =
-        |gpu: &Gpu, vendor: &str| gpu.pci_id.as_deref().is_some_and(|id| id.starts_with(vendor));
-    let any = |fits: &dyn Fn(&Gpu) -> bool| run.environment.gpus.iter().any(fits);
+    let gpus = &run.environment.gpus;
     match result.benchmark_id.device() {
         _ if result.benchmark_type == BenchmarkType::ComponentSpecific => true,
         CaseDevice::Device(device) => device != DeviceRef::CPU,
-        CaseDevice::Backend(BackendId::Rocm) => any(&Gpu::is_amd),
-        CaseDevice::Backend(BackendId::Cuda) => any(&|gpu| is_of(gpu, "10de:")),
-        CaseDevice::Backend(BackendId::Oneapi) => any(&|gpu| is_of(gpu, "8086:")),
-        CaseDevice::Backend(_) => any(&|_| true),
+        CaseDevice::Backend(BackendId::Rocm) => gpus.iter().any(Gpu::is_amd),
+        CaseDevice::Backend(BackendId::Cuda) => gpus.iter().any(|gpu| has_pci_vendor(gpu, "10de:")),
+        CaseDevice::Backend(BackendId::Oneapi) => {
+            gpus.iter().any(|gpu| has_pci_vendor(gpu, "8086:"))
+        }
+        CaseDevice::Backend(_) => !gpus.is_empty(),
         CaseDevice::None => false,
     }
+}
+
+fn has_pci_vendor(gpu: &Gpu, vendor: &str) -> bool {
+    gpu.pci_id.as_deref().is_some_and(|id| id.starts_with(vendor))
 }
 
 #[cfg(test)]
@@ -343,20 +363,6 @@ mod tests {
 
     #[test]
     fn a_figure_within_its_limits_is_no_advice_and_one_beyond_them_is_told() {
-        let kernel = |name: &str, fields: Fields| {
-            case(&format!("{name}/rocm:0/add"), &fields.with("registers", 128))
-        };
-        let copy = |percent: f64, memory: &str| {
-            let fields = Fields::new()
-                .with("link_percent", percent)
-                .with("link_gb_s", 31.5)
-                .with("bandwidth_gb_s", 8.0);
-            case(
-                "memory-transfer/rocm:0/h2d/64MiB",
-                &fields.with("size_bytes", 64 << 20).with("host_memory", memory),
-            )
-        };
-        let occupancy = |percent: f64| Fields::new().with("occupancy_percent", percent);
         for (good, bad, told) in [
             (
                 kernel("triton", occupancy(75.0)),
@@ -385,6 +391,25 @@ mod tests {
         assert_eq!(of_run(&run(vec![copy(25.0, "pinned"), copy(90.0, "pinned")]), &[]), []);
         let simulated = BenchmarkResult { outcome: Outcome::Simulated, ..copy(25.0, "pinned") };
         assert_eq!(of_run(&run(vec![simulated]), &[]), []);
+    }
+
+    fn kernel(name: &str, fields: Fields) -> BenchmarkResult {
+        case(&format!("{name}/rocm:0/add"), &fields.with("registers", 128))
+    }
+
+    fn copy(percent: f64, memory: &str) -> BenchmarkResult {
+        let fields = Fields::new()
+            .with("link_percent", percent)
+            .with("link_gb_s", 31.5)
+            .with("bandwidth_gb_s", 8.0);
+        case(
+            "memory-transfer/rocm:0/h2d/64MiB",
+            &fields.with("size_bytes", 64 << 20).with("host_memory", memory),
+        )
+    }
+
+    fn occupancy(percent: f64) -> Fields {
+        Fields::new().with("occupancy_percent", percent)
     }
 
     #[test]
@@ -453,21 +478,9 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_told_once_with_its_cure_and_only_where_it_is_called_for() {
-        let skipped = |id: &str| BenchmarkResult {
-            outcome: Outcome::Skipped,
-            reason: Some(Reason::new("ROCm", "libamdhip64.so was not found", "install ROCm")),
-            results: Vec::new(),
-            ..case(id, &Fields::new())
-        };
-        let both = run(vec![skipped("gemm/rocm:0/a"), skipped("gemm/rocm:0/b")]);
+        let both = run(vec![skipped_case("gemm/rocm:0/a"), skipped_case("gemm/rocm:0/b")]);
         let told = [advise("install ROCm", "2 cases skipped: ROCm: libamdhip64.so was not found")];
         assert_eq!(of_run(&both, &[]), told);
-        let with_gpu = |id: &str, pci: &str| {
-            let mut run = run(vec![skipped(id)]);
-            let driver = Some("amdgpu 6.10.5".into());
-            run.environment.gpus = vec![Gpu { pci_id: Some(pci.into()), driver, ..Gpu::default() }];
-            of_run(&run, &[]).len()
-        };
         for (id, pci, advice) in [
             ("all/rocm", "1002:744c", 1),
             ("all/rocm", "10de:2684", 0),
@@ -475,7 +488,24 @@ mod tests {
             ("all/oneapi", "1002:744c", 0),
             ("cache-hit-rate/cpu:0/1MiB", "1002:744c", 0),
         ] {
-            assert_eq!(with_gpu(id, pci), advice, "{id} beside {pci}");
+            assert_eq!(advice_count(id, pci), advice, "{id} beside {pci}");
         }
+    }
+
+    fn skipped_case(id: &str) -> BenchmarkResult {
+        BenchmarkResult {
+            outcome: Outcome::Skipped,
+            reason: Some(Reason::new("ROCm", "libamdhip64.so was not found", "install ROCm")),
+            results: Vec::new(),
+            ..case(id, &Fields::new())
+        }
+    }
+
+    /// Counts the advice about a skipped case on a machine with one GPU.
+    fn advice_count(id: &str, pci: &str) -> usize {
+        let mut run = run(vec![skipped_case(id)]);
+        let driver = Some("amdgpu 6.10.5".into());
+        run.environment.gpus = vec![Gpu { pci_id: Some(pci.into()), driver, ..Gpu::default() }];
+        of_run(&run, &[]).len()
     }
 }

@@ -8,9 +8,9 @@ use itertools::Itertools as _;
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{
     Alert, AlertBasis, AlertState, HealthDocument, HealthItem, OverallStatus, Recommendation,
-    RunPoint, SeriesMove, SeriesTrend, Severity, TrackedAlert,
+    RunPoint, SeriesTrend, Severity, TrackedAlert,
 };
-use rsb_model::{CaseId, Fingerprint, Outcome, Run, Timestamp};
+use rsb_model::{Fingerprint, Outcome, Run, Timestamp};
 use rsb_stats::estimate::{MAD_TO_SIGMA, median};
 use rsb_store::Series;
 
@@ -57,16 +57,8 @@ impl Default for HealthLimits {
 
 /// The page of `input`.
 pub fn health(input: &HealthInput<'_>) -> HealthDocument {
-    let of_direction = |direction: &str| {
-        let open = input
-            .alerts
-            .iter()
-            .filter(|alert| alert.direction == direction && !alert.state.is_closed());
-        let drifts = drifts(input.trends).filter(|(_, alert)| alert.direction == direction);
-        let drifts = drifts.map(|(trend, alert)| drift_item(trend, alert));
-        open.flat_map(alert_items).chain(drifts).collect::<Vec<_>>()
-    };
-    let (degraded, improving) = (of_direction("worse"), of_direction("better"));
+    let degraded = items_of_direction(input, "worse");
+    let improving = items_of_direction(input, "better");
     let noisy = noisy(input.series, input.limits.noisy_percent);
     let missing = missing(input.latest, input.earlier);
     let unmeasured = unmeasured_items(input);
@@ -105,28 +97,40 @@ pub fn health(input: &HealthInput<'_>) -> HealthDocument {
     }
 }
 
+/// The open alerts and the drifts of one direction.
+fn items_of_direction(input: &HealthInput<'_>, direction: &str) -> Vec<HealthItem> {
+    let open = input
+        .alerts
+        .iter()
+        .filter(|alert| alert.direction == direction && !alert.state.is_closed());
+    let drifts = drifts(input.trends).filter(|(_, alert)| alert.direction == direction);
+    let drifts = drifts.map(|(trend, alert)| drift_item(trend, alert));
+    open.flat_map(alert_items).chain(drifts).collect()
+}
+
 fn alert_items(alert: &TrackedAlert) -> Vec<HealthItem> {
     let said = match (alert.state, &alert.because) {
         (AlertState::New, _) => String::new(),
         (state, Some(because)) => format!(", {}: {because}", state.as_str()),
         (state, None) => format!(", {}", state.as_str()),
     };
-    let item = |one: &SeriesMove| {
+    let mut items = Vec::new();
+    for one in &alert.moves {
         let run = &alert.range_of(one).first_after;
         let at = run.run_id.as_ref().map_or_else(|| run.timestamp.to_string(), ToString::to_string);
         let commit = run.commit.as_deref().map_or_else(String::new, |hash| {
             format!(" (commit {})", hash.get(..10).unwrap_or(hash))
         });
         let suspected = if one.confirmed { "" } else { ", suspected: too few runs to be sure" };
-        HealthItem {
+        items.push(HealthItem {
             id: one.id.clone(),
             metric: Some(one.metric.clone()),
             percent: Some(one.change_percent),
             alert: Some(alert.id.clone()),
             evidence: format!("since run {at}{commit}{suspected}{said}"),
-        }
-    };
-    alert.moves.iter().map(item).collect()
+        });
+    }
+    items
 }
 
 /// Returns the drifts that need attention. No alert follows them: they have no run in which they
@@ -160,21 +164,24 @@ fn noise(values: &[f64]) -> Option<f64> {
 }
 
 fn noisy(series: &[Series], limit: f64) -> Vec<HealthItem> {
-    let item = |series: &Series| {
+    let mut found: Vec<HealthItem> = Vec::new();
+    for series in series {
         let values: Vec<f64> = series.points.iter().map(|point| point.value).collect();
-        let percent = 100.0 * noise(&values)?;
-        (percent >= limit).then(|| HealthItem {
-            id: series.id.clone(),
-            metric: Some(series.metric.clone()),
-            percent: Some(percent),
-            alert: None,
-            evidence: format!(
-                "standard deviation from run to run over {} runs, robustly",
-                values.len()
-            ),
-        })
-    };
-    let mut found: Vec<HealthItem> = series.iter().filter_map(item).collect();
+        let Some(noise) = noise(&values) else { continue };
+        let percent = 100.0 * noise;
+        if percent >= limit {
+            found.push(HealthItem {
+                id: series.id.clone(),
+                metric: Some(series.metric.clone()),
+                percent: Some(percent),
+                alert: None,
+                evidence: format!(
+                    "standard deviation from run to run over {} runs, robustly",
+                    values.len()
+                ),
+            });
+        }
+    }
     found.sort_by(|a, b| b.percent.unwrap_or_default().total_cmp(&a.percent.unwrap_or_default()));
     found
 }
@@ -183,7 +190,6 @@ fn noisy(series: &[Series], limit: f64) -> Vec<HealthItem> {
 /// it has some.
 fn missing(latest: Option<&Run>, earlier: &[Run]) -> Vec<HealthItem> {
     let (Some(latest), Some(before)) = (latest, earlier.last()) else { return Vec::new() };
-    let is_measured = |outcome: Outcome| matches!(outcome, Outcome::Measured | Outcome::Simulated);
     let now = latest
         .benchmarks
         .iter()
@@ -191,9 +197,10 @@ fn missing(latest: Option<&Run>, earlier: &[Run]) -> Vec<HealthItem> {
         .collect::<BTreeMap<_, _>>();
     let measured = before.benchmarks.iter().filter(|result| is_measured(result.outcome));
     let ids = measured.map(|result| &result.benchmark_id).sorted_unstable().dedup().collect_vec();
-    let item = |id: &CaseId| {
+    let mut items = Vec::new();
+    for id in ids {
         let evidence = match now.get(id) {
-            Some(result) if is_measured(result.outcome) => return None,
+            Some(result) if is_measured(result.outcome) => continue,
             Some(result) => {
                 let reason = result.reason.as_ref();
                 let words = reason.map_or_else(String::new, |reason| {
@@ -203,27 +210,35 @@ fn missing(latest: Option<&Run>, earlier: &[Run]) -> Vec<HealthItem> {
             }
             None => format!("measured in {}, absent from {}", before.run_id, latest.run_id),
         };
-        Some(HealthItem { id: id.to_string(), metric: None, percent: None, alert: None, evidence })
-    };
-    ids.into_iter().filter_map(item).collect()
+        let id = id.to_string();
+        items.push(HealthItem { id, metric: None, percent: None, alert: None, evidence });
+    }
+    items
+}
+
+const fn is_measured(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Measured | Outcome::Simulated)
 }
 
 fn unmeasured_items(input: &HealthInput<'_>) -> Vec<HealthItem> {
-    let item = |series: &Series| {
-        let last = series.points.last()?;
+    let mut items = Vec::new();
+    for series in input.series {
+        let Some(last) = series.points.last() else { continue };
         let days = input.now.duration_since(last.timestamp).as_secs_f64() / 86_400.0;
-        (days >= input.limits.unmeasured_days).then(|| HealthItem {
-            id: series.id.clone(),
-            metric: Some(series.metric.clone()),
-            percent: None,
-            alert: None,
-            evidence: format!(
-                "last measured {days:.0} days ago, on {}",
-                last.timestamp.strftime("%Y-%m-%d")
-            ),
-        })
-    };
-    input.series.iter().filter_map(item).collect()
+        if days >= input.limits.unmeasured_days {
+            items.push(HealthItem {
+                id: series.id.clone(),
+                metric: Some(series.metric.clone()),
+                percent: None,
+                alert: None,
+                evidence: format!(
+                    "last measured {days:.0} days ago, on {}",
+                    last.timestamp.strftime("%Y-%m-%d")
+                ),
+            });
+        }
+    }
+    items
 }
 
 fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recommendation> {
@@ -246,8 +261,9 @@ fn recommendations(input: &HealthInput<'_>, noisy: &[HealthItem]) -> Vec<Recomme
     }
     let drifting: Vec<_> =
         drifts(input.trends).filter(|(_, alert)| alert.direction == "worse").collect();
-    let size = |alert: &Alert| alert.change_percent.abs();
-    let worst = drifting.iter().max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
+    let worst = drifting
+        .iter()
+        .max_by(|(_, a), (_, b)| a.change_percent.abs().total_cmp(&b.change_percent.abs()));
     if let Some((trend, alert)) = worst {
         let evidence = format!(
             "{} drifting; the worst is {}: {}",
@@ -298,18 +314,21 @@ mod tests {
     }
 
     fn series(id: &str, values: &[f64]) -> Series {
-        let point = |(at, &value): (usize, &f64)| SeriesPoint {
-            timestamp: Timestamp::from_second(86_400 * i64::try_from(at).unwrap()).unwrap(),
-            value,
-            run_id: None,
-            commit: None,
-        };
+        let mut points = Vec::new();
+        for (at, &value) in values.iter().enumerate() {
+            points.push(SeriesPoint {
+                timestamp: Timestamp::from_second(86_400 * i64::try_from(at).unwrap()).unwrap(),
+                value,
+                run_id: None,
+                commit: None,
+            });
+        }
         Series {
             id: id.to_owned(),
             metric: "time_ms".to_owned(),
             unit: "ms".to_owned(),
             better: None,
-            points: values.iter().enumerate().map(point).collect(),
+            points,
         }
     }
 
@@ -355,9 +374,6 @@ mod tests {
 
     #[test]
     fn a_drift_is_degraded_or_improving_by_its_direction_and_size() {
-        let line = |slope: f64| -> Vec<f64> {
-            (0..60).map(|at| 100.0 + slope * f64::from(at) + f64::from(at * 7 % 5) / 10.0).collect()
-        };
         let mut all = [
             series("slower", &line(0.3)),
             series("faster", &line(-0.3)),
@@ -386,15 +402,18 @@ mod tests {
             limits: HealthLimits::default(),
             now: Timestamp::from_second(86_400 * 60).unwrap(),
         });
-        let ids =
-            |items: &[HealthItem]| items.iter().map(|item| item.id.clone()).collect::<Vec<_>>();
-        assert_eq!(
-            (ids(&page.degraded), ids(&page.improving)),
-            (vec!["slower".to_owned()], vec!["faster".to_owned()])
-        );
+        assert_eq!((ids(&page.degraded), ids(&page.improving)), (vec!["slower"], vec!["faster"]));
         assert_eq!(page.status, OverallStatus::Warning);
         assert!(page.degraded[0].evidence.starts_with("drifts by +0.300"), "{:?}", page.degraded);
         assert!(page.recommendations[0].evidence.starts_with("1 drifting; the worst is slower: "));
+    }
+
+    fn line(slope: f64) -> Vec<f64> {
+        (0..60).map(|at| 100.0 + slope * f64::from(at) + f64::from(at * 7 % 5) / 10.0).collect()
+    }
+
+    fn ids(items: &[HealthItem]) -> Vec<&str> {
+        items.iter().map(|item| item.id.as_str()).collect()
     }
 
     #[test]

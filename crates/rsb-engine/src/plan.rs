@@ -108,11 +108,10 @@ pub enum PlanError {
 
 /// The benchmark with the most similar name, when one is similar enough.
 pub fn nearest(name: &str) -> Option<&'static str> {
-    let similar = |known: &'static str| (strsim::jaro_winkler(name, known), known);
     let native = rsb_workloads::all_benchmarks().map(rsb_workloads::Benchmark::name);
     native
         .chain(frameworks::all_and_models().map(|component| component.name))
-        .map(similar)
+        .map(|known| (strsim::jaro_winkler(name, known), known))
         .filter(|(similarity, _)| *similarity > 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, known)| known)
@@ -149,9 +148,11 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
         let before = plan.cases.len() + plan.skipped.len();
         for device in places(wanted.benchmark, selection, machine, &devices) {
             let axes = with_sensors(wanted, device, machine);
-            let entry = (index, wanted.benchmark);
-            let on_device =
-                if compares { compared::axes_on(entry, device, axes) } else { Some(axes) };
+            let on_device = if compares {
+                compared::axes_on(index, wanted.benchmark, device, axes)
+            } else {
+                Some(axes)
+            };
             let Some(axes) = on_device else { continue };
             for case in rsb_workloads::cases(wanted.benchmark, device, breadth, &axes)? {
                 match case {
@@ -170,22 +171,17 @@ pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError>
         .filter_map(|device| rsb_workloads::sized_down(device, &plan.cases))
         .collect();
     plan.skipped.extend(missing_devices(selection, machine, &wanted));
-    let is_broken = |case: &Case| {
+    (plan.failed, plan.skipped) = plan.skipped.into_iter().partition(|(case, _)| {
         machine.broken.iter().any(|backend| case.device == CaseDevice::Backend(*backend))
-    };
-    (plan.failed, plan.skipped) = plan.skipped.into_iter().partition(|(case, _)| is_broken(case));
+    });
     for (component, axes) in components::select(selection)? {
-        components::add(&mut plan, (component, &axes), (selection, machine), (&devices, breadth))?;
+        components::add(&mut plan, component, &axes, selection, machine, &devices, breadth)?;
     }
     components::refuse_wrong_names(&plan)?;
     Ok(plan)
 }
 
 fn select_benchmarks(selection: &Selection) -> Result<Vec<SelectedBenchmark>, PlanError> {
-    let find = |name: &str| {
-        rsb_workloads::find(name)
-            .ok_or_else(|| PlanError::UnknownBenchmark { name: name.to_owned() })
-    };
     if selection.names.is_empty()
         && matches!(selection.suite, Suite::Custom | Suite::HardwareAcceleration)
     {
@@ -195,12 +191,18 @@ fn select_benchmarks(selection: &Selection) -> Result<Vec<SelectedBenchmark>, Pl
             return Err(PlanError::EmptyCustom);
         }
         if let Some(entries) = &compared {
-            let named: Vec<_> =
-                entries.iter().map(|entry| find(&entry.benchmark)).collect::<Result<_, _>>()?;
+            let named: Vec<_> = entries
+                .iter()
+                .map(|entry| find_benchmark(&entry.benchmark))
+                .collect::<Result<_, _>>()?;
             check_axes(&named, selection)?;
         }
-        let entry = |entry: &CustomEntry| {
-            let benchmark = find(&entry.benchmark)?;
+        let mut selected = Vec::new();
+        for entry in entries {
+            if frameworks::find(&entry.benchmark).is_some() {
+                continue;
+            }
+            let benchmark = find_benchmark(&entry.benchmark)?;
             // Of the suite's own entries an axis asked for replaces the values of those that have
             // it.
             let asked = if compared.is_some() {
@@ -208,14 +210,13 @@ fn select_benchmarks(selection: &Selection) -> Result<Vec<SelectedBenchmark>, Pl
             } else {
                 selection.axes.clone()
             };
-            let is_kept = |axis: &&(String, Vec<String>)| {
-                compared.is_none() || asked.iter().all(|(name, _)| *name != axis.0)
-            };
-            let axes = entry.axes.iter().filter(is_kept).chain(&asked).cloned().collect();
-            Ok(SelectedBenchmark { benchmark, axes })
-        };
-        let is_native = |entry: &&CustomEntry| frameworks::find(&entry.benchmark).is_none();
-        return entries.iter().filter(is_native).map(entry).collect();
+            let kept = entry.axes.iter().filter(|(axis, _)| {
+                compared.is_none() || asked.iter().all(|(name, _)| name != axis)
+            });
+            let axes = kept.chain(&asked).cloned().collect();
+            selected.push(SelectedBenchmark { benchmark, axes });
+        }
+        return Ok(selected);
     }
     let names: Vec<&str> = match selection.names.as_slice() {
         [] => suites::benchmarks(selection.suite),
@@ -225,7 +226,8 @@ fn select_benchmarks(selection: &Selection) -> Result<Vec<SelectedBenchmark>, Pl
             .filter(|name| frameworks::find(name).is_none())
             .collect(),
     };
-    let benchmarks: Vec<&dyn Benchmark> = names.into_iter().map(find).collect::<Result<_, _>>()?;
+    let benchmarks: Vec<&dyn Benchmark> =
+        names.into_iter().map(find_benchmark).collect::<Result<_, _>>()?;
     check_axes(&benchmarks, selection)?;
     Ok(benchmarks
         .into_iter()
@@ -234,6 +236,10 @@ fn select_benchmarks(selection: &Selection) -> Result<Vec<SelectedBenchmark>, Pl
             axes: own_axes(benchmark, &selection.axes),
         })
         .collect())
+}
+
+fn find_benchmark(name: &str) -> Result<&'static dyn Benchmark, PlanError> {
+    rsb_workloads::find(name).ok_or_else(|| PlanError::UnknownBenchmark { name: name.to_owned() })
 }
 
 /// With several benchmarks an axis concerns those that have it; one that none has is a mistake.
@@ -252,31 +258,32 @@ fn check_axes(
     selection: &Selection,
 ) -> Result<(), PlanError> {
     let components = components::select(selection)?;
-    let known = |name: &str| {
-        benchmarks.iter().any(|benchmark| benchmark.axes().iter().any(|axis| axis.name == name))
+    for (name, _) in &selection.axes {
+        let name = name.as_str();
+        if benchmarks.iter().any(|benchmark| benchmark.axes().iter().any(|axis| axis.name == name))
             || components.iter().any(|(component, _)| frameworks::has_axis(component, name))
-    };
-    match selection.axes.iter().find(|(name, _)| !known(name)) {
-        None => Ok(()),
-        Some((axis, _)) => {
-            let mut names: Vec<&str> = benchmarks
-                .iter()
-                .flat_map(|benchmark| benchmark.axes())
-                .map(|axis| axis.name)
-                .collect();
-            names.extend(components.iter().flat_map(|(component, _)| frameworks::axes(component)));
-            names.sort_unstable();
-            names.dedup();
-            Err(PlanError::UnknownAxis { axis: axis.clone(), known: names.join(", ") })
+        {
+            continue;
         }
+        let mut names: Vec<&str> = benchmarks
+            .iter()
+            .flat_map(|benchmark| benchmark.axes())
+            .map(|axis| axis.name)
+            .collect();
+        names.extend(components.iter().flat_map(|(component, _)| frameworks::axes(component)));
+        names.sort_unstable();
+        names.dedup();
+        return Err(PlanError::UnknownAxis { axis: name.to_owned(), known: names.join(", ") });
     }
+    Ok(())
 }
 
 fn devices<'m>(
     selection: &Selection,
     machine: &'m Machine,
 ) -> Result<Vec<&'m DeviceInfo>, PlanError> {
-    let asked = |device: &&DeviceInfo| {
+    let mut found: Vec<&DeviceInfo> = Vec::new();
+    for device in &machine.devices {
         let backend = device.device.backend;
         let by_backend = match selection.backend {
             Some(wanted) => backend == wanted,
@@ -284,9 +291,10 @@ fn devices<'m>(
         };
         let by_suite =
             !selection.names.is_empty() || selection.suite.wants(backend, device.device_type);
-        by_backend && by_suite
-    };
-    let found: Vec<&DeviceInfo> = machine.devices.iter().filter(asked).collect();
+        if by_backend && by_suite {
+            found.push(device);
+        }
+    }
     if let Some(&wrong) = selection.devices.iter().find(|&&wanted| {
         !found.is_empty() && found.iter().all(|device| device.device.index != wanted)
     }) {
@@ -294,10 +302,10 @@ fn devices<'m>(
             found.iter().map(|device| device.device.to_string()).collect::<Vec<_>>().join(", ");
         return Err(PlanError::UnknownDevice { index: wrong, known });
     }
-    let chosen = |device: &&DeviceInfo| {
-        selection.devices.is_empty() || selection.devices.contains(&device.device.index)
-    };
-    Ok(found.into_iter().filter(chosen).collect())
+    if !selection.devices.is_empty() {
+        found.retain(|device| selection.devices.contains(&device.device.index));
+    }
+    Ok(found)
 }
 
 /// The axes of `wanted` on `device`. What reads sensors watches on the host those GPUs that no
@@ -317,11 +325,12 @@ fn with_sensors(
 
 /// Addresses of GPUs with sensors that no runtime reaches.
 fn unreached_gpus(machine: &Machine) -> Vec<String> {
-    let reached = |address: &str| {
-        let mut known = machine.devices.iter().filter_map(|device| device.pci_address.as_deref());
-        known.any(|known| known.eq_ignore_ascii_case(address))
-    };
-    machine.sensors.iter().filter(|address| !reached(address)).cloned().collect()
+    machine.sensors.iter().filter(|address| !is_reached(machine, address)).cloned().collect()
+}
+
+fn is_reached(machine: &Machine, address: &str) -> bool {
+    let mut known = machine.devices.iter().filter_map(|device| device.pci_address.as_deref());
+    known.any(|known| known.eq_ignore_ascii_case(address))
 }
 
 fn is_host(device: &DeviceInfo) -> bool {
@@ -336,24 +345,35 @@ fn places<'m>(
     machine: &'m Machine,
     devices: &[&'m DeviceInfo],
 ) -> Vec<&'m DeviceInfo> {
-    let wanted = !selection.names.is_empty() || selection.suite.uses_host_tools();
-    let host = |tools: &'static [BackendId]| {
-        let asked = selection
-            .backend
-            .is_none_or(|backend| backend == BackendId::Cpu || tools.contains(&backend));
-        machine.devices.iter().filter(move |device| wanted && asked && is_host(device))
-    };
     let gpus = devices.iter().copied().filter(|device| !is_host(device));
     match benchmark.runs_on() {
         RunsOn::Any | RunsOn::Gpus => devices.to_vec(),
-        RunsOn::Host(tools) => host(tools).collect(),
-        RunsOn::GpusAndHost(tools) => gpus.chain(host(tools)).collect(),
+        RunsOn::Host(tools) => hosts(selection, machine, tools),
+        RunsOn::GpusAndHost(tools) => gpus.chain(hosts(selection, machine, tools)).collect(),
         RunsOn::GpusAndSensors => {
             let is_asked = selection.axes.iter().any(|(name, _)| name == GPU_AXIS);
-            let shown = is_asked || !unreached_gpus(machine).is_empty();
-            gpus.chain(host(&[BackendId::Rocm]).filter(|_| shown)).collect()
+            if !is_asked && unreached_gpus(machine).is_empty() {
+                return gpus.collect();
+            }
+            gpus.chain(hosts(selection, machine, &[BackendId::Rocm])).collect()
         }
     }
+}
+
+/// The host, if `selection` includes it or a backend that `tools` are of.
+fn hosts<'m>(
+    selection: &Selection,
+    machine: &'m Machine,
+    tools: &[BackendId],
+) -> Vec<&'m DeviceInfo> {
+    let has_host = !selection.names.is_empty() || selection.suite.uses_host_tools();
+    let is_asked = selection
+        .backend
+        .is_none_or(|backend| backend == BackendId::Cpu || tools.contains(&backend));
+    if !has_host || !is_asked {
+        return Vec::new();
+    }
+    machine.devices.iter().filter(|device| is_host(device)).collect()
 }
 
 /// The entry for a benchmark asked for by name that no device here can run: that it is not for the
@@ -428,22 +448,16 @@ fn missing_devices(
     machine: &Machine,
     wanted: &[SelectedBenchmark],
 ) -> Vec<(Case, Reason)> {
-    let concerned = |backend: BackendId| match selection.backend {
-        Some(asked) => asked == backend,
-        None => {
-            !wanted.is_empty()
-                && backend != BackendId::Cpu
-                && selection.names.is_empty()
-                && selection.suite.wants(backend, DeviceType::Gpu)
-        }
-    };
     let left_out = if selection.backend.is_none() && !selection.compares_backends() {
         auto::left_out(&machine.devices)
     } else {
         Vec::new()
     };
-    let missing =
-        machine.missing.iter().chain(&left_out).filter(|(backend, _)| concerned(*backend));
+    let missing = machine
+        .missing
+        .iter()
+        .chain(&left_out)
+        .filter(|(backend, _)| is_selected_backend(*backend, selection, wanted));
     missing
         .flat_map(|(backend, reason)| match selection.backend {
             Some(_) => wanted
@@ -454,6 +468,22 @@ fn missing_devices(
             None => vec![absent(ALL, *backend, reason)],
         })
         .collect()
+}
+
+fn is_selected_backend(
+    backend: BackendId,
+    selection: &Selection,
+    wanted: &[SelectedBenchmark],
+) -> bool {
+    match selection.backend {
+        Some(asked) => asked == backend,
+        None => {
+            !wanted.is_empty()
+                && backend != BackendId::Cpu
+                && selection.names.is_empty()
+                && selection.suite.wants(backend, DeviceType::Gpu)
+        }
+    }
 }
 
 /// The entry of `list` and of a run for `benchmark` on a backend that is not here.

@@ -72,7 +72,8 @@ fn with_own_targets(mut file: PolicyFile) -> PolicyFile {
 /// the control set.
 pub fn check(
     policy: &Policy,
-    (ids, heard): (&[&str], ControlSet),
+    ids: &[&str],
+    heard: ControlSet,
     directories: &Directories,
 ) -> Result<(), EngineError> {
     let path = directories.policy.path().display();
@@ -105,7 +106,8 @@ pub enum ControlSet {
 /// # Errors
 /// As [`load`].
 pub fn targets(
-    (directories, thresholds): (&Directories, &Thresholds),
+    directories: &Directories,
+    thresholds: &Thresholds,
     own: &str,
     run: &Run,
     listener: &mut Listener<'_>,
@@ -124,7 +126,8 @@ pub fn targets(
 /// # Errors
 /// As [`load`].
 pub fn own_targets(
-    (directories, thresholds): (&Directories, &Thresholds),
+    directories: &Directories,
+    thresholds: &Thresholds,
     built_in_text: &str,
     run: &Run,
     listener: &mut Listener<'_>,

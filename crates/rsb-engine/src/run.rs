@@ -31,10 +31,12 @@ pub struct FinishedRun {
 /// # Errors
 /// When there is no room to begin: nothing was measured then.
 pub fn measure(
-    (plan, suite): (&Plan, &str),
+    plan: &Plan,
+    suite: &str,
     settings: &Settings,
     store: &Store,
-    (environment, workers): (Environment, &WorkerCommand),
+    environment: Environment,
+    workers: &WorkerCommand,
     listener: &mut Listener<'_>,
 ) -> Result<FinishedRun, EngineError> {
     // Before anything is reserved: without a temporary directory nothing can be measured.
@@ -82,7 +84,8 @@ const fn note_of(status: RunStatus) -> Option<Note> {
 /// When they cannot be written.
 pub fn keep(
     results: Vec<BenchmarkResult>,
-    (suite, profile): (&str, &str),
+    suite: &str,
+    profile: &str,
     store: &Store,
     environment: &Environment,
 ) -> Result<PathBuf, EngineError> {
@@ -107,7 +110,8 @@ pub fn keep(
 pub fn resume(
     mut run: Run,
     settings: &Settings,
-    (store, workers): (&Store, &WorkerCommand),
+    store: &Store,
+    workers: &WorkerCommand,
     listener: &mut Listener<'_>,
 ) -> Result<FinishedRun, EngineError> {
     let plan = lacking(&run, settings).map_err(EngineError::usage)?;

@@ -100,20 +100,27 @@ struct EntryError {
     what: String,
 }
 
-/// The name of an axis, its values, and where they stand.
-type AxisOverride = (String, Vec<String>, Range<usize>);
+/// The values that a scenario sets for an axis.
+struct AxisOverride {
+    /// The general name of the axis.
+    name: String,
+    values: Vec<String>,
+    /// Where the values are in the file.
+    at: Range<usize>,
+}
 
 /// Reads the scenarios of `path`, as entries of a suite of one's own.
 ///
 /// # Errors
 /// When the file cannot be read, is not TOML, or names what does not exist.
 pub fn read(path: &Path) -> Result<Vec<CustomEntry>, EntryFileError> {
-    parse_file((path, "scenario"), parse)
+    parse_file(path, "scenario", parse)
 }
 
 /// What `parse` makes of the file at `path`, whose entries are called `entry`.
 pub(crate) fn parse_file<T>(
-    (path, entry): (&Path, &'static str),
+    path: &Path,
+    entry: &'static str,
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> Result<T, EntryFileError> {
     let text = rsb_store::read_text(path);
@@ -226,7 +233,11 @@ fn axis_overrides(scenario: &Scenario) -> Vec<AxisOverride> {
     let own = scenario.axes.iter().map(|(name, values)| (name.as_str(), values));
     general
         .chain(own)
-        .map(|(name, values)| (name.to_owned(), values.get_ref().texts(), values.span()))
+        .map(|(name, values)| AxisOverride {
+            name: name.to_owned(),
+            values: values.get_ref().texts(),
+            at: values.span(),
+        })
         .collect()
 }
 
@@ -241,10 +252,11 @@ fn other_names(name: &str) -> &'static [&'static str] {
 }
 
 fn resolve_axis(
-    (name, values, at): AxisOverride,
+    axis: AxisOverride,
     whose: &str,
     known: &[AxisInfo],
 ) -> Result<(String, Vec<String>), EntryError> {
+    let AxisOverride { name, values, at } = axis;
     let names = std::iter::once(name.as_str()).chain(other_names(&name).iter().copied());
     let axis = names
         .into_iter()

@@ -96,10 +96,12 @@ fn measured(store: &Store, slower: f64) -> (FinishedRun, Vec<Event>) {
     workers.environment.push((SLOWER, Some(slower.to_string())));
     let mut events = Vec::new();
     let finished = run::measure(
-        (&plan, &run::suite_name(&selection())),
+        &plan,
+        &run::suite_name(&selection()),
         &settings,
         store,
-        (Environment::default(), &workers),
+        Environment::default(),
+        &workers,
         &mut |event: &Event| events.push(event.clone()),
     );
     (finished.unwrap_or_else(|error| panic!("{:#}", error.error)), events)
@@ -149,8 +151,7 @@ fn drive() {
     assert_eq!(events.last(), Some(&Event::RunEnded(RunStatus::Complete)));
 
     let directories = Directories::new(Some(results), Some(scratch.path().join("baselines")), None);
-    let judge =
-        Judge::load(directories.clone(), (&Thresholds::new(), None), Vec::new(), &mut |_| {});
+    let judge = Judge::load(directories.clone(), &Thresholds::new(), None, Vec::new(), &mut |_| {});
     let judge = judge.unwrap_or_else(|error| panic!("{:#}", error.error));
     assert!(
         !judge
@@ -181,7 +182,7 @@ fn drive() {
     std::fs::create_dir_all(&directories.baselines).unwrap();
     std::fs::write(directories.policy.path(), "threshold_percent = 80.0\n").unwrap();
     let lenient =
-        Judge::load(directories.clone(), (&Thresholds::new(), None), Vec::new(), &mut |_| {});
+        Judge::load(directories.clone(), &Thresholds::new(), None, Vec::new(), &mut |_| {});
     let lenient = lenient.unwrap_or_else(|error| panic!("{:#}", error.error));
     assert_eq!(lenient.judge(&[fast], &[slow]).verdict, Verdict::Unchanged);
 

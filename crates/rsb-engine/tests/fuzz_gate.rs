@@ -444,7 +444,7 @@ impl Files {
             Directories::new(Some(self.path("results")), Some(self.path("baselines")), policy);
         let of_error = |kind: ErrorKind| if kind == ErrorKind::NoVerdict { 4 } else { 2 };
         let judge =
-            match Judge::load(directories, (&Thresholds::new(), None), Vec::new(), &mut |_| {}) {
+            match Judge::load(directories, &Thresholds::new(), None, Vec::new(), &mut |_| {}) {
                 Ok(judge) => judge,
                 Err(error) => return of_error(error.kind),
             };

@@ -70,15 +70,16 @@ pub struct Binding {
 
 const fn binding(
     action: Action,
-    (keys, key): (&'static [Key], &'static str),
+    keys: &'static [Key],
+    key: &'static str,
     word: &'static str,
     about: &'static str,
 ) -> Binding {
     Binding { action, keys, key, word, about }
 }
 
-const ENTER: (&[Key], &str) = (&[Key::Enter], "Enter");
-const ESC: (&[Key], &str) = (&[Key::Esc], "Esc");
+const ENTER: &[Key] = &[Key::Enter];
+const ESC: &[Key] = &[Key::Esc];
 
 /// What can be done in `state`, the most useful first.
 pub fn bindings(state: &State) -> Vec<Binding> {
@@ -86,36 +87,39 @@ pub fn bindings(state: &State) -> Vec<Binding> {
         Overlay::Help => vec![
             binding(
                 Action::Back,
-                (&[Key::Esc, Key::Char('?'), Key::Enter], "Esc"),
+                &[Key::Esc, Key::Char('?'), Key::Enter],
+                "Esc",
                 "back",
                 "closes the help",
             ),
             quit(),
         ],
         Overlay::Search => vec![
-            binding(Action::EndSearch, ENTER, "done", "keeps what was typed"),
-            binding(Action::Back, ESC, "cancel", "clears the filter"),
+            binding(Action::EndSearch, ENTER, "Enter", "done", "keeps what was typed"),
+            binding(Action::Back, ESC, "Esc", "cancel", "clears the filter"),
         ],
         Overlay::Start(_) => vec![
-            binding(Action::Begin, ENTER, "start", "begins to measure"),
+            binding(Action::Begin, ENTER, "Enter", "start", "begins to measure"),
             binding(
                 Action::ChangeProfile(1),
-                (&[Key::Right, Key::Char('l'), Key::Char('p')], "p"),
+                &[Key::Right, Key::Char('l'), Key::Char('p')],
+                "p",
                 "profile",
                 "measures more thoroughly, or again as quickly",
             ),
             binding(
                 Action::ChangeProfile(-1),
-                (&[Key::Left, Key::Char('h'), Key::Char('<')], "←"),
+                &[Key::Left, Key::Char('h'), Key::Char('<')],
+                "←",
                 "",
                 "measures less thoroughly",
             ),
-            binding(Action::Back, ESC, "back", "measures nothing"),
+            binding(Action::Back, ESC, "Esc", "back", "measures nothing"),
         ],
         Overlay::Pick(_) => {
             let mut all = vec![
-                binding(Action::Choose, ENTER, "choose", "takes the selected one"),
-                binding(Action::Back, ESC, "back", "leaves everything as it is"),
+                binding(Action::Choose, ENTER, "Enter", "choose", "takes the selected one"),
+                binding(Action::Back, ESC, "Esc", "back", "leaves everything as it is"),
             ];
             all.extend(moves());
             all
@@ -123,11 +127,12 @@ pub fn bindings(state: &State) -> Vec<Binding> {
         Overlay::Leave => vec![
             binding(
                 Action::Quit,
-                (&[Key::Char('q'), Key::Enter], "q"),
+                &[Key::Char('q'), Key::Enter],
+                "q",
                 "quit all the same",
                 "ends the program",
             ),
-            binding(Action::Back, ESC, "stay", "nothing ends"),
+            binding(Action::Back, ESC, "Esc", "stay", "nothing ends"),
         ],
         Overlay::None => of_page(state),
     }
@@ -148,38 +153,35 @@ pub(crate) fn of_page(state: &State) -> Vec<Binding> {
 
 // In ASCII the arrows of the last line are drawn as < and >, which therefore work too.
 fn of_stage(state: &State) -> Vec<Binding> {
-    const OLDER: (&[Key], &str) = (&[Key::Char('1')], "1");
-    const NEWER: (&[Key], &str) = (&[Key::Char('2')], "2");
     let search = binding(
         Action::Search,
-        (&[Key::Char('/')], "/"),
+        &[Key::Char('/')],
+        "/",
         "search",
         "shows only what holds the text that you type",
     );
-    let find = binding(
-        Action::Search,
-        (&[Key::Char('/')], "/"),
-        "search",
-        "goes to the text that you type",
-    );
+    let find =
+        binding(Action::Search, &[Key::Char('/')], "/", "search", "goes to the text that you type");
     let next = binding(
         Action::NextMatch,
-        (&[Key::Char('n')], "n"),
+        &[Key::Char('n')],
+        "n",
         "",
         "goes to the next place with that text",
     );
-    let reload =
-        binding(Action::Reload, (&[Key::Char('u')], "u"), "update", "loads the page again");
+    let reload = binding(Action::Reload, &[Key::Char('u')], "u", "update", "loads the page again");
     let turns = [
         binding(
             Action::Turn(1),
-            (&[Key::Right, Key::Char('l'), Key::Char('>')], "→"),
+            &[Key::Right, Key::Char('l'), Key::Char('>')],
+            "→",
             "next view",
             "shows the next chart or page",
         ),
         binding(
             Action::Turn(-1),
-            (&[Key::Left, Key::Char('h'), Key::Char('<')], "←"),
+            &[Key::Left, Key::Char('h'), Key::Char('<')],
+            "←",
             "",
             "shows the chart or page before",
         ),
@@ -190,12 +192,14 @@ fn of_stage(state: &State) -> Vec<Binding> {
             all.push(binding(
                 Action::Choose,
                 ENTER,
+                "Enter",
                 "run",
                 "runs the selected suite or benchmark, and asks first",
             ));
             all.push(binding(
                 Action::Mark,
-                (&[Key::Char(' ')], "Space"),
+                &[Key::Char(' ')],
+                "Space",
                 "mark",
                 "marks a benchmark: Enter then runs all that are marked",
             ));
@@ -206,25 +210,29 @@ fn of_stage(state: &State) -> Vec<Binding> {
         Stage::Comparison => {
             all.push(binding(
                 Action::CompareWithPrevious,
-                (&[Key::Char('p')], "p"),
+                &[Key::Char('p')],
+                "p",
                 "run before",
                 "compares the latest run with the run before it",
             ));
             all.push(binding(
                 Action::CompareWithBaseline,
-                (&[Key::Char('a')], "a"),
+                &[Key::Char('a')],
+                "a",
                 "baseline",
                 "compares the run with the baseline of its suite",
             ));
             all.push(binding(
                 Action::PickOlder,
-                OLDER,
+                &[Key::Char('1')],
+                "1",
                 "older",
                 "chooses what to compare with: any run or baseline",
             ));
             all.push(binding(
                 Action::PickNewer,
-                NEWER,
+                &[Key::Char('2')],
+                "2",
                 "newer",
                 "chooses the run that is compared",
             ));
@@ -236,7 +244,8 @@ fn of_stage(state: &State) -> Vec<Binding> {
             all.extend(turns);
             all.push(binding(
                 Action::PickOpened,
-                (&[Key::Char('o'), Key::Enter], "o"),
+                &[Key::Char('o'), Key::Enter],
+                "o",
                 "open a run",
                 "shows the results and charts of any stored run",
             ));
@@ -257,7 +266,8 @@ fn of_run(state: &State) -> Vec<Binding> {
     if state.is_measuring() {
         all.push(binding(
             Action::StopRun,
-            (&[Key::Char('s')], "s"),
+            &[Key::Char('s')],
+            "s",
             "stop",
             "stops after the present sample; what was measured is kept",
         ));
@@ -265,34 +275,39 @@ fn of_run(state: &State) -> Vec<Binding> {
         if state.run.as_ref().is_some_and(RunPage::can_resume) {
             all.push(binding(
                 Action::ResumeRun,
-                (&[Key::Char('m')], "m"),
+                &[Key::Char('m')],
+                "m",
                 "measure on",
                 "measures what this run still lacks; what it has stays",
             ));
         }
         all.push(binding(
             Action::CompareRun,
-            (&[Key::Char('c'), Key::Enter], "c"),
+            &[Key::Char('c'), Key::Enter],
+            "c",
             "compare",
             "compares this run with the run before it",
         ));
         if state.run.as_ref().is_some_and(RunPage::is_stored) {
             all.push(binding(
                 Action::SaveBaseline,
-                (&[Key::Char('b')], "b"),
+                &[Key::Char('b')],
+                "b",
                 "baseline",
                 "saves this run as the baseline of its suite",
             ));
             all.push(binding(
                 Action::WriteReport,
-                (&[Key::Char('w')], "w"),
+                &[Key::Char('w')],
+                "w",
                 "report",
                 "writes the report of this run, with its charts",
             ));
         } else {
             all.push(binding(
                 Action::KeepRun,
-                (&[Key::Char('s')], "s"),
+                &[Key::Char('s')],
+                "s",
                 "keep",
                 "keeps this run among the results",
             ));
@@ -300,17 +315,25 @@ fn of_run(state: &State) -> Vec<Binding> {
     }
     all.push(binding(
         Action::Turn(1),
-        (&[Key::Right, Key::Char('l'), Key::Char('>')], "→"),
+        &[Key::Right, Key::Char('l'), Key::Char('>')],
+        "→",
         "next chart",
         "shows the next chart",
     ));
     all.push(binding(
         Action::Turn(-1),
-        (&[Key::Left, Key::Char('h'), Key::Char('<')], "←"),
+        &[Key::Left, Key::Char('h'), Key::Char('<')],
+        "←",
         "",
         "shows the chart before",
     ));
-    all.push(binding(Action::Back, ESC, "list", "goes back to the list; `r` shows the run again"));
+    all.push(binding(
+        Action::Back,
+        ESC,
+        "Esc",
+        "list",
+        "goes back to the list; `r` shows the run again",
+    ));
     all
 }
 
@@ -324,12 +347,12 @@ fn scrolls() -> [Binding; 6] {
 
 fn moving(up: &'static str, down: &'static str) -> [Binding; 6] {
     [
-        binding(Action::Move(-1), (&[Key::Up, Key::Char('k')], "↑"), "", up),
-        binding(Action::Move(1), (&[Key::Down, Key::Char('j')], "↓"), "", down),
-        binding(Action::MovePage(-1), (&[Key::PageUp], "PgUp"), "", "a page up"),
-        binding(Action::MovePage(1), (&[Key::PageDown], "PgDn"), "", "a page down"),
-        binding(Action::First, (&[Key::Home, Key::Char('g')], "g"), "", "to the top"),
-        binding(Action::Last, (&[Key::End, Key::Char('G')], "G"), "", "to the end"),
+        binding(Action::Move(-1), &[Key::Up, Key::Char('k')], "↑", "", up),
+        binding(Action::Move(1), &[Key::Down, Key::Char('j')], "↓", "", down),
+        binding(Action::MovePage(-1), &[Key::PageUp], "PgUp", "", "a page up"),
+        binding(Action::MovePage(1), &[Key::PageDown], "PgDn", "", "a page down"),
+        binding(Action::First, &[Key::Home, Key::Char('g')], "g", "", "to the top"),
+        binding(Action::Last, &[Key::End, Key::Char('G')], "G", "", "to the end"),
     ]
 }
 
@@ -338,7 +361,8 @@ fn everywhere(state: &State) -> Vec<Binding> {
     if state.run.is_some() && !state.shows_run {
         all.push(binding(
             Action::ShowRun,
-            (&[Key::Char('r')], "r"),
+            &[Key::Char('r')],
+            "r",
             "the run",
             "shows the run that is measured, or was last",
         ));
@@ -349,23 +373,26 @@ fn everywhere(state: &State) -> Vec<Binding> {
         } else {
             ("clear search", "clears the search text")
         };
-        all.push(binding(Action::Back, ESC, word, about));
+        all.push(binding(Action::Back, ESC, "Esc", word, about));
     }
     all.push(binding(
         Action::NextStage,
-        (&[Key::Tab], "Tab"),
+        &[Key::Tab],
+        "Tab",
         "next page",
         "goes to the next page of the first line",
     ));
     all.push(binding(
         Action::PreviousStage,
-        (&[Key::BackTab], "Shift-Tab"),
+        &[Key::BackTab],
+        "Shift-Tab",
         "",
         "goes to the page before",
     ));
     all.push(binding(
         Action::Help,
-        (&[Key::Char('?')], "?"),
+        &[Key::Char('?')],
+        "?",
         "help",
         "says what can be done on this page",
     ));
@@ -376,7 +403,8 @@ fn everywhere(state: &State) -> Vec<Binding> {
 const fn quit() -> Binding {
     binding(
         Action::Quit,
-        (&[Key::Char('q')], "q"),
+        &[Key::Char('q')],
+        "q",
         "quit",
         "ends the program; asks first while a run is measured",
     )

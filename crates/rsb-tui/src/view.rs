@@ -99,7 +99,7 @@ fn tabs(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
             } else {
                 canvas.palette().key()
             };
-            x = canvas.button((x, area.y), area.right(), (&text, look), action);
+            x = canvas.button((x, area.y), area.right(), &text, look, action);
         }
         return;
     }
@@ -109,7 +109,8 @@ fn tabs(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
         x = canvas.button(
             (x, area.y),
             area.right(),
-            (&format!(" {} ", stage.title()), look),
+            &format!(" {} ", stage.title()),
+            look,
             Action::GoTo(stage),
         );
     }

@@ -28,15 +28,10 @@ pub(crate) enum Zoom {
 
 /// Every chart of `view` as HTML, one after the other.
 pub(crate) fn figures(site: &Site<'_>, view: &PageView, charts: &[Chart], zoom: &Zoom) -> String {
-    (1..).zip(charts).map(|(number, chart)| figure(site, view, (number, chart), zoom)).collect()
+    (1..).zip(charts).map(|(number, chart)| figure(site, view, number, chart, zoom)).collect()
 }
 
-fn figure(
-    site: &Site<'_>,
-    view: &PageView,
-    (number, chart): (usize, &Chart),
-    zoom: &Zoom,
-) -> String {
+fn figure(site: &Site<'_>, view: &PageView, number: usize, chart: &Chart, zoom: &Zoom) -> String {
     let Some(drawn) = drawing(chart, site.theme(), number) else {
         return format!(
             "<p>{}: not drawn, a figure in it is not finite</p>\n",

@@ -138,10 +138,11 @@ pub(crate) struct Drawing {
     pub(crate) figures: Vec<Vec<f64>>,
 }
 
-/// `drawing` in characters, never larger than `size`.
+/// `drawing` in characters, at most `width` columns and `height` lines.
 pub(crate) fn draw(
     drawing: &Drawing,
-    (width, height): (usize, usize),
+    width: usize,
+    height: usize,
     glyphs: Glyphs,
 ) -> Result<String, KeepError> {
     for figures in &drawing.figures {
@@ -232,7 +233,7 @@ fn rows(labels: &[String]) -> Axis {
     }
 }
 
-fn chart(drawing: &Drawing, (x_axis, y_axis): (Axis, Axis), datasets: Vec<Dataset>) -> Chart {
+fn chart(drawing: &Drawing, x_axis: Axis, y_axis: Axis, datasets: Vec<Dataset>) -> Chart {
     Chart {
         name: drawing.kind.clone(),
         title: drawing.title.clone(),
@@ -284,7 +285,7 @@ fn bars(drawing: &Drawing, mark: Option<Mark>) -> Result<Chart, KeepError> {
         }
         None => {}
     }
-    Ok(chart(drawing, (linear(&drawing.unit, 0.0, top), rows(&drawing.labels)), datasets))
+    Ok(chart(drawing, linear(&drawing.unit, 0.0, top), rows(&drawing.labels), datasets))
 }
 
 fn lines(drawing: &Drawing) -> Result<Chart, KeepError> {
@@ -312,7 +313,7 @@ fn lines(drawing: &Drawing) -> Result<Chart, KeepError> {
     let last = drawing.labels.len().saturating_sub(1).max(1) as f64;
     let x_axis =
         Axis { title: String::new(), bounds: [0.0, last], labels, scale: AxisScale::Linear };
-    Ok(chart(drawing, (x_axis, linear(&drawing.unit, low, high)), datasets))
+    Ok(chart(drawing, x_axis, linear(&drawing.unit, low, high), datasets))
 }
 
 fn heat_map(drawing: &Drawing) -> Result<Chart, KeepError> {
@@ -345,5 +346,5 @@ fn heat_map(drawing: &Drawing) -> Result<Chart, KeepError> {
     };
     let datasets = (0..HEAT_LEVELS)
         .map(|wanted| Dataset::new(DatasetKind::Cells, Paint::Heat(wanted), cells(wanted)));
-    Ok(chart(drawing, (rows(&drawing.names), rows(&drawing.labels)), datasets.collect()))
+    Ok(chart(drawing, rows(&drawing.names), rows(&drawing.labels), datasets.collect()))
 }

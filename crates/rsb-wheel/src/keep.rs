@@ -77,7 +77,7 @@ pub(crate) fn store(
     }
     rsb_probe::choose_python(program);
     let store = Store::open_for_writing(Path::new(kept.directory)).map_err(KeepError::Store)?;
-    let mut path = run::keep(results, (kept.suite, "python"), &store, &machine::environment())
+    let mut path = run::keep(results, kept.suite, "python", &store, &machine::environment())
         .map_err(KeepError::Engine)?;
     if !kept.samples {
         let mut run =
@@ -126,8 +126,8 @@ pub(crate) fn judge_files(request: GateRequest) -> Result<GateAnswer, KeepError>
         }
     };
     let directories = Directories::new(None, None, request.policy);
-    let thresholds = (&Thresholds::new(), request.threshold_percent);
-    let judge = Judge::load(directories, thresholds, Vec::new(), &mut listener)
+    let percent = request.threshold_percent;
+    let judge = Judge::load(directories, &Thresholds::new(), percent, Vec::new(), &mut listener)
         .map_err(KeepError::Engine)?;
     let side = |files: &[String]| judge.sides(files).map_err(KeepError::Engine);
     let (baseline, current) = (side(&request.baseline)?, side(&request.current)?);

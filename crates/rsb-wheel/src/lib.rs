@@ -204,7 +204,9 @@ fn draw(
     ascii: bool,
 ) -> PyResult<String> {
     let glyphs = if ascii { Glyphs::Ascii } else { Glyphs::Unicode };
-    Ok(figures::draw(&Drawing { kind, title, unit, labels, names, figures }, size, glyphs)?)
+    let drawing = Drawing { kind, title, unit, labels, names, figures };
+    let (width, height) = size;
+    Ok(figures::draw(&drawing, width, height, glyphs)?)
 }
 
 /// Figures in one line of blocks.

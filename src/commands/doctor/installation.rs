@@ -37,7 +37,7 @@ pub(super) fn establish(args: &DoctorArgs, style: Style) -> CliResult {
         before.as_ref().map(|before| installation::changed_software(&before.fingerprint, &now));
     document.comparison = match (before, &changed) {
         (Some(before), Some(across)) => {
-            Some(compare_installation(before, &finished.run, (&config, &directories), across)?)
+            Some(compare_installation(before, &finished.run, &config, &directories, across)?)
         }
         _ => None,
     };
@@ -70,11 +70,17 @@ fn saved_baseline(
 fn compare_installation(
     before: Baseline,
     run: &Run,
-    (config, directories): (&Config, &Directories),
+    config: &Config,
+    directories: &Directories,
     across: &[String],
 ) -> Result<ComparisonResult, CliError> {
-    let thresholds = (&config.thresholds, None);
-    let judge = Judge::load(directories.clone(), thresholds, across.to_vec(), &mut console::tell)?;
+    let judge = Judge::load(
+        directories.clone(),
+        &config.thresholds,
+        None,
+        across.to_vec(),
+        &mut console::tell,
+    )?;
     let result = judge.judge(&before.into_runs(), std::slice::from_ref(run));
     judge::keep(&judge, &result);
     Ok(result)

@@ -52,7 +52,7 @@ impl JournalWatch {
             let mut journals = Journals::default();
             journals.look(&self.runs);
             let (runs, sender) = (self.runs.clone(), self.sender.clone());
-            let told = move || tell(&runs, (journals, &changes), &sender);
+            let told = move || tell(&runs, journals, &changes, &sender);
             thread::Builder::new().name("journals".to_owned()).spawn(told)?;
             *has_begun = true;
         }
@@ -61,7 +61,7 @@ impl JournalWatch {
 }
 
 /// Tells of every change until the program ends.
-fn tell(runs: &Path, (mut journals, changes): (Journals, &Changes), sender: &Sender<String>) {
+fn tell(runs: &Path, mut journals: Journals, changes: &Changes, sender: &Sender<String>) {
     while changes.wait().is_ok() {
         for message in journals.look(runs) {
             // Nobody may be listening.

@@ -50,7 +50,7 @@ impl Stored {
     /// A connection to the store, with the policy that decides. What a reader should know of both
     /// goes to `listener`.
     pub(super) fn judge(&self, listener: &mut Listener<'_>) -> Result<Judge, CliError> {
-        Judge::load(self.directories.clone(), (&self.config.thresholds, None), Vec::new(), listener)
+        Judge::load(self.directories.clone(), &self.config.thresholds, None, Vec::new(), listener)
     }
 
     /// What is stored now, in a word: it is another one whenever something was added, changed or

@@ -185,7 +185,7 @@ impl JobWorker {
             self.unkept.as_ref().map_or(self.directories.results.as_path(), |dir| dir.path());
         let store = run::open_store(results)?;
         let suite = engine::suite_name(&selection);
-        let finished = run::measure_with((&plan, &suite), &settings, &store, &mut self.drawn())?;
+        let finished = run::measure_with(&plan, &suite, &settings, &store, &mut self.drawn())?;
         Ok(run_end(finished, keeps))
     }
 
@@ -193,7 +193,7 @@ impl JobWorker {
     fn measure_on(&self, id: &str) -> Result<Box<RunEnd>, CliError> {
         let store = run::open_store(&self.directories.results)?;
         let args = MeasureArgs { places: self.places.clone(), ..MeasureArgs::default() };
-        let finished = run::measure_on(id, (&args, &self.config), &store, &mut self.drawn())?;
+        let finished = run::measure_on(id, &args, &self.config, &store, &mut self.drawn())?;
         Ok(run_end(finished, true))
     }
 
@@ -211,9 +211,14 @@ impl JobWorker {
     }
 
     fn compare(&self, baseline: &str, current: &str) -> Result<Message, CliError> {
-        let thresholds = (&self.config.thresholds, None);
-        let judge =
-            Judge::load(self.directories.clone(), thresholds, Vec::new(), &mut console::tell)?;
+        let thresholds = &self.config.thresholds;
+        let judge = Judge::load(
+            self.directories.clone(),
+            thresholds,
+            None,
+            Vec::new(),
+            &mut console::tell,
+        )?;
         let result = compare::compare_sides(&judge, baseline, &[current.to_owned()])?.result;
         judge::keep(&judge, &result);
         Ok(Message::Loaded(LoadedDocument::Comparison(Box::new(result))))

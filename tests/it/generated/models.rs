@@ -97,7 +97,7 @@ fn the_page_of_models_has_the_matrix_of_what_is_best() {
     for family in Family::ALL {
         write!(table, "| {family} |").unwrap();
         for size in SizeClass::ALL {
-            let row = representative((family, size));
+            let row = representative(family, size);
             let advice = row
                 .and_then(|row| advised.models.iter().find(|advice| advice.model_id == row.name));
             write!(table, " {} |", advice.map_or_else(|| "no model".to_owned(), best)).unwrap();

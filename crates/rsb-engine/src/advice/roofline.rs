@@ -65,24 +65,27 @@ fn bandwidth<'r>(results: &[(&'r BenchmarkResult, &'r Fields)]) -> Option<Bandwi
     let stated = results.iter().filter_map(|&(of, fields)| {
         Some(Bandwidth { gb_s: fields.number("peak_bandwidth_gb_s")?, of, is_stated: true })
     });
-    let arrays = || {
-        let is_array =
-            |of: &BenchmarkResult| of.benchmark_id.benchmark() == Some("memory-bandwidth");
-        results.iter().filter(move |(of, _)| is_array(of)).filter_map(|&(of, fields)| {
-            Some((
-                fields.number("size_bytes")?,
-                Bandwidth { gb_s: fields.number("bandwidth_gb_s")?, of, is_stated: false },
-            ))
-        })
-    };
-    let sizes: Vec<f64> = arrays().map(|(size, _)| size).collect();
-    let (least, largest) =
-        sizes.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), size| (a.min(*size), b.max(*size)));
+    let mut arrays = Vec::new();
+    for &(of, fields) in results {
+        if of.benchmark_id.benchmark() != Some("memory-bandwidth") {
+            continue;
+        }
+        let Some(size) = fields.number("size_bytes") else { continue };
+        let Some(gb_s) = fields.number("bandwidth_gb_s") else { continue };
+        arrays.push((size, Bandwidth { gb_s, of, is_stated: false }));
+    }
+    let (least, largest) = arrays
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(a, b), (size, _)| (a.min(*size), b.max(*size)));
     // Of one size nobody can say whether it is beyond the caches.
-    let measured =
-        arrays().filter(|(size, _)| least < largest && *size >= largest).map(|(_, found)| found);
-    let highest = |a: &Bandwidth<'_>, b: &Bandwidth<'_>| a.gb_s.total_cmp(&b.gb_s);
-    stated.max_by(highest).or_else(|| measured.max_by(highest)).filter(|found| found.gb_s > 0.0)
+    let measured = arrays
+        .into_iter()
+        .filter(|(size, _)| least < largest && *size >= largest)
+        .map(|(_, found)| found);
+    stated
+        .max_by(|a, b| a.gb_s.total_cmp(&b.gb_s))
+        .or_else(|| measured.max_by(|a, b| a.gb_s.total_cmp(&b.gb_s)))
+        .filter(|found| found.gb_s > 0.0)
 }
 
 /// The type of a case and its place on the roofline, where memory holds it back.
@@ -114,16 +117,7 @@ fn recommend(
     bandwidth: &Bandwidth<'_>,
 ) -> Recommendation {
     cases.sort_by(|a, b| b.share.total_cmp(&a.share));
-    let case = |case: &Bound<'_>| {
-        format!(
-            "{} has {} operations a byte and moves {} GB/s ({:.0} %)",
-            case.result.benchmark_id,
-            figure(case.intensity),
-            figure(case.gb_s),
-            100.0 * case.share
-        )
-    };
-    let named: Vec<String> = cases.iter().take(NAMED).map(case).collect();
+    let named: Vec<String> = cases.iter().take(NAMED).map(describe_case).collect();
     let more = cases.len().saturating_sub(NAMED);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     // All of a type have the same roof.
@@ -146,6 +140,16 @@ fn recommend(
             named.join("; ")
         ),
     }
+}
+
+fn describe_case(case: &Bound<'_>) -> String {
+    format!(
+        "{} has {} operations a byte and moves {} GB/s ({:.0} %)",
+        case.result.benchmark_id,
+        figure(case.intensity),
+        figure(case.gb_s),
+        100.0 * case.share
+    )
 }
 
 #[cfg(test)]
@@ -208,14 +212,7 @@ mod tests {
 
     #[test]
     fn what_memory_holds_back_is_told_with_its_figures() {
-        let arrays = || {
-            vec![
-                array("memory-bandwidth/small", 1, 200.0),
-                array("memory-bandwidth/large", 64, 25.0),
-            ]
-        };
-        let of = |more: Vec<BenchmarkResult>| advice(arrays().into_iter().chain(more).collect());
-        let found = of(vec![
+        let found = advice_beside_arrays(vec![
             product(50.0, 90.0),
             elementwise("tensor-ops/add", 0.1, 20.0),
             elementwise("tensor-ops/gelu", 1.0, 10.0),
@@ -232,22 +229,35 @@ mod tests {
         );
         // A product with few operations a byte, by what its rate moves.
         assert!(
-            of(vec![product(2.0, 45.0)])[0]
+            advice_beside_arrays(vec![product(2.0, 45.0)])[0]
                 .evidence
                 .contains("has 2 operations a byte and moves 22.5 GB/s (90 %)")
         );
         let many =
             (0..5).map(|at| elementwise(&format!("tensor-ops/{at}"), 0.1, 16.0 + f64::from(at)));
         assert!(
-            of(many.chain([product(50.0, 90.0)]).collect())[0]
+            advice_beside_arrays(many.chain([product(50.0, 90.0)]).collect())[0]
                 .evidence
                 .ends_with("/2 has 0.1 operations a byte and moves 18 GB/s (72 %); and 2 more")
         );
     }
 
+    /// The advice on small and large arrays and `more` cases.
+    fn advice_beside_arrays(more: Vec<BenchmarkResult>) -> Vec<Recommendation> {
+        let mut all = vec![
+            array("memory-bandwidth/small", 1, 200.0),
+            array("memory-bandwidth/large", 64, 25.0),
+        ];
+        all.extend(more);
+        advice(all)
+    }
+
+    fn add() -> BenchmarkResult {
+        elementwise("tensor-ops/add", 0.1, 20.0)
+    }
+
     #[test]
     fn without_a_roof_nothing_is_said() {
-        let add = || elementwise("tensor-ops/add", 0.1, 20.0);
         let one_size =
             vec![array("memory-bandwidth/a", 64, 25.0), array("memory-bandwidth/b", 64, 24.0)];
         assert_eq!(advice(vec![add(), product(50.0, 90.0)]), []);

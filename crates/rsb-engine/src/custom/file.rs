@@ -69,26 +69,32 @@ struct TargetEntry {
 
 /// The benchmarks in the file at `path`.
 pub(super) fn read(path: &Path) -> Result<Vec<OwnBenchmark>, EntryFileError> {
-    sweep::parse_file((path, "benchmark"), parse)
+    sweep::parse_file(path, "benchmark", parse)
 }
 
 /// The benchmarks that both files have and that differ in them, by name. A file that cannot be read
 /// has none.
 pub(super) fn differing(before: &Path, after: &Path) -> Vec<String> {
-    let entries = |path: &Path| -> BTreeMap<String, toml::Value> {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        let file: toml::Table = toml::from_str(&text).unwrap_or_default();
-        let entries =
-            file.get("benchmark").and_then(toml::Value::as_array).cloned().unwrap_or_default();
-        entries
-            .into_iter()
-            .filter_map(|entry| Some((entry.get("name")?.as_str()?.to_owned(), entry)))
-            .collect()
-    };
-    let after = entries(after);
-    let differs =
-        |(name, entry): (String, toml::Value)| (after.get(&name)? != &entry).then_some(name);
-    entries(before).into_iter().filter_map(differs).collect()
+    let after = read_entries(after);
+    let mut names = Vec::new();
+    for (name, entry) in read_entries(before) {
+        if after.get(&name).is_some_and(|other| *other != entry) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The entries of a file by name; none if it cannot be read.
+fn read_entries(path: &Path) -> BTreeMap<String, toml::Value> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let file: toml::Table = toml::from_str(&text).unwrap_or_default();
+    let entries =
+        file.get("benchmark").and_then(toml::Value::as_array).cloned().unwrap_or_default();
+    entries
+        .into_iter()
+        .filter_map(|entry| Some((entry.get("name")?.as_str()?.to_owned(), entry)))
+        .collect()
 }
 
 fn parse(text: &str) -> Result<Vec<OwnBenchmark>, String> {
@@ -98,22 +104,25 @@ fn parse(text: &str) -> Result<Vec<OwnBenchmark>, String> {
             "it has no benchmark; write [[benchmark]] with a `name` and a `command`".to_owned()
         );
     }
-    let benchmark = |entry: Entry| {
+    let mut benchmarks = Vec::new();
+    for entry in file.benchmark {
         let name = entry.name.clone();
-        benchmark(entry).map_err(|why| format!("benchmark `{name}`: {why}"))
-    };
-    file.benchmark.into_iter().map(benchmark).collect()
+        let own = benchmark(entry).map_err(|why| format!("benchmark `{name}`: {why}"))?;
+        benchmarks.push(own);
+    }
+    Ok(benchmarks)
 }
 
 fn benchmark(entry: Entry) -> Result<OwnBenchmark, String> {
     let (command, set_up) = (line(entry.command)?, entry.set_up.map(line).transpose()?);
-    let is_used = |axis: &str| {
-        command.mentions(axis) || set_up.as_ref().is_some_and(|line| line.mentions(axis))
-    };
-    if let Some(axis) = entry.axes.keys().find(|axis| !is_used(axis)) {
-        return Err(format!(
-            "nothing depends on the axis `{axis}`; write {{{axis}}} in `command` or `set_up`"
-        ));
+    for axis in entry.axes.keys() {
+        let is_used =
+            command.mentions(axis) || set_up.as_ref().is_some_and(|line| line.mentions(axis));
+        if !is_used {
+            return Err(format!(
+                "nothing depends on the axis `{axis}`; write {{{axis}}} in `command` or `set_up`"
+            ));
+        }
     }
     for line in set_up.iter().chain([&command]) {
         if let Some(name) =
@@ -122,11 +131,7 @@ fn benchmark(entry: Entry) -> Result<OwnBenchmark, String> {
             return Err(unknown_placeholder(name, &entry.axes));
         }
     }
-    let reader = |figure: FigureEntry| {
-        let unit = FigureUnit::of(&figure.unit, figure.field.as_deref(), figure.better)?;
-        Ok::<_, String>(FigureReader { after: figure.after, unit })
-    };
-    let figure = entry.figure.map(reader).transpose()?;
+    let figure = entry.figure.map(figure_reader).transpose()?;
     let expected =
         Expected { exit_code: entry.exit_code, output: entry.output, contains: entry.contains };
     // What is registered lives as long as the process.
@@ -152,14 +157,19 @@ fn benchmark(entry: Entry) -> Result<OwnBenchmark, String> {
     Ok(own)
 }
 
+fn figure_reader(figure: FigureEntry) -> Result<FigureReader, String> {
+    let unit = FigureUnit::of(&figure.unit, figure.field.as_deref(), figure.better)?;
+    Ok(FigureReader { after: figure.after, unit })
+}
+
 /// A name in braces that nothing stands for.
 fn unknown_placeholder(name: &str, axes: &BTreeMap<String, AxisValues>) -> String {
-    let likeness = |axis: &&String| strsim::jaro_winkler(name, axis);
     let near = axes
         .keys()
-        .filter(|axis| likeness(axis) > 0.75)
-        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    let near = near.map(|axis| format!(", did you mean `{{{axis}}}`?")).unwrap_or_default();
+        .map(|axis| (strsim::jaro_winkler(name, axis), axis))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let near = near.map(|(_, axis)| format!(", did you mean `{{{axis}}}`?")).unwrap_or_default();
     format!(
         "nothing stands for `{{{name}}}`: it has no axis `{name}`{near}; give it values, as in \
          `axes = {{ {name} = [1, 2] }}`, \
@@ -195,14 +205,13 @@ mod tests {
 
     #[test]
     fn each_mistake_says_where_and_what_is_valid() {
-        let of = |more: &str| format!("[[benchmark]]\nname = \"a\"\ncommand = \"true\"\n{more}\n");
         for (text, expected) in [
             (String::new(), "[[benchmark]]"),
             ("[[benchmark]\n".to_owned(), "line 1"),
             ("[[benchmark]]\nname = \"a\"\n".to_owned(), "missing field `command`"),
-            (of("comand = 1"), "line 4"),
-            (of("comand = 1"), "expected one of `name`, `about`, `command`"),
-            (of("axes = { n = [1] }"), "write {n}"),
+            (entry_with("comand = 1"), "line 4"),
+            (entry_with("comand = 1"), "expected one of `name`, `about`, `command`"),
+            (entry_with("axes = { n = [1] }"), "write {n}"),
             (
                 "[[benchmark]]\nname = \"a\"\ncommand = \"seq {n}\"\n".to_owned(),
                 "no axis `n`; give it values",
@@ -213,15 +222,19 @@ mod tests {
                     .to_owned(),
                 "did you mean `{lines}`?",
             ),
-            (of("set_up = [\"touch\", \"{file}\"]"), "no axis `file`"),
-            (of("figure = { unit = \"MB\" }"), "one of ns"),
-            (of("figure = { after = \"x\" }"), "missing field `unit`"),
-            (of("figure = { unit = \"ms\", better = \"faster\" }"), "higher"),
+            (entry_with("set_up = [\"touch\", \"{file}\"]"), "no axis `file`"),
+            (entry_with("figure = { unit = \"MB\" }"), "one of ns"),
+            (entry_with("figure = { after = \"x\" }"), "missing field `unit`"),
+            (entry_with("figure = { unit = \"ms\", better = \"faster\" }"), "higher"),
             ("[[benchmark]]\nname = \"a\"\ncommand = []\n".to_owned(), "empty"),
-            (of("[[benchmark.target]]\nmetrics = \"x\""), "metric"),
+            (entry_with("[[benchmark.target]]\nmetrics = \"x\""), "metric"),
         ] {
             let Err(message) = parse(&text) else { panic!("{text}") };
             assert!(message.contains(expected), "{text}\n{message}");
         }
+    }
+
+    fn entry_with(more: &str) -> String {
+        format!("[[benchmark]]\nname = \"a\"\ncommand = \"true\"\n{more}\n")
     }
 }

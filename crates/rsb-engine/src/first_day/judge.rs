@@ -7,7 +7,7 @@ use rsb_model::record::{CheckResult, CheckStatus, CheckValue, ExpectedRange};
 use rsb_model::{BenchmarkResult, DeviceRef, Obstacle, Outcome, Reason, Unit};
 
 use super::Check;
-use super::evidence::{CheckEvidence, DeviceMutants, ListedGpu, LoadPath, OwnCase};
+use super::evidence::{CheckEvidence, DeviceMutants, LoadPath, OwnCase};
 use super::expected::{self, AUTHOR};
 
 /// Judges `evidence` as `check` does.
@@ -29,8 +29,11 @@ pub fn conclude(check: &Check, evidence: &CheckEvidence, seconds: f64) -> CheckR
 
 /// Why `check` could not be made: what the evidence says, else what its first case says.
 fn why_skipped(check: &Check, evidence: &CheckEvidence) -> Reason {
-    let of_case = || evidence.results.iter().find_map(|result| result.reason.clone());
-    evidence.reason.clone().or_else(of_case).unwrap_or_else(|| {
+    let known = evidence
+        .reason
+        .clone()
+        .or_else(|| evidence.results.iter().find_map(|result| result.reason.clone()));
+    known.unwrap_or_else(|| {
         Reason::new(
             check.name,
             "no device here has a case for it",
@@ -114,20 +117,21 @@ fn short(result: &BenchmarkResult) -> String {
 /// The cases that failed, each with its reason, and those that were skipped for another reason than
 /// time.
 fn without_values(evidence: &CheckEvidence) -> Vec<CheckValue> {
-    let ended = |result: &BenchmarkResult| {
+    let mut found = Vec::new();
+    for result in &evidence.results {
         let status = match result.outcome {
             Outcome::Failed => CheckStatus::Failed,
             Outcome::Skipped if !is_unreached(result) => CheckStatus::Skipped,
-            _ => return None,
+            _ => continue,
         };
         let reason = result.reason.as_ref().map(ToString::to_string).unwrap_or_default();
         let value = with_note(plain(short(result), status), status, reason);
-        Some(match device_of(result) {
+        found.push(match device_of(result) {
             Some(device) => on(value, device),
             None => value,
-        })
-    };
-    evidence.results.iter().filter_map(ended).collect()
+        });
+    }
+    found
 }
 
 fn is_unreached(result: &BenchmarkResult) -> bool {
@@ -224,13 +228,11 @@ pub(super) fn inventory(evidence: &CheckEvidence) -> Vec<CheckValue> {
             }
         });
         for (position, device) in inventory.here.iter().enumerate() {
-            let at_address = |gpu: &&ListedGpu| {
+            let at_address = listed.iter().find(|gpu| {
                 gpu.pci_address.is_some()
                     && gpu.pci_address == device.pci_address.as_ref().map(|it| it.to_lowercase())
-            };
-            let Some(gpu) = listed.iter().find(at_address).or_else(|| listed.get(position)) else {
-                continue;
-            };
+            });
+            let Some(gpu) = at_address.or_else(|| listed.get(position)) else { continue };
             let is_same_arch = gpu.arch.is_none() || gpu.arch.as_deref() == expected::arch(device);
             let is_same_units = gpu.units.is_none_or(|units| units == device.units);
             let is_same_clock = match (gpu.max_clock_mhz, device.max_clock_mhz) {
@@ -282,16 +284,16 @@ pub(super) fn inventory(evidence: &CheckEvidence) -> Vec<CheckValue> {
 pub(super) fn modules(evidence: &CheckEvidence) -> Vec<CheckValue> {
     let mut values = Vec::new();
     for device in evidence.devices.iter().map(|device| device.device) {
-        let own = || evidence.modules.iter().filter(move |module| module.device == device);
-        if own().next().is_none() {
+        let own: Vec<_> =
+            evidence.modules.iter().filter(|module| module.device == device).collect();
+        if own.is_empty() {
             continue;
         }
-        let compiled = own().filter(|module| module.error.is_none()).count();
-        values.push(on(
-            ok_value("modules", format!("{compiled} of {} compile", own().count())),
-            device,
-        ));
-        for (module, error) in own().filter_map(|module| Some((module, module.error.as_ref()?))) {
+        let compiled = own.iter().filter(|module| module.error.is_none()).count();
+        values
+            .push(on(ok_value("modules", format!("{compiled} of {} compile", own.len())), device));
+        for module in own {
+            let Some(error) = &module.error else { continue };
             let value = plain(format!("module {}", module.source), CheckStatus::Failed);
             values.push(on(with_note(value, CheckStatus::Failed, error.to_string()), device));
         }
@@ -455,16 +457,15 @@ fn rivals(evidence: &CheckEvidence) -> Vec<CheckValue> {
 
 /// The best of our rates for the case.
 fn own_rate(evidence: &CheckEvidence, device: DeviceRef, own: &OwnCase) -> Option<f64> {
-    let is_it = |result: &&BenchmarkResult| {
-        result.category.as_deref() == Some(own.benchmark)
-            && result.outcome == Outcome::Measured
-            && device_of(result) == Some(device)
-            && own.params.iter().all(|(name, value)| param(result, name) == *value)
-    };
     evidence
         .results
         .iter()
-        .filter(is_it)
+        .filter(|result| {
+            result.category.as_deref() == Some(own.benchmark)
+                && result.outcome == Outcome::Measured
+                && device_of(result) == Some(device)
+                && own.params.iter().all(|(name, value)| param(result, name) == *value)
+        })
         .filter_map(|result| field(result, own.field))
         .reduce(f64::max)
 }
@@ -477,14 +478,9 @@ pub(super) fn cold(evidence: &CheckEvidence) -> Vec<CheckValue> {
         let quantity = format!("cold {}, 1 MiB copy", param(result, "cache"));
         Some(Reading { quantity, field: "time_us", unit: Unit::Microseconds })
     });
-    let time = |device: DeviceRef, cache: &str| {
-        let is_it = |result: &&BenchmarkResult| {
-            device_of(result) == Some(device) && param(result, "cache") == cache
-        };
-        evidence.results.iter().find(is_it).filter(|result| has_value(result))
-    };
     for device in evidence.devices.iter().map(|device| device.device) {
-        let (Some(hot), Some(cold)) = (time(device, "hot"), time(device, "cold")) else { continue };
+        let Some(hot) = cache_result(evidence, device, "hot") else { continue };
+        let Some(cold) = cache_result(evidence, device, "cold") else { continue };
         let (Some(hot_us), Some(cold_us)) = (field(hot, "time_us"), field(cold, "time_us")) else {
             continue;
         };
@@ -493,7 +489,8 @@ pub(super) fn cold(evidence: &CheckEvidence) -> Vec<CheckValue> {
     }
     for kernel in &evidence.kernel_times {
         let what = format!("{} event time beyond {}", kernel.cache, kernel.tool);
-        let event = time(kernel.device, &kernel.cache).and_then(|result| field(result, "time_us"));
+        let event = cache_result(evidence, kernel.device, &kernel.cache)
+            .and_then(|result| field(result, "time_us"));
         let value = match (&kernel.time_us, event) {
             (Ok(kernel_us), Some(event_us)) => {
                 let range = Some(by_author(None, Some(EVENT_OVERHEAD_US)));
@@ -509,6 +506,19 @@ pub(super) fn cold(evidence: &CheckEvidence) -> Vec<CheckValue> {
         found_values.push(on(value, kernel.device));
     }
     found_values
+}
+
+/// The copy on `device` with a hot or cold cache, if it has a value.
+fn cache_result<'e>(
+    evidence: &'e CheckEvidence,
+    device: DeviceRef,
+    cache: &str,
+) -> Option<&'e BenchmarkResult> {
+    evidence
+        .results
+        .iter()
+        .find(|result| device_of(result) == Some(device) && param(result, "cache") == cache)
+        .filter(|result| has_value(result))
 }
 
 pub(super) fn latency(evidence: &CheckEvidence) -> Vec<CheckValue> {
@@ -584,14 +594,6 @@ const LINK_SHARE: [f64; 2] = [0.76, 0.91];
 
 pub(super) fn transfers(evidence: &CheckEvidence) -> Vec<CheckValue> {
     let mut found_values = Vec::new();
-    let rate = |device: DeviceRef, direction: &str| {
-        let is_it = |result: &&BenchmarkResult| {
-            device_of(result) == Some(device)
-                && param(result, "direction") == direction
-                && param(result, "host_memory") == "pinned"
-        };
-        evidence.results.iter().find(is_it).and_then(|result| field(result, "bandwidth_gb_s"))
-    };
     for result in evidence.results.iter().filter(|result| has_value(result)) {
         let (Some(device), Some(measured)) = (device_of(result), field(result, "bandwidth_gb_s"))
         else {
@@ -607,7 +609,7 @@ pub(super) fn transfers(evidence: &CheckEvidence) -> Vec<CheckValue> {
         let what = format!("{direction}, {memory}");
         found_values.push(on(number(what, measured, Unit::GigabytesPerSecond, range), device));
         if memory == "pinned" && direction == "bidirectional" {
-            let Some(one_way) = rate(device, "host-to-device") else { continue };
+            let Some(one_way) = upload_rate(evidence, device) else { continue };
             let range = Some(by_author(Some(1.6), Some(1.95)))
                 .filter(|_| result.outcome == Outcome::Measured);
             found_values.push(on(
@@ -620,33 +622,27 @@ pub(super) fn transfers(evidence: &CheckEvidence) -> Vec<CheckValue> {
     found_values
 }
 
+/// The rate from pinned memory to `device`.
+fn upload_rate(evidence: &CheckEvidence, device: DeviceRef) -> Option<f64> {
+    let result = evidence.results.iter().find(|result| {
+        device_of(result) == Some(device)
+            && param(result, "direction") == "host-to-device"
+            && param(result, "host_memory") == "pinned"
+    })?;
+    field(result, "bandwidth_gb_s")
+}
+
 pub(super) fn decode(evidence: &CheckEvidence) -> Vec<CheckValue> {
     let mut found_values = values(evidence, |result| {
         let quantity = format!("decode {}", param(result, "launch_mode"));
         Some(Reading { quantity, field: "tokens_per_second", unit: Unit::PerSecond })
     });
-    let others = |result: &BenchmarkResult| {
-        let params =
-            result.metadata.get("parameters").and_then(|params| params.as_object()).cloned();
-        params.map(|mut params| {
-            params.remove("launch_mode");
-            params
-        })
-    };
-    let by_mode = |mode: &'static str| {
-        evidence
-            .results
-            .iter()
-            .filter(move |result| has_value(result) && param(result, "launch_mode") == mode)
-    };
-    for graph in by_mode("graph") {
-        let is_same = |stream: &&BenchmarkResult| {
-            device_of(stream) == device_of(graph) && others(stream) == others(graph)
-        };
-        let (Some(device), Some(stream)) = (device_of(graph), by_mode("stream").find(is_same))
-        else {
-            continue;
-        };
+    for graph in results_by_mode(evidence, "graph") {
+        let Some(device) = device_of(graph) else { continue };
+        let stream = results_by_mode(evidence, "stream").find(|stream| {
+            device_of(stream) == Some(device) && other_params(stream) == other_params(graph)
+        });
+        let Some(stream) = stream else { continue };
         let speeds = (field(graph, "tokens_per_second"), field(stream, "tokens_per_second"));
         let (Some(by_graph), Some(by_stream)) = speeds else { continue };
         let range =
@@ -655,6 +651,23 @@ pub(super) fn decode(evidence: &CheckEvidence) -> Vec<CheckValue> {
             .push(on(number("graph over stream", by_graph / by_stream, Unit::One, range), device));
     }
     found_values
+}
+
+fn results_by_mode<'e>(
+    evidence: &'e CheckEvidence,
+    mode: &str,
+) -> impl Iterator<Item = &'e BenchmarkResult> {
+    evidence
+        .results
+        .iter()
+        .filter(move |result| has_value(result) && param(result, "launch_mode") == mode)
+}
+
+/// The parameters of a case without its launch mode.
+fn other_params(result: &BenchmarkResult) -> Option<serde_json::Map<String, serde_json::Value>> {
+    let mut params = result.metadata.get("parameters")?.as_object()?.clone();
+    params.remove("launch_mode");
+    Some(params)
 }
 
 pub(super) fn collectives(evidence: &CheckEvidence) -> Vec<CheckValue> {

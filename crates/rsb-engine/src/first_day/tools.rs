@@ -34,9 +34,8 @@ fn rocm_dirs(below: &[&str]) -> Vec<PathBuf> {
 /// When it cannot be started, fails, or takes longer than the limit.
 pub(super) fn output(program: &Path, arguments: &[String]) -> Result<String, Reason> {
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let failed = |why: String| Reason::new(name.clone(), why, "run it alone to see what it says");
     let answer = timed_child::run(Command::new(program).args(arguments), Stderr::Keep, LIMIT)
-        .map_err(|error| failed(format!("cannot start it: {error}")))?;
+        .map_err(|error| failure_of(&name, format!("cannot start it: {error}")))?;
     match answer.status {
         Some(status) if status.success() => Ok(answer.stdout),
         Some(status) => {
@@ -47,10 +46,14 @@ pub(super) fn output(program: &Path, arguments: &[String]) -> Result<String, Rea
                 .find(|line| !line.trim().is_empty())
                 .unwrap_or_default()
                 .to_owned();
-            Err(failed(format!("{status} {last}").trim_end().to_owned()))
+            Err(failure_of(&name, format!("{status} {last}").trim_end().to_owned()))
         }
-        None => Err(failed(format!("it did not end within {} s", LIMIT.as_secs()))),
+        None => Err(failure_of(&name, format!("it did not end within {} s", LIMIT.as_secs()))),
     }
+}
+
+fn failure_of(tool: &str, why: String) -> Reason {
+    Reason::new(tool, why, "run it alone to see what it says")
 }
 
 fn not_installed(name: &str) -> Reason {
@@ -108,23 +111,29 @@ impl ListTool {
 pub(super) fn rocminfo(text: &str) -> Vec<ListedGpu> {
     let mut gpus = Vec::new();
     for agent in text.split("\nAgent ").skip(1) {
-        let value = |name: &str| {
-            let mut lines = agent.lines().filter_map(|line| line.split_once(':'));
-            lines.find(|(known, _)| known.trim() == name).map(|(_, value)| value.trim().to_owned())
-        };
-        if value("Device Type").as_deref() != Some("GPU") {
+        if agent_value(agent, "Device Type") != Some("GPU") {
             continue;
         }
-        let number = |name: &str| value(name)?.split(['(', ' ']).next()?.parse::<u64>().ok();
+        let domain = agent_number(agent, "Domain").unwrap_or(0);
         gpus.push(ListedGpu {
-            name: value("Marketing Name").unwrap_or_default(),
-            arch: value("Name"),
-            units: number("Compute Unit").and_then(|units| u32::try_from(units).ok()),
-            max_clock_mhz: number("Max Clock Freq. (MHz)").map(|clock| clock as f64),
-            pci_address: number("BDFID").map(|bdf| pci_address(number("Domain").unwrap_or(0), bdf)),
+            name: agent_value(agent, "Marketing Name").unwrap_or_default().to_owned(),
+            arch: agent_value(agent, "Name").map(str::to_owned),
+            units: agent_number(agent, "Compute Unit").and_then(|units| u32::try_from(units).ok()),
+            max_clock_mhz: agent_number(agent, "Max Clock Freq. (MHz)").map(|clock| clock as f64),
+            pci_address: agent_number(agent, "BDFID").map(|bdf| pci_address(domain, bdf)),
         });
     }
     gpus
+}
+
+/// The first value of `name` in the block of an agent.
+fn agent_value<'a>(agent: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = agent.lines().filter_map(|line| line.split_once(':'));
+    lines.find(|(known, _)| known.trim() == name).map(|(_, value)| value.trim())
+}
+
+fn agent_number(agent: &str, name: &str) -> Option<u64> {
+    agent_value(agent, name)?.split(['(', ' ']).next()?.parse().ok()
 }
 
 /// Bus, device and function in one number, as HSA has them.
@@ -192,12 +201,9 @@ struct Instruction<'t> {
 /// Reads a disassembly by llvm-objdump. The arguments of any kernel are read by scalar loads, so
 /// what counts is the loop: a chase through the vector caches has a vector load in each.
 pub(super) fn loads_of(disassembly: &str) -> LoadPath {
-    let unknown = |why: &str| {
-        LoadPath::Unknown(Reason::new("disassembly", why, "report this with the version of ROCm"))
-    };
     let heading = format!("<{CHASE}>:");
     let Some((before, body)) = disassembly.split_once(&heading) else {
-        return unknown("it lacks the pointer chase");
+        return unknown_loads("it lacks the pointer chase");
     };
     let start = before
         .lines()
@@ -207,23 +213,28 @@ pub(super) fn loads_of(disassembly: &str) -> LoadPath {
     let body = body.split_once(">:").map_or(body, |(own, _)| own);
     let code: Vec<Instruction<'_>> =
         body.lines().filter_map(|line| instruction(line, start)).collect();
-    let is_vector = |instruction: &Instruction<'_>| {
-        ["global_load", "flat_load", "buffer_load"]
-            .iter()
-            .any(|load| instruction.mnemonic.starts_with(load))
-    };
     let mut loops = 0;
     for branch in &code {
         let Some(target) = branch.target.filter(|target| *target <= branch.address) else {
             continue;
         };
         let mut inside = code.iter().filter(|one| (target..=branch.address).contains(&one.address));
-        if !inside.any(is_vector) {
+        if !inside.any(is_vector_load) {
             return LoadPath::Scalar;
         }
         loops += 1;
     }
-    if loops > 0 { LoadPath::Vector } else { unknown("the pointer chase has no loop in it") }
+    if loops > 0 { LoadPath::Vector } else { unknown_loads("the pointer chase has no loop in it") }
+}
+
+fn unknown_loads(why: &str) -> LoadPath {
+    LoadPath::Unknown(Reason::new("disassembly", why, "report this with the version of ROCm"))
+}
+
+fn is_vector_load(instruction: &Instruction<'_>) -> bool {
+    ["global_load", "flat_load", "buffer_load"]
+        .iter()
+        .any(|load| instruction.mnemonic.starts_with(load))
 }
 
 /// Reads a line such as `s_cbranch_scc1 65520 // 000000001010: BF85FFF0 <rsb_pointer_chase+0x8>`.
@@ -377,11 +388,11 @@ fn product_rival(
 /// The best rate in TFLOP/s that the output of a vendor's benchmark holds, read as `import` reads
 /// it.
 pub(super) fn best_product(name: &str, text: &str, format: Format) -> Result<f64, Reason> {
-    let unread = |why: String| Reason::new(name, why, "run it alone to see what it says");
-    let file = tempfile::NamedTempFile::new().map_err(|error| unread(error.to_string()))?;
-    std::fs::write(file.path(), text).map_err(|error| unread(error.to_string()))?;
-    let run =
-        import::import(file.path(), Some(format)).map_err(|error| unread(error.to_string()))?;
+    let file =
+        tempfile::NamedTempFile::new().map_err(|error| failure_of(name, error.to_string()))?;
+    std::fs::write(file.path(), text).map_err(|error| failure_of(name, error.to_string()))?;
+    let run = import::import(file.path(), Some(format))
+        .map_err(|error| failure_of(name, error.to_string()))?;
     let rates = run.benchmarks.iter().filter_map(|result| result.fields()?.number("gflops"));
     rates.reduce(f64::max).map(|gflops| gflops / 1e3).ok_or_else(|| unreadable(name, "a rate"))
 }
@@ -408,20 +419,24 @@ with torch.cuda.device(device):
 
 /// The time of the copy kernel in microseconds, from the files that the profiler `tool` left.
 pub(super) fn kernel_time_of(tool: &'static str, files: &[PathBuf]) -> Result<f64, Reason> {
-    let file = |ending: &str| files.iter().find(|file| file.to_string_lossy().ends_with(ending));
     let trace = if tool == "nsys" {
-        let report = file(".nsys-rep").ok_or_else(|| unreadable(tool, "a report"))?;
+        let report = find_file(files, ".nsys-rep").ok_or_else(|| unreadable(tool, "a report"))?;
         let program = find(tool).ok_or_else(|| not_installed(tool))?;
         let report = report.display().to_string();
         let arguments =
             ["stats", "--report", "cuda_gpu_trace", "--format", "csv", "--quiet", &report];
         output(&program, &arguments.map(str::to_owned))?
     } else {
-        let trace = file("kernel_trace.csv").ok_or_else(|| unreadable(tool, "a kernel trace"))?;
+        let trace = find_file(files, "kernel_trace.csv")
+            .ok_or_else(|| unreadable(tool, "a kernel trace"))?;
         std::fs::read_to_string(trace)
             .map_err(|error| unreadable(tool, &format!("a readable trace: {error}")))?
     };
     kernel_time_us(&trace).ok_or_else(|| unreadable(tool, "kernels named rsb_copy"))
+}
+
+fn find_file<'f>(files: &'f [PathBuf], ending: &str) -> Option<&'f PathBuf> {
+    files.iter().find(|file| file.to_string_lossy().ends_with(ending))
 }
 
 /// Median time in microseconds of the kernels whose name contains `rsb_copy`, from a profiler's
@@ -429,25 +444,31 @@ pub(super) fn kernel_time_of(tool: &'static str, files: &[PathBuf]) -> Result<f6
 pub(super) fn kernel_time_us(trace: &str) -> Option<f64> {
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(trace.as_bytes());
     let names = reader.headers().ok()?.clone();
-    let column = |name: &str| names.iter().position(|known| known == name);
-    let name_column = column("Kernel_Name").or_else(|| column("Name"))?;
-    let duration = column("Duration (ns)");
-    let bounds = column("Start_Timestamp").zip(column("End_Timestamp"));
+    let name_column = column(&names, "Kernel_Name").or_else(|| column(&names, "Name"))?;
+    let duration = column(&names, "Duration (ns)");
+    let bounds = column(&names, "Start_Timestamp").zip(column(&names, "End_Timestamp"));
     let mut times = Vec::new();
     for row in reader.records().filter_map(Result::ok) {
-        let number = |column: usize| row.get(column)?.trim().parse::<f64>().ok();
         // A copy by the driver is no kernel of ours: `[CUDA memcpy Host-to-Device]`.
         if !row.get(name_column).is_some_and(|name| name.contains("rsb_copy")) {
             continue;
         }
         let time = match (duration, bounds) {
-            (Some(column), _) => number(column),
+            (Some(column), _) => number_at(&row, column),
             (None, Some((start, end))) => {
-                number(end).zip(number(start)).map(|(end, start)| end - start)
+                number_at(&row, end).zip(number_at(&row, start)).map(|(end, start)| end - start)
             }
             (None, None) => None,
         };
         times.extend(time);
     }
     rsb_stats::median(&times).map(|nanoseconds| nanoseconds / 1e3)
+}
+
+fn column(names: &csv::StringRecord, name: &str) -> Option<usize> {
+    names.iter().position(|known| known == name)
+}
+
+fn number_at(row: &csv::StringRecord, column: usize) -> Option<f64> {
+    row.get(column)?.trim().parse().ok()
 }

@@ -46,13 +46,12 @@ pub fn workloads_with(
             known.join(", ")
         ));
     }
-    let has_all = |workload: &&Workload| {
-        axes.iter().all(|(name, _)| name == WORKLOAD || axis(workload, name).is_some())
-    };
     let found: Vec<String> = component
         .workloads
         .iter()
-        .filter(has_all)
+        .filter(|workload| {
+            axes.iter().all(|(name, _)| name == WORKLOAD || axis(workload, name).is_some())
+        })
         .map(|workload| workload.name.to_owned())
         .collect();
     if found.is_empty() {
@@ -76,8 +75,11 @@ pub fn check_values(
     axes: &[(String, Vec<String>)],
 ) -> Result<(), UsageError> {
     let chosen = selected_workloads(component, axes)?;
-    let is_chosen = |workload: &&Workload| chosen.is_empty() || chosen.contains(&workload.name);
-    for axis in component.workloads.iter().filter(is_chosen).flat_map(|workload| workload.axes) {
+    let workloads = component
+        .workloads
+        .iter()
+        .filter(|workload| chosen.is_empty() || chosen.contains(&workload.name));
+    for axis in workloads.flat_map(|workload| workload.axes) {
         for (_, values) in axes.iter().filter(|(name, _)| name == axis.name) {
             if values.is_empty() {
                 return Err(UsageError::NoValue {
@@ -160,13 +162,6 @@ fn points(
     grid: &str,
     asked: &[(String, Vec<String>)],
 ) -> Result<Vec<Params>, UsageError> {
-    let given = |name: &str| {
-        let pair = grid
-            .split(' ')
-            .filter_map(|part| part.split_once('='))
-            .find(|(known, _)| *known == name);
-        pair.map(|(_, values)| values.split(',').map(str::to_owned).collect::<Vec<_>>())
-    };
     let mut points = vec![Params::new().with(WORKLOAD, workload.name)];
     for axis in workload.axes {
         let wished: Vec<String> = asked
@@ -174,19 +169,33 @@ fn points(
             .filter(|(name, _)| name == axis.name)
             .flat_map(|(_, values)| values.clone())
             .collect();
-        let default = || axis.default.iter().map(|&value| value.to_owned()).collect();
-        let values =
-            if wished.is_empty() { given(axis.name).unwrap_or_else(default) } else { wished };
-        let canonical = |value: &String| {
-            axis.canonical(value).ok_or_else(|| invalid(axis.name, value, &axis.form_of_values()))
+        let wished = if wished.is_empty() {
+            grid_values(grid, axis.name)
+                .unwrap_or_else(|| axis.default.iter().map(|&value| value.to_owned()).collect())
+        } else {
+            wished
         };
-        let values = values.iter().map(canonical).collect::<Result<Vec<_>, _>>()?;
+        let mut values = Vec::new();
+        for value in &wished {
+            let canonical = axis.canonical(value);
+            values
+                .push(canonical.ok_or_else(|| invalid(axis.name, value, &axis.form_of_values()))?);
+        }
         points = points
             .into_iter()
             .flat_map(|point| values.iter().map(move |value| point.clone().with(axis.name, value)))
             .collect();
     }
     Ok(points)
+}
+
+/// The values of the axis `name` in a grid such as `width=1,2 depth=3`.
+fn grid_values(grid: &str, name: &str) -> Option<Vec<String>> {
+    let (_, values) = grid
+        .split(' ')
+        .filter_map(|part| part.split_once('='))
+        .find(|(known, _)| *known == name)?;
+    Some(values.split(',').map(str::to_owned).collect())
 }
 
 /// The case of `workload` with `params`: its id holds those that are axes of it.
@@ -283,24 +292,26 @@ mod tests {
             for (axis, least) in [("sequence_length", 512), ("width", 768), ("prompt_length", 512)]
             {
                 // A width is that of the small model; a named shape has its own.
-                let is_small = |case: &&Case| {
-                    case.params.text("model_shape").is_none_or(|shape| shape == "small")
-                };
-                let sizes = cases.iter().filter(|case| axis != "width" || is_small(case));
+                let sizes = cases.iter().filter(|case| axis != "width" || has_small_shape(case));
                 let sizes = sizes.filter_map(|case| case.params.text(axis)?.parse::<u32>().ok());
                 assert!(sizes.min().is_none_or(|size| size >= least), "{} {axis}", component.name);
             }
         }
-        let largest = |name: &str, axis: &str| {
-            let wish = ComponentSelection { breadth: Breadth::Full, axes: &[] };
-            let cases = cases(find(name).unwrap(), gpu, wish).unwrap();
-            cases
-                .iter()
-                .filter_map(|case| case.params.text(axis)?.split('x').next()?.parse::<u32>().ok())
-                .max()
-        };
-        assert_eq!(largest("pytorch", "shape"), Some(8192));
-        assert_eq!(largest("flash-attention", "sequence_length"), Some(16_384));
+        assert_eq!(largest_size("pytorch", "shape", gpu), Some(8192));
+        assert_eq!(largest_size("flash-attention", "sequence_length", gpu), Some(16_384));
+    }
+
+    fn has_small_shape(case: &Case) -> bool {
+        case.params.text("model_shape").is_none_or(|shape| shape == "small")
+    }
+
+    fn largest_size(name: &str, axis: &str, gpu: DeviceRef) -> Option<u32> {
+        let wish = ComponentSelection { breadth: Breadth::Full, axes: &[] };
+        let cases = cases(find(name).unwrap(), gpu, wish).unwrap();
+        cases
+            .iter()
+            .filter_map(|case| case.params.text(axis)?.split('x').next()?.parse::<u32>().ok())
+            .max()
     }
 
     #[test]

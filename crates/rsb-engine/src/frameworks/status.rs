@@ -77,13 +77,15 @@ pub fn against_baseline(
     component: &Component,
     compared: &ComparisonResult,
 ) -> Option<AgainstBaseline> {
-    let is_own =
-        |row: &&Comparison| row.metric == "time_ms" && row.id.benchmark() == Some(component.name);
-    let rows: Vec<&Comparison> = compared.comparisons.iter().filter(is_own).collect();
-    let count =
-        |verdicts: &[Verdict]| rows.iter().filter(|row| verdicts.contains(&row.verdict)).count();
-    let grew = |row: &Comparison| row.difference_percent.unwrap_or(f64::NEG_INFINITY);
-    let slowest = rows.iter().copied().max_by(|a, b| grew(a).total_cmp(&grew(b)));
+    let rows: Vec<&Comparison> = compared
+        .comparisons
+        .iter()
+        .filter(|row| row.metric == "time_ms" && row.id.benchmark() == Some(component.name))
+        .collect();
+    let slowest = rows.iter().copied().max_by(|a, b| {
+        let a = a.difference_percent.unwrap_or(f64::NEG_INFINITY);
+        a.total_cmp(&b.difference_percent.unwrap_or(f64::NEG_INFINITY))
+    });
     // The worst first.
     let ranks = [
         Verdict::Regressed,
@@ -92,17 +94,21 @@ pub fn against_baseline(
         Verdict::Unchanged,
         Verdict::Improved,
     ];
-    let verdict = ranks.into_iter().find(|verdict| count(&[*verdict]) > 0)?;
+    let verdict = ranks.into_iter().find(|verdict| count_rows(&rows, &[*verdict]) > 0)?;
     Some(AgainstBaseline {
         baseline_run_id: compared.baseline_run_id.clone(),
         verdict,
-        improved: count(&[Verdict::Improved]),
-        regressed: count(&[Verdict::Regressed]),
-        unchanged: count(&[Verdict::Unchanged]),
-        no_verdict: count(&[Verdict::Inconclusive, Verdict::NotComparable]),
+        improved: count_rows(&rows, &[Verdict::Improved]),
+        regressed: count_rows(&rows, &[Verdict::Regressed]),
+        unchanged: count_rows(&rows, &[Verdict::Unchanged]),
+        no_verdict: count_rows(&rows, &[Verdict::Inconclusive, Verdict::NotComparable]),
         slowest_case: slowest.map(|row| row.id.clone()),
         time_change_percent: slowest.and_then(|row| row.difference_percent),
     })
+}
+
+fn count_rows(rows: &[&Comparison], verdicts: &[Verdict]) -> usize {
+    rows.iter().filter(|row| verdicts.contains(&row.verdict)).count()
 }
 
 /// The change of the rate of the case that the record's rate is of, in percent: its time's, turned
@@ -128,22 +134,26 @@ fn concerns(check: &ThresholdCheck, ran: &[&BenchmarkResult]) -> bool {
 
 /// The cases of `component` that had a turn.
 fn ran<'r>(component: &Component, results: &'r [BenchmarkResult]) -> Vec<&'r BenchmarkResult> {
-    let own = |result: &&BenchmarkResult| {
-        result.benchmark_type == BenchmarkType::ComponentSpecific
-            && result.category.as_deref() == Some(component.name)
-    };
-    results.iter().filter(own).filter(|result| result.outcome != Outcome::Skipped).collect()
+    results
+        .iter()
+        .filter(|result| {
+            result.benchmark_type == BenchmarkType::ComponentSpecific
+                && result.category.as_deref() == Some(component.name)
+                && result.outcome != Outcome::Skipped
+        })
+        .collect()
 }
 
 /// The first case that has a rate, with it.
 fn leading<'r>(
     ran: &[&'r BenchmarkResult],
 ) -> Option<(&'r BenchmarkResult, (&'static Field, f64))> {
-    let rate = |result: &BenchmarkResult| {
-        let fields = result.fields()?;
-        RATES.iter().find_map(|name| Some((Field::find(name)?, fields.number(name)?)))
-    };
-    ran.iter().find_map(|result| Some((*result, rate(result)?)))
+    ran.iter().find_map(|result| Some((*result, rate_of(result)?)))
+}
+
+fn rate_of(result: &BenchmarkResult) -> Option<(&'static Field, f64)> {
+    let fields = result.fields()?;
+    RATES.iter().find_map(|name| Some((Field::find(name)?, fields.number(name)?)))
 }
 
 /// How ranks share the work, where any case has more than one: the efficiency of one task cut into
@@ -153,11 +163,11 @@ fn scalability(ran: &[&BenchmarkResult]) -> Option<Scalability> {
     let shared: Vec<_> = shared
         .filter(|fields| fields.number("num_ranks").is_some_and(|ranks| ranks > 1.0))
         .collect();
-    let first = |name: &str| shared.iter().find_map(|fields| fields.number(name));
+    let overhead = shared.iter().find_map(|fields| fields.number("communication_overhead_percent"));
     let found = Scalability {
-        strong_scaling: first("efficiency"),
+        strong_scaling: shared.iter().find_map(|fields| fields.number("efficiency")),
         weak_scaling: None,
-        communication_overhead_percent: first("communication_overhead_percent"),
+        communication_overhead_percent: overhead,
     };
     (found != Scalability::default()).then_some(found)
 }
@@ -177,16 +187,17 @@ fn figures(ran: &[&BenchmarkResult]) -> ComponentResults {
         p99_ms: Some(times.percentiles.p99),
         std_dev_ms: Some(times.std_dev),
     });
-    let most = |name: &str| {
-        let of_cases = ran.iter().filter_map(|result| result.fields()?.number(name));
-        of_cases.reduce(f64::max)
-    };
-    let memory = most("memory_used_mb").map(|peak| MemoryUse {
+    let memory = highest(ran, "memory_used_mb").map(|peak| MemoryUse {
         peak_mb: Some(peak),
-        average_mb: most("memory_average_mb"),
-        efficiency_percent: most("memory_fragmentation_percent").map(|unused| 100.0 - unused),
+        average_mb: highest(ran, "memory_average_mb"),
+        efficiency_percent: highest(ran, "memory_fragmentation_percent")
+            .map(|unused| 100.0 - unused),
     });
     ComponentResults { throughput, latency, memory, scalability: scalability(ran) }
+}
+
+fn highest(ran: &[&BenchmarkResult], name: &str) -> Option<f64> {
+    ran.iter().filter_map(|result| result.fields()?.number(name)).reduce(f64::max)
 }
 
 #[cfg(test)]
@@ -228,10 +239,24 @@ mod tests {
             .with("memory_used_mb", 7.0)
             .with("component_version", "2.9");
         let good = result("matmul", Outcome::Measured, fields);
-        let check = |passed| ThresholdCheck {
-            name: format!("tflops of {}", good.benchmark_id),
+        let passed = of(std::slice::from_ref(&good), &[check(&good, Some(true))]).unwrap();
+        assert_eq!(
+            (passed.status, passed.version.as_deref()),
+            (ComponentStatus::Passed, Some("2.9"))
+        );
+        assert_eq!(passed.results.throughput.map(|rate| rate.value), Some(2.5));
+        assert_eq!(passed.results.memory.unwrap().peak_mb, Some(7.0));
+        let warned = of(std::slice::from_ref(&good), &[check(&good, Some(false))]).unwrap();
+        assert_eq!((warned.status, warned.threshold_checks.len()), (ComponentStatus::Warning, 1));
+        let broken = result("attention", Outcome::Failed, Fields::new());
+        assert_eq!(of(&[good, broken], &[]).unwrap().status, ComponentStatus::Failed);
+    }
+
+    fn check(result: &BenchmarkResult, passed: Option<bool>) -> ThresholdCheck {
+        ThresholdCheck {
+            name: format!("tflops of {}", result.benchmark_id),
             metric: "tflops".to_owned(),
-            id: good.benchmark_id.to_string(),
+            id: result.benchmark_id.to_string(),
             better: rsb_model::Better::Higher,
             expected: 2.0,
             actual: Some(2.5),
@@ -239,18 +264,7 @@ mod tests {
             simulated: false,
             passed,
             reference: None,
-        };
-        let passed = of(std::slice::from_ref(&good), &[check(Some(true))]).unwrap();
-        assert_eq!(
-            (passed.status, passed.version.as_deref()),
-            (ComponentStatus::Passed, Some("2.9"))
-        );
-        assert_eq!(passed.results.throughput.map(|rate| rate.value), Some(2.5));
-        assert_eq!(passed.results.memory.unwrap().peak_mb, Some(7.0));
-        let warned = of(std::slice::from_ref(&good), &[check(Some(false))]).unwrap();
-        assert_eq!((warned.status, warned.threshold_checks.len()), (ComponentStatus::Warning, 1));
-        let broken = result("attention", Outcome::Failed, Fields::new());
-        assert_eq!(of(&[good, broken], &[]).unwrap().status, ComponentStatus::Failed);
+        }
     }
 
     fn row(case: &str, verdict: Verdict, difference_percent: f64) -> Comparison {

@@ -37,7 +37,7 @@ pub fn against_history(
     let mut current = match current {
         Ok(runs) => judge.place(SideName::Current, runs),
         Err(error) if error.kind == ErrorKind::NoVerdict => {
-            return Ok(no_verdict(judge, (&[], MissingSide::Run), format!("{:#}", error.error)));
+            return Ok(no_verdict(judge, &[], MissingSide::Run, format!("{:#}", error.error)));
         }
         Err(error) => return Err(error),
     };
@@ -45,12 +45,13 @@ pub fn against_history(
     let Some(first) = current.first() else {
         return Ok(no_verdict(
             judge,
-            (&[], MissingSide::Run),
+            &[],
+            MissingSide::Run,
             "the side to judge holds no run".to_owned(),
         ));
     };
     let slugs = judge.store.slugs_of(&Fingerprint::of(&first.environment))?;
-    let before = before((&known, &slugs), &current, (first, runs, judge.across()), listener);
+    let before = before(&known, &slugs, &current, first, runs, judge.across(), listener);
     if before.is_empty() {
         let why = format!(
             "no earlier run of this machine and the suite {} is stored in {}; each \
@@ -58,7 +59,7 @@ pub fn against_history(
             first.suite,
             judge.store.results_dir().display()
         );
-        return Ok(no_verdict(judge, (&current, MissingSide::Baseline), why));
+        return Ok(no_verdict(judge, &current, MissingSide::Baseline, why));
     }
     judge.check(&before, &current)?;
     let accepted = accepted_levels(judge, first, &known)?;
@@ -72,7 +73,7 @@ pub fn against_history(
 }
 
 /// Nothing to judge by: no verdict, and a document that says so.
-fn no_verdict(judge: &Judge, (current, lack): (&[Run], MissingSide), why: String) -> Judgment {
+fn no_verdict(judge: &Judge, current: &[Run], lack: MissingSide, why: String) -> Judgment {
     Judgment {
         result: judge.judge(&[], current),
         basis: Basis::Nothing { lack, why },
@@ -126,9 +127,12 @@ fn is_same_code(one: &Run, other: &Run) -> bool {
 /// Those of the last `runs` runs of this machine and suite that began before `first` and may be
 /// compared with it, oldest first.
 fn before(
-    (known, slugs): (&[RunSummary], &[String]),
+    known: &[RunSummary],
+    slugs: &[String],
     current: &[Run],
-    (first, runs, across): (&Run, usize, &[String]),
+    first: &Run,
+    runs: usize,
+    across: &[String],
     listener: &mut Listener<'_>,
 ) -> Vec<Run> {
     let here = Fingerprint::of(&first.environment);

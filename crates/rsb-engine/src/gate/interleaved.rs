@@ -109,7 +109,7 @@ impl Sides {
             SidePrograms::Workers(programs) => Box::new(WorkerPairs::new(programs, settings)?),
             SidePrograms::Benches(sides) => Box::new(BenchPairs::new(sides, settings)?),
         };
-        Ok(measure::run_interleaved(cases, settings, &mut *pairs, (&self.environment, listener)).0)
+        Ok(measure::run_interleaved(cases, settings, &mut *pairs, &self.environment, listener).0)
     }
 
     /// Counts the instructions of what both sides have measured, once for each program; what a

@@ -57,7 +57,8 @@ impl Judge {
     /// When the policy or the results cannot be read.
     pub fn load(
         directories: Directories,
-        (thresholds, percent): (&Thresholds, Option<f64>),
+        thresholds: &Thresholds,
+        percent: Option<f64>,
         across: Vec<String>,
         listener: &mut Listener<'_>,
     ) -> Result<Self, EngineError> {
@@ -212,7 +213,7 @@ impl Judge {
     /// # Errors
     /// As [`policy::check`].
     pub fn check_ids(&self, ids: &[&str], control: ControlSet) -> Result<(), EngineError> {
-        policy::check(&self.policy, (ids, control), &self.directories)
+        policy::check(&self.policy, ids, control, &self.directories)
     }
 
     /// The verdicts, with what a reader should know of both sides.

@@ -70,7 +70,8 @@ impl<'r> PairedRerun<'r> {
     /// neither kept nor built yet.
     pub(super) fn prepare(
         result: &ComparisonResult,
-        (baseline, current): (&'r [Run], &'r Run),
+        baseline: &'r [Run],
+        current: &'r Run,
         revisions: Option<&dyn Revisions>,
         listener: &mut Listener<'_>,
     ) -> Self {

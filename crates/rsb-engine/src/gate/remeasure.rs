@@ -20,7 +20,8 @@ pub(super) fn resolve(
     judge: &Judge,
     baseline: &[Run],
     current: Run,
-    (budget, settled): (Duration, &[CaseId]),
+    budget: Duration,
+    settled: &[CaseId],
     listener: &mut Listener<'_>,
 ) -> Result<(Run, bool), EngineError> {
     let mut run = current;

@@ -45,7 +45,7 @@ pub fn judge_stored(
     let current = match current(judge, &request.current) {
         Ok(runs) => judge.place(SideName::Current, runs),
         Err(error) if error.kind == ErrorKind::NoVerdict => {
-            return no_verdict(judge, &[], (MissingSide::Run, &format!("{:#}", error.error)));
+            return no_verdict(judge, &[], MissingSide::Run, &format!("{:#}", error.error));
         }
         Err(error) => return Err(error),
     };
@@ -53,7 +53,7 @@ pub fn judge_stored(
         let why = format!(
             "`{text}` and `{other}` are the same file or directory: nothing was measured in between"
         );
-        return no_verdict(judge, &current, (MissingSide::OtherRun, &why));
+        return no_verdict(judge, &current, MissingSide::OtherRun, &why);
     }
     let saved = if request.baseline.is_empty() { saved_for(judge, &current) } else { Ok(named) };
     let baseline = match saved {
@@ -62,13 +62,14 @@ pub fn judge_stored(
             return no_verdict(
                 judge,
                 &current,
-                (MissingSide::Baseline, &format!("{:#}", error.error)),
+                MissingSide::Baseline,
+                &format!("{:#}", error.error),
             );
         }
         Err(error) => return Err(error),
     };
     if let Some(why) = is_itself(&baseline, &current) {
-        return no_verdict(judge, &current, (MissingSide::OtherRun, &why));
+        return no_verdict(judge, &current, MissingSide::OtherRun, &why);
     }
     if let Some(revisions) = request.revisions {
         let made = baseline
@@ -78,7 +79,7 @@ pub fn judge_stored(
             .dedup()
             .collect_vec();
         if let Some(why) = made.into_iter().find_map(|commit| revisions.check(commit).err()) {
-            return no_verdict(judge, &current, (MissingSide::Revision, &why));
+            return no_verdict(judge, &current, MissingSide::Revision, &why);
         }
     }
     judge.check(&baseline, &current)?;
@@ -87,7 +88,7 @@ pub fn judge_stored(
     }
     let sides = JudgedSides::of(&baseline, &current);
     let budget = request.budget.or_else(|| is_fresh(&current, request).then_some(BUDGET));
-    if let Some(result) = again(judge, request, (&baseline, &current)) {
+    if let Some(result) = again(judge, request, &baseline, &current) {
         let when = result.timestamp.strftime("%Y-%m-%d %H:%M UTC");
         let text = format!(
             "what was in doubt was measured on {when}, and that verdict stands; `--budget 3m` \
@@ -98,7 +99,7 @@ pub fn judge_stored(
     }
     let mut result = match budget {
         Some(budget) if !budget.is_zero() => {
-            measure_again(judge, &baseline, (current, budget), request.revisions, listener)?
+            measure_again(judge, &baseline, current, budget, request.revisions, listener)?
         }
         _ => judge.judge(&baseline, &current),
     };
@@ -113,7 +114,8 @@ pub fn judge_stored(
 fn again(
     judge: &Judge,
     request: &StoredRequest<'_>,
-    (baseline, current): (&[Run], &[Run]),
+    baseline: &[Run],
+    current: &[Run],
 ) -> Option<ComparisonResult> {
     let ([run], true, false) = (current, request.baseline.is_empty(), judge.asks_across()) else {
         return None;
@@ -156,7 +158,8 @@ fn is_fresh(current: &[Run], request: &StoredRequest<'_>) -> bool {
 fn measure_again(
     judge: &Judge,
     baseline: &[Run],
-    (current, budget): (Vec<Run>, Duration),
+    current: Vec<Run>,
+    budget: Duration,
     revisions: Option<&dyn Revisions>,
     listener: &mut Listener<'_>,
 ) -> Result<ComparisonResult, EngineError> {
@@ -176,11 +179,10 @@ fn measure_again(
         listener(&Event::note(format!("nothing is remeasured: {why}")));
         return Ok(result);
     }
-    let both = (baseline, &run);
     let rerun = if judge.asks_across() {
         PairedRerun::NotNeeded
     } else {
-        PairedRerun::prepare(&result, both, revisions, listener)
+        PairedRerun::prepare(&result, baseline, &run, revisions, listener)
     };
     let began = Instant::now();
     let (paired, alone) = match rerun {
@@ -196,7 +198,7 @@ fn measure_again(
         .dedup()
         .collect_vec();
     let left = budget.saturating_sub(began.elapsed());
-    let (run, is_longer) = remeasure::resolve(judge, baseline, run, (left, &settled), listener)?;
+    let (run, is_longer) = remeasure::resolve(judge, baseline, run, left, &settled, listener)?;
     let mut result = judge.judge(baseline, &[run]);
     if let Some(paired) = paired {
         result = rsb_stats::with_paired(result, &paired, judge.policy());
@@ -226,7 +228,8 @@ fn current(judge: &Judge, named: &[String]) -> Result<Vec<Run>, EngineError> {
 fn no_verdict(
     judge: &Judge,
     current: &[Run],
-    (lack, why): (MissingSide, &str),
+    lack: MissingSide,
+    why: &str,
 ) -> Result<Judgment, EngineError> {
     // Without a run nothing tells whether a pattern is meant for the cases of another tool.
     if !current.is_empty() {

@@ -46,7 +46,7 @@ pub(super) fn ask_to_list(command: &mut Command, times: CriterionTimes) {
 }
 
 /// Has `command` measure the case called `name` and leave its result in `home`.
-pub(super) fn ask_for(command: &mut Command, (name, times): (&str, CriterionTimes), home: &Path) {
+pub(super) fn ask_for(command: &mut Command, name: &str, times: CriterionTimes, home: &Path) {
     command
         .env("CRITERION_HOME", home)
         .env("RSB_RESULTS_DIR", home.join("runs")) // Benches that are made with this program keep runs besides.

@@ -219,7 +219,8 @@ impl Executables {
     /// longer than it was asked to.
     pub(super) fn measure(
         &self,
-        (id, hurry): (&CaseId, bool),
+        id: &CaseId,
+        hurry: bool,
         scratch: &Path,
         limit: Duration,
     ) -> Result<Samples, Reason> {
@@ -243,10 +244,10 @@ impl Executables {
         let mut limit = limit;
         match harness {
             HarnessKind::Criterion(CriterionTimes::Short) if hurry => {
-                criterion::ask_for(&mut command, (name, CriterionTimes::Quick), scratch);
+                criterion::ask_for(&mut command, name, CriterionTimes::Quick, scratch);
             }
             HarnessKind::Criterion(times) => {
-                criterion::ask_for(&mut command, (name, *times), scratch);
+                criterion::ask_for(&mut command, name, *times, scratch);
                 if *times == CriterionTimes::Short {
                     limit = limit.min(PATIENCE);
                 }

@@ -75,13 +75,14 @@ impl Benches {
     /// process measured besides. `hurry` where processes of it take longer than they are asked to.
     fn measure(
         &self,
-        (case, hurry): (&Case, bool),
+        case: &Case,
+        hurry: bool,
         scratch: &Path,
         limit: Duration,
     ) -> Result<SamplesByCase, Reason> {
         match self {
             Self::Executables(executables) => {
-                let samples = executables.measure((&case.id, hurry), scratch, limit)?;
+                let samples = executables.measure(&case.id, hurry, scratch, limit)?;
                 Ok(SamplesByCase::from([(case.id.clone(), samples)]))
             }
             Self::Command(command) => command.measure(scratch, limit),

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use rsb_model::{Case, CaseId, DeviceType, Fields, Reason, Samples};
 
 use super::{Benches, SamplesByCase};
-use crate::measure::{PairSource, Replicate, ReplicateCost, Settings, WorkerError, interrupt};
+use crate::measure::{
+    PairSource, Replicate, ReplicateCost, Settings, Turn, WorkerError, interrupt,
+};
 
 /// Processes of each side in a pair, as long as they are short. The fastest sample of them is the
 /// side's figure: on a busy machine with two threads, ratios of two builds of one source spread by
@@ -39,19 +41,14 @@ impl<'a> BenchPairs<'a> {
     }
 
     /// Adds a process of one side to what it has measured of `case`.
-    fn add(
-        &mut self,
-        part: &mut SideSamples,
-        case: &Case,
-        (replicate, left): (u32, Duration),
-    ) -> Result<(), WorkerError> {
+    fn add(&mut self, part: &mut SideSamples, case: &Case, turn: Turn) -> Result<(), WorkerError> {
         if interrupt::is_requested() {
             return Err(WorkerError::Interrupted);
         }
         let began = Instant::now();
-        let samples = match self.take(part.which, &case.id, replicate) {
+        let samples = match self.take(part.which, &case.id, turn.replicate) {
             Some(samples) => samples,
-            None => self.run((part.which, part.hurry), case, (replicate, left))?,
+            None => self.run(part.which, part.hurry, case, turn)?,
         };
         rsb_stats::location(&samples)
             .map_err(|error| case_failure(&case.id, &error.to_string()))?;
@@ -70,22 +67,23 @@ impl<'a> BenchPairs<'a> {
 
     fn run(
         &mut self,
-        (which, hurry): (usize, bool),
+        which: usize,
+        hurry: bool,
         case: &Case,
-        (replicate, left): (u32, Duration),
+        turn: Turn,
     ) -> Result<Samples, WorkerError> {
-        let limit = self.settings.limit_of(case).min(left);
+        let limit = self.settings.limit_of(case).min(turn.time_left);
         let home = tempfile::tempdir_in(self.scratch.path());
         let home = home
             .map_err(|error| case_failure(&case.id, &format!("no room for its result: {error}")))?;
-        let ended = self.sides[which].measure((case, hurry), home.path(), limit);
+        let ended = self.sides[which].measure(case, hurry, home.path(), limit);
         if interrupt::is_requested() {
             return Err(WorkerError::Interrupted); // It may have died of it.
         }
         let mut measured = ended.map_err(WorkerError::Failed)?;
         let samples = measured.remove(&case.id);
         if !measured.is_empty() {
-            self.known[which] = Some((replicate, measured));
+            self.known[which] = Some((turn.replicate, measured));
         }
         samples.ok_or_else(|| case_failure(&case.id, "the command measured other cases this time"))
     }
@@ -95,7 +93,7 @@ impl PairSource for BenchPairs<'_> {
     fn measure_pair(
         &mut self,
         case: &Case,
-        turn: (u32, Duration),
+        turn: Turn,
     ) -> Result<[Replicate; 2], (usize, WorkerError)> {
         let is_slow = |pairs: &Self| pairs.sides.iter().any(|side| side.is_slow(case));
         let hurry = is_slow(self);
@@ -112,10 +110,10 @@ impl PairSource for BenchPairs<'_> {
         &mut self,
         which: usize,
         case: &Case,
-        turn: (u32, Duration),
+        turn: Turn,
     ) -> Result<Replicate, WorkerError> {
         let hurry = self.sides[which].is_slow(case);
-        let mut part = SideSamples::new(which, turn.0, hurry);
+        let mut part = SideSamples::new(which, turn.replicate, hurry);
         self.add(&mut part, case, turn)?;
         Ok(part.replicate())
     }
@@ -127,14 +125,14 @@ impl BenchPairs<'_> {
     fn take_turns(
         &mut self,
         case: &Case,
-        turn: (u32, Duration),
+        turn: Turn,
         hurry: bool,
     ) -> Result<[Replicate; 2], (usize, WorkerError)> {
         let began = Instant::now();
-        let mut parts = [0, 1].map(|which| SideSamples::new(which, turn.0, hurry));
+        let mut parts = [0, 1].map(|which| SideSamples::new(which, turn.replicate, hurry));
         for round in 0..TURNS {
             // Who is first finds the machine as the other does not.
-            let first = ((turn.0 + round) % 2) as usize;
+            let first = ((turn.replicate + round) % 2) as usize;
             for which in [first, 1 - first] {
                 self.add(&mut parts[which], case, turn).map_err(|problem| (which, problem))?;
             }

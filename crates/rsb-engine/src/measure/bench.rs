@@ -71,7 +71,7 @@ fn measure(
     tape.clear();
     // The worker starts when it is first asked for, so that a case that the filter leaves out costs
     // nothing.
-    let driven = drive(criterion, (case, few_samples_of(case)), |ask| {
+    let driven = drive(criterion, case, few_samples_of(case), |ask| {
         let worker = match &mut worker {
             Some((worker, _)) => worker,
             none @ None => &mut none.insert(Worker::start(command, case, limit)?).0,

@@ -108,7 +108,7 @@ impl Worker {
         limit: Duration,
     ) -> Result<(Self, DeviceType), WorkerError> {
         let command = worker_of(command, case).map_err(WorkerError::Skipped)?;
-        Self::spawn_and_prepare(&command, case, (limit, |_| true))
+        Self::spawn_and_prepare(&command, case, limit, |_| true)
     }
 
     /// As [`start`](Self::start), run by a tool with these arguments before those of the worker.
@@ -117,7 +117,8 @@ impl Worker {
     /// # Errors
     /// As [`start`](Self::start).
     pub fn start_under(
-        (tool, mut args): (&Path, Vec<String>),
+        tool: &Path,
+        mut args: Vec<String>,
         command: &WorkerCommand,
         case: &Case,
         limit: Duration,
@@ -127,15 +128,16 @@ impl Worker {
         args.extend(worker.args);
         let command = WorkerCommand { program: tool.to_owned(), args, ..worker };
         // An answer is an object.
-        Self::spawn_and_prepare(&command, case, (limit, |line| line.starts_with('{')))
+        Self::spawn_and_prepare(&command, case, limit, |line| line.starts_with('{'))
     }
 
     fn spawn_and_prepare(
         command: &WorkerCommand,
         case: &Case,
-        (limit, is_heard): (Duration, fn(&str) -> bool),
+        limit: Duration,
+        is_heard: fn(&str) -> bool,
     ) -> Result<(Self, DeviceType), WorkerError> {
-        let mut worker = Self::spawn(command, case, (limit, is_heard)).map_err(|error| {
+        let mut worker = Self::spawn(command, case, limit, is_heard).map_err(|error| {
             let program = command.program.display();
             WorkerError::Failed(Reason::new(
                 "worker process",
@@ -158,7 +160,8 @@ impl Worker {
     fn spawn(
         command: &WorkerCommand,
         case: &Case,
-        (limit, is_heard): (Duration, fn(&str) -> bool),
+        limit: Duration,
+        is_heard: fn(&str) -> bool,
     ) -> std::io::Result<Self> {
         let mut starting = Command::new(&command.program);
         judged::isolate(&mut starting);

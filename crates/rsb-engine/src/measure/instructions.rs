@@ -80,7 +80,7 @@ impl InstructionCounter {
     ) -> Result<f64, WorkerError> {
         let mut iters = 1;
         loop {
-            let total = self.total(command, case, (iters, limit))?;
+            let total = self.total(command, case, iters, limit)?;
             if total >= MIN_INSTRUCTIONS {
                 return Ok(total as f64 / iters as f64);
             }
@@ -93,7 +93,8 @@ impl InstructionCounter {
         &self,
         command: &WorkerCommand,
         case: &Case,
-        (iters, limit): (u64, Duration),
+        iters: u64,
+        limit: Duration,
     ) -> Result<u64, WorkerError> {
         match self {
             Self::Perf => {

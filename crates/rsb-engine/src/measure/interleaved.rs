@@ -1,21 +1,20 @@
 //! Two programs measured interleaved, A B B A, so that whatever the machine does in the meantime
 //! does it to both.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rsb_model::random::mix64;
 use rsb_model::{BenchmarkResult, Case, Environment, Event, Outcome, Reason, RunStatus, Timestamp};
 
 use super::assemble::{self, CaseProgress};
 use super::client::WorkerError;
-use super::session::{Replicate, Session};
+use super::session::{Replicate, Session, Turn};
 use super::settings::Settings;
 use super::{noise, round_order};
 use crate::Listener;
 use crate::worker_command::WorkerCommand;
 
-/// What measures a case on two sides, in fresh processes. A turn is the number of the replicate and
-/// the time that is left.
+/// What measures a case on two sides, in fresh processes.
 pub trait PairSource {
     /// A replicate of each side, measured as close to each other as can be; the first of both is
     /// the baseline's.
@@ -25,7 +24,7 @@ pub trait PairSource {
     fn measure_pair(
         &mut self,
         case: &Case,
-        turn: (u32, Duration),
+        turn: Turn,
     ) -> Result<[Replicate; 2], (usize, WorkerError)>;
 
     /// A replicate of one side alone.
@@ -36,7 +35,7 @@ pub trait PairSource {
         &mut self,
         which: usize,
         case: &Case,
-        turn: (u32, Duration),
+        turn: Turn,
     ) -> Result<Replicate, WorkerError>;
 }
 
@@ -82,18 +81,19 @@ impl PairSource for WorkerPairs<'_> {
     fn measure_pair(
         &mut self,
         case: &Case,
-        turn: (u32, Duration),
+        turn: Turn,
     ) -> Result<[Replicate; 2], (usize, WorkerError)> {
-        self.session.pair(&[self.program(0, turn.0), self.program(1, turn.0)], case, turn)
+        let programs = [0, 1].map(|which| self.program(which, turn.replicate));
+        self.session.pair(&programs, case, turn)
     }
 
     fn measure_side(
         &mut self,
         which: usize,
         case: &Case,
-        turn: (u32, Duration),
+        turn: Turn,
     ) -> Result<Replicate, WorkerError> {
-        self.session.replicate(&self.program(which, turn.0), case, turn)
+        self.session.replicate(&self.program(which, turn.replicate), case, turn)
     }
 }
 
@@ -112,7 +112,8 @@ pub fn run_interleaved(
     cases: &[Case],
     settings: &Settings,
     pairs: &mut dyn PairSource,
-    (environment, listener): (&Environment, &mut Listener<'_>),
+    environment: &Environment,
+    listener: &mut Listener<'_>,
 ) -> (InterleavedResults, RunStatus) {
     let mut progress: Vec<[CaseProgress; 2]> = vec![<[CaseProgress; 2]>::default(); cases.len()];
     let steps = settings.replicates.most() as usize * cases.len();
@@ -132,8 +133,8 @@ pub fn run_interleaved(
             }
             step += 1;
             listener(&Event::ReplicateStarted { case: Box::new(case.clone()), step, steps });
-            let left = settings.limits.suite.saturating_sub(began.elapsed());
-            if !pair(pairs, case, (both, replicate, left)) {
+            let time_left = settings.limits.suite.saturating_sub(began.elapsed());
+            if !pair(pairs, case, both, Turn { replicate, time_left }) {
                 ended = RunStatus::Interrupted;
                 break 'rounds;
             }
@@ -159,20 +160,16 @@ fn is_new(side: &CaseProgress) -> bool {
 
 /// One replicate of each side; `false` when somebody asked to stop. A pair that was not completed
 /// is dropped.
-fn pair(
-    pairs: &mut dyn PairSource,
-    case: &Case,
-    (both, replicate, left): (&mut [CaseProgress; 2], u32, Duration),
-) -> bool {
+fn pair(pairs: &mut dyn PairSource, case: &Case, both: &mut [CaseProgress; 2], turn: Turn) -> bool {
     let began = Instant::now();
     let watch = noise::NoiseWatch::begin();
-    match pairs.measure_pair(case, (replicate, left)) {
+    match pairs.measure_pair(case, turn) {
         Ok(replicates) => both
             .iter_mut()
             .zip(replicates)
             .for_each(|(side, replicate)| side.replicates.push(replicate)),
         // The time of the whole was over, not the case's: this pair is dropped.
-        Err((_, WorkerError::Failed(_))) if began.elapsed() >= left => return true,
+        Err((_, WorkerError::Failed(_))) if began.elapsed() >= turn.time_left => return true,
         Err((which, problem)) => {
             let Some(ended) = end_of(problem) else { return false };
             both[which].ended = Some(ended);
@@ -180,10 +177,10 @@ fn pair(
             // neither.
             let other = &mut both[1 - which];
             if is_new(other) {
-                let rest = left.saturating_sub(began.elapsed());
-                match pairs.measure_side(1 - which, case, (replicate, rest)) {
+                let time_left = turn.time_left.saturating_sub(began.elapsed());
+                match pairs.measure_side(1 - which, case, Turn { time_left, ..turn }) {
                     Ok(replicate) => other.replicates.push(replicate),
-                    Err(WorkerError::Failed(_)) if began.elapsed() >= left => {}
+                    Err(WorkerError::Failed(_)) if began.elapsed() >= turn.time_left => {}
                     Err(problem) => {
                         let Some(ended) = end_of(problem) else { return false };
                         other.ended = Some(ended);
@@ -239,7 +236,7 @@ mod tests {
         });
         let mut pairs = WorkerPairs::new(&programs, &settings).unwrap();
         let (both, ended) =
-            run_interleaved(&[case], &settings, &mut pairs, (&Environment::default(), &mut |_| {}));
+            run_interleaved(&[case], &settings, &mut pairs, &Environment::default(), &mut |_| {});
         assert_eq!(ended, RunStatus::Complete);
         [both.baseline, both.current]
             .map(|side| side.iter().map(|result| (result.outcome, result.samples.len())).collect())

@@ -33,7 +33,7 @@ pub use devices::{devices_of, has_compiler, has_counters};
 pub use interleaved::{InterleavedResults, PairSource, WorkerPairs, run_interleaved};
 pub use profiling::{InstalledProfiler, PROFILERS, Profiler};
 pub use serve::{as_child, as_child_of};
-pub use session::{Replicate, ReplicateCost};
+pub use session::{Replicate, ReplicateCost, Turn};
 pub use settings::{ComponentSettings, Count, Limits, Settings, is_long};
 
 use crate::Listener;
@@ -92,14 +92,14 @@ pub fn measure(
             }
             listener(&Event::ReplicateStarted { case: Box::new(case.clone()), step, steps });
             let watch = noise::NoiseWatch::begin();
-            let left = settings.limits.suite.saturating_sub(began.elapsed());
-            match session.replicate(command, case, (replicate, left)) {
+            let time_left = settings.limits.suite.saturating_sub(began.elapsed());
+            match session.replicate(command, case, Turn { replicate, time_left }) {
                 Ok(measured) => progress[index].replicates.push(measured),
                 Err(WorkerError::Skipped(reason)) => {
-                    record_unavailable(&mut progress[index], replicate, (Outcome::Skipped, reason));
+                    record_unavailable(&mut progress[index], replicate, Outcome::Skipped, reason);
                 }
                 Err(WorkerError::Gone(reason)) => {
-                    record_unavailable(&mut progress[index], replicate, (Outcome::Failed, reason));
+                    record_unavailable(&mut progress[index], replicate, Outcome::Failed, reason);
                 }
                 // The run's time was over, not the case's: its turn is undone, and the loop ends at
                 // the next one.
@@ -112,7 +112,8 @@ pub fn measure(
                     skip_the_rest(
                         plan,
                         &progress,
-                        (&why, "`run --resume` measures on"),
+                        &why,
+                        "`run --resume` measures on",
                         environment,
                         listener,
                     );
@@ -132,9 +133,11 @@ pub fn measure(
     Ok(count_and_profile(
         plan,
         &progress,
-        (settings, settings.limits.suite.saturating_sub(began.elapsed())),
+        settings,
+        settings.limits.suite.saturating_sub(began.elapsed()),
         command,
-        (environment, listener),
+        environment,
+        listener,
     ))
 }
 
@@ -142,9 +145,11 @@ pub fn measure(
 fn count_and_profile(
     plan: &Plan,
     progress: &[CaseProgress],
-    (settings, left): (&Settings, Duration),
+    settings: &Settings,
+    left: Duration,
     command: &WorkerCommand,
-    (environment, listener): (&Environment, &mut Listener<'_>),
+    environment: &Environment,
+    listener: &mut Listener<'_>,
 ) -> RunStatus {
     let mut counting = settings.count_instructions.then(|| InstructionPass::begin(settings, left));
     let mut profiling =
@@ -187,7 +192,8 @@ fn tell(listener: &mut Listener<'_>, result: BenchmarkResult) {
 fn record_unavailable(
     progress: &mut CaseProgress,
     replicate: u32,
-    (outcome, reason): (Outcome, Reason),
+    outcome: Outcome,
+    reason: Reason,
 ) {
     if progress.replicates.is_empty() {
         progress.ended = Some((outcome, reason));
@@ -211,7 +217,7 @@ fn out_of_time(
         settings.limits.suite.as_secs()
     );
     let cure = "raise `suite_seconds` under [time_limits], or choose fewer cases";
-    skip_the_rest(plan, progress, (&why, cure), environment, listener);
+    skip_the_rest(plan, progress, &why, cure, environment, listener);
     RunStatus::OutOfTime
 }
 
@@ -227,7 +233,8 @@ pub(crate) fn was_not_reached(result: &BenchmarkResult) -> bool {
 fn skip_the_rest(
     plan: &Plan,
     progress: &[CaseProgress],
-    (why, cure): (&str, &str),
+    why: &str,
+    cure: &str,
     environment: &Environment,
     listener: &mut Listener<'_>,
 ) {

@@ -176,8 +176,8 @@ impl InstalledProfiler {
         std::fs::create_dir_all(&self.directory).map_err(no_room)?;
         let directory = self.directory.canonicalize().map_err(no_room)?;
         let name = file_name(case.id.as_str());
-        let tool = (self.program.as_path(), (self.profiler.arguments)(&directory.join(&name)));
-        let (mut worker, _) = Worker::start_under(tool, command, case, limit)?;
+        let args = (self.profiler.arguments)(&directory.join(&name));
+        let (mut worker, _) = Worker::start_under(&self.program, args, command, case, limit)?;
         worker.sample(1)?;
         if self.profiler.name == "callgrind" {
             worker.count(ITERATIONS)?; // Its counting is off outside.

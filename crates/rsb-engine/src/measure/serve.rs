@@ -80,7 +80,7 @@ pub fn serve(backends: &Registry) -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
-    let _ = match converse((&case, &*device, backends), &mut requests, &mut answer) {
+    let _ = match converse(&case, &*device, backends, &mut requests, &mut answer) {
         Ok(()) => Ok(()),
         Err(Failure::Skipped(reason)) => answer(Response::Skipped { reason }),
         Err(Failure::Failed(reason)) => answer(Response::Failed { reason }),
@@ -98,7 +98,9 @@ fn open(case: &Case, backends: &Registry) -> Result<Box<dyn Device>, Response> {
 }
 
 fn converse(
-    (case, device, backends): (&Case, &dyn Device, &Registry),
+    case: &Case,
+    device: &dyn Device,
+    backends: &Registry,
     requests: &mut dyn Iterator<Item = Request>,
     answer: &mut dyn FnMut(Response) -> std::io::Result<()>,
 ) -> Result<(), Failure> {

@@ -60,6 +60,15 @@ impl ReplicateCost {
     }
 }
 
+/// The next replicate of a case, and the time left for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    /// Number of the replicate.
+    pub replicate: u32,
+    /// Time left to the whole run.
+    pub time_left: Duration,
+}
+
 /// Criterion, set up once for a whole run and kept quiet.
 pub struct Session<'a> {
     criterion: Criterion<DeviceTime>,
@@ -89,8 +98,7 @@ impl<'a> Session<'a> {
         Ok(Self { criterion, tape, settings, scratch, worked: HashMap::new() })
     }
 
-    /// Measures `case` in a fresh worker that `command` starts, within the time that is `left` to
-    /// the run.
+    /// Measures `case` in a fresh worker that `command` starts, within the time left to the run.
     ///
     /// # Errors
     /// When it cannot run here, breaks, or somebody asks to stop.
@@ -98,15 +106,15 @@ impl<'a> Session<'a> {
         &mut self,
         command: &WorkerCommand,
         case: &Case,
-        (replicate, left): (u32, Duration),
+        turn: Turn,
     ) -> Result<Replicate, WorkerError> {
         // Its processes share what references give. The two sides of a pair do not: theirs may
         // differ.
         let mut command = command.clone();
         command.environment.push((REFERENCES, self.scratch.path().to_str().map(str::to_owned)));
-        let mut side = PreparedWorker::start(&command, case, self.limit(case, left))?;
+        let mut side = PreparedWorker::start(&command, case, self.limit(case, turn.time_left))?;
         self.warm_up(case, &mut side)?;
-        let mut samples = Samples::new(replicate);
+        let mut samples = Samples::new(turn.replicate);
         let runs = self.runs_of_one(case, &side);
         while {
             let (calls, warm_up) = self.round(case, runs, |iters| side.sample(iters))?;
@@ -128,9 +136,10 @@ impl<'a> Session<'a> {
         &mut self,
         commands: &[WorkerCommand; 2],
         case: &Case,
-        (replicate, left): (u32, Duration),
+        turn: Turn,
     ) -> Result<[Replicate; 2], (usize, WorkerError)> {
-        let limit = self.limit(case, left);
+        let Turn { replicate, time_left } = turn;
+        let limit = self.limit(case, time_left);
         let start = |which: usize| {
             PreparedWorker::start(&commands[which], case, limit).map_err(|problem| (which, problem))
         };
@@ -147,17 +156,17 @@ impl<'a> Session<'a> {
         }
         let runs = self.runs_of_pair(&sides);
         let mut samples = [Samples::new(replicate), Samples::new(replicate)];
-        let mut turn = replicate as usize;
+        let mut call = replicate as usize;
         loop {
             let mut blamed = 0;
             let mut beside = Vec::new(); // What the second side took beside each call, its warm-up included.
             let round = self.round(case, runs, |iters| {
                 let mut times = [0.0; 2];
-                for which in if turn.is_multiple_of(2) { [0, 1] } else { [1, 0] } {
+                for which in if call.is_multiple_of(2) { [0, 1] } else { [1, 0] } {
                     blamed = which;
                     times[which] = sides[which].sample_warmed(iters)?;
                 }
-                turn += 1;
+                call += 1;
                 beside.push((iters, times[1]));
                 Ok(times[0])
             });
@@ -250,7 +259,7 @@ impl<'a> Session<'a> {
         let _quiet = SilencedStdio::begin();
         self.tape.clear();
         let tape = self.tape.clone();
-        drive(&mut self.criterion, (case, Some(runs)), |ask| {
+        drive(&mut self.criterion, case, Some(runs), |ask| {
             let SampleRequest::Sample(iters) = ask else { return Ok(0.0) }; // Its worker has started long ago.
             let time_ns = sample(iters)?;
             tape.push(iters, time_ns);
@@ -377,7 +386,8 @@ pub(super) enum SampleRequest {
 /// The problem that a sample met, or a panic of Criterion itself as a failure.
 pub(super) fn drive(
     criterion: &mut Criterion<DeviceTime>,
-    (case, runs): (&Case, Option<usize>),
+    case: &Case,
+    runs: Option<usize>,
     mut sample: impl FnMut(SampleRequest) -> Result<f64, WorkerError>,
 ) -> Result<(), WorkerError> {
     let (group_name, parameter) = split(case.id.as_str());

@@ -38,7 +38,8 @@ type RowOrGap<'a> = Result<&'a ModelRow, MissingModel<'a>>;
 /// For an axis that models do not have, and text that is not a value of its axis.
 pub fn cases(
     component: &Component,
-    (device, info): (DeviceRef, Option<&DeviceInfo>),
+    device: DeviceRef,
+    info: Option<&DeviceInfo>,
     wish: ModelSelection<'_>,
 ) -> Result<Vec<CaseOrReason>, UsageError> {
     let wish = SelectedAxes::of(component, wish)?;
@@ -47,7 +48,7 @@ pub fn cases(
         let row = match row {
             Ok(row) => row,
             Err(MissingModel::Size(family, size)) => {
-                found.push(Err(absent(component, device, (family, size))));
+                found.push(Err(absent(component, device, family, size)));
                 continue;
             }
             Err(MissingModel::Name(name, reason)) => {
@@ -144,20 +145,23 @@ struct SelectedAxes<'a> {
 
 impl<'a> SelectedAxes<'a> {
     fn of(component: &Component, wish: ModelSelection<'a>) -> Result<Self, UsageError> {
-        let known = |name: &str| {
-            component.workloads.iter().flat_map(|one| one.axes).find(|axis| axis.name == name)
-        };
         let mut axes = Vec::new();
         for (name, values) in wish.axes {
-            match (name.as_str(), known(name)) {
+            let name = name.as_str();
+            let known =
+                component.workloads.iter().flat_map(|one| one.axes).find(|axis| axis.name == name);
+            match (name, known) {
                 (WORKLOAD, _) => axes.push((WORKLOAD, values.clone())),
                 (_, Some(axis)) => axes.push((axis.name, canonical(axis, values)?)),
                 (_, None) => {}
             }
         }
         let asked = Self { axes, wish };
-        let is_none = |name: &&str| component.workloads.iter().all(|one| one.name != *name);
-        let wrong = asked.values(WORKLOAD).into_iter().find(is_none).map(str::to_owned);
+        let wrong = asked
+            .values(WORKLOAD)
+            .into_iter()
+            .find(|name| component.workloads.iter().all(|one| one.name != *name))
+            .map(str::to_owned);
         match wrong {
             Some(wrong) => {
                 let names: Vec<&str> = component.workloads.iter().map(|one| one.name).collect();
@@ -201,7 +205,9 @@ impl<'a> SelectedAxes<'a> {
         });
         let pairs = families.iter().flat_map(|family| usual.iter().map(|size| (*family, *size)));
         pairs
-            .map(|pair| representative(pair).ok_or(MissingModel::Size(pair.0, pair.1)))
+            .map(|(family, size)| {
+                representative(family, size).ok_or(MissingModel::Size(family, size))
+            })
             .chain(own)
             .collect()
     }
@@ -236,16 +242,6 @@ impl<'a> SelectedAxes<'a> {
     }
 
     fn points(&self, component: &Component, row: &ModelRow) -> Vec<ModelPoint> {
-        let chosen = self.values(WORKLOAD);
-        let is_chosen = |workload: &&Workload| match chosen.as_slice() {
-            // A glance is one pass; what writes no tokens is not asked to, and load is for who asks
-            // for it.
-            [] if workload.name == GENERATE => {
-                self.wish.breadth != Breadth::Quick && row.generates()
-            }
-            [] => workload.name != LOAD,
-            chosen => chosen.contains(&workload.name),
-        };
         let few = self.wish.breadth == Breadth::Quick;
         let batches = self.numbers("batch_size", if few { &[1] } else { &[1, 8] });
         let lengths = match row.shape.length {
@@ -257,28 +253,42 @@ impl<'a> SelectedAxes<'a> {
         let runtimes = self.values("runtime");
         let runtimes = if runtimes.is_empty() { vec!["pytorch"] } else { runtimes };
         let mut points = Vec::new();
-        for workload in component.workloads.iter().filter(is_chosen) {
+        for workload in component.workloads.iter().filter(|workload| self.is_chosen(workload, row))
+        {
             for runtime_name in &runtimes {
                 // Where nobody chose: what the runtime has.
                 let usual = runtime(runtime_name).map_or(&[][..], |known| &known.dtypes[..1]);
                 for &dtype in if dtypes.is_empty() { usual } else { &dtypes } {
                     for &batch in &batches {
-                        points.extend(lengths.iter().flat_map(|&length| {
-                            let point = move |own| ModelPoint {
-                                workload,
-                                runtime: (*runtime_name).to_owned(),
-                                dtype,
-                                batch,
-                                length,
-                                own,
-                            };
-                            self.own_params(workload).into_iter().map(point)
-                        }));
+                        for &length in &lengths {
+                            for own in self.own_params(workload) {
+                                points.push(ModelPoint {
+                                    workload,
+                                    runtime: (*runtime_name).to_owned(),
+                                    dtype,
+                                    batch,
+                                    length,
+                                    own,
+                                });
+                            }
+                        }
                     }
                 }
             }
         }
         points
+    }
+
+    fn is_chosen(&self, workload: &Workload, row: &ModelRow) -> bool {
+        match self.values(WORKLOAD).as_slice() {
+            // A glance is one pass; what writes no tokens is not asked to, and load is for who asks
+            // for it.
+            [] if workload.name == GENERATE => {
+                self.wish.breadth != Breadth::Quick && row.generates()
+            }
+            [] => workload.name != LOAD,
+            chosen => chosen.contains(&workload.name),
+        }
     }
 
     /// Every combination of what `workload` has beside the common axes.
@@ -301,10 +311,12 @@ const COMMON: [&str; 7] =
     ["family", "size", "model", "dtype", "batch_size", "sequence_length", "runtime"];
 
 fn canonical(axis: &AxisInfo, values: &[String]) -> Result<Vec<String>, UsageError> {
-    let one = |value: &String| {
-        axis.canonical(value).ok_or_else(|| invalid(axis.name, value, axis.form_of_values()))
-    };
-    values.iter().map(one).collect()
+    let mut found = Vec::new();
+    for value in values {
+        let canonical = axis.canonical(value);
+        found.push(canonical.ok_or_else(|| invalid(axis.name, value, axis.form_of_values()))?);
+    }
+    Ok(found)
 }
 
 fn invalid(axis: &str, value: &str, form: String) -> UsageError {
@@ -326,7 +338,7 @@ fn untunable(point: &ModelPoint) -> Option<Reason> {
 }
 
 /// The model that stands for a family and size.
-pub fn representative((family, size): (Family, SizeClass)) -> Option<&'static ModelRow> {
+pub fn representative(family: Family, size: SizeClass) -> Option<&'static ModelRow> {
     catalogue().iter().find(|row| row.family == family && row.size() == size)
 }
 
@@ -334,9 +346,10 @@ pub fn representative((family, size): (Family, SizeClass)) -> Option<&'static Mo
 fn absent(
     component: &Component,
     device: DeviceRef,
-    (family, size): (Family, SizeClass),
+    family: Family,
+    size: SizeClass,
 ) -> (Case, Reason) {
-    let known = SizeClass::ALL.into_iter().filter(|size| representative((family, *size)).is_some());
+    let known = SizeClass::ALL.into_iter().filter(|size| representative(family, *size).is_some());
     let known: Vec<&str> = known.map(SizeClass::as_str).collect();
     let what = format!("{family} of size {size}");
     let reason = Reason::new(
@@ -389,27 +402,31 @@ pub(crate) fn wrong_name(case: &Case) -> Option<&str> {
 /// A model that does not fit, with the largest of its family that does.
 fn too_large(row: &ModelRow, point: &ModelPoint, info: Option<&DeviceInfo>) -> Option<Reason> {
     let info = info?;
-    let needed = |row: &ModelRow| {
-        if info.device.is_cpu() {
-            Footprint::on_host(row, point.dtype, point.batch, point.length)
-        } else {
-            Footprint::of(row, point.dtype, point.batch, point.length).total_bytes()
-        }
-    };
     let here = info.usable_memory_bytes;
-    if needed(row) <= here {
+    if needed_bytes(row, point, info) <= here {
         return None;
     }
-    let family =
-        catalogue().iter().filter(|other| other.family == row.family && needed(other) <= here);
+    let family = catalogue()
+        .iter()
+        .filter(|other| other.family == row.family && needed_bytes(other, point, info) <= here);
     let nearest = family.max_by_key(|other| other.parameters);
     let cure = nearest.map_or_else(
         || "choose a smaller batch or a shorter sequence".to_owned(),
         |near| format!("choose --model {}, the largest of its family that fits", near.name),
     );
     let why = format!("a benchmark may take {} on {}", rounded_bytes(here), info.device);
-    let what = format!("{} of memory for {}", rounded_bytes(needed(row)), row.name);
+    let needed = rounded_bytes(needed_bytes(row, point, info));
+    let what = format!("{needed} of memory for {}", row.name);
     Some(Reason::new(what, why, cure).of(Obstacle::DoesNotFit))
+}
+
+/// The memory that `point` of `row` takes on a device.
+fn needed_bytes(row: &ModelRow, point: &ModelPoint, info: &DeviceInfo) -> u64 {
+    if info.device.is_cpu() {
+        Footprint::on_host(row, point.dtype, point.batch, point.length)
+    } else {
+        Footprint::of(row, point.dtype, point.batch, point.length).total_bytes()
+    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ fn planned(
         axes.iter().map(|(name, text)| ((*name).to_owned(), values(text))).collect();
     let info = device(16 << 30);
     let component = frameworks::find(MODELS).unwrap();
-    cases(component, (DeviceRef::CPU, Some(&info)), ModelSelection { breadth, axes: &axes, own })
+    cases(component, DeviceRef::CPU, Some(&info), ModelSelection { breadth, axes: &axes, own })
 }
 
 fn ids(cases: &[CaseOrReason]) -> Vec<&str> {

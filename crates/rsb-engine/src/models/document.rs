@@ -24,16 +24,15 @@ pub enum Outliers {
 
 /// What the results of `run` say of each model, device and runtime.
 pub fn document(run: &Run, outliers: Outliers) -> ModelsDocument {
-    let own = || run.benchmarks.iter().filter(|result| result.category.as_deref() == Some(MODELS));
     let mut models: Vec<ModelRecord> = Vec::new();
-    for result in own().filter(|result| has_figures(result)) {
+    for result in model_results(run).filter(|result| has_figures(result)) {
         let Some(fields) = result.fields() else { continue };
         let record = record_of(&mut models, run, result, fields);
         let Some(key) = key(result) else { continue };
         add(record.batch_results.entry(key).or_default(), result, fields, outliers);
     }
     let mut skipped = Vec::new();
-    for result in own().filter(|result| !has_figures(result)) {
+    for result in model_results(run).filter(|result| !has_figures(result)) {
         let missing = SkippedModel {
             benchmark_id: result.benchmark_id.to_string(),
             outcome: result.outcome,
@@ -56,6 +55,10 @@ pub fn document(run: &Run, outliers: Outliers) -> ModelsDocument {
         models,
         skipped,
     }
+}
+
+fn model_results(run: &Run) -> impl Iterator<Item = &BenchmarkResult> {
+    run.benchmarks.iter().filter(|result| result.category.as_deref() == Some(MODELS))
 }
 
 /// An emulator's figures are no times, but say what runs and how exactly.
@@ -85,8 +88,9 @@ fn key(result: &BenchmarkResult) -> Option<String> {
         key.push_str("_throughput");
     }
     if parameter(result, "workload") == Some(LOAD) {
-        let of_load = |name| parameter(result, name).unwrap_or_default();
-        key = format!("{key}_r{}_c{}", of_load("request_rate"), of_load("concurrency"));
+        let rate = parameter(result, "request_rate").unwrap_or_default();
+        let concurrency = parameter(result, "concurrency").unwrap_or_default();
+        key = format!("{key}_r{rate}_c{concurrency}");
     }
     Some(key)
 }
@@ -105,11 +109,10 @@ fn record_of<'m>(
     fields: &Fields,
 ) -> &'m mut ModelRecord {
     let at = models.iter().position(|record| is_of(record, result)).unwrap_or_else(|| {
-        let text = |name: &str| parameter(result, name).unwrap_or_default().to_owned();
         models.push(ModelRecord {
-            model_id: text("model"),
+            model_id: parameter(result, "model").unwrap_or_default().to_owned(),
             device: result.benchmark_id.device().to_string(),
-            backend: text("runtime"),
+            backend: parameter(result, "runtime").unwrap_or_default().to_owned(),
             architecture_type: fields.text("architecture_type").map(str::to_owned),
             parameter_count: count(fields, "parameter_count"),
             batch_results: std::collections::BTreeMap::new(),
@@ -154,14 +157,13 @@ fn add(figures: &mut ModelFigures, result: &BenchmarkResult, fields: &Fields, ou
     // pass.
     let is_pass = !is_simulated && number("num_requests").is_none();
     let times = seen.statistics.as_ref().filter(|_| is_pass);
-    let percentile =
-        |name: &str, of: fn(&Statistics) -> f64| number(name).or_else(|| times.map(of));
+    let percentiles = times.map(|times| &times.percentiles);
     *figures = ModelFigures {
         // The rates beside it follow from the time as it was recorded.
         inference_time_ms: times.and_then(|_| seen.fast_ms.or_else(|| number("time_ms"))),
-        latency_p50_ms: percentile("latency_p50_ms", |times| times.percentiles.p50),
-        latency_p90_ms: percentile("latency_p90_ms", |times| times.percentiles.p90),
-        latency_p99_ms: percentile("latency_p99_ms", |times| times.percentiles.p99),
+        latency_p50_ms: number("latency_p50_ms").or_else(|| percentiles.map(|of| of.p50)),
+        latency_p90_ms: number("latency_p90_ms").or_else(|| percentiles.map(|of| of.p90)),
+        latency_p99_ms: number("latency_p99_ms").or_else(|| percentiles.map(|of| of.p99)),
         outliers: times.and(seen.outliers),
         requests_per_second: number("requests_per_second"),
         queue_time_ms: number("queue_time_ms"),
@@ -189,30 +191,38 @@ fn with_sensors(counted: &Value, result: &BenchmarkResult) -> Value {
     let mut counted = counted.clone();
     let is_gpu = ["rocm", "cuda"].iter().any(|backend| counted["backend"] == *backend);
     let Some(metrics) = counted.as_object_mut().filter(|_| is_gpu) else { return counted };
-    let mut add = |name: &str, value: Value| {
-        if !value.is_null() {
-            metrics.insert(name.to_owned(), value);
-        }
-    };
     if let Some(fields) = result.fields() {
         for name in SENSORS {
-            add(name, fields.number(name).into());
+            insert_known(metrics, name, fields.number(name).into());
         }
     }
-    let watched = telemetry::of_replicates(&result.metadata);
-    let watched = || watched.iter().flatten();
-    let mean = |clock: fn(&GpuTelemetry) -> Option<Spread>| {
-        Spread::of(watched().map(|one| Some(clock(one)?.mean))).map(|spread| spread.mean)
-    };
-    add("gpu_clock_mhz", mean(|one| one.sclk_mhz).into());
-    add("gpu_memory_clock_mhz", mean(|one| one.mclk_mhz).into());
-    if watched().any(|one| one.throttled.is_some()) {
-        add("throttled", watched().any(|one| one.throttled == Some(true)).into());
-        let reasons = watched().flat_map(|one| &one.throttle_reasons);
-        let reasons = reasons.into_iter().sorted_unstable().dedup().collect_vec();
-        add("throttle_reasons", reasons.into_iter().map(String::as_str).collect::<Vec<_>>().into());
+    let replicates = telemetry::of_replicates(&result.metadata);
+    let watched: Vec<GpuTelemetry> = replicates.into_iter().flatten().collect();
+    let clock = mean_clock(&watched, |one| one.sclk_mhz);
+    insert_known(metrics, "gpu_clock_mhz", clock.into());
+    let clock = mean_clock(&watched, |one| one.mclk_mhz);
+    insert_known(metrics, "gpu_memory_clock_mhz", clock.into());
+    if watched.iter().any(|one| one.throttled.is_some()) {
+        let is_throttled = watched.iter().any(|one| one.throttled == Some(true));
+        insert_known(metrics, "throttled", is_throttled.into());
+        let reasons = watched.iter().flat_map(|one| &one.throttle_reasons);
+        let reasons = reasons.map(String::as_str).sorted_unstable().dedup().collect_vec();
+        insert_known(metrics, "throttle_reasons", reasons.into());
     }
     counted
+}
+
+/// Inserts `value` unless it is null.
+fn insert_known(metrics: &mut serde_json::Map<String, Value>, name: &str, value: Value) {
+    if !value.is_null() {
+        metrics.insert(name.to_owned(), value);
+    }
+}
+
+/// The mean over the replicates in which `clock` was read.
+fn mean_clock(watched: &[GpuTelemetry], clock: fn(&GpuTelemetry) -> Option<Spread>) -> Option<f64> {
+    let means = watched.iter().map(|one| Some(clock(one)?.mean));
+    Some(Spread::of(means)?.mean)
 }
 
 /// What sensors told, as fields of a result.
@@ -252,27 +262,34 @@ impl Times {
 }
 
 fn summary(record: &ModelRecord) -> ModelSummary {
-    let with = |figure: fn(&ModelFigures) -> Option<f64>| {
-        record
-            .batch_results
-            .iter()
-            .filter_map(move |(key, figures)| Some((key.clone(), figure(figures)?)))
-    };
-    let of_outcome = |outcome| {
-        record.batch_results.values().filter(|figures| figures.outcome == Some(outcome)).count()
-    };
-    let fastest = with(|figures| figures.inference_time_ms).min_by(|a, b| a.1.total_cmp(&b.1));
-    let most =
-        with(|figures| figures.throughput_samples_per_second).max_by(|a, b| a.1.total_cmp(&b.1));
+    let fastest = values_by_batch(record, |figures| figures.inference_time_ms)
+        .min_by(|a, b| a.1.total_cmp(&b.1));
+    let most = values_by_batch(record, |figures| figures.throughput_samples_per_second)
+        .max_by(|a, b| a.1.total_cmp(&b.1));
     ModelSummary {
-        measured: of_outcome(Outcome::Measured),
-        simulated: of_outcome(Outcome::Simulated),
+        measured: count_outcome(record, Outcome::Measured),
+        simulated: count_outcome(record, Outcome::Simulated),
         not_measured: record.batch_results.values().map(|figures| figures.missing.len()).sum(),
         best_latency_ms: fastest.as_ref().map(|(_, value)| *value),
         best_latency_batch: fastest.map(|(key, _)| key),
         best_throughput_samples_per_second: most.as_ref().map(|(_, value)| *value),
         best_throughput_batch: most.map(|(key, _)| key),
     }
+}
+
+/// The known values of one figure, each with the key of its batch.
+fn values_by_batch(
+    record: &ModelRecord,
+    figure: fn(&ModelFigures) -> Option<f64>,
+) -> impl Iterator<Item = (String, f64)> {
+    record
+        .batch_results
+        .iter()
+        .filter_map(move |(key, figures)| Some((key.clone(), figure(figures)?)))
+}
+
+fn count_outcome(record: &ModelRecord, outcome: Outcome) -> usize {
+    record.batch_results.values().filter(|figures| figures.outcome == Some(outcome)).count()
 }
 
 #[cfg(test)]
@@ -344,7 +361,6 @@ mod tests {
         for (name, value) in [("gpu_power_w", 250.0), ("gpu_temperature_c", 70.0)] {
             result.results[0].set(name, value);
         }
-        let clock = |mhz: f64| serde_json::json!({"mean": mhz, "min": mhz, "max": mhz});
         let replicates = serde_json::json!([
             {"samples": 3, "sclk_mhz": clock(1700.0), "throttled": false},
             null,
@@ -356,6 +372,10 @@ mod tests {
         assert_eq!(with_sensors(&of_gpu, &result), expected);
         let of_cpu = serde_json::json!({"backend": "cpu"});
         assert_eq!(with_sensors(&of_cpu, &result), of_cpu, "the schema of a CPU has no such");
+    }
+
+    fn clock(mhz: f64) -> Value {
+        serde_json::json!({"mean": mhz, "min": mhz, "max": mhz})
     }
 
     #[test]

@@ -28,7 +28,14 @@ fn standing(result: &BenchmarkResult) -> Compatibility {
     }
 }
 
-type Place = (Family, &'static str, BackendId, Dtype);
+/// A cell of the map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    family: Family,
+    runtime: &'static str,
+    backend: BackendId,
+    dtype: Dtype,
+}
 
 /// The map by what `runs`, given newest first, have seen: a model of the family that ran counts for
 /// it, else the newest word. What nobody tried is as the rules have it for the family's first tiny
@@ -59,7 +66,12 @@ fn places() -> impl Iterator<Item = Place> {
         RUNTIMES.iter().flat_map(move |runtime| {
             let backends = runtime.backends.iter();
             backends.flat_map(move |backend| {
-                PRECISIONS.map(|dtype| (family, runtime.name, *backend, dtype))
+                PRECISIONS.map(|dtype| Place {
+                    family,
+                    runtime: runtime.name,
+                    backend: *backend,
+                    dtype,
+                })
             })
         })
     };
@@ -84,10 +96,11 @@ fn seen_in(run: &Run, result: &BenchmarkResult) -> Option<(Place, ModelCompatibi
         run_id: Some(run.run_id.0.clone()),
         reason: result.reason.clone(),
     };
-    Some(((family, runtime, backend, dtype), found))
+    Some((Place { family, runtime, backend, dtype }, found))
 }
 
-fn by_rule((family, runtime, backend, dtype): Place) -> ModelCompatibility {
+fn by_rule(place: Place) -> ModelCompatibility {
+    let Place { family, runtime, backend, dtype } = place;
     let row = catalogue().iter().find(|row| row.family == family && row.size() == SizeClass::Tiny);
     let reason = row.and_then(|row| {
         let length = row.usual_length();

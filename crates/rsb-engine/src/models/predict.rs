@@ -133,11 +133,9 @@ impl<'a> Point<'a> {
     fn with(&self, other: &Self) -> f64 {
         let (a, b) = (self.pass, other.pass);
         let is_runtime = (&a.place.backend, &a.place.dtype) == (&b.place.backend, &b.place.dtype);
-        let runtime = |plain: f64, of_runtime: f64| {
-            plain * plain + if is_runtime { of_runtime * of_runtime } else { 0.0 }
-        };
         let near = (-0.5 * ((self.size - other.size) / REACH).powi(2)).exp();
-        let mut found = runtime(ANY, RUNTIME) + near * runtime(SIZE, SIZE_RUNTIME);
+        let mut found = shared_variance(ANY, RUNTIME, is_runtime)
+            + near * shared_variance(SIZE, SIZE_RUNTIME, is_runtime);
         if self.is_measured && other.is_measured {
             found += ROOF * ROOF;
         }
@@ -145,13 +143,18 @@ impl<'a> Point<'a> {
             found += PLACE * PLACE + near * SIZE_PLACE * SIZE_PLACE;
         }
         if a.family == b.family {
-            found += near * runtime(FAMILY, FAMILY_RUNTIME);
+            found += near * shared_variance(FAMILY, FAMILY_RUNTIME, is_runtime);
         }
         if a.model == b.model {
-            found += runtime(MODEL, MODEL_RUNTIME);
+            found += shared_variance(MODEL, MODEL_RUNTIME, is_runtime);
         }
         found
     }
+}
+
+/// The variance that two passes share, with that of the runtime if it is the same.
+fn shared_variance(plain: f64, of_runtime: f64, is_same_runtime: bool) -> f64 {
+    plain * plain + if is_same_runtime { of_runtime * of_runtime } else { 0.0 }
 }
 
 /// Everything that stored runs say, ready to be asked.
@@ -173,23 +176,22 @@ impl Predictor {
     pub(super) fn of(runs: &[Run]) -> Self {
         let seen = passes(runs);
         let known = find_places(runs, &seen);
-        let index =
-            |one: &ObservedPass| known.iter().position(|place| place.place == one.pass.place);
         // What has no roof tells nothing.
-        let (at, seen): (Vec<usize>, Vec<ObservedPass>) =
-            seen.into_iter().filter_map(|one| Some((index(&one)?, one))).unzip();
-        let roofs = || at.iter().filter_map(|index| known.get(*index));
-        let points: Vec<Point<'_>> = seen
-            .iter()
-            .zip(roofs())
-            .map(|(one, place)| Point::of(&one.pass, &place.roof))
-            .collect();
+        let (at, seen): (Vec<usize>, Vec<ObservedPass>) = seen
+            .into_iter()
+            .filter_map(|one| {
+                let index = known.iter().position(|place| place.place == one.pass.place)?;
+                Some((index, one))
+            })
+            .unzip();
+        let mut points: Vec<Point<'_>> = Vec::new();
+        let mut rest = Vec::new();
+        for (one, index) in seen.iter().zip(&at) {
+            let Some(place) = known.get(*index) else { continue };
+            points.push(Point::of(&one.pass, &place.roof));
+            rest.push((one.seconds / one.pass.expected_s(&place.roof)).ln());
+        }
         let factor = cholesky(&points);
-        let rest = seen
-            .iter()
-            .zip(roofs())
-            .map(|(one, place)| (one.seconds / one.pass.expected_s(&place.roof)).ln());
-        let rest = rest.collect();
         let places = known.iter().map(|one| one.place.clone()).collect();
         Self { known, seen, at, factor, rest, places }
     }
@@ -215,15 +217,15 @@ impl Predictor {
         batch: u64,
         length: u64,
     ) -> Result<ModelCandidate, Reason> {
-        let what = || {
-            format!("{} by {} on {} of {}", row.name, place.backend, place.device, place.machine)
-        };
-        let unknown = |why: &str, cure: &str| Reason::new(what(), why, cure);
-        let known = self.known.iter().find(|one| one.place == *place);
-        let known = known.ok_or_else(|| unknown("nothing was measured there", CALIBRATE))?;
+        let known =
+            self.known.iter().find(|one| one.place == *place).ok_or_else(|| {
+                not_predicted(row, place, "nothing was measured there", CALIBRATE)
+            })?;
         possible(row, known, batch, length)?;
         let pass = Pass::of(row, place.clone(), batch, length).ok_or_else(|| {
-            unknown(
+            not_predicted(
+                row,
+                place,
                 "nobody counted the arithmetic of this model",
                 "measure it there: `models --model`",
             )
@@ -238,7 +240,8 @@ impl Predictor {
         // What is no number is not narrow, either.
         let is_narrow = spread <= MAX_INTERVAL_RATIO && mean.is_finite();
         if !is_narrow {
-            return Err(unknown("what was measured so far is too unlike it", CALIBRATE));
+            let why = "what was measured so far is too unlike it";
+            return Err(not_predicted(row, place, why, CALIBRATE));
         }
         let item_ms = pass.expected_s(&known.roof) * mean.exp() * 1e3 / batch as f64;
         Ok(ModelCandidate {
@@ -263,8 +266,7 @@ impl Predictor {
     /// The passes with the largest weights, and the roof; each figure once, whatever it stands for.
     fn rests_on(&self, known: &CandidatePlace, weights: &[f64]) -> Vec<ModelEvidence> {
         let mut order: Vec<usize> = (0..weights.len()).collect();
-        let size = |index: &usize| weights.get(*index).copied().unwrap_or(0.0).abs();
-        order.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        order.sort_by(|a, b| weight_at(weights, *b).total_cmp(&weight_at(weights, *a)));
         let passes = order
             .iter()
             .take(NAMED)
@@ -277,6 +279,17 @@ impl Predictor {
         }
         found
     }
+}
+
+/// The size of a weight, 0 if there is none at `index`.
+fn weight_at(weights: &[f64], index: usize) -> f64 {
+    weights.get(index).copied().unwrap_or(0.0).abs()
+}
+
+/// The reason why the time of a pass of `row` at `place` cannot be predicted.
+fn not_predicted(row: &ModelRow, place: &ModelPlace, why: &str, cure: &str) -> Reason {
+    let (backend, device, machine) = (&place.backend, &place.device, &place.machine);
+    Reason::new(format!("{} by {backend} on {device} of {machine}", row.name), why, cure)
 }
 
 const CALIBRATE: &str = "measure small models there with `models`, and its peak with \
@@ -332,12 +345,14 @@ fn passes(runs: &[Run]) -> Vec<ObservedPass> {
 }
 
 fn observed_pass(run: &Run, result: &BenchmarkResult, machine: &str) -> Option<ObservedPass> {
-    let number = |name: &str| parameter(result, name)?.parse::<u64>().ok();
     let name = parameter(result, "model")?;
-    let own = || serde_json::from_str::<ModelRow>(parameter(result, DEFINITION)?).ok();
-    let row = find(name, &[]).cloned().or_else(own)?;
-    let pass =
-        Pass::of(&row, place(result, machine)?, number("batch_size")?, number("sequence_length")?)?;
+    let row = find(name, &[])
+        .cloned()
+        .or_else(|| serde_json::from_str(parameter(result, DEFINITION)?).ok())?;
+    let place = place(result, machine)?;
+    let batch: u64 = parameter(result, "batch_size")?.parse().ok()?;
+    let length: u64 = parameter(result, "sequence_length")?.parse().ok()?;
+    let pass = Pass::of(&row, place, batch, length)?;
     let time_ms = result.fields()?.number("time_ms").filter(|time| *time > 0.0)?;
     Some(ObservedPass {
         pass,
@@ -346,7 +361,12 @@ fn observed_pass(run: &Run, result: &BenchmarkResult, machine: &str) -> Option<O
     })
 }
 
-fn evidence(run: &Run, result: &BenchmarkResult, field: &str, value: f64) -> ModelEvidence {
+pub(super) fn evidence(
+    run: &Run,
+    result: &BenchmarkResult,
+    field: &str,
+    value: f64,
+) -> ModelEvidence {
     let (run_id, benchmark_id) = (run.run_id.0.clone(), result.benchmark_id.to_string());
     ModelEvidence { run_id, benchmark_id, field: field.to_owned(), value }
 }
@@ -388,15 +408,19 @@ fn places_of(result: &BenchmarkResult, machine: &str, seen: &[ObservedPass]) -> 
         return Vec::new();
     };
     let device = result.benchmark_id.device().to_string();
-    let kind = |device: &str| device.split(':').next().map(str::to_owned);
-    let elsewhere = seen.iter().filter(|one| kind(&one.pass.place.device) == kind(&device));
-    let place = |one: &ObservedPass| ModelPlace {
-        machine: machine.to_owned(),
-        device: device.clone(),
-        threads: threads.filter(|_| device.starts_with("cpu")),
-        ..one.pass.place.clone()
-    };
-    elsewhere.map(place).collect()
+    let kind = device.split(':').next();
+    let mut places = Vec::new();
+    for one in seen {
+        if one.pass.place.device.split(':').next() == kind {
+            places.push(ModelPlace {
+                machine: machine.to_owned(),
+                device: device.clone(),
+                threads: threads.filter(|_| device.starts_with("cpu")),
+                ..one.pass.place.clone()
+            });
+        }
+    }
+    places
 }
 
 fn is_of(result: &BenchmarkResult, benchmark: &str) -> bool {
@@ -410,38 +434,54 @@ fn threads(result: &BenchmarkResult) -> Option<u64> {
 /// The measured roof of `place`: the peak of its own type, of f32 where that type has none; where
 /// nothing is measured, the most that a pass reached there stands for it.
 fn roof(runs: &[Run], seen: &[ObservedPass], place: &ModelPlace) -> Option<Roof> {
-    let most = |benchmark: &str, field: &str, dtype: Option<&str>| {
-        let there =
-            runs.iter().filter(|run| Fingerprint::of(&run.environment).slug() == place.machine);
-        let results = there.flat_map(|run| run.benchmarks.iter().map(move |result| (run, result)));
-        let own = results.filter(|(run, result)| {
-            is_of(result, benchmark)
-                && result.benchmark_id.device().to_string() == place.device
-                && (place.threads.is_none() || threads(result) == place.threads)
-                && dtype
-                    .is_none_or(|dtype| parameter(result, "dtype").is_none_or(|own| own == dtype))
-                && is_outside_of_caches(run, result)
-        });
-        let figures = own.filter_map(|(run, result)| {
-            Some(evidence(run, result, field, result.fields()?.number(field)?))
-        });
-        figures.max_by(|a, b| a.value.total_cmp(&b.value))
-    };
-    let of_type = |dtype| most("compute-peak", "gflops", Some(dtype));
-    let peak = of_type(&place.dtype).or_else(|| of_type(Dtype::F32.as_str()));
-    if let (Some(peak), Some(bandwidth)) = (peak, most("memory-bandwidth", "bandwidth_gb_s", None))
-    {
+    let peak = highest_peak(runs, place, &place.dtype)
+        .or_else(|| highest_peak(runs, place, Dtype::F32.as_str()));
+    let bandwidth = highest_value(runs, place, "memory-bandwidth", "bandwidth_gb_s", None);
+    if let (Some(peak), Some(bandwidth)) = (peak, bandwidth) {
         let (flops, bytes) = (peak.value * 1e9, bandwidth.value * 1e9);
         return Some(Roof { flops, bytes, is_measured: true, rests_on: vec![peak, bandwidth] });
     }
-    let best = |rate: fn(&Pass) -> f64| {
-        let own = seen.iter().filter(|one| one.pass.place == *place);
-        own.map(|one| (rate(&one.pass) / one.seconds, one)).max_by(|a, b| a.0.total_cmp(&b.0))
-    };
-    let (flops, by_flops) = best(|pass| pass.flops)?;
-    let (bytes, by_bytes) = best(|pass| pass.bytes)?;
+    let (flops, by_flops) = best_pass(seen, place, |pass| pass.flops)?;
+    let (bytes, by_bytes) = best_pass(seen, place, |pass| pass.bytes)?;
     let rests_on = vec![by_flops.evidence.clone(), by_bytes.evidence.clone()];
     (flops > 0.0).then_some(Roof { flops, bytes, is_measured: false, rests_on })
+}
+
+fn highest_peak(runs: &[Run], place: &ModelPlace, dtype: &str) -> Option<ModelEvidence> {
+    highest_value(runs, place, "compute-peak", "gflops", Some(dtype))
+}
+
+/// The highest value of `field` that `benchmark` measured at `place`, in one type or any.
+fn highest_value(
+    runs: &[Run],
+    place: &ModelPlace,
+    benchmark: &str,
+    field: &str,
+    dtype: Option<&str>,
+) -> Option<ModelEvidence> {
+    let there = runs.iter().filter(|run| Fingerprint::of(&run.environment).slug() == place.machine);
+    let results = there.flat_map(|run| run.benchmarks.iter().map(move |result| (run, result)));
+    let own = results.filter(|(run, result)| {
+        is_of(result, benchmark)
+            && result.benchmark_id.device().to_string() == place.device
+            && (place.threads.is_none() || threads(result) == place.threads)
+            && dtype.is_none_or(|dtype| parameter(result, "dtype").is_none_or(|own| own == dtype))
+            && is_outside_of_caches(run, result)
+    });
+    let values = own.filter_map(|(run, result)| {
+        Some(evidence(run, result, field, result.fields()?.number(field)?))
+    });
+    values.max_by(|a, b| a.value.total_cmp(&b.value))
+}
+
+/// The pass at `place` with the highest amount per second.
+fn best_pass<'s>(
+    seen: &'s [ObservedPass],
+    place: &ModelPlace,
+    amount: fn(&Pass) -> f64,
+) -> Option<(f64, &'s ObservedPass)> {
+    let own = seen.iter().filter(|one| one.pass.place == *place);
+    own.map(|one| (amount(&one.pass) / one.seconds, one)).max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 /// Whether what is moved is larger than caches are: on a CPU twice its own, which reach half a

@@ -4,15 +4,15 @@
 use std::collections::BTreeSet;
 
 use rsb_model::record::{
-    ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace,
-    RecommendDocument, UnknownPlace,
+    ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelPlace, RecommendDocument,
+    UnknownPlace,
 };
-use rsb_model::{BenchmarkResult, DeviceRef, Fingerprint, Outcome, Reason, Run, Statistics};
+use rsb_model::{BenchmarkResult, DeviceRef, Fingerprint, Outcome, Reason, Run};
 
 use super::cases::representative;
 use super::catalogue::{Family, ModelRow, find};
 use super::document::parameter;
-use super::predict::Predictor;
+use super::predict::{Predictor, evidence};
 use super::prices::Prices;
 use super::{DEFINITION, MODELS, SizeClass};
 
@@ -42,11 +42,15 @@ impl Goal {
 
     /// What the goal makes of a millisecond for an item; the reason where that is not known.
     fn weight(self, one: &ModelCandidate) -> Result<f64, Reason> {
-        let what = |goal: &str| format!("{goal} on {}", one.place.machine);
+        let machine = &one.place.machine;
         let (figure, reason) = match self {
             Self::Latency | Self::Throughput => return Ok(1.0),
-            Self::Cost => (one.cost_per_million_items, missing_price(one, what("costs"))),
-            Self::Energy => (one.energy_per_item_j, unread_power(one, what("energy"))),
+            Self::Cost => {
+                (one.cost_per_million_items, missing_price(one, format!("costs on {machine}")))
+            }
+            Self::Energy => {
+                (one.energy_per_item_j, unread_power(one, format!("energy on {machine}")))
+            }
         };
         figure.map(|figure| figure / one.time_per_item_ms).ok_or(reason)
     }
@@ -108,7 +112,6 @@ pub fn recommend(runs: &[Run], asked: RecommendRequest<'_>) -> RecommendDocument
     let predictor = Predictor::of(if asked.is_predicting { runs } else { &[] });
     let mut models = measured_advice(runs, asked);
     if asked.is_predicting {
-        let is_known = |row: &ModelRow| models.iter().any(|advice| advice.model_id == row.name);
         let more: Vec<&ModelRow> = match asked.model {
             Some(name) => find(name, asked.own).into_iter().collect(),
             // Nobody can say anything without a single measurement.
@@ -117,13 +120,13 @@ pub fn recommend(runs: &[Run], asked: RecommendRequest<'_>) -> RecommendDocument
         };
         let more: Vec<ModelAdvice> = more
             .into_iter()
-            .filter(|row| !is_known(row))
+            .filter(|row| !models.iter().any(|advice| advice.model_id == row.name))
             .map(|row| advice(row, row.usual_length()))
             .collect();
         models.extend(more);
     }
     for advice in &mut models {
-        predict(advice, (runs, asked.own), &predictor, asked.goal);
+        predict(advice, runs, asked.own, &predictor, asked.goal);
         decide(advice, asked);
     }
     models.sort_by(|a, b| {
@@ -140,7 +143,7 @@ pub fn recommend(runs: &[Run], asked: RecommendRequest<'_>) -> RecommendDocument
 /// A model of each family and size that the catalogue has.
 fn representatives<'a>() -> impl Iterator<Item = &'a ModelRow> {
     let of_family =
-        |family| SizeClass::ALL.into_iter().filter_map(move |size| representative((family, size)));
+        |family| SizeClass::ALL.into_iter().filter_map(move |size| representative(family, size));
     Family::ALL.into_iter().flat_map(of_family)
 }
 
@@ -200,42 +203,34 @@ fn candidate(result: &BenchmarkResult, machine: &str, run: &Run) -> Option<Model
     let items = batch_size as f64 * fields.number("num_requests").unwrap_or(1.0);
     let times: Vec<f64> =
         result.samples.iter().filter_map(|one| one.per_iteration().ok()).flatten().collect();
-    let of_samples = |p: f64| Some(rsb_stats::estimate::quantile(&times, p)? / 1e6);
     // A run without its samples still has what was made of them.
     let kept = result.statistics.as_ref();
-    let each =
-        |p: f64, of: fn(&Statistics) -> f64| Some(of_samples(p).or_else(|| kept.map(of))? / items);
     // The figure of the run, on which predictions rest, too.
     let time_per_item_ms = fields.number("time_ms")? / items;
-    let interval = [
-        each(0.1, |kept| kept.min)?.min(time_per_item_ms),
-        each(0.9, |kept| kept.percentiles.p90)?,
-    ];
-    let run_id = run.run_id.0.clone();
-    let evidence = |field: &str, value: f64| ModelEvidence {
-        run_id: run_id.clone(),
-        benchmark_id: result.benchmark_id.to_string(),
-        field: field.to_owned(),
-        value,
-    };
+    let low = quantile_ms(&times, 0.1).or_else(|| Some(kept?.min))? / items;
+    let high = quantile_ms(&times, 0.9).or_else(|| Some(kept?.percentiles.p90))? / items;
     // The power of what did the work: what a GPU's host draws beside it is not told.
     let is_cpu = result.benchmark_id.device().device().is_some_and(DeviceRef::is_cpu);
     let source = if is_cpu { "cpu_power_w" } else { "gpu_power_w" };
     let power = fields.number(source);
-    let mut rests_on = vec![evidence("time_ms", time_per_item_ms * items)];
-    rests_on.extend(power.map(|watts| evidence(source, watts)));
+    let mut rests_on = vec![evidence(run, result, "time_ms", time_per_item_ms * items)];
+    rests_on.extend(power.map(|watts| evidence(run, result, source, watts)));
     Some(ModelCandidate {
         place: place(result, machine)?,
         basis: ModelBasis::Measured,
         batch_size,
         time_per_item_ms,
-        time_per_item_interval_ms: [interval[0], interval[1].max(time_per_item_ms)],
+        time_per_item_interval_ms: [low.min(time_per_item_ms), high.max(time_per_item_ms)],
         cost_per_million_items: None,
         energy_per_item_j: power.map(|watts| watts * time_per_item_ms / 1e3),
         accuracy_error: fields.number("accuracy_error"),
-        run_id: Some(run_id.clone()),
+        run_id: Some(run.run_id.0.clone()),
         rests_on,
     })
+}
+
+fn quantile_ms(times_ns: &[f64], p: f64) -> Option<f64> {
+    Some(rsb_stats::estimate::quantile(times_ns, p)? / 1e6)
 }
 
 fn advice(row: &ModelRow, sequence_length: u64) -> ModelAdvice {
@@ -278,10 +273,10 @@ fn advice_of<'m>(
 
 /// Takes in `candidate` unless a newer run measured the same batch at the same place.
 fn consider(known: &mut Vec<ModelCandidate>, candidate: ModelCandidate) {
-    let is_same = |one: &&mut ModelCandidate| {
-        one.place == candidate.place && one.batch_size == candidate.batch_size
-    };
-    let Some(same) = known.iter_mut().find(is_same) else {
+    let same = known
+        .iter_mut()
+        .find(|one| one.place == candidate.place && one.batch_size == candidate.batch_size);
+    let Some(same) = same else {
         known.push(candidate);
         return;
     };
@@ -307,7 +302,8 @@ fn best_batches(all: Vec<ModelCandidate>) -> Vec<ModelCandidate> {
 /// What follows for the places where the model was not measured.
 fn predict(
     advice: &mut ModelAdvice,
-    (runs, own): (&[Run], &[ModelRow]),
+    runs: &[Run],
+    own: &[ModelRow],
     predictor: &Predictor,
     goal: Goal,
 ) {
@@ -355,25 +351,31 @@ fn decide(advice: &mut ModelAdvice, asked: RecommendRequest<'_>) {
             Err(reason) => advice.unknown.push(UnknownPlace { place: one.place, reason }),
         }
     }
-    let weighed =
-        |one: &ModelCandidate, time: f64| time * asked.goal.weight(one).unwrap_or(f64::INFINITY);
-    let score = |one: &ModelCandidate| weighed(one, one.time_per_item_ms);
-    advice.candidates.sort_by(|a, b| score(a).total_cmp(&score(b)));
+    let goal = asked.goal;
+    advice.candidates.sort_by(|a, b| {
+        weigh(goal, a, a.time_per_item_ms).total_cmp(&weigh(goal, b, b.time_per_item_ms))
+    });
     advice.choice = match advice.candidates.as_slice() {
         [] => ModelChoice::Unknown,
         [_] => ModelChoice::OnlyOne,
         [best, others @ ..] => {
             let [_, high] = best.time_per_item_interval_ms;
-            let reaches = |other: &ModelCandidate| {
-                weighed(other, other.time_per_item_interval_ms[0]) <= weighed(best, high)
-            };
-            if others.iter().any(reaches) {
+            let high = weigh(goal, best, high);
+            if others
+                .iter()
+                .any(|other| weigh(goal, other, other.time_per_item_interval_ms[0]) <= high)
+            {
                 ModelChoice::NoClearWinner
             } else {
                 ModelChoice::Winner
             }
         }
     };
+}
+
+/// A time of `one` as `goal` weighs it; infinite if that is unknown.
+fn weigh(goal: Goal, one: &ModelCandidate, time_ms: f64) -> f64 {
+    time_ms * goal.weight(one).unwrap_or(f64::INFINITY)
 }
 
 #[cfg(test)]

@@ -55,9 +55,12 @@ fn of_entry(
 /// our help.
 pub(super) fn add(
     plan: &mut Plan,
-    (component, axes): (&'static Component, &Axes),
-    (selection, machine): (&Selection, &Machine),
-    (devices, breadth): (&[&DeviceInfo], Breadth),
+    component: &'static Component,
+    axes: &Axes,
+    selection: &Selection,
+    machine: &Machine,
+    devices: &[&DeviceInfo],
+    breadth: Breadth,
 ) -> Result<(), PlanError> {
     // A mistake is one wherever it is made: a machine without the component does not hide it.
     frameworks::check_values(component, axes)?;
@@ -88,7 +91,8 @@ pub(super) fn add(
             add_models(
                 plan,
                 component,
-                (device, info),
+                device,
+                info,
                 ModelSelection { breadth, axes, own: &selection.models },
             )?;
             continue;
@@ -106,10 +110,11 @@ pub(super) fn add(
 fn add_models(
     plan: &mut Plan,
     component: &Component,
-    device: (DeviceRef, Option<&DeviceInfo>),
+    device: DeviceRef,
+    info: Option<&DeviceInfo>,
     wish: ModelSelection<'_>,
 ) -> Result<(), PlanError> {
-    for case in models::cases(component, device, wish)? {
+    for case in models::cases(component, device, info, wish)? {
         match case {
             Ok(case) if plan.cases.iter().all(|known| known.id != case.id) => plan.cases.push(case),
             Err(skipped) if plan.skipped.iter().all(|(known, _)| known.id != skipped.0.id) => {

@@ -13,7 +13,7 @@ use super::builds::Repository;
 use super::cargo::{self, CargoProfile, PROGRAM};
 use super::project::package;
 use super::tree::RevisionTree;
-use super::worktree::{TreeUse, Worktree};
+use super::worktree::{BuildTarget, TreeUse, Worktree};
 use crate::gate::Revisions;
 use crate::{EngineError, Listener};
 
@@ -136,7 +136,7 @@ impl BaselineRevisions {
         let worktree = Worktree::at(repository.top(), programs.builds_dir());
         let dir = worktree.programs(TreeUse::WhileBuilding, listener)?;
         let into = dir.path("baseline");
-        let work = |place: (&Path, &Path), _: &mut Listener<'_>| {
+        let work = |place: BuildTarget<'_>, _: &mut Listener<'_>| {
             cargo::build_this_program(place, profile, &into)
         };
         if !worktree.with_revision(commit, listener, work)? {

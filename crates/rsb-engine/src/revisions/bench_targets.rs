@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::builds::git;
 use super::cargo::{align_functions, cargo, run_cargo};
 use super::place::BuildOutputs;
+use super::worktree::BuildTarget;
 use crate::Listener;
 use crate::harness::BenchExecutable;
 
@@ -101,15 +102,16 @@ pub(super) struct BuiltTargets {
     pub(super) outputs: BuildOutputs,
 }
 
-/// Builds the bench targets of the project in `tree`. `None` when they do not build.
+/// Builds the bench targets of the project in `place`. `None` when they do not build.
 ///
 /// # Errors
 /// When it could not be tried, or the project has none.
 pub(super) fn build(
-    (tree, target): (&Path, &Path),
+    place: BuildTarget<'_>,
     request: &BenchTargets<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<Option<BuiltTargets>> {
+    let BuildTarget { tree, target } = place;
     let BenchTargets { top, directory, arguments } = *request;
     let project = tree.join(directory);
     let Some(metadata) = Metadata::of(&project)? else {
@@ -118,7 +120,7 @@ pub(super) fn build(
             None => Ok(None),
         };
     };
-    metadata.take_over_lock((tree, top));
+    metadata.take_over_lock(tree, top);
     let mut command = cargo(&project);
     command
         .args(["bench", "--no-run", "--quiet", "--message-format", "json", "--target-dir"])
@@ -188,16 +190,13 @@ impl Metadata {
     /// The packages that have bench targets, as cargo wants them named, and the names of those
     /// targets. As `cargo bench` does, without those that need features, unless some are asked for.
     fn benches(&self, has_features: bool) -> (BTreeSet<String>, BTreeSet<String>) {
-        let needs_none =
-            |target: &Value| target["required-features"].as_array().is_none_or(Vec::is_empty);
-        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let mut found = (BTreeSet::new(), BTreeSet::new());
-        for package in list(&self.0["packages"]) {
-            let targets = list(&package["targets"]);
-            for target in targets
-                .iter()
-                .filter(|target| is_bench(target) && (has_features || needs_none(target)))
-            {
+        for package in elements(&self.0["packages"]) {
+            for target in elements(&package["targets"]) {
+                let needs_features = !elements(&target["required-features"]).is_empty();
+                if !is_bench(target) || (needs_features && !has_features) {
+                    continue;
+                }
                 found.0.extend(package["id"].as_str().map(str::to_owned));
                 found.1.extend(target["name"].as_str().map(str::to_owned));
             }
@@ -222,7 +221,7 @@ impl Metadata {
 
     /// A library seldom commits its Cargo.lock. The user's own then counts for both sides, as it
     /// does for the user: without it each would get what is the newest when it is built.
-    fn take_over_lock(&self, (tree, top): (&Path, &Path)) {
+    fn take_over_lock(&self, tree: &Path, top: &Path) {
         let root = self.0["workspace_root"].as_str().map(Path::new);
         let Some(place) = root.and_then(|root| root.strip_prefix(tree).ok()) else { return };
         let lock = tree.join(place).join("Cargo.lock");
@@ -233,6 +232,11 @@ impl Metadata {
             drop(std::fs::copy(top.join(place).join("Cargo.lock"), lock));
         }
     }
+}
+
+/// The elements of an array; none of anything else.
+fn elements(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 /// What the compiler found wrong, as it would show it. Warnings of somebody's project are not this
@@ -268,35 +272,24 @@ fn executables(messages: &str) -> Vec<BenchExecutable> {
 fn outputs(messages: &str, target: &Path) -> BuildOutputs {
     let mut found = BuildOutputs::default();
     for message in messages.lines().filter_map(|line| json::parse(line).ok()) {
-        let paths = |value: &Value| -> Vec<PathBuf> {
-            let paths = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-            paths
-                .map(PathBuf::from)
-                .filter(|path| path.starts_with(target) && path.exists())
-                .collect()
-        };
         if message["reason"] == "compiler-artifact" {
-            let is_library = |path: &PathBuf| {
-                path.extension().is_some_and(|ending| {
-                    ["so", "dylib", "dll"].iter().any(|known| ending == *known)
-                })
-            };
             let executable = Value::Array(vec![message["executable"].clone()]);
             // A compiler plugin or a build script is no part of a benchmark.
             if !["proc-macro", "custom-build"]
                 .iter()
                 .any(|kind| message["target"]["kind"] == serde_json::json!([kind]))
             {
-                let executables = paths(&executable);
+                let executables = existing_paths(&executable, target);
                 if is_bench(&message["target"]) {
                     found.benches.extend(executables);
                 } else {
                     found.own.extend(executables);
                 }
-                found.own.extend(paths(&message["filenames"]).into_iter().filter(is_library));
+                let files = existing_paths(&message["filenames"], target);
+                found.own.extend(files.into_iter().filter(|path| is_library(path)));
             }
         } else if message["reason"] == "build-script-executed" {
-            let directory = paths(&Value::Array(vec![message["out_dir"].clone()]));
+            let directory = existing_paths(&Value::Array(vec![message["out_dir"].clone()]), target);
             let is_own = message["package_id"].as_str().is_some_and(|id| id.starts_with("path+"));
             if is_own { found.own.extend(directory) } else { found.shared.extend(directory) }
         }
@@ -306,6 +299,17 @@ fn outputs(messages: &str, target: &Path) -> BuildOutputs {
         paths.dedup();
     }
     found
+}
+
+/// The paths of an array that exist in the directory `target`.
+fn existing_paths(value: &Value, target: &Path) -> Vec<PathBuf> {
+    let paths = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+    paths.map(PathBuf::from).filter(|path| path.starts_with(target) && path.exists()).collect()
+}
+
+fn is_library(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|ending| ["so", "dylib", "dll"].iter().any(|known| ending == *known))
 }
 
 fn is_bench(target: &Value) -> bool {
@@ -318,24 +322,25 @@ mod tests {
 
     #[test]
     fn targets_that_need_features_are_named_with_what_builds_them() {
-        let target = |name: &str, features: &[&str]| serde_json::json!({ "name": name, "kind": ["bench"], "required-features": features });
         let library = serde_json::json!({ "name": "a", "kind": ["lib"] });
         let targets = [target("plain", &[]), target("dice", &["rand", "std"]), library];
         let metadata =
             Metadata(serde_json::json!({ "packages": [{ "id": "a", "targets": targets }] }));
         assert_eq!(metadata.wanting_features(), ["`dice` (`-- --features rand,std` builds it)"]);
-        let names = |has_features| metadata.benches(has_features).1.into_iter().collect::<Vec<_>>();
-        assert_eq!(names(false), ["plain"]);
-        assert_eq!(names(true), ["dice", "plain"]);
+        assert_eq!(bench_names(&metadata, false), ["plain"]);
+        assert_eq!(bench_names(&metadata, true), ["dice", "plain"]);
+    }
+
+    fn target(name: &str, features: &[&str]) -> Value {
+        serde_json::json!({ "name": name, "kind": ["bench"], "required-features": features })
+    }
+
+    fn bench_names(metadata: &Metadata, has_features: bool) -> Vec<String> {
+        metadata.benches(has_features).1.into_iter().collect()
     }
 
     #[test]
     fn bench_targets_are_found_in_what_cargo_says() {
-        let artifact = |kind: &str, name: &str, executable: &str| {
-            format!(
-                r#"{{"reason":"compiler-artifact","manifest_path":"/w/a/Cargo.toml","target":{{"kind":["{kind}"],"name":"{name}"}},"executable":{executable}}}"#
-            )
-        };
         let messages = [
             artifact("lib", "a", "null"),
             artifact("bench", "two", r#""/t/two-1""#),
@@ -351,5 +356,11 @@ mod tests {
             (found[0].package.as_path(), found[0].program.as_path()),
             (Path::new("/w/a"), Path::new("/t/one-1"))
         );
+    }
+
+    fn artifact(kind: &str, name: &str, executable: &str) -> String {
+        format!(
+            r#"{{"reason":"compiler-artifact","manifest_path":"/w/a/Cargo.toml","target":{{"kind":["{kind}"],"name":"{name}"}},"executable":{executable}}}"#
+        )
     }
 }

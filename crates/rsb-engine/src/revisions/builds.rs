@@ -12,7 +12,7 @@ use super::against::AgainstRequest;
 use super::cargo::{self, CargoProfile};
 use super::opened;
 use super::project::{Build, Project, ProjectOptions, SideRole};
-use super::worktree::{ProgramDirectory, Worktree};
+use super::worktree::{BuildTarget, ProgramDirectory, Worktree};
 use crate::{Listener, WorkerCommand};
 
 /// The git repository around the current directory.
@@ -193,8 +193,9 @@ impl Trees {
         let worktree = self.repository.worktree()?;
         let dir = worktree.programs(self.project.tree_use(), listener)?;
         let mut side = |commit: &str, role: SideRole| -> Result<Build> {
-            let place = (&self.repository, &worktree, &dir);
-            if let Some(build) = self.project.build(place, (commit, role), listener)? {
+            let build =
+                self.project.build(&self.repository, &worktree, &dir, commit, role, listener)?;
+            if let Some(build) = build {
                 return Ok(build);
             }
             worktree.remove_tree(listener);
@@ -222,7 +223,7 @@ impl Trees {
         let mut side = |which: u32| -> Result<Vec<WorkerCommand>> {
             let mut linked = Vec::new();
             let commit = &self.commits[which as usize];
-            let link = |place: (&Path, &Path), _: &mut Listener<'_>| {
+            let link = |place: BuildTarget<'_>, _: &mut Listener<'_>| {
                 cargo::build_this_program(place, CargoProfile::Release, &builds.dir.path("plain"))?;
                 for layout in 0..layouts {
                     let program = builds.dir.path(&format!("layout-{which}-{layout}"));

@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use super::worktree::BuildTarget;
 use crate::judged;
 
 /// Which package and program this project is.
@@ -67,15 +68,16 @@ pub(super) fn run_cargo(command: &mut Command) -> Result<Output> {
     Ok(output)
 }
 
-/// Builds this program from `tree` and puts it at `program`; whether it could be built.
+/// Builds this program in `place` and puts it at `program`; whether it could be built.
 ///
 /// # Errors
 /// When it could not be tried.
 pub(super) fn build_this_program(
-    (tree, target): (&Path, &Path),
+    place: BuildTarget<'_>,
     profile: CargoProfile,
     program: &Path,
 ) -> Result<bool> {
+    let BuildTarget { tree, target } = place;
     let mut command = cargo(tree);
     command
         .args(["build", "--locked", "--quiet", "--bin", PROGRAM, "--target-dir"])
@@ -93,16 +95,17 @@ pub(super) fn build_this_program(
     Ok(true)
 }
 
-/// Links this program, which was built from `tree` just now, once more with its functions in an
+/// Links this program, which was built in `place` just now, once more with its functions in an
 /// order that `seed` gives, and puts it at `program`; whether it could be linked.
 ///
 /// # Errors
 /// When it could not be tried.
 pub(super) fn relink_this_program(
-    (tree, target): (&Path, &Path),
+    place: BuildTarget<'_>,
     seed: u64,
     program: &Path,
 ) -> Result<bool> {
+    let BuildTarget { tree, target } = place;
     let mut command = cargo(tree);
     command
         .args(["rustc", "--release", "--locked", "--quiet", "--bin", PROGRAM, "--target-dir"])

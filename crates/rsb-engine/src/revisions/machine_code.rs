@@ -56,14 +56,13 @@ impl<'a> LoadedImage<'a> {
     }
 
     fn does_as(&self, other: &Self) -> bool {
-        let pairs = || self.sections.iter().zip(&other.sections);
         self.entry == other.entry
             && self.sections.len() == other.sections.len()
-            && pairs().all(|(a, b)| {
+            && self.sections.iter().zip(&other.sections).all(|(a, b)| {
                 (a.name, a.address, a.size, a.data.len())
                     == (b.name, b.address, b.size, b.data.len())
             })
-            && pairs().all(|(a, b)| {
+            && self.sections.iter().zip(&other.sections).all(|(a, b)| {
                 a.data == b.data || (a.name == ".data.rel.ro" && self.places_alone(a, b))
             })
     }
@@ -89,35 +88,28 @@ impl<'a> LoadedImage<'a> {
     /// Whether a place in a Rust file stands at `begin` of `section`: its name is a text that ends
     /// in `.rs`, and line and column are counted from one.
     fn is_place(&self, section: &Section<'_>, begin: usize) -> bool {
-        let word = |at: usize| -> Option<u64> {
-            Some(u64::from_le_bytes(section.data.get(at..at + 8)?.try_into().ok()?))
+        half_word_at(section.data, begin + LINE).is_some_and(|line| line > 0)
+            && half_word_at(section.data, begin + LINE + 4).is_some_and(|column| column > 0)
+            && self.name_at(section, begin).is_some_and(|name| name.ends_with(b".rs"))
+    }
+
+    /// The text whose address and length are at `begin` of `section`.
+    fn name_at(&self, section: &Section<'_>, begin: usize) -> Option<&[u8]> {
+        let address = match word_at(section.data, begin)? {
+            // Position-independent programs get the address when they are loaded.
+            0 => self.relocated_to(section.address + begin as u64)?,
+            address => address,
         };
-        let half = |at: usize| -> Option<u32> {
-            Some(u32::from_le_bytes(section.data.get(at..at + 4)?.try_into().ok()?))
-        };
-        let text = || {
-            let address = match word(begin)? {
-                // Position-independent programs get the address when they are loaded.
-                0 => self.relocated_to(section.address + begin as u64)?,
-                address => address,
-            };
-            self.text_at(address, word(begin + 8)?)
-        };
-        let counted = |at| half(at).is_some_and(|number| number > 0);
-        counted(begin + LINE)
-            && counted(begin + LINE + 4)
-            && text().is_some_and(|text| text.ends_with(b".rs"))
+        self.text_at(address, word_at(section.data, begin + 8)?)
     }
 
     /// What a relative relocation puts at `address`.
     fn relocated_to(&self, address: u64) -> Option<u64> {
         const ENTRY: usize = 24; // Elf64_Rela: where, which kind, what.
         let table = self.sections.iter().find(|section| section.name == ".rela.dyn")?;
-        let word = |entry: &[u8], at: usize| {
-            Some(u64::from_le_bytes(entry.get(at..at + 8)?.try_into().ok()?))
-        };
-        let found = table.data.chunks_exact(ENTRY).find(|entry| word(entry, 0) == Some(address))?;
-        word(found, 16)
+        let found =
+            table.data.chunks_exact(ENTRY).find(|entry| word_at(entry, 0) == Some(address))?;
+        word_at(found, 16)
     }
 
     fn text_at(&self, address: u64, length: u64) -> Option<&[u8]> {
@@ -129,4 +121,12 @@ impl<'a> LoadedImage<'a> {
         let begin = (address - section.address) as usize;
         section.data.get(begin..begin + length as usize)
     }
+}
+
+fn word_at(data: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(data.get(at..at + 8)?.try_into().ok()?))
+}
+
+fn half_word_at(data: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(data.get(at..at + 4)?.try_into().ok()?))
 }

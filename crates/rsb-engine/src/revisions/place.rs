@@ -75,11 +75,7 @@ impl BuildPlace {
         std::fs::create_dir_all(&self.path)
             .with_context(|| format!("cannot create {}", self.path.display()))?;
         for [from, to] in &self.settings {
-            let copied = || -> std::io::Result<()> {
-                std::fs::create_dir_all(to.parent().unwrap_or(to))?;
-                std::fs::copy(from, to).map(drop)
-            };
-            copied().with_context(|| format!("cannot copy {}", from.display()))?;
+            copy_file(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
         }
         Ok(())
     }
@@ -90,17 +86,18 @@ impl BuildPlace {
     /// When it cannot be moved.
     pub(super) fn restore(&self) -> Result<()> {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let moved = || -> std::io::Result<()> {
-            if self.path.is_symlink() {
-                std::fs::remove_file(&self.path)?;
-            }
-            if self.set_aside().is_dir() && !self.path.exists() {
-                std::fs::rename(self.set_aside(), &self.path)?;
-            }
-            Ok(())
-        };
-        moved().with_context(|| format!("cannot restore {}", self.path.display()))?;
+        self.move_back().with_context(|| format!("cannot restore {}", self.path.display()))?;
         *shown = None;
+        Ok(())
+    }
+
+    fn move_back(&self) -> std::io::Result<()> {
+        if self.path.is_symlink() {
+            std::fs::remove_file(&self.path)?;
+        }
+        if self.set_aside().is_dir() && !self.path.exists() {
+            std::fs::rename(self.set_aside(), &self.path)?;
+        }
         Ok(())
     }
 
@@ -125,6 +122,11 @@ impl BuildPlace {
         *shown = Some(side.to_owned());
         Ok(())
     }
+}
+
+fn copy_file(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to.parent().unwrap_or(to))?;
+    std::fs::copy(from, to).map(drop)
 }
 
 /// What a build made besides executables of benchmarks.
@@ -154,22 +156,8 @@ pub struct BuiltSide {
 impl BuiltSide {
     /// Copies the tree and the `outputs` of the build at `place` to `dir`.
     pub(super) fn copy(place: &BuildPlace, outputs: BuildOutputs, dir: &Path) -> Result<Self> {
-        let copied = || -> std::io::Result<()> {
-            copy_all(&place.tree(), &dir.join("tree"))?;
-            std::fs::create_dir_all(dir.join("build/tmp"))?;
-            for output in outputs.benches.iter().chain(&outputs.own) {
-                let Ok(name) = output.strip_prefix(place.path()) else { continue };
-                copy_all(output, &dir.join(name))?;
-            }
-            for output in &outputs.shared {
-                let Ok(name) = output.strip_prefix(place.path()) else { continue };
-                let link = dir.join(name);
-                std::fs::create_dir_all(link.parent().unwrap_or(dir))?;
-                std::os::unix::fs::symlink(place.set_aside().join(name), link)?;
-            }
-            Ok(())
-        };
-        copied().with_context(|| format!("cannot copy the build outputs to {}", dir.display()))?;
+        copy_outputs(place, &outputs, dir)
+            .with_context(|| format!("cannot copy the build outputs to {}", dir.display()))?;
         let BuildOutputs { benches, library_directories, .. } = outputs;
         let mut side = Self {
             place: place.clone(),
@@ -221,15 +209,28 @@ impl BuiltSide {
     }
 }
 
+/// Copies the tree and the outputs of the benchmarks, and links those that are shared.
+fn copy_outputs(place: &BuildPlace, outputs: &BuildOutputs, dir: &Path) -> std::io::Result<()> {
+    copy_all(&place.tree(), &dir.join("tree"))?;
+    std::fs::create_dir_all(dir.join("build/tmp"))?;
+    for output in outputs.benches.iter().chain(&outputs.own) {
+        let Ok(name) = output.strip_prefix(place.path()) else { continue };
+        copy_all(output, &dir.join(name))?;
+    }
+    for output in &outputs.shared {
+        let Ok(name) = output.strip_prefix(place.path()) else { continue };
+        let link = dir.join(name);
+        std::fs::create_dir_all(link.parent().unwrap_or(dir))?;
+        std::os::unix::fs::symlink(place.set_aside().join(name), link)?;
+    }
+    Ok(())
+}
+
 fn do_the_same([one, other]: [&Path; 2], left_out: &[PathBuf]) -> Result<bool> {
     if left_out.iter().any(|path| path == one) && left_out.iter().any(|path| path == other) {
         return Ok(true);
     }
-    let read = |path: &Path| {
-        std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
-    };
-    let kind = |path: &Path| std::fs::symlink_metadata(path).map(|found| found.file_type()).ok();
-    let (Some(kind_of_one), Some(kind_of_other)) = (kind(one), kind(other)) else {
+    let (Some(kind_of_one), Some(kind_of_other)) = (file_type(one), file_type(other)) else {
         return Ok(false);
     };
     if kind_of_one != kind_of_other {
@@ -241,16 +242,8 @@ fn do_the_same([one, other]: [&Path; 2], left_out: &[PathBuf]) -> Result<bool> {
     if !kind_of_one.is_dir() {
         return Ok(machine_code::is_same(&read(one)?, &read(other)?));
     }
-    let names = |dir: &Path| -> Result<Vec<std::ffi::OsString>> {
-        let entries =
-            std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
-        let mut names =
-            entries.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>()?;
-        names.sort();
-        Ok(names)
-    };
-    let found = names(one)?;
-    if found != names(other)? {
+    let found = sorted_names(one)?;
+    if found != sorted_names(other)? {
         return Ok(false);
     }
     for name in found {
@@ -259,6 +252,25 @@ fn do_the_same([one, other]: [&Path; 2], left_out: &[PathBuf]) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The type of the file itself, not of what it links to.
+fn file_type(path: &Path) -> Option<std::fs::FileType> {
+    std::fs::symlink_metadata(path).map(|found| found.file_type()).ok()
+}
+
+/// The names in a directory.
+fn sorted_names(dir: &Path) -> Result<Vec<std::ffi::OsString>> {
+    let entries =
+        std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    let mut names =
+        entries.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>()?;
+    names.sort();
+    Ok(names)
 }
 
 /// Copies a file, a link or a directory, without `.git`.

@@ -139,15 +139,15 @@ impl Project {
                     .with_context(|| no_cargo(name, &directory))?,
             ));
         }
-        let is_this = |package: &str| package == PROGRAM;
-        match packages.iter().find(|(_, package)| is_this(package) != is_this(&packages[0].1)) {
+        let is_this_program = packages[0].1 == PROGRAM;
+        match packages.iter().find(|(_, package)| (package == PROGRAM) != is_this_program) {
             Some((name, package)) => bail!(
                 "{name} is the package `{package}`, and {} is `{}`: they have no benchmarks in \
                  common",
                 packages[0].0,
                 packages[0].1
             ),
-            None if !is_this(&packages[0].1) => {
+            None if !is_this_program => {
                 Ok(Self::Cargo { directory, arguments: options.cargo.clone() })
             }
             None if options.cargo.is_empty() => Ok(Self::ThisProgram),
@@ -180,28 +180,28 @@ impl Project {
     /// When it could not be tried: no room, no cargo, a build that was killed, no benchmarks.
     pub(super) fn build(
         &self,
-        (repository, worktree, programs): (&Repository, &Worktree, &ProgramDirectory),
-        (commit, role): (&str, SideRole),
+        repository: &Repository,
+        worktree: &Worktree,
+        programs: &ProgramDirectory,
+        commit: &str,
+        role: SideRole,
         listener: &mut Listener<'_>,
     ) -> Result<Option<Build>> {
         // Paths of equal length: a longer one moves the stack of a process.
         let into = programs.path(commit);
         match self {
             Self::ThisProgram => {
-                let build = |place: (&Path, &Path), _: &mut Listener<'_>| {
+                let is_built = worktree.with_revision(commit, listener, |place, _| {
                     cargo::build_this_program(place, CargoProfile::Release, &into)
-                };
-                let is_built = worktree.with_revision(commit, listener, build)?;
+                })?;
                 Ok(is_built.then_some(Build::ThisProgram(into)))
             }
             Self::Cargo { directory, arguments } => {
                 let targets = BenchTargets { top: repository.top(), directory, arguments };
-                let build = |place: (&Path, &Path), listener: &mut Listener<'_>| {
+                let built = worktree.with_revision(commit, listener, |place, listener| {
                     bench_targets::build(place, &targets, listener)
-                };
-                let Some(built) = worktree.with_revision(commit, listener, build)? else {
-                    return Ok(None);
-                };
+                })?;
+                let Some(built) = built else { return Ok(None) };
                 let side = BuiltSide::copy(worktree.place(), built.outputs, &into)?;
                 let listed = Executables::list(built.executables, Some(side));
                 for (_, reason) in &listed.left_out {
@@ -212,7 +212,7 @@ impl Project {
             Self::Commands { directory, command } => {
                 let how = command.build.as_deref();
                 let Some(tree) =
-                    built_by_command((worktree, directory), (commit, role), how, listener)?
+                    built_by_command(worktree, directory, commit, role, how, listener)?
                 else {
                     return Ok(None);
                 };
@@ -235,7 +235,7 @@ impl Project {
             Self::Custom { directory, custom, config } => {
                 let how = custom.build.as_deref();
                 let Some(tree) =
-                    built_by_command((worktree, directory), (commit, role), how, listener)?
+                    built_by_command(worktree, directory, commit, role, how, listener)?
                 else {
                     return Ok(None);
                 };
@@ -259,16 +259,17 @@ impl Project {
 /// The tree of `commit` where a command built it; `None` when it does not build. What a command
 /// builds lies in its tree: each side has one of its own.
 fn built_by_command(
-    (worktree, directory): (&Worktree, &Path),
-    (commit, role): (&str, SideRole),
+    worktree: &Worktree,
+    directory: &Path,
+    commit: &str,
+    role: SideRole,
     command: Option<&str>,
     listener: &mut Listener<'_>,
 ) -> Result<Option<PathBuf>> {
     let worktree = worktree.for_side(role.name());
-    let build = |(tree, _): (&Path, &Path), _: &mut Listener<'_>| {
-        harness::build(command, &tree.join(directory))
-    };
-    let is_built = worktree.with_revision(commit, listener, build)?;
+    let is_built = worktree.with_revision(commit, listener, |place, _| {
+        harness::build(command, &place.tree.join(directory))
+    })?;
     Ok(is_built.then(|| worktree.tree().join(directory)))
 }
 
@@ -277,8 +278,9 @@ pub(super) fn package(repository: &Repository, commit: &str, directory: &Path) -
     let text = repository
         .git(&["show", &format!("{commit}:{}", directory.join("Cargo.toml").display())])?;
     let manifest = toml::from_str::<toml::Table>(&text).unwrap_or_default(); // Cargo says what is wrong with it.
-    let name = || manifest.get("package")?.as_table()?.get("name")?.as_str();
-    Ok(name().unwrap_or_default().to_owned())
+    let package = manifest.get("package").and_then(toml::Value::as_table);
+    let name = package.and_then(|package| package.get("name")?.as_str());
+    Ok(name.unwrap_or_default().to_owned())
 }
 
 fn no_cargo(name: &str, directory: &Path) -> String {
@@ -330,17 +332,16 @@ impl Build {
     /// The cases of another project that fit one of `wanted`, parts of ids; all of them where
     /// nothing is wanted.
     pub(super) fn cases_fitting(&self, wanted: &[String]) -> Vec<Case> {
-        let is_wanted = |id: &CaseId| {
-            wanted.is_empty()
-                || wanted.iter().any(|part| glob::matches(&format!("*{part}*"), id.as_str()))
-        };
         match self {
             Self::ThisProgram(_) => Vec::new(),
-            Self::Benches(benches) => {
-                benches.ids().filter(|id| is_wanted(id)).cloned().map(harness::case_of).collect()
-            }
+            Self::Benches(benches) => benches
+                .ids()
+                .filter(|id| is_wanted(id, wanted))
+                .cloned()
+                .map(harness::case_of)
+                .collect(),
             Self::Custom { cases, .. } => {
-                cases.iter().filter(|case| is_wanted(&case.id)).cloned().collect()
+                cases.iter().filter(|case| is_wanted(&case.id, wanted)).cloned().collect()
             }
         }
     }
@@ -433,6 +434,10 @@ impl Build {
             Self::ThisProgram(_) | Self::Custom { .. } => None,
         }
     }
+}
+
+fn is_wanted(id: &CaseId, wanted: &[String]) -> bool {
+    wanted.is_empty() || wanted.iter().any(|part| glob::matches(&format!("*{part}*"), id.as_str()))
 }
 
 /// Whether `path` is a file by which cargo or rustup builds: where it differs, the sides are

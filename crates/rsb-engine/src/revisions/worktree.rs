@@ -27,6 +27,15 @@ pub(super) struct Worktree {
     place: BuildPlace,
 }
 
+/// The tree of a revision, and the directory to build it in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BuildTarget<'a> {
+    /// The tree.
+    pub(super) tree: &'a Path,
+    /// The directory for what is built.
+    pub(super) target: &'a Path,
+}
+
 /// A directory for programs that goes with this value. What a process that was killed left of one
 /// goes with the next.
 pub(super) struct ProgramDirectory {
@@ -124,7 +133,7 @@ impl Worktree {
         &self,
         commit: &str,
         listener: &mut Listener<'_>,
-        work: impl FnOnce((&Path, &Path), &mut Listener<'_>) -> Result<T>,
+        work: impl FnOnce(BuildTarget<'_>, &mut Listener<'_>) -> Result<T>,
     ) -> Result<T> {
         let _lock = self.lock(listener)?;
         self.place.restore()?;
@@ -132,7 +141,7 @@ impl Worktree {
         listener(&Event::BuildStarted {
             revision: git(&self.top, &["log", "-1", "--format=%h %s", commit])?,
         });
-        work((&self.tree(), &self.place.build()), listener)
+        work(BuildTarget { tree: &self.tree(), target: &self.place.build() }, listener)
     }
 
     /// A directory for programs, beside what they are built from: there they may be executed, which

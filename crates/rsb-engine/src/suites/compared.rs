@@ -74,7 +74,8 @@ pub(super) fn benchmarks() -> Vec<&'static str> {
 /// nothing where it is not worth having. The CPU itself works with every thread, as drivers that
 /// run on it do.
 pub fn axes_on(
-    (index, benchmark): (usize, &dyn Benchmark),
+    index: usize,
+    benchmark: &dyn Benchmark,
     device: &DeviceInfo,
     axes: Vec<(String, Vec<String>)>,
 ) -> Option<Vec<(String, Vec<String>)>> {
@@ -112,7 +113,7 @@ mod tests {
             device.device_type = DeviceType::Gpu;
             device.usable_memory_bytes = 64 << 30;
             let points: usize = entry.axes.iter().map(|(_, values)| values.len()).product();
-            let on_gpu = axes_on((0, benchmark), &device, entry.axes.clone()).unwrap();
+            let on_gpu = axes_on(0, benchmark, &device, entry.axes.clone()).unwrap();
             for breadth in [rsb_workloads::Breadth::Quick, rsb_workloads::Breadth::Full] {
                 let cases = rsb_workloads::cases(benchmark, &device, breadth, &on_gpu).unwrap();
                 assert_eq!(
@@ -126,7 +127,7 @@ mod tests {
             let index =
                 ENTRIES.iter().position(|known| known.0 == *name && known.1 == *on).unwrap();
             assert_eq!(
-                axes_on((index, benchmark), &device, Vec::new()).is_none(),
+                axes_on(index, benchmark, &device, Vec::new()).is_none(),
                 *on == EntryHardware::Gpus,
                 "{name}"
             );

@@ -37,44 +37,48 @@ impl HistoryScan<'_> {
     /// Returns how far `alert` lies from `group`, in points of the series that they share and that
     /// moved least.
     fn apart(&self, alert: &TrackedAlert, group: &Group) -> Option<usize> {
-        let distance = |one: &SeriesMove| {
-            let is_same = |other: &&SeriesMove| other.id == one.id && other.metric == one.metric;
-            let other = group.moves.iter().find(is_same)?;
-            let now = other.range.as_ref().unwrap_or(&group.range).first_after.timestamp;
-            self.places.apart(&one.id, &one.metric, alert.range_of(one).first_after.timestamp, now)
-        };
-        alert.moves.iter().filter_map(distance).min()
+        alert.moves.iter().filter_map(|one| self.distance(alert, one, group)).min()
+    }
+
+    /// Returns how far the change of the series of `one` in `alert` lies from that in `group`.
+    fn distance(&self, alert: &TrackedAlert, one: &SeriesMove, group: &Group) -> Option<usize> {
+        let other =
+            group.moves.iter().find(|other| other.id == one.id && other.metric == one.metric)?;
+        let now = other.range.as_ref().unwrap_or(&group.range).first_after.timestamp;
+        self.places.apart(&one.id, &one.metric, alert.range_of(one).first_after.timestamp, now)
     }
 
     /// Whether `one` changes about where `alert` lies.
     fn has_trace(&self, alert: &TrackedAlert, one: &SeriesMove) -> bool {
         let at = alert.range_of(one).first_after.timestamp;
-        let is_it = |trace: &Trace<'_>| trace.id == one.id && trace.metric == one.metric;
-        let is_there = |trace: &Trace<'_>| {
-            self.places.apart(&one.id, &one.metric, trace.moment, at) <= Some(PLACE)
-        };
-        self.traces.iter().any(|trace| is_it(trace) && is_there(trace))
+        self.traces.iter().any(|trace| {
+            trace.id == one.id
+                && trace.metric == one.metric
+                && self.places.apart(&one.id, &one.metric, trace.moment, at) <= Some(PLACE)
+        })
     }
 
     /// When the level of `one`, which changed where `alert` lies, came back: by a later change that
     /// is confirmed.
     fn back(&self, alert: &TrackedAlert, one: &SeriesMove) -> Option<Timestamp> {
         let at = alert.range_of(one).first_after.timestamp;
-        let own =
-            || self.shifts.iter().filter(|shift| shift.id == one.id && shift.metric == one.metric);
-        let moment = |shift: &LevelShift| shift.range.first_after.timestamp;
-        let is_there = |shift: &&LevelShift| {
+        let own: Vec<&LevelShift> = self
+            .shifts
+            .iter()
+            .filter(|shift| shift.id == one.id && shift.metric == one.metric)
+            .collect();
+        let old = own.iter().find(|shift| {
+            let moment = shift.range.first_after.timestamp;
             shift.direction == alert.direction
-                && self.places.apart(&one.id, &one.metric, moment(shift), at) <= Some(PLACE)
-        };
-        let old = own().find(is_there)?;
-        let level = |shift: &LevelShift| shift.before * (1.0 + shift.change_percent / 100.0);
-        let is_back = |shift: &&LevelShift| {
+                && self.places.apart(&one.id, &one.metric, moment, at) <= Some(PLACE)
+        })?;
+        let back = own.iter().find(|shift| {
+            let level = shift.before * (1.0 + shift.change_percent / 100.0);
             shift.confirmed
-                && moment(shift) > moment(old)
-                && (level(shift) - old.before).abs() <= BACK / 100.0 * old.before.abs()
-        };
-        own().find(is_back).map(moment)
+                && shift.range.first_after.timestamp > old.range.first_after.timestamp
+                && (level - old.before).abs() <= BACK / 100.0 * old.before.abs()
+        })?;
+        Some(back.range.first_after.timestamp)
     }
 }
 
@@ -114,17 +118,21 @@ fn matching(
     group: &Group,
     look: &HistoryScan<'_>,
 ) -> Option<usize> {
-    let is_it = |alert: &TrackedAlert| {
-        alert.machine == look.machine
+    let mut nearest: Option<(usize, usize)> = None;
+    for (place, (alert, is_taken)) in known.iter().zip(taken).enumerate() {
+        let is_candidate = !is_taken
+            && alert.machine == look.machine
             && alert.direction == group.direction
-            && group.shares(&alert.moves)
-    };
-    let candidates =
-        known.iter().zip(taken).enumerate().filter(|(_, (alert, taken))| !**taken && is_it(alert));
-    let near = candidates.filter_map(|(place, (alert, _))| {
-        Some((look.apart(alert, group).filter(|apart| *apart <= PLACE)?, place))
-    });
-    near.min().map(|(_, place)| place)
+            && group.shares(&alert.moves);
+        if !is_candidate {
+            continue;
+        }
+        let Some(apart) = look.apart(alert, group) else { continue };
+        if apart <= PLACE && nearest.is_none_or(|(least, _)| apart < least) {
+            nearest = Some((apart, place));
+        }
+    }
+    nearest.map(|(_, place)| place)
 }
 
 fn renew(alert: &mut TrackedAlert, group: Group, look: &HistoryScan<'_>) {
@@ -287,16 +295,26 @@ mod tests {
         ids: &[&str],
         shifts: &[LevelShift],
     ) -> Vec<usize> {
-        let point =
-            |run| SeriesPoint { timestamp: moment(run), value: 1.0, run_id: None, commit: None };
-        let series = |id: &&str| Series {
-            id: (*id).to_owned(),
-            metric: "time_ms".to_owned(),
-            unit: "ms".to_owned(),
-            better: None,
-            points: runs.clone().map(point).collect(),
-        };
-        let places = SeriesPlaces::new(&ids.iter().map(series).collect::<Vec<_>>());
+        let points: Vec<SeriesPoint> = runs
+            .clone()
+            .map(|run| SeriesPoint {
+                timestamp: moment(run),
+                value: 1.0,
+                run_id: None,
+                commit: None,
+            })
+            .collect();
+        let mut series = Vec::new();
+        for id in ids {
+            series.push(Series {
+                id: (*id).to_owned(),
+                metric: "time_ms".to_owned(),
+                unit: "ms".to_owned(),
+                better: None,
+                points: points.clone(),
+            });
+        }
+        let places = SeriesPlaces::new(&series);
         let groups = super::super::group::together(shifts.to_vec(), &places);
         let traces: Vec<Trace<'_>> = shifts
             .iter()
@@ -322,19 +340,22 @@ mod tests {
         let mut known = Vec::new();
         let steps = [shift("a", 20, 100.0, 30.0, false), shift("b", 21, 100.0, 60.0, false)];
         look(&mut known, 22, &steps);
-        let at = |known: &[TrackedAlert], id: &str| {
-            let one = known[0].moves.iter().find(|one| one.id == id).unwrap();
-            known[0].range_of(one).first_after.timestamp
-        };
         assert_eq!(
             (known.len(), known[0].range.first_after.timestamp),
             (1, moment(21)),
             "the largest change leads"
         );
-        assert_eq!((at(&known, "a"), at(&known, "b")), (moment(20), moment(21)));
+        assert_eq!((changed_at(&known, "a"), changed_at(&known, "b")), (moment(20), moment(21)));
         // A look at the other series alone moves nothing of it.
         look_from(&mut known, 0..23, &["b"], &[shift("b", 22, 100.0, 60.0, true)]);
-        assert_eq!((known.len(), at(&known, "a"), at(&known, "b")), (1, moment(20), moment(22)));
+        assert_eq!(known.len(), 1);
+        assert_eq!((changed_at(&known, "a"), changed_at(&known, "b")), (moment(20), moment(22)));
+    }
+
+    /// When the series `id` of the first alert changed.
+    fn changed_at(known: &[TrackedAlert], id: &str) -> Timestamp {
+        let one = known[0].moves.iter().find(|one| one.id == id).unwrap();
+        known[0].range_of(one).first_after.timestamp
     }
 
     #[test]

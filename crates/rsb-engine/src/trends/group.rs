@@ -55,17 +55,14 @@ pub struct SeriesPlaces(HashMap<(String, String), Vec<Timestamp>>);
 impl SeriesPlaces {
     /// Of all series that are looked at.
     pub fn new(all: &[Series]) -> Self {
-        let moments = |series: &Series| {
+        let mut places = HashMap::new();
+        for series in all {
             let mut moments: Vec<Timestamp> =
                 series.points.iter().map(|point| point.timestamp).collect();
             moments.sort();
-            moments
-        };
-        Self(
-            all.iter()
-                .map(|series| ((series.id.clone(), series.metric.clone()), moments(series)))
-                .collect(),
-        )
+            places.insert((series.id.clone(), series.metric.clone()), moments);
+        }
+        Self(places)
     }
 
     fn of(&self, id: &str, metric: &str) -> Option<&[Timestamp]> {
@@ -101,23 +98,13 @@ impl SeriesPlaces {
 
 /// `shifts` grouped by where and in which sense they moved; the worst group first, then the latest.
 pub(super) fn together(mut shifts: Vec<LevelShift>, places: &SeriesPlaces) -> Vec<Group> {
-    let at = |shift: &LevelShift| shift.range.first_after.timestamp;
     shifts.sort_by(|a, b| {
-        (a.direction, at(a)).cmp(&(b.direction, at(b))).then_with(|| a.id.cmp(&b.id))
+        (a.direction, changed_at(a), &a.id).cmp(&(b.direction, changed_at(b), &b.id))
     });
     let mut groups: Vec<Vec<LevelShift>> = Vec::new();
     for shift in shifts {
-        let joins = |group: &Vec<LevelShift>| {
-            let same_series = |one: &LevelShift| one.id == shift.id && one.metric == shift.metric;
-            group.first().is_some_and(|first| {
-                first.direction == shift.direction
-                    && places
-                        .apart(&shift.id, &shift.metric, at(first), at(&shift))
-                        .is_some_and(|apart| apart <= TOGETHER)
-            }) && !group.iter().any(same_series)
-        };
         match groups.last_mut() {
-            Some(group) if joins(group) => group.push(shift),
+            Some(group) if is_part_of(&shift, group, places) => group.push(shift),
             _ => groups.push(vec![shift]),
         }
     }
@@ -128,10 +115,28 @@ pub(super) fn together(mut shifts: Vec<LevelShift>, places: &SeriesPlaces) -> Ve
     groups
 }
 
+fn changed_at(shift: &LevelShift) -> Timestamp {
+    shift.range.first_after.timestamp
+}
+
+/// Whether `shift` is where `group` began, in the same sense, and of a series that it lacks.
+fn is_part_of(shift: &LevelShift, group: &[LevelShift], places: &SeriesPlaces) -> bool {
+    let Some(first) = group.first() else { return false };
+    if first.direction != shift.direction {
+        return false;
+    }
+    let apart = places.apart(&shift.id, &shift.metric, changed_at(first), changed_at(shift));
+    apart.is_some_and(|apart| apart <= TOGETHER)
+        && !group.iter().any(|one| one.id == shift.id && one.metric == shift.metric)
+}
+
 impl Group {
     fn of(mut shifts: Vec<LevelShift>) -> Option<Self> {
-        let size = |shift: &LevelShift| shift.change_percent.abs();
-        shifts.sort_by(|a, b| b.confirmed.cmp(&a.confirmed).then(size(b).total_cmp(&size(a))));
+        shifts.sort_by(|a, b| {
+            b.confirmed
+                .cmp(&a.confirmed)
+                .then(b.change_percent.abs().total_cmp(&a.change_percent.abs()))
+        });
         let leading = shifts.first()?;
         let severity = shifts.iter().map(|shift| shift.severity).max()?;
         let (direction, range) = (leading.direction, leading.range.clone());
@@ -156,13 +161,16 @@ impl Group {
 
 /// The range from before the point at `from` of `points` to that at `to`.
 fn range_at(points: &[SeriesPoint], from: usize, to: usize) -> Option<ChangeRange> {
-    let run = |point: &SeriesPoint| RunPoint {
+    let last_before = run_point(points.get(from.checked_sub(1)?)?);
+    Some(ChangeRange { last_before, first_after: run_point(points.get(to)?) })
+}
+
+fn run_point(point: &SeriesPoint) -> RunPoint {
+    RunPoint {
         timestamp: point.timestamp,
         run_id: point.run_id.clone(),
         commit: point.commit.clone(),
-    };
-    let last_before = run(points.get(from.checked_sub(1)?)?);
-    Some(ChangeRange { last_before, first_after: run(points.get(to)?) })
+    }
 }
 
 /// The changes of level of one series that are followed: those that are significant among all
@@ -177,18 +185,11 @@ pub(super) fn shifts_of(
         series.points.iter().filter(|point| point.value.is_finite()).cloned().collect();
     points.sort_by_key(|point| point.timestamp);
     let threshold = settings.alert_threshold_percent;
-    let counts = |change: &ChangePoint, least: f64| {
-        change.q_value.is_none_or(|q| q <= settings.significance)
-            && change.change_percent.abs() >= least * (1.0 - 1e-9)
-    };
-    let is_of_ramp = |at: usize| {
-        trend.ramp.as_ref().is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&at))
-    };
-    let confirmed = trend
-        .change_points
-        .iter()
-        .filter(|change| counts(change, threshold / 2.0) && !is_of_ramp(change.index));
-    let suspected = trend.suspected.iter().filter(|change| counts(change, threshold));
+    let confirmed = trend.change_points.iter().filter(|change| {
+        is_significant(change, threshold / 2.0, settings) && !is_of_ramp(trend, change.index)
+    });
+    let suspected =
+        trend.suspected.iter().filter(|change| is_significant(change, threshold, settings));
     let steps =
         confirmed.map(|change| (change, true)).chain(suspected.map(|change| (change, false)));
     let mut found: Vec<LevelShift> = steps
@@ -197,9 +198,12 @@ pub(super) fn shifts_of(
             let is_recent = is_recent(&points, change.index, settings);
             let mut shift = shift(
                 series,
-                (change.before, change.change_percent, confirmed),
+                change.before,
+                change.change_percent,
+                confirmed,
                 range,
-                (threshold, is_recent),
+                threshold,
+                is_recent,
             );
             if change.part == Some(LevelPart::Share) {
                 // More runs on the slower machine type explain it.
@@ -215,14 +219,27 @@ pub(super) fn shifts_of(
                 let is_recent = is_recent(&points, ramp.to_index, settings);
                 Some(shift(
                     series,
-                    (ramp.before, ramp.change_percent, true),
+                    ramp.before,
+                    ramp.change_percent,
+                    true,
                     range,
-                    (threshold, is_recent),
+                    threshold,
+                    is_recent,
                 ))
             },
         ),
     );
     found
+}
+
+/// Whether `change` is significant and at least `least` percent.
+fn is_significant(change: &ChangePoint, least: f64, settings: &TrendSettings) -> bool {
+    change.q_value.is_none_or(|q| q <= settings.significance)
+        && change.change_percent.abs() >= least * (1.0 - 1e-9)
+}
+
+fn is_of_ramp(trend: &SeriesTrend, at: usize) -> bool {
+    trend.ramp.as_ref().is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&at))
 }
 
 /// Whether the point lies within the lookback: so many days before the last one, or among the last
@@ -236,9 +253,12 @@ fn is_recent(points: &[SeriesPoint], index: usize, settings: &TrendSettings) -> 
 
 fn shift(
     series: &Series,
-    (before, change_percent, confirmed): (f64, f64, bool),
+    before: f64,
+    change_percent: f64,
+    confirmed: bool,
     range: ChangeRange,
-    (threshold, is_recent): (f64, bool),
+    threshold: f64,
+    is_recent: bool,
 ) -> LevelShift {
     let is_large = change_percent.abs() >= threshold * (1.0 - 1e-9);
     let is_worse = series.better.map(|better| (better == Better::Lower) == (change_percent > 0.0));

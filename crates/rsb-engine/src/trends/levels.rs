@@ -22,13 +22,15 @@ type Fields = BTreeMap<String, String>;
 pub fn name_levels(store: &Store, series: &[Series], trends: &mut TrendDocument) {
     let mut known: HashMap<RunId, Option<Fields>> = HashMap::new();
     for trend in trends.series.iter_mut().filter(|trend| trend.two_levels.is_some()) {
-        let is_it = |one: &&Series| {
-            one.id == trend.id && one.metric == trend.metric && one.unit == trend.unit
-        };
-        let Some(series) = series.iter().find(is_it) else { continue };
+        let series = series
+            .iter()
+            .find(|one| one.id == trend.id && one.metric == trend.metric && one.unit == trend.unit);
+        let Some(series) = series else { continue };
         let separation = separation(trend, series, |id| {
-            let read = || store.run(&id.0).ok().map(|run| fields(&run.environment));
-            known.entry(id.clone()).or_insert_with(read).clone()
+            known
+                .entry(id.clone())
+                .or_insert_with(|| store.run(&id.0).ok().map(|run| fields(&run.environment)))
+                .clone()
         });
         if let Some(levels) = &mut trend.two_levels {
             levels.separated_by = separation;
@@ -56,12 +58,9 @@ fn separation(
         let environment = environment(point.run_id.as_ref()?)?;
         of_level[usize::from(point.value > limit)].push(environment);
     }
-    let values = |level: &[Fields], field: &String| -> Option<BTreeSet<String>> {
-        level.iter().map(|fields| fields.get(field).cloned()).collect()
-    };
     let [lower, upper] = &of_level;
     let candidates = lower.first()?.keys().filter_map(|field| {
-        let (lower, upper) = (values(lower, field)?, values(upper, field)?);
+        let (lower, upper) = (values_of(lower, field)?, values_of(upper, field)?);
         let separates =
             !upper.is_empty() && lower.is_disjoint(&upper) && lower.len() + upper.len() <= VALUES;
         separates.then_some((field, lower, upper))
@@ -73,6 +72,11 @@ fn separation(
         lower: lower.into_iter().collect(),
         upper: upper.into_iter().collect(),
     })
+}
+
+/// The values of `field`, if each of the environments has one.
+fn values_of(level: &[Fields], field: &str) -> Option<BTreeSet<String>> {
+    level.iter().map(|fields| fields.get(field).cloned()).collect()
 }
 
 /// Texts, whole numbers and flags of `environment`, except what differs from run to run: the source
@@ -120,14 +124,6 @@ mod tests {
 
     #[test]
     fn the_field_that_separates_two_levels_is_named() {
-        let is_slow = |run: usize| run * 7 % 10 < 3;
-        let point = |run: usize| SeriesPoint {
-            timestamp: Timestamp::from_second(1_700_000_000 + 86_400 * i64::try_from(run).unwrap())
-                .unwrap(),
-            value: if is_slow(run) { 130.0 } else { 100.0 } + (run * 37 % 11) as f64 / 10.0,
-            run_id: Some(RunId(run.to_string())),
-            commit: None,
-        };
         let series = Series {
             id: "a".to_owned(),
             metric: "time_ms".to_owned(),
@@ -143,28 +139,47 @@ mod tests {
             points: series.points.iter().map(|point| (point.timestamp, point.value)).collect(),
         };
         let trend = trend(&[input]).series.remove(0);
-        let environment = |kernels: [&str; 2]| {
-            let of = |id: &RunId| {
-                let run: usize = id.0.parse().unwrap();
-                let kernel = kernels[usize::from(is_slow(run))].to_owned();
-                let environment = Environment {
-                    kernel: Some(kernel),
-                    os: Some(run.to_string()),
-                    ..Environment::default()
-                };
-                Some(fields(&environment))
-            };
-            separation(&trend, &series, of)
-        };
-        let found = environment(["6.8", "6.12"]).unwrap();
+        let found = separation_by_kernels(&trend, &series, ["6.8", "6.12"]).unwrap();
         assert_eq!(
             (found.field.as_str(), found.lower, found.upper),
             ("kernel", vec!["6.8".to_owned()], vec!["6.12".to_owned()])
         );
         assert_eq!(
-            environment(["6.8", "6.8"]),
+            separation_by_kernels(&trend, &series, ["6.8", "6.8"]),
             None,
             "the same on both, and one value for each run tells nothing"
         );
+    }
+
+    fn is_slow(run: usize) -> bool {
+        run * 7 % 10 < 3
+    }
+
+    fn point(run: usize) -> SeriesPoint {
+        SeriesPoint {
+            timestamp: Timestamp::from_second(1_700_000_000 + 86_400 * i64::try_from(run).unwrap())
+                .unwrap(),
+            value: if is_slow(run) { 130.0 } else { 100.0 } + (run * 37 % 11) as f64 / 10.0,
+            run_id: Some(RunId(run.to_string())),
+            commit: None,
+        }
+    }
+
+    /// The separation if fast and slow runs have these kernels.
+    fn separation_by_kernels(
+        trend: &SeriesTrend,
+        series: &Series,
+        kernels: [&str; 2],
+    ) -> Option<LevelSeparation> {
+        separation(trend, series, |id| {
+            let run: usize = id.0.parse().unwrap();
+            let kernel = kernels[usize::from(is_slow(run))].to_owned();
+            let environment = Environment {
+                kernel: Some(kernel),
+                os: Some(run.to_string()),
+                ..Environment::default()
+            };
+            Some(fields(&environment))
+        })
     }
 }

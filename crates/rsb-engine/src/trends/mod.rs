@@ -164,7 +164,8 @@ fn traces(trends: &TrendDocument) -> Vec<Trace<'_>> {
 pub fn decide(
     store: &Store,
     name: &str,
-    (state, because): (AlertState, &str),
+    state: AlertState,
+    because: &str,
 ) -> Result<TrackedAlert, EngineError> {
     let _guard = AlertBook::lock(store.results_dir());
     let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;

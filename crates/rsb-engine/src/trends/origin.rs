@@ -6,7 +6,7 @@ use std::path::Path;
 use rsb_model::environment::{Environment, MachineState};
 use rsb_model::fingerprint::{Difference, Fingerprint};
 use rsb_model::record::TrackedAlert;
-use rsb_model::{Run, factor};
+use rsb_model::{Run, RunId, factor};
 use rsb_store::Store;
 
 use crate::revisions::git;
@@ -26,9 +26,10 @@ const LOAD: f64 = 1.0;
 /// Fills in what `alert` comes from, as far as the runs of `store` and the repository in `tree`
 /// tell.
 pub(super) fn fill(alert: &mut TrackedAlert, store: &Store, tree: &Path) {
-    let run = |id: &Option<rsb_model::RunId>| store.run(&id.as_ref()?.0).ok();
     let (before, after) = (&alert.range.last_before, &alert.range.first_after);
-    alert.environment_changes = match (run(&before.run_id), run(&after.run_id)) {
+    let run_before = stored_run(store, before.run_id.as_ref());
+    let run_after = stored_run(store, after.run_id.as_ref());
+    alert.environment_changes = match (run_before, run_after) {
         (Some(before), Some(after)) => changes(&before, &after, &alert.id),
         _ => Vec::new(),
     };
@@ -38,55 +39,80 @@ pub(super) fn fill(alert: &mut TrackedAlert, store: &Store, tree: &Path) {
     };
 }
 
+fn stored_run(store: &Store, id: Option<&RunId>) -> Option<Run> {
+    store.run(&id?.0).ok()
+}
+
 /// Returns what differs between the machines of two runs and may change the speed of the case `id`.
 fn changes(before: &Run, after: &Run, id: &str) -> Vec<Difference> {
-    let factors = |run: &Run| {
-        let result = run.benchmarks.iter().find(|result| result.benchmark_id.as_str() == id)?;
-        Some(result.factors_in(&run.environment).into_owned())
-    };
-    let software = match (factors(before), factors(after)) {
+    let software = match (case_factors(before, id), case_factors(after, id)) {
         (Some(before), Some(after)) => factor::differences(&before, &after, &[]),
         _ => Vec::new(),
     };
     let (before, after) = (&before.environment, &after.environment);
     let mut found = Fingerprint::of(before).differences(&Fingerprint::of(after));
     found.extend(software);
-    let mut texts = |field: &str, before: Option<&str>, after: Option<&str>| {
-        if let (Some(before), Some(after)) = (before, after)
-            && before != after
-        {
-            found.push(difference(field, before, after));
-        }
-    };
-    texts("kernel", before.kernel.as_deref(), after.kernel.as_deref());
-    texts("os", before.os.as_deref(), after.os.as_deref());
-    let hypervisor = |of: &Environment| of.cpu.as_ref().and_then(|cpu| cpu.hypervisor.clone());
-    texts("hypervisor", hypervisor(before).as_deref(), hypervisor(after).as_deref());
+    push_if_changed(&mut found, "kernel", before.kernel.as_deref(), after.kernel.as_deref());
+    push_if_changed(&mut found, "os", before.os.as_deref(), after.os.as_deref());
+    push_if_changed(&mut found, "hypervisor", hypervisor(before), hypervisor(after));
     if let (Some(before), Some(after)) = (&before.state, &after.state) {
-        texts("governor", before.governor.as_deref(), after.governor.as_deref());
+        let (old, new) = (before.governor.as_deref(), after.governor.as_deref());
+        push_if_changed(&mut found, "governor", old, new);
         found.extend(state_changes(before, after));
     }
     found
 }
 
+fn case_factors(run: &Run, id: &str) -> Option<factor::Factors> {
+    let result = run.benchmarks.iter().find(|result| result.benchmark_id.as_str() == id)?;
+    Some(result.factors_in(&run.environment).into_owned())
+}
+
+/// Adds a difference if both values are known and differ.
+fn push_if_changed(
+    found: &mut Vec<Difference>,
+    field: &str,
+    before: Option<&str>,
+    after: Option<&str>,
+) {
+    if let (Some(before), Some(after)) = (before, after)
+        && before != after
+    {
+        found.push(difference(field, before, after));
+    }
+}
+
+fn hypervisor(environment: &Environment) -> Option<&str> {
+    environment.cpu.as_ref()?.hypervisor.as_deref()
+}
+
 fn state_changes(before: &MachineState, after: &MachineState) -> Vec<Difference> {
     let mut found = Vec::new();
-    let mut numbers =
-        |field: &str, before: Option<f64>, after: Option<f64>, tells: &dyn Fn(f64, f64) -> bool| {
-            if let (Some(before), Some(after)) = (before, after)
-                && tells(before, after)
-            {
-                found.push(difference(field, &format!("{before:.1}"), &format!("{after:.1}")));
-            }
-        };
-    numbers("mhz", before.mhz, after.mhz, &|a, b| (b - a).abs() >= CLOCK / 100.0 * a.abs());
-    numbers("temperature_c", before.temperature_c, after.temperature_c, &|a, b| {
-        (b - a).abs() >= WARMER
-    });
-    numbers("load_average", before.load_average, after.load_average, &|a, b| (b - a).abs() >= LOAD);
-    let throttled = |of: &MachineState| of.throttle_events.map(|count| count as f64);
-    numbers("throttle_events", throttled(before), throttled(after), &|a, b| b > a);
+    if let (Some(a), Some(b)) = (before.mhz, after.mhz)
+        && (b - a).abs() >= CLOCK / 100.0 * a.abs()
+    {
+        found.push(number_difference("mhz", a, b));
+    }
+    if let (Some(a), Some(b)) = (before.temperature_c, after.temperature_c)
+        && (b - a).abs() >= WARMER
+    {
+        found.push(number_difference("temperature_c", a, b));
+    }
+    if let (Some(a), Some(b)) = (before.load_average, after.load_average)
+        && (b - a).abs() >= LOAD
+    {
+        found.push(number_difference("load_average", a, b));
+    }
+    if let (Some(a), Some(b)) = (before.throttle_events, after.throttle_events)
+        && b > a
+    {
+        found.push(number_difference("throttle_events", a as f64, b as f64));
+    }
     found
+}
+
+fn number_difference(field: &str, before: f64, after: f64) -> Difference {
+    difference(field, &format!("{before:.1}"), &format!("{after:.1}"))
 }
 
 fn difference(field: &str, before: &str, after: &str) -> Difference {
@@ -122,7 +148,7 @@ fn is_hash(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rsb_model::{RunId, Timestamp};
+    use rsb_model::Timestamp;
     use serde_json::json;
 
     use super::*;
@@ -130,23 +156,9 @@ mod tests {
     #[test]
     fn commits_between_two_runs_are_named_and_what_is_no_hash_reaches_no_git() {
         let dir = tempfile::tempdir().unwrap();
-        let git = |arguments: &[&str]| git(dir.path(), arguments).unwrap();
-        git(&["init", "--quiet"]);
-        let commit = |subject: &str| {
-            git(&[
-                "-c",
-                "user.name=t",
-                "-c",
-                "user.email=t@localhost",
-                "commit",
-                "--quiet",
-                "--allow-empty",
-                "-m",
-                subject,
-            ]);
-            git(&["rev-parse", "HEAD"])
-        };
-        let [first, _, last] = ["first", "second", "third"].map(commit);
+        git(dir.path(), &["init", "--quiet"]).unwrap();
+        let [first, _, last] =
+            ["first", "second", "third"].map(|subject| commit(dir.path(), subject));
         let named = commits(dir.path(), &first, &last);
         assert_eq!(
             named.iter().map(|line| line.split_once(' ').unwrap().1).collect::<Vec<_>>(),
@@ -164,66 +176,88 @@ mod tests {
         assert!(!victim.exists());
     }
 
+    /// Makes an empty commit and returns its hash.
+    fn commit(dir: &Path, subject: &str) -> String {
+        let arguments = [
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@localhost",
+            "commit",
+            "--quiet",
+            "--allow-empty",
+            "-m",
+            subject,
+        ];
+        git(dir, &arguments).unwrap();
+        git(dir, &["rev-parse", "HEAD"]).unwrap()
+    }
+
     #[test]
     fn what_may_move_a_figure_is_named_and_what_always_varies_is_not() {
-        let state = |mhz, load, throttle_events| MachineState {
+        let old = machine("6.8.0", "6.2.0", state(3000.0, 0.1, 4));
+        assert_eq!(changed_fields(&old, &old, ON_GPU), Vec::<String>::new());
+        assert_eq!(
+            changed_fields(&old, &machine("6.8.0", "6.2.1", state(3100.0, 0.9, 4)), ON_GPU),
+            Vec::<String>::new()
+        );
+        let new = machine("6.9.0", "6.3.0", state(2000.0, 12.0, 9));
+        assert_eq!(
+            changed_fields(&old, &new, ON_GPU),
+            ["rocm", "kernel", "mhz", "temperature_c", "load_average", "throttle_events"]
+        );
+        assert_eq!(
+            changed_fields(&old, &Environment::default(), ON_GPU),
+            Vec::<String>::new(),
+            "an unknown value is no change"
+        );
+        assert_eq!(
+            changed_fields(&old, &machine("6.8.0", "6.3.0", state(3000.0, 0.1, 4)), ON_GPU),
+            ["rocm"]
+        );
+        assert_eq!(
+            changed_fields(&old, &machine("6.8.0", "6.3.0", state(3000.0, 0.1, 4)), ON_CPU),
+            Vec::<String>::new()
+        );
+    }
+
+    const ON_GPU: &str = "gpu_performance/gemm/rocm:0/f16";
+    const ON_CPU: &str = "cpu_performance/gemm/cpu:0/f16";
+
+    fn state(mhz: f64, load: f64, throttle_events: u64) -> MachineState {
+        MachineState {
             mhz: Some(mhz),
             load_average: Some(load),
             throttle_events: Some(throttle_events),
             temperature_c: Some(50.0 + load),
             governor: Some("performance".to_owned()),
             ..MachineState::default()
-        };
-        let machine = |kernel: &str, rocm: &str, state| Environment {
+        }
+    }
+
+    fn machine(kernel: &str, rocm: &str, state: MachineState) -> Environment {
+        Environment {
             kernel: Some(kernel.to_owned()),
             rocm: Some(rocm.to_owned()),
             state: Some(state),
             ..Environment::default()
-        };
-        let (on_gpu, on_cpu) =
-            ("gpu_performance/gemm/rocm:0/f16", "cpu_performance/gemm/cpu:0/f16");
-        let run = |environment: &Environment| {
-            let mut run = Run::begin(
-                RunId("x".to_owned()),
-                Timestamp::UNIX_EPOCH,
-                "x",
-                "x",
-                environment.clone(),
-            );
-            for id in [on_gpu, on_cpu] {
-                let kind = id.split('/').next().unwrap();
-                let result = json!({"benchmark_id": id, "timestamp": Timestamp::UNIX_EPOCH, "benchmark_type": kind, "results": []});
-                run.benchmarks.push(serde_json::from_value(result).unwrap());
-            }
-            run
-        };
-        let of_case = |a: &Environment, b: &Environment, id: &str| {
-            changes(&run(a), &run(b), id).into_iter().map(|found| found.field).collect::<Vec<_>>()
-        };
-        let named = |a: &Environment, b: &Environment| of_case(a, b, on_gpu);
-        let old = machine("6.8.0", "6.2.0", state(3000.0, 0.1, 4));
-        assert_eq!(named(&old, &old), Vec::<String>::new());
-        assert_eq!(
-            named(&old, &machine("6.8.0", "6.2.1", state(3100.0, 0.9, 4))),
-            Vec::<String>::new()
-        );
-        let new = machine("6.9.0", "6.3.0", state(2000.0, 12.0, 9));
-        assert_eq!(
-            named(&old, &new),
-            ["rocm", "kernel", "mhz", "temperature_c", "load_average", "throttle_events"]
-        );
-        assert_eq!(
-            named(&old, &Environment::default()),
-            Vec::<String>::new(),
-            "an unknown value is no change"
-        );
-        assert_eq!(
-            of_case(&old, &machine("6.8.0", "6.3.0", state(3000.0, 0.1, 4)), on_gpu),
-            ["rocm"]
-        );
-        assert_eq!(
-            of_case(&old, &machine("6.8.0", "6.3.0", state(3000.0, 0.1, 4)), on_cpu),
-            Vec::<String>::new()
-        );
+        }
+    }
+
+    /// A run of one case on a GPU and one on the CPU.
+    fn run(environment: &Environment) -> Run {
+        let mut run =
+            Run::begin(RunId("x".to_owned()), Timestamp::UNIX_EPOCH, "x", "x", environment.clone());
+        for id in [ON_GPU, ON_CPU] {
+            let kind = id.split('/').next().unwrap();
+            let result = json!({"benchmark_id": id, "timestamp": Timestamp::UNIX_EPOCH, "benchmark_type": kind, "results": []});
+            run.benchmarks.push(serde_json::from_value(result).unwrap());
+        }
+        run
+    }
+
+    fn changed_fields(before: &Environment, after: &Environment, id: &str) -> Vec<String> {
+        let found = changes(&run(before), &run(after), id);
+        found.into_iter().map(|difference| difference.field).collect()
     }
 }

@@ -49,7 +49,8 @@ impl<'a> Canvas<'a> {
         &mut self,
         at: (u16, u16),
         end: u16,
-        (text, style): (&str, Style),
+        text: &str,
+        style: Style,
         action: Action,
     ) -> u16 {
         let to = self.text(at, end, text, style);

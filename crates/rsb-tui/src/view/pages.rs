@@ -51,7 +51,7 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let titles = titles(state);
     let view = state.place().view.min(titles.len().saturating_sub(1));
     let title = titles.get(view).map_or("", String::as_str);
-    turning(canvas, Rect { height: 1, ..inner }, (view + 1, titles.len(), title));
+    turning(canvas, Rect { height: 1, ..inner }, view + 1, titles.len(), title);
     let body = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
     if state.stage == Stage::History && view == 0 {
         series(state, canvas, body);

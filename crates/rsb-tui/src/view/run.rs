@@ -72,18 +72,14 @@ fn heading(run: &RunPage, canvas: &mut Canvas<'_>, area: Rect) {
         (RunView::Said, _) => "what the program said".to_owned(),
         _ => "results".to_owned(),
     };
-    turning(canvas, area, (run.at() + 1, run.views().len(), &title));
+    turning(canvas, area, run.at() + 1, run.views().len(), &title);
 }
 
 /// Which view of how many is shown, between the marks that turn it.
-pub(super) fn turning(
-    canvas: &mut Canvas<'_>,
-    area: Rect,
-    (at, count, title): (usize, usize, &str),
-) {
+pub(super) fn turning(canvas: &mut Canvas<'_>, area: Rect, at: usize, count: usize, title: &str) {
     let key = canvas.palette().key();
     let end = area.right();
-    let x = canvas.button((area.x, area.y), end, ("‹", key), Action::Turn(-1));
+    let x = canvas.button((area.x, area.y), end, "‹", key, Action::Turn(-1));
     let title = format!(" {at}/{count} {} ", rsb_report::clean(title));
     let x = canvas.text(
         (x, area.y),
@@ -91,7 +87,7 @@ pub(super) fn turning(
         &title,
         canvas.palette().tone(Tone::Strong),
     );
-    canvas.button((x, area.y), end, ("›", key), Action::Turn(1));
+    canvas.button((x, area.y), end, "›", key, Action::Turn(1));
 }
 
 /// One line of a run that is measured: for other pages, and for a small terminal.

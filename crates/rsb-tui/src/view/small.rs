@@ -27,7 +27,8 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.button(
             (area.x, area.bottom() - 1),
             area.right(),
-            ("q", canvas.palette().key()),
+            "q",
+            canvas.palette().key(),
             Action::Quit,
         );
         canvas.text(

@@ -213,11 +213,11 @@ fn windows(site: &Site<'_>, asked: &CaseView, window: &Range<usize>, runs: usize
     format!(
         "<nav aria-label=\"Window of runs\"><ul class=\"choice\">{}</ul></nav>\n{}",
         items.concat(),
-        window_form(asked, (first, last), runs)
+        window_form(asked, first, last, runs)
     )
 }
 
-fn window_form(asked: &CaseView, (first, last): (usize, usize), runs: usize) -> String {
+fn window_form(asked: &CaseView, first: usize, last: usize, runs: usize) -> String {
     let plain = CaseView { window: None, page: 0, ..asked.clone() };
     let hidden = PageView::Case(plain).pairs().into_iter();
     let hidden: String = hidden
@@ -302,7 +302,7 @@ fn each_run(
     let from = range.start.saturating_sub(1);
     let runs = site.source().points(history.keys.get(from..range.end).unwrap_or_default())?;
     let rows: String =
-        range.clone().rev().map(|at| row(site, asked, history, (at, &runs, from))).collect();
+        range.clone().rev().map(|at| row(site, asked, history, at, &runs, from)).collect();
     let links = page_links(page, pages, |page| link(site, CaseView { page, ..asked.clone() }));
     let links = if site.answers() { links } else { left_out(window.len() - range.len()) };
     Ok(format!(
@@ -333,7 +333,9 @@ fn row(
     site: &Site<'_>,
     asked: &CaseView,
     history: &CaseHistory,
-    (at, runs, from): (usize, &[PointRun], usize),
+    at: usize,
+    runs: &[PointRun],
+    from: usize,
 ) -> String {
     let trend = &history.trend;
     let nobody = PointRun { run_id: String::new(), commit: None };

@@ -117,9 +117,10 @@ pub fn bisect(
         CommitRange::between(&repository, request.good, request.bad).map_err(EngineError::usage)?;
     let good = (range.good.hash.as_str(), request.good);
     let project = Project::of(&repository, &[good], request.project).map_err(EngineError::usage)?;
-    let budget = (policy, request.budget.unwrap_or(BUDGET));
+    let budget = request.budget.unwrap_or(BUDGET);
     let builder = CommitBuilder::of(&repository, &project, listener)?;
-    let mut steps = match Steps::begin(builder, &range.good, request.case, budget, listener) {
+    let begun = Steps::begin(builder, &range.good, request.case, policy, budget, listener);
+    let mut steps = match begun {
         // What Ctrl-C cut off looks like a failure.
         Err(_) if interrupt::is_requested() => {
             let conclusion = Conclusion::Interrupted { left: 0..=range.after.len() - 1 };

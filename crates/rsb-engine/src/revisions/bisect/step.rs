@@ -77,8 +77,14 @@ impl<'a> CommitBuilder<'a> {
         role: SideRole,
         listener: &mut Listener<'_>,
     ) -> Result<Option<Build>> {
-        let place = (self.repository, &self.worktree, &self.programs);
-        self.project.build(place, (&commit.hash, role), listener)
+        self.project.build(
+            self.repository,
+            &self.worktree,
+            &self.programs,
+            &commit.hash,
+            role,
+            listener,
+        )
     }
 }
 
@@ -99,7 +105,8 @@ impl<'a> Steps<'a> {
         builder: CommitBuilder<'a>,
         good: &Commit,
         wanted: &str,
-        (policy, budget): (&'a Policy, Duration),
+        policy: &'a Policy,
+        budget: Duration,
         listener: &mut Listener<'_>,
     ) -> Result<Self, EngineError> {
         let Some(build) = builder.build(good, SideRole::First, listener)? else {
