@@ -18,7 +18,7 @@ const WANTED: [(&str, &[&str]); 4] = [
 /// Each library, found or not.
 pub(super) fn find(host: &Host, cache: &[LinkerCache]) -> Vec<Library> {
     let dirs = dirs(host);
-    WANTED.iter().map(|(name, versions)| library(host, cache, &dirs, (name, versions))).collect()
+    WANTED.iter().map(|(name, versions)| library(host, cache, &dirs, name, versions)).collect()
 }
 
 /// Directories that are looked into before the linker's own: `LD_LIBRARY_PATH`, then those of ROCm.
@@ -34,7 +34,8 @@ fn library(
     host: &Host,
     cache: &[LinkerCache],
     dirs: &[PathBuf],
-    (name, versions): (&str, &[&str]),
+    name: &str,
+    versions: &[&str],
 ) -> Library {
     let in_dir = |dir: &Path| {
         versions

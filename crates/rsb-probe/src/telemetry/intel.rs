@@ -71,14 +71,14 @@ impl Energy {
             Power::Unknown => std::thread::sleep(WINDOW.saturating_sub(before.taken.elapsed())),
         }
         let now = read()?;
-        let watts = power((before.microjoules, now.microjoules), now.taken - before.taken);
+        let watts = power(before.microjoules, now.microjoules, now.taken - before.taken);
         *last = Some(Reading { power: Power::Known(watts), ..now });
         watts
     }
 }
 
 /// A counter that goes back, or grows faster than can be, tells nothing.
-fn power((before, now): (u64, u64), time: Duration) -> Option<f64> {
+fn power(before: u64, now: u64, time: Duration) -> Option<f64> {
     let joules = now.checked_sub(before)? as f64 / 1e6;
     let watts = joules / time.as_secs_f64();
     metrics::watts(watts).filter(|watts| *watts <= MOST_WATTS)
@@ -114,13 +114,13 @@ mod tests {
     #[test]
     fn power_is_a_difference_and_a_counter_that_lies_tells_nothing() {
         let second = Duration::from_secs(1);
-        assert_eq!(power((1_000_000, 151_000_000), second), Some(150.0));
-        for (counts, what) in [
-            ((1000, 999), "it went back"),
-            ((1000, 1000), "it stood still"),
-            ((0, 1_001_000_000), "1001 W"),
+        assert_eq!(power(1_000_000, 151_000_000, second), Some(150.0));
+        for (before, now, what) in [
+            (1000, 999, "it went back"),
+            (1000, 1000, "it stood still"),
+            (0, 1_001_000_000, "1001 W"),
         ] {
-            assert_eq!(power(counts, second), None, "{what}");
+            assert_eq!(power(before, now, second), None, "{what}");
         }
     }
 
