@@ -53,7 +53,7 @@ fn libraries(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
     }
     match host.library("libhiprtc") {
         Some(compiler) => {
-            found.push(Finding::ok("the runtime compiler is there", place_of(compiler)))
+            found.push(Finding::ok("the runtime compiler is there", place_of(compiler)));
         }
         // Some builds of release 5 hold it inside of the library of HIP.
         None if hip.major.is_some_and(|major| major >= 6) => found.push(Finding::new(
