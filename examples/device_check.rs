@@ -146,16 +146,13 @@ fn sent_value(rank: u64, element: u64) -> f64 {
 fn collective(devices: &[&dyn Device], call: &Collective) -> Result<String, DeviceError> {
     let mut pairs = Vec::new();
     for (rank, device) in (0..).zip(devices) {
-        let room = |elements| device.allocate(call.dtype.bytes(elements));
-        let from = room(if call.placement == Placement::InPlace {
-            call.elements
-        } else {
-            call.elements_sent()
-        })?;
-        let to = if call.placement == Placement::InPlace {
+        let is_in_place = call.placement == Placement::InPlace;
+        let sent = if is_in_place { call.elements } else { call.elements_sent() };
+        let from = device.allocate(call.dtype.bytes(sent))?;
+        let to = if is_in_place {
             from.clone()
         } else {
-            room(call.elements_received())?
+            device.allocate(call.dtype.bytes(call.elements_received()))?
         };
         let values: Vec<f64> =
             (0..call.elements_sent()).map(|element| sent_value(rank, element)).collect();
@@ -178,8 +175,10 @@ fn collective(devices: &[&dyn Device], call: &Collective) -> Result<String, Devi
                 &mut bytes,
             )?;
             for (element, found) in (part.sent_at..).zip(convert::decode(call.dtype, &bytes)) {
-                let all = || (0..call.devices).map(|from| sent_value(from, element)).sum();
-                let right: f64 = part.from.map_or_else(all, |from| sent_value(from, element));
+                let right: f64 = match part.from {
+                    Some(from) => sent_value(from, element),
+                    None => (0..call.devices).map(|from| sent_value(from, element)).sum(),
+                };
                 // Whole numbers of so few bits are exact.
                 if found.to_bits() != right.to_bits() {
                     return Err(collective_error(format!(
@@ -245,19 +244,21 @@ fn measure_allocation(device: &dyn Device) -> Result<Option<u64>, DeviceError> {
 
 const HELD: u64 = 64 << 20;
 
+/// Whether a copy between two buffers arrives whole.
+fn check_copy(device: &dyn Device) -> Result<bool, DeviceError> {
+    let (a, b) = (device.allocate(1000)?, device.allocate(1000)?);
+    device.write(&a, 0, &[42; 1000])?;
+    let mut kernel = device.prepare_copy(&a, &b)?;
+    kernel.launch()?;
+    device.stream()?.synchronize()?;
+    let mut found = [0; 1000];
+    device.read(&b, 0, &mut found)?;
+    Ok(found == [42; 1000])
+}
+
 /// What is no operation: a copy between two buffers, free memory, occupancy, a flush.
 fn check_rest(device: &dyn Device) -> bool {
-    let copied = || -> Result<bool, DeviceError> {
-        let (a, b) = (device.allocate(1000)?, device.allocate(1000)?);
-        device.write(&a, 0, &[42; 1000])?;
-        let mut kernel = device.prepare_copy(&a, &b)?;
-        kernel.launch()?;
-        device.stream()?.synchronize()?;
-        let mut found = [0; 1000];
-        device.read(&b, 0, &mut found)?;
-        Ok(found == [42; 1000])
-    };
-    let copied = copied();
+    let copied = check_copy(device);
     println!("copy between buffers: {copied:?}");
     let held = measure_allocation(device);
     println!("bytes less free by {HELD} allocated: {held:?}");
@@ -458,24 +459,33 @@ fn products() -> Vec<(Operation, Options)> {
 
 /// Every type, epilogue and way to choose an algorithm of hipBLASLt and cuBLASLt, with B stored as
 /// layers have it; and xf32.
-fn light_products() -> impl Iterator<Item = (Operation, Options)> {
-    let types = [Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8];
-    let of = |dtype| Gemm { batch: 2, transpose_b: true, ..Gemm::new(dtype, 64, 48, 96) };
-    let with = |gemm, algorithms| {
-        let both = ["hipblaslt", "cublaslt"].map(|provider| Options { algorithms, ..by(provider) });
-        both.map(|options| (Operation::Gemm(gemm), options))
-    };
-    let apart = move |dtype| Gemm { stride_b: Some(5000), ..of(dtype) };
-    let plain = types
-        .into_iter()
-        .flat_map(move |dtype| [of(dtype), apart(dtype)])
-        .flat_map(move |gemm| with(gemm, None));
-    let rest = Epilogue::ALL.iter().flat_map(move |&epilogue| {
-        with(Gemm { epilogue, stored: OutputWidth::AsInputs, ..of(Dtype::Bf16) }, Some(8))
-    });
-    plain.chain(rest).chain(
-        ["rocblas", "cublas"].map(move |provider| (Operation::Gemm(of(Dtype::Tf32)), by(provider))),
-    )
+fn light_products() -> Vec<(Operation, Options)> {
+    let mut all = Vec::new();
+    for dtype in [Dtype::F32, Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::I8] {
+        let plain = layer_product(dtype);
+        for gemm in [plain, Gemm { stride_b: Some(5000), ..plain }] {
+            all.extend(by_light_libraries(gemm, None));
+        }
+    }
+    for &epilogue in Epilogue::ALL {
+        let plain = layer_product(Dtype::Bf16);
+        let gemm = Gemm { epilogue, stored: OutputWidth::AsInputs, ..plain };
+        all.extend(by_light_libraries(gemm, Some(8)));
+    }
+    for provider in ["rocblas", "cublas"] {
+        all.push((Operation::Gemm(layer_product(Dtype::Tf32)), by(provider)));
+    }
+    all
+}
+
+/// Two products with B stored as layers have it.
+fn layer_product(dtype: Dtype) -> Gemm {
+    Gemm { batch: 2, transpose_b: true, ..Gemm::new(dtype, 64, 48, 96) }
+}
+
+fn by_light_libraries(gemm: Gemm, algorithms: Option<u32>) -> [(Operation, Options); 2] {
+    ["hipblaslt", "cublaslt"]
+        .map(|provider| (Operation::Gemm(gemm), Options { algorithms, ..by(provider) }))
 }
 
 fn by(provider: &str) -> Options {

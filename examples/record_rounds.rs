@@ -94,20 +94,22 @@ fn cases(dir: &Path, machine: &Machine) -> Result<Vec<Case>> {
     let Ok(text) = std::fs::read(file(dir, 1)) else { return Ok(planned) };
     let Round { sides: [first, second] } =
         serde_json::from_slice(&text).context("the first round cannot be read")?;
-    let milliseconds = |result: &BenchmarkResult| -> f64 {
-        let each = ["prepare_ms", "measure_ms", "harness_ms"].iter();
-        each.filter_map(|name| result.metadata.get(*name)?.as_f64()).sum()
-    };
-    let took = |case: &Case| -> Option<f64> {
-        let of = |run: &Run| {
-            run.benchmarks.iter().find(|known| known.benchmark_id == case.id).map(milliseconds)
-        };
-        Some(of(&first)? + of(&second)?)
-    };
-    Ok(planned
-        .into_iter()
-        .filter(|case| took(case).is_some_and(|took| took <= 1e3 * LONGEST.as_secs_f64()))
-        .collect())
+    let mut cases = Vec::new();
+    for case in planned {
+        let Some(first) = milliseconds_of(&case, &first) else { continue };
+        let Some(second) = milliseconds_of(&case, &second) else { continue };
+        if first + second <= 1e3 * LONGEST.as_secs_f64() {
+            cases.push(case);
+        }
+    }
+    Ok(cases)
+}
+
+/// How long `case` took in `run`, if it was measured.
+fn milliseconds_of(case: &Case, run: &Run) -> Option<f64> {
+    let result = run.benchmarks.iter().find(|known| known.benchmark_id == case.id)?;
+    let each = ["prepare_ms", "measure_ms", "harness_ms"].iter();
+    Some(each.filter_map(|name| result.metadata.get(*name)?.as_f64()).sum())
 }
 
 /// A round that was written.

@@ -150,10 +150,7 @@ macro_rules! ask {
 
 impl Nvml {
     fn readings(&self, address: &str) -> Result<Readings, Unavailable> {
-        let unknown = |why: String| {
-            Unavailable::new(format!("sensors at {address}"), why, "check it with nvidia-smi")
-        };
-        let text = CString::new(address).map_err(|_| unknown("it is no address".to_owned()))?;
+        let text = CString::new(address).map_err(|_| no_sensors(address, "it is no address"))?;
         let find = self.nvmlDeviceGetHandleByPciBusId_v2.ok_or_else(|| {
             Unavailable::symbol("nvmlDeviceGetHandleByPciBusId_v2", self.loaded.path())
         })?;
@@ -161,9 +158,11 @@ impl Nvml {
         // SAFETY: the text ends with a zero, the pointer is to a live variable.
         match unsafe { find(text.as_ptr(), &raw mut device) } {
             SUCCESS => {}
-            status => return Err(unknown(format!("NVML knows no such GPU (status {status})"))),
+            status => {
+                let why = format!("NVML knows no such GPU (status {status})");
+                return Err(no_sensors(address, &why));
+            }
         }
-        let clock = |kind| ask!(self, |mhz| nvmlDeviceGetClockInfo(device, kind, mhz));
         let memory: Option<nvmlMemory_t> =
             ask!(self, |memory| nvmlDeviceGetMemoryInfo(device, memory));
         let shares: Option<nvmlUtilization_t> =
@@ -171,13 +170,17 @@ impl Nvml {
         Ok(Readings {
             celsius: ask!(self, |celsius| nvmlDeviceGetTemperature(device, CHIP, celsius)),
             milliwatts: ask!(self, |power| nvmlDeviceGetPowerUsage(device, power)),
-            units_mhz: clock(CLOCK_UNITS),
-            memory_mhz: clock(CLOCK_MEMORY),
+            units_mhz: ask!(self, |mhz| nvmlDeviceGetClockInfo(device, CLOCK_UNITS, mhz)),
+            memory_mhz: ask!(self, |mhz| nvmlDeviceGetClockInfo(device, CLOCK_MEMORY, mhz)),
             busy_percent: shares.map(|shares| shares.gpu),
             memory_bytes: memory.map(|memory| (memory.used, memory.total)),
             held_back: ask!(self, |bits| nvmlDeviceGetCurrentClocksThrottleReasons(device, bits)),
         })
     }
+}
+
+fn no_sensors(address: &str, why: &str) -> Unavailable {
+    Unavailable::new(format!("sensors at {address}"), why, "check it with nvidia-smi")
 }
 
 #[cfg(test)]

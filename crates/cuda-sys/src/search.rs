@@ -44,10 +44,10 @@ pub struct CudaPaths {
 impl CudaPaths {
     /// Of this process.
     pub fn here() -> Self {
-        Self::of(|name| env::var_os(name))
+        Self::of(|name| env::var_os(name).filter(|value| !value.is_empty()))
     }
 
-    /// Of a process with these environment variables.
+    /// Of a process with these environment variables, none of which is empty.
     fn of(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         const FILES: [&str; 6] = [
             DRIVER,
@@ -57,12 +57,11 @@ impl CudaPaths {
             "RSB_NVML_LIBRARY",
             "RSB_NCCL_LIBRARY",
         ];
-        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let mut roots: Vec<PathBuf> = set(PATH).iter().flat_map(env::split_paths).collect();
+        let mut roots: Vec<PathBuf> = variable(PATH).iter().flat_map(env::split_paths).collect();
         let known = ["CUDA_PATH", "CUDA_HOME", "VIRTUAL_ENV", "CONDA_PREFIX"];
-        roots.extend(known.into_iter().filter_map(&set).map(PathBuf::from));
+        roots.extend(known.into_iter().filter_map(&variable).map(PathBuf::from));
         roots.extend(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from));
-        let explicit = FILES.into_iter().filter_map(|name| Some((name, set(name)?))).collect();
+        let explicit = FILES.into_iter().filter_map(|name| Some((name, variable(name)?))).collect();
         Self { explicit, roots, newest: None }
     }
 
@@ -96,11 +95,13 @@ impl CudaPaths {
         let in_dirs = dirs.iter().flat_map(|dir| files.iter().map(move |file| dir.join(file)));
         let by_name = files.iter().map(PathBuf::from);
         let mut found: Vec<PathBuf> = in_dirs.filter(|path| path.exists()).chain(by_name).collect();
-        let too_new = |path: &PathBuf| {
-            major(path).is_some_and(|major| self.newest.is_some_and(|newest| major > newest))
-        };
-        found.sort_by_key(too_new);
+        found.sort_by_key(|path| self.is_too_new(path));
         found
+    }
+
+    /// Whether the library in `file` is of a newer CUDA than the driver can do.
+    fn is_too_new(&self, file: &Path) -> bool {
+        major(file).is_some_and(|major| self.newest.is_some_and(|newest| major > newest))
     }
 }
 
@@ -138,11 +139,10 @@ impl CudaLibrary {
     /// When none can: what the loader said of the last file that exists, or where it was looked
     /// for.
     pub fn find(&self, places: &CudaPaths) -> Result<Loaded, Unavailable> {
-        let failed = |why: String| Unavailable::new(self.name, why, self.cure);
         if let Some(file) = places.explicit_path(self.variable) {
             return Loaded::first(std::slice::from_ref(&file)).map_err(|refusal| {
                 let said = refusal.map(|said| format!(": {said}")).unwrap_or_default();
-                failed(format!(
+                self.unavailable(format!(
                     "{} names {}, which cannot be loaded{said}",
                     self.variable,
                     file.display()
@@ -153,15 +153,20 @@ impl CudaLibrary {
         if let Some(whole) = beside.filter(|loaded| loaded.exports(self.symbol)) {
             return Ok(whole);
         }
-        Loaded::first(&places.candidates(self.files)).map_err(|refusal| {
-            let nowhere = || {
-                let roots =
-                    places.roots.iter().map(|root| root.display().to_string()).collect::<Vec<_>>();
-                let names = self.files.join(", ");
-                format!("none of {names} is in {} or on the library path", roots.join(", "))
-            };
-            failed(refusal.unwrap_or_else(nowhere))
-        })
+        Loaded::first(&places.candidates(self.files))
+            .map_err(|refusal| self.unavailable(refusal.unwrap_or_else(|| self.nowhere(places))))
+    }
+
+    fn unavailable(&self, why: String) -> Unavailable {
+        Unavailable::new(self.name, why, self.cure)
+    }
+
+    /// Where it was looked for in vain.
+    fn nowhere(&self, places: &CudaPaths) -> String {
+        let roots: Vec<String> =
+            places.roots.iter().map(|root| root.display().to_string()).collect();
+        let names = self.files.join(", ");
+        format!("none of {names} is in {} or on the library path", roots.join(", "))
     }
 }
 
@@ -211,21 +216,20 @@ mod tests {
         assert_eq!(older_driver, [python, toolkit, older, newest, by_name]);
     }
 
+    /// The directories of a process with this `RSB_CUDA_PATH` and a toolkit.
+    fn roots(path: &str) -> Vec<PathBuf> {
+        let places = CudaPaths::of(|name| match name {
+            PATH => Some(path.into()),
+            "CUDA_PATH" => Some("/toolkit".into()),
+            _ => None,
+        });
+        places.roots
+    }
+
     #[test]
     fn the_variable_takes_a_list_and_its_old_name_counts_where_it_is_not_set() {
-        let roots = |set: &[(&str, &str)]| {
-            let places = CudaPaths::of(|name| {
-                set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
-            });
-            places
-                .roots
-                .into_iter()
-                .take(3)
-                .map(|root| root.display().to_string())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(roots(&[(PATH, "/a:/b"), ("CUDA_PATH", "/toolkit")]), ["/a", "/b", "/toolkit"]);
-        assert_eq!(roots(&[(PATH, "/new"), ("CUDA_PATH", "/toolkit")])[..2], ["/new", "/toolkit"]);
+        assert_eq!(roots("/a:/b")[..3], ["/a", "/b", "/toolkit"].map(PathBuf::from));
+        assert_eq!(roots("/new")[..2], ["/new", "/toolkit"].map(PathBuf::from));
     }
 
     #[test]

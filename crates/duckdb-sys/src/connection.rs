@@ -265,9 +265,11 @@ impl DuckdbConnection {
         let types: Vec<duckdb_type> = columns.iter().map(|(_, kind)| *kind).collect();
         while let Some(chunk) = answer.next()? {
             for row in 0..chunk.rows() {
-                let value = |(column, kind): (usize, &duckdb_type)| chunk.value(column, row, *kind);
-                let row = types.iter().enumerate().map(value).collect::<Result<Vec<_>, _>>()?;
-                if !take(row) {
+                let mut values = Vec::with_capacity(types.len());
+                for (column, kind) in types.iter().enumerate() {
+                    values.push(chunk.value(column, row, *kind)?);
+                }
+                if !take(values) {
                     return Ok(names(columns));
                 }
             }
@@ -314,14 +316,15 @@ impl<'c> Answer<'c> {
     fn columns(&mut self) -> Vec<(String, duckdb_type)> {
         // SAFETY: the result is one.
         let count = unsafe { (self.api.duckdb_column_count)(&raw mut self.result) };
-        let column = |at: idx_t| {
+        let mut columns = Vec::new();
+        for at in 0..count {
             // SAFETY: there is such a column; its name lives as long as the result.
-            unsafe {
+            columns.push(unsafe {
                 let name = text_at((self.api.duckdb_column_name)(&raw mut self.result, at));
                 (name.unwrap_or_default(), (self.api.duckdb_column_type)(&raw mut self.result, at))
-            }
-        };
-        (0..count).map(column).collect()
+            });
+        }
+        columns
     }
 
     /// The next rows.

@@ -41,27 +41,31 @@ impl DuckdbPlaces {
     }
 
     fn find(&self) -> Result<Loaded, Unavailable> {
-        let failed = |why: String| Unavailable::new("DuckDB (libduckdb)", why, CURE);
         if let Some(file) = &self.file {
             return Loaded::first(std::slice::from_ref(file)).map_err(|refusal| {
                 let said = refusal.map(|said| format!(": {said}")).unwrap_or_default();
-                failed(format!("{FILE} names {}, which cannot be loaded{said}", file.display()))
+                unavailable(format!(
+                    "{FILE} names {}, which cannot be loaded{said}",
+                    file.display()
+                ))
             });
         }
         let in_dir = self.dir.as_deref().map(|dir| dir.join(NAME)).filter(|path| path.exists());
         let candidates: Vec<PathBuf> = in_dir.into_iter().chain([PathBuf::from(NAME)]).collect();
-        Loaded::first(&candidates).map_err(|refusal| {
-            let nowhere = || {
-                let dir = self
-                    .dir
-                    .as_deref()
-                    .map(|dir| format!("in {} or ", dir.display()))
-                    .unwrap_or_default();
-                format!("{NAME} is not {dir}on the library path")
-            };
-            failed(refusal.unwrap_or_else(nowhere))
-        })
+        Loaded::first(&candidates)
+            .map_err(|refusal| unavailable(refusal.unwrap_or_else(|| self.nowhere())))
     }
+
+    /// Where it was looked for in vain.
+    fn nowhere(&self) -> String {
+        let dir =
+            self.dir.as_deref().map(|dir| format!("in {} or ", dir.display())).unwrap_or_default();
+        format!("{NAME} is not {dir}on the library path")
+    }
+}
+
+fn unavailable(why: String) -> Unavailable {
+    Unavailable::new("DuckDB (libduckdb)", why, CURE)
 }
 
 /// DuckDB, loaded.
@@ -92,15 +96,11 @@ impl DuckdbLibrary {
     pub fn load_from(places: &DuckdbPlaces) -> Result<Self, Unavailable> {
         let loaded = places.find()?;
         let path: &Path = loaded.path();
-        let lacking = |name: &str| Unavailable {
+        let api = DuckdbApi::resolve(loaded).map_err(|name| Unavailable {
             lack: MissingPart::Function,
-            ..Unavailable::new(
-                "DuckDB (libduckdb)",
-                format!("{} does not have {name}", path.display()),
-                CURE,
-            )
-        };
-        Ok(Self { api: Arc::new(DuckdbApi::resolve(loaded).map_err(lacking)?) })
+            ..unavailable(format!("{} does not have {name}", path.display()))
+        })?;
+        Ok(Self { api: Arc::new(api) })
     }
 
     /// Its version, as it says it.

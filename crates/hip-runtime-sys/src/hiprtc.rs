@@ -94,7 +94,6 @@ impl Hiprtc {
     /// # Errors
     /// When there is none.
     pub fn load_from(places: &RocmPaths) -> Result<Self, Unavailable> {
-        let complete = |loaded: &Loaded| loaded.exports("hiprtcCompileProgram");
         let beside = match &places.explicit {
             Some(file) => {
                 let dir = PathBuf::from(file).parent().map(PathBuf::from).unwrap_or_default();
@@ -107,10 +106,11 @@ impl Hiprtc {
             }
             None => places.candidates(COMPILER.files),
         };
-        let own = || Loaded::first(&beside).ok().filter(complete);
-        let inside = || LIBRARY.find(places).ok().filter(complete);
-        let found =
-            if places.explicit.is_some() { inside().or_else(own) } else { own().or_else(inside) };
+        let found = if places.explicit.is_some() {
+            in_runtime(places).or_else(|| first_of(&beside))
+        } else {
+            first_of(&beside).or_else(|| in_runtime(places))
+        };
         found.map(Self::resolve).ok_or_else(|| {
             let why = match &places.explicit {
                 Some(file) => {
@@ -121,4 +121,18 @@ impl Hiprtc {
             Unavailable::new(COMPILER.name, why, COMPILER.cure)
         })
     }
+}
+
+/// The first of `files` that can be loaded, if it has a compiler.
+fn first_of(files: &[PathBuf]) -> Option<Loaded> {
+    Loaded::first(files).ok().filter(has_compiler)
+}
+
+/// The runtime itself, if it has a compiler.
+fn in_runtime(places: &RocmPaths) -> Option<Loaded> {
+    LIBRARY.find(places).ok().filter(has_compiler)
+}
+
+fn has_compiler(loaded: &Loaded) -> bool {
+    loaded.exports("hiprtcCompileProgram")
 }

@@ -42,13 +42,13 @@ pub struct RocmPaths {
 impl RocmPaths {
     /// Of this process.
     pub fn here(wanted: &RocmLibrary) -> Self {
-        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
         let opt = PathBuf::from("/opt");
-        let rocm_path = set("ROCM_PATH");
+        let rocm_path = variable("ROCM_PATH");
         let is_installed =
             rocm_path.is_some() || !installations(&opt).is_empty() || is_in_distribution();
-        let packages = if is_installed { Vec::new() } else { package_dirs(&python_prefixes(set)) };
-        Self { explicit: set(wanted.variable), rocm_path, opt, packages }
+        let packages =
+            if is_installed { Vec::new() } else { package_dirs(&python_prefixes(variable)) };
+        Self { explicit: variable(wanted.variable), rocm_path, opt, packages }
     }
 
     /// Every file to try, in order. A bare name is for the system's loader.
@@ -78,6 +78,11 @@ impl RocmPaths {
             opt = self.opt.display()
         )
     }
+}
+
+/// An environment variable that is set and not empty.
+fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// The files that exist in `lib` of each of `roots`.
@@ -163,16 +168,13 @@ impl RocmLibrary {
     pub fn find(&self, places: &RocmPaths) -> Result<Loaded, Unavailable> {
         let candidates = places.candidates(self.files);
         Loaded::first(&candidates).map_err(|refusal| {
-            let explicit = || {
-                format!(
+            let why = match (refusal, &places.explicit) {
+                (Some(refusal), _) => refusal,
+                (None, Some(_)) => format!(
                     "{} names {}, which cannot be loaded",
                     self.variable,
                     candidates_text(&candidates)
-                )
-            };
-            let why = match (refusal, &places.explicit) {
-                (Some(refusal), _) => refusal,
-                (None, Some(_)) => explicit(),
+                ),
                 (None, None) => places.nowhere(self.files),
             };
             Unavailable::new(self.name, why, self.cure)

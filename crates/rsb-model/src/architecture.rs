@@ -220,7 +220,6 @@ pub fn unreached_by_mma(target: &str, dtype: Dtype) -> Option<String> {
 pub fn matrix_fields(gpu: &RatedGpu<'_>) -> Fields {
     let known = gpu.target.and_then(|target| Architecture::find(target).ok());
     let unit = known.and_then(|known| known.matrix);
-    let peak = |dtype| gpu.peak_tflops(dtype, Engine::Matrix);
     let clock = gpu.clock();
     let tiles = known.map(|known| known.tiles(Dtype::F16)).filter(|tiles| !tiles.is_empty());
     Fields::new()
@@ -231,9 +230,9 @@ pub fn matrix_fields(gpu: &RatedGpu<'_>) -> Fields {
             "wmma_version",
             unit.filter(|unit| unit.kind == MatrixKind::Wmma).map(|unit| unit.generation),
         )
-        .with("peak_tflops_fp16", peak(Dtype::F16))
-        .with("peak_tflops_bf16", peak(Dtype::Bf16))
-        .with("peak_tflops_tf32", peak(Dtype::Tf32))
+        .with("peak_tflops_fp16", gpu.peak_tflops(Dtype::F16, Engine::Matrix))
+        .with("peak_tflops_bf16", gpu.peak_tflops(Dtype::Bf16, Engine::Matrix))
+        .with("peak_tflops_tf32", gpu.peak_tflops(Dtype::Tf32, Engine::Matrix))
         .with("peak_clock_mhz", clock.map(|clock| clock.mhz))
         .with("peak_clock_source", clock.map(|clock| clock.source.as_str()))
 }
@@ -249,22 +248,10 @@ pub fn tiles_text(tiles: &[[u32; 3]]) -> String {
 /// When the architecture, the number of compute units or the clock is not known: what, why and
 /// cure.
 pub fn peaks(gpu: &Gpu) -> Result<Vec<Peak>, Reason> {
-    let unknown = |what: &str| {
-        Reason::new(
-            format!("no peaks for {}", gpu.label()),
-            format!("{what} is not known"),
-            if gpu.is_amd() {
-                "load AMD's compute driver (amdgpu with KFD), which tells it, and probe again"
-            } else {
-                "measure it: `compute-peak` and `gemm` show what the GPU reaches through its own \
-                 driver"
-            },
-        )
-    };
     let rated = RatedGpu::of(gpu);
-    Architecture::find(rated.target.ok_or_else(|| unknown("the architecture"))?)?;
-    rated.compute_units.ok_or_else(|| unknown("the number of compute units"))?;
-    rated.clock().ok_or_else(|| unknown("the highest clock"))?;
+    Architecture::find(rated.target.ok_or_else(|| no_peaks(gpu, "the architecture"))?)?;
+    rated.compute_units.ok_or_else(|| no_peaks(gpu, "the number of compute units"))?;
+    rated.clock().ok_or_else(|| no_peaks(gpu, "the highest clock"))?;
     let mut found = Vec::new();
     for engine in [Engine::Matrix, Engine::Vector] {
         for dtype in Dtype::ALL {
@@ -276,6 +263,19 @@ pub fn peaks(gpu: &Gpu) -> Result<Vec<Peak>, Reason> {
         }
     }
     Ok(found)
+}
+
+/// Why there are no peaks of `gpu`: `what` is not known.
+fn no_peaks(gpu: &Gpu, what: &str) -> Reason {
+    Reason::new(
+        format!("no peaks for {}", gpu.label()),
+        format!("{what} is not known"),
+        if gpu.is_amd() {
+            "load AMD's compute driver (amdgpu with KFD), which tells it, and probe again"
+        } else {
+            "measure it: `compute-peak` and `gemm` show what the GPU reaches through its own driver"
+        },
+    )
 }
 
 #[cfg(test)]

@@ -76,8 +76,9 @@ fn driver(environment: &Environment, device: CaseDevice) -> Option<&str> {
         Some(Vendor::Nvidia) => "nvidia",
         _ => "",
     };
-    let drivers = || environment.gpus.iter().filter_map(|gpu| gpu.driver.as_deref());
-    drivers().find(|driver| driver.starts_with(kernel_module)).or_else(|| drivers().next())
+    let mut drivers = environment.gpus.iter().filter_map(|gpu| gpu.driver.as_deref());
+    let first = drivers.clone().next();
+    drivers.find(|driver| driver.starts_with(kernel_module)).or(first)
 }
 
 /// Returns every factor in which two results of a case differ, except those named in `across`. A
@@ -132,9 +133,11 @@ mod tests {
     }
 
     fn machine() -> Environment {
-        let gpu = |driver: &str| Gpu { driver: Some(driver.into()), ..Gpu::default() };
+        let drivers = ["amdgpu 6.10.5", "nvidia 570.86.15"];
         Environment {
-            gpus: vec![gpu("amdgpu 6.10.5"), gpu("nvidia 570.86.15")],
+            gpus: drivers
+                .map(|driver| Gpu { driver: Some(driver.into()), ..Gpu::default() })
+                .into(),
             rocm: Some("7.2.4".into()),
             cuda: Some("12.8.1".into()),
             python: Some("3.11.7".into()),
@@ -185,28 +188,29 @@ mod tests {
 
     #[test]
     fn only_factors_of_both_sides_differ() {
-        let of = |pairs: &[(&str, &str)]| -> Factors {
-            pairs
-                .iter()
-                .map(|(name, version)| ((*name).to_owned(), (*version).to_owned()))
-                .collect()
-        };
-        let before = of(&[("rocm", "7.1"), ("driver", "amdgpu 6.10")]);
-        let names = |now: &Factors, across: &[String]| -> Vec<String> {
-            differences(&before, now, across)
-                .into_iter()
-                .map(|difference| difference.field)
-                .collect()
-        };
-        assert_eq!(
-            names(&of(&[("rocm", "7.2"), ("driver", "amdgpu 6.12")]), &[]),
-            ["driver", "rocm"]
-        );
-        assert_eq!(
-            names(&of(&[("rocm", "7.2"), ("driver", "amdgpu 6.12")]), &["driver".into()]),
-            ["rocm"]
-        );
-        assert_eq!(names(&of(&[("driver", "amdgpu 6.10")]), &[]), Vec::<String>::new());
-        assert_eq!(names(&Factors::new(), &[]), Vec::<String>::new());
+        struct Row {
+            now: Factors,
+            across: Vec<String>,
+            expected: &'static [&'static str],
+        }
+        let before = Factors::from([
+            ("rocm".to_owned(), "7.1".to_owned()),
+            ("driver".to_owned(), "amdgpu 6.10".to_owned()),
+        ]);
+        let newer = Factors::from([
+            ("rocm".to_owned(), "7.2".to_owned()),
+            ("driver".to_owned(), "amdgpu 6.12".to_owned()),
+        ]);
+        let same_driver = Factors::from([("driver".to_owned(), "amdgpu 6.10".to_owned())]);
+        for Row { now, across, expected } in [
+            Row { now: newer.clone(), across: vec![], expected: &["driver", "rocm"] },
+            Row { now: newer, across: vec!["driver".to_owned()], expected: &["rocm"] },
+            Row { now: same_driver, across: vec![], expected: &[] },
+            Row { now: Factors::new(), across: vec![], expected: &[] },
+        ] {
+            let found = differences(&before, &now, &across);
+            let fields: Vec<&str> = found.iter().map(|each| each.field.as_str()).collect();
+            assert_eq!(fields, expected, "{now:?} across {across:?}");
+        }
     }
 }

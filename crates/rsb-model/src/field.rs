@@ -125,7 +125,8 @@ impl schemars::JsonSchema for Fields {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let property = |field: &Field| {
+        let mut properties = serde_json::Map::new();
+        for field in FIELDS {
             let unit = if field.unit == Unit::One {
                 String::new()
             } else {
@@ -140,9 +141,8 @@ impl schemars::JsonSchema for Fields {
             if field.name == "snapshots" {
                 property.extend(crate::telemetry::snapshots_schema());
             }
-            (field.name.to_owned(), Json::Object(property))
-        };
-        let properties: serde_json::Map<String, Json> = FIELDS.iter().map(property).collect();
+            properties.insert(field.name.to_owned(), Json::Object(property));
+        }
         schemars::json_schema!({
             "description": "Named values of one result, in the order in which they were set.",
             "type": "object",

@@ -52,18 +52,17 @@ impl Fingerprint {
             hardware.insert(format!("gpu{index}"), describe(gpu));
         }
         let mut factors = BTreeMap::new();
-        let mut factor = |name: &str, version: Option<&str>| {
-            factors
-                .insert(name.to_owned(), version.map_or_else(|| UNKNOWN.to_owned(), major_minor));
-        };
-        factor("driver", environment.gpus.iter().find_map(|gpu| gpu.driver.as_deref()));
-        factor("rocm", environment.rocm.as_deref());
-        if let Some(cuda) = environment.cuda.as_deref() {
-            factor("cuda", Some(cuda));
+        let driver = environment.gpus.iter().find_map(|gpu| gpu.driver.as_deref());
+        factors.insert("driver".to_owned(), or_unknown(driver.map(major_minor)));
+        let rocm = environment.rocm.as_deref();
+        factors.insert("rocm".to_owned(), or_unknown(rocm.map(major_minor)));
+        if let Some(cuda) = &environment.cuda {
+            factors.insert("cuda".to_owned(), major_minor(cuda));
         }
-        factor("python", environment.python.as_deref());
+        let python = environment.python.as_deref();
+        factors.insert("python".to_owned(), or_unknown(python.map(major_minor)));
         for (name, version) in &environment.frameworks {
-            factor(name, Some(version));
+            factors.insert(name.clone(), major_minor(version));
         }
         Self { hardware, factors }
     }
@@ -144,11 +143,12 @@ fn caches(cpu: &Cpu) -> Option<String> {
 
 /// The level of the vector extensions: programs choose their kernels by it.
 fn instruction_set(cpu: &Cpu) -> Option<String> {
-    let has = |part: &str| cpu.features.iter().any(|feature| feature.starts_with(part));
-    let level = ["amx", "avx512", "avx2", "avx", "sse4", "sve", "neon", "asimd", "rvv"]
-        .into_iter()
-        .find(|part| has(part));
-    level.map(str::to_owned)
+    for level in ["amx", "avx512", "avx2", "avx", "sse4", "sve", "neon", "asimd", "rvv"] {
+        if cpu.features.iter().any(|feature| feature.starts_with(level)) {
+            return Some(level.to_owned());
+        }
+    }
+    None
 }
 
 /// `23 GB` for whatever lies near it: half a power of two, as what firmware and kernel keep back
@@ -159,14 +159,17 @@ fn memory_class(gb: f64) -> String {
 }
 
 fn describe(gpu: &Gpu) -> String {
-    let text = |value: Option<String>| value.unwrap_or_else(|| UNKNOWN.to_owned());
     format!(
         "{} {} CU {} GB {}",
-        text(gpu.pci_id.clone()),
-        text(gpu.compute_units.map(|units| units.to_string())),
-        text(gpu.vram_gb.map(|gb| format!("{gb:.0}"))),
-        text(gpu.partition.clone()),
+        or_unknown(gpu.pci_id.clone()),
+        or_unknown(gpu.compute_units.map(|units| units.to_string())),
+        or_unknown(gpu.vram_gb.map(|gb| format!("{gb:.0}"))),
+        or_unknown(gpu.partition.clone()),
     )
+}
+
+fn or_unknown(value: Option<String>) -> String {
+    value.unwrap_or_else(|| UNKNOWN.to_owned())
 }
 
 fn differing(
@@ -174,15 +177,12 @@ fn differing(
     current: &BTreeMap<String, String>,
 ) -> Vec<Difference> {
     let fields = baseline.keys().chain(current.keys()).sorted_unstable().dedup().collect_vec();
-    let value = |map: &BTreeMap<String, String>, field: &str| {
-        map.get(field).cloned().unwrap_or_else(|| UNKNOWN.to_owned())
-    };
     fields
         .into_iter()
         .map(|field| Difference {
             field: field.clone(),
-            baseline: value(baseline, field),
-            current: value(current, field),
+            baseline: or_unknown(baseline.get(field).cloned()),
+            current: or_unknown(current.get(field).cloned()),
         })
         .filter(|difference| difference.baseline != difference.current)
         .collect()
@@ -276,19 +276,21 @@ mod tests {
 
     type Change = fn(&mut Environment);
 
+    /// The fingerprint of a machine of which more is known, after `change`.
+    fn detailed(change: Change) -> Fingerprint {
+        let mut environment = machine();
+        environment.memory_gb = Some(25.3);
+        let cpu = environment.cpu.as_mut().unwrap();
+        (cpu.family, cpu.model_number, cpu.stepping) = (Some(6), Some(85), Some(7));
+        (cpu.architecture, cpu.physical_cores) = ("x86_64".into(), Some(1));
+        cpu.features = vec!["avx2".into(), "avx512f".into()];
+        cpu.caches = vec![Cache { level: 1, size_bytes: 32 << 10, shared_by: Some(2) }];
+        change(&mut environment);
+        Fingerprint::of(&environment)
+    }
+
     #[test]
     fn two_clouds_with_one_name_of_a_cpu_are_told_apart_by_what_they_know() {
-        let detailed = |change: fn(&mut Environment)| {
-            let mut environment = machine();
-            environment.memory_gb = Some(25.3);
-            let cpu = environment.cpu.as_mut().unwrap();
-            (cpu.family, cpu.model_number, cpu.stepping) = (Some(6), Some(85), Some(7));
-            (cpu.architecture, cpu.physical_cores) = ("x86_64".into(), Some(1));
-            cpu.features = vec!["avx2".into(), "avx512f".into()];
-            cpu.caches = vec![Cache { level: 1, size_bytes: 32 << 10, shared_by: Some(2) }];
-            change(&mut environment);
-            Fingerprint::of(&environment)
-        };
         let one = detailed(|_| {});
         let cases: [(Change, &[&str]); 8] = [
             (|e| e.memory_gb = Some(24.9), &[]),

@@ -280,9 +280,9 @@ impl Gpu {
 
     /// Bytes of the last level of data cache, all of that level together: what a flush must exceed.
     pub fn last_level_cache_bytes(&self) -> Option<u64> {
-        let data = || self.caches.iter().filter(|cache| cache.kind == GpuCacheKind::Data);
-        let last = data().map(|cache| cache.level).max()?;
-        let sizes = data().filter(|cache| cache.level == last);
+        let data = self.caches.iter().filter(|cache| cache.kind == GpuCacheKind::Data);
+        let last = data.clone().map(|cache| cache.level).max()?;
+        let sizes = data.filter(|cache| cache.level == last);
         Some(
             sizes
                 .map(|cache| cache.size_bytes.saturating_mul(u64::from(cache.count)))
@@ -310,9 +310,12 @@ mod tests {
         }
     }
 
+    fn cache(level: u32, kind: GpuCacheKind, size_bytes: u64, count: u32) -> GpuCache {
+        GpuCache { level, kind, size_bytes, count }
+    }
+
     #[test]
     fn the_last_level_counts_every_slice() {
-        let cache = |level, kind, size_bytes, count| GpuCache { level, kind, size_bytes, count };
         let caches = vec![
             cache(1, GpuCacheKind::Data, 32 << 10, 304),
             cache(2, GpuCacheKind::Data, 4 << 20, 8),

@@ -88,8 +88,10 @@ impl FromStr for BackendId {
     type Err = ParseIdError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let known = Self::ALL.into_iter().find(|backend| backend.as_str() == text);
-        let names = || Self::ALL.map(Self::as_str).join(", ");
-        known.ok_or_else(|| ParseIdError::new(text, format!("a backend ({})", names())))
+        known.ok_or_else(|| {
+            let names = Self::ALL.map(Self::as_str).join(", ");
+            ParseIdError::new(text, format!("a backend ({names})"))
+        })
     }
 }
 
@@ -122,9 +124,13 @@ impl fmt::Display for DeviceRef {
 impl FromStr for DeviceRef {
     type Err = ParseIdError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || ParseIdError::new(text, "a device such as `rocm:0`");
-        let (backend, index) = text.split_once(':').ok_or_else(wrong)?;
-        Ok(Self { backend: backend.parse()?, index: index.parse().map_err(|_| wrong())? })
+        const EXPECTED: &str = "a device such as `rocm:0`";
+        let Some((backend, index)) = text.split_once(':') else {
+            return Err(ParseIdError::new(text, EXPECTED));
+        };
+        let backend = backend.parse::<BackendId>()?;
+        let index = index.parse::<u32>().map_err(|_| ParseIdError::new(text, EXPECTED))?;
+        Ok(Self { backend, index })
     }
 }
 
@@ -183,11 +189,13 @@ impl FromStr for CaseDevice {
         if text == Self::NONE {
             return Ok(Self::None);
         }
-        let backend = || text.parse().map(Self::Backend);
-        let device = text.parse().map(Self::Device).or_else(|_| backend());
-        device.map_err(|_: ParseIdError| {
-            ParseIdError::new(text, "a device such as `rocm:0`, a backend or `none`")
-        })
+        if let Ok(device) = text.parse::<DeviceRef>() {
+            return Ok(Self::Device(device));
+        }
+        if let Ok(backend) = text.parse::<BackendId>() {
+            return Ok(Self::Backend(backend));
+        }
+        Err(ParseIdError::new(text, "a device such as `rocm:0`, a backend or `none`"))
     }
 }
 

@@ -182,21 +182,20 @@ impl TryFrom<Record> for Note {
     type Error = NoteError;
 
     fn try_from(record: Record) -> Result<Self, NoteError> {
-        let lacks = |code, field| NoteError { code, field };
         Ok(match record.code {
             Code::Interrupted => Self::Interrupted,
             Code::CutOff => Self::CutOff {
-                ended: record.ended.ok_or_else(|| lacks("cut_off", "ended"))?,
+                ended: record.ended.ok_or(NoteError { code: "cut_off", field: "ended" })?,
                 planned: record.planned,
                 torn_lines: record.torn_lines.unwrap_or_default(),
             },
             Code::OutOfTime => Self::OutOfTime,
             Code::Slowed => Self::Slowed {
-                slowdown: record.slowdown.ok_or_else(|| lacks("slowed", "slowdown"))?,
+                slowdown: record.slowdown.ok_or(NoteError { code: "slowed", field: "slowdown" })?,
             },
             Code::Shared => Self::Shared,
             Code::SizedDown => Self::SizedDown {
-                device: record.device.ok_or_else(|| lacks("sized_down", "device"))?,
+                device: record.device.ok_or(NoteError { code: "sized_down", field: "device" })?,
                 text: record.text,
             },
             Code::Text => Self::Text(record.text),

@@ -106,13 +106,20 @@ pub enum Response {
 mod tests {
     use super::*;
 
+    /// What a case of 2 ns takes with this slowdown.
+    fn slowed(slowdown: &str) -> f64 {
+        let id = CaseId::from_segments(&["component_specific", "pytorch", "cpu:0", "matmul"]);
+        apply_slowdown(&id, 2.0, slowdown)
+    }
+
     #[test]
     fn a_case_is_slowed_where_it_is_named() {
-        let id = CaseId::from_segments(&["component_specific", "pytorch", "cpu:0", "matmul"]);
-        let of = |said: &str| apply_slowdown(&id, 2.0, said);
-        assert_eq!((of("pytorch=1.5"), of("/matmul=2"), of("triton=9")), (3.0, 4.0, 2.0));
         assert_eq!(
-            (of("pytorch"), of("pytorch=soon")),
+            (slowed("pytorch=1.5"), slowed("/matmul=2"), slowed("triton=9")),
+            (3.0, 4.0, 2.0)
+        );
+        assert_eq!(
+            (slowed("pytorch"), slowed("pytorch=soon")),
             (2.0, 2.0),
             "what is no factor changes nothing"
         );

@@ -142,21 +142,16 @@ impl Run {
     /// What its cases say under `key` of their metadata, each thing once, with the number of cases
     /// that say it.
     pub fn said_of_cases(&self, key: &str) -> Vec<(String, usize)> {
-        let texts = |result: &BenchmarkResult| -> Vec<String> {
-            let Some(value) = result.metadata.get(key) else { return Vec::new() };
-            let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-            items
-                .iter()
-                .filter_map(|item| item.as_str().map(str::to_owned))
-                .sorted_unstable()
-                .dedup()
-                .collect_vec()
-        };
         let mut counts: Vec<(String, usize)> = Vec::new();
-        for text in self.benchmarks.iter().flat_map(texts) {
-            match counts.iter_mut().find(|(known, _)| *known == text) {
-                Some((_, count)) => *count += 1,
-                None => counts.push((text, 1)),
+        for result in &self.benchmarks {
+            let Some(value) = result.metadata.get(key) else { continue };
+            let items = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+            let texts = items.iter().filter_map(serde_json::Value::as_str);
+            for text in texts.sorted_unstable().dedup() {
+                match counts.iter_mut().find(|(known, _)| known == text) {
+                    Some((_, count)) => *count += 1,
+                    None => counts.push((text.to_owned(), 1)),
+                }
             }
         }
         counts

@@ -74,10 +74,12 @@ impl RunDevice {
         }
         let name = self.name.to_lowercase();
         let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).collect();
-        let is_of = |known: &[&str]| {
-            known.iter().any(|known| words.iter().any(|word| word.starts_with(known)))
-        };
-        WORDS.iter().find(|(_, known)| is_of(known)).map_or(Vendor::Other, |(vendor, _)| *vendor)
+        for (vendor, known) in WORDS {
+            if known.iter().any(|known| words.iter().any(|word| word.starts_with(known))) {
+                return *vendor;
+            }
+        }
+        Vendor::Other
     }
 
     /// Whether it and `other` are one piece of hardware, as far as can be told.
@@ -155,9 +157,12 @@ mod tests {
         }
     }
 
+    fn native(device: &str, name: &str) -> Option<BackendId> {
+        run_device(device, name, None).vendor().native()
+    }
+
     #[test]
     fn vendors_have_their_own_runtime() {
-        let native = |device: &str, name: &str| run_device(device, name, None).vendor().native();
         assert_eq!(native("vulkan:0", "AMD Radeon Graphics (RADV GFX1100)"), Some(BackendId::Rocm));
         assert_eq!(native("vulkan:1", "NVIDIA GeForce RTX 4090"), Some(BackendId::Cuda));
         assert_eq!(native("opencl:0", "Intel(R) Arc(TM) A770 Graphics"), Some(BackendId::Oneapi));

@@ -95,18 +95,18 @@ impl Samples {
         if self.is_empty() {
             return Err(SamplesError::Empty);
         }
-        let each = |(index, (&iters, &time_ns)): (usize, (&u64, &f64))| {
+        let mut times = Vec::with_capacity(self.len());
+        for (index, (&iters, &time_ns)) in self.iters.iter().zip(&self.times_ns).enumerate() {
             if iters > MOST_ITERATIONS {
                 return Err(SamplesError::Uncounted { index, iters });
             }
             let time = time_ns / iters as f64;
-            if time.is_finite() && time > 0.0 {
-                Ok(time)
-            } else {
-                Err(SamplesError::Impossible { index, iters, time_ns })
+            if !time.is_finite() || time <= 0.0 {
+                return Err(SamplesError::Impossible { index, iters, time_ns });
             }
-        };
-        self.iters.iter().zip(&self.times_ns).enumerate().map(each).collect()
+            times.push(time);
+        }
+        Ok(times)
     }
 
     /// Nanoseconds of one iteration in the least disturbed sample: the minimum of up to 100, and of
@@ -157,16 +157,14 @@ impl Samples {
         let mut iters = self.iters.clone();
         iters.sort_unstable();
         let typical = iters.get(iters.len() / 2).copied().unwrap_or(1);
-        let time = |index: usize| {
+        let mut times_ns = Vec::with_capacity(SAMPLES_KEPT);
+        for index in 0..SAMPLES_KEPT {
             let share =
                 if index == 0 { FLOOR_SHARE } else { (index as f64 + 0.5) / SAMPLES_KEPT as f64 };
-            six_digits(share_of_sorted(&each, share).unwrap_or(f64::NAN) * typical as f64) // Never empty.
-        };
-        Self {
-            replicate: self.replicate,
-            iters: vec![typical; SAMPLES_KEPT],
-            times_ns: (0..SAMPLES_KEPT).map(time).collect(),
+            let time = share_of_sorted(&each, share).unwrap_or(f64::NAN); // Never empty.
+            times_ns.push(six_digits(time * typical as f64));
         }
+        Self { replicate: self.replicate, iters: vec![typical; SAMPLES_KEPT], times_ns }
     }
 }
 
@@ -218,14 +216,17 @@ mod tests {
         assert_eq!(samples(&[1, 10], &[5.0, 60.0]).per_iteration(), Ok(vec![5.0, 6.0]));
     }
 
+    /// The floor of samples of 1 ns to `count` ns.
+    fn floor_of(count: u32) -> f64 {
+        let times: Vec<f64> = (0..count).rev().map(|at| f64::from(at + 1)).collect();
+        samples(&vec![1; times.len()], &times).floor().unwrap()
+    }
+
     #[test]
     fn the_floor_is_the_least_sample_unless_there_are_very_many() {
-        let of = |count: u32| {
-            let times: Vec<f64> = (0..count).rev().map(|at| f64::from(at + 1)).collect();
-            samples(&vec![1; times.len()], &times).floor().unwrap()
-        };
-        assert!([1, 2, 30, 100].iter().all(|&count| (of(count) - 1.0).abs() < 1e-12));
-        assert!((of(1000) - 5.5).abs() < 1e-12, "{}", of(1000)); // Five of a thousand lie below.
+        assert!([1, 2, 30, 100].iter().all(|&count| (floor_of(count) - 1.0).abs() < 1e-12));
+        // Five of a thousand lie below.
+        assert!((floor_of(1000) - 5.5).abs() < 1e-12, "{}", floor_of(1000));
         assert_eq!(samples(&[], &[]).floor(), Err(SamplesError::Empty));
     }
 

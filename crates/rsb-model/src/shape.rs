@@ -17,15 +17,18 @@ const DECIMAL: [(&str, u64); 6] = [
 /// # Errors
 /// When it is not such a number or does not fit in 64 bits.
 pub fn parse_bytes(text: &str) -> Result<u64, ParseIdError> {
-    let wrong = || ParseIdError::new(text, "a size such as 65536, 64KiB or 256MiB");
     let trimmed = text.trim();
     let (digits, factor) = BINARY
         .iter()
         .chain(&DECIMAL)
         .find_map(|&(suffix, factor)| trimmed.strip_suffix(suffix).map(|digits| (digits, factor)))
         .unwrap_or((trimmed, 1));
-    let number: u64 = digits.trim().parse().map_err(|_| wrong())?;
-    number.checked_mul(factor).filter(|&bytes| bytes > 0).ok_or_else(wrong)
+    let number: u64 = digits.trim().parse().map_err(|_| size_error(text))?;
+    number.checked_mul(factor).filter(|&bytes| bytes > 0).ok_or_else(|| size_error(text))
+}
+
+fn size_error(text: &str) -> ParseIdError {
+    ParseIdError::new(text, "a size such as 65536, 64KiB or 256MiB")
 }
 
 /// `bytes` with the largest binary suffix that divides it: `64MiB`.

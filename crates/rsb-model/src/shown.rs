@@ -34,8 +34,11 @@ pub fn shorten(text: &str, most: usize) -> String {
 
 /// Eight digits that tell `text` from another: FNV-1a, the same in every version.
 pub fn short_hash(text: &str) -> String {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:08x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step) >> 32)
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    format!("{:08x}", hash >> 32)
 }
 
 /// `text` as a cell of a CSV file: cleaned, and what a spreadsheet would take for a formula behind
@@ -71,17 +74,18 @@ mod tests {
         assert_eq!(clean("Größe – 25 °C ⚠ 机"), "Größe – 25 °C ⚠ 机");
     }
 
+    fn long_text(middle: &str) -> String {
+        format!("{}{middle}{}", "a".repeat(300), "z".repeat(300))
+    }
+
     #[test]
     fn what_is_cut_stays_different() {
-        let long = |middle: &str| format!("{}{middle}{}", "a".repeat(300), "z".repeat(300));
         for most in [8, 10, 16, 160] {
-            let [one, other] = ["b", "c"].map(|middle| shorten(&long(middle), most));
+            let [one, other] = ["b", "c"].map(|middle| shorten(&long_text(middle), most));
             assert!(one != other && one.chars().count() <= most, "{one} {other}");
         }
-        assert!(
-            shorten(&long("b"), 30).starts_with("aaaaaaaa…")
-                && shorten(&long("b"), 30).ends_with("zzzz")
-        );
+        let short = shorten(&long_text("b"), 30);
+        assert!(short.starts_with("aaaaaaaa…") && short.ends_with("zzzz"), "{short}");
         assert_eq!(shorten("äöü", 3), "äöü");
     }
 

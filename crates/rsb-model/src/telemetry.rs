@@ -179,31 +179,22 @@ fn course(samples: &[GpuSample]) -> BTreeMap<String, Vec<Json>> {
         return series;
     }
     let shares: Vec<&[GpuSample]> = samples.chunks(samples.len().div_ceil(SNAPSHOTS)).collect();
-    let mut add = |name: &str, column: Vec<Json>| {
-        if name == LOAD || column.iter().any(|value| !value.is_null()) {
-            series.insert(name.to_owned(), column);
-        }
-    };
-    add(
-        "timestamp_ms",
-        shares
-            .iter()
-            .map(|share| share.first().and_then(|first| first.timestamp_ms).into())
-            .collect(),
-    );
+    let moments: Vec<Json> = shares
+        .iter()
+        .map(|share| share.first().and_then(|first| first.timestamp_ms).into())
+        .collect();
+    add_column(&mut series, "timestamp_ms", moments);
     for (name, _, figure) in COLUMNS {
-        let mean =
-            |share: &&[GpuSample]| Spread::of(share.iter().map(figure)).map(|spread| spread.mean);
-        // A tenth is finer than any sensor here.
-        add(
-            name,
-            shares
-                .iter()
-                .map(|share| mean(share).map(|mean| (mean * 10.0).round() / 10.0).into())
-                .collect(),
-        );
+        let mut column: Vec<Json> = Vec::with_capacity(shares.len());
+        for share in &shares {
+            let mean = spread(share, figure).map(|spread| spread.mean);
+            // A tenth is finer than any sensor here.
+            column.push(mean.map(|mean| (mean * 10.0).round() / 10.0).into());
+        }
+        add_column(&mut series, name, column);
     }
-    add("absent", shares.iter().map(|share| absent(share).into()).collect());
+    let absent: Vec<Json> = shares.iter().map(|share| absent(share).into()).collect();
+    add_column(&mut series, "absent", absent);
     let mut begins = 0;
     let held_back = shares.iter().map(|share| {
         let (from, to) = (usize::saturating_sub(begins, 1), begins + share.len());
@@ -212,23 +203,34 @@ fn course(samples: &[GpuSample]) -> BTreeMap<String, Vec<Json>> {
         let (told, reasons) = throttling(samples.get(from..to).unwrap_or_default());
         told.map(|_| reasons.join(", ")).into()
     });
-    add("throttle_reasons", held_back.collect());
+    add_column(&mut series, "throttle_reasons", held_back.collect());
     series
+}
+
+/// Adds a column; one without any figure is left out, but for that of the load.
+fn add_column(series: &mut BTreeMap<String, Vec<Json>>, name: &str, column: Vec<Json>) {
+    if name == LOAD || column.iter().any(|value| !value.is_null()) {
+        series.insert(name.to_owned(), column);
+    }
+}
+
+/// The spread of one figure of `samples`.
+fn spread(samples: &[GpuSample], figure: fn(&GpuSample) -> Option<f64>) -> Option<Spread> {
+    Spread::of(samples.iter().map(figure))
 }
 
 impl GpuTelemetry {
     /// The period in which `samples` were taken, in their order.
     pub fn of(samples: &[GpuSample]) -> Self {
-        let spread = |figure: fn(&GpuSample) -> Option<f64>| Spread::of(samples.iter().map(figure));
         let (throttled, throttle_reasons) = throttling(samples);
         Self {
             samples: u32::try_from(samples.len()).unwrap_or(u32::MAX),
-            temperature_c: spread(|sample| sample.temperature_c.hottest()),
-            power_w: spread(|sample| sample.power_w),
-            sclk_mhz: spread(|sample| sample.sclk_mhz),
-            mclk_mhz: spread(|sample| sample.mclk_mhz),
-            utilization_percent: spread(|sample| sample.utilization_percent),
-            vram_used_mb: spread(|sample| sample.vram_used_mb),
+            temperature_c: spread(samples, |sample| sample.temperature_c.hottest()),
+            power_w: spread(samples, |sample| sample.power_w),
+            sclk_mhz: spread(samples, |sample| sample.sclk_mhz),
+            mclk_mhz: spread(samples, |sample| sample.mclk_mhz),
+            utilization_percent: spread(samples, |sample| sample.utilization_percent),
+            vram_used_mb: spread(samples, |sample| sample.vram_used_mb),
             vram_total_mb: samples.iter().rev().find_map(|sample| sample.vram_total_mb),
             throttled,
             throttle_reasons,
@@ -240,35 +242,37 @@ impl GpuTelemetry {
     /// The course as a list of snapshots, each with its `timestamp`, its load and what else is
     /// known of it.
     pub fn snapshots(&self) -> Vec<Json> {
-        let moment = |ms: &Json| {
-            Timestamp::from_millisecond(ms.as_i64()?).ok().map(|moment| moment.to_string())
-        };
-        let snapshot = |(index, ms): (usize, &Json)| {
-            let known = self.series.iter().filter(|(name, _)| *name != "timestamp_ms");
+        let Some(moments) = self.series.get("timestamp_ms") else { return Vec::new() };
+        let mut snapshots = Vec::with_capacity(moments.len());
+        for (index, ms) in moments.iter().enumerate() {
+            let moment = ms.as_i64().and_then(|ms| Timestamp::from_millisecond(ms).ok());
             let mut fields = serde_json::Map::new();
-            fields.insert("timestamp".to_owned(), moment(ms).into());
+            fields.insert("timestamp".to_owned(), moment.map(|moment| moment.to_string()).into());
             // Courses of older records leave it out where nothing told it.
             if !self.series.contains_key(LOAD) {
                 fields.insert(LOAD.to_owned(), Json::Null);
                 fields.insert("absent".to_owned(), NO_LOAD.into());
             }
-            fields.extend(
-                known.filter_map(|(name, column)| Some((name.clone(), column.get(index)?.clone()))),
-            );
-            Json::Object(fields)
-        };
-        self.series.get("timestamp_ms").into_iter().flatten().enumerate().map(snapshot).collect()
+            for (name, column) in &self.series {
+                if name != "timestamp_ms"
+                    && let Some(value) = column.get(index)
+                {
+                    fields.insert(name.clone(), value.clone());
+                }
+            }
+            snapshots.push(Json::Object(fields));
+        }
+        snapshots
     }
 
     /// As fields of a result: the hottest, and the means of the rest.
     pub fn fields(&self) -> Fields {
-        let mean = |spread: Option<Spread>| spread.map(|spread| spread.mean);
         let known = [
             ("gpu_temperature_c", self.temperature_c.map(|spread| spread.max)),
-            ("gpu_power_w", mean(self.power_w)),
+            ("gpu_power_w", self.power_w.map(|spread| spread.mean)),
             ("gpu_memory_used_mb", self.vram_used_mb.map(|spread| spread.max)),
             ("gpu_memory_total_mb", self.vram_total_mb),
-            ("gpu_utilization_percent", mean(self.utilization_percent)),
+            ("gpu_utilization_percent", self.utilization_percent.map(|spread| spread.mean)),
         ];
         let mut fields = Fields::new();
         for (name, value) in known {
@@ -411,12 +415,14 @@ mod tests {
 
     #[test]
     fn a_course_is_as_short_as_a_minute_and_names_what_happened_when() {
-        let taken = |second: i64| GpuSample {
-            timestamp_ms: Some(second * 1000),
-            utilization_percent: Some(second as f64),
-            ..sample(100.0, None, Some(if second < 70 { 5 } else { 6 }))
-        };
-        let samples: Vec<GpuSample> = (0..120).map(taken).collect();
+        let mut samples = Vec::new();
+        for second in 0..120_i32 {
+            samples.push(GpuSample {
+                timestamp_ms: Some(i64::from(second) * 1000),
+                utilization_percent: Some(f64::from(second)),
+                ..sample(100.0, None, Some(if second < 70 { 5 } else { 6 }))
+            });
+        }
         let snapshots = GpuTelemetry::of(&samples).snapshots();
         assert_eq!(snapshots.len(), 60);
         assert_eq!(snapshots[1]["timestamp"], "1970-01-01T00:00:02Z");
@@ -433,16 +439,13 @@ mod tests {
 
     #[test]
     fn every_snapshot_has_a_load_or_the_reason_and_temperatures_stand_apart() {
-        let taken = |second: i64| {
-            let temperature_c =
-                Temperatures { edge: Some(50.0), junction: Some(60.0), memory: Some(70.0) };
-            GpuSample {
-                timestamp_ms: Some(second * 1000),
-                temperature_c,
-                ..sample(0.0, None, None)
-            }
-        };
-        let mut samples = vec![taken(0), taken(1)];
+        let temperature_c =
+            Temperatures { edge: Some(50.0), junction: Some(60.0), memory: Some(70.0) };
+        let mut samples = [0, 1000].map(|ms| GpuSample {
+            timestamp_ms: Some(ms),
+            temperature_c,
+            ..sample(0.0, None, None)
+        });
         samples[0].absent.push("throttle reasons: gpu_metrics has version 9.9".to_owned());
         let mut course = GpuTelemetry::of(&samples);
         for snapshot in course.snapshots() {

@@ -170,20 +170,20 @@ pub fn figure(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    let trimmed = |text: String| {
-        if text.contains('.') {
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        } else {
-            text
-        }
-    };
     if (1e-3..1e7).contains(&size) {
         let decimals = (3 - size.log10().floor() as i32).max(0) as usize;
-        return trimmed(format!("{value:.decimals$}"));
+        return trim_zeros(&format!("{value:.decimals$}")).to_owned();
     }
     let text = format!("{value:.3e}");
-    text.split_once('e')
-        .map_or(text.clone(), |(digits, power)| format!("{}e{power}", trimmed(digits.to_owned())))
+    match text.split_once('e') {
+        Some((digits, power)) => format!("{}e{power}", trim_zeros(digits)),
+        None => text,
+    }
+}
+
+/// `text` without zeros at the end of its decimals.
+fn trim_zeros(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
 /// 10⁹: nanoseconds in a second, bytes in a GB.

@@ -35,13 +35,14 @@ pub(crate) fn run(mut command: Command, limit: Duration) -> ChildEnd {
 mod tests {
     use super::*;
 
+    fn shell(script: &str, limit: Duration) -> ChildEnd {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        run(command, limit)
+    }
+
     #[test]
     fn each_end_is_told_apart() {
-        let shell = |script: &str, limit| {
-            let mut command = Command::new("sh");
-            command.args(["-c", script]);
-            run(command, limit)
-        };
         let long = Duration::from_mins(1);
         assert_eq!(shell("echo yes", long), ChildEnd::Well("yes\n".to_owned()));
         assert_eq!(shell("echo no; exit 3", long), ChildEnd::Badly);

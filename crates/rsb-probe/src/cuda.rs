@@ -35,9 +35,10 @@ mod tests {
             ("usr/local/cuda/version.txt", "CUDA Version 10.2.89\n"),
             ("opt/cuda-12/version.json", json),
         ];
-        let found = |home: &str| version(&Tree::new(&files).variable("CUDA_HOME", home).host());
-        assert_eq!(found("/opt/cuda-12/").as_deref(), Some("12.8.1"));
-        assert_eq!(found("/nowhere").as_deref(), Some("10.2.89"));
+        for (home, expected) in [("/opt/cuda-12/", "12.8.1"), ("/nowhere", "10.2.89")] {
+            let tree = Tree::new(&files).variable("CUDA_HOME", home);
+            assert_eq!(version(&tree.host()).as_deref(), Some(expected), "{home}");
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! Facts are gathered here, from files alone; what follows from them is pure ([`findings`]).
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -54,11 +55,10 @@ fn facts_of(host: &Arc<Host>) -> DoctorInput {
         }
     });
     let trees = Pending::start(move |report| {
-        let has = |dir: &str| !tree.entries(dir).is_empty();
-        report((
-            has("/sys/class/kfd/kfd/topology/nodes"),
-            has("/sys/class/drm") || has("/sys/bus/pci/devices"),
-        ));
+        let has_kfd = has_entries(&tree, "/sys/class/kfd/kfd/topology/nodes");
+        let has_drm =
+            has_entries(&tree, "/sys/class/drm") || has_entries(&tree, "/sys/bus/pci/devices");
+        report((has_kfd, has_drm));
     });
     let environment = environment_of(host, HANG_LIMIT);
     let (has_kfd, has_drm) = trees.latest(deadline).unwrap_or_default();
@@ -75,23 +75,33 @@ fn facts_of(host: &Arc<Host>) -> DoctorInput {
     }
 }
 
+fn has_entries(host: &Host, dir: &str) -> bool {
+    !host.entries(dir).is_empty()
+}
+
 /// What i915 and xe tell. A GPU that sleeps is not asked, nor one that another driver has taken.
 fn intel_sensors(host: &Host) -> Vec<IntelSensors> {
-    let is_driven =
-        |dir: &PathBuf| matches!(sysfs_gpu::driver(dir).as_deref(), Some("i915" | "xe"));
-    let awake = |dir: &PathBuf| details::asleep(dir) != Some(true);
-    let dirs = sysfs_gpu::dirs(host).into_iter().filter(|dir| is_driven(dir) && awake(dir));
-    let look = |dir: PathBuf| {
+    let mut found = Vec::new();
+    for dir in sysfs_gpu::dirs(host) {
+        let is_driven = matches!(sysfs_gpu::driver(&dir).as_deref(), Some("i915" | "xe"));
+        if !is_driven || details::asleep(&dir) == Some(true) {
+            continue;
+        }
         let place = sysfs_gpu::address(&dir).unwrap_or_else(|| sysfs_gpu::place(&dir));
-        intel::sensors(&dir, details::monitor(&dir).as_deref(), place)
-    };
-    dirs.map(look).collect()
+        found.push(intel::sensors(&dir, details::monitor(&dir).as_deref(), place));
+    }
+    found
 }
 
 /// Everything but the installations, which the probe has read already.
 fn host_facts(host: &Host) -> HostFacts {
     let cache = linker::read(host);
-    let told = |name: &&str| Some(((*name).to_owned(), host.variable(name)?.to_str()?.to_owned()));
+    let mut variables = BTreeMap::new();
+    for name in VARIABLES {
+        if let Some(value) = host.variable(name).and_then(OsStr::to_str) {
+            variables.insert(name.to_owned(), value.to_owned());
+        }
+    }
     HostFacts {
         user: access::user(host),
         devices: access::devices(host),
@@ -99,7 +109,7 @@ fn host_facts(host: &Host) -> HostFacts {
         installations: Vec::new(),
         remnants: libraries::remnants(host),
         stale: linker::stale(host, &cache),
-        variables: VARIABLES.iter().filter_map(told).collect(),
+        variables,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What CPUs and their memory draw, by the counters of energy that the kernel shows for RAPL
 //! (Intel, and AMD since Zen). They count everything on the machine, not one process.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rsb_model::Reason;
@@ -30,6 +30,20 @@ struct Counter {
     last_uj: u64,
 }
 
+impl Counter {
+    /// Reads the counter in `dir`.
+    fn read(dir: &Path) -> Option<Self> {
+        let (file, range) = (dir.join("energy_uj"), dir.join("max_energy_range_uj"));
+        Some(Self { last_uj: read_number(&file)?, range_uj: read_number(&range)?, file })
+    }
+}
+
+/// Whether the counter in `dir` is of a package or of memory: the whole platform, and the other
+/// parts of a package, are counted in others.
+fn is_wanted(dir: &Path) -> bool {
+    read_line(&dir.join("name")).is_some_and(|name| name.starts_with("package-") || name == "dram")
+}
+
 /// The CPUs of a machine being watched.
 #[derive(Debug)]
 pub struct CpuPowerWatch {
@@ -51,12 +65,7 @@ impl CpuPowerWatch {
             host.entries(POWERCAP).into_iter().filter(|name| name.starts_with("intel-rapl:"));
         let dirs: Vec<PathBuf> =
             dirs.filter_map(|name| host.path(&format!("{POWERCAP}/{name}"))).collect();
-        // The whole platform, and the parts of a package but for its memory, are counted in others.
-        let is_wanted = |name: String| name.starts_with("package-") || name == "dram";
-        let wanted: Vec<PathBuf> = dirs
-            .into_iter()
-            .filter(|dir| read_line(&dir.join("name")).is_some_and(is_wanted))
-            .collect();
+        let wanted: Vec<PathBuf> = dirs.into_iter().filter(|dir| is_wanted(dir)).collect();
         if wanted.is_empty() {
             let why = format!(
                 "the kernel shows no counter of RAPL in {POWERCAP}: most virtual machines have none"
@@ -67,11 +76,7 @@ impl CpuPowerWatch {
                 "measure on the machine itself, with the module intel_rapl_msr loaded",
             ));
         }
-        let counter = |dir: PathBuf| {
-            let (file, range) = (dir.join("energy_uj"), dir.join("max_energy_range_uj"));
-            Some(Counter { last_uj: read_number(&file)?, range_uj: read_number(&range)?, file })
-        };
-        let counters: Option<Vec<Counter>> = wanted.into_iter().map(counter).collect();
+        let counters: Option<Vec<Counter>> = wanted.iter().map(|dir| Counter::read(dir)).collect();
         let counters = counters.ok_or_else(|| {
             let why = format!(
                 "{POWERCAP}/intel-rapl:*/energy_uj cannot be read: by default only root may"
@@ -126,10 +131,8 @@ const WHAT: &str = "power of the CPU";
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{create_dir_all, write};
-    use std::path::Path;
-
     use super::*;
+    use std::fs::{create_dir_all, write};
 
     fn counter(root: &Path, at: &str, name: &str, energy_uj: u64) {
         let dir = root.join("class/powercap").join(at);
@@ -147,6 +150,10 @@ mod tests {
         ProbeOptions { sysfs_root: Some(root.to_owned()) }
     }
 
+    fn begin(root: &Path) -> CpuPowerWatch {
+        CpuPowerWatch::begin(&options(root)).unwrap()
+    }
+
     /// Two packages with memory, a part of one, and the platform, after some Joule.
     fn after(root: &Path, joules: u64) {
         counter(root, "intel-rapl:0", "package-0", 999_000_000 + joules * 1_000_000);
@@ -161,7 +168,7 @@ mod tests {
     fn power_is_energy_of_packages_and_memory_over_time_also_where_a_counter_goes_round() {
         let root = tempfile::tempdir().unwrap();
         after(root.path(), 0);
-        let mut watch = CpuPowerWatch::begin(&options(root.path())).unwrap();
+        let mut watch = begin(root.path());
         assert_eq!(watch.counters.len(), 3, "{watch:?}");
         after(root.path(), 8);
         counter(root.path(), "intel-rapl:0", "package-0", 7_000_000); // 1 J to its end, and 7 J from there.
@@ -176,14 +183,14 @@ mod tests {
     fn what_cannot_be_followed_is_unknown() {
         let root = tempfile::tempdir().unwrap();
         after(root.path(), 0);
-        let begin = || CpuPowerWatch::begin(&options(root.path())).unwrap();
         let ago = Instant::now().checked_sub(Duration::from_secs(2)).unwrap();
-        assert_eq!(CpuPowerWatch { begun: ago, ..begin() }.end(), None, "no counter moved");
-        let mut late = begin();
+        let still = CpuPowerWatch { begun: ago, ..begin(root.path()) };
+        assert_eq!(still.end(), None, "no counter moved");
+        let mut late = begin(root.path());
         after(root.path(), 1);
         late.look(Duration::from_secs(1));
         assert_eq!(late.energy_uj, None, "a kilowatt would have gone round");
-        let gone = CpuPowerWatch { begun: ago, ..begin() };
+        let gone = CpuPowerWatch { begun: ago, ..begin(root.path()) };
         std::fs::remove_file(root.path().join("class/powercap/intel-rapl:0/energy_uj")).unwrap();
         assert_eq!(gone.end(), None);
     }

@@ -172,7 +172,6 @@ fn header<'a>(status: &'a str, name: &str) -> Option<&'a str> {
 }
 
 fn is_dirty(status: &str) -> bool {
-    let is_in = |path: &str, dir: &str| path.trim_matches('"').split('/').any(|part| part == dir);
     status.lines().any(|line| match line.strip_prefix("? ") {
         Some(unknown) => !is_in(unknown, RESULTS) && !is_in(unknown, BASELINES),
         // `1 XY sub mH mI mW hH hI path`: a baseline that was measured anew.
@@ -185,6 +184,11 @@ fn is_dirty(status: &str) -> bool {
         }
         None => !line.is_empty() && !line.starts_with('#'),
     })
+}
+
+/// Whether `dir` is one of the directories in `path`, which git puts in quotes where it must.
+fn is_in(path: &str, dir: &str) -> bool {
+    path.trim_matches('"').split('/').any(|part| part == dir)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! hang is still listed.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -63,24 +63,19 @@ pub(crate) fn start(host: &Arc<Host>, deadline: Instant) -> PendingGpuScan {
     let now = Instant::now();
     let listed = now + deadline.saturating_duration_since(now) / 2;
     let mut unread = Vec::new();
-    let read = |dir: PathBuf| {
+    let mut gpus = Vec::new();
+    for dir in list(dirs, "the list of GPUs", listed, &mut unread) {
         let (host, place) = (Arc::clone(host), sysfs_gpu::place(&dir));
-        GpuQuery {
-            place,
-            reading: Pending::start(move |report| sysfs_gpu::read(&host, &dir, report)),
-        }
-    };
-    let dirs = list(dirs, "the list of GPUs", listed, &mut unread);
-    let gpus = dirs.into_iter().map(read).collect();
-    let read = |(number, dir): (u32, PathBuf)| {
+        let reading = Pending::start(move |report| sysfs_gpu::read(&host, &dir, report));
+        gpus.push(GpuQuery { place, reading });
+    }
+    let mut queries = Vec::new();
+    for (number, dir) in list(nodes, "the compute driver's list of GPUs", listed, &mut unread) {
         let place = format!("node {number} of the compute driver");
-        GpuQuery { place, reading: Pending::start(move |report| kfd::read(&dir, number, report)) }
-    };
-    let nodes = list(nodes, "the compute driver's list of GPUs", listed, &mut unread)
-        .into_iter()
-        .map(read)
-        .collect();
-    PendingGpuScan { gpus, nodes, runtimes, unread }
+        let reading = Pending::start(move |report| kfd::read(&dir, number, report));
+        queries.push(GpuQuery { place, reading });
+    }
+    PendingGpuScan { gpus, nodes: queries, runtimes, unread }
 }
 
 /// A list of directories, as far as it has come by `deadline`.
@@ -111,16 +106,17 @@ impl PendingGpuScan {
         let runtimes = self.runtimes.latest(deadline).unwrap_or_default();
         let mut found = merge(gpus, nodes);
         found.sort_by_key(Entry::order);
-        let number = |entry: &Entry| entry.node.as_ref().map(Node::number);
-        let places: HashMap<u32, u32> =
-            (0..).zip(&found).filter_map(|(index, entry)| Some((number(entry)?, index))).collect();
+        let places: HashMap<u32, u32> = (0..)
+            .zip(&found)
+            .filter_map(|(index, entry)| Some((entry.node_number()?, index)))
+            .collect();
         let numbered = (0..).zip(found).map(|(index, entry)| {
             let backends = runtimes.reaching(&entry.gpu, entry.node.is_some());
             Gpu {
                 index,
                 backends,
                 links: entry.links(&places),
-                kfd_node: number(&entry),
+                kfd_node: entry.node_number(),
                 ..entry.gpu()
             }
         });
@@ -160,6 +156,10 @@ impl Entry {
             self.gpu.address.clone(),
             self.node.as_ref().map_or(0, Node::number),
         )
+    }
+
+    fn node_number(&self) -> Option<u32> {
+        self.node.as_ref().map(Node::number)
     }
 
     /// Links to other devices of the list, by their places in it, and to CPUs.

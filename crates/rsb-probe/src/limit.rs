@@ -44,12 +44,12 @@ impl<T: Send + 'static> Pending<T> {
 
 fn spawn(job: Box<dyn FnOnce() + Send>) -> End {
     let (open, end) = channel();
-    let work = move || {
+    let thread = std::thread::Builder::new().name("probe".to_owned()).spawn(move || {
         job();
         drop(open);
-    };
+    });
     // A machine that grants no more threads has nothing to report: the channel closes.
-    drop(std::thread::Builder::new().name("probe".to_owned()).spawn(work));
+    drop(thread);
     end
 }
 

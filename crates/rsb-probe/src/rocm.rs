@@ -104,6 +104,10 @@ mod tests {
         at(&Tree::new(files).host())
     }
 
+    fn versions(tree: &Tree) -> Vec<String> {
+        installations(&tree.host()).into_iter().filter_map(|one| one.version).collect()
+    }
+
     #[test]
     fn the_selected_installation_counts_then_the_newest() {
         assert_eq!(
@@ -130,9 +134,6 @@ mod tests {
             ("opt/rocm/core-10.0/lib/libamdhip64.so.7", ""),
         ];
         let tree = Tree::new(&files);
-        let versions = |tree: &Tree| -> Vec<_> {
-            installations(&tree.host()).into_iter().filter_map(|one| one.version).collect()
-        };
         assert_eq!(versions(&tree), ["10.0.0", "7.14.0"], "a tarball has no links");
         // As the packages link them: the version in use is 7.14.
         std::os::unix::fs::symlink("core-7.14", tree.path("opt/rocm/core")).unwrap();

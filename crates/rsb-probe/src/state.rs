@@ -74,12 +74,11 @@ fn sample_of(host: &Arc<Host>, limit: Duration) -> StateSample {
     let own = Arc::clone(host);
     let heat = Pending::start(move |report| heat::read(&own, report));
     let counters = Counters::read(host);
-    let first = cpu::first_usable(host);
-    let clock = |file: &str| format!("/sys/devices/system/cpu/cpu{first}/cpufreq/{file}");
-    let khz: Option<f64> = host.number(&clock("scaling_cur_freq"));
+    let cpufreq = format!("/sys/devices/system/cpu/cpu{}/cpufreq", cpu::first_usable(host));
+    let khz: Option<f64> = host.number(&format!("{cpufreq}/scaling_cur_freq"));
     let moment = MachineState {
         load_average: load_average(host),
-        governor: host.line(&clock("scaling_governor")),
+        governor: host.line(&format!("{cpufreq}/scaling_governor")),
         mhz: khz
             .and_then(|khz| plausible::megahertz(khz / 1e3))
             .or_else(|| cpu::mhz_in_cpuinfo(host)),

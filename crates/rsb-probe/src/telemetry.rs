@@ -83,17 +83,20 @@ enum Source {
 pub fn gpus(options: &ProbeOptions) -> Vec<GpuDirectory> {
     let host = Arc::new(Host::of(options));
     let listing = Pending::start(move |report| {
-        let with_sensors = |dir: &PathBuf| {
-            dir.join("hwmon").is_dir()
-                || dir.join("gpu_busy_percent").is_file()
-                || gpu::intel::is_here(dir)
-        };
-        let found = sysfs_gpu::dirs(&host).into_iter().filter(with_sensors);
-        let told =
-            found.map(|dir| GpuDirectory::new(sysfs_gpu::address(&dir), Source::Directory(dir)));
-        report(told.collect::<Vec<_>>());
+        let mut found = Vec::new();
+        for dir in sysfs_gpu::dirs(&host) {
+            if has_sensors(&dir) {
+                found.push(GpuDirectory::new(sysfs_gpu::address(&dir), Source::Directory(dir)));
+            }
+        }
+        report(found);
     });
     listing.latest(Instant::now() + SAMPLE_LIMIT).unwrap_or_default()
+}
+
+/// Whether the driver of the GPU in `dir` shows sensors.
+fn has_sensors(dir: &Path) -> bool {
+    dir.join("hwmon").is_dir() || dir.join("gpu_busy_percent").is_file() || gpu::intel::is_here(dir)
 }
 
 /// The GPU at `pci_address`, such as `0000:03:00.0`.
@@ -107,16 +110,33 @@ pub fn gpus_at(
     options: &ProbeOptions,
     pci_addresses: &[Option<&str>],
 ) -> Vec<Option<GpuDirectory>> {
-    let lower = |address: &str| address.to_ascii_lowercase();
-    let found = gpus(options).into_iter();
-    let known: HashMap<String, GpuDirectory> =
-        found.filter_map(|gpu| Some((lower(gpu.pci_address.as_deref()?), gpu))).collect();
-    let whole = |address: &str| {
-        known.get(&format!("{}.0", lower(address).rsplit_once('.')?.0)).filter(|gpu| gpu.is_split())
-    };
-    let in_files = |address: &str| known.get(&lower(address)).or_else(|| whole(address)).cloned();
-    let find = |address: &str| in_files(address).or_else(|| by_library(options, address));
-    pci_addresses.iter().map(|address| find((*address)?)).collect()
+    let mut known: HashMap<String, GpuDirectory> = HashMap::new();
+    for gpu in gpus(options) {
+        if let Some(address) = &gpu.pci_address {
+            known.insert(address.to_ascii_lowercase(), gpu);
+        }
+    }
+    let mut found = Vec::with_capacity(pci_addresses.len());
+    for address in pci_addresses {
+        found.push(address.and_then(|address| {
+            find_known(&known, address).cloned().or_else(|| by_library(options, address))
+        }));
+    }
+    found
+}
+
+/// The GPU at `pci_address`, or the whole one that it is a partition of. The keys of `known` are in
+/// lower case.
+fn find_known<'a>(
+    known: &'a HashMap<String, GpuDirectory>,
+    pci_address: &str,
+) -> Option<&'a GpuDirectory> {
+    let address = pci_address.to_ascii_lowercase();
+    if let Some(gpu) = known.get(&address) {
+        return Some(gpu);
+    }
+    let (device, _) = address.rsplit_once('.')?;
+    known.get(&format!("{device}.0")).filter(|gpu| gpu.is_split())
 }
 
 /// A GPU of NVIDIA's, where its library knows it. The library is asked on this machine alone, and
@@ -161,10 +181,9 @@ fn read(dir: &Path, energy: &intel::Energy, report: &dyn Fn((GpuSample, bool))) 
         report((sample, true));
         return;
     }
-    let bytes = |name: &str| read_number::<u64>(&dir.join(name)).filter(|bytes| *bytes != u64::MAX);
-    sample.vram_used_mb = bytes("mem_info_vram_used").map(|bytes| bytes as f64 / 1e6);
+    sample.vram_used_mb = read_megabytes(&dir.join("mem_info_vram_used"));
     sample.vram_total_mb =
-        bytes("mem_info_vram_total").filter(|bytes| *bytes > 0).map(|bytes| bytes as f64 / 1e6);
+        read_megabytes(&dir.join("mem_info_vram_total")).filter(|megabytes| *megabytes > 0.0);
     report((sample.clone(), false));
     sample.utilization_percent = read_number::<f64>(&dir.join("gpu_busy_percent"))
         .filter(|share| (0.0..=100.0).contains(share));
@@ -178,9 +197,8 @@ fn read(dir: &Path, energy: &intel::Energy, report: &dyn Fn((GpuSample, bool))) 
         Some(Err(reason)) => sample.absent.push(format!("throttle reasons: {reason}")),
         None => {}
     }
-    let level = |name: &str| levels::clocks(&dir.join(name)).now_mhz;
-    sample.sclk_mhz = sample.sclk_mhz.or_else(|| level("pp_dpm_sclk"));
-    sample.mclk_mhz = sample.mclk_mhz.or_else(|| level("pp_dpm_mclk"));
+    sample.sclk_mhz = sample.sclk_mhz.or_else(|| levels::clocks(&dir.join("pp_dpm_sclk")).now_mhz);
+    sample.mclk_mhz = sample.mclk_mhz.or_else(|| levels::clocks(&dir.join("pp_dpm_mclk")).now_mhz);
     intel::clocks(dir, &mut sample);
     if let Some(monitor) = &monitor {
         intel::power_of(monitor, energy, &mut sample);
@@ -188,52 +206,66 @@ fn read(dir: &Path, energy: &intel::Energy, report: &dyn Fn((GpuSample, bool))) 
     report((sample, true));
 }
 
+/// Reads a number of bytes, in MB; all ones are none.
+fn read_megabytes(file: &Path) -> Option<f64> {
+    let bytes = read_number::<u64>(file).filter(|bytes| *bytes != u64::MAX)?;
+    Some(bytes as f64 / 1e6)
+}
+
 /// The sensors in a directory of hwmon.
 fn read_monitor(monitor: &Path, sample: &mut GpuSample) {
-    let figure =
-        |file: &str, unit: f64| read_number::<f64>(&monitor.join(file)).map(|value| value / unit);
-    let clock = |mhz: f64| plausible::now(mhz, plausible::megahertz);
-    let voltage = |file: &str| {
-        figure(file, 1.0).and_then(|value| plausible::now(value, plausible::millivolts))
-    };
     for file in entries(monitor) {
         let Some(stem) = file.strip_suffix("_label") else { continue };
         let Some(label) = read_line(&monitor.join(&file)) else { continue };
-        let (input, is_temperature) = (format!("{stem}_input"), stem.starts_with("temp"));
+        let (input, is_temperature) =
+            (monitor.join(format!("{stem}_input")), stem.starts_with("temp"));
         match label.as_str() {
-            "edge" => sample.temperature_c.edge = figure(&input, 1e3).and_then(metrics::celsius),
-            "junction" => {
-                sample.temperature_c.junction = figure(&input, 1e3).and_then(metrics::celsius);
-            }
-            "mem" => sample.temperature_c.memory = figure(&input, 1e3).and_then(metrics::celsius),
+            "edge" => sample.temperature_c.edge = read_celsius(&input),
+            "junction" => sample.temperature_c.junction = read_celsius(&input),
+            "mem" => sample.temperature_c.memory = read_celsius(&input),
             // Intel's xe, which calls voltage and energy of the chip by the same name.
-            "pkg" if is_temperature => {
-                sample.temperature_c.junction = figure(&input, 1e3).and_then(metrics::celsius);
-            }
-            "vram" if is_temperature => {
-                sample.temperature_c.memory = figure(&input, 1e3).and_then(metrics::celsius);
-            }
-            "sclk" => sample.sclk_mhz = figure(&input, 1e6).and_then(clock),
-            "mclk" => sample.mclk_mhz = figure(&input, 1e6).and_then(clock),
+            "pkg" if is_temperature => sample.temperature_c.junction = read_celsius(&input),
+            "vram" if is_temperature => sample.temperature_c.memory = read_celsius(&input),
+            "sclk" => sample.sclk_mhz = read_megahertz(&input),
+            "mclk" => sample.mclk_mhz = read_megahertz(&input),
             label if stem.starts_with("in") && details::is_of_chip(stem, Some(label)) => {
-                sample.voltage_mv = voltage(&input);
+                sample.voltage_mv = read_millivolts(&input);
             }
             _ => {}
         }
     }
     if sample.voltage_mv.is_none() && !monitor.join("in0_label").exists() {
-        sample.voltage_mv = voltage("in0_input");
+        sample.voltage_mv = read_millivolts(&monitor.join("in0_input"));
     }
-    sample.fan_rpm =
-        figure("fan1_input", 1.0).and_then(|turns| plausible::now(turns, plausible::turns));
+    sample.fan_rpm = read_number(&monitor.join("fan1_input"))
+        .and_then(|turns| plausible::now(turns, plausible::turns));
     // Intel's i915 has one temperature, of the package, without a label.
     if sample.temperature_c == Temperatures::default() && !monitor.join("temp1_label").exists() {
-        sample.temperature_c.junction = figure("temp1_input", 1e3).and_then(metrics::celsius);
+        sample.temperature_c.junction = read_celsius(&monitor.join("temp1_input"));
     }
     // What the GPU draws now, where it tells; else its own short average.
-    let power =
-        |file: &str| figure(file, 1e6).and_then(|watts| plausible::now(watts, plausible::watts));
-    sample.power_w = power("power1_input").or_else(|| power("power1_average"));
+    sample.power_w = read_watts(&monitor.join("power1_input"))
+        .or_else(|| read_watts(&monitor.join("power1_average")));
+}
+
+/// Reads a temperature, which hwmon gives in thousandths.
+fn read_celsius(file: &Path) -> Option<f64> {
+    metrics::celsius(read_number::<f64>(file)? / 1e3)
+}
+
+/// Reads a clock, which hwmon gives in Hz.
+fn read_megahertz(file: &Path) -> Option<f64> {
+    plausible::now(read_number::<f64>(file)? / 1e6, plausible::megahertz)
+}
+
+/// Reads a voltage, which hwmon gives in mV.
+fn read_millivolts(file: &Path) -> Option<f64> {
+    plausible::now(read_number(file)?, plausible::millivolts)
+}
+
+/// Reads a power, which hwmon gives in µW.
+fn read_watts(file: &Path) -> Option<f64> {
+    plausible::now(read_number::<f64>(file)? / 1e6, plausible::watts)
 }
 
 /// Fills what the other files lack, and adds what they do not know.

@@ -17,40 +17,39 @@ pub(crate) fn add(fields: &mut Fields) {
 
 fn percent(fields: &Fields) -> Option<f64> {
     let target = fields.text("gfx_target")?;
-    let count = |name: &str| fields.number(name).map(|number| number as u32);
-    let (registers, shared_bytes, warps) =
-        (count("registers")?, count("shared_mem_bytes")?, count("num_warps")?);
-    let of_waves = |wavefront| {
-        residency(
-            target,
-            Needs { registers, shared_bytes, wavefront, block_size: warps * wavefront },
-        )
-    };
-    WAVES
-        .into_iter()
-        .find_map(|wavefront| of_waves(wavefront).ok())
-        .map(rsb_model::architecture::Residency::percent)
+    let registers = fields.number("registers")? as u32;
+    let shared_bytes = fields.number("shared_mem_bytes")? as u32;
+    let warps = fields.number("num_warps")? as u32;
+    for wavefront in WAVES {
+        let needs = Needs { registers, shared_bytes, wavefront, block_size: warps * wavefront };
+        if let Ok(found) = residency(target, needs) {
+            return Some(found.percent());
+        }
+    }
+    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The occupancy of a kernel of four warps.
+    fn occupancy(target: &str, registers: u32, shared_bytes: u32) -> Option<f64> {
+        let mut fields = Fields::new().with("gfx_target", target).with("registers", registers);
+        fields.set("shared_mem_bytes", shared_bytes);
+        fields.set("num_warps", 4);
+        add(&mut fields);
+        fields.number("occupancy_percent")
+    }
+
     #[test]
     fn a_kernel_s_needs_are_held_against_its_target() {
-        let of = |target: &str, registers: u32, shared: u32| {
-            let mut fields = Fields::new().with("gfx_target", target).with("registers", registers);
-            fields.set("shared_mem_bytes", shared);
-            fields.set("num_warps", 4);
-            add(&mut fields);
-            fields.number("occupancy_percent")
-        };
-        assert_eq!(of("gfx90a", 64, 0), Some(100.0));
-        assert_eq!(of("gfx90a", 128, 0), Some(50.0));
-        assert_eq!(of("gfx1100", 96, 0), Some(100.0));
-        assert_eq!(of("sm_90", 64, 0), Some(50.0));
-        assert_eq!(of("gfx90a", 64, 40_000), Some(12.5));
-        assert_eq!(of("gfx0000", 64, 0), None);
+        assert_eq!(occupancy("gfx90a", 64, 0), Some(100.0));
+        assert_eq!(occupancy("gfx90a", 128, 0), Some(50.0));
+        assert_eq!(occupancy("gfx1100", 96, 0), Some(100.0));
+        assert_eq!(occupancy("sm_90", 64, 0), Some(50.0));
+        assert_eq!(occupancy("gfx90a", 64, 40_000), Some(12.5));
+        assert_eq!(occupancy("gfx0000", 64, 0), None);
         let mut others = Fields::new().with("tflops", 1.0);
         add(&mut others);
         assert_eq!(others.get("occupancy_percent"), None);

@@ -89,9 +89,11 @@ fn lines(statistics: &ComparisonStatistics, unit: &str) -> Vec<Line> {
         [("p50", changes.p50), ("p90", changes.p90), ("p95", changes.p95), ("p99", changes.p99)];
     let changes = changes.map(|(name, change)| format!("{name} {}", format_percent(change)));
     lines.push(("percentiles", changes.join(", ")));
-    let sides =
-        [("baseline", statistics.outliers.baseline), ("current", statistics.outliers.current)];
-    lines.push(("outliers", sides.map(outliers).join("; ")));
+    let sides = [
+        outliers("baseline", statistics.outliers.baseline),
+        outliers("current", statistics.outliers.current),
+    ];
+    lines.push(("outliers", sides.join("; ")));
     lines
 }
 
@@ -105,7 +107,7 @@ fn t_test(test: TTest, unit: &str) -> String {
     )
 }
 
-fn outliers((side, counts): (&str, OutlierCounts)) -> String {
+fn outliers(side: &str, counts: OutlierCounts) -> String {
     format!("{side} {} by IQR and {} by MAD, of {}", counts.iqr, counts.mad, counts.samples)
 }
 

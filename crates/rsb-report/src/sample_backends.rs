@@ -4,11 +4,12 @@ use rsb_model::{BenchmarkResult, DeviceType, Fields, Outcome, Reason, Run, RunDe
 
 use crate::sample::{measured_case, run, unmeasured_case};
 
-/// A device of a run: what it is, and its address.
+/// A device of a run, at `pci_address` if it has one.
 pub(crate) fn device(
     device: &str,
     name: &str,
-    (device_type, pci_address): (DeviceType, Option<&str>),
+    device_type: DeviceType,
+    pci_address: Option<&str>,
 ) -> RunDevice {
     RunDevice {
         device: device.parse().unwrap(),
@@ -59,10 +60,10 @@ const TRIAD: &str = "memory-bandwidth/triad/f32/64MiB";
 pub(crate) fn gpu_run() -> Run {
     let gpu = DeviceType::Gpu;
     let devices = vec![
-        device("vulkan:0", "AMD Radeon RX 7900 XTX (RADV NAVI31) [radv]", (gpu, BUS)),
-        device("rocm:0", "AMD Radeon RX 7900 XTX", (gpu, BUS)),
-        device("opencl:0", "gfx1100 (rusticl)", (gpu, None)),
-        device("cpu:0", "AMD Ryzen 9 7950X", (DeviceType::Cpu, None)),
+        device("vulkan:0", "AMD Radeon RX 7900 XTX (RADV NAVI31) [radv]", gpu, BUS),
+        device("rocm:0", "AMD Radeon RX 7900 XTX", gpu, BUS),
+        device("opencl:0", "gfx1100 (rusticl)", gpu, None),
+        device("cpu:0", "AMD Ryzen 9 7950X", DeviceType::Cpu, None),
     ];
     let results = vec![
         figure_on("cpu:0", LARGE, "gflops", 1400.0),

@@ -28,7 +28,7 @@ pub fn svg_in(chart: &Chart, theme: &Theme) -> Option<String> {
         return None;
     }
     let layout = Layout::of(chart);
-    sheet(layout.size, (&chart.title, &chart.subtitle), theme, |canvas| {
+    sheet(layout.size, &chart.title, &chart.subtitle, theme, |canvas| {
         x_axis(canvas, chart, &layout);
         y_axis(canvas, chart, &layout);
         chart.datasets.iter().for_each(|dataset| datasets::draw(canvas, dataset, &layout));
@@ -65,14 +65,14 @@ fn x_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
         if axis.scale == AxisScale::Rows {
             canvas.text(label_text(&short, label), (x, frame.bottom + 16.0), look);
         } else {
-            canvas.line((x, frame.top), (x, frame.bottom), (Tint::Grid, 1));
+            canvas.line((x, frame.top), (x, frame.bottom), Tint::Grid, 1);
             canvas.text(&label.text, (x, frame.bottom + 16.0), look);
         }
     }
-    canvas.line((frame.left, frame.bottom), (frame.right, frame.bottom), (Tint::Axis, 1));
+    canvas.line((frame.left, frame.bottom), (frame.right, frame.bottom), Tint::Axis, 1);
     let [low, high] = axis.bounds;
     if axis.scale == AxisScale::Linear && low < 0.0 && high > 0.0 {
-        canvas.line((layout.x(0.0), frame.top), (layout.x(0.0), frame.bottom), (Tint::Axis, 2));
+        canvas.line((layout.x(0.0), frame.top), (layout.x(0.0), frame.bottom), Tint::Axis, 2);
     }
     let middle = f64::midpoint(frame.left, frame.right);
     canvas.text(&axis.title, (middle, frame.bottom + 38.0), Text::label(Anchor::Middle));
@@ -96,12 +96,12 @@ fn y_axis(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     for label in &axis.labels {
         let y = layout.y(label.at);
         if !is_rows {
-            canvas.line((frame.left, y), (frame.right, y), (Tint::Grid, 1));
+            canvas.line((frame.left, y), (frame.right, y), Tint::Grid, 1);
         }
         canvas.text(label_text(&short, label), (frame.left - layout::GAP, y), look);
     }
     if is_rows {
-        canvas.line((frame.left, frame.top), (frame.left, frame.bottom), (Tint::Axis, 1));
+        canvas.line((frame.left, frame.top), (frame.left, frame.bottom), Tint::Axis, 1);
     }
     let middle = (20.0, f64::midpoint(frame.top, frame.bottom));
     canvas.text_upwards(&axis.title, middle, Text::label(Anchor::Middle));
@@ -118,7 +118,7 @@ fn legend(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
             let left = frame.right + 22.0;
             for (index, dataset) in chart.legend_datasets().enumerate() {
                 let y = frame.top + 10.0 + 22.0 * index as f64;
-                swatch(canvas, dataset, (left + 11.0, y));
+                swatch(canvas, dataset, left + 11.0, y);
                 canvas.text(
                     &shorten(&dataset.name, right - left - 30.0, look.size),
                     (left + 30.0, y),
@@ -127,10 +127,10 @@ fn legend(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
             }
         }
         Legend::Below => {
-            let places = layout::legend_places(chart, (canvas::MARGIN, right));
+            let places = layout::legend_places(chart, canvas::MARGIN, right);
             for (dataset, (x, line)) in chart.legend_datasets().zip(places) {
                 let y = frame.bottom + 62.0 + layout::LEGEND_LINE * line as f64;
-                swatch(canvas, dataset, (x + 11.0, y));
+                swatch(canvas, dataset, x + 11.0, y);
                 let room = right - x - 30.0;
                 canvas.text(
                     &shorten(&dataset.name, room, look.size),
@@ -142,15 +142,15 @@ fn legend(canvas: &mut Canvas<'_>, chart: &Chart, layout: &Layout<'_>) {
     }
 }
 
-fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, (x, y): (f64, f64)) {
+fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, x: f64, y: f64) {
     let paint = dataset.paint;
     let (left, right) = (x - 11.0, x + 11.0);
     match dataset.kind {
         DatasetKind::Line | DatasetKind::Intervals => {
-            canvas.line((left, y), (right, y), (paint, 2));
+            canvas.line((left, y), (right, y), paint, 2);
             canvas.mark((x, y), paint);
         }
-        DatasetKind::Path => canvas.line((left, y), (right, y), (paint, 2)),
+        DatasetKind::Path => canvas.line((left, y), (right, y), paint, 2),
         DatasetKind::Marks => canvas.mark((x, y), paint),
         DatasetKind::Dots => canvas.dot((x, y), 2, paint),
         // Beside each such bar stands its mark.
@@ -167,7 +167,7 @@ fn swatch(canvas: &mut Canvas<'_>, dataset: &Dataset, (x, y): (f64, f64)) {
                 paint,
             );
         }
-        DatasetKind::Ticks => canvas.line((x, y - 8.0), (x, y + 8.0), (paint, 3)),
+        DatasetKind::Ticks => canvas.line((x, y - 8.0), (x, y + 8.0), paint, 3),
         DatasetKind::Limits | DatasetKind::Rules => {
             canvas.dashed_line((x, y - 9.0), (x, y + 9.0), paint);
         }

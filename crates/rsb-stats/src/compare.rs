@@ -146,7 +146,7 @@ pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Pair
     let majority = MedianCheck::of(pairs, shift);
     let each = pairs.iter().zip(estimates.centers).zip(estimates.each).zip(levels);
     each.map(|(((pair, center), estimate), level)| {
-        let finding = judging.finding(pair, center, (estimate, level));
+        let finding = judging.finding(pair, center, estimate, level);
         precedent::apply(pair, shift, majority.apply(pair, finding))
     })
     .collect()
@@ -227,7 +227,8 @@ impl Judging {
         &mut self,
         pair: &Pair,
         center: Center,
-        (estimate, level): (Option<Estimate>, CorrectedLevel),
+        estimate: Option<Estimate>,
+        level: CorrectedLevel,
     ) -> PairConclusion {
         let worse = center.residual.difference;
         let [baseline, current] =

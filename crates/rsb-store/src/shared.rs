@@ -245,17 +245,17 @@ impl SharedStore {
                     "UPDATE rsb_runs SET document = $2, received = now() WHERE number = $1";
                 transaction.execute(update, &[&known.number, &text])?;
                 transaction.execute("DELETE FROM rsb_metrics WHERE run = $1", &[&known.number])?;
-                MetricRows::of(run).write(&mut transaction, run, (known.number, &machine))?;
+                MetricRows::of(run).write(&mut transaction, run, known.number, &machine)?;
                 transaction.commit()
             })();
             return replaced.map(|()| SendOutcome::Replaced).map_err(broken);
         }
         for run_id in names(&own_id(run).0) {
             let text = document(run, &run_id)?;
-            match insert(&mut transaction, run, (&run_id, key, &text)).map_err(broken)? {
+            match insert(&mut transaction, run, &run_id, key, &text).map_err(broken)? {
                 Some(number) => {
                     let written =
-                        MetricRows::of(run).write(&mut transaction, run, (number, &machine));
+                        MetricRows::of(run).write(&mut transaction, run, number, &machine);
                     return written
                         .and_then(|()| transaction.commit())
                         .map(|()| SendOutcome::Added)
@@ -431,7 +431,9 @@ fn find(transaction: &mut Transaction<'_>, key: Key<'_>) -> Result<Option<Known>
 fn insert(
     transaction: &mut Transaction<'_>,
     run: &Run,
-    (run_id, key, text): (&str, Key<'_>, &str),
+    run_id: &str,
+    key: Key<'_>,
+    text: &str,
 ) -> Result<Option<i64>, postgres::Error> {
     let commit = run.environment.git.as_ref().map(|git| git.commit.as_str());
     let seconds = key.started as f64 / 1e6;
@@ -480,7 +482,8 @@ impl<'a> MetricRows<'a> {
         &self,
         transaction: &mut Transaction<'_>,
         run: &Run,
-        (number, machine): (i64, &str),
+        number: i64,
+        machine: &str,
     ) -> Result<(), postgres::Error> {
         let series: [&(dyn ToSql + Sync); 5] =
             [&machine, &self.ids, &self.metrics, &self.units, &self.better];

@@ -95,7 +95,8 @@ impl Program {
     /// The rate of one product on so many threads; `None` when it was skipped.
     fn gemm(
         &self,
-        (shape, threads): (&Shape, &str),
+        shape: &Shape,
+        threads: &str,
         provider: &str,
         environment: &[(&str, &str)],
     ) -> Result<Option<f64>> {
@@ -156,7 +157,7 @@ fn measure_interleaved(
     Ok((median(left), median(right)))
 }
 
-fn row(what: &str, unit: &str, (ours, peer): (Option<f64>, Option<f64>)) {
+fn row(what: &str, unit: &str, ours: Option<f64>, peer: Option<f64>) {
     let shown = |value: Option<f64>| {
         value.map_or_else(|| "not here".to_owned(), |value| format!("{value:.1} {unit}"))
     };
@@ -204,8 +205,9 @@ fn copy_against_c(program: &Program) -> Result<()> {
             &stores_axis,
         ];
         let stream = || stream_copy(&binary, bytes, peer);
-        let sides = measure_interleaved(|| program.figure(&arguments, "bandwidth_gb_s"), stream)?;
-        row(&what, "GB/s", sides);
+        let (our_rate, peer_rate) =
+            measure_interleaved(|| program.figure(&arguments, "bandwidth_gb_s"), stream)?;
+        row(&what, "GB/s", our_rate, peer_rate);
     }
     Ok(())
 }
@@ -287,16 +289,16 @@ fn gemm_against_providers(program: &Program) -> Result<()> {
     for shape in squares().iter().chain(&shapes) {
         for threads in &threads {
             for peer in ["gemm", "openblas", "mkl", "onednn"] {
-                gemm_against(program, (shape, threads), peer, None)?;
+                gemm_against(program, shape, threads, peer, None)?;
             }
         }
     }
-    let has_tiles = program.gemm((&square("bf16", 1024), "1"), "native-amx", &[])?.is_some();
+    let has_tiles = program.gemm(&square("bf16", 1024), "1", "native-amx", &[])?.is_some();
     for cap in has_tiles.then_some(&AVX512).into_iter().chain([&AVX2]) {
         for shape in &squares() {
             for threads in &threads {
                 for peer in ["openblas", "mkl", "onednn"] {
-                    gemm_against(program, (shape, threads), peer, Some(cap))?;
+                    gemm_against(program, shape, threads, peer, Some(cap))?;
                 }
             }
         }
@@ -308,11 +310,11 @@ fn gemm_against_providers(program: &Program) -> Result<()> {
 /// has none.
 fn gemm_against(
     program: &Program,
-    product: (&Shape, &str),
+    shape: &Shape,
+    threads: &str,
     peer: &str,
     cap: Option<&Cap>,
 ) -> Result<()> {
-    let (shape, threads) = product;
     let ours = cap.map_or("auto", |cap| cap.ours);
     if cap.is_some() && (peer, shape.dtype) == ("mkl", "bf16") {
         // Kept to AVX-512 it takes every CPU for bf16, whatever number it is told.
@@ -325,12 +327,12 @@ fn gemm_against(
         return Ok(());
     }
     let environment: &[(&str, &str)] = cap.map_or(&[], |cap| &cap.peers);
-    let gemm = |provider: &str| program.gemm(product, provider, environment);
+    let gemm = |provider: &str| program.gemm(shape, threads, provider, environment);
     if gemm(peer)?.is_none() {
         return Ok(());
     }
-    let sides = measure_interleaved(|| gemm(ours), || gemm(peer))?;
-    row(&what, "GFLOP/s", sides);
+    let (our_rate, peer_rate) = measure_interleaved(|| gemm(ours), || gemm(peer))?;
+    row(&what, "GFLOP/s", our_rate, peer_rate);
     Ok(())
 }
 

@@ -101,9 +101,11 @@ pub fn run_with_input(
 /// In a thread of its own, since a child may answer before it has read everything.
 fn write_to(pipe: Option<ChildStdin>, input: Vec<u8>) -> io::Result<()> {
     let Some(mut pipe) = pipe else { return Ok(()) };
-    // What a child does not read says nothing: how it ends does.
-    let write = move || drop(pipe.write_all(&input));
-    std::thread::Builder::new().name("child".to_owned()).spawn(write).map(drop)
+    let thread = std::thread::Builder::new().name("child".to_owned()).spawn(move || {
+        // What a child does not read says nothing: how it ends does.
+        drop(pipe.write_all(&input));
+    });
+    thread.map(drop)
 }
 
 fn answer(mut child: Child, deadline: Instant, most: u64) -> ChildAnswer {
@@ -265,19 +267,22 @@ mod tests {
         assert_eq!((late.stdout.as_str(), late.status), ("first\n", None));
         let left = shell("tail -f /dev/null & echo $!", Duration::from_secs(1));
         assert_eq!(left.status, None, "its output was still open");
-        let is_gone = || !std::path::Path::new(&format!("/proc/{}", left.stdout.trim())).exists();
-        // Whoever adopts it takes it off the list when it likes; a zombie runs no more.
-        let is_dead = || {
-            let stat = std::fs::read_to_string(format!("/proc/{}/stat", left.stdout.trim()))
-                .unwrap_or_default();
-            stat.contains(") Z ")
-        };
         let waited = Instant::now();
-        while !is_gone() && !is_dead() {
+        while is_running(left.stdout.trim()) {
             assert!(waited.elapsed() < LONG, "{} still runs", left.stdout);
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(began.elapsed() < LONG);
+    }
+
+    fn is_running(pid: &str) -> bool {
+        let dir = std::path::PathBuf::from(format!("/proc/{pid}"));
+        if !dir.exists() {
+            return false;
+        }
+        // Whoever adopts it takes it off the list when it likes; a zombie runs no more.
+        let stat = std::fs::read_to_string(dir.join("stat")).unwrap_or_default();
+        !stat.contains(") Z ")
     }
 
     fn feed_script(script: &str, input: &[u8], bounds: ChildBounds) -> ChildAnswer {

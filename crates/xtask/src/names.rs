@@ -59,16 +59,23 @@ fn definitions(file: &str, text: &str) -> Vec<Definition> {
     let owner =
         file.strip_prefix("crates/").and_then(|rest| rest.split('/').next()).unwrap_or_default();
     let in_backend = BACKENDS.iter().any(|backend| file.starts_with(backend));
-    let definition = |(at, line): (usize, &str)| {
-        let (visibility, kind, name) = item(line)?;
+    let mut found = Vec::new();
+    for (at, line) in product.lines().enumerate() {
+        let Some((visibility, kind, name)) = item(line) else { continue };
         let reach = if visibility == "pub" { Reach::Workspace } else { Reach::Crate };
         let counts = visibility.starts_with("pub")
             && kind != "mod"
             && !(in_backend && reach == Reach::Crate);
-        let place = format!("{file}:{}", at + 1);
-        counts.then(|| Definition { name: name.to_owned(), owner: owner.to_owned(), place, reach })
-    };
-    product.lines().enumerate().filter_map(definition).collect()
+        if counts {
+            found.push(Definition {
+                name: name.to_owned(),
+                owner: owner.to_owned(),
+                place: format!("{file}:{}", at + 1),
+                reach,
+            });
+        }
+    }
+    found
 }
 
 /// Names that are defined more than once where somebody can use both.
@@ -83,11 +90,10 @@ fn defined_twice(definitions: &[Definition]) -> Vec<String> {
 }
 
 fn meets_another(one: &Definition, group: &[&Definition]) -> bool {
-    let meets = |other: &&&Definition| {
+    group.iter().any(|other| {
         other.place != one.place
             && (one.owner == other.owner || [one.reach, other.reach].contains(&Reach::Workspace))
-    };
-    group.iter().any(|other| meets(&other))
+    })
 }
 
 fn describe(group: &[&Definition]) -> String {

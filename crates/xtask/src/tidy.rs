@@ -171,15 +171,17 @@ pub(crate) fn run() -> Result<()> {
 
 /// What `manifest` uses of this workspace and may not: a crate that has a row in the table.
 fn edge_breaches(name: &str, allowed: &[&str], manifest: &str) -> Vec<String> {
-    let is_ours = |dependency: &str| {
-        dependency.starts_with("rsb-") || EDGES.iter().any(|(known, _)| *known == dependency)
-    };
     dependencies(manifest)
         .filter(|dependency| {
             is_ours(dependency) && *dependency != "rsb-model" && !allowed.contains(dependency)
         })
         .map(|dependency| format!("{name} must not use {dependency}"))
         .collect()
+}
+
+/// Whether `dependency` is a crate of this workspace.
+fn is_ours(dependency: &str) -> bool {
+    dependency.starts_with("rsb-") || EDGES.iter().any(|(known, _)| *known == dependency)
 }
 
 /// The dependencies of a manifest, of every platform, without those of its tests.
@@ -207,19 +209,20 @@ fn file_breaches(shown: &str, text: &str) -> Vec<String> {
             .push(format!("{shown} has {lines} lines, more than {MOST_LINES}: is it one thing?"));
     }
     let product = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-    let code = || product.lines().filter(|line| !line.trim_start().starts_with("//"));
-    if code().any(|line| UNSAFE_MARKS.iter().any(|mark| line.contains(mark)))
+    let code: Vec<&str> =
+        product.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    if code.iter().any(|line| UNSAFE_MARKS.iter().any(|mark| line.contains(mark)))
         && !UNSAFE.iter().any(|allowed| shown.starts_with(allowed))
     {
         breaches.push(format!("{shown} holds unsafe code; it lives in {}", UNSAFE.join(", ")));
     }
     for (place, words, why) in FORBIDDEN.iter().filter(|(place, ..)| shown.starts_with(place)) {
-        let found = words.iter().filter(|word| code().any(|line| line.contains(**word)));
+        let found = words.iter().filter(|word| code.iter().any(|line| line.contains(**word)));
         breaches.extend(found.map(|word| format!("{shown} uses `{word}` below {place}: {why}")));
     }
     let pure = PURE.iter().find(|name| shown.starts_with(&format!("crates/{name}/src/")));
     if let Some(name) = pure {
-        let impure = IMPURE.iter().filter(|word| code().any(|line| line.contains(**word)));
+        let impure = IMPURE.iter().filter(|word| code.iter().any(|line| line.contains(**word)));
         breaches.extend(impure.map(|word| format!("{shown} uses `{word}`; {name} is pure")));
     }
     breaches

@@ -105,13 +105,12 @@ impl<'a> RatedGpu<'a> {
             self.architecture().and_then(|known| known.board(self.name, self.compute_units));
         let boost = board.map(|board| f64::from(board.boost_mhz));
         let level = self.level_mhz.filter(|_| self.is_rdna());
-        let clock = |mhz: Option<f64>, source| mhz.map(|mhz| PeakClock { mhz, source });
         let all = [
-            clock(self.listed_mhz, ClockSource::Driver),
-            clock(boost, ClockSource::DataSheet),
-            clock(level, ClockSource::PowerLevels),
+            (self.listed_mhz, ClockSource::Driver),
+            (boost, ClockSource::DataSheet),
+            (level, ClockSource::PowerLevels),
         ];
-        all.into_iter().flatten().collect()
+        all.into_iter().filter_map(|(mhz, source)| Some(PeakClock { mhz: mhz?, source })).collect()
     }
 
     /// The highest of them, which peaks are computed from.
@@ -134,10 +133,14 @@ impl<'a> RatedGpu<'a> {
 
     /// The engine that computes dense `dtype` fastest, and its peak in TFLOP/s.
     pub fn best(&self, dtype: Dtype) -> Option<(Engine, f64)> {
-        let peak = |engine| Some((engine, self.peak_tflops(dtype, engine)?));
-        let faster =
-            |best: (Engine, f64), other: (Engine, f64)| if other.1 > best.1 { other } else { best };
-        [Engine::Matrix, Engine::Vector].into_iter().filter_map(peak).reduce(faster)
+        let mut best: Option<(Engine, f64)> = None;
+        for engine in [Engine::Matrix, Engine::Vector] {
+            let Some(peak) = self.peak_tflops(dtype, engine) else { continue };
+            if best.is_none_or(|(_, highest)| peak > highest) {
+                best = Some((engine, peak));
+            }
+        }
+        best
     }
 
     /// What a reader of the peak of `dtype` on `engine` must know: a rate that was halved, and
@@ -176,14 +179,11 @@ impl Architecture {
     /// The board named `name`. If the name has no model number (`AMD Radeon Graphics`) or several
     /// (`8050S / 8060S`), the fastest with as many units.
     fn board(&self, name: Option<&str>, compute_units: Option<u32>) -> Option<&'static Board> {
-        let fits = |board: &&Board| compute_units.is_none_or(|units| units == board.compute_units);
-        let boards = self.boards.iter().filter(fits);
-        let is_of_one = |name: &&str| {
-            !name.starts_with("gfx")
-                && !name.contains(" / ")
-                && name.contains(|letter: char| letter.is_ascii_digit())
-        };
-        match name.filter(is_of_one) {
+        let boards = self
+            .boards
+            .iter()
+            .filter(|board| compute_units.is_none_or(|units| units == board.compute_units));
+        match name.filter(|name| is_of_one_board(name)) {
             Some(name) => {
                 boards.filter(|board| board.is_named_in(name)).max_by_key(|board| board.name.len())
             }
@@ -197,14 +197,20 @@ impl Architecture {
     }
 }
 
+/// Whether `name` has a model number, and not several.
+fn is_of_one_board(name: &str) -> bool {
+    !name.starts_with("gfx")
+        && !name.contains(" / ")
+        && name.contains(|letter: char| letter.is_ascii_digit())
+}
+
 impl Board {
     /// Whether `name` contains this board's as whole words: `RX 7600` is not in `RX 7600M`.
     fn is_named_in(&self, name: &str) -> bool {
         let Some(start) = name.find(self.name) else { return false };
-        let is_within = |letter: char| letter.is_ascii_alphanumeric();
-        let (before, after) = (name.get(..start), name.get(start + self.name.len()..));
-        !before.is_some_and(|text| text.ends_with(is_within))
-            && !after.is_some_and(|text| text.starts_with(is_within))
+        let before = name.get(..start).and_then(|text| text.chars().next_back());
+        let after = name.get(start + self.name.len()..).and_then(|text| text.chars().next());
+        ![before, after].into_iter().flatten().any(|letter| letter.is_ascii_alphanumeric())
     }
 }
 

@@ -36,14 +36,11 @@ const OTHERS: &[(&str, ToolkitRelease, Option<ToolkitRelease>)] = &[
 
 /// The releases that know `target`: `gfx942` since ROCm 6.0.
 pub fn releases(target: &str) -> Option<Releases> {
-    let row = ARCHITECTURES.iter().find(|row| row.target == target);
-    let other = || {
-        OTHERS
-            .iter()
-            .find(|(known, ..)| *known == target)
-            .map(|&(_, since, until)| Releases { since, until })
-    };
-    row.map(|row| Releases { since: row.since, until: None }).or_else(other)
+    if let Some(row) = ARCHITECTURES.iter().find(|row| row.target == target) {
+        return Some(Releases { since: row.since, until: None });
+    }
+    let &(_, since, until) = OTHERS.iter().find(|(known, ..)| *known == target)?;
+    Some(Releases { since, until })
 }
 
 /// Every target that a release is known of, and these releases.

@@ -161,12 +161,15 @@ pub struct CheckCounts {
 impl CheckCounts {
     /// Counts `checks`.
     pub fn of(checks: &[CheckResult]) -> Self {
-        let count = |status| checks.iter().filter(|check| check.status == status).count();
         Self {
-            ok: count(CheckStatus::Ok),
-            look: count(CheckStatus::Look),
-            failed: count(CheckStatus::Failed),
-            skipped: count(CheckStatus::Skipped),
+            ok: count_with(checks, CheckStatus::Ok),
+            look: count_with(checks, CheckStatus::Look),
+            failed: count_with(checks, CheckStatus::Failed),
+            skipped: count_with(checks, CheckStatus::Skipped),
         }
     }
+}
+
+fn count_with(checks: &[CheckResult], status: CheckStatus) -> usize {
+    checks.iter().filter(|check| check.status == status).count()
 }

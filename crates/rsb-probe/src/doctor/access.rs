@@ -74,12 +74,14 @@ pub(super) fn user(host: &Host) -> String {
 /// Lines of `/etc/group`: name, password, number, members.
 fn group_name(host: &Host, number: u32) -> String {
     let text = host.text("/etc/group").unwrap_or_default();
-    let of = |line: &str| {
+    for line in text.lines() {
         let mut fields = line.split(':');
-        let name = fields.next()?.to_owned();
-        (fields.nth(1)?.parse() == Ok(number)).then_some(name)
-    };
-    text.lines().find_map(of).unwrap_or_else(|| number.to_string())
+        let (Some(name), Some(own)) = (fields.next(), fields.nth(1)) else { continue };
+        if own.parse() == Ok(number) {
+            return name.to_owned();
+        }
+    }
+    number.to_string()
 }
 
 fn is_listed(host: &Host, group: &str) -> bool {

@@ -18,7 +18,7 @@ const WANTED: [(&str, &[&str]); 4] = [
 /// Each library, found or not.
 pub(super) fn find(host: &Host, cache: &[LinkerCache]) -> Vec<Library> {
     let dirs = dirs(host);
-    WANTED.iter().map(|(name, versions)| library(host, cache, &dirs, (name, versions))).collect()
+    WANTED.iter().map(|(name, versions)| library(host, cache, &dirs, name, versions)).collect()
 }
 
 /// Directories that are looked into before the linker's own: `LD_LIBRARY_PATH`, then those of ROCm.
@@ -34,24 +34,14 @@ fn library(
     host: &Host,
     cache: &[LinkerCache],
     dirs: &[PathBuf],
-    (name, versions): (&str, &[&str]),
+    name: &str,
+    versions: &[&str],
 ) -> Library {
-    let in_dir = |dir: &Path| {
-        versions
-            .iter()
-            .map(|version| dir.join(format!("{name}{version}")))
-            .find(|path| path.exists())
-    };
-    let cached = || {
-        let named = versions.iter().flat_map(|version| {
-            let wanted = format!("{name}{version}");
-            cache.iter().filter(move |cached| cached.name == wanted)
-        });
-        named.filter_map(|cached| host.path(&cached.path)).find(|path| path.exists())
-    };
-    let standard =
-        || LIBRARY_DIRS.iter().filter_map(|dir| host.path(dir)).find_map(|dir| in_dir(&dir));
-    let found = dirs.iter().find_map(|dir| in_dir(dir)).or_else(cached).or_else(standard);
+    let found = dirs
+        .iter()
+        .find_map(|dir| file_in(dir, name, versions))
+        .or_else(|| cached_file(host, cache, name, versions))
+        .or_else(|| standard_file(host, name, versions));
     let file = found
         .as_deref()
         .and_then(Path::file_name)
@@ -67,6 +57,40 @@ fn library(
         path: found.map(|path| path.display().to_string()),
         targets: targets.unwrap_or_default(),
     }
+}
+
+/// The newest file of the library `name` in `dir`.
+fn file_in(dir: &Path, name: &str, versions: &[&str]) -> Option<PathBuf> {
+    versions.iter().map(|version| dir.join(format!("{name}{version}"))).find(|path| path.exists())
+}
+
+/// The newest file of the library `name` that the linker's cache names.
+fn cached_file(
+    host: &Host,
+    cache: &[LinkerCache],
+    name: &str,
+    versions: &[&str],
+) -> Option<PathBuf> {
+    for version in versions {
+        let wanted = format!("{name}{version}");
+        let found = cache
+            .iter()
+            .filter(|cached| cached.name == wanted)
+            .filter_map(|cached| host.path(&cached.path))
+            .find(|path| path.exists());
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// The newest file of the library `name` in the first of the usual directories that has one.
+fn standard_file(host: &Host, name: &str, versions: &[&str]) -> Option<PathBuf> {
+    LIBRARY_DIRS
+        .iter()
+        .filter_map(|dir| host.path(dir))
+        .find_map(|dir| file_in(&dir, name, versions))
 }
 
 /// Kernels stand beside the real file, which may be elsewhere than the link to it.
@@ -115,16 +139,18 @@ fn broken(dir: &Path) -> Option<String> {
     if !dir.is_dir() {
         return None;
     }
-    let holds_hip = |dir: &PathBuf| {
-        entries(dir)
-            .iter()
-            .any(|file| component_of(file).is_some_and(|(component, _)| component == "hip"))
-    };
     // Releases from 7.9 on keep everything one directory deeper.
     let deeper = std::iter::once(dir.join("core")).chain(rocm::versioned_dirs(dir, "core-"));
     let roots = std::iter::once(dir.to_owned()).chain(deeper);
-    let holds_any = roots.flat_map(|root| rocm::library_dirs(&root)).any(|dir| holds_hip(&dir));
+    let holds_any = roots.flat_map(|root| rocm::library_dirs(&root)).any(|dir| has_hip(&dir));
     (!holds_any).then(|| "it holds no libamdhip64".to_owned())
+}
+
+/// Whether a runtime of HIP is in `dir`.
+fn has_hip(dir: &Path) -> bool {
+    entries(dir)
+        .iter()
+        .any(|file| component_of(file).is_some_and(|(component, _)| component == "hip"))
 }
 
 #[cfg(test)]
@@ -134,11 +160,12 @@ mod tests {
 
     fn find_in(tree: &Tree, cache: &[LinkerCache]) -> Vec<(String, Option<String>, Option<u32>)> {
         let root = tree.path("").display().to_string();
-        let strip = |path: String| {
-            path.strip_prefix(root.trim_end_matches('/')).map(str::to_owned).unwrap_or(path)
-        };
-        let all = find(&tree.host(), cache).into_iter();
-        all.map(|library| (library.name, library.path.map(strip), library.major)).collect()
+        let mut found = Vec::new();
+        for library in find(&tree.host(), cache) {
+            let path = library.path.map(|path| path.replacen(root.trim_end_matches('/'), "", 1));
+            found.push((library.name, path, library.major));
+        }
+        found
     }
 
     #[test]

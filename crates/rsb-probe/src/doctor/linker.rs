@@ -44,15 +44,16 @@ fn parse(bytes: &[u8]) -> Option<Vec<LinkerCache>> {
     let start = bytes.windows(MAGIC.len()).position(|window| window == MAGIC)?;
     let table = bytes.get(start..)?;
     let count = number(table, MAGIC.len())?;
-    let entry = |index: usize| {
-        let place = HEADER.checked_add(index.checked_mul(ENTRY)?)?;
-        Some(LinkerCache {
-            name: text(table, number(table, place + 4)?)?,
-            path: text(table, number(table, place + 8)?)?,
-        })
-    };
     // A count that the file is too short for cannot make the loop longer than the file.
-    Some((0..count.min(table.len() / ENTRY)).filter_map(entry).collect())
+    Some((0..count.min(table.len() / ENTRY)).filter_map(|index| entry(table, index)).collect())
+}
+
+fn entry(table: &[u8], index: usize) -> Option<LinkerCache> {
+    let place = HEADER.checked_add(index.checked_mul(ENTRY)?)?;
+    Some(LinkerCache {
+        name: text(table, number(table, place + 4)?)?,
+        path: text(table, number(table, place + 8)?)?,
+    })
 }
 
 fn number(table: &[u8], place: usize) -> Option<usize> {

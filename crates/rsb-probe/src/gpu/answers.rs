@@ -88,15 +88,19 @@ mod tests {
         (known, unread.into_iter().map(|one| (one.asked, one.answer)).collect())
     }
 
+    /// What [`gather_one`] gives of a GPU that is not known.
+    fn unread(answer: Answer) -> (Vec<u8>, Vec<(String, Answer)>) {
+        (vec![], vec![(IDENTITY.to_owned(), answer)])
+    }
+
     #[test]
     fn only_what_was_refused_or_never_asked_is_unread() {
-        let whole = |report: &dyn Fn(GpuReport<u8>)| {
+        let whole = gather_one(|report| {
             report(GpuReport::nothing());
             report(GpuReport::so_far(1, "its name"));
-        };
-        assert_eq!(gather_one(whole), (vec![1], vec![]));
+        });
+        assert_eq!(whole, (vec![1], vec![]));
         assert_eq!(gather_one(|report| report(GpuReport::nothing())), (vec![], vec![]), "no GPU");
-        let unread = |answer| (vec![], vec![(IDENTITY.to_owned(), answer)]);
         assert_eq!(
             gather_one(|report| report(GpuReport::from_error(ErrorKind::Other))),
             unread(Answer::Failed)

@@ -24,27 +24,22 @@ impl Runtimes {
             return Self::default();
         }
         let dirs = library_dirs(host);
-        let has = |names: &[&str]| {
-            dirs.iter().any(|dir| names.iter().any(|name| dir.join(name).exists()))
+        let mut found = Self {
+            hip: has_any(
+                &dirs,
+                &["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"],
+            ),
+            cuda: has_any(&dirs, &["libcuda.so.1", "libcuda.so"]),
+            ..Self::default()
         };
-        let drivers = |loader: &str, places: &[&str]| {
-            if has(&[loader]) {
-                places.iter().flat_map(|place| host.entries(place)).collect()
-            } else {
-                Vec::new()
-            }
-        };
-        Self {
-            hip: has(&[
-                "libamdhip64.so.7",
-                "libamdhip64.so.6",
-                "libamdhip64.so.5",
-                "libamdhip64.so",
-            ]),
-            cuda: has(&["libcuda.so.1", "libcuda.so"]),
-            vulkan: drivers("libvulkan.so.1", &["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"]),
-            opencl: drivers("libOpenCL.so.1", &["/etc/OpenCL/vendors"]),
+        if has_any(&dirs, &["libvulkan.so.1"]) {
+            found.vulkan.extend(host.entries("/usr/share/vulkan/icd.d"));
+            found.vulkan.extend(host.entries("/etc/vulkan/icd.d"));
         }
+        if has_any(&dirs, &["libOpenCL.so.1"]) {
+            found.opencl = host.entries("/etc/OpenCL/vendors");
+        }
+        found
     }
 
     /// Those that reach `gpu`; `in_kfd` says whether AMD's compute driver lists it.
@@ -56,20 +51,25 @@ impl Runtimes {
         } else {
             (&["intel"], &["intel"])
         };
-        let any = |drivers: &[String], marks: &[&str]| {
-            drivers
-                .iter()
-                .any(|driver| marks.iter().any(|mark| driver.to_ascii_lowercase().contains(mark)))
-        };
         let is_bound = gpu.driver_name().is_some_and(|driver| driver != "vfio-pci");
         let reached = [
             ("rocm", self.hip && in_kfd && gpu.is_amd()),
             ("cuda", self.cuda && gpu.driver_name() == Some("nvidia")),
-            ("vulkan", is_bound && gpu.is_in_drm && any(&self.vulkan, vulkan)),
-            ("opencl", is_bound && any(&self.opencl, opencl)),
+            ("vulkan", is_bound && gpu.is_in_drm && has_mark(&self.vulkan, vulkan)),
+            ("opencl", is_bound && has_mark(&self.opencl, opencl)),
         ];
         reached.into_iter().filter(|(_, here)| *here).map(|(name, _)| name.to_owned()).collect()
     }
+}
+
+/// Whether one of `dirs` has a file with one of `names`.
+fn has_any(dirs: &[PathBuf], names: &[&str]) -> bool {
+    dirs.iter().any(|dir| names.iter().any(|name| dir.join(name).exists()))
+}
+
+/// Whether the name of one of `drivers` contains one of `marks`.
+fn has_mark(drivers: &[String], marks: &[&str]) -> bool {
+    drivers.iter().any(|driver| marks.iter().any(|mark| driver.to_ascii_lowercase().contains(mark)))
 }
 
 fn library_dirs(host: &Host) -> Vec<PathBuf> {

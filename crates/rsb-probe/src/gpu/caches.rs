@@ -20,9 +20,11 @@ pub(crate) fn shared_caches(host: &Host, address: &str) -> Vec<Cache> {
 }
 
 fn with_last(listed: &[GpuCache], last: Option<Cache>) -> Vec<Cache> {
-    let shared = |cache: &&GpuCache| cache.kind == GpuCacheKind::Data && cache.level > 1;
     let mut found: Vec<Cache> = Vec::new();
-    for cache in listed.iter().filter(shared) {
+    for cache in listed {
+        if cache.kind != GpuCacheKind::Data || cache.level <= 1 {
+            continue;
+        }
         match found.iter_mut().find(|known| known.level == cache.level) {
             Some(known) => known.size_bytes = known.size_bytes.max(cache.size_bytes),
             None => found.push(Cache {

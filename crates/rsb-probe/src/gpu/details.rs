@@ -46,18 +46,24 @@ pub(crate) fn read(dir: &Path, report: &dyn Fn(Details, &'static str)) {
     details.performance_level = read_line(&dir.join("power_dpm_force_performance_level"));
     report(details.clone(), "its power and sensors");
     if let Some(monitor) = monitor(dir) {
-        let watts = |name: &str| {
-            read_number::<f64>(&monitor.join(name)).map(|uw| uw / 1e6).and_then(plausible::watts)
-        };
         // In Intel's hwmon, power1_cap is the limit of a burst.
-        let as_amd = || (watts("power1_cap"), watts("power1_cap_default"));
-        (details.power_cap_w, details.power_cap_default_w) =
-            intel::power_limits(&monitor).unwrap_or_else(as_amd);
+        (details.power_cap_w, details.power_cap_default_w) = match intel::power_limits(&monitor) {
+            Some(limits) => limits,
+            None => (
+                read_watts(&monitor.join("power1_cap")),
+                read_watts(&monitor.join("power1_cap_default")),
+            ),
+        };
         details.sensors = sensors(&monitor);
         report(details.clone(), "its counters of errors");
     }
     details.ecc = ecc(&dir.join("ras"));
     report(details, "nothing more");
+}
+
+/// Reads a power that a GPU can draw, which hwmon gives in µW.
+pub(super) fn read_watts(file: &Path) -> Option<f64> {
+    read_number::<f64>(file).map(|microwatts| microwatts / 1e6).and_then(plausible::watts)
 }
 
 /// The directory of the GPU's sensors. i915 has others, named `i915_gt0`, for its parts.
@@ -74,21 +80,24 @@ pub(crate) fn monitor(dir: &Path) -> Option<PathBuf> {
 fn pcie(dir: &Path) -> Pcie {
     let driver = levels::links(&dir.join("pp_dpm_pcie"));
     let stretches = outside_of_board(dir, stretches(dir));
-    let each = |speed: &str, width: &str| -> Vec<PcieLink> {
-        stretches.iter().filter_map(|stretch| link(stretch, speed, width)).collect()
-    };
-    let narrowest = |links: Vec<PcieLink>, told: Option<PcieLink>| {
-        links
-            .into_iter()
-            .chain(told)
-            .reduce(|one, other| if other.gb_s < one.gb_s { other } else { one })
-    };
     Pcie {
-        now: narrowest(each("current_link_speed", "current_link_width"), driver.now),
-        max: narrowest(each("max_link_speed", "max_link_width"), driver.max),
+        now: narrowest(&stretches, "current_link_speed", "current_link_width", driver.now),
+        max: narrowest(&stretches, "max_link_speed", "max_link_width", driver.max),
         saves_power: driver.now.zip(driver.max).map(|(now, max)| now.gb_s < max.gb_s),
         replays: read_number(&dir.join("pcie_replay_count")).and_then(plausible::count),
     }
+}
+
+/// The slowest link, of those that the files `speed` and `width` of `stretches` tell and that of
+/// the driver.
+fn narrowest(
+    stretches: &[PathBuf],
+    speed: &str,
+    width: &str,
+    by_driver: Option<PcieLink>,
+) -> Option<PcieLink> {
+    let links = stretches.iter().filter_map(|stretch| link(stretch, speed, width));
+    links.chain(by_driver).reduce(|one, other| if other.gb_s < one.gb_s { other } else { one })
 }
 
 /// The GPU's own function and the bridges above it, up to the CPU.
@@ -110,10 +119,11 @@ fn outside_of_board(dir: &Path, stretches: Vec<PathBuf>) -> Vec<PathBuf> {
     if read_line(&dir.join("vendor")).as_deref().and_then(hexadecimal) != Some(INTEL) {
         return stretches;
     }
-    let is_inner = |stretch: &PathBuf| {
-        link(stretch, "max_link_speed", "max_link_width") == Some(PcieLink::new(2.5, 1))
-    };
-    stretches.into_iter().skip_while(is_inner).collect()
+    let inner = Some(PcieLink::new(2.5, 1));
+    stretches
+        .into_iter()
+        .skip_while(|stretch| link(stretch, "max_link_speed", "max_link_width") == inner)
+        .collect()
 }
 
 /// `16.0 GT/s PCIe` and `16`.
@@ -124,21 +134,9 @@ fn link(dir: &Path, speed: &str, width: &str) -> Option<PcieLink> {
 
 /// Sensors that give a figure that can be true.
 fn sensors(monitor: &Path) -> Vec<SensorName> {
-    const KINDS: [(&str, &str, &str); 6] = [
-        ("temp", "_input", "temperature"),
-        ("power", "_average", "power"),
-        ("power", "_input", "power"),
-        ("freq", "_input", "clock"),
-        ("in", "_input", "voltage"),
-        ("energy", "_input", "energy"),
-    ];
     let mut found: Vec<SensorName> = Vec::new();
     for file in entries(monitor) {
-        let of = |kind: &(&'static str, &str, &'static str)| {
-            let number = file.strip_prefix(kind.0)?.strip_suffix(kind.1)?;
-            number.parse::<u32>().is_ok().then(|| (format!("{}{number}", kind.0), kind.2))
-        };
-        let Some((stem, kind)) = KINDS.iter().find_map(of) else { continue };
+        let Some((stem, kind)) = stem_and_kind(&file) else { continue };
         let figure = read_number::<f64>(&monitor.join(&file));
         let is_true = figure.is_some_and(|figure| can_be(kind, figure));
         let label = read_line(&monitor.join(format!("{stem}_label")));
@@ -156,6 +154,22 @@ fn sensors(monitor: &Path) -> Vec<SensorName> {
         found.push("fan".to_owned());
     }
     found
+}
+
+/// `temp1` and `temperature` of the file `temp1_input`.
+fn stem_and_kind(file: &str) -> Option<(String, &'static str)> {
+    const KINDS: [(&str, &str, &str); 6] = [
+        ("temp", "_input", "temperature"),
+        ("power", "_average", "power"),
+        ("power", "_input", "power"),
+        ("freq", "_input", "clock"),
+        ("in", "_input", "voltage"),
+        ("energy", "_input", "energy"),
+    ];
+    KINDS.into_iter().find_map(|(prefix, suffix, kind)| {
+        let number = file.strip_prefix(prefix)?.strip_suffix(suffix)?;
+        number.parse::<u32>().is_ok().then(|| (format!("{prefix}{number}"), kind))
+    })
 }
 
 /// Whether the voltage `stem` with that label is the chip's: AMD's `vddgfx`, the `pkg` of Intel's
@@ -183,15 +197,10 @@ fn ecc(dir: &Path) -> Option<Ecc> {
     for file in entries(dir) {
         let Some(block) = file.strip_suffix("_err_count") else { continue };
         let Some(text) = read_text(&dir.join(&file)) else { continue };
-        let number = |name: &str| {
-            let line =
-                text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
-            line.trim_matches(['\0', ' ']).parse().ok().and_then(plausible::count)
-        };
-        let (Some(uncorrectable), Some(correctable)) = (number("ue"), number("ce")) else {
-            continue;
-        };
-        let count = EccCount { uncorrectable, correctable, deferred: number("de").unwrap_or(0) };
+        let Some(uncorrectable) = error_count(&text, "ue") else { continue };
+        let Some(correctable) = error_count(&text, "ce") else { continue };
+        let deferred = error_count(&text, "de").unwrap_or(0);
+        let count = EccCount { uncorrectable, correctable, deferred };
         let ecc = found.get_or_insert_default();
         ecc.total.uncorrectable = ecc.total.uncorrectable.saturating_add(count.uncorrectable);
         ecc.total.correctable = ecc.total.correctable.saturating_add(count.correctable);
@@ -201,6 +210,12 @@ fn ecc(dir: &Path) -> Option<Ecc> {
         }
     }
     found
+}
+
+/// The number in the line `name: number`.
+fn error_count(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'))?;
+    line.trim_matches(['\0', ' ']).parse().ok().and_then(plausible::count)
 }
 
 #[cfg(test)]

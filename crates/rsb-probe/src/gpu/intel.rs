@@ -8,6 +8,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::details;
 use crate::host::{entries, read_line, read_number, refusal};
 use crate::plausible;
 
@@ -59,28 +60,43 @@ const I915_DEVICE: Names = Names {
 
 /// The GT that computes, of each tile: those after it are for video.
 fn gts(dir: &Path) -> Vec<(PathBuf, &'static Names)> {
-    let numbered = |path: &Path, prefix: &str| -> Vec<PathBuf> {
-        let is_one = |name: &String| {
-            name.strip_prefix(prefix).is_some_and(|number| number.parse::<u32>().is_ok())
-        };
-        entries(path).into_iter().filter(is_one).map(|name| path.join(name)).collect()
-    };
-    let first_of =
-        |tile: PathBuf| numbered(&tile, "gt").into_iter().next().map(|gt| (gt.join("freq0"), &XE));
-    let has_clock = |(path, names): &(PathBuf, &'static Names)| {
-        [names.actual, names.requested, names.max].iter().any(|file| path.join(file).exists())
-    };
-    let of_xe: Vec<_> =
-        numbered(dir, "tile").into_iter().filter_map(first_of).filter(has_clock).collect();
+    let mut of_xe = Vec::new();
+    for tile in numbered_dirs(dir, "tile") {
+        let Some(gt) = numbered_dirs(&tile, "gt").into_iter().next() else { continue };
+        let path = gt.join("freq0");
+        if has_clock(&path, &XE) {
+            of_xe.push((path, &XE));
+        }
+    }
     if !of_xe.is_empty() {
         return of_xe;
     }
     let Some(minor) = minor(dir) else { return Vec::new() };
-    [(minor.join("gt/gt0"), &I915), (minor, &I915_DEVICE)]
-        .into_iter()
-        .find(has_clock)
-        .into_iter()
-        .collect()
+    let gt = minor.join("gt/gt0");
+    if has_clock(&gt, &I915) {
+        return vec![(gt, &I915)];
+    }
+    if has_clock(&minor, &I915_DEVICE) {
+        return vec![(minor, &I915_DEVICE)];
+    }
+    Vec::new()
+}
+
+/// The directories in `path` whose name is `prefix` with a number.
+fn numbered_dirs(path: &Path, prefix: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for name in entries(path) {
+        let number = name.strip_prefix(prefix);
+        if number.is_some_and(|number| number.parse::<u32>().is_ok()) {
+            found.push(path.join(name));
+        }
+    }
+    found
+}
+
+/// Whether `path` has files of clocks with these names.
+fn has_clock(path: &Path, names: &Names) -> bool {
+    [names.actual, names.requested, names.max].iter().any(|file| path.join(file).exists())
 }
 
 /// The directory of `card0`, given that of its device.
@@ -100,20 +116,22 @@ pub(crate) fn is_here(dir: &Path) -> bool {
 
 /// The clocks of the GPU in `dir`, of several tiles the highest.
 pub(crate) fn clocks(dir: &Path) -> IntelClocks {
-    let gts = gts(dir);
-    let highest = |file: fn(&Path, &Names) -> PathBuf| {
-        let each = gts.iter().filter_map(|(path, names)| read_number::<f64>(&file(path, names)));
-        each.filter_map(plausible::megahertz).reduce(f64::max)
-    };
-    // The clock of what sleeps is 0.
-    let running = gts
-        .iter()
-        .filter_map(|(path, names)| read_number::<f64>(&path.join(now_file(path, names))));
-    IntelClocks {
-        now: running.filter_map(|mhz| plausible::now(mhz, plausible::megahertz)).reduce(f64::max),
-        max: highest(|path, names| path.join(names.max)),
-        limit: highest(|path, names| path.join(names.limit)),
+    let mut clocks = IntelClocks::default();
+    for (path, names) in gts(dir) {
+        // The clock of what sleeps is 0.
+        let now = read_number(&path.join(now_file(&path, names)))
+            .and_then(|mhz| plausible::now(mhz, plausible::megahertz));
+        let max = read_number(&path.join(names.max)).and_then(plausible::megahertz);
+        let limit = read_number(&path.join(names.limit)).and_then(plausible::megahertz);
+        clocks.now = higher(clocks.now, now);
+        clocks.max = higher(clocks.max, max);
+        clocks.limit = higher(clocks.limit, limit);
     }
+    clocks
+}
+
+fn higher(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    one.into_iter().chain(other).reduce(f64::max)
 }
 
 /// What runs, or what is asked for where the driver does not tell that.
@@ -177,12 +195,9 @@ pub(crate) fn power_limits(monitor: &Path) -> Option<(Option<f64>, Option<f64>)>
     let channel = ["power1", "power2"]
         .into_iter()
         .find(|channel| monitor.join(format!("{channel}_max")).exists())?;
-    let watts = |kind: &str| {
-        read_number::<f64>(&monitor.join(format!("{channel}_{kind}")))
-            .map(|uw| uw / 1e6)
-            .and_then(plausible::watts)
-    };
-    Some((watts("max"), watts("rated_max")))
+    let in_force = details::read_watts(&monitor.join(format!("{channel}_max")));
+    let as_delivered = details::read_watts(&monitor.join(format!("{channel}_rated_max")));
+    Some((in_force, as_delivered))
 }
 
 /// The counter of energy in µJ: of the GPU, or of its package where that alone is counted.
@@ -215,31 +230,37 @@ pub struct IntelSensors {
     pub refused: Vec<String>,
 }
 
+impl IntelSensors {
+    /// Notes that `what` can be read from `file`, or why it cannot be.
+    fn check(&mut self, what: &'static str, file: &Path) {
+        match read_problem(file) {
+            Some(refused) => self.refused.push(refused),
+            None if read_line(file).is_some() && !self.told.contains(&what) => self.told.push(what),
+            None => {}
+        }
+    }
+}
+
 /// Looks at the files of the GPU in `dir`, called `place`, and of its hwmon.
 pub(crate) fn sensors(dir: &Path, monitor: Option<&Path>, place: String) -> IntelSensors {
     let mut found = IntelSensors { place, has_hwmon: monitor.is_some(), ..IntelSensors::default() };
-    let mut ask = |what: &'static str, file: &Path| match read_problem(file) {
-        Some(refused) => found.refused.push(refused),
-        None if read_line(file).is_some() && !found.told.contains(&what) => found.told.push(what),
-        None => {}
-    };
     for (path, names) in gts(dir) {
-        ask("clock", &path.join(now_file(&path, names)));
+        found.check("clock", &path.join(now_file(&path, names)));
         let (below, prefix) = names.throttle;
-        ask("throttle reasons", &path.join(below).join(format!("{prefix}pl1")));
+        found.check("throttle reasons", &path.join(below).join(format!("{prefix}pl1")));
     }
     if let Some(monitor) = monitor {
         if let Some(energy) = energy_file(monitor) {
-            ask("power", &energy);
+            found.check("power", &energy);
         }
         for file in entries(monitor).iter().filter(|file| file.ends_with("_input")) {
             let kinds = [("temp", "temperature"), ("fan", "fan")];
             if let Some((_, what)) = kinds.iter().find(|(prefix, _)| file.starts_with(prefix)) {
-                ask(what, &monitor.join(file));
+                found.check(what, &monitor.join(file));
             }
         }
         for file in ["power1_max", "power2_max"] {
-            ask("power limit", &monitor.join(file));
+            found.check("power limit", &monitor.join(file));
         }
     }
     found

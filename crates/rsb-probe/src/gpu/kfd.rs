@@ -131,15 +131,14 @@ pub(crate) fn read(dir: &Path, number: u32, report: &dyn Fn(GpuReport<Node>)) {
 
 /// The caches of the GPU at `address`; of one that is split into partitions, those of the first.
 pub(crate) fn caches_at(host: &Host, address: &str) -> Vec<GpuCache> {
-    let is_it = |(number, dir): &(u32, PathBuf)| {
-        let node = Properties::read(dir).and_then(|properties| node(dir, *number, &properties));
-        node.and_then(|node| node.address).is_some_and(|own| own.eq_ignore_ascii_case(address))
-    };
-    dirs(host)
-        .into_iter()
-        .find(is_it)
-        .map(|(_, dir)| caches(&dir.join("caches")))
-        .unwrap_or_default()
+    for (number, dir) in dirs(host) {
+        let Some(properties) = Properties::read(&dir) else { continue };
+        let own = node(&dir, number, &properties).and_then(|node| node.address);
+        if own.is_some_and(|own| own.eq_ignore_ascii_case(address)) {
+            return caches(&dir.join("caches"));
+        }
+    }
+    Vec::new()
 }
 
 const PROPERTIES: &str = "properties";
@@ -203,22 +202,25 @@ fn node(dir: &Path, number: u32, properties: &Properties) -> Option<Node> {
 /// Links of the node itself (`io_links`), or ways to other GPUs that lead through a CPU
 /// (`p2p_links`).
 fn links(dir: &Path) -> Vec<Link> {
-    let all = entries(dir).into_iter().filter_map(|name| Properties::read(&dir.join(name)));
-    let read = |link: Properties| {
-        let kind = match link.nonzero("type") {
-            Some(1) => "hypertransport",
-            Some(2) => "pcie",
-            Some(11) => "xgmi",
-            _ => "other",
-        };
-        let rate = link.small("max_bandwidth").and_then(plausible::link_mb_s);
-        // Node 0 is a node like any other: here a zero is no gap.
-        let to = u32::try_from(*link.0.get("node_to")?).ok()?;
-        Some(Link { kind, to, weight: link.small("weight"), max_mb_s: rate })
-    };
-    let mut found: Vec<Link> = all.filter_map(read).collect();
+    let mut found: Vec<Link> =
+        entries(dir).into_iter().filter_map(|name| read_link(&dir.join(name))).collect();
     found.sort_by_key(|link| link.to);
     found
+}
+
+/// Reads the link in `dir`.
+fn read_link(dir: &Path) -> Option<Link> {
+    let link = Properties::read(dir)?;
+    let kind = match link.nonzero("type") {
+        Some(1) => "hypertransport",
+        Some(2) => "pcie",
+        Some(11) => "xgmi",
+        _ => "other",
+    };
+    let rate = link.small("max_bandwidth").and_then(plausible::link_mb_s);
+    // Node 0 is a node like any other: here a zero is no gap.
+    let to = u32::try_from(*link.0.get("node_to")?).ok()?;
+    Some(Link { kind, to, weight: link.small("weight"), max_mb_s: rate })
 }
 
 /// Caches of one size and kind counted together. The driver writes kB of 1024 bytes.

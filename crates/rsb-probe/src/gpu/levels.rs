@@ -25,10 +25,9 @@ pub(crate) fn clocks(path: &Path) -> Clocks {
         .filter_map(level)
         .filter_map(|(value, is_now)| Some((mhz(value)?, is_now)))
         .collect();
-    let highest = |found: &mut dyn Iterator<Item = f64>| found.reduce(f64::max);
     Clocks {
-        max_mhz: highest(&mut levels.iter().map(|level| level.0)),
-        now_mhz: highest(&mut levels.iter().filter(|level| level.1).map(|level| level.0)),
+        max_mhz: levels.iter().map(|level| level.0).reduce(f64::max),
+        now_mhz: levels.iter().filter(|level| level.1).map(|level| level.0).reduce(f64::max),
     }
 }
 
@@ -55,10 +54,9 @@ pub(crate) fn links(path: &Path) -> Links {
         .filter_map(level)
         .filter_map(|(value, is_now)| Some((link(value)?, is_now)))
         .collect();
-    let fastest = |found: &mut dyn Iterator<Item = PcieLink>| found.reduce(faster);
     Links {
-        max: fastest(&mut levels.iter().map(|level| level.0)),
-        now: fastest(&mut levels.iter().filter(|level| level.1).map(|level| level.0)),
+        max: levels.iter().map(|level| level.0).reduce(faster),
+        now: levels.iter().filter(|level| level.1).map(|level| level.0).reduce(faster),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Names and targets of common GPUs by their PCI ids, for where the driver tells none.
 
+use std::str::SplitN;
+
 use super::pci::PciId;
 use crate::host::hexadecimal;
 
@@ -26,13 +28,12 @@ struct Row {
 /// The row of a GPU: that of its revision; else that of the model, with the name that its board
 /// tells.
 pub(crate) fn find(id: PciId, revision: Option<u32>, board: Option<PciId>) -> Option<KnownGpu> {
-    let own = |row: &Row| row.id == id;
-    let exact = rows().filter(own).find(|row| row.revision.is_some() && row.revision == revision);
-    let model = || rows().filter(own).find(|row| row.revision.is_none());
+    let exact =
+        rows().find(|row| row.id == id && row.revision.is_some() && row.revision == revision);
     if let Some(row) = exact {
         return Some(row.known);
     }
-    let known = model()?.known;
+    let known = rows().find(|row| row.id == id && row.revision.is_none())?.known;
     let name =
         boards().find(|known| (known.id, Some(known.own)) == (id, board)).map(|known| known.name);
     Some(KnownGpu { name: name.unwrap_or(known.name), ..known })
@@ -46,14 +47,17 @@ struct Board {
 }
 
 fn boards() -> impl Iterator<Item = Board> {
-    let parse = |line: &'static str| {
-        let mut parts = line.splitn(5, ' ');
-        let mut id = || {
-            Some(PciId { vendor: hexadecimal(parts.next()?)?, device: hexadecimal(parts.next()?)? })
-        };
-        Some(Board { id: id()?, own: id()?, name: parts.next()? })
-    };
-    BOARDS.lines().filter(|line| !line.starts_with('#')).filter_map(parse)
+    BOARDS.lines().filter(|line| !line.starts_with('#')).filter_map(parse_board)
+}
+
+fn parse_board(line: &'static str) -> Option<Board> {
+    let mut parts = line.splitn(5, ' ');
+    Some(Board { id: parse_id(&mut parts)?, own: parse_id(&mut parts)?, name: parts.next()? })
+}
+
+/// Vendor and model, the next two of `parts`.
+fn parse_id(parts: &mut SplitN<'_, char>) -> Option<PciId> {
+    Some(PciId { vendor: hexadecimal(parts.next()?)?, device: hexadecimal(parts.next()?)? })
 }
 
 fn rows() -> impl Iterator<Item = Row> {
@@ -62,7 +66,7 @@ fn rows() -> impl Iterator<Item = Row> {
 
 fn parse(line: &'static str) -> Option<Row> {
     let mut parts = line.splitn(5, ' ');
-    let id = PciId { vendor: hexadecimal(parts.next()?)?, device: hexadecimal(parts.next()?)? };
+    let id = parse_id(&mut parts)?;
     let revision = match parts.next()? {
         "*" => None,
         number => Some(hexadecimal(number)?),
@@ -104,10 +108,14 @@ mod tests {
     #[test]
     fn a_revision_is_told_apart_where_it_is_known() {
         let navi31 = PciId { vendor: 0x1002, device: 0x744c };
-        let name = |revision| find(navi31, revision, None).map(|known| known.name);
-        assert_eq!(name(Some(0xc8)), Some("AMD Radeon RX 7900 XTX"));
-        assert_eq!(name(Some(0xcc)), Some("AMD Radeon RX 7900 XT"));
-        assert_eq!(name(None), Some("AMD Radeon RX 7900 series"));
+        for (revision, name) in [
+            (Some(0xc8), "AMD Radeon RX 7900 XTX"),
+            (Some(0xcc), "AMD Radeon RX 7900 XT"),
+            (None, "AMD Radeon RX 7900 series"),
+        ] {
+            let found = find(navi31, revision, None).map(|known| known.name);
+            assert_eq!(found, Some(name), "{revision:?}");
+        }
         assert_eq!(find(navi31, None, None).and_then(|known| known.target), Some("gfx1100"));
         assert_eq!(find(PciId { vendor: 0x1002, device: 0xffff }, None, None), None);
     }

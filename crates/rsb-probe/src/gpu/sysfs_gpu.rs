@@ -71,10 +71,12 @@ pub(crate) fn in_drm(host: &Host) -> Vec<PathBuf> {
 pub(crate) fn with_those_on_the_bus(host: &Host, mut found: Vec<PathBuf>) -> Vec<PathBuf> {
     let known: HashSet<(u64, u64)> = found.iter().filter_map(|dir| identity_of(dir)).collect();
     if let Some(bus) = host.path("/sys/bus/pci/devices") {
-        let on_bus =
-            entries(&bus).into_iter().map(|address| bus.join(address)).filter(|dir| computes(dir));
-        let new = |dir: &PathBuf| identity_of(dir).is_some_and(|own| !known.contains(&own));
-        found.extend(on_bus.filter(new));
+        for address in entries(&bus) {
+            let dir = bus.join(address);
+            if computes(&dir) && identity_of(&dir).is_some_and(|own| !known.contains(&own)) {
+                found.push(dir);
+            }
+        }
     }
     found
 }
@@ -106,11 +108,8 @@ fn is_gpu(name: &str) -> bool {
 /// Whether the class of a PCI function is display (03) or processing accelerator (12, of AMD and
 /// NVIDIA).
 fn computes(function: &Path) -> bool {
-    let class = read_line(&function.join("class"))
-        .as_deref()
-        .and_then(hexadecimal)
-        .map(|class| class >> 16);
-    let vendor = read_line(&function.join("vendor")).as_deref().and_then(hexadecimal);
+    let class = read_hexadecimal(&function.join("class")).map(|class| class >> 16);
+    let vendor = read_hexadecimal(&function.join("vendor"));
     match class {
         Some(0x03) => true,
         Some(0x12) => matches!(vendor, Some(AMD | NVIDIA)),
@@ -123,21 +122,23 @@ pub(crate) fn read(host: &Host, dir: &Path, report: &dyn Fn(GpuReport<SysfsGpu>)
     report(GpuReport::nothing());
     let Some(mut gpu) = identity(host, dir) else { return report(unknown(dir)) };
     report(GpuReport::so_far(gpu.clone(), "its name and memory"));
-    let line = |name: &str| read_line(&dir.join(name));
-    gpu.revision = line("revision").as_deref().and_then(hexadecimal);
-    gpu.name = line("product_name").or_else(|| nvidia_name(host, gpu.address.as_deref()?));
-    let bytes = |name: &str| read_number(&dir.join(name)).and_then(plausible::memory_bytes);
+    gpu.revision = read_hexadecimal(&dir.join("revision"));
+    gpu.name =
+        read_line(&dir.join("product_name")).or_else(|| nvidia_name(host, gpu.address.as_deref()?));
     // AMD's file, then that of Intel's xe.
-    gpu.vram_bytes =
-        ["mem_info_vram_total", "tile0/physical_vram_size_bytes"].into_iter().find_map(bytes);
-    gpu.shared_bytes = bytes("mem_info_gtt_total");
-    gpu.memory_vendor = line("mem_info_vram_vendor").filter(|vendor| vendor != "unknown");
-    gpu.vbios = line("vbios_version");
+    gpu.vram_bytes = read_memory_bytes(&dir.join("mem_info_vram_total"))
+        .or_else(|| read_memory_bytes(&dir.join("tile0/physical_vram_size_bytes")));
+    gpu.shared_bytes = read_memory_bytes(&dir.join("mem_info_gtt_total"));
+    gpu.memory_vendor =
+        read_line(&dir.join("mem_info_vram_vendor")).filter(|vendor| vendor != "unknown");
+    gpu.vbios = read_line(&dir.join("vbios_version"));
     gpu.render_node =
         entries(&dir.join("drm")).into_iter().find(|name| name.starts_with("renderD"));
-    gpu.iommu = line("iommu_group/type");
+    gpu.iommu = read_line(&dir.join("iommu_group/type"));
     gpu.is_virtual = dir.join("physfn").exists();
-    gpu.partition = match (line("current_compute_partition"), line("current_memory_partition")) {
+    let compute = read_line(&dir.join("current_compute_partition"));
+    let memory = read_line(&dir.join("current_memory_partition"));
+    gpu.partition = match (compute, memory) {
         (Some(compute), Some(memory)) => Some(format!("{compute}/{memory}")),
         (compute, memory) => compute.or(memory),
     };
@@ -147,12 +148,24 @@ pub(crate) fn read(host: &Host, dir: &Path, report: &dyn Fn(GpuReport<SysfsGpu>)
     });
 }
 
+/// Reads a number of bytes that a GPU can have.
+fn read_memory_bytes(file: &Path) -> Option<u64> {
+    read_number(file).and_then(plausible::memory_bytes)
+}
+
+/// Reads a number such as `0x1002`.
+fn read_hexadecimal(file: &Path) -> Option<u32> {
+    read_line(file).as_deref().and_then(hexadecimal)
+}
+
 /// Of a directory that does not tell who made the GPU: none of ours, unless the kernel refuses to
 /// tell.
 fn unknown(dir: &Path) -> GpuReport<SysfsGpu> {
     let vendor = dir.join("vendor");
-    let refused = || [vendor.clone(), dir.join("uevent")].iter().find_map(|file| refusal(file));
-    let refused = if read_line(&vendor).is_some() { None } else { refused() };
+    if read_line(&vendor).is_some() {
+        return GpuReport::nothing();
+    }
+    let refused = [vendor, dir.join("uevent")].iter().find_map(|file| refusal(file));
     refused.map_or_else(GpuReport::nothing, GpuReport::from_error)
 }
 
@@ -165,13 +178,15 @@ pub(crate) fn address(dir: &Path) -> Option<String> {
 
 /// The same from where the directory really lies: the kernel's own links lead there in one step.
 fn address_of_link(dir: &Path) -> Option<String> {
-    let address = |real: PathBuf| {
-        real.file_name()?.to_str().filter(|name| is_address(name)).map(str::to_owned)
-    };
     std::fs::read_link(dir)
         .ok()
-        .and_then(address)
-        .or_else(|| address(std::fs::canonicalize(dir).ok()?))
+        .and_then(|real| last_address(&real))
+        .or_else(|| last_address(&std::fs::canonicalize(dir).ok()?))
+}
+
+/// The last part of `path`, where it is an address on the bus.
+fn last_address(path: &Path) -> Option<String> {
+    path.file_name()?.to_str().filter(|name| is_address(name)).map(str::to_owned)
 }
 
 /// The kernel driver that has taken the GPU in `dir`.
@@ -192,33 +207,44 @@ fn driver_of_link(dir: &Path) -> Option<String> {
 /// Who the GPU is, from files that never touch it.
 fn identity(host: &Host, dir: &Path) -> Option<SysfsGpu> {
     let event = read_text(&dir.join("uevent")).unwrap_or_default();
-    let told = |name: &str| {
-        event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).map(str::trim)
-    };
-    let number = |name: &str| read_line(&dir.join(name)).as_deref().and_then(hexadecimal);
-    let pair = |name: &str| {
-        let (vendor, device) = told(name)?.split_once(':')?;
-        Some(PciId { vendor: hexadecimal(vendor)?, device: hexadecimal(device)? })
-    };
-    let id = pair("PCI_ID")
-        .or_else(|| Some(PciId { vendor: number("vendor")?, device: number("device")? }));
-    let vendor = id.map(|id| id.vendor).or_else(|| number("vendor"))?;
+    let id = event_id(&event, "PCI_ID").or_else(|| read_id(dir, "vendor", "device"));
+    let vendor = id.map(|id| id.vendor).or_else(|| read_hexadecimal(&dir.join("vendor")))?;
     if !matches!(vendor, AMD | NVIDIA | INTEL) {
         return None;
     }
     Some(SysfsGpu {
         vendor: Some(vendor),
         id,
-        board: pair("PCI_SUBSYS_ID").or_else(|| {
-            Some(PciId { vendor: number("subsystem_vendor")?, device: number("subsystem_device")? })
-        }),
-        address: told("PCI_SLOT_NAME").map(str::to_owned).or_else(|| address_of_link(dir)),
-        driver: told("DRIVER")
+        board: event_id(&event, "PCI_SUBSYS_ID")
+            .or_else(|| read_id(dir, "subsystem_vendor", "subsystem_device")),
+        address: event_value(&event, "PCI_SLOT_NAME")
+            .map(str::to_owned)
+            .or_else(|| address_of_link(dir)),
+        driver: event_value(&event, "DRIVER")
             .map(str::to_owned)
             .or_else(|| driver_of_link(dir))
             .map(|driver| with_version(host, driver)),
         is_in_drm: dir.join("drm").is_dir() || dir.ends_with("device"),
         ..SysfsGpu::default()
+    })
+}
+
+/// The value of a line `name=value` of `uevent`.
+fn event_value<'a>(event: &'a str, name: &str) -> Option<&'a str> {
+    event.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).map(str::trim)
+}
+
+/// The numbers of a line `name=1002:744C` of `uevent`.
+fn event_id(event: &str, name: &str) -> Option<PciId> {
+    let (vendor, device) = event_value(event, name)?.split_once(':')?;
+    Some(PciId { vendor: hexadecimal(vendor)?, device: hexadecimal(device)? })
+}
+
+/// The numbers in two files of `dir`.
+fn read_id(dir: &Path, vendor: &str, device: &str) -> Option<PciId> {
+    Some(PciId {
+        vendor: read_hexadecimal(&dir.join(vendor))?,
+        device: read_hexadecimal(&dir.join(device))?,
     })
 }
 

@@ -34,15 +34,24 @@ pub(crate) fn interpreter(host: &Host) -> Option<PythonCandidate> {
         let bin = Path::new(host.variable(name)?).join("bin");
         NAMES.iter().find_map(|name| resolve(host, &bin.join(name), OsStr::new(name)))
     });
-    let of_uv = || {
-        let path = Path::new(host.variable("UV_PYTHON")?);
-        (path.components().count() > 1).then(|| resolve(host, path, path.as_os_str())).flatten()
-    };
-    let own = || resolve(host, &own_environment(host)?.join("bin/python3"), OsStr::new("python3"));
     active
-        .or_else(of_uv)
-        .or_else(own)
+        .or_else(|| in_uv_variable(host))
+        .or_else(|| in_own_environment(host))
         .or_else(|| NAMES.iter().find_map(|name| on_path(host, OsStr::new(name))))
+}
+
+/// The interpreter that `UV_PYTHON` names, where it is a path.
+fn in_uv_variable(host: &Host) -> Option<PythonCandidate> {
+    let path = Path::new(host.variable("UV_PYTHON")?);
+    if path.components().count() <= 1 {
+        return None;
+    }
+    resolve(host, path, path.as_os_str())
+}
+
+/// The interpreter of the environment that `python setup` made.
+fn in_own_environment(host: &Host) -> Option<PythonCandidate> {
+    resolve(host, &own_environment(host)?.join("bin/python3"), OsStr::new("python3"))
 }
 
 /// What a flag or a variable of this project says, whether or not it is an interpreter.
@@ -52,9 +61,14 @@ pub(crate) fn configured_program(host: &Host) -> Option<&OsStr> {
 
 /// Where the environment lies that `python setup` makes.
 pub(crate) fn own_environment(host: &Host) -> Option<PathBuf> {
-    let dir = |name: &str| host.variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let data = dir("XDG_DATA_HOME").or_else(|| dir("HOME").map(|home| home.join(".local/share")));
+    let data = variable_dir(host, "XDG_DATA_HOME")
+        .or_else(|| variable_dir(host, "HOME").map(|home| home.join(".local/share")));
     Some(data?.join("rusty-stack-bench/python"))
+}
+
+/// The directory that a variable names.
+fn variable_dir(host: &Host, name: &str) -> Option<PathBuf> {
+    host.variable(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 const NAMES: [&str; 2] = ["python3", "python"];
@@ -152,7 +166,13 @@ impl Pyenv {
         if all.iter().any(|name| name == version) {
             return Some(version.to_owned());
         }
-        let patch = |name: &str| name.strip_prefix(version)?.strip_prefix('.')?.parse::<u32>().ok();
-        all.into_iter().filter(|name| patch(name).is_some()).max_by_key(|name| patch(name))
+        all.into_iter()
+            .filter(|name| patch_number(name, version).is_some())
+            .max_by_key(|name| patch_number(name, version))
     }
+}
+
+/// The 7 of `3.11.7`, given `3.11`.
+fn patch_number(name: &str, version: &str) -> Option<u32> {
+    name.strip_prefix(version)?.strip_prefix('.')?.parse().ok()
 }

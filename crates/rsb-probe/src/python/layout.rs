@@ -41,17 +41,13 @@ impl Layout {
         config: &str,
         limit: Duration,
     ) -> Option<Self> {
-        let value = |name: &str| {
-            let line = config
-                .lines()
-                .find_map(|line| line.split_once('=').filter(|row| row.0.trim() == name));
-            line.map(|row| row.1.trim())
-        };
-        let told = ["version", "version_info"].into_iter().find_map(|name| whole(value(name)?));
+        let told = ["version", "version_info"]
+            .into_iter()
+            .find_map(|name| whole(config_value(config, name)?));
         let version = told.or_else(|| by_option(program, limit))?;
-        let base =
-            value("home").and_then(|bin| Path::new(bin).parent()).unwrap_or(prefix).to_owned();
-        let sees_system = value("include-system-site-packages")
+        let bin = config_value(config, "home");
+        let base = bin.and_then(|bin| Path::new(bin).parent()).unwrap_or(prefix).to_owned();
+        let sees_system = config_value(config, "include-system-site-packages")
             .is_some_and(|yes| yes.eq_ignore_ascii_case("true"));
         Some(Self { version, prefix: prefix.to_owned(), base, sees_system })
     }
@@ -76,12 +72,9 @@ impl Layout {
             .variable("PYTHONPATH")
             .map(|path| std::env::split_paths(path).collect())
             .unwrap_or_default();
-        let site = |prefix: &Path, library: &str| {
-            prefix.join(library).join(format!("python{short}")).join("site-packages")
-        };
         let is_environment = self.prefix != self.base;
         if is_environment {
-            dirs.extend(["lib", "lib64"].map(|library| site(&self.prefix, library)));
+            dirs.extend(["lib", "lib64"].map(|lib| site_packages(&self.prefix.join(lib), &short)));
         }
         if !self.sees_system {
             return dirs;
@@ -89,7 +82,7 @@ impl Layout {
         if host.variable("PYTHONNOUSERSITE").is_none()
             && let Some(home) = host.variable("HOME")
         {
-            dirs.push(site(&Path::new(home).join(".local"), "lib"));
+            dirs.push(site_packages(&Path::new(home).join(".local/lib"), &short));
         }
         // Debian's own layout: packages of pip in /usr/local, those of the distribution without a
         // minor version.
@@ -97,12 +90,24 @@ impl Layout {
         if debian {
             dirs.push(PathBuf::from(format!("/usr/local/lib/python{short}/dist-packages")));
         }
-        dirs.extend(["lib", "lib64"].map(|library| site(&self.base, library)));
+        dirs.extend(["lib", "lib64"].map(|lib| site_packages(&self.base.join(lib), &short)));
         if debian {
             dirs.push(self.base.join("lib/python3/dist-packages"));
         }
         dirs
     }
+}
+
+/// The value of a line `name = value` of `pyvenv.cfg`.
+fn config_value<'a>(config: &'a str, name: &str) -> Option<&'a str> {
+    let line =
+        config.lines().find_map(|line| line.split_once('=').filter(|row| row.0.trim() == name));
+    line.map(|row| row.1.trim())
+}
+
+/// Where packages of Python `short`, such as `3.11`, are below `library`.
+fn site_packages(library: &Path, short: &str) -> PathBuf {
+    library.join(format!("python{short}")).join("site-packages")
 }
 
 /// The version that the files of an installation tell: C headers, conda's records, or the name of
@@ -115,11 +120,9 @@ fn by_files(prefix: &Path, program: &Path) -> Option<String> {
             text.lines().find_map(|line| line.trim().strip_prefix("#define PY_VERSION "))?;
         whole(define.trim().trim_matches('"'))
     });
-    let of_this = |version: String| version.starts_with(&format!("{short}.")).then_some(version);
-    by_header
-        .or_else(|| by_conda(prefix))
-        .or_else(|| whole(prefix.file_name()?.to_str()?))
-        .and_then(of_this)
+    let version =
+        by_header.or_else(|| by_conda(prefix)).or_else(|| whole(prefix.file_name()?.to_str()?))?;
+    version.starts_with(&format!("{short}.")).then_some(version)
 }
 
 fn by_conda(prefix: &Path) -> Option<String> {

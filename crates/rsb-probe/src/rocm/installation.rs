@@ -67,34 +67,20 @@ impl Release {
         });
         let header = ["include/rocm-core/rocm_version.h", "include/rocm_version.h"]
             .iter()
-            .find_map(|file| read_text(&root.join(file)));
+            .find_map(|file| read_text(&root.join(file)))
+            .unwrap_or_default();
         let manifest = read_text(&root.join("share/therock/therock_manifest.json"));
-        let said = |name: &str| header.as_deref().and_then(|text| parse_define(text, name));
-        let by_header = || {
-            Some(
-                [
-                    said("ROCM_VERSION_MAJOR")?,
-                    said("ROCM_VERSION_MINOR")?,
-                    said("ROCM_VERSION_PATCH")?,
-                ]
-                .join("."),
-            )
-        };
         // "6.4.3.0-127-a1b2c3d": version, build, commit.
-        let information = said("ROCM_BUILD_INFO").unwrap_or_default();
+        let information = parse_define(&header, "ROCM_BUILD_INFO").unwrap_or_default();
         let mut parts = information.split('-').skip(1);
         let (build, commit) = (parts.next(), parts.next());
         let package =
             manifest.as_deref().and_then(|text| json_string(text, "rocm_package_version"));
-        let hip = || {
-            parse_define(
-                &read_text(&root.join("include/hip/hip_version.h"))?,
-                "HIP_VERSION_GITHASH",
-            )
-        };
+        let hip_header = read_text(&root.join("include/hip/hip_version.h"));
+        let hip_commit = hip_header.and_then(|text| parse_define(&text, "HIP_VERSION_GITHASH"));
         let of_manifest = manifest.as_deref().and_then(|text| json_string(text, "the_rock_commit"));
         Self {
-            version: line.as_deref().and_then(parse).or_else(by_header),
+            version: line.as_deref().and_then(parse).or_else(|| header_version(&header)),
             build: line
                 .as_deref()
                 .and_then(|line| line.split_once('-'))
@@ -104,7 +90,7 @@ impl Release {
             commit: of_manifest
                 .into_iter()
                 .chain(commit.map(str::to_owned))
-                .chain(hip())
+                .chain(hip_commit)
                 .find(|hash| is_hash(hash)),
         }
     }
@@ -116,6 +102,14 @@ fn parse(line: &str) -> Option<String> {
     let mut parts = version.split('.');
     let whole = parts.clone().count() >= 2 && parts.all(|part| part.parse::<u32>().is_ok());
     whole.then(|| version.to_owned())
+}
+
+/// `6.4.3` of the C header.
+fn header_version(header: &str) -> Option<String> {
+    let major = parse_define(header, "ROCM_VERSION_MAJOR")?;
+    let minor = parse_define(header, "ROCM_VERSION_MINOR")?;
+    let patch = parse_define(header, "ROCM_VERSION_PATCH")?;
+    Some([major, minor, patch].join("."))
 }
 
 /// The value of a line `#define NAME value`.

@@ -25,14 +25,13 @@ impl Counters {
     /// Growth since `before`. A counter that went back (a machine moved to another host) says
     /// nothing.
     pub(super) fn since(&self, before: &Self) -> Self {
-        let grown = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
         let ticks = self.ticks.zip(before.ticks);
         Self {
             ticks: ticks.and_then(|(now, then)| {
                 Some((now.0.checked_sub(then.0)?, now.1.checked_sub(then.1)?))
             }),
-            throttled: grown(self.throttled, before.throttled),
-            held_back: grown(self.held_back, before.held_back),
+            throttled: growth(self.throttled, before.throttled),
+            held_back: growth(self.held_back, before.held_back),
         }
     }
 
@@ -40,6 +39,10 @@ impl Counters {
         let (all, stolen) = self.ticks?;
         (all > 0 && stolen <= all).then(|| 100.0 * stolen as f64 / all as f64)
     }
+}
+
+fn growth(now: Option<u64>, before: Option<u64>) -> Option<u64> {
+    now?.checked_sub(before?)
 }
 
 /// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal; guests

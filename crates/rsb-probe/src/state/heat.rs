@@ -7,17 +7,9 @@ use crate::host::{Host, entries, read_line, read_number};
 /// Reads every sensor; the highest so far is reported whenever it rises.
 pub(super) fn read(host: &Host, report: &dyn Fn(f64)) {
     let mut highest = f64::NEG_INFINITY;
-    let mut see = |sensor: &Path| {
-        if let Some(celsius) = read_number(sensor).and_then(plausible)
-            && celsius > highest
-        {
-            highest = celsius;
-            report(celsius);
-        }
-    };
     if let Some(zones) = host.path("/sys/class/thermal") {
         for zone in entries(&zones).into_iter().filter(|name| name.starts_with("thermal_zone")) {
-            see(&zones.join(zone).join("temp"));
+            read_sensor(&zones.join(zone).join("temp"), &mut highest, report);
         }
     }
     if let Some(chips) = host.path("/sys/class/hwmon") {
@@ -26,10 +18,20 @@ pub(super) fn read(host: &Host, report: &dyn Fn(f64)) {
         {
             for file in entries(&chip) {
                 if file.starts_with("temp") && file.ends_with("_input") {
-                    see(&chip.join(file));
+                    read_sensor(&chip.join(file), &mut highest, report);
                 }
             }
         }
+    }
+}
+
+/// Reads one sensor; its temperature is reported if it is above `highest`, which it becomes.
+fn read_sensor(sensor: &Path, highest: &mut f64, report: &dyn Fn(f64)) {
+    if let Some(celsius) = read_number(sensor).and_then(plausible)
+        && celsius > *highest
+    {
+        *highest = celsius;
+        report(celsius);
     }
 }
 

@@ -21,8 +21,10 @@ pub(super) struct WarningInputs {
 impl WarningInputs {
     pub(super) fn read(host: &Host) -> Self {
         let online = host.line("/sys/devices/system/cpu/online").as_deref().and_then(count_list);
-        let usable = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let threads = online.unwrap_or_else(|| u32::try_from(usable()).unwrap_or(u32::MAX));
+        let threads = online.unwrap_or_else(|| {
+            let usable = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+            u32::try_from(usable).unwrap_or(u32::MAX)
+        });
         Self { threads, on_battery: on_battery(host) }
     }
 }

@@ -31,6 +31,14 @@ struct Reading {
     power: Power,
 }
 
+impl Reading {
+    /// Reads the counter in `file`.
+    fn take(file: &Path) -> Option<Self> {
+        let microjoules = read_number(file)?;
+        Some(Self { microjoules, taken: Instant::now(), power: Power::Unknown })
+    }
+}
+
 /// Power up to a reading.
 #[derive(Debug, Clone, Copy)]
 enum Power {
@@ -53,32 +61,25 @@ impl Energy {
     /// Power since the reading before. The first call waits until there is something to take a
     /// difference from.
     fn watts(&self, file: &Path) -> Option<f64> {
-        let read = || {
-            Some(Reading {
-                microjoules: read_number(file)?,
-                taken: Instant::now(),
-                power: Power::Unknown,
-            })
-        };
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match *last {
             Some(before) => before,
-            None => read()?,
+            None => Reading::take(file)?,
         };
         match before.power {
             Power::Known(watts) if before.taken.elapsed() < WINDOW => return watts,
             Power::Known(_) => {}
             Power::Unknown => std::thread::sleep(WINDOW.saturating_sub(before.taken.elapsed())),
         }
-        let now = read()?;
-        let watts = power((before.microjoules, now.microjoules), now.taken - before.taken);
+        let now = Reading::take(file)?;
+        let watts = power(before.microjoules, now.microjoules, now.taken - before.taken);
         *last = Some(Reading { power: Power::Known(watts), ..now });
         watts
     }
 }
 
 /// A counter that goes back, or grows faster than can be, tells nothing.
-fn power((before, now): (u64, u64), time: Duration) -> Option<f64> {
+fn power(before: u64, now: u64, time: Duration) -> Option<f64> {
     let joules = now.checked_sub(before)? as f64 / 1e6;
     let watts = joules / time.as_secs_f64();
     metrics::watts(watts).filter(|watts| *watts <= MOST_WATTS)
@@ -89,10 +90,11 @@ pub(super) fn clocks(dir: &Path, sample: &mut GpuSample) {
     sample.sclk_mhz = sample.sclk_mhz.or_else(|| intel::clocks(dir).now);
     sample.throttle_reasons =
         sample.throttle_reasons.take().or_else(|| intel::throttle_reasons(dir));
-    let size = || {
-        read_number(&dir.join("tile0/physical_vram_size_bytes")).and_then(plausible::memory_bytes)
-    };
-    sample.vram_total_mb = sample.vram_total_mb.or_else(|| size().map(|bytes| bytes as f64 / 1e6));
+    if sample.vram_total_mb.is_none() {
+        let bytes = read_number(&dir.join("tile0/physical_vram_size_bytes"))
+            .and_then(plausible::memory_bytes);
+        sample.vram_total_mb = bytes.map(|bytes| bytes as f64 / 1e6);
+    }
 }
 
 /// Adds what hwmon counts, or why it does not.
@@ -114,13 +116,13 @@ mod tests {
     #[test]
     fn power_is_a_difference_and_a_counter_that_lies_tells_nothing() {
         let second = Duration::from_secs(1);
-        assert_eq!(power((1_000_000, 151_000_000), second), Some(150.0));
-        for (counts, what) in [
-            ((1000, 999), "it went back"),
-            ((1000, 1000), "it stood still"),
-            ((0, 1_001_000_000), "1001 W"),
+        assert_eq!(power(1_000_000, 151_000_000, second), Some(150.0));
+        for (before, now, what) in [
+            (1000, 999, "it went back"),
+            (1000, 1000, "it stood still"),
+            (0, 1_001_000_000, "1001 W"),
         ] {
-            assert_eq!(power(counts, second), None, "{what}");
+            assert_eq!(power(before, now, second), None, "{what}");
         }
     }
 

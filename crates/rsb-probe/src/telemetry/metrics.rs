@@ -215,9 +215,6 @@ impl Layout {
             Units::Fine => (100.0, 1e3, 100.0),
             Units::FineButActivity => (100.0, 1e3, 1.0),
         };
-        let degrees = |place: Option<usize>| {
-            short(table, place?).map(|value| value / hundredths).and_then(celsius)
-        };
         let power = match self.power {
             Field::U16(place) => short(table, place),
             Field::U32(place) => long(table, place).map(|value| value as f64),
@@ -228,9 +225,9 @@ impl Layout {
         let activity = short(table, self.activity).map(|value| value / shares);
         Metrics {
             temperature_c: Temperatures {
-                edge: degrees(self.edge),
-                junction: degrees(self.junction),
-                memory: degrees(self.memory),
+                edge: self.edge.and_then(|place| degrees(table, place, hundredths)),
+                junction: self.junction.and_then(|place| degrees(table, place, hundredths)),
+                memory: self.memory.and_then(|place| degrees(table, place, hundredths)),
             },
             power_w: power.map(|value| value / thousandths).and_then(watts),
             utilization_percent: activity.filter(|share| (0.0..=100.0).contains(share)),
@@ -247,6 +244,11 @@ impl Layout {
         each.filter_map(|(index, name)| Some(((*name).to_owned(), long(table, first + 4 * index)?)))
             .collect()
     }
+}
+
+/// A temperature, in °C, of which the table has `unit` times as much.
+fn degrees(table: &[u8], place: usize, unit: f64) -> Option<f64> {
+    celsius(short(table, place)? / unit)
 }
 
 fn short(table: &[u8], place: usize) -> Option<f64> {

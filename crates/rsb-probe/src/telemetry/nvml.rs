@@ -35,10 +35,6 @@ pub(super) fn sample(address: &str) -> GpuSample {
 }
 
 fn of(readings: Readings) -> GpuSample {
-    let clock = |mhz: Option<u32>| {
-        mhz.map(f64::from).and_then(|mhz| plausible::now(mhz, plausible::megahertz))
-    };
-    let megabytes = |bytes: u64| bytes as f64 / 1e6;
     GpuSample {
         temperature_c: Temperatures {
             edge: readings.celsius.map(f64::from).and_then(metrics::celsius),
@@ -47,19 +43,23 @@ fn of(readings: Readings) -> GpuSample {
         power_w: readings
             .milliwatts
             .and_then(|power| plausible::now(f64::from(power) / 1e3, plausible::watts)),
-        sclk_mhz: clock(readings.units_mhz),
-        mclk_mhz: clock(readings.memory_mhz),
+        sclk_mhz: clock_mhz(readings.units_mhz),
+        mclk_mhz: clock_mhz(readings.memory_mhz),
         utilization_percent: readings.busy_percent.map(f64::from).filter(|share| *share <= 100.0),
-        vram_used_mb: readings.memory_bytes.map(|(used, _)| megabytes(used)),
+        vram_used_mb: readings.memory_bytes.map(|(used, _)| used as f64 / 1e6),
         vram_total_mb: readings
             .memory_bytes
-            .map(|(_, total)| megabytes(total))
+            .map(|(_, total)| total as f64 / 1e6)
             .filter(|total| *total > 0.0),
         throttle_reasons: readings
             .held_back
             .map(|bits| reasons(bits).into_iter().map(str::to_owned).collect()),
         ..GpuSample::default()
     }
+}
+
+fn clock_mhz(mhz: Option<u32>) -> Option<f64> {
+    plausible::now(f64::from(mhz?), plausible::megahertz)
 }
 
 #[cfg(test)]

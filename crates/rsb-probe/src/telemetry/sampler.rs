@@ -37,7 +37,7 @@ impl Sampler {
         let (ending, ended) = channel();
         let samples = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&samples);
-        let work = move || {
+        let thread = std::thread::Builder::new().name("telemetry".to_owned()).spawn(move || {
             loop {
                 let sample =
                     GpuSample { timestamp_ms: Some(Timestamp::now().as_millisecond()), ..read() };
@@ -49,9 +49,9 @@ impl Sampler {
             }
             // Whoever waited may have gone.
             let _ = ending.send(());
-        };
+        });
         // A machine that grants no more threads has nothing to report.
-        drop(std::thread::Builder::new().name("telemetry".to_owned()).spawn(work));
+        drop(thread);
         Self { stop, ended, samples, limit }
     }
 
@@ -103,12 +103,15 @@ mod tests {
     fn a_period_is_sampled_until_it_is_stopped() {
         let (taken, seen) = channel();
         let mut next = 0.0;
-        let read = move || {
-            next += 1.0;
-            let _ = taken.send(());
-            watts(next)
-        };
-        let sampler = Sampler::start_reading(read, Duration::ZERO, Duration::from_secs(30));
+        let sampler = Sampler::start_reading(
+            move || {
+                next += 1.0;
+                let _ = taken.send(());
+                watts(next)
+            },
+            Duration::ZERO,
+            Duration::from_secs(30),
+        );
         for _ in 0..5 {
             seen.recv().unwrap();
         }
@@ -133,15 +136,18 @@ mod tests {
         let (entered, seen) = channel();
         let (release, blocked) = channel::<()>();
         let mut count = 0;
-        let read = move || {
-            count += 1;
-            if count == 2 {
-                let _ = entered.send(());
-                let _ = blocked.recv();
-            }
-            watts(1.0)
-        };
-        let sampler = Sampler::start_reading(read, Duration::ZERO, Duration::ZERO);
+        let sampler = Sampler::start_reading(
+            move || {
+                count += 1;
+                if count == 2 {
+                    let _ = entered.send(());
+                    let _ = blocked.recv();
+                }
+                watts(1.0)
+            },
+            Duration::ZERO,
+            Duration::ZERO,
+        );
         seen.recv().unwrap();
         let period = sampler.stop();
         assert_eq!((period.samples, period.notes.len()), (1, 1), "{period:?}");

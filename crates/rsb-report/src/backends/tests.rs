@@ -85,7 +85,7 @@ fn narrow_terminals_lose_figures_and_no_comparison() {
 
 #[test]
 fn drivers_on_the_cpu_are_compared_with_it_and_called_so() {
-    let cpu = |id: &str, name: &str| device(id, name, (DeviceType::Cpu, None));
+    let cpu = |id: &str, name: &str| device(id, name, DeviceType::Cpu, None);
     let devices = vec![
         cpu("vulkan:0", "llvmpipe (LLVM 15)"),
         cpu("opencl:0", "cpu-haswell (PoCL)"),
@@ -138,7 +138,7 @@ fn what_is_simulated_is_shown_and_never_ranked() {
 #[test]
 fn twins_stay_apart_and_one_way_alone_is_no_comparison() {
     let gpu =
-        |id: &str, bus: Option<&'static str>| device(id, "AMD Instinct", (DeviceType::Gpu, bus));
+        |id: &str, bus: Option<&'static str>| device(id, "AMD Instinct", DeviceType::Gpu, bus);
     let other = Some("0000:c3:00.0");
     let devices = || {
         vec![

@@ -3,14 +3,14 @@
 use crate::chart::{Axis, AxisScale, Label};
 
 /// From `low` to `high`, widened to round numbers, with about `count` labels.
-pub(super) fn linear(title: &str, (low, high): (f64, f64), count: u32) -> Axis {
+pub(super) fn linear(title: &str, low: f64, high: f64, count: u32) -> Axis {
     let ticks = ticks(low, high, count);
     let bounds = [ticks.first().copied().unwrap_or(low), ticks.last().copied().unwrap_or(high)];
     axis(title, bounds, labels(&ticks))
 }
 
 /// From `low` to `high` and no further, labels at round numbers between them.
-pub(super) fn exact(title: &str, (low, high): (f64, f64), count: u32) -> Axis {
+pub(super) fn exact(title: &str, low: f64, high: f64, count: u32) -> Axis {
     let (low, high) = widen_range(low, high);
     let slack = (high - low) * 1e-9;
     let mut labels = labels(&ticks(low, high, count));
@@ -26,7 +26,8 @@ fn axis(title: &str, bounds: [f64; 2], labels: Vec<Label>) -> Axis {
 /// quarter of a power on each side keeps marks off the frame.
 pub(super) fn powers_of_two(
     title: &str,
-    (low, high): (f64, f64),
+    low: f64,
+    high: f64,
     count: u32,
     said: impl Fn(f64) -> String,
 ) -> Axis {
@@ -44,7 +45,7 @@ pub(super) fn powers_of_two(
 
 /// From the round number below `low`, which is above zero, to that above `high`: 1, 2 and 5 in each
 /// power of ten where they are few, else powers alone.
-pub(super) fn powers_of_ten(title: &str, (low, high): (f64, f64)) -> Axis {
+pub(super) fn powers_of_ten(title: &str, low: f64, high: f64) -> Axis {
     let (first, last) = (low.log10().floor(), high.log10().ceil().max(low.log10().floor() + 1.0));
     let decades = last - first;
     let steps: &[f64] = if decades <= 3.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
@@ -146,25 +147,25 @@ mod tests {
 
     #[test]
     fn labels_are_round_numbers_around_the_data() {
-        let axis = linear("", (0.0, 47.3), 5);
+        let axis = linear("", 0.0, 47.3, 5);
         assert_eq!(label_texts(&axis), ["0", "10", "20", "30", "40", "50"]);
         assert!((axis.bounds[0], axis.bounds[1]) == (0.0, 50.0));
-        assert_eq!(label_texts(&linear("", (-0.03, 0.021), 5))[..2], ["-0.04", "-0.02"]);
+        assert_eq!(label_texts(&linear("", -0.03, 0.021, 5))[..2], ["-0.04", "-0.02"]);
         for (low, high) in [(1.0, 1.0), (0.0, 0.0), (-5.0, -5.0)] {
-            assert!(linear("", (low, high), 5).labels.len() >= 2, "{low} {high}");
+            assert!(linear("", low, high, 5).labels.len() >= 2, "{low} {high}");
         }
     }
 
     #[test]
     fn powers_of_two_are_all_there_or_every_few() {
-        let of = |low, high, count| powers_of_two("", (low, high), count, |at| format!("{at}"));
+        let of = |low, high, count| powers_of_two("", low, high, count, |at| format!("{at}"));
         assert_eq!(label_texts(&of(1024.0, 8192.0, 8)), ["1024", "2048", "4096", "8192"]);
         assert_eq!(of(1024.0, 1_073_741_824.0, 6).labels.len(), 6);
     }
 
     #[test]
     fn powers_of_ten_hold_the_data_between_labels() {
-        let of = |low, high| powers_of_ten("", (low, high));
+        let of = |low, high| powers_of_ten("", low, high);
         assert_eq!(label_texts(&of(0.3, 42.0)), ["0.2", "0.5", "1", "2", "5", "10", "20", "50"]);
         assert_eq!(label_texts(&of(0.02, 900.0)), ["0.01", "0.1", "1", "10", "100", "1000"]);
         assert_eq!(label_texts(&of(1.0, 1.0)).len(), 2);

@@ -57,7 +57,7 @@ fn chart(hardware: &Hardware<'_>) -> Option<Chart> {
         let points = shown
             .iter()
             .enumerate()
-            .filter_map(|(row, (_, bars))| of_column(index, (row, bars), thickness));
+            .filter_map(|(row, (_, bars))| of_column(index, row, bars, thickness));
         let kind = DatasetKind::Bars { thickness };
         datasets.push(
             Dataset::new(kind, Paint::Series(index), points.collect()).with_name(&column.heading),
@@ -70,7 +70,8 @@ fn chart(hardware: &Hardware<'_>) -> Option<Chart> {
         place: ChartPlace::Backends,
         x_axis: axis::linear(
             "speed against the reference (1 is as fast)",
-            (0.0, fastest.min(LONGEST)),
+            0.0,
+            fastest.min(LONGEST),
             6,
         ),
         y_axis: axis::rows(shown.iter().map(|(row, _)| format!("{} {}", row.benchmark, row.case))),
@@ -80,7 +81,7 @@ fn chart(hardware: &Hardware<'_>) -> Option<Chart> {
 }
 
 /// The bar of one column in a row, its bars being one below the other about the middle of the row.
-fn of_column(column: usize, (row, bars): (usize, &Bars), thickness: f64) -> Option<Point> {
+fn of_column(column: usize, row: usize, bars: &Bars, thickness: f64) -> Option<Point> {
     let position = bars.iter().position(|(own, ..)| *own == column)?;
     let (_, speed, figure) = bars.get(position)?;
     let y = row as f64 + (position as f64 - (bars.len() as f64 - 1.0) / 2.0) * thickness;

@@ -21,8 +21,13 @@ struct Bar<'a> {
     paint: Paint,
 }
 
-/// What may stand on one chart: one benchmark, one figure, one kind of device.
-type Group<'a> = (&'a str, &'static Field, Option<DeviceType>, Vec<&'a BenchmarkResult>);
+/// The results of one chart: one benchmark, one metric, one kind of device.
+struct Group<'a> {
+    benchmark: &'a str,
+    field: &'static Field,
+    device: Option<DeviceType>,
+    results: Vec<&'a BenchmarkResult>,
+}
 
 /// A chart for each benchmark, figure and kind of device with at least two cases, or one with a
 /// known peak.
@@ -57,17 +62,18 @@ fn groups<'a>(run: &'a Run, metric: Option<&'static Field>) -> Vec<Group<'a>> {
             continue;
         }
         let same = |group: &&mut Group<'a>| {
-            group.0 == benchmark && group.1.name == field.name && group.2 == device
+            group.benchmark == benchmark && group.field.name == field.name && group.device == device
         };
         match groups.iter_mut().find(same) {
-            Some(group) => group.3.push(result),
-            None => groups.push((benchmark, field, device, vec![result])),
+            Some(group) => group.results.push(result),
+            None => groups.push(Group { benchmark, field, device, results: vec![result] }),
         }
     }
     groups
 }
 
-fn chart((benchmark, field, device, results): &Group<'_>, names: &Shortener) -> Option<Chart> {
+fn chart(group: &Group<'_>, names: &Shortener) -> Option<Chart> {
+    let Group { benchmark, field, device, results } = group;
     let bars: Vec<Bar<'_>> =
         results.iter().take(MAX_BARS).filter_map(|result| bar(result, field, names)).collect();
     let top = bars.iter().map(|bar| bar.value.max(bar.peak.unwrap_or(0.0))).fold(0.0, f64::max);
@@ -92,7 +98,7 @@ fn chart((benchmark, field, device, results): &Group<'_>, names: &Shortener) -> 
         title: format!("{benchmark}: {}", caption(field)).trim_start_matches(": ").to_owned(),
         subtitle: subtitle(field, *device, results.len().saturating_sub(MAX_BARS)),
         place: ChartPlace::Benchmark((*benchmark).to_owned()),
-        x_axis: axis::linear(unit, (0.0, top * factor), 6),
+        x_axis: axis::linear(unit, 0.0, top * factor, 6),
         y_axis: axis::rows(bars.iter().map(|bar| bar.label.to_owned())),
         datasets: datasets_by_dtype(&bars, point).into_iter().chain([peaks]).collect(),
         legend_position: Legend::Below,

@@ -94,7 +94,7 @@ pub fn delta(result: &ComparisonResult) -> Option<Chart> {
 }
 
 fn signed_percent_axis(reach: f64) -> Axis {
-    let mut axis = axis::exact("change, %", (-reach, reach), 8);
+    let mut axis = axis::exact("change, %", -reach, reach, 8);
     for label in &mut axis.labels {
         if !label.text.starts_with('-') && label.text != "0" {
             label.text.insert(0, '+');
@@ -140,7 +140,7 @@ pub fn before_after(result: &ComparisonResult) -> Option<Chart> {
         ),
         subtitle: subtitle("each figure before is 100 %", all.len() - rows.len()),
         place: ChartPlace::Comparison,
-        x_axis: axis::linear("% of the figure before", (0.0, top), 6),
+        x_axis: axis::linear("% of the figure before", 0.0, top, 6),
         y_axis: axis::rows(
             rows.iter().map(|each| format!("{} {}", names.full(&each.id), each.metric)),
         ),

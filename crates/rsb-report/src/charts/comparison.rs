@@ -11,12 +11,23 @@ use crate::number::{format_count, format_percent};
 
 const MAX_ROWS: usize = 40;
 
-/// The verdicts in the order of the legend, with what they are called there and how they look.
-const GROUPS: [(&[Verdict], &str, Paint); 4] = [
-    (&[Verdict::Regressed], "Regressed", Paint::Bad),
-    (&[Verdict::Unchanged], "Unchanged", Paint::Plain),
-    (&[Verdict::Improved], "Improved", Paint::Good),
-    (&[Verdict::Inconclusive, Verdict::NotComparable], "no verdict", Paint::Caution),
+/// Verdicts that share one entry of the legend.
+struct VerdictGroup {
+    verdicts: &'static [Verdict],
+    name: &'static str,
+    paint: Paint,
+}
+
+/// The groups in the order of the legend.
+const GROUPS: [VerdictGroup; 4] = [
+    VerdictGroup { verdicts: &[Verdict::Regressed], name: "Regressed", paint: Paint::Bad },
+    VerdictGroup { verdicts: &[Verdict::Unchanged], name: "Unchanged", paint: Paint::Plain },
+    VerdictGroup { verdicts: &[Verdict::Improved], name: "Improved", paint: Paint::Good },
+    VerdictGroup {
+        verdicts: &[Verdict::Inconclusive, Verdict::NotComparable],
+        name: "no verdict",
+        paint: Paint::Caution,
+    },
 ];
 
 /// A comparison with its change in percent, positive being worse: low, middle, high.
@@ -74,23 +85,22 @@ pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
     })
 }
 
-fn of_group(
-    (verdicts, name, paint): &(&[Verdict], &str, Paint),
-    shown: &[ComparisonInterval<'_>],
-) -> Dataset {
-    let rows = shown.iter().enumerate().filter(|(_, (each, _))| verdicts.contains(&each.verdict));
+fn of_group(group: &VerdictGroup, shown: &[ComparisonInterval<'_>]) -> Dataset {
+    let rows =
+        shown.iter().enumerate().filter(|(_, (each, _))| group.verdicts.contains(&each.verdict));
     let point = |(row, (each, [low, middle, high])): (usize, &ComparisonInterval<'_>)| Point {
         extent: Some([*low, *high]),
         ..Point::at(*middle, row as f64)
             .saying(format_percent(each.difference_percent.unwrap_or(f64::NAN)))
     };
-    Dataset::new(DatasetKind::Intervals, *paint, rows.map(point).collect()).with_name(*name)
+    Dataset::new(DatasetKind::Intervals, group.paint, rows.map(point).collect())
+        .with_name(group.name)
 }
 
 /// An axis of changes as far as `reach` to both sides.
 fn changes(reach: f64) -> Axis {
     let mut axis =
-        axis::exact("← better · change with its 95 % interval, % · worse →", (-reach, reach), 8);
+        axis::exact("← better · change with its 95 % interval, % · worse →", -reach, reach, 8);
     for label in &mut axis.labels {
         if !label.text.starts_with('-') && label.text != "0" {
             label.text.insert(0, '+');

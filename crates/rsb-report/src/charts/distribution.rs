@@ -36,7 +36,7 @@ pub fn distribution(result: &BenchmarkResult) -> Option<Chart> {
         ),
         subtitle: data.subtitle(),
         place: ChartPlace::Benchmark(benchmark_of(result).to_owned()),
-        x_axis: axis::exact(&title, (data.low / factor, data.high / factor), 7),
+        x_axis: axis::exact(&title, data.low / factor, data.high / factor, 7),
         y_axis,
         datasets,
         legend_position: Legend::Below,
@@ -128,7 +128,7 @@ fn histogram(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
         Dataset::new(DatasetKind::Columns, Paint::Plain, columns.collect()),
         Dataset::new(DatasetKind::Rules, Paint::Bad, vec![median]),
     ];
-    (axis::linear("samples", (0.0, top.max(4.0)), 4), datasets)
+    (axis::linear("samples", 0.0, top.max(4.0), 4), datasets)
 }
 
 /// What the dots of a strip take of its row.

@@ -57,10 +57,8 @@ fn of_benchmark(run: &Run, benchmark: &str, field: &'static Field) -> Option<Cha
         .map(|(name, value)| (name, value, format_quantity(value, "%")))
         .collect();
     chart(
-        (
-            &format!("gauge-{benchmark}-{}", field.name),
-            &format!("{benchmark}: {}", field.name.replace('_', " ")),
-        ),
+        &format!("gauge-{benchmark}-{}", field.name),
+        &format!("{benchmark}: {}", field.name.replace('_', " ")),
         field.about,
         ChartPlace::Benchmark(benchmark.to_owned()),
         &rows,
@@ -90,7 +88,8 @@ fn memory(run: &Run) -> Option<Chart> {
     };
     let rows: Vec<(String, f64, String)> = most.into_iter().map(row).collect();
     chart(
-        ("gauge-gpu-memory", "GPUs: memory in use"),
+        "gauge-gpu-memory",
+        "GPUs: memory in use",
         "at most, while measured",
         ChartPlace::Other,
         &rows,
@@ -119,7 +118,7 @@ pub fn gpus(run: &Run) -> Option<Chart> {
         title: "GPUs of this machine".to_owned(),
         subtitle: "compute units, memory, peak bandwidth and runtime".to_owned(),
         place: ChartPlace::Other,
-        x_axis: axis::linear("compute units", (0.0, top), 5),
+        x_axis: axis::linear("compute units", 0.0, top, 5),
         y_axis: axis::rows(
             environment.gpus.iter().take(MAX_GAUGES).map(|gpu| gpu.label().to_owned()),
         ),
@@ -134,7 +133,8 @@ pub fn gpus(run: &Run) -> Option<Chart> {
 
 /// Gauges of 0 to 100 %; a figure beyond has an arrow.
 fn chart(
-    (name, title): (&str, &str),
+    name: &str,
+    title: &str,
     subtitle: &str,
     place: ChartPlace,
     rows: &[(String, f64, String)],
@@ -150,7 +150,7 @@ fn chart(
         title: title.to_owned(),
         subtitle: subtitle.to_owned(),
         place,
-        x_axis: axis::exact("%", (0.0, 100.0), 5),
+        x_axis: axis::exact("%", 0.0, 100.0, 5),
         y_axis: axis::rows(rows.iter().map(|(label, ..)| label.clone())),
         datasets: vec![
             Dataset::new(DatasetKind::Tracks { thickness: THICKNESS }, Paint::Faded, tracks),

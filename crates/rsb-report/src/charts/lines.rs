@@ -295,15 +295,14 @@ fn chart(plot: Plot<'_>, fixed: &[String], samples: &[&Sample<'_>]) -> Option<Ch
         return None;
     }
     let (sizes, rates) = (range(&lines, |point| point.0)?, range(&lines, |point| point.1)?);
-    let x_axis = x_axis(plot.x, sizes);
+    let x_axis = x_axis(plot.x, sizes.0, sizes.1);
     let unit = unit_of(plot.y);
     let y_axis = if is_wide(&lines) {
-        axis::powers_of_ten(
-            unit,
-            range(&lines, |point| if point.1 > 0.0 { point.1 } else { f64::NAN })?,
-        )
+        let (lowest, highest) =
+            range(&lines, |point| if point.1 > 0.0 { point.1 } else { f64::NAN })?;
+        axis::powers_of_ten(unit, lowest, highest)
     } else {
-        axis::linear(unit, (0.0, rates.1 * 1.03), 8)
+        axis::linear(unit, 0.0, rates.1 * 1.03, 8)
     };
     let mut datasets = Vec::new();
     if plot.x == "size_bytes" {
@@ -321,7 +320,7 @@ fn chart(plot: Plot<'_>, fixed: &[String], samples: &[&Sample<'_>]) -> Option<Ch
             .iter()
             .zip(&line.results)
             .filter(|(point, _)| is_shown(point))
-            .map(|(point, result)| plot_point(*point, result, plot))
+            .map(|((size, rate), result)| plot_point(*size, *rate, result, plot))
             .collect();
         hidden += line.points.len() - points.len();
         if plot.detail == PointDetail::Samples {
@@ -386,19 +385,23 @@ fn unit_of(field: &Field) -> &'static str {
     }
 }
 
-fn x_axis(x: &str, sizes: (f64, f64)) -> Axis {
+fn x_axis(x: &str, smallest: f64, largest: f64) -> Axis {
     match x {
-        "size_bytes" => {
-            axis::powers_of_two("size of one buffer", sizes, 9, |size| format_bytes(size as u64))
+        "size_bytes" => axis::powers_of_two("size of one buffer", smallest, largest, 9, |size| {
+            format_bytes(size as u64)
+        }),
+        "m" => {
+            axis::powers_of_two("rows and columns of each matrix", smallest, largest, 9, |size| {
+                format!("{size:.0}")
+            })
         }
-        "m" => axis::powers_of_two("rows and columns of each matrix", sizes, 9, |size| {
+        x => axis::powers_of_two(&x.replace('_', " "), smallest, largest, 9, |size| {
             format!("{size:.0}")
         }),
-        x => axis::powers_of_two(&x.replace('_', " "), sizes, 9, |size| format!("{size:.0}")),
     }
 }
 
-fn plot_point((size, rate): (f64, f64), result: &BenchmarkResult, plot: Plot<'_>) -> Point {
+fn plot_point(size: f64, rate: f64, result: &BenchmarkResult, plot: Plot<'_>) -> Point {
     let point = Point::at(size, rate);
     match spread_of(result, plot.y, rate).filter(|_| plot.detail == PointDetail::Errors) {
         Some(spread) => point.within(spread.low, spread.high),

@@ -63,7 +63,7 @@ fn chart(runs: &[(&str, &Run)], rows: &[(&CaseId, Vec<(usize, f64)>)], left_out:
             "against the fastest machine, lower is better; the newest run of each{more}"
         ),
         place: ChartPlace::Other,
-        x_axis: axis::linear("time against the fastest", (0.0, top), 6),
+        x_axis: axis::linear("time against the fastest", 0.0, top, 6),
         y_axis: axis::rows(rows.iter().map(|(id, _)| names.full(id))),
         datasets: runs.iter().enumerate().map(of_machine).collect(),
         legend_position: Legend::Below,

@@ -136,8 +136,8 @@ impl Timeline<'_> {
             title: self.title.to_owned(),
             subtitle: self.subtitle.to_owned(),
             place: ChartPlace::Other,
-            x_axis: axis::exact(self.time, (first, last), 8),
-            y_axis: axis::linear("MB", (0.0, peak.1 * 1.08), 6),
+            x_axis: axis::exact(self.time, first, last, 8),
+            y_axis: axis::linear("MB", 0.0, peak.1 * 1.08, 6),
             datasets: vec![
                 Dataset::new(DatasetKind::Path, Paint::Plain, steps.collect()).with_name("held"),
                 marks(Paint::Series(1), self.more, |before, after| after > before),

@@ -87,7 +87,7 @@ fn chart(dtype: &str, passes: &[&Pass<'_>]) -> Option<Chart> {
         title: format!("models: time of one pass in {dtype}"),
         subtitle: format!("batch {smallest:.0}; lower is better{rest}"),
         place: ChartPlace::Benchmark("models".to_owned()),
-        x_axis: axis::linear("ms", (0.0, top), 6),
+        x_axis: axis::linear("ms", 0.0, top, 6),
         y_axis: axis::rows(rows.iter().map(|name| (*name).to_owned())),
         datasets: places.iter().enumerate().map(dataset).collect(),
         legend_position: Legend::Below,

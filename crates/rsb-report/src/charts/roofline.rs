@@ -111,13 +111,11 @@ fn chart(run: &Run, device: &str) -> Option<Chart> {
     }
     let x_axis = axis::powers_of_ten(
         "operations for each byte",
-        (
-            ridge.map_or(intensities.0, |ridge| ridge.min(intensities.0)) / 1.5,
-            ridge.map_or(intensities.1, |ridge| ridge.max(intensities.1)) * 1.5,
-        ),
+        ridge.map_or(intensities.0, |ridge| ridge.min(intensities.0)) / 1.5,
+        ridge.map_or(intensities.1, |ridge| ridge.max(intensities.1)) * 1.5,
     );
     let low = memory.as_ref().map_or(rates.0, |memory| rates.0.min(memory.gb_s * x_axis.bounds[0]));
-    let y_axis = axis::powers_of_ten("GFLOP/s", (low, peak.unwrap_or(0.0).max(rates.1)));
+    let y_axis = axis::powers_of_ten("GFLOP/s", low, peak.unwrap_or(0.0).max(rates.1));
     let mut datasets = roofs(&x_axis, memory.as_ref(), &peaks);
     datasets.extend(marks(&works));
     Some(Chart {

@@ -8,16 +8,20 @@ use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point
 use crate::label::{Shortener, device_of, measured_results};
 use crate::number::format_quantity;
 
-/// A column of a course, and what it is called.
-type Quantity = (&'static str, &'static str, &'static str);
+/// A quantity that sensors report: its column, and the name and unit that a chart shows.
+struct Quantity {
+    column: &'static str,
+    name: &'static str,
+    unit: &'static str,
+}
 
 const QUANTITIES: [Quantity; 6] = [
-    ("gpu_power_w", "power", "W"),
-    ("gpu_clock_mhz", "clock", "MHz"),
-    ("gpu_temperature_c", "temperature", "°C"),
-    ("compute_utilization_percent", "load", "%"),
-    ("gpu_memory_used_mb", "memory in use", "MB"),
-    ("gpu_memory_clock_mhz", "memory clock", "MHz"),
+    Quantity { column: "gpu_power_w", name: "power", unit: "W" },
+    Quantity { column: "gpu_clock_mhz", name: "clock", unit: "MHz" },
+    Quantity { column: "gpu_temperature_c", name: "temperature", unit: "°C" },
+    Quantity { column: "compute_utilization_percent", name: "load", unit: "%" },
+    Quantity { column: "gpu_memory_used_mb", name: "memory in use", unit: "MB" },
+    Quantity { column: "gpu_memory_clock_mhz", name: "memory clock", unit: "MHz" },
 ];
 
 /// What one sensor told at one moment of the run, and what held the GPU back then.
@@ -30,7 +34,7 @@ struct Reading {
 /// A chart for each quantity that the sensors told, a line for each GPU; nothing joins one case to
 /// the next.
 pub fn sensors(run: &Run) -> Vec<Chart> {
-    QUANTITIES.into_iter().filter_map(|quantity| chart(run, quantity)).collect()
+    QUANTITIES.iter().filter_map(|quantity| chart(run, quantity)).collect()
 }
 
 fn readings(run: &Run, result: &BenchmarkResult, column: &str) -> Vec<Reading> {
@@ -51,7 +55,8 @@ fn readings(run: &Run, result: &BenchmarkResult, column: &str) -> Vec<Reading> {
     course.collect()
 }
 
-fn chart(run: &Run, (column, what, unit): Quantity) -> Option<Chart> {
+fn chart(run: &Run, quantity: &Quantity) -> Option<Chart> {
+    let Quantity { column, name, unit } = *quantity;
     let names = Shortener::of_run(run);
     let mut devices: Vec<String> = Vec::new();
     let (mut datasets, mut held_back, mut peak) = (Vec::new(), Vec::new(), None);
@@ -95,14 +100,14 @@ fn chart(run: &Run, (column, what, unit): Quantity) -> Option<Chart> {
     }
     Some(Chart {
         name: format!("sensors-{}", super::slug(column)),
-        title: format!("GPUs over the run: {what}"),
+        title: format!("GPUs over the run: {name}"),
         subtitle: format!(
             "while cases were measured; at most {} on {device}",
             format_quantity(highest, unit)
         ),
         place: ChartPlace::Other,
-        x_axis: axis::exact("seconds since the run began", (first, last), 8),
-        y_axis: axis::linear(unit, (0.0, highest * 1.08), 6),
+        x_axis: axis::exact("seconds since the run began", first, last, 8),
+        y_axis: axis::linear(unit, 0.0, highest * 1.08, 6),
         datasets,
         legend_position: Legend::Below,
     })

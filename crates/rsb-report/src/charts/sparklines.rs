@@ -31,7 +31,7 @@ pub fn sparklines(series: &[SeriesTrend]) -> Option<Chart> {
             "each between its own lowest and highest value, the last figure at the right{left_out}"
         ),
         place: ChartPlace::Other,
-        x_axis: axis::exact("run, oldest first", (1.0, longest as f64), 8),
+        x_axis: axis::exact("run, oldest first", 1.0, longest as f64, 8),
         y_axis: axis::rows(
             rows.iter().map(|one| format!("{} {}", crate::trend::short(&one.id), one.metric)),
         ),

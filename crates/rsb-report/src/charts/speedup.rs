@@ -63,7 +63,7 @@ fn bars(run: &Run, benchmark: &str, field: &Field) -> Option<Chart> {
         title: format!("{benchmark}: speed-up"),
         subtitle: field.about.to_owned(),
         place: ChartPlace::Benchmark(benchmark.to_owned()),
-        x_axis: axis::linear("times as fast as the reference", (0.0, top), 6),
+        x_axis: axis::linear("times as fast as the reference", 0.0, top, 6),
         y_axis: axis::rows(rows.iter().map(|(name, _)| (*name).to_owned())),
         datasets: vec![
             reference,
@@ -194,17 +194,17 @@ fn scaling_chart(resource: &str, benchmark: &str, lines: &[ScalingLine<'_>]) -> 
              were alike"
         ),
         place: ChartPlace::Benchmark(benchmark.to_owned()),
-        x_axis: whole(what, (first, last)),
-        y_axis: axis::linear("times as fast", (0.0, top), 6),
+        x_axis: whole(what, first, last),
+        y_axis: axis::linear("times as fast", 0.0, top, 6),
         datasets,
         legend_position: Legend::Right,
     })
 }
 
 /// An axis that labels whole numbers alone.
-fn whole(title: &str, (first, last): (f64, f64)) -> Axis {
+fn whole(title: &str, first: f64, last: f64) -> Axis {
     let room = ((last - first) * 0.04).max(0.05);
-    let mut axis = axis::exact(title, (first, last), 8);
+    let mut axis = axis::exact(title, first, last, 8);
     axis.bounds = [first - room, last + room];
     axis.scale = AxisScale::Linear;
     axis.labels.retain(|label| label.at.fract().abs() < 1e-6);

@@ -161,7 +161,7 @@ fn chart(run: &Run, benchmark: &str, whole: &StackSpec) -> Option<Chart> {
         title: format!("{benchmark}: {}", whole.title),
         subtitle: whole.parts.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(" + "),
         place: ChartPlace::Benchmark(benchmark.to_owned()),
-        x_axis: axis::linear(whole.unit, (0.0, top), 6),
+        x_axis: axis::linear(whole.unit, 0.0, top, 6),
         y_axis: axis::rows(rows.iter().map(|(name, _)| (*name).to_owned())),
         datasets: whole.parts.iter().enumerate().map(part).collect(),
         legend_position: Legend::Below,

@@ -47,7 +47,7 @@ pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> 
         subtitle: subtitle(series),
         place: ChartPlace::Other,
         x_axis: runs(&window),
-        y_axis: axis::linear(axis_name(series), (low - room, high + room), 5),
+        y_axis: axis::linear(axis_name(series), low - room, high + room, 5),
         datasets,
         legend_position: Legend::Below,
     })
@@ -61,7 +61,7 @@ fn runs(window: &Range<usize>) -> Axis {
     let (first, last) = (window.start as f64 + 1.0, window.end as f64);
     let room = (last - first) * 0.015;
     let labels = (window.len() as u32).saturating_sub(1).clamp(1, 10);
-    let mut axis = axis::exact("run, oldest first", (first, last), labels);
+    let mut axis = axis::exact("run, oldest first", first, last, labels);
     axis.bounds = [first - room, last + room];
     axis.labels.retain(|label| label.at.fract().abs() < 1e-6);
     axis

@@ -57,7 +57,7 @@ fn block(block: &Block) -> String {
 }
 
 fn chart(chart: &DrawnChart) -> Option<String> {
-    let drawn = inline_svg::inline(&chart.svg, (&chart.title, &chart.description), chart.number)?;
+    let drawn = inline_svg::inline(&chart.svg, &chart.title, &chart.description, chart.number)?;
     let name = escape(&chart.title);
     Some(format!(
         "<figure><div class=\"wide\" role=\"group\" aria-label=\"{name}\" \

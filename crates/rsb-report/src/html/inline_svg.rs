@@ -14,11 +14,7 @@ const NEEDLESS: [&str; 3] = [" opacity=\"1\"", " stroke=\"none\"", " stroke-widt
 
 /// `svg`, a document of its own, as the chart `number` of a page, with what a reader hears. `None`
 /// where it is no such drawing.
-pub(super) fn inline(
-    svg: &str,
-    (title, description): (&str, &str),
-    number: usize,
-) -> Option<String> {
+pub(super) fn inline(svg: &str, title: &str, description: &str, number: usize) -> Option<String> {
     let (open, rest) = svg.trim_start().strip_prefix("<svg")?.split_once('>')?;
     let size = value(open, "viewBox")?;
     let body = without(without(rest, "title"), "desc");
@@ -99,7 +95,7 @@ mod tests {
         assert!(all.len() > 3);
         for (number, chart) in all.iter().enumerate() {
             let whole = crate::svg(chart).unwrap();
-            let part = inline(&whole, ("a <b>", "\"c\" & d"), number).unwrap();
+            let part = inline(&whole, "a <b>", "\"c\" & d", number).unwrap();
             assert!(part.starts_with("<svg viewBox=\"0 0 900 "), "{part}");
             assert!(
                 part.contains(&format!("<title id=\"chart{number}t\">a &lt;b&gt;</title>")),
@@ -122,7 +118,7 @@ mod tests {
                 assert!(part.contains(&format!(">{text}</text>")) || text.len() > 30, "{text}");
             }
         }
-        assert_eq!(inline("<p>no drawing</p>", ("", ""), 0), None);
+        assert_eq!(inline("<p>no drawing</p>", "", "", 0), None);
     }
 
     #[test]

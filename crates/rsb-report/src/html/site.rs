@@ -43,7 +43,7 @@ pub fn compared_table(shown: &[&Comparison], caption: &str, links: &CaseLinks<'_
 /// `chart` as SVG in a page, named and described for who does not see it; `number` is its own in
 /// the page. `None` where a coordinate is not finite.
 pub fn drawing(chart: &Chart, theme: &Theme, number: usize) -> Option<String> {
-    inline_svg::inline(&svg_in(chart, theme)?, (&chart.title, &description(chart)), number)
+    inline_svg::inline(&svg_in(chart, theme)?, &chart.title, &description(chart), number)
 }
 
 /// The style of every page whose charts are drawn in `theme`, which is for a light ground, and of

@@ -1,5 +1,7 @@
 //! Bars to an eighth of a character, and what fills those that stand in one chart.
 
+use std::ops::Range;
+
 use super::Glyphs;
 use super::grid::CharGrid;
 use crate::chart::{Chart, Dataset, DatasetKind, Paint};
@@ -45,9 +47,12 @@ const fn is_filled(dataset: &Dataset) -> bool {
 /// A bar in line `y` of `grid` between two shares of `wide` columns from `left` on; where it ends.
 pub(super) fn across(
     grid: &mut CharGrid,
-    (left, wide, y): (usize, usize, usize),
+    left: usize,
+    wide: usize,
+    y: usize,
     [from, to]: [f64; 2],
-    (fill, paint): (char, Paint),
+    fill: char,
+    paint: Paint,
 ) -> usize {
     let (from, to) = (from.min(to), from.max(to));
     let eighths = |share: f64| (share * wide as f64 * 8.0).round() as usize;
@@ -56,19 +61,19 @@ pub(super) fn across(
         let (first, last) = ((start + 4) / 8, (end + 4) / 8);
         // What is there is seen.
         let last = if end > start { last.max(first + 1) } else { last };
-        (first..last.min(wide)).for_each(|x| grid.put((left + x, y), fill, paint));
+        (first..last.min(wide)).for_each(|x| grid.put(left + x, y, fill, paint));
         return left + last.min(wide);
     }
     let (first, last) = (start.div_ceil(8), end / 8);
     if start % 8 >= 4 && first > 0 && end >= first * 8 {
-        grid.put((left + first - 1, y), '▐', paint);
+        grid.put(left + first - 1, y, '▐', paint);
     }
-    (first..last).for_each(|x| grid.put((left + x, y), '█', paint));
+    (first..last).for_each(|x| grid.put(left + x, y, '█', paint));
     let rest = end.saturating_sub(last.max(first) * 8).min(7);
     let rest = if end > start && last <= first && rest == 0 && first < wide { 1 } else { rest };
     match PARTS.get(rest) {
         Some(part) if rest > 0 && last.max(first) < wide => {
-            grid.put((left + last.max(first), y), *part, paint);
+            grid.put(left + last.max(first), y, *part, paint);
             left + last.max(first) + 1
         }
         _ => left + last.max(first),
@@ -77,19 +82,21 @@ pub(super) fn across(
 
 const PARTS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// A column in `grid` over the columns `from..to`, its foot on line `bottom` (not included), a
-/// share of `high` lines high.
+/// A column in `grid` that covers `columns`, its foot on line `bottom` (not included), a share of
+/// `high` lines high.
 pub(super) fn upwards(
     grid: &mut CharGrid,
-    (from, to): (usize, usize),
-    (bottom, high): (usize, usize),
+    columns: Range<usize>,
+    bottom: usize,
+    high: usize,
     share: f64,
-    (fill, paint): (char, Paint),
+    fill: char,
+    paint: Paint,
 ) {
     const LEVELS: [char; 8] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'];
     let eighths = (share * high as f64 * 8.0).round() as usize;
     let eighths = if share > 0.0 { eighths.max(1) } else { eighths };
-    for x in from..to {
+    for x in columns {
         for line in 0..high {
             let glyph = match eighths.saturating_sub(line * 8) {
                 0 => break,
@@ -100,7 +107,7 @@ pub(super) fn upwards(
                 _ => break,
             };
             if let Some(y) = bottom.checked_sub(line + 1) {
-                grid.put((x, y), glyph, paint);
+                grid.put(x, y, glyph, paint);
             }
         }
     }

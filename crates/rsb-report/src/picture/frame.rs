@@ -1,6 +1,6 @@
 //! Charts with a scale on both axes: lines, marks, columns, bands.
 
-use super::grid::{CharGrid, Dots};
+use super::grid::{CharGrid, DotPosition, Dots};
 use super::{Line, PictureArea, bars, head};
 use crate::chart::{Chart, Dataset, DatasetKind, Paint, Point};
 use crate::style::{clean, columns};
@@ -12,9 +12,9 @@ pub(super) fn lines(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let mut lines = head::title(chart, place);
     let (labels, left) = y_labels(chart, place);
     let wide = place.width.saturating_sub(left);
-    let foot = head::x_axis(&chart.x_axis, (left, wide), place);
+    let foot = head::x_axis(&chart.x_axis, left, wide, place);
     let mut legend = head::legend(chart, place);
-    let mut words = head::rule_words(chart, (left, wide), place);
+    let mut words = head::rule_words(chart, left, wide, place);
     let mut name = y_title(chart, place);
     // Where there is little room, what can be guessed gives way to what cannot.
     let mut taken = lines.len() + foot.len() + LOWEST;
@@ -31,7 +31,7 @@ pub(super) fn lines(chart: &Chart, place: PictureArea) -> Vec<Line> {
     }
     lines.extend(name);
     lines.extend(words);
-    lines.extend(drawing(chart, (labels, left), (wide, high), place));
+    lines.extend(drawing(chart, &labels, left, wide, high, place));
     lines.extend(foot);
     lines.extend(legend);
     lines
@@ -73,23 +73,25 @@ struct Field<'a> {
 
 fn drawing(
     chart: &Chart,
-    (labels, left): (Vec<(f64, String)>, usize),
-    (wide, high): (usize, usize),
+    labels: &[(f64, String)],
+    left: usize,
+    wide: usize,
+    high: usize,
     place: PictureArea,
 ) -> Vec<Line> {
     let (dots, grid) = (Dots::new(wide, high, place.glyphs), CharGrid::new(place.width, high));
     let mut field = Field { chart, place, left, wide, high, dots, grid };
-    field.axis(&labels);
+    field.axis(labels);
     let fills = bars::fills(chart, place.glyphs);
     for (dataset, fill) in chart.datasets.iter().zip(fills) {
         field.ground(dataset, fill);
     }
     for (point, paint) in head::rules(chart) {
         let x = left + head::across(chart.x_axis.share(point.x), wide);
-        (0..high).for_each(|y| field.grid.put_under((x, y), place.glyphs.pick('┊', ':'), paint));
+        (0..high).for_each(|y| field.grid.put_under(x, y, place.glyphs.pick('┊', ':'), paint));
     }
     chart.datasets.iter().for_each(|dataset| field.lines(dataset));
-    field.dots.onto(&mut field.grid, (left, 0));
+    field.dots.onto(&mut field.grid, left, 0);
     chart.datasets.iter().for_each(|dataset| field.marks(dataset));
     chart.datasets.iter().for_each(|dataset| field.texts(dataset));
     field.grid.lines()
@@ -97,19 +99,19 @@ fn drawing(
 
 impl Field<'_> {
     /// The dot of a coordinate.
-    fn dot(&self, x: f64, y: f64) -> (usize, usize) {
-        self.dots.at((self.chart.x_axis.share(x), 1.0 - self.chart.y_axis.share(y)))
+    fn dot(&self, x: f64, y: f64) -> DotPosition {
+        self.dots.at(self.chart.x_axis.share(x), 1.0 - self.chart.y_axis.share(y))
     }
 
     /// The character of a coordinate.
     fn spot(&self, x: f64, y: f64) -> (usize, usize) {
-        let ((x, y), (across, down)) = (self.dot(x, y), self.dots.parts());
-        (self.left + x / across, y / down)
+        let (dot, (across, down)) = (self.dot(x, y), self.dots.parts());
+        (self.left + dot.x / across, dot.y / down)
     }
 
     fn axis(&mut self, labels: &[(f64, String)]) {
         let (edge, glyphs) = (self.left.saturating_sub(1), self.place.glyphs);
-        (0..self.high).for_each(|y| self.grid.put((edge, y), glyphs.pick('│', '|'), Paint::Faded));
+        (0..self.high).for_each(|y| self.grid.put(edge, y, glyphs.pick('│', '|'), Paint::Faded));
         let mut free = usize::MAX;
         for (at, text) in labels {
             let (_, y) = self.spot(0.0, *at);
@@ -117,12 +119,8 @@ impl Field<'_> {
             if y < free {
                 free = y;
                 let start = edge.saturating_sub(columns(text));
-                self.grid.text(
-                    (start.saturating_sub(usize::from(start > 0)), y),
-                    text,
-                    Paint::Faded,
-                );
-                self.grid.put((edge, y), glyphs.pick('┤', '+'), Paint::Faded);
+                self.grid.text(start.saturating_sub(usize::from(start > 0)), y, text, Paint::Faded);
+                self.grid.put(edge, y, glyphs.pick('┤', '+'), Paint::Faded);
             }
         }
     }
@@ -143,10 +141,12 @@ impl Field<'_> {
                     let share = self.chart.y_axis.share(point.y);
                     bars::upwards(
                         &mut self.grid,
-                        (left + from, left + to),
-                        (high, high),
+                        left + from..left + to,
+                        high,
+                        high,
                         share,
-                        (fill, dataset.paint),
+                        fill,
+                        dataset.paint,
                     );
                 }
             }
@@ -158,7 +158,7 @@ impl Field<'_> {
                     let (_, y) = self.spot(point.x, point.y);
                     let shares =
                         point.extent.unwrap_or([0.0, point.x]).map(|edge| x_axis.share(edge));
-                    bars::across(&mut self.grid, (left, wide, y), shares, (fill, dataset.paint));
+                    bars::across(&mut self.grid, left, wide, y, shares, fill, dataset.paint);
                 }
             }
             _ => {}
@@ -185,13 +185,13 @@ impl Field<'_> {
             let row = |from: f64, to: f64| head::across(from + (to - from) * part, self.high);
             let (top, bottom) = (row(from.1, to.1), row(from.2, to.2));
             for y in top..=bottom {
-                self.grid.put((self.left + x, y), fill, paint);
+                self.grid.put(self.left + x, y, fill, paint);
             }
         }
     }
 
     fn lines(&mut self, dataset: &Dataset) {
-        let dots: Vec<(usize, usize)> =
+        let dots: Vec<DotPosition> =
             dataset.points.iter().map(|point| self.dot(point.x, point.y)).collect();
         match dataset.kind {
             DatasetKind::Line | DatasetKind::Path => {
@@ -223,8 +223,8 @@ impl Field<'_> {
         };
         for point in dataset.points.iter().step_by(every) {
             self.errors(point, paint);
-            let spot = self.spot(point.x, point.y);
-            self.grid.put(spot, glyph, paint);
+            let (x, y) = self.spot(point.x, point.y);
+            self.grid.put(x, y, glyph, paint);
         }
     }
 
@@ -240,12 +240,12 @@ impl Field<'_> {
                     _ if y == bottom => glyphs.pick('┴', '-'),
                     _ => glyphs.pick('│', '|'),
                 };
-                self.grid.put((x, y), glyph, paint);
+                self.grid.put(x, y, glyph, paint);
             }
         }
         if let Some([low, high]) = point.extent {
             let ((from, y), (to, _)) = (self.spot(low, point.y), self.spot(high, point.y));
-            (from..=to).for_each(|x| self.grid.put((x, y), glyphs.pick('─', '-'), paint));
+            (from..=to).for_each(|x| self.grid.put(x, y, glyphs.pick('─', '-'), paint));
         }
     }
 
@@ -268,10 +268,10 @@ impl Field<'_> {
             let free = places.into_iter().filter_map(|(x, y)| Some((x?, y?))).find(|&(x, y)| {
                 x > self.left
                     && y < self.high
-                    && self.grid.has_room((x.saturating_sub(1), y), length + 1)
+                    && self.grid.has_room(x.saturating_sub(1), y, length + 1)
             });
-            if let Some(at) = free {
-                self.grid.text(at, &text, dataset.paint);
+            if let Some((x, y)) = free {
+                self.grid.text(x, y, &text, dataset.paint);
             }
         }
     }

@@ -30,12 +30,7 @@ impl CharGrid {
         (x < self.width).then(|| y * self.width + x).filter(|index| *index < self.spots.len())
     }
 
-    pub(super) fn put(
-        &mut self,
-        (x, y): (usize, usize),
-        glyph: char,
-        paint: impl Into<Option<Paint>>,
-    ) {
+    pub(super) fn put(&mut self, x: usize, y: usize, glyph: char, paint: impl Into<Option<Paint>>) {
         let spot = self.index(x, y).and_then(|index| self.spots.get_mut(index));
         if let Some(spot) = spot {
             *spot = Spot { glyph: Some(glyph), paint: paint.into() };
@@ -45,33 +40,29 @@ impl CharGrid {
     /// Only where nothing is yet.
     pub(super) fn put_under(
         &mut self,
-        at: (usize, usize),
+        x: usize,
+        y: usize,
         glyph: char,
         paint: impl Into<Option<Paint>>,
     ) {
-        if self.is_blank(at) {
-            self.put(at, glyph, paint);
+        if self.is_blank(x, y) {
+            self.put(x, y, glyph, paint);
         }
     }
 
-    pub(super) fn is_blank(&self, (x, y): (usize, usize)) -> bool {
+    pub(super) fn is_blank(&self, x: usize, y: usize) -> bool {
         self.index(x, y)
             .and_then(|index| self.spots.get(index))
             .is_some_and(|spot| spot.glyph == Some(' '))
     }
 
     /// Whether `length` places from `x` on are there and blank.
-    pub(super) fn has_room(&self, (x, y): (usize, usize), length: usize) -> bool {
-        (x..x.saturating_add(length)).all(|x| self.is_blank((x, y)))
+    pub(super) fn has_room(&self, x: usize, y: usize, length: usize) -> bool {
+        (x..x.saturating_add(length)).all(|x| self.is_blank(x, y))
     }
 
     /// Writes `text` from `x` on, cut where the grid ends.
-    pub(super) fn text(
-        &mut self,
-        (x, y): (usize, usize),
-        text: &str,
-        paint: impl Into<Option<Paint>>,
-    ) {
+    pub(super) fn text(&mut self, x: usize, y: usize, text: &str, paint: impl Into<Option<Paint>>) {
         let (mut x, paint) = (x, paint.into());
         for c in clean(text).chars() {
             let width = crate::style::columns(c.encode_utf8(&mut [0; 4]));
@@ -79,7 +70,7 @@ impl CharGrid {
             if width == 0 || x + width > self.width {
                 continue;
             }
-            self.put((x, y), c, paint);
+            self.put(x, y, c, paint);
             if let (2.., Some(index)) = (width, self.index(x + 1, y))
                 && let Some(spot) = self.spots.get_mut(index)
             {
@@ -110,6 +101,13 @@ fn line(spots: &[Spot]) -> Line {
     line
 }
 
+/// The position of a dot, counted from the upper left corner of its field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DotPosition {
+    pub(super) x: usize,
+    pub(super) y: usize,
+}
+
 /// A field of dots over a part of a grid: 2 × 4 in each character as Braille patterns, or 1 × 1.
 pub(super) struct Dots {
     glyphs: Glyphs,
@@ -132,16 +130,16 @@ impl Dots {
     }
 
     /// The dot at shares of the field, from the left and from the top.
-    pub(super) fn at(&self, (x, y): (f64, f64)) -> (usize, usize) {
+    pub(super) fn at(&self, x: f64, y: f64) -> DotPosition {
         let (across, down) = self.parts();
         let place = |share: f64, count: usize| {
             let last = count.saturating_sub(1) as f64;
             (share * last).round().clamp(0.0, last) as usize
         };
-        (place(x, self.width * across), place(y, self.height * down))
+        DotPosition { x: place(x, self.width * across), y: place(y, self.height * down) }
     }
 
-    fn set(&mut self, (x, y): (usize, usize), paint: Paint, glyph: char) {
+    fn set(&mut self, x: usize, y: usize, paint: Paint, glyph: char) {
         const BITS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
         let (across, down) = self.parts();
         let (column, row) = (x / across, y / down);
@@ -154,13 +152,13 @@ impl Dots {
     }
 
     /// One dot.
-    pub(super) fn dot(&mut self, at: (usize, usize), paint: Paint) {
-        self.set(at, paint, '.');
+    pub(super) fn dot(&mut self, at: DotPosition, paint: Paint) {
+        self.set(at.x, at.y, paint, '.');
     }
 
     /// A straight line.
-    pub(super) fn line(&mut self, from: (usize, usize), to: (usize, usize), paint: Paint) {
-        let (dx, dy) = (to.0 as f64 - from.0 as f64, to.1 as f64 - from.1 as f64);
+    pub(super) fn line(&mut self, from: DotPosition, to: DotPosition, paint: Paint) {
+        let (dx, dy) = (to.x as f64 - from.x as f64, to.y as f64 - from.y as f64);
         let steps = dx.abs().max(dy.abs()).max(1.0);
         let glyph = match (dx.abs(), dy.abs()) {
             (wide, high) if high * 2.0 < wide => '-',
@@ -171,17 +169,17 @@ impl Dots {
         for step in 0..=steps as usize {
             let share = step as f64 / steps;
             let at = |from: usize, delta: f64| (from as f64 + delta * share).round() as usize;
-            self.set((at(from.0, dx), at(from.1, dy)), paint, glyph);
+            self.set(at(from.x, dx), at(from.y, dy), paint, glyph);
         }
     }
 
-    /// Puts the dots on `grid`, its own corner at `corner`.
-    pub(super) fn onto(&self, grid: &mut CharGrid, corner: (usize, usize)) {
+    /// Puts the dots on `grid`, their upper left corner in column `left` of line `top`.
+    pub(super) fn onto(&self, grid: &mut CharGrid, left: usize, top: usize) {
         for (index, (bits, paint, glyph)) in self.cells.iter().enumerate() {
-            let at = (corner.0 + index % self.width.max(1), corner.1 + index / self.width.max(1));
+            let (x, y) = (left + index % self.width.max(1), top + index / self.width.max(1));
             let braille = char::from_u32(0x2800 + u32::from(*bits)).unwrap_or(' ');
             if *bits != 0 {
-                grid.put(at, self.glyphs.pick(braille, *glyph), *paint);
+                grid.put(x, y, self.glyphs.pick(braille, *glyph), *paint);
             }
         }
     }

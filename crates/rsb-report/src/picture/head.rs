@@ -116,16 +116,16 @@ fn sample(dataset: &Dataset, fill: char, place: PictureArea) -> char {
 
 /// The axis under a drawing that begins at `left` and is `wide` columns wide: a line with ticks,
 /// labels, and the title.
-pub(super) fn x_axis(axis: &Axis, (left, wide): (usize, usize), place: PictureArea) -> Vec<Line> {
+pub(super) fn x_axis(axis: &Axis, left: usize, wide: usize, place: PictureArea) -> Vec<Line> {
     let glyphs = place.glyphs;
     let mut grid = CharGrid::new(place.width, 3);
-    grid.put((left.saturating_sub(1), 0), glyphs.pick('└', '+'), Paint::Faded);
-    (left..left + wide).for_each(|x| grid.put((x, 0), glyphs.pick('─', '-'), Paint::Faded));
+    grid.put(left.saturating_sub(1), 0, glyphs.pick('└', '+'), Paint::Faded);
+    (left..left + wide).for_each(|x| grid.put(x, 0, glyphs.pick('─', '-'), Paint::Faded));
     let mut free = 0;
     let field = wide / axis.labels.len().max(1);
     for label in &axis.labels {
         let x = left + across(axis.share(label.at), wide);
-        grid.put((x, 0), glyphs.pick('┬', '+'), Paint::Faded);
+        grid.put(x, 0, glyphs.pick('┬', '+'), Paint::Faded);
         // Of few columns each keeps its name, if not all of it; of many some are named.
         let is_named = axis.scale == AxisScale::Rows && axis.labels.len() <= 6;
         let room = if is_named { field.saturating_sub(1) } else { place.width };
@@ -133,7 +133,7 @@ pub(super) fn x_axis(axis: &Axis, (left, wide): (usize, usize), place: PictureAr
         let length = columns(&text);
         let start = x.saturating_sub(length / 2).min(place.width.saturating_sub(length));
         if start >= free && start + length <= place.width {
-            grid.text((start, 1), &text, Paint::Faded);
+            grid.text(start, 1, &text, Paint::Faded);
             free = start + length + 1;
         }
     }
@@ -141,7 +141,7 @@ pub(super) fn x_axis(axis: &Axis, (left, wide): (usize, usize), place: PictureAr
     let length = columns(&title);
     let start =
         (left + wide / 2).saturating_sub(length / 2).min(place.width.saturating_sub(length));
-    grid.text((start, 2), &title, None::<Paint>);
+    grid.text(start, 2, &title, None::<Paint>);
     let mut lines = grid.lines();
     while lines.last().is_some_and(Vec::is_empty) {
         lines.pop();
@@ -157,11 +157,7 @@ pub(super) fn across(share: f64, wide: usize) -> usize {
 
 /// The words of the rules, over a drawing that begins at `left`: in a second line where there is no
 /// room in the first, and left out where there is none in either.
-pub(super) fn rule_words(
-    chart: &Chart,
-    (left, wide): (usize, usize),
-    place: PictureArea,
-) -> Vec<Line> {
+pub(super) fn rule_words(chart: &Chart, left: usize, wide: usize, place: PictureArea) -> Vec<Line> {
     let mut grid = CharGrid::new(place.width, 2);
     let mut free = [0; 2];
     for (point, paint) in rules(chart) {
@@ -171,7 +167,7 @@ pub(super) fn rule_words(
         let start = x.saturating_sub(length / 2).min(place.width.saturating_sub(length));
         let Some(line) = free.iter().position(|free| start >= *free) else { continue };
         if let (Some(end), true) = (free.get_mut(line), length > 0) {
-            grid.text((start, 1 - line), &text, paint);
+            grid.text(start, 1 - line, &text, paint);
             *end = start + length + 1;
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::grid::{CharGrid, Dots};
+use super::grid::{CharGrid, DotPosition, Dots};
 use super::{Glyphs, Line, PictureArea, bars, head};
 use crate::chart::{AxisScale, Chart, Dataset, DatasetKind, Label, Paint, Point};
 use crate::names::shorten_names;
@@ -24,9 +24,9 @@ pub(super) fn lines(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let mut lines = head::title(chart, place);
     let columns_of = columns_of(chart, place);
     let (left, wide) = (columns_of.left, columns_of.wide);
-    let foot = head::x_axis(&chart.x_axis, (left, wide), place);
+    let foot = head::x_axis(&chart.x_axis, left, wide, place);
     let mut legend = head::legend(chart, place);
-    let mut words = head::rule_words(chart, (left, wide), place);
+    let mut words = head::rule_words(chart, left, wide, place);
     let mut taken = lines.len() + foot.len() + 2;
     for part in [&mut legend, &mut words] {
         if taken + part.len() > place.height {
@@ -41,7 +41,7 @@ pub(super) fn lines(chart: &Chart, place: PictureArea) -> Vec<Line> {
     let by_row = by_row(chart);
     let (shown, left_out) = lanes(chart, &by_row, room);
     lines.extend(words);
-    lines.extend(drawing(chart, (&by_row, &shown), &columns_of, place));
+    lines.extend(drawing(chart, &by_row, &shown, &columns_of, place));
     if left_out > 0 {
         let (rows, mark) =
             (if left_out == 1 { "row" } else { "rows" }, place.glyphs.pick('…', '~'));
@@ -165,7 +165,8 @@ struct Field<'a> {
 
 fn drawing(
     chart: &Chart,
-    (by_row, lanes): (&ByRow<'_>, &[RowLine]),
+    by_row: &ByRow<'_>,
+    lanes: &[RowLine],
     share: &Share,
     place: PictureArea,
 ) -> Vec<Line> {
@@ -177,7 +178,7 @@ fn drawing(
         for ((dataset, rows), fill) in chart.datasets.iter().zip(by_row).zip(&fills) {
             for point in rows.get(&lane.row).into_iter().flatten() {
                 if is_on(dataset, point, *lane) {
-                    field.ground((dataset, *fill), point, index);
+                    field.ground(dataset, *fill, point, index);
                     field.dots(&mut dots, dataset, point, index);
                 }
             }
@@ -190,7 +191,7 @@ fn drawing(
             }
         }
     }
-    dots.onto(&mut field.grid, (share.left, 0));
+    dots.onto(&mut field.grid, share.left, 0);
     for (index, lane) in lanes.iter().enumerate() {
         let on_lane = || {
             let each = chart.datasets.iter().zip(by_row);
@@ -224,7 +225,7 @@ impl Field<'_> {
 
     fn label(&mut self, line: usize, lane: RowLine) {
         let (edge, glyphs) = (self.share.left - 1, self.place.glyphs);
-        self.grid.put((edge, line), glyphs.pick('│', '|'), Paint::Faded);
+        self.grid.put(edge, line, glyphs.pick('│', '|'), Paint::Faded);
         let labels = &self.chart.y_axis.labels;
         let label =
             labels.iter().find(|label| label.at.round() as i64 == lane.row).filter(|_| lane.first);
@@ -232,7 +233,7 @@ impl Field<'_> {
             let room = edge.saturating_sub(1);
             let text = fit_label(&label.text, labels, glyphs, room);
             let start = edge.saturating_sub(columns(&text) + 1);
-            self.grid.text((start, line), &text, None::<Paint>);
+            self.grid.text(start, line, &text, None::<Paint>);
         }
     }
 
@@ -241,32 +242,32 @@ impl Field<'_> {
         if self.chart.x_axis.scale == AxisScale::Linear && zero[0] < 0.0 && zero[1] > 0.0 {
             let x = self.x(0.0);
             (0..lines).for_each(|y| {
-                self.grid.put_under((x, y), self.place.glyphs.pick('│', '|'), Paint::Faded);
+                self.grid.put_under(x, y, self.place.glyphs.pick('│', '|'), Paint::Faded);
             });
         }
         for (point, paint) in head::rules(self.chart) {
             let x = self.x(point.x);
             (0..lines)
-                .for_each(|y| self.grid.put_under((x, y), self.place.glyphs.pick('┊', ':'), paint));
+                .for_each(|y| self.grid.put_under(x, y, self.place.glyphs.pick('┊', ':'), paint));
         }
     }
 
     /// What covers an area.
-    fn ground(&mut self, (dataset, fill): (&Dataset, char), point: &Point, line: usize) {
+    fn ground(&mut self, dataset: &Dataset, fill: char, point: &Point, line: usize) {
         let (left, wide) = (self.share.left, self.share.wide);
         let axis = &self.chart.x_axis;
         let shares = point.extent.unwrap_or([0.0, point.x]).map(|edge| axis.share(edge));
         match dataset.kind {
             DatasetKind::Bars { .. } => {
-                bars::across(&mut self.grid, (left, wide, line), shares, (fill, dataset.paint));
+                bars::across(&mut self.grid, left, wide, line, shares, fill, dataset.paint);
                 self.beyond(point, line, dataset.paint);
             }
             DatasetKind::Tracks { .. } => {
                 let end = self.x(point.x);
                 let track = self.place.glyphs.pick('·', '.');
-                (left..=end).for_each(|x| self.grid.put_under((x, line), track, dataset.paint));
+                (left..=end).for_each(|x| self.grid.put_under(x, line, track, dataset.paint));
             }
-            DatasetKind::Cells => self.cell((dataset, fill), point, line),
+            DatasetKind::Cells => self.cell(dataset, fill, point, line),
             _ => {}
         }
     }
@@ -277,18 +278,19 @@ impl Field<'_> {
         let (glyphs, left) = (self.place.glyphs, self.share.left);
         if point.x > high {
             self.grid.put(
-                (left + self.share.wide.saturating_sub(1), line),
+                left + self.share.wide.saturating_sub(1),
+                line,
                 glyphs.pick('▶', '>'),
                 paint,
             );
         } else if point.x < low {
-            self.grid.put((left, line), glyphs.pick('◀', '<'), paint);
+            self.grid.put(left, line, glyphs.pick('◀', '<'), paint);
         }
     }
 
     /// A field of a matrix: shaded where it stands for a share of the highest, else its words
     /// alone.
-    fn cell(&mut self, (dataset, fill): (&Dataset, char), point: &Point, line: usize) {
+    fn cell(&mut self, dataset: &Dataset, fill: char, point: &Point, line: usize) {
         let axis = &self.chart.x_axis;
         let edge =
             |at: f64| self.share.left + (axis.share(at) * self.share.wide as f64).round() as usize;
@@ -297,17 +299,17 @@ impl Field<'_> {
         // A column between fields, where they are wide enough to spare it.
         let to = if to.saturating_sub(from) > 3 { to - 1 } else { to };
         if is_shaded {
-            (from..to).for_each(|x| self.grid.put((x, line), fill, dataset.paint));
+            (from..to).for_each(|x| self.grid.put(x, line, fill, dataset.paint));
         }
         let room = to.saturating_sub(from);
         let text = clean(&point.text);
         let length = columns(&text);
         if is_shaded && length > 0 && length + 4 <= room {
             let start = from + (room - length) / 2;
-            self.grid.text((start - 1, line), &format!(" {text} "), None::<Paint>);
+            self.grid.text(start - 1, line, &format!(" {text} "), None::<Paint>);
         } else if !is_shaded && room > 0 {
             let text = self.place.glyphs.cut(&text, room);
-            self.grid.text((from + (room - columns(&text)) / 2, line), &text, dataset.paint);
+            self.grid.text(from + (room - columns(&text)) / 2, line, &text, dataset.paint);
         }
     }
 
@@ -316,10 +318,10 @@ impl Field<'_> {
             return;
         }
         let (_, down) = dots.parts();
-        let (x, _) = dots.at((self.chart.x_axis.share(point.x), 0.0));
+        let x = dots.at(self.chart.x_axis.share(point.x), 0.0).x;
         let within =
             ((point.y - point.y.round() + 0.5) * down as f64).floor().clamp(0.0, down as f64 - 1.0);
-        dots.dot((x, line * down + within as usize), dataset.paint);
+        dots.dot(DotPosition { x, y: line * down + within as usize }, dataset.paint);
     }
 
     /// A line within its row, as high in each column as the line is there.
@@ -342,7 +344,7 @@ impl Field<'_> {
                 let level = (share * (levels.len() - 1) as f64)
                     .round()
                     .clamp(0.0, (levels.len() - 1) as f64);
-                self.grid.put((x, line), levels.get(level as usize).copied().unwrap_or(' '), paint);
+                self.grid.put(x, line, levels.get(level as usize).copied().unwrap_or(' '), paint);
             }
         }
     }
@@ -354,7 +356,7 @@ impl Field<'_> {
         match dataset.kind {
             DatasetKind::Intervals => {
                 self.interval(point.extent.unwrap_or([point.x; 2]), line, paint);
-                self.grid.put((x, line), mark, paint);
+                self.grid.put(x, line, mark, paint);
                 self.beyond(point, line, paint);
             }
             DatasetKind::Bars { .. } | DatasetKind::Columns => {
@@ -366,11 +368,11 @@ impl Field<'_> {
                 if let Some(error) = point.error {
                     self.interval(error, line, paint);
                 }
-                self.grid.put((x, line), mark, paint);
+                self.grid.put(x, line, mark, paint);
             }
             DatasetKind::Band => self.interval(point.error.unwrap_or([point.x; 2]), line, paint),
-            DatasetKind::Ticks => self.grid.put((x, line), glyphs.pick('┃', '|'), paint),
-            DatasetKind::Limits => self.grid.put_under((x, line), glyphs.pick('┊', ':'), paint),
+            DatasetKind::Ticks => self.grid.put(x, line, glyphs.pick('┃', '|'), paint),
+            DatasetKind::Limits => self.grid.put_under(x, line, glyphs.pick('┊', ':'), paint),
             DatasetKind::Dots
             | DatasetKind::Path
             | DatasetKind::Rules
@@ -383,7 +385,7 @@ impl Field<'_> {
     fn interval(&mut self, [low, high]: [f64; 2], line: usize, paint: Paint) {
         let glyphs = self.place.glyphs;
         (self.x(low)..=self.x(high))
-            .for_each(|x| self.grid.put((x, line), glyphs.pick('─', '-'), paint));
+            .for_each(|x| self.grid.put(x, line, glyphs.pick('─', '-'), paint));
         self.ends([low, high], line, paint);
     }
 
@@ -391,13 +393,13 @@ impl Field<'_> {
     fn ends(&mut self, [low, high]: [f64; 2], line: usize, paint: Paint) {
         let glyphs = self.place.glyphs;
         let (from, to) = (self.x(low), self.x(high));
-        (from..=to).for_each(|x| self.grid.put_under((x, line), glyphs.pick('─', '-'), paint));
+        (from..=to).for_each(|x| self.grid.put_under(x, line, glyphs.pick('─', '-'), paint));
         let axis = &self.chart.x_axis;
         let start = if axis.shows(low) { glyphs.pick('├', '|') } else { glyphs.pick('◀', '<') };
         let end = if axis.shows(high) { glyphs.pick('┤', '|') } else { glyphs.pick('▶', '>') };
         if from < to {
-            self.grid.put((from, line), start, paint);
-            self.grid.put((to, line), end, paint);
+            self.grid.put(from, line, start, paint);
+            self.grid.put(to, line, end, paint);
         }
     }
 
@@ -417,9 +419,9 @@ impl Field<'_> {
                 .max(free)
                 .min(width.saturating_sub(length.min(self.share.beside)).max(self.share.left));
             let cut = glyphs.cut(&words, width.saturating_sub(start));
-            self.grid.text((start, line), &cut, None::<Paint>);
+            self.grid.text(start, line, &cut, None::<Paint>);
             if is_bar && dataset.paint.is_change() {
-                self.grid.put((start, line), glyphs.marker(dataset.paint.marker()), dataset.paint);
+                self.grid.put(start, line, glyphs.marker(dataset.paint.marker()), dataset.paint);
             }
             free = start + length + 1;
         }
@@ -432,9 +434,11 @@ impl Field<'_> {
         let mut start = (self.x(end) + 2).min(self.place.width);
         let last = self.share.left + self.share.wide;
         while start <= last
-            && !self
-                .grid
-                .has_room((start.saturating_sub(1), line), (length + 1).min(last + 1 - start))
+            && !self.grid.has_room(
+                start.saturating_sub(1),
+                line,
+                (length + 1).min(last + 1 - start),
+            )
         {
             start += 1;
         }

@@ -88,7 +88,8 @@ pub(super) struct Canvas<'a> {
 /// Draws a chart of `size` with a title and a subtitle, and what `draw` adds.
 pub(super) fn sheet(
     size: (f64, f64),
-    (title, subtitle): (&str, &str),
+    title: &str,
+    subtitle: &str,
     theme: &Theme,
     draw: impl FnOnce(&mut Canvas<'_>),
 ) -> Option<String> {
@@ -134,7 +135,7 @@ impl Canvas<'_> {
         self.whole.then_some(())
     }
 
-    pub(super) fn line(&mut self, from: Pixel, to: Pixel, (color, width): (impl Into<Tint>, u32)) {
+    pub(super) fn line(&mut self, from: Pixel, to: Pixel, color: impl Into<Tint>, width: u32) {
         let style = stroke(self.color(color), width);
         let result = self.backend.draw_line(pixel(from), pixel(to), &style);
         self.keep(&result);
@@ -151,11 +152,11 @@ impl Canvas<'_> {
                 let share = (part / f64::from(dashes)).min(1.0);
                 (from.0 + dx * share, from.1 + dy * share)
             };
-            self.line(at(f64::from(dash)), at(f64::from(dash) + 0.57), (color, 1));
+            self.line(at(f64::from(dash)), at(f64::from(dash) + 0.57), color, 1);
         }
     }
 
-    pub(super) fn path(&mut self, points: &[Pixel], (color, width): (impl Into<Tint>, u32)) {
+    pub(super) fn path(&mut self, points: &[Pixel], color: impl Into<Tint>, width: u32) {
         let style = stroke(self.color(color), width);
         let result = self.backend.draw_path(points.iter().copied().map(pixel), &style);
         self.keep(&result);
@@ -190,7 +191,7 @@ impl Canvas<'_> {
     fn outline(&mut self, points: &[Pixel], paint: Paint) {
         self.polygon(points, Tint::Sheet);
         let closed: Vec<Pixel> = points.iter().chain(points.first()).copied().collect();
-        self.path(&closed, (paint, 2));
+        self.path(&closed, paint, 2);
     }
 
     /// The mark of a series: its shape tells it from others as well as its color does.
@@ -275,7 +276,8 @@ pub(super) fn shorten(text: &str, room: f64, size: f64) -> String {
         .collect()
 }
 
-fn pixel((x, y): Pixel) -> (i32, i32) {
+fn pixel(at: Pixel) -> (i32, i32) {
+    let (x, y) = at;
     (x.round() as i32, y.round() as i32)
 }
 

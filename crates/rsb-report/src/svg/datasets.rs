@@ -22,10 +22,10 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'
                 canvas.mark(pixel, paint);
             }
         }
-        DatasetKind::Path => canvas.path(&pixels, (paint, 2)),
+        DatasetKind::Path => canvas.path(&pixels, paint, 2),
         DatasetKind::Dots => pixels.iter().for_each(|&pixel| canvas.dot(pixel, 2, paint)),
         DatasetKind::Bars { thickness } => {
-            dataset.points.iter().for_each(|point| bar(canvas, point, (thickness, paint), layout));
+            dataset.points.iter().for_each(|point| bar(canvas, point, thickness, paint, layout));
         }
         DatasetKind::Tracks { thickness } => {
             dataset.points.iter().for_each(|point| track(canvas, point, thickness, layout));
@@ -82,16 +82,16 @@ fn errors(
     if layout.has_rows() {
         let y = layout.y(point.y);
         let (from, to) = (layout.x(low), layout.x(high));
-        canvas.line((from, y), (to, y), (paint, 1));
+        canvas.line((from, y), (to, y), paint, 1);
         for x in [from, to] {
-            canvas.line((x, y - 4.0), (x, y + 4.0), (paint, 1));
+            canvas.line((x, y - 4.0), (x, y + 4.0), paint, 1);
         }
     } else {
         let x = layout.x(point.x);
         let (from, to) = (layout.y(low), layout.y(high));
-        canvas.line((x, from), (x, to), (paint, 1));
+        canvas.line((x, from), (x, to), paint, 1);
         for y in [from, to] {
-            canvas.line((x - 4.0, y), (x + 4.0, y), (paint, 1));
+            canvas.line((x - 4.0, y), (x + 4.0, y), paint, 1);
         }
     }
 }
@@ -140,7 +140,7 @@ fn band(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
 /// Thin lines and small marks where there are very many points.
 fn line(canvas: &mut Canvas<'_>, pixels: &[Pixel], paint: Paint) {
     let many = pixels.len() > 40;
-    canvas.path(pixels, (paint, if many { 1 } else { 2 }));
+    canvas.path(pixels, paint, if many { 1 } else { 2 });
     for &pixel in pixels {
         if many {
             canvas.dot(pixel, if pixels.len() > 150 { 2 } else { 3 }, paint);
@@ -152,12 +152,7 @@ fn line(canvas: &mut Canvas<'_>, pixels: &[Pixel], paint: Paint) {
 
 /// A bar from zero, or over its extent, with its text at its end; an arrow head where it goes on
 /// beyond the edge.
-fn bar(
-    canvas: &mut Canvas<'_>,
-    point: &Point,
-    (thickness, paint): (f64, Paint),
-    layout: &Layout<'_>,
-) {
+fn bar(canvas: &mut Canvas<'_>, point: &Point, thickness: f64, paint: Paint, layout: &Layout<'_>) {
     let [from, to] = point.extent.unwrap_or([0.0, point.x]).map(|value| layout.x(value));
     let (start, end, y) = (from.min(to), from.max(to), layout.y(point.y));
     let half = half_of(thickness, layout);
@@ -201,12 +196,12 @@ fn interval(canvas: &mut Canvas<'_>, point: &Point, paint: Paint, layout: &Layou
     let color = paint;
     let y = layout.y(point.y);
     let [low, high] = point.extent.unwrap_or([point.x; 2]);
-    canvas.line((layout.x(low), y), (layout.x(high), y), (color, 2));
+    canvas.line((layout.x(low), y), (layout.x(high), y), color, 2);
     for (value, out) in [(low.min(point.x), -1.0), (high.max(point.x), 1.0)] {
         let at = layout.x(value);
         let is_beyond = if out < 0.0 { at <= layout.frame.left } else { at >= layout.frame.right };
         if layout.shows(value) {
-            canvas.line((at, y - 4.0), (at, y + 4.0), (color, 2));
+            canvas.line((at, y - 4.0), (at, y + 4.0), color, 2);
         } else if is_beyond {
             canvas.polygon(&[(at + 7.0 * out, y), (at, y - 5.0), (at, y + 5.0)], color);
         }
@@ -219,7 +214,7 @@ fn ticks(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
     let half = TICK.max(layout.row * 0.35).min(layout.row / 2.0 - 2.0);
     for point in &dataset.points {
         let (x, y) = (layout.x(point.x), layout.y(point.y));
-        canvas.line((x, y - half), (x, y + half), (dataset.paint, 3));
+        canvas.line((x, y - half), (x, y + half), dataset.paint, 3);
         canvas.text(&point.text, (layout.beside(), y), Text::label(Anchor::Start));
     }
 }

@@ -57,7 +57,7 @@ impl<'a> Layout<'a> {
         let legend = match chart.legend_position {
             Legend::Below => {
                 let lines =
-                    legend_places(chart, (MARGIN, WIDTH - MARGIN)).last().map(|(_, line)| line + 1);
+                    legend_places(chart, MARGIN, WIDTH - MARGIN).last().map(|(_, line)| line + 1);
                 lines.map_or(0.0, |lines| 6.0 + LEGEND_LINE * lines as f64)
             }
             Legend::Hidden | Legend::Right => 0.0,
@@ -146,7 +146,7 @@ fn right(chart: &Chart) -> f64 {
 }
 
 /// Where each name of a legend below begins, and in which of its lines.
-pub(super) fn legend_places(chart: &Chart, (left, right): (f64, f64)) -> Vec<(f64, usize)> {
+pub(super) fn legend_places(chart: &Chart, left: f64, right: f64) -> Vec<(f64, usize)> {
     let mut places = Vec::new();
     let (mut x, mut line) = (left, 0);
     for dataset in chart.legend_datasets() {

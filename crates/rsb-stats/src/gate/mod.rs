@@ -145,8 +145,8 @@ pub fn with_one_sided(
     policy: &Policy,
 ) -> ComparisonResult {
     let sentence = "the baseline has it and the current side does not: it cannot be judged";
-    let reason = (Verdict::Inconclusive, ReasonCode::Missing, sentence);
-    let mut result = with_rows(result, vanished, reason, policy);
+    let (verdict, code) = (Verdict::Inconclusive, ReasonCode::Missing);
+    let mut result = with_rows(result, vanished, verdict, code, sentence, policy);
     result.missing.extend(vanished.iter().filter(|id| !policy.ignores_case(id.as_str())).cloned());
     result.new.extend(new.iter().cloned());
     result
@@ -166,12 +166,7 @@ pub fn with_unmeasured(
     result.new.retain(had_turn);
     let sentence = "not measured before the budget ran out: allow more with --budget, or name \
                     fewer benchmarks";
-    with_rows(
-        result,
-        unmeasured,
-        (Verdict::Inconclusive, ReasonCode::NotMeasured, sentence),
-        policy,
-    )
+    with_rows(result, unmeasured, Verdict::Inconclusive, ReasonCode::NotMeasured, sentence, policy)
 }
 
 /// `result`, with the cases that were not measured because both sides execute the same machine
@@ -182,7 +177,7 @@ pub fn with_same_code(
     policy: &Policy,
 ) -> ComparisonResult {
     let sentence = "both sides execute the same machine code: there was nothing to measure";
-    with_rows(result, ids, (Verdict::Unchanged, ReasonCode::SameMachineCode, sentence), policy)
+    with_rows(result, ids, Verdict::Unchanged, ReasonCode::SameMachineCode, sentence, policy)
 }
 
 /// `result`, with what could not be asked for its cases, on one side or both: it has no verdict.
@@ -194,14 +189,16 @@ pub fn with_unlisted(
     let sentence = "it cannot list its cases, so none of them is judged: name the cases to judge, \
                     choose other bench \
                     targets, or ignore it in the policy";
-    with_rows(result, ids, (Verdict::Inconclusive, ReasonCode::NotMeasured, sentence), policy)
+    with_rows(result, ids, Verdict::Inconclusive, ReasonCode::NotMeasured, sentence, policy)
 }
 
 /// `result`, with a row without figures for each of `ids`, counted again.
 fn with_rows(
     result: ComparisonResult,
     ids: &[CaseId],
-    (verdict, code, sentence): (Verdict, ReasonCode, &str),
+    verdict: Verdict,
+    code: ReasonCode,
+    sentence: &str,
     policy: &Policy,
 ) -> ComparisonResult {
     let mut result = result;
@@ -277,7 +274,7 @@ fn rows_of(id: &CaseId, [before, after]: [&Cases<'_>; 2], rules: &RowRules<'_>) 
             if let Some(sentence) = copied {
                 return refusal(Verdict::Inconclusive, ReasonCode::SameSamples, &sentence);
             }
-            let mut rows = timed::rows(id, baseline, &current, (policy, pairing));
+            let mut rows = timed::rows(id, baseline, &current, policy, pairing);
             rows.extend(exact::rows(id, baseline, &current, policy).map(Row::Ready));
             if rows.is_empty() && is_blank(baseline) {
                 let sentence =

@@ -13,20 +13,22 @@ use crate::policy::{Percentile, Policy};
 pub(super) fn rows(
     id: &CaseId,
     sides: [&[&BenchmarkResult]; 2],
-    (policy, pairing): (&Policy, Pairing),
+    policy: &Policy,
+    pairing: Pairing,
 ) -> Vec<Row> {
     let asked = policy
         .percentiles()
         .iter()
         .filter(|percentile| !policy.ignores_metric(percentile.metric()));
-    asked.map(|percentile| row(id, sides, *percentile, (policy, pairing))).collect()
+    asked.map(|percentile| row(id, sides, *percentile, policy, pairing)).collect()
 }
 
 fn row(
     id: &CaseId,
     sides: [&[&BenchmarkResult]; 2],
     percentile: Percentile,
-    (policy, pairing): (&Policy, Pairing),
+    policy: &Policy,
+    pairing: Pairing,
 ) -> Row {
     let metric = percentile.metric();
     let [before, after] = sides.map(|results| values(results, percentile));

@@ -35,7 +35,8 @@ pub(super) fn rows(
     id: &CaseId,
     baseline: &[&BenchmarkResult],
     current: &[&BenchmarkResult],
-    (policy, pairing): (&Policy, Pairing),
+    policy: &Policy,
+    pairing: Pairing,
 ) -> Vec<Row> {
     if baseline.iter().chain(current).all(|result| is_idle(result)) {
         return Vec::new();
@@ -112,7 +113,7 @@ pub(super) fn rows(
             let pair = Pair { baseline: before, current: after, ratios, better, threshold };
             let mut rows = vec![Row::Asked { id: id.clone(), metric, unit, pair }];
             if sampled == [true, true] {
-                rows.extend(percentiles::rows(id, [baseline, current], (policy, pairing)));
+                rows.extend(percentiles::rows(id, [baseline, current], policy, pairing));
             }
             rows
         }

@@ -59,7 +59,7 @@ pub fn gate_history(
     let ids: Vec<CaseId> = rows.iter().map(|row| row.id.clone()).collect();
     let asked = rows.iter().zip(&ids).map(|(row, id)| {
         let role = role(id, row.metric == TIME, policy);
-        CaseQuestion { id, question: question(row, role, (&before, &after), stored) }
+        CaseQuestion { id, question: question(row, role, &before, &after, stored) }
     });
     let asked: Vec<CaseQuestion<'_>> = asked.collect();
     let answers = judge_with_controls(&asked, policy);
@@ -94,7 +94,8 @@ fn varies(row: &Comparison) -> bool {
 fn question(
     row: &Comparison,
     role: QuestionRole,
-    (before, after): (&Figures<'_>, &Figures<'_>),
+    before: &Figures<'_>,
+    after: &Figures<'_>,
     stored: &StoredRuns<'_>,
 ) -> Question {
     let concerns = |level: &&AcceptedLevel| {

@@ -34,7 +34,7 @@ pub(super) fn sentence(
         );
     }
     let threshold = percent(question.threshold);
-    let told = describe_change(unit, question, found, (interval, context));
+    let told = describe_change(unit, question, found, interval, context);
     match found.reason {
         ReasonCode::AboveThreshold => {
             let beyond = found.beyond_others.map(|beyond| {
@@ -121,7 +121,8 @@ fn describe_change(
     unit: &str,
     question: &Question,
     found: &HistoryConclusion,
-    ([low, high], context): ([f64; 2], SentenceContext),
+    [low, high]: [f64; 2],
+    context: SentenceContext,
 ) -> String {
     let (worse, improved) = words(unit, question.better);
     let (size, word, from, to) = if found.change < 0.0 {

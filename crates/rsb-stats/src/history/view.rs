@@ -55,12 +55,7 @@ struct Part {
 
 impl Part {
     /// `before` has a level; of the runs judged the first `skipped` are left out.
-    fn of(
-        (before, all): (&[f64], Vec<f64>),
-        skipped: usize,
-        slack: f64,
-        rule: &Rule,
-    ) -> Option<Self> {
+    fn of(before: &[f64], all: Vec<f64>, skipped: usize, slack: f64, rule: &Rule) -> Option<Self> {
         let last = last(before, rule.level)?;
         let noise = noise(before, rule)?;
         Some(Self {
@@ -134,8 +129,8 @@ impl View {
         } else {
             (Evidence::Runs(runs), 0)
         };
-        let total = Part::of((&present(&figures.before), now), skipped, question.slack, rule)?;
-        let own = own.and_then(|own| Part::of((&own.before, own.now), skipped, 0.0, rule));
+        let total = Part::of(&present(&figures.before), now, skipped, question.slack, rule)?;
+        let own = own.and_then(|own| Part::of(&own.before, own.now, skipped, 0.0, rule));
         let own = own.filter(|own| own.noise < total.noise && own.all.len() == runs);
         Some(Self { scale, threshold: question.threshold, usual: rule.usual, judged, total, own })
     }

@@ -139,13 +139,13 @@ impl ResultRow {
             points: fields
                 .into_iter()
                 .flat_map(Fields::metrics)
-                .map(|metric| point(result, metric))
+                .map(|(field, recorded)| point(result, field, recorded))
                 .collect(),
         }
     }
 }
 
-fn point(result: &BenchmarkResult, (field, recorded): (&'static Field, f64)) -> PointRow {
+fn point(result: &BenchmarkResult, field: &'static Field, recorded: f64) -> PointRow {
     let value = match field.name {
         TIME => result.figure(TIME),
         // The same figure, where a benchmark is told in microseconds.

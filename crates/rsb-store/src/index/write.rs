@@ -63,7 +63,7 @@ impl<'c> RunWriter<'c> {
         let run = self.insert_run(rows, machine)?;
         self.added.insert(run);
         for (position, result) in rows.results.iter().enumerate() {
-            self.add_result((run, rows.started, machine), count(position), result)?;
+            self.add_result(run, rows.started, machine, count(position), result)?;
         }
         Ok(())
     }
@@ -159,7 +159,9 @@ impl<'c> RunWriter<'c> {
 
     fn add_result(
         &mut self,
-        (run, started, machine): (i64, i64, i64),
+        run: i64,
+        started: i64,
+        machine: i64,
         position: i64,
         result: &ResultRow,
     ) -> rusqlite::Result<()> {

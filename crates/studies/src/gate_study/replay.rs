@@ -138,17 +138,17 @@ pub(super) fn suite(
 ) -> SuiteVerdicts {
     let policy = Policy::default();
     let (mut result, current, mut seconds) =
-        judge(recording, turns(recording, (mode, change), start, 0), mode, &policy);
+        judge(recording, turns(recording, mode, change, start, 0), mode, &policy);
     if mode.has_program() {
         let suspects = rsb_stats::suspects(&result, &current);
         let after = mode.lag(recording) + mode.effort().0.first as usize;
-        let mut pairs = turns(recording, (Mode::Paired, change), start, after);
+        let mut pairs = turns(recording, Mode::Paired, change, start, after);
         pairs.retain(|turn| suspects.contains(&turn.case.result.benchmark_id));
         let (paired, _, more) = judge(recording, pairs, Mode::Paired, &policy);
         result = rsb_stats::with_paired(result, &paired, &policy);
         seconds += more;
     }
-    let turns = turns(recording, (mode, change), start, 0);
+    let turns = turns(recording, mode, change, start, 0);
     let mut ended = SuiteVerdicts { seconds, ..SuiteVerdicts::default() };
     // One row for each case: its time.
     for row in result.comparisons.iter().filter(|row| row.metric == "time_ms") {
@@ -168,7 +168,8 @@ pub(super) fn suite(
 /// The cases of the suite that begins with the round `start`, `later` rounds after it.
 fn turns(
     recording: &Recording,
-    (mode, change): (Mode, Change),
+    mode: Mode,
+    change: Change,
     start: usize,
     later: usize,
 ) -> Vec<Turn<'_>> {

@@ -36,7 +36,7 @@ impl RegressionRule {
         let last_five = before.get(before.len().saturating_sub(5)..).unwrap_or_default();
         let is_regressed = match self {
             Self::History { rule, .. } => {
-                return judge_run(better, (before, now), rule)
+                return judge_run(better, before, now, rule)
                     .map_or(Verdict::Inconclusive, |found| found.verdict);
             }
             Self::Previous(factor) => worse_by(before.last().copied()) > factor,
@@ -59,11 +59,7 @@ impl RegressionRule {
     }
 }
 
-fn judge_run(
-    better: Better,
-    (before, now): (&[f64], &[f64]),
-    rule: Rule,
-) -> Option<HistoryConclusion> {
+fn judge_run(better: Better, before: &[f64], now: &[f64], rule: Rule) -> Option<HistoryConclusion> {
     let (before, now) = (before.to_vec(), now.to_vec());
     let question = Question {
         before,
@@ -171,7 +167,7 @@ pub(super) fn outside(series: &[RecordedSeries], part: Part, rule: Rule) -> [f64
     for one in series {
         for (before, now) in checks(one, part, 0) {
             let interval =
-                judge_run(one.better, (before, now), rule).and_then(|found| found.interval);
+                judge_run(one.better, before, now, rule).and_then(|found| found.interval);
             above += usize::from(interval.is_some_and(|[low, _]| low > 0.0));
             below += usize::from(interval.is_some_and(|[_, high]| high < 0.0));
             all += 1;

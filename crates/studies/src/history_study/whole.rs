@@ -30,7 +30,7 @@ pub(super) fn runs_of(series: &[RecordedSeries], part: Part) -> Vec<WholeRun> {
         for (at, time) in times.iter().enumerate() {
             let before = times.get(at.saturating_sub(RUNS)..at).unwrap_or_default();
             let questions: Vec<Question> =
-                cases.iter().filter_map(|case| question(case, (before, *time), part)).collect();
+                cases.iter().filter_map(|case| question(case, before, *time, part)).collect();
             if !questions.is_empty() {
                 runs.push(WholeRun { questions });
             }
@@ -41,7 +41,7 @@ pub(super) fn runs_of(series: &[RecordedSeries], part: Part) -> Vec<WholeRun> {
 
 /// The question about the run of `time` from those at the times `before`, where enough of them have
 /// the case.
-fn question(case: &RecordedSeries, (before, time): (&[i64], i64), part: Part) -> Option<Question> {
+fn question(case: &RecordedSeries, before: &[i64], time: i64, part: Part) -> Option<Question> {
     let position = |time: &i64| case.times.binary_search(time).ok();
     let at = position(&time).filter(|at| case.part_of(*at) == part)?;
     let value =

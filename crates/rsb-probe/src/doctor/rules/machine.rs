@@ -52,13 +52,13 @@ fn no_gpu(facts: &DoctorInput) -> Option<Finding> {
 fn check_device_order(facts: &DoctorInput) -> Option<Finding> {
     let mut devices: Vec<&Gpu> = facts.gpus.iter().filter(|gpu| gpu.kfd_node.is_some()).collect();
     devices.sort_by_key(|gpu| gpu.kfd_node);
-    let of = |kind| devices.iter().any(|gpu| gpu.kind == Some(kind));
-    if !of(GpuKind::Integrated) || !of(GpuKind::Discrete) {
+    if !has_kind(&devices, GpuKind::Integrated) || !has_kind(&devices, GpuKind::Discrete) {
         return None;
     }
-    let chosen = |name| facts.host.as_ref()?.variable(name);
-    if let Some(set) = ["HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"].into_iter().find_map(chosen)
-    {
+    let chosen = ["HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"]
+        .into_iter()
+        .find_map(|name| facts.host.as_ref()?.variable(name));
+    if let Some(set) = chosen {
         return Some(Finding::ok(
             "graphics of the CPU beside a GPU: the devices to use are chosen",
             format!("HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES is set to {set}"),
@@ -84,6 +84,10 @@ fn check_device_order(facts: &DoctorInput) -> Option<Finding> {
             gpus.join(",")
         ),
     ))
+}
+
+fn has_kind(devices: &[&Gpu], kind: GpuKind) -> bool {
+    devices.iter().any(|gpu| gpu.kind == Some(kind))
 }
 
 /// GPUs reach each other and the memory of the machine through the IOMMU, where it translates.
@@ -114,22 +118,9 @@ fn devices(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
         .filter_map(|gpu| gpu.render_node.as_ref())
         .map(|node| format!("/dev/dri/{node}"))
         .collect();
-    let missing = |path: &String| DeviceFile {
-        path: path.clone(),
-        access: Access::Missing,
-        group: None,
-        is_listed: false,
-    };
-    let file = |path: &String| {
-        host.devices
-            .iter()
-            .find(|file| file.path == *path)
-            .cloned()
-            .unwrap_or_else(|| missing(path))
-    };
     let wanted = std::iter::once("/dev/kfd".to_owned()).chain(nodes);
     let (good, bad): (Vec<DeviceFile>, Vec<DeviceFile>) =
-        wanted.map(|path| file(&path)).partition(|file| file.access == Access::Granted);
+        wanted.map(|path| device_file(host, path)).partition(|file| file.access == Access::Granted);
     let mut found: Vec<Finding> = bad.iter().map(|file| no_access(file, &host.user)).collect();
     if !good.is_empty() {
         let paths: Vec<&str> = good.iter().map(|file| file.path.as_str()).collect();
@@ -139,6 +130,14 @@ fn devices(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
         ));
     }
     found
+}
+
+/// The device file at `path`; one that `host` does not list is missing.
+fn device_file(host: &HostFacts, path: String) -> DeviceFile {
+    match host.devices.iter().find(|file| file.path == path) {
+        Some(known) => known.clone(),
+        None => DeviceFile { path, access: Access::Missing, group: None, is_listed: false },
+    }
 }
 
 fn no_access(file: &DeviceFile, user: &str) -> Finding {

@@ -30,12 +30,10 @@ fn wants_rocm(facts: &DoctorInput) -> bool {
 }
 
 fn libraries(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
-    let has = |name: &str| host.library(name);
-    let place = |library: &Library| library.path.clone().unwrap_or_default();
-    let Some(hip) = has("libamdhip64") else {
+    let Some(hip) = host.library("libamdhip64") else {
         return without_hip(facts, host);
     };
-    let mut found = vec![Finding::ok("the runtime of HIP is there", place(hip))];
+    let mut found = vec![Finding::ok("the runtime of HIP is there", place_of(hip))];
     if !wants_rocm(facts) {
         found.push(Finding::new(
             FindingSeverity::Note,
@@ -44,8 +42,8 @@ fn libraries(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
             "nothing, if that is meant",
         ));
     }
-    match has("libhsa-runtime64") {
-        Some(hsa) => found.push(Finding::ok("the HSA runtime is there", place(hsa))),
+    match host.library("libhsa-runtime64") {
+        Some(hsa) => found.push(Finding::ok("the HSA runtime is there", place_of(hsa))),
         None => found.push(Finding::new(
             FindingSeverity::Error,
             "libhsa-runtime64 is missing",
@@ -53,8 +51,10 @@ fn libraries(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
             "install the package hsa-rocr (distributions: libhsa-runtime64-1)",
         )),
     }
-    match has("libhiprtc") {
-        Some(compiler) => found.push(Finding::ok("the runtime compiler is there", place(compiler))),
+    match host.library("libhiprtc") {
+        Some(compiler) => {
+            found.push(Finding::ok("the runtime compiler is there", place_of(compiler)));
+        }
         // Some builds of release 5 hold it inside of the library of HIP.
         None if hip.major.is_some_and(|major| major >= 6) => found.push(Finding::new(
             FindingSeverity::Error,
@@ -65,8 +65,8 @@ fn libraries(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
         )),
         None => {}
     }
-    match has("librocblas") {
-        Some(blas) => found.push(Finding::ok("rocBLAS is there", place(blas))),
+    match host.library("librocblas") {
+        Some(blas) => found.push(Finding::ok("rocBLAS is there", place_of(blas))),
         None => found.push(Finding::new(
             if wants_rocm(facts) { FindingSeverity::Warning } else { FindingSeverity::Note },
             "librocblas is missing",
@@ -76,6 +76,10 @@ fn libraries(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
         )),
     }
     found
+}
+
+fn place_of(library: &Library) -> String {
+    library.path.clone().unwrap_or_default()
 }
 
 fn without_hip(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
@@ -198,12 +202,13 @@ fn component_release(name: &str, version: &str, release: (u32, u32)) -> Option<(
 
 /// Libraries that a program would take from several installations.
 fn torn(host: &HostFacts) -> Option<Finding> {
-    let dir = |name: &str| {
-        let path = host.library(name)?.path.as_deref()?;
-        Some((name.to_owned(), Path::new(path).parent()?.display().to_string()))
-    };
-    let found: Vec<(String, String)> =
-        ["libamdhip64", "libhsa-runtime64", "librocblas"].into_iter().filter_map(dir).collect();
+    let mut found: Vec<(&str, String)> = Vec::new();
+    for name in ["libamdhip64", "libhsa-runtime64", "librocblas"] {
+        let path = host.library(name).and_then(|library| library.path.as_deref());
+        if let Some(dir) = path.and_then(|path| Path::new(path).parent()) {
+            found.push((name, dir.display().to_string()));
+        }
+    }
     let (_, first) = found.first()?;
     if found.iter().all(|(_, dir)| dir == first) {
         return None;
@@ -267,36 +272,36 @@ fn count(libraries: usize) -> String {
 /// rocBLAS ends the whole process when it has no kernels for the GPU.
 fn kernels(facts: &DoctorInput, host: &HostFacts) -> Vec<Finding> {
     let Some(blas) = host.library("librocblas") else { return Vec::new() };
-    let gpus = facts
-        .gpus
-        .iter()
-        .filter(|gpu| gpu.is_amd())
-        .filter_map(|gpu| Some((gpu, gpu.gfx_target.as_deref()?)));
-    let about = |gpu: &Gpu, target: &str| {
-        if blas.targets.iter().any(|known| covers(known, target)) {
-            return GpuFinding::ok(
-                format!("rocBLAS has kernels for {target}"),
-                blas.path.clone().unwrap_or_default(),
-            );
+    let mut found = Vec::new();
+    for gpu in facts.gpus.iter().filter(|gpu| gpu.is_amd()) {
+        if let Some(target) = &gpu.gfx_target {
+            found.push((gpu, check_kernels(blas, gpu, target)));
         }
-        let severity = if gpu.kind == Some(GpuKind::Integrated) {
-            FindingSeverity::Warning
-        } else {
-            FindingSeverity::Error
-        };
-        let known = if blas.targets.is_empty() {
-            "no kernel files were found beside the library".to_owned()
-        } else {
-            format!("it has them for {}", blas.targets.join(", "))
-        };
-        GpuFinding::new(
-            severity,
-            format!("rocBLAS has no kernels for {target}"),
-            format!("{known}; a program that calls it on this GPU is aborted"),
-            "install a build of rocBLAS for this GPU, or hide the GPU with HIP_VISIBLE_DEVICES",
-        )
+    }
+    together(found)
+}
+
+/// Whether `blas` has kernels for `gpu`, whose instruction set is `target`.
+fn check_kernels(blas: &Library, gpu: &Gpu, target: &str) -> GpuFinding {
+    if blas.targets.iter().any(|known| covers(known, target)) {
+        return GpuFinding::ok(format!("rocBLAS has kernels for {target}"), place_of(blas));
+    }
+    let severity = if gpu.kind == Some(GpuKind::Integrated) {
+        FindingSeverity::Warning
+    } else {
+        FindingSeverity::Error
     };
-    together(gpus.map(|(gpu, target)| (gpu, about(gpu, target))).collect())
+    let known = if blas.targets.is_empty() {
+        "no kernel files were found beside the library".to_owned()
+    } else {
+        format!("it has them for {}", blas.targets.join(", "))
+    };
+    GpuFinding::new(
+        severity,
+        format!("rocBLAS has no kernels for {target}"),
+        format!("{known}; a program that calls it on this GPU is aborted"),
+        "install a build of rocBLAS for this GPU, or hide the GPU with HIP_VISIBLE_DEVICES",
+    )
 }
 
 /// Whether files for `known` serve `target`. Families of generic targets by LLVM's AMDGPU usage
