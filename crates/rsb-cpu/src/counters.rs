@@ -50,12 +50,12 @@ mod linux {
     }
 
     fn explain(error: &io::Error) -> Reason {
-        refusal_reason(("cache counters", "L1-dcache-loads"), error)
+        refusal_reason("cache counters", "L1-dcache-loads", error)
     }
 
     /// What each refusal of the kernel means and what lifts it, for `what`, which `perf` calls
     /// `event`.
-    pub(crate) fn refusal_reason((what, event): (&str, &str), error: &io::Error) -> Reason {
+    pub(crate) fn refusal_reason(what: &str, event: &str, error: &io::Error) -> Reason {
         let (why, cure) = match error.kind() {
             io::ErrorKind::PermissionDenied => (
                 "the kernel does not let this user read them (perf_event_paranoid)",

@@ -52,7 +52,7 @@ mod counters {
 
     pub(super) fn count_with_perf<T>(work: impl FnOnce() -> T) -> Result<(T, u64), Reason> {
         let said =
-            |error: io::Error| refusal_reason(("instruction counters", "instructions"), &error);
+            |error: io::Error| refusal_reason("instruction counters", "instructions", &error);
         let mut counters = of_every_thread(&Hardware::INSTRUCTIONS).map_err(said)?;
         counters.iter_mut().try_for_each(Counter::enable).map_err(said)?;
         let worked = work();
