@@ -57,10 +57,10 @@ impl PreparedGemm {
     fn by(way: GemmKernel, product: Product, threads: usize) -> Result<Self, DeviceError> {
         let op = &product.op;
         let with_room = |parts: Vec<Part>| {
-            let most = parts.iter().fold((0, 0), |(rows, columns), part| {
+            let (rows, columns) = parts.iter().fold((0, 0), |(rows, columns), part| {
                 (part.rows.len().max(rows), part.columns.len().max(columns))
             });
-            Some((parts, Mutex::new(Scratch::new(&way, op, most)?)))
+            Some((parts, Mutex::new(Scratch::new(&way, op, rows, columns)?)))
         };
         let work = share::parts(op, threads, way.tile)
             .into_iter()
@@ -145,7 +145,7 @@ pub(super) fn reads_once(op: &Gemm) -> bool {
 }
 
 impl Scratch {
-    fn new(way: &GemmKernel, op: &Gemm, (rows, columns): (usize, usize)) -> Option<Self> {
+    fn new(way: &GemmKernel, op: &Gemm, rows: usize, columns: usize) -> Option<Self> {
         let depth = op.k as usize;
         let words = way.words(depth).min(way.depth);
         let (tile_rows, tile_columns) = way.tile;

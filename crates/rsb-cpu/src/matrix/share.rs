@@ -25,7 +25,7 @@ pub(super) fn parts(op: &Gemm, threads: usize, tile: (usize, usize)) -> Vec<Vec<
             .map(|thread| (thread * each..(thread + 1) * each).map(whole).collect())
             .collect();
     }
-    let (down, across) = grid((m, n), threads, tile);
+    let (down, across) = grid(m, n, threads, tile);
     let part = |thread: usize, batch| Part {
         batch,
         rows: cut(m, thread / across, down, tile.0),
@@ -46,7 +46,7 @@ impl Part {
 /// How many parts C has down and across: those whose largest takes the least time. Packing a row or
 /// a column takes about as long as 48 sums of the same depth. Of two that are alike, the one with
 /// more parts down: rows of B are packed by whole lines, those of A are turned.
-fn grid((m, n): (usize, usize), threads: usize, tile: (usize, usize)) -> (usize, usize) {
+fn grid(m: usize, n: usize, threads: usize, tile: (usize, usize)) -> (usize, usize) {
     let largest = |(down, across): (usize, usize)| {
         let rows = m.div_ceil(tile.0).div_ceil(down) * tile.0;
         let columns = n.div_ceil(tile.1).div_ceil(across) * tile.1;
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn parts_are_as_square_as_can_be() {
-        assert_eq!(grid((2048, 2048), 4, (6, 64)), (2, 2));
-        assert_eq!(grid((8, 4096), 4, (6, 64)), (1, 4));
-        assert_eq!(grid((4096, 48), 4, (6, 64)), (4, 1));
+        assert_eq!(grid(2048, 2048, 4, (6, 64)), (2, 2));
+        assert_eq!(grid(8, 4096, 4, (6, 64)), (1, 4));
+        assert_eq!(grid(4096, 48, 4, (6, 64)), (4, 1));
     }
 }
