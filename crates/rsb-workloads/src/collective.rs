@@ -29,9 +29,11 @@ fn blocks(elements: u64) -> impl Iterator<Item = (u64, usize)> {
 /// Writes `elements` of `values` to `buffer`, from its element `at` on.
 pub(crate) fn fill(
     device: &dyn Device,
-    (buffer, at): (&Buffer, u64),
+    buffer: &Buffer,
+    at: u64,
     dtype: Dtype,
-    (values, elements): (&Values, u64),
+    values: &Values,
+    elements: u64,
 ) -> Result<(), Failure> {
     let mut bytes = Vec::new();
     for (start, count) in blocks(elements) {
@@ -79,7 +81,8 @@ impl Differences {
         &mut self,
         ends: &[(&dyn Device, &Buffer, u64)],
         dtype: Dtype,
-        (elements, named): (u64, u64),
+        elements: u64,
+        named: u64,
         expected: impl Fn(u64, &mut [f64]),
     ) -> Result<(), Failure> {
         let (mut bytes, mut found, mut right) = (Vec::new(), Vec::new(), Vec::new());
@@ -163,9 +166,11 @@ impl<'d> ByLibrary<'d> {
             }
             fill(
                 device,
-                (&pair.0, call.places(rank)[0]),
+                &pair.0,
+                call.places(rank)[0],
                 call.dtype,
-                (&values(rank, 0), call.elements_sent()),
+                &values(rank, 0),
+                call.elements_sent(),
             )?;
             pairs.push(pair);
             streams.push(device.stream()?);
@@ -187,7 +192,8 @@ impl<'d> ByLibrary<'d> {
                 differences.compare(
                     &ends,
                     call.dtype,
-                    (part.elements, part.received_at),
+                    part.elements,
+                    part.received_at,
                     |start, right| {
                         let start = part.sent_at + start;
                         match part.from {
@@ -243,13 +249,13 @@ mod tests {
     fn the_wrong_element_is_named() {
         let device = ScriptedDevice::new(Script::default());
         let buffer = device.allocate(4 * 70_000).unwrap();
-        fill(&device, (&buffer, 0), Dtype::F32, (&values(1, 0), 70_000)).unwrap();
+        fill(&device, &buffer, 0, Dtype::F32, &values(1, 0), 70_000).unwrap();
         let compared = || {
             let mut differences = Differences::default();
             let right = |start, right: &mut [f64]| {
                 convert::rounded_values(Dtype::F32, &values(1, 0), start, right);
             };
-            differences.compare(&[(&device, &buffer, 0)], Dtype::F32, (70_000, 5), right).unwrap();
+            differences.compare(&[(&device, &buffer, 0)], Dtype::F32, 70_000, 5, right).unwrap();
             differences.accuracy("broadcast", 0.0)
         };
         assert!(compared().is_ok_and(|accuracy| accuracy.error == 0.0));

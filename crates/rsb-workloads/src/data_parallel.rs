@@ -109,13 +109,13 @@ impl<'d> Replica<'d> {
         };
         // The weights are the same everywhere, the parts of the batch are not.
         for (layer, buffer) in replica.weights.iter().enumerate() {
-            fill(device, (buffer, 0), shape.dtype, (&values(0, layer + 2), of_weights))?;
+            fill(device, buffer, 0, shape.dtype, &values(0, layer + 2), of_weights)?;
         }
         for (which, buffer) in
             [replica.activations.first(), replica.gradients.last()].into_iter().enumerate()
         {
             let Some(buffer) = buffer else { continue };
-            fill(device, (buffer, 0), shape.dtype, (&values(rank, which), of_rows))?;
+            fill(device, buffer, 0, shape.dtype, &values(rank, which), of_rows)?;
         }
         for layer in 0..layers as usize {
             let mut kernels = Vec::new();
@@ -269,7 +269,7 @@ impl<'d> DataParallel<'d> {
                 .filter_map(|one| Some((one.device, one.sums.get(layer)?, 0)))
                 .collect();
             let mut differences = Differences::default();
-            differences.compare(&ends, dtype, (self.shape.weights(), 0), |start, to| {
+            differences.compare(&ends, dtype, self.shape.weights(), 0, |start, to| {
                 to.iter_mut()
                     .zip(right.iter().skip(start as usize))
                     .for_each(|(to, right)| *to = *right);

@@ -59,7 +59,7 @@ impl<'d> Ring<'d> {
             };
             let own = buffers()?;
             for (number, buffer) in own.iter().enumerate() {
-                fill(device, (buffer, 0), dtype, (&values(rank, number), chunk))?;
+                fill(device, buffer, 0, dtype, &values(rank, number), chunk)?;
             }
             let (arrived, sum) = (buffers()?, buffers()?);
             arrived
@@ -94,7 +94,7 @@ impl<'d> Ring<'d> {
                 let mut moves = Vec::with_capacity(count);
                 for station in 0..count {
                     let chunk = (station + 2 * count - 1 - step + round) % count;
-                    moves.push(self.prepare_step(station, chunk, (round, step))?);
+                    moves.push(self.prepare_step(station, chunk, round, step)?);
                 }
                 steps.push(moves);
             }
@@ -106,7 +106,8 @@ impl<'d> Ring<'d> {
         &self,
         station: usize,
         chunk: usize,
-        (round, step): (usize, usize),
+        round: usize,
+        step: usize,
     ) -> Result<RingStep<'d>, Failure> {
         let count = self.stations.len();
         let (Some(before), Some(here)) =
@@ -154,7 +155,8 @@ impl<'d> Ring<'d> {
             differences.compare(
                 &ends,
                 self.dtype,
-                (self.chunk, chunk as u64 * self.chunk),
+                self.chunk,
+                chunk as u64 * self.chunk,
                 |start, right| {
                     sum(self.dtype, devices as u64, chunk, start, right);
                 },

@@ -141,7 +141,7 @@ impl Benchmark for AllReduce {
             ]));
         }
         if let Some(library) = library(device.device.backend) {
-            grids.extend(of_library(breadth, library, (large, by_kind(device, 1 << 30, 16 * MIB))));
+            grids.extend(of_library(breadth, library, large, by_kind(device, 1 << 30, 16 * MIB)));
         }
         grids
     }
@@ -217,7 +217,7 @@ impl AllReduce {
 
 /// The cases of a library: quick a few, standard every collective at four sizes and every
 /// algorithm, full from 8 B to the largest.
-fn of_library(breadth: Breadth, library: &str, (large, largest): (u64, u64)) -> Vec<Grid> {
+fn of_library(breadth: Breadth, library: &str, large: u64, largest: u64) -> Vec<Grid> {
     let by = || axis("communication_backend", &[library]);
     let f32 = || axis("dtype", &["f32"]);
     let every = |operations: &[&str], bytes: &[u64]| {

@@ -293,12 +293,13 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// The sizes of `tier` where the host has so many threads and last-level caches of 105 MiB for
-    /// every 32, and the GPU a last cache of `cache`.
+    /// The sizes of `tier` if the host has `threads` threads, `memory_bytes` of memory and a
+    /// last-level cache of 105 MiB for every 32 threads, and the GPU a last cache of `cache`.
     fn sizes_of(
         tier: &str,
         breadth: Breadth,
-        (threads, memory_bytes): (u32, u64),
+        threads: u32,
+        memory_bytes: u64,
         cache: u64,
     ) -> Vec<u64> {
         let mut gpu = ScriptedDevice::new(Script::default()).info().clone();
@@ -317,7 +318,7 @@ mod tests {
     }
 
     fn largest_of(tier: &str, threads: u32, memory_bytes: u64) -> u64 {
-        let sizes = sizes_of(tier, Breadth::Standard, (threads, memory_bytes), 8 * MIB);
+        let sizes = sizes_of(tier, Breadth::Standard, threads, memory_bytes, 8 * MIB);
         sizes.into_iter().max().unwrap()
     }
 
@@ -335,8 +336,7 @@ mod tests {
     #[test]
     fn the_copy_in_hbm_is_not_in_the_cache_before_it() {
         for breadth in [Breadth::Quick, Breadth::Standard, Breadth::Full] {
-            let largest =
-                |tier| sizes_of(tier, breadth, (32, 64 << 30), 256 * MIB).into_iter().max();
+            let largest = |tier| sizes_of(tier, breadth, 32, 64 << 30, 256 * MIB).into_iter().max();
             assert_eq!(
                 largest("device"),
                 Some(2048 * MIB),
@@ -344,7 +344,7 @@ mod tests {
             );
             assert_eq!(largest("host-to-device"), Some(256 * MIB), "a link has no cache");
         }
-        let full = sizes_of("device", Breadth::Full, (32, 64 << 30), 256 * MIB);
+        let full = sizes_of("device", Breadth::Full, 32, 64 << 30, 256 * MIB);
         assert_eq!(full.iter().min(), Some(&(8 << 10)));
         assert!(
             full.windows(2).take_while(|pair| pair[1] > pair[0]).all(|pair| pair[1] <= 8 * pair[0]),

@@ -211,24 +211,20 @@ impl Benchmark for OccupancyBenchmark {
         let provider = matches!(operation, Operation::Gemm(_)).then(|| "native".to_owned());
         let options = Options { block_size, provider, ..Options::default() };
         if arch != HERE {
-            return calculator::prepare((&operation, &options), arch, backends);
+            return calculator::prepare(&operation, &options, arch, backends);
         }
         let counted = prepare_counters(params, device).map_err(Failure::Skipped)?;
         let found = device.occupancy(&operation, &options)?;
         let timed = Timed::prepare(device, operation, options)?;
         Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
-            let mut fields = fields(timed, time_ns, (size, found))?;
+            let mut fields = fields(timed, time_ns, size, found)?;
             add_recommendation(&mut fields, timed)?;
             let profile = match &counted {
                 Some(counted) => counted.profile().map_err(Failure::Failed)?,
                 None => KernelProfile::default(),
             };
             let asked = timed.operation.bytes_moved();
-            add_counters(
-                &mut fields,
-                (profile, asked),
-                counted.as_ref().map(|counted| counted.tool),
-            );
+            add_counters(&mut fields, profile, asked, counted.as_ref().map(|counted| counted.tool));
             Ok(fields)
         }))
     }
@@ -327,7 +323,8 @@ fn beside(timed: &mut Timed<'_>, other: &mut Timed<'_>) -> Result<f64, Failure> 
 /// What was counted stands beside what was calculated; what was not is null, with the reason.
 fn add_counters(
     fields: &mut rsb_model::Fields,
-    (profile, asked): (KernelProfile, f64),
+    profile: KernelProfile,
+    asked: f64,
     tool: Option<&CounterTool>,
 ) {
     fields.set("profiler", tool.map_or("none", |tool| tool.name));
@@ -373,7 +370,8 @@ fn check_resident(found: &Found) -> Result<(), Failure> {
 fn fields(
     timed: &mut Timed<'_>,
     time_ns: f64,
-    (size, found): (u64, Found),
+    size: u64,
+    found: Found,
 ) -> Result<rsb_model::Fields, Failure> {
     let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
     let note = check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;

@@ -148,7 +148,7 @@ impl Benchmark for Precision {
         let over = over(params).map_err(Failure::Skipped)?;
         let timed = Timed::from_params(device, operation, params)?;
         Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
-            fields(timed, time_ns, (&name, size, over))
+            fields(timed, time_ns, &name, size, over)
         }))
     }
 }
@@ -241,9 +241,10 @@ fn operation(name: &str, dtype: Dtype, size: u64, other: Dtype) -> Operation {
 fn fields(
     timed: &mut Timed<'_>,
     time_ns: f64,
-    work: (&str, u64, Dtype),
+    name: &str,
+    size: u64,
+    over: Dtype,
 ) -> Result<Fields, Failure> {
-    let (name, size, over) = work;
     let dtype = timed.operation.dtype().unwrap_or(Dtype::F32);
     let mut fields = timed.common_fields().with("operation", name);
     let input = match name {
@@ -261,7 +262,7 @@ fn fields(
         fields.extend(Compute::measure(timed, time_ns)?.fields());
     }
     fields.set("input_error", input_error(dtype));
-    let (reference_ns, reference_error) = reference(timed, time_ns, work)?;
+    let (reference_ns, reference_error) = reference(timed, time_ns, name, size, over)?;
     fields.set("speedup", reference_ns / time_ns);
     fields.set("speedup_over", over.as_str());
     fields.set("reference_accuracy_error", reference_error);
@@ -273,7 +274,9 @@ fn fields(
 fn reference(
     timed: &Timed<'_>,
     time_ns: f64,
-    (name, size, over): (&str, u64, Dtype),
+    name: &str,
+    size: u64,
+    over: Dtype,
 ) -> Result<(f64, f64), Failure> {
     const SAMPLES: u32 = 7;
     const SAMPLE_NS: f64 = 2e7;

@@ -97,7 +97,7 @@ fn weights(model: &Model<'_>, block: &Block) -> Result<Weights, Failure> {
 fn matrix(model: &Model<'_>, matrix: &Matrix) -> Result<Vec<f64>, Failure> {
     let op = quantized_product(model.shape, 1, matrix.rows, matrix.columns);
     let (Some(op), Some(scales)) = (op, &matrix.scales) else { return all(model, &matrix.weights) };
-    let rows = (0..op.n).map(|row| whole_numbers(model, &op, (&matrix.weights, scales), row));
+    let rows = (0..op.n).map(|row| whole_numbers(model, &op, &matrix.weights, scales, row));
     Ok(rows.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
@@ -105,7 +105,8 @@ fn matrix(model: &Model<'_>, matrix: &Matrix) -> Result<Vec<f64>, Failure> {
 fn whole_numbers(
     model: &Model<'_>,
     op: &QuantizedProduct,
-    (weights, scales): (&Buffer, &Buffer),
+    weights: &Buffer,
+    scales: &Buffer,
     row: u64,
 ) -> Result<Vec<f64>, Failure> {
     let mut bytes = vec![0; op.row_bytes() as usize];
@@ -377,14 +378,14 @@ impl Check<'_, '_> {
         places.extend((0..SAMPLES).map(|_| (random.below(op.m), random.below(op.n))));
         for (row, column) in places {
             let a = self.read(0, row * op.k, op.k)?;
-            let numbers = whole_numbers(self.model, op, (weights, scales), column)?;
+            let numbers = whole_numbers(self.model, op, weights, scales, column)?;
             self.error.all(&self.read(3, row * op.n + column, 1)?, &[dot(&a, &numbers)]);
         }
         if self.whole {
             let signs = random_signs(&mut random, op.n);
             let mut b = vec![0.0; op.k as usize];
             for (row, &sign) in (0..).zip(&signs) {
-                add_scaled(&mut b, &whole_numbers(self.model, op, (weights, scales), row)?, sign);
+                add_scaled(&mut b, &whole_numbers(self.model, op, weights, scales, row)?, sign);
             }
             let (rows, columns, terms) = (op.m, op.n, op.k);
             self.project(

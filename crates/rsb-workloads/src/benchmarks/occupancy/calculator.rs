@@ -41,7 +41,8 @@ pub(super) fn grids(breadth: Breadth) -> Vec<Grid> {
 
 /// The kernel of `operation` for `arch`, compiled and read.
 pub(super) fn prepare<'d>(
-    (operation, options): (&Operation, &Options),
+    operation: &Operation,
+    options: &Options,
     arch: &str,
     backends: &Registry,
 ) -> Result<Box<dyn Prepared + 'd>, Failure> {
