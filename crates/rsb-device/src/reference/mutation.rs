@@ -95,14 +95,15 @@ pub fn survivors(
     options: &Options,
     seed: u64,
 ) -> Result<MutationReport, DeviceError> {
-    survivors_of(device, operation, options, (seed, Mutation::ALL))
+    survivors_of(device, operation, options, seed, Mutation::ALL)
 }
 
 fn survivors_of(
     device: &dyn Device,
     operation: &Operation,
     options: &Options,
-    (seed, mutations): (u64, &[Mutation]),
+    seed: u64,
+    mutations: &[Mutation],
 ) -> Result<MutationReport, DeviceError> {
     let specs = operation.buffers();
     let buffers: Vec<Buffer> =
@@ -608,7 +609,7 @@ pub fn check_device(
                 continue;
             }
             let options = Options { provider: provider.map(str::to_owned), ..Options::default() };
-            match check_operation(device, &operation, &options, (seeds.clone(), mutated)) {
+            match check_operation(device, &operation, &options, seeds.clone(), mutated) {
                 Ok(report) => reports.push(report),
                 Err(DeviceError::Unsupported(_)) => {}
                 Err(DeviceError::Failed(mut reason)) => {
@@ -625,7 +626,8 @@ fn check_operation(
     device: &dyn Device,
     operation: &Operation,
     options: &Options,
-    (seeds, mutated): (std::ops::Range<u64>, u64),
+    seeds: std::ops::Range<u64>,
+    mutated: u64,
 ) -> Result<OperationReport, DeviceError> {
     let mut report = OperationReport {
         label: label(operation),
@@ -638,7 +640,7 @@ fn check_operation(
     let first = seeds.start;
     for seed in seeds {
         let mutations = if seed - first < mutated { Mutation::ALL } else { &[] };
-        let found = survivors_of(device, operation, options, (seed, mutations))?;
+        let found = survivors_of(device, operation, options, seed, mutations)?;
         report.largest_error = report.largest_error.max(found.accuracy_error);
         report.accuracy_limit = found.accuracy_limit;
         for mutation in found.tried {

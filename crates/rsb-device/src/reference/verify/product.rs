@@ -90,12 +90,14 @@ pub(super) trait Operands: Sync {
     fn element(&self, matrix: u64, row: u64, column: u64, sum: f64) -> f64;
 }
 
-/// Compares samples of buffer `output`, which holds `matrices` products with `columns` columns of
-/// `operands`.
+/// Compares samples of buffer `output`, which holds `matrices` products of `operands` with `rows`
+/// rows and `columns` columns each.
 pub(super) fn compare_product(
     check: &Check<'_>,
     output: usize,
-    (matrices, rows, columns): (u64, u64, u64),
+    matrices: u64,
+    rows: u64,
+    columns: u64,
     operands: &impl Operands,
     error: &mut ErrorMeter,
 ) -> Result<(), DeviceError> {
@@ -221,7 +223,7 @@ fn check_all_channels(
     {
         let what =
             || format!("point {} of image {}, over all channels,", place % points, place / points);
-        check.judge_projection(found - expected, square.sqrt(), (channels, scale), what)?;
+        check.judge_projection(found - expected, square.sqrt(), channels, scale, what)?;
     }
     Ok(())
 }
@@ -333,7 +335,9 @@ pub(super) fn check_gemm(
     compare_product(
         check,
         op.c_index(),
-        (op.batch, op.m, op.n),
+        op.batch,
+        op.m,
+        op.n,
         &GemmOperands { inputs: &check.inputs, op },
         error,
     )?;
@@ -416,7 +420,7 @@ fn freivalds(check: &Check<'_>, op: &Gemm, batch: u64, scale: f64) -> Result<(),
         op.m as usize * PROJECTIONS,
         || project_reference(&check.inputs, op, batch, &vectors).concat(),
     );
-    compare_rows(check, (op.c_index(), batch), &vectors, &expected, scale)
+    compare_rows(check, op.c_index(), batch, &vectors, &expected, scale)
 }
 
 /// Vector `index` of signs that columns are multiplied by.
@@ -434,7 +438,8 @@ pub(super) fn projections(check: &Check<'_>, columns: u64) -> Vec<Vec<f64>> {
 /// `expected`: all rows by the first vector, then all by the next.
 pub(super) fn compare_rows(
     check: &Check<'_>,
-    (output, batch): (usize, u64),
+    output: usize,
+    batch: u64,
     vectors: &[Vec<f64>],
     expected: &[f64],
     scale: f64,
@@ -452,7 +457,8 @@ pub(super) fn compare_rows(
             check.judge_projection(
                 dot(&row, vector) - expected,
                 length,
-                (columns as u64, scale),
+                columns as u64,
+                scale,
                 what,
             )?;
         }
@@ -467,7 +473,8 @@ impl Check<'_> {
         &self,
         difference: f64,
         length: f64,
-        (terms, scale): (u64, f64),
+        terms: u64,
+        scale: f64,
         what: impl FnOnce() -> String,
     ) -> Result<(), DeviceError> {
         let limit = self.bound.projection_limit(length, terms, scale);
