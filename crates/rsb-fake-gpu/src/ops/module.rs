@@ -107,7 +107,8 @@ impl State {
     pub(crate) unsafe fn launch_kernel(
         &mut self,
         function: usize,
-        (geometry, limits): (Geometry, &Limits),
+        geometry: Geometry,
+        limits: &Limits,
         stream: usize,
         parameters: *const *mut c_void,
     ) -> Result<(), Status> {
