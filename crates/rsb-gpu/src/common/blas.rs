@@ -224,7 +224,8 @@ pub(super) fn no_offer(offer: BlasOffer, op: &Gemm, arch: &str) -> DeviceError {
 
 /// Binds `op` to its buffers.
 pub(super) fn kernel(
-    (library, name): (Rc<dyn BlasLibrary>, &'static str),
+    library: Rc<dyn BlasLibrary>,
+    name: &'static str,
     op: &Gemm,
     options: &Options,
     buffers: &[Buffer],

@@ -66,7 +66,8 @@ pub(super) type LastClique = RefCell<Option<Rc<Clique>>>;
 /// Binds `call` to the buffers of each pair, by the library of the name, on the clique that worked
 /// last where it is the same.
 pub(super) fn kernel(
-    (name, load): (&'static str, fn() -> Result<Loaded, Unavailable>),
+    name: &'static str,
+    load: fn() -> Result<Loaded, Unavailable>,
     last: &LastClique,
     call: &Collective,
     pairs: &[(Buffer, Buffer)],

@@ -115,7 +115,7 @@ impl GpuDevice {
         let opened = self.blas[index]
             .get_or_init(|| self.core.driver.open_blas(index, &self.core))
             .clone()?;
-        Ok(Box::new(blas::kernel((opened, offer.name), op, options, buffers)?))
+        Ok(Box::new(blas::kernel(opened, offer.name, op, options, buffers)?))
     }
 
     /// By the first of the vendor's libraries that is there and has it, else by a kernel of our
@@ -315,12 +315,8 @@ impl Device for GpuDevice {
         call: &Collective,
         pairs: &[(Buffer, Buffer)],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
-        Ok(Box::new(collective::kernel(
-            self.core.driver.collective_library(),
-            &self.clique,
-            call,
-            pairs,
-        )?))
+        let (name, load) = self.core.driver.collective_library();
+        Ok(Box::new(collective::kernel(name, load, &self.clique, call, pairs)?))
     }
 
     fn free_bytes(&self) -> Option<u64> {

@@ -67,7 +67,7 @@ impl OpenclDevice {
         options: &Options,
         buffers: &[Buffer],
     ) -> Result<Bound, DeviceError> {
-        Bound::new(&self.program(plan)?, &self.core, plan, (buffers, options.block_size))
+        Bound::new(&self.program(plan)?, &self.core, plan, buffers, options.block_size)
     }
 
     fn target(&self) -> Target {

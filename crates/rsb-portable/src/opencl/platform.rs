@@ -58,7 +58,7 @@ pub(super) fn devices(
                 for device in devices {
                     let index = u32::try_from(found.len()).unwrap_or(u32::MAX);
                     let reference = DeviceRef { backend: backend.id(), index };
-                    found.extend(describe(runtime, (platform, device), &name, reference));
+                    found.extend(describe(runtime, platform, device, &name, reference));
                 }
             }
             Err(error) => refusal = Some(Reason::from(error)),
@@ -130,7 +130,8 @@ fn of_platform(runtime: &Runtime, platform: Object) -> Result<Vec<Object>, ClErr
 /// What a device is; nothing when it does not even tell its type.
 fn describe(
     runtime: &Runtime,
-    (platform, device): (Object, Object),
+    platform: Object,
+    device: Object,
     platform_name: &str,
     reference: DeviceRef,
 ) -> Option<DeviceCandidate> {
