@@ -66,40 +66,35 @@ impl Benchmark for Precision {
             &["f64", "f32", "tf32", "f16", "bf16", "fp8", "i8", "i4"]
         };
         let size = if device.device_type == DeviceType::Gpu { "4096" } else { "512" };
-        let of = |operations: &[&str], types: &[&str], size: &str| {
-            grid([axis("operation", operations), axis("dtype", types), axis("n", &[size])])
-        };
         let by_library = is_by_vendor(device);
         let glance: &[&str] = match (is_cpu(device), by_library) {
             (true, _) => &["f16"],
             (_, true) => &["f16", "bf16", "i8"],
             _ => &["f16", "bf16"],
         };
-        let mut grids = vec![of(&["matmul"], glance, size)];
+        let mut grids = vec![grid_of(&["matmul"], glance, size)];
         if breadth >= Breadth::Standard {
             if is_cpu(device) {
-                grids.push(of(&["matmul"], &["i8"], size));
+                grids.push(grid_of(&["matmul"], &["i8"], size));
                 // Of one provider in every type, so that no library's strength in one type makes
                 // the speed-up.
-                let mut ours = of(&["matmul"], &["f16", "bf16", "i8"], size);
+                let mut ours = grid_of(&["matmul"], &["f16", "bf16", "i8"], size);
                 ours.push(axis("provider", &["native"]));
                 grids.push(ours);
             }
-            grids.push(of(&["matmul", "convolution", "layer-norm"], types, size));
+            grids.push(grid_of(&["matmul", "convolution", "layer-norm"], types, size));
         }
         if breadth >= Breadth::Standard && !is_cpu(device) {
             // What a step down in the types that models run in brings, and costs.
-            let product = || [axis("operation", &["matmul"]), axis("n", &[size])];
-            let [operation, n] = product();
             grids.push(grid([
-                operation,
+                axis("operation", &["matmul"]),
                 axis("dtype", &["fp8", "i8"]),
-                n,
+                axis("n", &[size]),
                 axis("over", &["f16", "bf16"]),
             ]));
         }
         if breadth == Breadth::Full {
-            grids.push(of(&["matmul", "convolution", "layer-norm"], types, "1024"));
+            grids.push(grid_of(&["matmul", "convolution", "layer-norm"], types, "1024"));
         }
         grids
     }
@@ -153,6 +148,10 @@ impl Benchmark for Precision {
     }
 }
 
+fn grid_of(operations: &[&str], types: &[&str], size: &str) -> Grid {
+    grid([axis("operation", operations), axis("dtype", types), axis("n", &[size])])
+}
+
 /// The type that the speed-up is over. Cases of older records lack it.
 fn over(params: &Params) -> Result<Dtype, Reason> {
     if params.text("over").is_some() { number(params, "over") } else { Ok(Dtype::F32) }
@@ -161,21 +160,19 @@ fn over(params: &Params) -> Result<Dtype, Reason> {
 /// Types that no kernel or library here makes whole operations in: why not depends on what the GPU
 /// has.
 fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason> {
-    let engines = [Engine::Matrix, Engine::Vector];
-    let has = |known: &Architecture| {
-        engines.iter().any(|&engine| known.per_clock_per_cu(dtype, engine).is_some())
-    };
     let own = info.arch.as_deref().and_then(|arch| Architecture::find(arch).ok());
     // The vendors' libraries alone make products of tf32 and fp8, where the GPU has instructions
     // for them.
     let by_library = name == "matmul" && is_by_vendor(info);
     let is_made = !matches!(dtype, Dtype::Tf32 | Dtype::Fp8 | Dtype::I4)
-        || (by_library && dtype != Dtype::I4 && own.is_none_or(has));
+        || (by_library
+            && dtype != Dtype::I4
+            && own.is_none_or(|known| has_instructions(known, dtype)));
     if convert::is_known(dtype) && dtype != Dtype::I32 && is_made {
         return Ok(());
     }
     let (why, cure) = match own {
-        Some(known) if has(known) => (
+        Some(known) if has_instructions(known, dtype) => (
             format!(
                 "{} has instructions for it, but no library called here and no kernel of this \
                  program makes that \
@@ -188,8 +185,11 @@ fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason>
             ),
         ),
         Some(known) => {
-            let others: Vec<&str> =
-                ARCHITECTURES.iter().filter(|known| has(known)).map(|known| known.target).collect();
+            let others: Vec<&str> = ARCHITECTURES
+                .iter()
+                .filter(|known| has_instructions(known, dtype))
+                .map(|known| known.target)
+                .collect();
             let there =
                 if others.is_empty() { "none that is known".to_owned() } else { others.join(", ") };
             (
@@ -205,6 +205,13 @@ fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason>
         ),
     };
     Err(Reason::new(format!("data type {dtype} in {name}"), why, cure))
+}
+
+/// Whether one of its units computes in `dtype`.
+fn has_instructions(known: &Architecture, dtype: Dtype) -> bool {
+    [Engine::Matrix, Engine::Vector]
+        .into_iter()
+        .any(|engine| known.per_clock_per_cu(dtype, engine).is_some())
 }
 
 /// The work in `dtype`, to be compared with that in `other`. Where either is fp8, B is stored as
