@@ -231,14 +231,14 @@ impl<'d> Builder<'_, 'd> {
     fn words(&mut self) -> Result<Words, Failure> {
         let Shape { batch, queries, vocabulary, .. } = self.shape;
         let (width, several) = (self.shape.width(), self.shape.is_masked());
-        let last = |sequence| (sequence + 1) * queries - 1;
         Ok(Words {
             table: self.fill_random(vocabulary * width, 0.0, 1.0)?,
             norm: self.norm()?,
             head: self.matrix(vocabulary, width)?,
             tokens: self.empty(self.shape.tokens() * width)?,
             last: if several {
-                Some([self.indices(batch, last)?, self.empty(batch * width)?])
+                let last = self.indices(batch, |sequence| (sequence + 1) * queries - 1)?;
+                Some([last, self.empty(batch * width)?])
             } else {
                 None
             },
@@ -352,24 +352,28 @@ impl<'d> Builder<'_, 'd> {
     /// A row for each position of this pass: cosine and sine for each pair of a head.
     fn angles(&mut self) -> Result<Buffer, Failure> {
         let shape = self.shape;
-        let at = |index: u64| {
-            let position = shape.positions - shape.queries + index / shape.head_dim;
-            let (cosine, sine) = shape.turn(position, index % shape.head_dim / 2);
-            if index.is_multiple_of(2) { cosine } else { sine }
-        };
         self.fill_with(shape.queries * shape.head_dim, &mut |start, count| {
-            range(start, count).map(at).collect()
+            let mut numbers = Vec::with_capacity(count);
+            for index in range(start, count) {
+                let position = shape.positions - shape.queries + index / shape.head_dim;
+                let (cosine, sine) = shape.turn(position, index % shape.head_dim / 2);
+                numbers.push(if index.is_multiple_of(2) { cosine } else { sine });
+            }
+            numbers
         })
     }
 
     /// Zero where a token may look, far below where the position comes after its own.
     fn mask(&mut self, scores: u64) -> Result<Buffer, Failure> {
         let Shape { queries, positions, .. } = self.shape;
-        let at = |index: u64| {
-            let (query, position) = (index / positions % queries, index % positions);
-            if position > positions - queries + query { MASKED } else { 0.0 }
-        };
-        self.fill_with(scores, &mut |start, count| range(start, count).map(at).collect())
+        self.fill_with(scores, &mut |start, count| {
+            let mut numbers = Vec::with_capacity(count);
+            for index in range(start, count) {
+                let (query, position) = (index / positions % queries, index % positions);
+                numbers.push(if position > positions - queries + query { MASKED } else { 0.0 });
+            }
+            numbers
+        })
     }
 
     fn stage(&mut self, operation: Operation, buffers: &[&Buffer]) -> Result<(), Failure> {
@@ -527,10 +531,14 @@ impl<'d> Builder<'_, 'd> {
         // Heads that share keys and values lie one after another: their queries are rows of one
         // product. What the cache has room for lies between its heads.
         let stride_b = Some(self.shape.capacity() * head_dim).filter(|_| self.shape.steps > 1);
-        let each = |product: Gemm| Gemm { batch: batch * kv_heads, stride_b, ..product };
         let rows = queries * (heads / kv_heads.max(1));
-        let scores = each(self.product(rows, positions, head_dim));
-        let scores = Gemm { transpose_b: true, alpha: 1.0 / (head_dim as f64).sqrt(), ..scores };
+        let scores = Gemm {
+            batch: batch * kv_heads,
+            stride_b,
+            transpose_b: true,
+            alpha: 1.0 / (head_dim as f64).sqrt(),
+            ..self.product(rows, positions, head_dim)
+        };
         self.stage(Operation::Gemm(scores), &[queries_by_head, &block.keys, &staged.scores])?;
         let mut visible = &staged.scores;
         if let Some([mask, masked]) = &staged.masked {
@@ -542,7 +550,8 @@ impl<'d> Builder<'_, 'd> {
         let softmax =
             Normalize { op: NormalizeOp::Softmax, dtype, rows: every, columns: positions };
         self.stage(Operation::Normalize(softmax), &[visible, &staged.shares])?;
-        let weighted = each(self.product(rows, head_dim, positions));
+        let weighted =
+            Gemm { batch: batch * kv_heads, stride_b, ..self.product(rows, head_dim, positions) };
         self.stage(Operation::Gemm(weighted), &[&staged.shares, &block.values, by_head])
     }
 }
