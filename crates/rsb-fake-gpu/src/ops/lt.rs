@@ -176,11 +176,8 @@ impl State {
         let (a, a_layout) = given(a, of.transposed[0])?;
         let (b, b_layout) = given(b, of.transposed[1])?;
         let (c, c_layout) = given(c, false)?;
-        let op = |layout: &Layout, transposed| {
-            let [rows, columns] = layout.sizes;
-            if transposed { [columns, rows] } else { [rows, columns] }
-        };
-        let ([m, k], [k_of_b, n]) = (op(&a_layout, a.transposed), op(&b_layout, b.transposed));
+        let [m, k] = operand_sizes(&a_layout, a.transposed);
+        let [k_of_b, n] = operand_sizes(&b_layout, b.transposed);
         if k != k_of_b || [m, n] != c_layout.sizes {
             return Err(Refusal::Value);
         }
@@ -263,6 +260,11 @@ impl State {
         // SAFETY: by the promise of the caller.
         unsafe { self.multiply(&call) }
     }
+}
+
+fn operand_sizes(layout: &Layout, transposed: bool) -> [u64; 2] {
+    let [rows, columns] = layout.sizes;
+    if transposed { [columns, rows] } else { [rows, columns] }
 }
 
 /// What tells sizes apart.
