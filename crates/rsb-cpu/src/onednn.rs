@@ -214,8 +214,11 @@ impl OneDnn {
         })
         .map_err(failed("dnnl_stream_create"))?;
         let [a, b, c] = memories.each_ref().map(|memory| memory.object);
-        let argument = |index, memory| Argument { index, memory };
-        let arguments = [argument(SRC, a), argument(WEIGHTS, b), argument(DST, c)];
+        let arguments = [
+            Argument { index: SRC, memory: a },
+            Argument { index: WEIGHTS, memory: b },
+            Argument { index: DST, memory: c },
+        ];
         Ok(Product {
             library: self,
             primitive,
@@ -301,14 +304,12 @@ fn layout(
 }
 
 fn load(files: &[&str]) -> Result<OneDnn, Reason> {
-    let missing = |why: String| Reason::new("onednn", why, CURE);
     let library = super::blas::open(files).ok_or_else(|| {
-        missing(format!(
-            "{} is neither on the library path nor in the active environment",
-            files.join(" or ")
-        ))
+        let files = files.join(" or ");
+        let why = format!("{files} is neither on the library path nor in the active environment");
+        Reason::new("onednn", why, CURE)
     })?;
-    functions(library).map_err(missing)
+    functions(library).map_err(|why| Reason::new("onednn", why, CURE))
 }
 
 fn functions(library: &'static Library) -> Result<OneDnn, String> {

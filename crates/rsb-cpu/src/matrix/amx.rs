@@ -39,13 +39,16 @@ pub(crate) fn is_here(of: Type) -> bool {
         return false;
     }
     let (first, second) = (__cpuid_count(leaf, 0), __cpuid_count(leaf, 1));
-    let has = |register: u32, bit: u32| register & (1 << bit) != 0;
     let has_unit = match of {
-        Type::Bf16 => has(first.edx, 22),
-        Type::I8 => has(first.edx, 25),
-        Type::F16 => has(second.eax, 21),
+        Type::Bf16 => has_bit(first.edx, 22),
+        Type::I8 => has_bit(first.edx, 25),
+        Type::F16 => has_bit(second.eax, 21),
     };
-    has(first.edx, 24) && has_unit && *ALLOWED.get_or_init(ask)
+    has_bit(first.edx, 24) && has_unit && *ALLOWED.get_or_init(ask)
+}
+
+fn has_bit(register: u32, bit: u32) -> bool {
+    register & (1 << bit) != 0
 }
 
 /// Asks Linux for room for tiles among what it saves of each thread (`arch_prctl(2)`).
@@ -79,8 +82,7 @@ impl Tiles {
     /// # Safety
     /// [`is_here`] said yes, and this thread has none yet.
     pub(crate) unsafe fn new() -> Self {
-        let each = |tile: usize| if tile < 8 { SIDE as u8 } else { 0 };
-        let rows = std::array::from_fn(each);
+        let rows = std::array::from_fn(|tile| if tile < 8 { SIDE as u8 } else { 0 });
         let bytes_of_row = rows.map(|rows| 4 * u16::from(rows));
         let shape = Shape { palette: 1, start_row: 0, reserved: [0; 14], bytes_of_row, rows };
         // SAFETY: it reads the shape, which is a valid one; the unit is here, by the promise of the

@@ -331,10 +331,13 @@ fn exchange<T: Element>(
     let sent = read_inputs::<T>(state, gpus, parts, dtype)?;
     let mut received = compute_outputs(gpus.len(), parts, &sent)?;
     let library = if state.model.vendor == Vendor::Amd { "rccl_" } else { "nccl_" };
-    let faults = state.orders.as_ref().map_or(&[][..], |orders| &orders.faults);
-    let is_spoiled = faults.iter().any(|fault| {
-        let Fault::Wrong(name) = fault else { return false };
-        parts.iter().any(|part| format!("{library}{}", part.call.name()).starts_with(name.as_str()))
+    let is_spoiled = state.orders.as_ref().is_ok_and(|orders| {
+        orders.faults.iter().any(|fault| {
+            let Fault::Wrong(name) = fault else { return false };
+            parts
+                .iter()
+                .any(|part| format!("{library}{}", part.call.name()).starts_with(name.as_str()))
+        })
     });
     if is_spoiled {
         // The last element on the last GPU.
