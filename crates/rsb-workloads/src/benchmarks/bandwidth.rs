@@ -194,16 +194,21 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
     let below = std::iter::successors(Some(8 * KIB), |size| size.checked_mul(2))
         .take_while(|&size| size < most);
     let every: Vec<u64> = below.chain([most]).collect();
-    let types = || axis("dtype", &["f64", "f32", "f16", "bf16"]);
+    let types = axis("dtype", &["f64", "f32", "f16", "bf16"]);
     let mut grids = vec![
-        grid([axis("operation", ALL), types(), sizes("size", &every)]),
-        grid([axis("operation", ALL), types(), sizes("size", &every), axis("cache", &["cold"])]),
+        grid([axis("operation", ALL), types.clone(), sizes("size", &every)]),
+        grid([
+            axis("operation", ALL),
+            types.clone(),
+            sizes("size", &every),
+            axis("cache", &["cold"]),
+        ]),
     ];
     if is_cpu(device) {
         let threads = ("threads", thread_counts(device));
         grids.push(grid([
             axis("operation", &["write", "copy", "triad"]),
-            types(),
+            types,
             sizes("size", &every),
             axis("stores", &["non-temporal"]),
         ]));

@@ -307,10 +307,11 @@ fn add_recommendation(
     if matches!(operation, Operation::Reduce(_) | Operation::Normalize(_) | Operation::Gemm(_)) {
         return Ok(());
     }
-    let percent = |block: u32| {
-        Some((device.occupancy(&operation, &with_block_size(block)).ok()?.percent(), block))
-    };
-    let known = BLOCKS.iter().filter_map(|block| percent(block.parse().ok()?));
+    let known = BLOCKS.iter().filter_map(|block| {
+        let block: u32 = block.parse().ok()?;
+        let occupancy = device.occupancy(&operation, &with_block_size(block)).ok()?;
+        Some((occupancy.percent(), block))
+    });
     let Some((_, block)) = known.max_by(|one, other| one.0.total_cmp(&other.0)) else {
         return Ok(());
     };
