@@ -145,14 +145,11 @@ pub(super) fn symbol<F: Copy>(library: &Library, name: &str) -> Option<F> {
 fn choose_threading(library: &'static Library) {
     const SEQUENTIAL: c_int = 1;
     const GNU: c_int = 3;
-    // SAFETY: OpenMP runtimes have no initializers with requirements, and they stay loaded for
-    // oneMKL.
-    let there = |file: &str| unsafe { Library::new(file) }.map(std::mem::forget).is_ok();
-    let layer = if dirs().iter().any(|dir| there(&dir.join("libiomp5.so").to_string_lossy()))
-        || there("libiomp5.so")
+    let layer = if dirs().iter().any(|dir| load_runtime(&dir.join("libiomp5.so").to_string_lossy()))
+        || load_runtime("libiomp5.so")
     {
         return;
-    } else if there("libgomp.so.1") {
+    } else if load_runtime("libgomp.so.1") {
         GNU
     } else {
         SEQUENTIAL
@@ -163,6 +160,13 @@ fn choose_threading(library: &'static Library) {
         // SAFETY: a documented value, before any other call.
         unsafe { set(layer) };
     }
+}
+
+/// Loads an OpenMP runtime for good. Returns whether it is there.
+fn load_runtime(file: &str) -> bool {
+    // SAFETY: OpenMP runtimes have no initializers with requirements, and they stay loaded for
+    // oneMKL.
+    unsafe { Library::new(file) }.map(std::mem::forget).is_ok()
 }
 
 /// Directories beside the library path in which a library may lie: where the environment says,
@@ -200,16 +204,18 @@ mod tests {
 
     #[test]
     fn a_library_is_looked_for_where_its_packages_put_it() {
-        let of = |set: &[(&str, &str)]| {
-            let root = |name: &str| {
-                set.iter().find(|(known, _)| *known == name).map(|(_, root)| PathBuf::from(root))
-            };
-            dirs_by(root).iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>()
-        };
-        assert_eq!(of(&[]), ["/opt/intel/oneapi/mkl/latest/lib"]);
-        let found = of(&[("HOME", "/home/a"), ("MKLROOT", "/mkl"), ("VIRTUAL_ENV", "/venv")]);
+        assert_eq!(dirs_with(&[]), ["/opt/intel/oneapi/mkl/latest/lib"]);
+        let found =
+            dirs_with(&[("HOME", "/home/a"), ("MKLROOT", "/mkl"), ("VIRTUAL_ENV", "/venv")]);
         let expected = ["/mkl/lib", "/mkl/lib/intel64", "/venv/lib", "/home/a/.local/lib"];
         assert_eq!(found[..4], expected, "what is named explicitly goes first");
+    }
+
+    fn dirs_with(set: &[(&str, &str)]) -> Vec<String> {
+        let dirs = dirs_by(|name| {
+            set.iter().find(|(known, _)| *known == name).map(|(_, root)| PathBuf::from(root))
+        });
+        dirs.iter().map(|dir| dir.display().to_string()).collect()
     }
 
     #[test]

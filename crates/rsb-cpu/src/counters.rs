@@ -36,26 +36,30 @@ mod linux {
     }
 
     pub(super) fn open() -> Result<Box<dyn CacheCounters>, Reason> {
-        let event = |result| Cache { which: CacheId::L1D, operation: CacheOp::READ, result };
-        let build = || -> io::Result<Pair> {
-            let mut group = Group::new()?;
-            let reads = group.add(&Builder::new(event(CacheResult::ACCESS)))?;
-            let misses = group.add(&Builder::new(event(CacheResult::MISS)))?;
-            Ok(Pair { group, reads, misses })
-        };
-        match build() {
+        match open_pair() {
             Ok(pair) => Ok(Box::new(pair)),
             Err(error) => Err(explain(&error)),
         }
     }
 
+    fn open_pair() -> io::Result<Pair> {
+        let mut group = Group::new()?;
+        let reads = group.add(&Builder::new(first_level_read(CacheResult::ACCESS)))?;
+        let misses = group.add(&Builder::new(first_level_read(CacheResult::MISS)))?;
+        Ok(Pair { group, reads, misses })
+    }
+
+    fn first_level_read(result: CacheResult) -> Cache {
+        Cache { which: CacheId::L1D, operation: CacheOp::READ, result }
+    }
+
     fn explain(error: &io::Error) -> Reason {
-        refusal_reason(("cache counters", "L1-dcache-loads"), error)
+        refusal_reason("cache counters", "L1-dcache-loads", error)
     }
 
     /// What each refusal of the kernel means and what lifts it, for `what`, which `perf` calls
     /// `event`.
-    pub(crate) fn refusal_reason((what, event): (&str, &str), error: &io::Error) -> Reason {
+    pub(crate) fn refusal_reason(what: &str, event: &str, error: &io::Error) -> Reason {
         let (why, cure) = match error.kind() {
             io::ErrorKind::PermissionDenied => (
                 "the kernel does not let this user read them (perf_event_paranoid)",
@@ -89,8 +93,9 @@ mod linux {
         fn stop(&mut self) -> Result<CacheCounts, DeviceError> {
             self.group.disable().map_err(|error| counter_error(&error))?;
             let counts = self.group.read().map_err(|error| counter_error(&error))?;
-            let value = |counter: &Counter| counts.get(counter).map(|entry| entry.value());
-            match (value(&self.reads), value(&self.misses)) {
+            let reads = counts.get(&self.reads).map(|entry| entry.value());
+            let misses = counts.get(&self.misses).map(|entry| entry.value());
+            match (reads, misses) {
                 (Some(reads), Some(misses)) if reads > 0 => Ok(CacheCounts { reads, misses }),
                 _ => Err(DeviceError::Unsupported(Reason::new(
                     "cache counters",

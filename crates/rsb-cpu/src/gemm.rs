@@ -86,16 +86,18 @@ fn prepare_onednn(
     // says, as long as the kernel.
     let prepared = unsafe { library.prepare(&product.op, matrices) };
     let dtype = product.op.dtype;
-    let failed = move |why: String| {
-        let what = format!("{dtype} product by onednn");
-        DeviceError::Failed(Reason::new(
-            what,
-            why,
-            "choose another provider, or report it with the version of oneDNN",
-        ))
-    };
-    let mut work = prepared.map_err(failed)?;
-    Ok(CpuKernel::new("onednn", move || work.run(bound.pool.threads()).map_err(failed)))
+    let mut work = prepared.map_err(|why| onednn_error(dtype, why))?;
+    Ok(CpuKernel::new("onednn", move || {
+        work.run(bound.pool.threads()).map_err(|why| onednn_error(dtype, why))
+    }))
+}
+
+fn onednn_error(dtype: Dtype, why: String) -> DeviceError {
+    DeviceError::Failed(Reason::new(
+        format!("{dtype} product by onednn"),
+        why,
+        "choose another provider, or report it with the version of oneDNN",
+    ))
 }
 
 impl Library {
@@ -135,13 +137,10 @@ impl Provider {
 /// The library of that name, if it can do `op`.
 fn find(name: &str, op: &Gemm) -> Result<Provider, DeviceError> {
     check_type(op)?;
-    let blas = |found: Result<&'static Blas, Reason>| {
-        found.map(|blas| Provider::Library(Library::Blas(blas)))
-    };
     let provider = match name {
         "gemm" => Ok(Provider::Library(Library::Crate)),
-        "openblas" => blas(Blas::openblas()),
-        "mkl" => blas(Blas::mkl()),
+        "openblas" => Blas::openblas().map(|blas| Provider::Library(Library::Blas(blas))),
+        "mkl" => Blas::mkl().map(|blas| Provider::Library(Library::Blas(blas))),
         "onednn" => OneDnn::get().map(Provider::OneDnn),
         _ => match matrix::NAMES.into_iter().find(|own| *own == name) {
             Some(own) => Ok(Provider::Native(own)),
@@ -175,28 +174,24 @@ fn check_type(op: &Gemm) -> Result<(), DeviceError> {
 }
 
 fn check(provider: Provider, op: &Gemm) -> Result<(), DeviceError> {
-    let lacks = |why: String| {
-        let reason = Reason::new(
-            format!("{} product by {}", op.dtype, provider.name()),
-            why,
-            "choose another provider, or f32, which all have",
-        );
-        Err(DeviceError::Unsupported(reason))
-    };
     let library = match provider {
         Provider::Library(library) => library,
-        Provider::OneDnn(library) => return library.check(op).or_else(lacks),
+        Provider::OneDnn(library) => {
+            return library.check(op).map_err(|why| lacks_error(provider, op, why));
+        }
         Provider::Native(name) => return matrix::check(name, op).map_err(DeviceError::Unsupported),
     };
     if op.is_narrowed() {
-        return lacks(format!("its products of {} are wider than their inputs", op.dtype));
+        let why = format!("its products of {} are wider than their inputs", op.dtype);
+        return Err(lacks_error(provider, op, why));
     }
     match (library, op.dtype) {
-        (Library::Crate, Dtype::F16) if !CRATE_HAS_F16 => lacks(
-            "the crate is built without f16 on x86_64, where provider=native has it".to_owned(),
-        ),
+        (Library::Crate, Dtype::F16) if !CRATE_HAS_F16 => {
+            let why = "the crate is built without f16 on x86_64, where provider=native has it";
+            Err(lacks_error(provider, op, why.to_owned()))
+        }
         (Library::Crate, Dtype::Bf16 | Dtype::I8) => {
-            lacks(format!("the crate has no {}", op.dtype))
+            Err(lacks_error(provider, op, format!("the crate has no {}", op.dtype)))
         }
         (Library::Crate, _) => Ok(()),
         (Library::Blas(blas), dtype) => {
@@ -207,15 +202,24 @@ fn check(provider: Provider, op: &Gemm) -> Result<(), DeviceError> {
                 _ => false,
             };
             if !has {
-                return lacks(format!("this build of {} has no such function", blas.name));
+                let why = format!("this build of {} has no such function", blas.name);
+                return Err(lacks_error(provider, op, why));
             }
             let most = c_int::MAX as u64;
             if [op.m, op.n, op.k].iter().any(|&size| size > most) {
-                return lacks(format!("its sizes are limited to {most}"));
+                return Err(lacks_error(provider, op, format!("its sizes are limited to {most}")));
             }
             Ok(())
         }
     }
+}
+
+fn lacks_error(provider: Provider, op: &Gemm, why: String) -> DeviceError {
+    DeviceError::Unsupported(Reason::new(
+        format!("{} product by {}", op.dtype, provider.name()),
+        why,
+        "choose another provider, or f32, which all have",
+    ))
 }
 
 /// The first that can do it. Choosing by a trial run would be a choice by noise: the same case
@@ -235,12 +239,13 @@ fn choose_provider(op: &Gemm) -> Result<Provider, DeviceError> {
 
 /// No library can: why each cannot, once.
 fn no_provider_error(op: &Gemm) -> DeviceError {
-    let why = |name: &&str| match find(name, op).err()? {
-        DeviceError::Unsupported(reason) | DeviceError::Failed(reason) => {
-            Some(format!("{name}: {}", reason.why))
+    let mut reasons = Vec::new();
+    for name in PROVIDERS {
+        if let Err(DeviceError::Unsupported(reason) | DeviceError::Failed(reason)) = find(name, op)
+        {
+            reasons.push(format!("{name}: {}", reason.why));
         }
-    };
-    let reasons: Vec<String> = PROVIDERS.iter().filter_map(why).collect();
+    }
     unsupported_error(
         format!("matrix product of {}", op.dtype),
         reasons.join("; "),
@@ -259,9 +264,6 @@ struct Strides {
 impl Strides {
     fn of(op: &Gemm, batch: usize) -> Self {
         let (m, n, k) = (op.m as usize, op.n as usize, op.k as usize);
-        let row_major = |transposed: bool, rows: usize, columns: usize| {
-            if transposed { (1, rows.cast_signed()) } else { (columns.cast_signed(), 1) }
-        };
         Self {
             a: row_major(op.transpose_a, m, k),
             b: row_major(op.transpose_b, k, n),
@@ -269,6 +271,11 @@ impl Strides {
             first: [batch * m * k, batch * op.stride_b() as usize, batch * m * n],
         }
     }
+}
+
+/// From row to row and from column to column of a matrix that is stored row by row, or turned.
+fn row_major(transposed: bool, rows: usize, columns: usize) -> (isize, isize) {
+    if transposed { (1, rows.cast_signed()) } else { (columns.cast_signed(), 1) }
 }
 
 /// # Safety
@@ -336,9 +343,7 @@ unsafe fn blas_product(blas: &Blas, product: &Product, batch: usize, threads: us
     const ROW_MAJOR: c_int = 101;
     let op = product.op;
     let [a, b, c] = Strides::of(&op, batch).first;
-    let transpose = |transposed: bool| if transposed { 112 } else { 111 };
-    let size = |value: u64| c_int::try_from(value).unwrap_or(c_int::MAX);
-    let (m, n, k) = (size(op.m), size(op.n), size(op.k));
+    let (m, n, k) = (to_c_int(op.m), to_c_int(op.n), to_c_int(op.k));
     let leading_a = if op.transpose_a { m } else { k };
     let leading_b = if op.transpose_b { k } else { n };
     blas.set_threads(threads);
@@ -349,8 +354,8 @@ unsafe fn blas_product(blas: &Blas, product: &Product, batch: usize, threads: us
                 unsafe {
                     function(
                         ROW_MAJOR,
-                        transpose(op.transpose_a),
-                        transpose(op.transpose_b),
+                        transposition(op.transpose_a),
+                        transposition(op.transpose_b),
                         m,
                         n,
                         k,
@@ -372,6 +377,15 @@ unsafe fn blas_product(blas: &Blas, product: &Product, batch: usize, threads: us
         Dtype::Bf16 => call!(blas.sbgemm, u16, f32),
         _ => call!(blas.sgemm, f32, f32),
     }
+}
+
+/// `CBLAS_TRANSPOSE`.
+fn transposition(transposed: bool) -> c_int {
+    if transposed { 112 } else { 111 }
+}
+
+fn to_c_int(value: u64) -> c_int {
+    c_int::try_from(value).unwrap_or(c_int::MAX)
 }
 
 /// C ← A·B in f32 on `pool`, for kernels that are made of products.

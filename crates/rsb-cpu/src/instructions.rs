@@ -29,15 +29,17 @@ pub fn count_instructions<T>(work: impl FnOnce() -> T) -> Result<(T, Instruction
 /// # Errors
 /// Why they do not.
 pub fn check_counters() -> Result<(), Reason> {
-    let work = || std::hint::black_box(vec![1_u64; 10_000]).iter().sum::<u64>();
-    match counters::count_with_perf(work)? {
-        (_, count) if count >= 10_000 => Ok(()),
-        (_, count) => Err(Reason::new(
-            "instruction counters",
-            format!("they are not real: {count} instructions for a sum of 10000 numbers"),
-            "run on bare metal, or let the virtual machine have the performance counters (vPMU)",
-        )),
+    let (_, count) = counters::count_with_perf(|| {
+        std::hint::black_box(vec![1_u64; 10_000]).iter().sum::<u64>()
+    })?;
+    if count >= 10_000 {
+        return Ok(());
     }
+    Err(Reason::new(
+        "instruction counters",
+        format!("they are not real: {count} instructions for a sum of 10000 numbers"),
+        "run on bare metal, or let the virtual machine have the performance counters (vPMU)",
+    ))
 }
 
 #[cfg(target_os = "linux")]
@@ -52,7 +54,7 @@ mod counters {
 
     pub(super) fn count_with_perf<T>(work: impl FnOnce() -> T) -> Result<(T, u64), Reason> {
         let said =
-            |error: io::Error| refusal_reason(("instruction counters", "instructions"), &error);
+            |error: io::Error| refusal_reason("instruction counters", "instructions", &error);
         let mut counters = of_every_thread(&Hardware::INSTRUCTIONS).map_err(said)?;
         counters.iter_mut().try_for_each(Counter::enable).map_err(said)?;
         let worked = work();
@@ -165,17 +167,17 @@ mod tests {
     #[test]
     fn instructions_are_counted_or_it_is_said_why_not() {
         match check_counters() {
-            Ok(()) => {
-                let sum = |length: usize| {
-                    let work = || std::hint::black_box(vec![1_u64; length]).iter().sum::<u64>();
-                    match count_instructions(work).unwrap() {
-                        (_, InstructionCount::Counted(count)) => count,
-                        (_, InstructionCount::ByValgrind) => panic!("no Valgrind is around"),
-                    }
-                };
-                assert!(sum(1_000_000) > 2 * sum(100_000));
-            }
+            Ok(()) => assert!(count_of_sum(1_000_000) > 2 * count_of_sum(100_000)),
             Err(reason) => assert!(!reason.why.is_empty() && !reason.cure.is_empty(), "{reason}"),
+        }
+    }
+
+    fn count_of_sum(length: usize) -> u64 {
+        let counted =
+            count_instructions(|| std::hint::black_box(vec![1_u64; length]).iter().sum::<u64>());
+        match counted.unwrap() {
+            (_, InstructionCount::Counted(count)) => count,
+            (_, InstructionCount::ByValgrind) => panic!("no Valgrind is around"),
         }
     }
 

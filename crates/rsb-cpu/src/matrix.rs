@@ -56,19 +56,16 @@ impl PreparedGemm {
 
     fn by(way: GemmKernel, product: Product, threads: usize) -> Result<Self, DeviceError> {
         let op = &product.op;
-        let with_room = |parts: Vec<Part>| {
-            let most = parts.iter().fold((0, 0), |(rows, columns), part| {
+        let mut work = Vec::new();
+        for parts in share::parts(op, threads, way.tile) {
+            let (rows, columns) = parts.iter().fold((0, 0), |(rows, columns), part| {
                 (part.rows.len().max(rows), part.columns.len().max(columns))
             });
-            Some((parts, Mutex::new(Scratch::new(&way, op, most)?)))
-        };
-        let work = share::parts(op, threads, way.tile)
-            .into_iter()
-            .map(with_room)
-            .collect::<Option<Vec<_>>>();
-        let work = work.ok_or_else(|| {
-            super::refused_memory(product.op.k.saturating_mul(4 * op.m.max(op.n)))
-        })?;
+            let Some(scratch) = Scratch::new(&way, op, rows, columns) else {
+                return Err(super::refused_memory(op.k.saturating_mul(4 * op.m.max(op.n))));
+            };
+            work.push((parts, Mutex::new(scratch)));
+        }
         Ok(Self { product, way, work })
     }
 
@@ -137,15 +134,14 @@ fn lines(words: usize) -> Option<Vec<Line>> {
 /// along the depth, and it is not so small that starting takes longest.
 pub(super) fn reads_once(op: &Gemm) -> bool {
     let rows = op.m as usize;
-    let has_few = |way: GemmKernel| way.few.is_some_and(|few| few.is_for(rows, op));
     op.transpose_b
         && rows > 1
         && op.n * op.k >= 1 << 16
-        && way::find(NAMES[0], op).is_ok_and(has_few)
+        && way::find(NAMES[0], op).is_ok_and(|way| way.few.is_some_and(|few| few.is_for(rows, op)))
 }
 
 impl Scratch {
-    fn new(way: &GemmKernel, op: &Gemm, (rows, columns): (usize, usize)) -> Option<Self> {
+    fn new(way: &GemmKernel, op: &Gemm, rows: usize, columns: usize) -> Option<Self> {
         let depth = op.k as usize;
         let words = way.words(depth).min(way.depth);
         let (tile_rows, tile_columns) = way.tile;
@@ -305,11 +301,7 @@ mod tests {
 
     /// A·B of small whole numbers, which every type holds and sums exactly.
     fn check(way: GemmKernel, op: Gemm) {
-        let number = |index: u64, from: u64| ((index * from + index / 7) % 7) as f64 - 3.0;
-        let made = |count: u64, from: u64| {
-            (0..count).map(|index| number(index, from)).collect::<Vec<f64>>()
-        };
-        let (mut a, mut b) = (made(op.m * op.k, 5), made(op.k * op.n, 3));
+        let (mut a, mut b) = (numbers(op.m * op.k, 5), numbers(op.k * op.n, 3));
         let pool = ThreadPool::new(2).unwrap();
         let mut c = vec![0_u32; (op.m * op.n) as usize];
         macro_rules! run {
@@ -339,14 +331,16 @@ mod tests {
             [(&mut a, op.transpose_a, op.m, op.k), (&mut b, op.transpose_b, op.k, op.n)]
         {
             if is_turned {
-                let at = |index: u64| matrix[(index % columns * rows + index / columns) as usize];
-                *matrix = (0..rows * columns).map(at).collect();
+                *matrix = (0..rows * columns)
+                    .map(|index| matrix[(index % columns * rows + index / columns) as usize])
+                    .collect();
             }
         }
         for index in 0..c.len() {
             let (row, column) = (index / op.n as usize, index % op.n as usize);
-            let pair = |k: usize| a[row * op.k as usize + k] * b[k * op.n as usize + column];
-            let right: f64 = (0..op.k as usize).map(pair).sum();
+            let right: f64 = (0..op.k as usize)
+                .map(|k| a[row * op.k as usize + k] * b[k * op.n as usize + column])
+                .sum();
             let found = match op.output_dtype() {
                 Dtype::I32 => f64::from(c[index].cast_signed()),
                 // Two in a word.
@@ -360,6 +354,10 @@ mod tests {
                 way.name
             );
         }
+    }
+
+    fn numbers(count: u64, factor: u64) -> Vec<f64> {
+        (0..count).map(|index| ((index * factor + index / 7) % 7) as f64 - 3.0).collect()
     }
 
     /// Also those that no name leads to here, since the CPU has wider ones.

@@ -76,11 +76,14 @@ pub fn bind_near(device: &Path) -> Option<u32> {
 }
 
 fn vicinity(device: &Path, allowed: &[usize]) -> Vicinity {
-    let text = |name: &str| fs::read_to_string(device.join(name)).unwrap_or_default();
-    let near = list(&text("local_cpulist"));
+    let near = list(&read_text(&device.join("local_cpulist")));
     let cpus = allowed.iter().copied().filter(|cpu| near.contains(cpu)).collect();
     // -1 where the firmware does not report it.
-    Vicinity { cpus, node: text("numa_node").trim().parse().ok() }
+    Vicinity { cpus, node: read_text(&device.join("numa_node")).trim().parse().ok() }
+}
+
+fn read_text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
 }
 
 impl Place {
@@ -101,68 +104,74 @@ impl Place {
 }
 
 fn choose(nodes: &[Node], allowed: &[usize], memory: NumaMemory) -> Result<Place, DeviceError> {
-    let none = |why: String| {
-        DeviceError::Unsupported(Reason::new(
-            format!("numa={memory}"),
-            why,
-            "measure on a host of which `numactl --hardware` lists several nodes with memory, or \
-             choose numa=any",
-        ))
-    };
-    let may_run = |node: &&Node| node.cpus.iter().any(|cpu| allowed.contains(cpu));
     let home = nodes
         .iter()
-        .find(may_run)
-        .ok_or_else(|| none("the kernel tells no NUMA nodes here".to_owned()))?;
-    let distance = |to: &Node| {
-        let column = nodes.iter().position(|node| node.number == to.number);
-        column.and_then(|column| home.distances.get(column)).copied()
-    };
+        .find(|node| node.cpus.iter().any(|cpu| allowed.contains(cpu)))
+        .ok_or_else(|| no_place_error(memory, "the kernel tells no NUMA nodes here"))?;
     let with_memory = nodes.iter().filter(|node| node.has_memory);
     let found = match memory {
-        NumaMemory::Near => with_memory.min_by_key(|node| (distance(node), node.number)),
+        NumaMemory::Near => {
+            with_memory.min_by_key(|node| (distance(nodes, home, node), node.number))
+        }
         NumaMemory::Far => with_memory
             .filter(|node| node.number != home.number)
-            .max_by_key(|node| (distance(node), std::cmp::Reverse(node.number))),
+            .max_by_key(|node| (distance(nodes, home, node), std::cmp::Reverse(node.number))),
     };
-    let node = found.ok_or_else(|| none("only one NUMA node has memory here".to_owned()))?;
-    let distance =
-        distance(node).ok_or_else(|| none("the firmware tells no distances".to_owned()))?;
+    let node = found.ok_or_else(|| no_place_error(memory, "only one NUMA node has memory here"))?;
+    let distance = distance(nodes, home, node)
+        .ok_or_else(|| no_place_error(memory, "the firmware tells no distances"))?;
     let cpus = home.cpus.iter().filter(|cpu| allowed.contains(cpu)).copied().collect();
     Ok(Place { cpus, node: node.number, distance })
 }
 
+/// From one node to another, as the firmware tells it.
+fn distance(nodes: &[Node], from: &Node, to: &Node) -> Option<u32> {
+    let column = nodes.iter().position(|node| node.number == to.number)?;
+    from.distances.get(column).copied()
+}
+
+fn no_place_error(memory: NumaMemory, why: &str) -> DeviceError {
+    DeviceError::Unsupported(Reason::new(
+        format!("numa={memory}"),
+        why,
+        "measure on a host of which `numactl --hardware` lists several nodes with memory, or \
+         choose numa=any",
+    ))
+}
+
 /// By their numbers; none where the kernel has no NUMA.
 fn nodes(root: &Path) -> Vec<Node> {
-    let text = |path: &Path| fs::read_to_string(path).unwrap_or_default();
-    let read = |number: usize| {
-        let dir = root.join(format!("node{number}"));
-        let distances = text(&dir.join("distance"))
-            .split_whitespace()
-            .filter_map(|one| one.parse().ok())
-            .collect();
-        let has_memory = list(&text(&root.join("has_memory"))).contains(&number);
-        Some(Node {
-            number: u32::try_from(number).ok()?,
-            cpus: list(&text(&dir.join("cpulist"))),
-            distances,
-            has_memory,
-        })
-    };
-    list(&text(&root.join("online"))).into_iter().filter_map(read).collect()
+    list(&read_text(&root.join("online")))
+        .into_iter()
+        .filter_map(|number| read_node(root, number))
+        .collect()
+}
+
+fn read_node(root: &Path, number: usize) -> Option<Node> {
+    let dir = root.join(format!("node{number}"));
+    let distances = read_text(&dir.join("distance"))
+        .split_whitespace()
+        .filter_map(|one| one.parse().ok())
+        .collect();
+    let has_memory = list(&read_text(&root.join("has_memory"))).contains(&number);
+    Some(Node {
+        number: u32::try_from(number).ok()?,
+        cpus: list(&read_text(&dir.join("cpulist"))),
+        distances,
+        has_memory,
+    })
 }
 
 /// The numbers in a list such as `0-3,8`.
 fn list(text: &str) -> Vec<usize> {
-    let range = |part: &str| {
+    let mut numbers = Vec::new();
+    for part in text.trim().split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse().ok()?..=last.parse().ok()?)
-    };
-    text.trim()
-        .split(',')
-        .filter_map(range)
-        .flat_map(|range: std::ops::RangeInclusive<usize>| range.take(MAX_CPUS))
-        .collect()
+        if let (Ok(first), Ok(last)) = (first.parse::<usize>(), last.parse::<usize>()) {
+            numbers.extend((first..=last).take(MAX_CPUS));
+        }
+    }
+    numbers
 }
 
 /// More than any host has.
@@ -170,14 +179,15 @@ const MAX_CPUS: usize = 1 << 16;
 
 /// What is free in a node's `meminfo`, and the pages of files that the kernel gives up for more.
 fn free(meminfo: &str) -> Option<u64> {
-    let kilobytes = |name: &str| {
-        let line = meminfo.lines().find_map(|line| line.split_once(name))?.1;
-        line.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    let files = kilobytes("Active(file):")
+    let files = kilobytes(meminfo, "Active(file):")
         .unwrap_or(0)
-        .saturating_add(kilobytes("Inactive(file):").unwrap_or(0));
-    kilobytes("MemFree:")?.saturating_add(files).checked_mul(1024)
+        .saturating_add(kilobytes(meminfo, "Inactive(file):").unwrap_or(0));
+    kilobytes(meminfo, "MemFree:")?.saturating_add(files).checked_mul(1024)
+}
+
+fn kilobytes(meminfo: &str, name: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.split_once(name))?.1;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(target_os = "linux")]

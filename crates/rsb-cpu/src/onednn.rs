@@ -143,7 +143,7 @@ impl OneDnn {
             Owned::new(self.engine_destroy, |place| unsafe { (self.engine_create)(place, CPU, 0) })
                 .map_err(failed("dnnl_engine_create"))?;
         let describe = |(rows, columns): (u64, u64), each: u64, transposed: bool, dtype: c_int| {
-            let (sizes, strides, count) = layout((op.batch, each), (rows, columns), transposed)?;
+            let (sizes, strides, count) = layout(op.batch, each, rows, columns, transposed)?;
             // SAFETY: both arrays have as many numbers as the library ever reads.
             Owned::new(self.description_destroy, |place| unsafe {
                 (self.describe)(place, count, sizes.as_ptr(), dtype, strides.as_ptr())
@@ -214,8 +214,11 @@ impl OneDnn {
         })
         .map_err(failed("dnnl_stream_create"))?;
         let [a, b, c] = memories.each_ref().map(|memory| memory.object);
-        let argument = |index, memory| Argument { index, memory };
-        let arguments = [argument(SRC, a), argument(WEIGHTS, b), argument(DST, c)];
+        let arguments = [
+            Argument { index: SRC, memory: a },
+            Argument { index: WEIGHTS, memory: b },
+            Argument { index: DST, memory: c },
+        ];
         Ok(Product {
             library: self,
             primitive,
@@ -280,8 +283,10 @@ fn adds_in_32_bits() -> bool {
 /// Sizes, strides and the number of dimensions of `batch` matrices, `each` elements from one to the
 /// next, row by row, or column by column where transposed.
 fn layout(
-    (batch, each): (u64, u64),
-    (rows, columns): (u64, u64),
+    batch: u64,
+    each: u64,
+    rows: u64,
+    columns: u64,
     transposed: bool,
 ) -> Result<([i64; MOST_DIMENSIONS], [i64; MOST_DIMENSIONS], c_int), String> {
     let all = [batch, rows, columns, each].map(|value| i64::try_from(value).ok());
@@ -299,14 +304,12 @@ fn layout(
 }
 
 fn load(files: &[&str]) -> Result<OneDnn, Reason> {
-    let missing = |why: String| Reason::new("onednn", why, CURE);
     let library = super::blas::open(files).ok_or_else(|| {
-        missing(format!(
-            "{} is neither on the library path nor in the active environment",
-            files.join(" or ")
-        ))
+        let files = files.join(" or ");
+        let why = format!("{files} is neither on the library path nor in the active environment");
+        Reason::new("onednn", why, CURE)
     })?;
-    functions(library).map_err(missing)
+    functions(library).map_err(|why| Reason::new("onednn", why, CURE))
 }
 
 fn functions(library: &'static Library) -> Result<OneDnn, String> {
@@ -368,10 +371,10 @@ mod tests {
 
     #[test]
     fn a_batch_is_a_dimension_of_its_own() {
-        let (sizes, strides, count) = layout((1, 6), (2, 3), false).unwrap();
+        let (sizes, strides, count) = layout(1, 6, 2, 3, false).unwrap();
         assert_eq!((&sizes[..2], &strides[..2], count), (&[2, 3][..], &[3, 1][..], 2));
-        let (sizes, strides, count) = layout((4, 7), (2, 3), true).unwrap();
+        let (sizes, strides, count) = layout(4, 7, 2, 3, true).unwrap();
         assert_eq!((&sizes[..3], &strides[..3], count), (&[4, 2, 3][..], &[7, 1, 2][..], 3));
-        assert!(layout((1, 1), (u64::MAX, 2), false).is_err());
+        assert!(layout(1, 1, u64::MAX, 2, false).is_err());
     }
 }

@@ -61,8 +61,9 @@ impl ThreadPool {
     /// a row).
     pub(super) fn share(&self, index: usize, total: usize, grain: usize) -> Range<usize> {
         let grains = total.div_ceil(grain);
-        let at = |index: usize| (grains * index / self.threads * grain).min(total);
-        at(index)..at(index + 1)
+        let first = (grains * index / self.threads * grain).min(total);
+        let end = (grains * (index + 1) / self.threads * grain).min(total);
+        first..end
     }
 }
 

@@ -102,22 +102,28 @@ pub fn devices(
     backend: BackendId,
     limit: Duration,
 ) -> Result<Vec<DeviceInfo>, Absence> {
-    let broken = |why: String| {
-        Absence::Broken(Reason::new(
-            format!("devices of {backend}"),
-            why,
-            "look whether the vendor's own tool (rocminfo, nvidia-smi, vulkaninfo, clinfo) works; \
-             reinstall the driver \
-             or its runtime if not",
-        ))
-    };
-    let (text, ended) = run(program, &[ARGUMENT, backend.as_str()], limit).map_err(broken)?;
+    let (text, ended) = run(program, &[ARGUMENT, backend.as_str()], limit)
+        .map_err(|why| broken_backend(backend, why))?;
     let line = text.lines().rev().find_map(|line| line.strip_prefix(MARK));
     match line.map(serde_json::from_str::<Result<Vec<DeviceInfo>, Absence>>) {
         Some(Ok(answer)) => answer,
-        Some(Err(error)) => Err(broken(format!("its answer cannot be read: {error}"))),
-        None => Err(broken(format!("starting its runtime ended the process that asked ({ended})"))),
+        Some(Err(error)) => {
+            Err(broken_backend(backend, format!("its answer cannot be read: {error}")))
+        }
+        None => Err(broken_backend(
+            backend,
+            format!("starting its runtime ended the process that asked ({ended})"),
+        )),
     }
+}
+
+fn broken_backend(backend: BackendId, why: String) -> Absence {
+    Absence::Broken(Reason::new(
+        format!("devices of {backend}"),
+        why,
+        "look whether the vendor's own tool (rocminfo, nvidia-smi, vulkaninfo, clinfo) works; \
+         reinstall the driver or its runtime if not",
+    ))
 }
 
 /// Whether there is a compiler of `backend`, asked in a child: `program` with [`COMPILES`] and the
@@ -126,16 +132,12 @@ pub fn devices(
 /// # Errors
 /// When there is none, or it does not load.
 pub fn compiler(program: &Path, backend: BackendId, limit: Duration) -> Result<(), Reason> {
-    let failed = |why: String| {
-        Reason::new(
-            format!("compiler of {backend}"),
-            why,
-            "reinstall the package that it came with",
-        )
-    };
     parse_answer(
         run(program, &[COMPILES_ARGUMENT, backend.as_str()], limit),
-        failed,
+        |why| {
+            let cure = "reinstall the package that it came with";
+            Reason::new(format!("compiler of {backend}"), why, cure)
+        },
         "loading it ended the process that asked",
     )
 }
@@ -168,20 +170,20 @@ pub fn compiles(
     limit: Duration,
 ) -> Result<(), Reason> {
     let CompilerQuery { backend, name, release } = asked;
-    let unknown = |why: String| {
-        let cure =
-            "install a newer version of the compiler, or choose an architecture that it knows";
-        Reason::new(format!("compilation for {arch}"), why, cure)
-    };
     let ended = format!("the compiler of {backend} does not know {arch}: it ended its process");
     let answered = parse_answer(
         run(program, &[COMPILES_ARGUMENT, backend.as_str(), arch], limit),
-        unknown,
+        |why| {
+            let cure =
+                "install a newer version of the compiler, or choose an architecture that it knows";
+            Reason::new(format!("compilation for {arch}"), why, cure)
+        },
         &ended,
     );
     // Asked all the same: a vendor may know a GPU before it says so.
-    let named = || release.and_then(|release| architecture::unknown(name, release, arch));
-    answered.map_err(|reason| named().unwrap_or(reason))
+    answered.map_err(|reason| {
+        release.and_then(|release| architecture::unknown(name, release, arch)).unwrap_or(reason)
+    })
 }
 
 /// The answer of a child about a compiler.
@@ -297,12 +299,10 @@ mod tests {
         }
         let early =
             CompilerQuery { backend: BackendId::Rocm, name: "hiprtc", release: Some((6, 4)) };
-        let ok = |program: &Path| compiles(program, early, "gfx950", LONG);
-        assert_eq!(
-            with_program(r#"echo 'rsb-answer:{"Ok":null}'"#, ok),
-            Ok(()),
-            "it knows it early"
-        );
+        let answered = with_program(r#"echo 'rsb-answer:{"Ok":null}'"#, |program| {
+            compiles(program, early, "gfx950", LONG)
+        });
+        assert_eq!(answered, Ok(()), "it knows it early");
     }
 
     #[test]

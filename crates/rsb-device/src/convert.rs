@@ -88,15 +88,17 @@ pub fn encode(dtype: Dtype, values: &[f64]) -> Vec<u8> {
         Dtype::I8 => put(values, |value| (round(dtype, value) as i8).to_le_bytes(), &mut out),
         Dtype::I32 => put(values, |value| (round(dtype, value) as i32).to_le_bytes(), &mut out),
         Dtype::Fp8 => put(values, |value| [to_e4m3(value as f32)], &mut out),
-        Dtype::I4 => out.extend(values.chunks(2).map(|pair| {
-            let half = |at| {
-                pair.get(at).map_or(0, |&value| round(dtype, value) as i8 & 15).cast_unsigned()
-            };
-            half(0) | half(1) << 4
-        })),
+        Dtype::I4 => out.extend(
+            values.chunks(2).map(|pair| half_byte(pair.first()) | half_byte(pair.get(1)) << 4),
+        ),
         Dtype::Bf8 | Dtype::Fp6 | Dtype::Fp4 => {}
     }
     out
+}
+
+/// A number of 4 bits; 0 without one.
+fn half_byte(value: Option<&f64>) -> u8 {
+    value.map_or(0, |&value| round(Dtype::I4, value) as i8 & 15).cast_unsigned()
 }
 
 /// The bytes of all `values` in place of what `out` held: whole words at a time, ten times as fast

@@ -101,9 +101,16 @@ mod tests {
     #[test]
     fn what_is_kept_is_made_once_and_a_failure_is_not_kept() {
         let kept = LazyCell::<u32>::default();
-        let value = |made: Result<u32, &'static str>| kept.with(|| made, |known| Ok(*known));
-        assert_eq!(value(Err("no memory")), Err("no memory"));
-        assert_eq!((value(Ok(3)), value(Ok(4))), (Ok(3), Ok(3)));
+        assert_eq!(value_of(&kept, Err("no memory")), Err("no memory"));
+        assert_eq!(value_of(&kept, Ok(3)), Ok(3));
+        assert_eq!(value_of(&kept, Ok(4)), Ok(3));
+    }
+
+    fn value_of(
+        kept: &LazyCell<u32>,
+        made: Result<u32, &'static str>,
+    ) -> Result<u32, &'static str> {
+        kept.with(|| made, |known| Ok(*known))
     }
 
     #[test]

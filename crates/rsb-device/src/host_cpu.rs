@@ -86,22 +86,26 @@ fn group_limit() -> Option<u64> {
     let path =
         group.lines().find_map(|line| line.strip_prefix("0::"))?.trim().trim_start_matches('/');
     let root = Path::new("/sys/fs/cgroup");
-    let number = |file: &Path| text(file).trim().parse::<u64>().ok();
     // Limits of every group above hold too.
     let unified = root
         .join(path)
         .ancestors()
         .take_while(|dir| dir.starts_with(root))
         .filter_map(|dir| {
-            let limit = number(&dir.join("memory.max"))?;
-            Some(limit.saturating_sub(number(&dir.join("memory.current")).unwrap_or(0)))
+            let limit = read_number(&dir.join("memory.max"))?;
+            Some(limit.saturating_sub(read_number(&dir.join("memory.current")).unwrap_or(0)))
         })
         .min();
-    let legacy = || {
-        let limit = number(&root.join("memory/memory.limit_in_bytes"))?;
-        Some(limit.saturating_sub(number(&root.join("memory/memory.usage_in_bytes")).unwrap_or(0)))
-    };
-    unified.or_else(legacy)
+    if unified.is_some() {
+        return unified;
+    }
+    let limit = read_number(&root.join("memory/memory.limit_in_bytes"))?;
+    let usage = read_number(&root.join("memory/memory.usage_in_bytes")).unwrap_or(0);
+    Some(limit.saturating_sub(usage))
+}
+
+fn read_number(file: &Path) -> Option<u64> {
+    text(file).trim().parse().ok()
 }
 
 /// Data and unified caches in `dir`, nearest first.
@@ -113,21 +117,24 @@ fn caches(dir: &Path) -> Vec<Cache> {
 }
 
 fn cache(dir: &Path) -> Option<Cache> {
-    let field = |name: &str| text(dir.join(name)).trim().to_owned();
-    if field("type") == "Instruction" {
+    if field(dir, "type") == "Instruction" {
         return None;
     }
     // The kernel writes `32K` and means 1024.
-    let size = field("size");
+    let size = field(dir, "size");
     let size_bytes = match size.strip_suffix('K') {
         Some(kilobytes) => kilobytes.parse::<u64>().ok()?.checked_mul(1024)?,
         None => parse_bytes(&size).ok()?,
     };
     Some(Cache {
-        level: field("level").parse().ok()?,
+        level: field(dir, "level").parse().ok()?,
         size_bytes,
-        shared_by: count_list(&field("shared_cpu_list")),
+        shared_by: count_list(&field(dir, "shared_cpu_list")),
     })
+}
+
+fn field(dir: &Path, name: &str) -> String {
+    text(dir.join(name)).trim().to_owned()
 }
 
 /// How many are in a list such as `0-3,8`.
@@ -149,8 +156,10 @@ mod tests {
     #[test]
     fn units_for_tiles_are_found_by_name() {
         let cpuinfo = "processor\t: 0\nflags\t\t: fpu avx512_bf16 amx_tile amx_int8\nbugs\t\t:\n";
-        let has = |dtype| has_flag(cpuinfo, flags_of(dtype));
-        assert!(has(Dtype::I8) && !has(Dtype::Bf16) && !has(Dtype::F16) && !has(Dtype::F32));
+        assert!(has_flag(cpuinfo, flags_of(Dtype::I8)));
+        for dtype in [Dtype::Bf16, Dtype::F16, Dtype::F32] {
+            assert!(!has_flag(cpuinfo, flags_of(dtype)), "{dtype}");
+        }
         assert!(!has_flag("", flags_of(Dtype::I8)));
     }
 

@@ -55,6 +55,7 @@ impl Values {
             (start..).zip(out).for_each(|(position, to)| *to = value(position) as f32);
             return;
         }
+        let (offset, factor) = self.scale();
         let mut done = 0;
         // The high half of a position goes into the key, so that the inner loop works on 32-bit
         // words and vectorizes.
@@ -64,7 +65,7 @@ impl Values {
             let room =
                 (u64::from(u32::MAX) - u64::from(low) + 1).min((out.len() - done) as u64) as usize;
             let Some(part) = out.get_mut(done..done + room) else { return };
-            fill_block(self.key_for(position), low, self.scale(), part);
+            fill_block(self.key_for(position), low, offset, factor, part);
             done += room;
         }
     }
@@ -117,7 +118,7 @@ impl Values {
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
     "x86_64+avx2+fma"
 ))]
-fn fill_block(key: u32, first: u32, (offset, factor): (f32, f32), out: &mut [f32]) {
+fn fill_block(key: u32, first: u32, offset: f32, factor: f32, out: &mut [f32]) {
     let mut position = first;
     for value in out {
         let mut x = position ^ key;

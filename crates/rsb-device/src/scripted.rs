@@ -366,9 +366,11 @@ impl Device for ScriptedDevice {
     }
 
     fn peer(&self, index: u32) -> Result<&dyn Device, DeviceError> {
-        let unknown = || no_peer(&self.info, index, &self.peers());
-        let slot =
-            self.peers.get(index as usize).filter(|_| index != self.index()).ok_or_else(unknown)?;
+        let slot = self
+            .peers
+            .get(index as usize)
+            .filter(|_| index != self.index())
+            .ok_or_else(|| no_peer(&self.info, index, &self.peers()))?;
         Ok(&**slot.get_or_init(|| {
             let device = DeviceRef { index, ..self.info.device };
             Box::new(Self::following(
@@ -396,11 +398,10 @@ impl Device for ScriptedDevice {
     }
 
     fn counters(&self) -> Result<Box<dyn CacheCounters + '_>, Reason> {
-        let refused = || Reason::new("cache counters", "the script has none", "give it some");
         self.script
             .counters
             .map(|counts| Box::new(ScriptedCounters(counts)) as Box<dyn CacheCounters>)
-            .ok_or_else(refused)
+            .ok_or_else(|| Reason::new("cache counters", "the script has none", "give it some"))
     }
 }
 
@@ -430,9 +431,8 @@ impl Stream for ScriptedStream<'_> {
             return Ok(lie);
         }
         let state = self.device.state.borrow();
-        let at = |event: StreamEvent| state.marks.get(event.0 as usize).copied();
-        match (at(from), at(to)) {
-            (Some(from), Some(to)) => Ok(to - from),
+        match (state.marks.get(from.0 as usize), state.marks.get(to.0 as usize)) {
+            (Some(from), Some(to)) => Ok(*to - *from),
             _ => Err(broken(
                 "time between two marks",
                 "a mark is not of this stream",

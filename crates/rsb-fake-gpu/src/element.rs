@@ -99,12 +99,23 @@ pub(crate) use by_float;
 
 /// Numbers of 4 bits, two in each byte, that of its lower half first.
 pub(crate) fn from_halves(bytes: &[u8]) -> Vec<f64> {
-    let number = |half: u8| if half < 8 { f64::from(half) } else { f64::from(half) - 16.0 };
-    bytes.iter().flat_map(|byte| [byte % 16, byte / 16]).map(number).collect()
+    bytes.iter().flat_map(|byte| [byte % 16, byte / 16]).map(number_of_half).collect()
+}
+
+fn number_of_half(half: u8) -> f64 {
+    if half < 8 { f64::from(half) } else { f64::from(half) - 16.0 }
 }
 
 /// The other way: of an even count, and what they cannot hold is the nearest that they can.
 pub(crate) fn to_halves(numbers: &[f64]) -> Vec<u8> {
-    let half = |number: f64| (number.clamp(-8.0, 7.0) as i32).rem_euclid(16) as u8;
-    numbers.as_chunks::<2>().0.iter().map(|&[low, high]| half(low) + 16 * half(high)).collect()
+    numbers
+        .as_chunks::<2>()
+        .0
+        .iter()
+        .map(|&[low, high]| half_of_number(low) + 16 * half_of_number(high))
+        .collect()
+}
+
+fn half_of_number(number: f64) -> u8 {
+    (number.clamp(-8.0, 7.0) as i32).rem_euclid(16) as u8
 }

@@ -40,9 +40,9 @@ pub fn copy_without(names: &[&str], to: &Path) -> Result<(), String> {
 /// often.
 fn strike_out(bytes: &mut [u8], name: &str) -> usize {
     let pattern = [&[0], name.as_bytes(), &[0]].concat();
-    let found = |bytes: &[u8]| bytes.windows(pattern.len()).position(|window| window == pattern);
     let mut count = 0;
-    while let Some(first) = found(bytes).and_then(|at| bytes.get_mut(at + 1)) {
+    while let Some(at) = bytes.windows(pattern.len()).position(|window| window == pattern) {
+        let Some(first) = bytes.get_mut(at + 1) else { break };
         *first = b'-';
         count += 1;
     }

@@ -189,8 +189,9 @@ impl Model {
     /// for is done in f32.
     fn peak_rate(&self, engine: Engine, dtype: Dtype) -> f64 {
         let rate = Architecture::find(self.arch).ok().and_then(|known| {
-            let vector = || known.per_clock_per_cu(Dtype::F32, Engine::Vector);
-            known.per_clock_per_cu(dtype, engine).or_else(vector)
+            known
+                .per_clock_per_cu(dtype, engine)
+                .or_else(|| known.per_clock_per_cu(Dtype::F32, Engine::Vector))
         });
         f64::from(rate.unwrap_or(128))
             * f64::from(self.units * self.cus_per_unit)

@@ -77,8 +77,12 @@ impl Heap {
 
     /// Takes back everything that `gpu` gave memory for.
     pub(crate) fn take_all_of(&mut self, gpu: usize) {
-        let of = |block: &Block| (block.home.takes_from() == Some(gpu)).then_some(block.address);
-        let addresses: Vec<usize> = self.blocks.values().filter_map(of).collect();
+        let addresses: Vec<usize> = self
+            .blocks
+            .values()
+            .filter(|block| block.home.takes_from() == Some(gpu))
+            .map(|block| block.address)
+            .collect();
         for address in addresses {
             self.take(address);
         }
@@ -111,8 +115,11 @@ impl Heap {
 
     /// Bytes that are given out on `gpu`.
     pub(crate) fn used_bytes(&self, gpu: usize) -> u64 {
-        let of = |block: &&Block| block.home.takes_from() == Some(gpu);
-        self.blocks.values().filter(of).map(|block| block.bytes as u64).sum()
+        self.blocks
+            .values()
+            .filter(|block| block.home.takes_from() == Some(gpu))
+            .map(|block| block.bytes as u64)
+            .sum()
     }
 }
 

@@ -73,11 +73,15 @@ mod tests {
 
     #[test]
     fn a_symbol_is_a_stem_and_a_type() {
-        let found = |symbol| find(symbol).map(|(twin, dtype)| (twin.stem, dtype));
-        assert_eq!(found("rsb_write_nt_f16"), Some(("rsb_write_nt", Dtype::F16)));
-        assert_eq!(found("rsb_write_f64"), Some(("rsb_write", Dtype::F64)));
-        assert_eq!(found("rsb_empty"), Some(("rsb_empty", Dtype::F32)));
-        assert_eq!(found("rsb_write_f33"), None);
-        assert_eq!(found("rsb_other"), None);
+        for (symbol, expected) in [
+            ("rsb_write_nt_f16", Some(("rsb_write_nt", Dtype::F16))),
+            ("rsb_write_f64", Some(("rsb_write", Dtype::F64))),
+            ("rsb_empty", Some(("rsb_empty", Dtype::F32))),
+            ("rsb_write_f33", None),
+            ("rsb_other", None),
+        ] {
+            let found = find(symbol).map(|(twin, dtype)| (twin.stem, dtype));
+            assert_eq!(found, expected, "{symbol}");
+        }
     }
 }

@@ -185,8 +185,11 @@ impl<'m> Launch<'m> {
             )));
         };
         let range = (address, address + bytes);
-        let meets = |other: &Touched| range.0 < other.range.1 && other.range.0 < range.1;
-        if self.touched.iter().any(|other| meets(other) && (other.written || how != Use::Read)) {
+        let is_shared = self.touched.iter().any(|other| {
+            let overlaps = range.0 < other.range.1 && other.range.0 < range.1;
+            overlaps && (other.written || how != Use::Read)
+        });
+        if is_shared {
             return Err(KernelError(format!(
                 "parameter {index} overlaps another, and one of them is written"
             )));

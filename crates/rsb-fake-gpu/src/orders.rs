@@ -94,12 +94,7 @@ impl FakeConfig {
     }
 
     fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
-        let number = |name: &str| {
-            let text = variable(name);
-            text.map(|text| text.parse::<u64>().map_err(|_| format!("{name}={text} is no number")))
-                .transpose()
-        };
-        let gpus = number("FAKE_GPU_DEVICES")?.unwrap_or(1);
+        let gpus = number(&variable, "FAKE_GPU_DEVICES")?.unwrap_or(1);
         if gpus > MOST_GPUS {
             return Err(format!("FAKE_GPU_DEVICES={gpus} is more than {MOST_GPUS}"));
         }
@@ -109,7 +104,7 @@ impl FakeConfig {
             gpus: gpus as usize,
             arch: variable("FAKE_GPU_ARCH").unwrap_or_else(|| "gfx90a".to_owned()),
             sm: variable("FAKE_GPU_SM").unwrap_or_else(|| "sm_90".to_owned()),
-            free_bytes: number("FAKE_GPU_FREE_MB")?
+            free_bytes: number(&variable, "FAKE_GPU_FREE_MB")?
                 .map(|megabytes| megabytes.saturating_mul(1_000_000)),
             calls: variable("FAKE_GPU_CALLS").map(PathBuf::from),
             faults: faults.map(fault).collect::<Result<_, _>>()?,
@@ -157,27 +152,25 @@ impl FakeConfig {
 const MOST_GPUS: u64 = 64;
 
 fn fault(text: &str) -> Result<Fault, String> {
-    let wrong = || format!("FAKE_GPU_FAULT: `{text}` is no fault of this fake GPU");
-    let (kind, rest) = text.split_once(':').ok_or_else(wrong)?;
-    let kernel = || rest.to_owned();
+    let (kind, rest) = text.split_once(':').ok_or_else(|| no_fault_error(text))?;
     Ok(match (kind, rest) {
-        ("oom", _) => {
-            Fault::OutOfMemory(rest.parse().ok().filter(|&which| which > 0).ok_or_else(wrong)?)
-        }
-        ("launch", _) => Fault::Launch(kernel()),
-        ("lost", _) => Fault::Lost(kernel()),
+        ("oom", _) => Fault::OutOfMemory(
+            rest.parse().ok().filter(|&which| which > 0).ok_or_else(|| no_fault_error(text))?,
+        ),
+        ("launch", _) => Fault::Launch(rest.to_owned()),
+        ("lost", _) => Fault::Lost(rest.to_owned()),
         ("vanish", _) => {
-            let (kernel, file) = rest.split_once('@').ok_or_else(wrong)?;
+            let (kernel, file) = rest.split_once('@').ok_or_else(|| no_fault_error(text))?;
             Fault::Vanish(kernel.to_owned(), PathBuf::from(file))
         }
-        ("hang", _) => Fault::Hang(kernel()),
-        ("stuck", _) => Fault::Stuck(kernel()),
-        ("compile", _) => Fault::Compile(kernel()),
-        ("wrong", _) => Fault::Wrong(kernel()),
-        ("nan", _) => Fault::Nan(kernel()),
-        ("nccl", _) => {
-            Fault::Collective(rest.parse().ok().filter(|&which| which > 0).ok_or_else(wrong)?)
-        }
+        ("hang", _) => Fault::Hang(rest.to_owned()),
+        ("stuck", _) => Fault::Stuck(rest.to_owned()),
+        ("compile", _) => Fault::Compile(rest.to_owned()),
+        ("wrong", _) => Fault::Wrong(rest.to_owned()),
+        ("nan", _) => Fault::Nan(rest.to_owned()),
+        ("nccl", _) => Fault::Collective(
+            rest.parse().ok().filter(|&which| which > 0).ok_or_else(|| no_fault_error(text))?,
+        ),
         ("heuristic", "none") => Fault::NoAlgorithm,
         ("clock", "fast") => Fault::Clock(ClockFault::Fast),
         ("clock", "backwards") => Fault::Clock(ClockFault::Backwards),
@@ -187,8 +180,21 @@ fn fault(text: &str) -> Result<Fault, String> {
         ("abort", "hiprtc" | "nvrtc") => Fault::Abort(Place::Compiler),
         ("abort", "rocblas" | "cublas") => Fault::Abort(Place::Products),
         ("abort", "hipblaslt" | "cublaslt") => Fault::Abort(Place::LightProducts),
-        _ => return Err(wrong()),
+        _ => return Err(no_fault_error(text)),
     })
+}
+
+fn no_fault_error(text: &str) -> String {
+    format!("FAKE_GPU_FAULT: `{text}` is no fault of this fake GPU")
+}
+
+/// The number that a variable holds, if it is set.
+fn number(variable: &impl Fn(&str) -> Option<String>, name: &str) -> Result<Option<u64>, String> {
+    let Some(text) = variable(name) else { return Ok(None) };
+    match text.parse() {
+        Ok(number) => Ok(Some(number)),
+        Err(_) => Err(format!("{name}={text} is no number")),
+    }
 }
 
 #[cfg(test)]

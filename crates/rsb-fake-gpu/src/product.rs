@@ -114,8 +114,6 @@ fn dense<W: Default + Copy + From<u8> + 'static>(shape: Shape, a: &[W], b: &[W])
     if a.len() < m * k || b.len() < k * n {
         return c;
     }
-    // No matrix in memory has more elements than this.
-    let stride = |size: usize| isize::try_from(size).unwrap_or(isize::MAX);
     // SAFETY: A is m by k, B is k by n and C m by n, each row by row, as checked and allocated
     // above. C is not read.
     unsafe {
@@ -125,14 +123,14 @@ fn dense<W: Default + Copy + From<u8> + 'static>(shape: Shape, a: &[W], b: &[W])
             k,
             c.as_mut_ptr(),
             1,
-            stride(n),
+            to_stride(n),
             false,
             a.as_ptr(),
             1,
-            stride(k),
+            to_stride(k),
             b.as_ptr(),
             1,
-            stride(n),
+            to_stride(n),
             W::default(),
             W::from(1),
             false,
@@ -144,6 +142,11 @@ fn dense<W: Default + Copy + From<u8> + 'static>(shape: Shape, a: &[W], b: &[W])
     c
 }
 
+/// A distance between rows; no matrix in memory has more elements than the largest.
+fn to_stride(size: usize) -> isize {
+    isize::try_from(size).unwrap_or(isize::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,7 +155,6 @@ mod tests {
         multiply: fn(Shape, Matrix<'_, A>, Matrix<'_, A>, &mut [C], Scale),
     ) {
         let shape = Shape { m: 3, n: 5, k: 4 };
-        let number = |at: usize| (at * 7 % 11) as f64 - 5.0;
         let a: Vec<A> = (0..12).map(|at| A::put(number(at))).collect();
         let b: Vec<A> = (0..20).map(|at| A::put(number(at + 3))).collect();
         for (transpose_a, transpose_b) in
@@ -164,12 +166,19 @@ mod tests {
             multiply(shape, left, right, &mut c, Scale { alpha: 2.0, beta: 3.0 });
             for (at, c) in c.iter().enumerate() {
                 let (i, j) = (at / 5, at % 5);
-                let a = |p: usize| number(if transpose_a { p * 3 + i } else { i * 4 + p });
-                let b = |p: usize| number(if transpose_b { j * 4 + p } else { p * 5 + j } + 3);
-                let sum: f64 = (0..4).map(|p| a(p) * b(p)).sum();
+                let mut sum = 0.0;
+                for p in 0..4 {
+                    let a = number(if transpose_a { p * 3 + i } else { i * 4 + p });
+                    let b = number(if transpose_b { j * 4 + p } else { p * 5 + j } + 3);
+                    sum += a * b;
+                }
                 assert!((c.get() - (2.0 * sum + 6.0)).abs() < 1e-9, "{i} {j}");
             }
         }
+    }
+
+    fn number(at: usize) -> f64 {
+        (at * 7 % 11) as f64 - 5.0
     }
 
     #[test]

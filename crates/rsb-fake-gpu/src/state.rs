@@ -186,21 +186,24 @@ impl State {
             Err(mistake) => (Err(mistake), [&gpu::MODELS[0]; 2]),
         };
         let count = orders.as_ref().map_or(0, |orders| orders.gpus);
-        let new_gpu = |gpu| Gpu {
-            broken: None,
-            breaking: None,
-            hanging: false,
-            cached: Vec::new(),
-            peers: BTreeSet::new(),
-            primary: Primary::default(),
-            stream: Stream::idle(gpu),
-        };
+        let mut gpus = Vec::with_capacity(count);
+        for gpu in 0..count {
+            gpus.push(Gpu {
+                broken: None,
+                breaking: None,
+                hanging: false,
+                cached: Vec::new(),
+                peers: BTreeSet::new(),
+                primary: Primary::default(),
+                stream: Stream::idle(gpu),
+            });
+        }
         Self {
             orders,
             model: models[0],
             models,
             cuda_is_ready: false,
-            gpus: (0..count).map(new_gpu).collect(),
+            gpus,
             heap: Heap::default(),
             clock: Clock::default(),
             allocations: 0,
@@ -275,8 +278,12 @@ impl State {
 
     /// Waits for everything on `gpu`.
     pub(crate) fn wait_for_gpu(&mut self, gpu: usize) -> Result<(), Status> {
-        let of_gpu = |(handle, stream): (&usize, &Stream)| (stream.gpu == gpu).then_some(*handle);
-        let handles: Vec<usize> = self.streams.known.iter().filter_map(of_gpu).collect();
+        let mut handles = Vec::new();
+        for (handle, stream) in &self.streams.known {
+            if stream.gpu == gpu {
+                handles.push(*handle);
+            }
+        }
         let own = self.gpu(gpu)?.stream.busy_until;
         self.clock.advance_host(own);
         handles.into_iter().try_for_each(|handle| self.wait(handle))?;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::gpu::{LaunchPath, Route, Traffic};
-use crate::heap::{Block, Heap, Home};
+use crate::heap::{Heap, Home};
 use crate::kernels;
 use crate::launch::{KernelError, Launch, Touched, Work};
 use crate::ops::gemm::Product;
@@ -48,11 +48,12 @@ const MOST_MEMOS: usize = 1024;
 impl Memos {
     fn find(&self, task: &Task, heap: &Heap) -> Option<(Work, Vec<Touched>)> {
         let memo = self.known.get(task)?;
-        let versions = memo.touched.iter().zip(&memo.versions);
-        let fresh = |(touched, version): (&Touched, &u64)| {
-            heap.version(touched.block, touched.id) == Some(*version)
-        };
-        versions.into_iter().all(fresh).then(|| (memo.work, memo.touched.clone()))
+        for (touched, version) in memo.touched.iter().zip(&memo.versions) {
+            if heap.version(touched.block, touched.id) != Some(*version) {
+                return None;
+            }
+        }
+        Some((memo.work, memo.touched.clone()))
     }
 
     fn keep(&mut self, task: &Task, heap: &Heap, work: Work, touched: Vec<Touched>) {
@@ -240,11 +241,11 @@ impl State {
     }
 
     fn copy(&mut self, to: usize, from: usize, bytes: usize) -> Result<(), Status> {
-        let inside = |address| {
-            self.heap.around(address).is_none() || self.heap.find(address, bytes).is_some()
-        };
-        if !inside(to) || !inside(from) || to == 0 || from == 0 {
-            return Err(status::INVALID_VALUE);
+        for address in [to, from] {
+            let is_ours = self.heap.around(address).is_some();
+            if address == 0 || (is_ours && self.heap.find(address, bytes).is_none()) {
+                return Err(status::INVALID_VALUE);
+            }
         }
         // SAFETY: what lies in one of our blocks lies there with all its bytes, as checked; of
         // other memory, which is the caller's own, the caller promises it. The ranges may overlap.
@@ -268,8 +269,9 @@ impl State {
 
     /// The way from `from` to `to`. At least one of them must be memory of a GPU or pinned.
     pub(crate) fn route(&self, to: usize, from: usize) -> Result<Route, Status> {
-        let home = |address| self.heap.around(address).map(|block: &Block| block.home);
-        match (home(to), home(from)) {
+        let to = self.heap.around(to).map(|block| block.home);
+        let from = self.heap.around(from).map(|block| block.home);
+        match (to, from) {
             (Some(Home::Gpu(a) | Home::Managed(a)), Some(Home::Gpu(b) | Home::Managed(b))) => {
                 Ok(if a == b { Route::Gpu } else { Route::Peer })
             }

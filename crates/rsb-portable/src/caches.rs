@@ -34,17 +34,20 @@ pub(crate) fn of_gpu(gpu: GpuIdentity<'_>) -> Vec<Cache> {
 }
 
 fn choose(gpu: GpuIdentity<'_>, by_cuda: Option<u64>, probed: Vec<Cache>) -> Vec<Cache> {
-    let second = |size_bytes| vec![Cache { level: 2, size_bytes, shared_by: None }];
     if let Some(size) = by_cuda {
-        return second(size);
+        return vec![second_level(size)];
     }
     if !probed.is_empty() {
         return probed;
     }
     match (gpu.vendor, gpu.reported) {
         (Some(AMD | NVIDIA), _) | (_, None) => Vec::new(),
-        (_, Some(size)) => second(size),
+        (_, Some(size)) => vec![second_level(size)],
     }
+}
+
+fn second_level(size_bytes: u64) -> Cache {
+    Cache { level: 2, size_bytes, shared_by: None }
 }
 
 /// The second-level cache of NVIDIA's GPU at `address`, by CUDA's driver, if that is here.
@@ -91,8 +94,12 @@ fn is_at(text: &[u8], address: &str) -> bool {
         .ok()
         .and_then(|text| text.to_str().ok())
         .unwrap_or_default();
-    let without_zeros = |text: &str| text.trim_start_matches('0').to_ascii_lowercase();
     !text.is_empty() && without_zeros(text) == without_zeros(address)
+}
+
+#[cfg(feature = "cuda")]
+fn without_zeros(text: &str) -> String {
+    text.trim_start_matches('0').to_ascii_lowercase()
 }
 
 #[cfg(not(feature = "cuda"))]

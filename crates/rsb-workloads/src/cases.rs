@@ -82,16 +82,19 @@ pub fn cases(
     Ok(found)
 }
 
+const OPERATION: &str = "operation";
+
 /// Whether what `params` do is of another grid than `grid`, and here only because it was asked for.
 fn is_of_another(params: &Params, grid: &Grid, grids: &[Grid]) -> bool {
-    const OPERATION: &str = "operation";
     let asked = params.text(OPERATION);
-    let has_it = |grid: &Grid| {
-        let mut values =
-            grid.iter().filter(|(name, _)| *name == OPERATION).flat_map(|(_, values)| values);
-        values.any(|value| Some(value.as_str()) == asked)
-    };
-    !has_it(grid) && grids.iter().any(has_it)
+    !has_operation(grid, asked) && grids.iter().any(|grid| has_operation(grid, asked))
+}
+
+fn has_operation(grid: &Grid, operation: Option<&str>) -> bool {
+    grid.iter()
+        .filter(|(name, _)| *name == OPERATION)
+        .flat_map(|(_, values)| values)
+        .any(|value| Some(value.as_str()) == operation)
 }
 
 /// Checks the names and values of `overrides`, on whatever device they may be meant for.

@@ -29,9 +29,11 @@ fn blocks(elements: u64) -> impl Iterator<Item = (u64, usize)> {
 /// Writes `elements` of `values` to `buffer`, from its element `at` on.
 pub(crate) fn fill(
     device: &dyn Device,
-    (buffer, at): (&Buffer, u64),
+    buffer: &Buffer,
+    at: u64,
     dtype: Dtype,
-    (values, elements): (&Values, u64),
+    values: &Values,
+    elements: u64,
 ) -> Result<(), Failure> {
     let mut bytes = Vec::new();
     for (start, count) in blocks(elements) {
@@ -39,6 +41,19 @@ pub(crate) fn fill(
         device.write(buffer, dtype.bytes(at + start), &bytes)?;
     }
     Ok(())
+}
+
+/// Allocates `count` buffers of `bytes` each.
+pub(crate) fn allocate_each(
+    device: &dyn Device,
+    count: u64,
+    bytes: u64,
+) -> Result<Vec<Buffer>, Failure> {
+    let mut buffers = Vec::new();
+    for _ in 0..count {
+        buffers.push(device.allocate(bytes)?);
+    }
+    Ok(buffers)
 }
 
 /// The nanoseconds of `work` on the device that takes longest, between marks in the streams of all.
@@ -79,7 +94,8 @@ impl Differences {
         &mut self,
         ends: &[(&dyn Device, &Buffer, u64)],
         dtype: Dtype,
-        (elements, named): (u64, u64),
+        elements: u64,
+        named: u64,
         expected: impl Fn(u64, &mut [f64]),
     ) -> Result<(), Failure> {
         let (mut bytes, mut found, mut right) = (Vec::new(), Vec::new(), Vec::new());
@@ -148,13 +164,13 @@ impl<'d> ByLibrary<'d> {
         let mut pairs = Vec::with_capacity(devices.len());
         let mut streams = Vec::with_capacity(devices.len());
         for (rank, &device) in (0..).zip(devices) {
-            let room = |elements| device.allocate(call.dtype.bytes(elements));
             let pair = match call.placement {
-                Placement::OutOfPlace => {
-                    (room(call.elements_sent())?, room(call.elements_received())?)
-                }
+                Placement::OutOfPlace => (
+                    device.allocate(call.dtype.bytes(call.elements_sent()))?,
+                    device.allocate(call.dtype.bytes(call.elements_received()))?,
+                ),
                 Placement::InPlace => {
-                    let both = room(call.elements)?;
+                    let both = device.allocate(call.dtype.bytes(call.elements))?;
                     (both.clone(), both)
                 }
             };
@@ -163,9 +179,11 @@ impl<'d> ByLibrary<'d> {
             }
             fill(
                 device,
-                (&pair.0, call.places(rank)[0]),
+                &pair.0,
+                call.places(rank)[0],
                 call.dtype,
-                (&values(rank, 0), call.elements_sent()),
+                &values(rank, 0),
+                call.elements_sent(),
             )?;
             pairs.push(pair);
             streams.push(device.stream()?);
@@ -179,15 +197,19 @@ impl<'d> ByLibrary<'d> {
         // What is the same on all of them is computed once.
         for team in ranks.chunks(if call.kind.is_alike() { ranks.len() } else { 1 }) {
             for part in team.first().map(|&rank| call.parts(rank)).unwrap_or_default() {
-                let end = |&rank: &u64| {
-                    let (device, pair) = (devices.get(rank as usize)?, pairs.get(rank as usize)?);
-                    Some((*device, &pair.1, call.places(rank)[1] + part.received_at))
-                };
-                let ends: Vec<(&dyn Device, &Buffer, u64)> = team.iter().filter_map(end).collect();
+                let mut ends: Vec<(&dyn Device, &Buffer, u64)> = Vec::with_capacity(team.len());
+                for &rank in team {
+                    let device = devices.get(rank as usize);
+                    let (Some(&device), Some(pair)) = (device, pairs.get(rank as usize)) else {
+                        continue;
+                    };
+                    ends.push((device, &pair.1, call.places(rank)[1] + part.received_at));
+                }
                 differences.compare(
                     &ends,
                     call.dtype,
-                    (part.elements, part.received_at),
+                    part.elements,
+                    part.received_at,
                     |start, right| {
                         let start = part.sent_at + start;
                         match part.from {
@@ -243,21 +265,24 @@ mod tests {
     fn the_wrong_element_is_named() {
         let device = ScriptedDevice::new(Script::default());
         let buffer = device.allocate(4 * 70_000).unwrap();
-        fill(&device, (&buffer, 0), Dtype::F32, (&values(1, 0), 70_000)).unwrap();
-        let compared = || {
-            let mut differences = Differences::default();
-            let right = |start, right: &mut [f64]| {
-                convert::rounded_values(Dtype::F32, &values(1, 0), start, right);
-            };
-            differences.compare(&[(&device, &buffer, 0)], Dtype::F32, (70_000, 5), right).unwrap();
-            differences.accuracy("broadcast", 0.0)
-        };
-        assert!(compared().is_ok_and(|accuracy| accuracy.error == 0.0));
+        fill(&device, &buffer, 0, Dtype::F32, &values(1, 0), 70_000).unwrap();
+        assert!(accuracy_of_values(&device, &buffer).is_ok_and(|accuracy| accuracy.error == 0.0));
         for wrong in [7.5_f32, f32::NAN, f32::INFINITY] {
             device.write(&buffer, 4 * 66_000, &wrong.to_le_bytes()).unwrap();
-            let failed = compared().unwrap_err();
+            let failed = accuracy_of_values(&device, &buffer).unwrap_err();
             let expected = format!("element 66005 on cpu:0 is {wrong}, not ");
             assert!(failed.reason().why.contains(&expected), "{failed}");
         }
+    }
+
+    /// Compares the 70,000 elements of `buffer` with those that were written to it.
+    fn accuracy_of_values(device: &ScriptedDevice, buffer: &Buffer) -> Result<Accuracy, Failure> {
+        let mut differences = Differences::default();
+        differences
+            .compare(&[(device, buffer, 0)], Dtype::F32, 70_000, 5, |start, right| {
+                convert::rounded_values(Dtype::F32, &values(1, 0), start, right);
+            })
+            .unwrap();
+        differences.accuracy("broadcast", 0.0)
     }
 }

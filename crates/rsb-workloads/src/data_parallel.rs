@@ -8,7 +8,7 @@ use rsb_model::{Dtype, Reason};
 
 use crate::accuracy::Accuracy;
 use crate::benchmark::Failure;
-use crate::collective::{Differences, fill, longest, tolerance, values};
+use crate::collective::{Differences, allocate_each, fill, longest, tolerance, values};
 
 /// Sizes of a step on one device.
 #[derive(Debug, Clone, Copy)]
@@ -91,31 +91,27 @@ struct Replica<'d> {
 impl<'d> Replica<'d> {
     fn new(device: &'d dyn Device, rank: u64, shape: &StepShape) -> Result<Self, Failure> {
         let layers = StepShape::LAYERS;
-        let buffers = |count: u64, elements: u64| {
-            (0..count)
-                .map(|_| device.allocate(shape.dtype.bytes(elements)))
-                .collect::<Result<Vec<_>, _>>()
-        };
         let (of_rows, of_weights) = (shape.rows * shape.width, shape.weights());
+        let (row_bytes, weight_bytes) = (shape.dtype.bytes(of_rows), shape.dtype.bytes(of_weights));
         let mut replica = Self {
             device,
-            activations: buffers(layers + 1, of_rows)?,
-            gradients: buffers(layers + 1, of_rows)?,
-            weights: buffers(layers, of_weights)?,
-            of_weights: buffers(layers, of_weights)?,
-            sums: buffers(layers, of_weights)?,
+            activations: allocate_each(device, layers + 1, row_bytes)?,
+            gradients: allocate_each(device, layers + 1, row_bytes)?,
+            weights: allocate_each(device, layers, weight_bytes)?,
+            of_weights: allocate_each(device, layers, weight_bytes)?,
+            sums: allocate_each(device, layers, weight_bytes)?,
             forward: Vec::new(),
             backward: Vec::new(),
         };
         // The weights are the same everywhere, the parts of the batch are not.
         for (layer, buffer) in replica.weights.iter().enumerate() {
-            fill(device, (buffer, 0), shape.dtype, (&values(0, layer + 2), of_weights))?;
+            fill(device, buffer, 0, shape.dtype, &values(0, layer + 2), of_weights)?;
         }
         for (which, buffer) in
             [replica.activations.first(), replica.gradients.last()].into_iter().enumerate()
         {
             let Some(buffer) = buffer else { continue };
-            fill(device, (buffer, 0), shape.dtype, (&values(rank, which), of_rows))?;
+            fill(device, buffer, 0, shape.dtype, &values(rank, which), of_rows)?;
         }
         for layer in 0..layers as usize {
             let mut kernels = Vec::new();
@@ -137,15 +133,13 @@ impl<'d> Replica<'d> {
     fn bound(&self, layer: usize, shape: &StepShape) -> Vec<(Gemm, [Buffer; 3])> {
         let [forward, of_weights, of_input] = shape.products();
         let (x, g, w, dw) = (&self.activations, &self.gradients, &self.weights, &self.of_weights);
-        let bind = |gemm, [a, b, c]: [Option<&Buffer>; 3]| {
-            Some((gemm, [a?.clone(), b?.clone(), c?.clone()]))
-        };
-        let products = [
-            bind(forward, [x.get(layer), w.get(layer), x.get(layer + 1)]),
-            bind(of_weights, [x.get(layer), g.get(layer + 1), dw.get(layer)]),
-            bind(of_input, [g.get(layer + 1), w.get(layer), g.get(layer)]).filter(|_| layer > 0),
-        ];
-        products.into_iter().flatten().collect()
+        let mut products = Vec::new();
+        products.extend(bind(forward, x.get(layer), w.get(layer), x.get(layer + 1)));
+        products.extend(bind(of_weights, x.get(layer), g.get(layer + 1), dw.get(layer)));
+        if layer > 0 {
+            products.extend(bind(of_input, g.get(layer + 1), w.get(layer), g.get(layer)));
+        }
+        products
     }
 
     /// The numbers in a buffer of a product.
@@ -154,6 +148,16 @@ impl<'d> Replica<'d> {
         self.device.read(buffer, 0, &mut bytes)?;
         Ok(convert::decode(dtype, &bytes))
     }
+}
+
+/// A product with its inputs and its output, if it has all of them.
+fn bind(
+    gemm: Gemm,
+    a: Option<&Buffer>,
+    b: Option<&Buffer>,
+    c: Option<&Buffer>,
+) -> Option<(Gemm, [Buffer; 3])> {
+    Some((gemm, [a?.clone(), b?.clone(), c?.clone()]))
 }
 
 /// The step on all devices, ready.
@@ -201,10 +205,13 @@ impl<'d> DataParallel<'d> {
                 ..Collective::of_bytes(kind, shape.dtype, bytes, devices.len() as u64)
             };
             for layer in 0..StepShape::LAYERS as usize {
-                let pair = |replica: &Replica<'d>| {
-                    Some((replica.of_weights.get(layer)?.clone(), replica.sums.get(layer)?.clone()))
-                };
-                let pairs: Vec<(Buffer, Buffer)> = step.replicas.iter().filter_map(pair).collect();
+                let mut pairs: Vec<(Buffer, Buffer)> = Vec::with_capacity(step.replicas.len());
+                for replica in &step.replicas {
+                    let own = replica.of_weights.get(layer);
+                    if let (Some(own), Some(sum)) = (own, replica.sums.get(layer)) {
+                        pairs.push((own.clone(), sum.clone()));
+                    }
+                }
                 step.sums.push(first.prepare_collective(&call, &pairs)?);
             }
         }
@@ -269,7 +276,7 @@ impl<'d> DataParallel<'d> {
                 .filter_map(|one| Some((one.device, one.sums.get(layer)?, 0)))
                 .collect();
             let mut differences = Differences::default();
-            differences.compare(&ends, dtype, (self.shape.weights(), 0), |start, to| {
+            differences.compare(&ends, dtype, self.shape.weights(), 0, |start, to| {
                 to.iter_mut()
                     .zip(right.iter().skip(start as usize))
                     .for_each(|(to, right)| *to = *right);
@@ -319,18 +326,18 @@ fn iterate(
 fn product_accuracy(gemm: &Gemm, [a, b, c]: [&[f64]; 3]) -> Result<Accuracy, Failure> {
     const LOOKED_AT: usize = 61;
     let (m, n, k) = (gemm.m as usize, gemm.n as usize, gemm.k as usize);
-    let at = |of: &[f64], index: usize| of.get(index).copied().unwrap_or(f64::NAN);
     let (mut difference, mut scale) = (0.0_f64, 0.0_f64);
     for look in 0..LOOKED_AT {
         let index = look * (m * n - 1) / (LOOKED_AT - 1);
         let (row, column) = (index / n, index % n);
-        let term = |step: usize| {
+        let mut sum = 0.0;
+        for step in 0..k {
             let left = if gemm.transpose_a { step * m + row } else { row * k + step };
             let right = if gemm.transpose_b { column * k + step } else { step * n + column };
-            at(a, left) * at(b, right)
-        };
-        let right = gemm.alpha * (0..k).map(term).sum::<f64>();
-        let found = (at(c, index) - right).abs();
+            sum += value_at(a, left) * value_at(b, right);
+        }
+        let right = gemm.alpha * sum;
+        let found = (value_at(c, index) - right).abs();
         difference = difference.max(if found.is_nan() { f64::INFINITY } else { found });
         scale = scale.max(right.abs());
     }
@@ -349,6 +356,10 @@ fn product_accuracy(gemm: &Gemm, [a, b, c]: [&[f64]; 3]) -> Result<Accuracy, Fai
     )))
 }
 
+fn value_at(values: &[f64], index: usize) -> f64 {
+    values.get(index).copied().unwrap_or(f64::NAN)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -358,14 +369,16 @@ mod tests {
 
     #[test]
     fn a_step_without_communication_is_right_and_a_wrong_product_is_not() {
-        let prepared = |script: Script| {
-            let device = ScriptedDevice::new(script);
-            DataParallel::prepare(&[&device], SHAPE, GradientSync::Never)
-                .map(|step| step.accuracy.error)
-        };
-        assert!(prepared(Script::default()).is_ok_and(|error| error < 1e-5));
-        let failed = prepared(Script::with_fault(Fault::WrongResult { launch: 5 })).unwrap_err();
+        assert!(error_without_communication(Script::default()).is_ok_and(|error| error < 1e-5));
+        let wrong = Script::with_fault(Fault::WrongResult { launch: 5 });
+        let failed = error_without_communication(wrong).unwrap_err();
         assert!(failed.reason().what.contains("product of the step"), "{failed}");
+    }
+
+    fn error_without_communication(script: Script) -> Result<f64, Failure> {
+        let device = ScriptedDevice::new(script);
+        let step = DataParallel::prepare(&[&device], SHAPE, GradientSync::Never)?;
+        Ok(step.accuracy.error)
     }
 
     #[test]

@@ -134,16 +134,19 @@ fn may_be_nearer(bytes: u64, info: &DeviceInfo) -> bool {
 }
 
 fn place(bytes: u64, caches: &[Cache], threads: u32) -> Option<String> {
-    // As many caches of a kind as the threads reach.
-    let room = |cache: &Cache| {
-        cache.size_bytes * u64::from(threads.div_ceil(cache.shared_by.unwrap_or(threads).max(1)))
-    };
     let last = caches.iter().max_by_key(|cache| cache.size_bytes)?;
-    Some(match caches.iter().find(|cache| room(cache) >= bytes) {
+    Some(match caches.iter().find(|cache| reachable_bytes(cache, threads) >= bytes) {
         Some(cache) => format!("L{}", cache.level),
-        None if bytes < 4 * room(last) => format!("memory, in part L{}", last.level),
+        None if bytes < 4 * reachable_bytes(last, threads) => {
+            format!("memory, in part L{}", last.level)
+        }
         None => "memory".to_owned(),
     })
+}
+
+/// Bytes of as many caches of a kind as the threads reach.
+fn reachable_bytes(cache: &Cache, threads: u32) -> u64 {
+    cache.size_bytes * u64::from(threads.div_ceil(cache.shared_by.unwrap_or(threads).max(1)))
 }
 
 /// CPU cores that work: as many as were asked for, or all when another interface (`PoCL`) shares
@@ -421,13 +424,12 @@ mod tests {
     #[test]
     fn the_roof_of_a_gpu_is_its_data_sheet_or_its_memory() {
         let gpu = gpu();
-        let share = |sizes, gflops| {
-            product(&gpu, sizes, gflops).unwrap().number("roofline_percent").unwrap()
-        };
         // 104 units, 256 operations each, 1.7 GHz: 45.3 TFLOP/s. All of it is in the cache.
-        assert!((share([64, 64, 64], 22_630.4) - 50.0).abs() < 0.1);
+        let cached = product(&gpu, [64, 64, 64], 22_630.4).unwrap();
+        assert!((cached.number("roofline_percent").unwrap() - 50.0).abs() < 0.1);
         // A matrix that is read once: half an operation for each byte, at 1638 GB/s.
-        assert!((share([2048, 1, 2048], 409.6) - 50.0).abs() < 0.5);
+        let streamed = product(&gpu, [2048, 1, 2048], 409.6).unwrap();
+        assert!((streamed.number("roofline_percent").unwrap() - 50.0).abs() < 0.5);
     }
 
     #[test]
@@ -437,16 +439,12 @@ mod tests {
             |level, size_bytes, shared_by| Cache { level, size_bytes, shared_by: Some(shared_by) };
         // Sixteen threads with caches of their own; two last-level caches of 105 MiB.
         let caches = [cache(1, 48 << 10, 1), cache(2, 2 * MIB, 1), cache(3, 105 * MIB, 8)];
-        let found = |bytes, threads| place(bytes, &caches, threads).unwrap();
-        assert_eq!((found(32 << 10, 1).as_str(), found(MIB, 1).as_str()), ("L1", "L2"));
-        assert_eq!(
-            (found(128 * MIB, 1).as_str(), found(128 * MIB, 16).as_str()),
-            ("memory, in part L3", "L3")
-        );
-        assert_eq!(
-            (found(420 * MIB, 1).as_str(), found(420 * MIB, 16).as_str()),
-            ("memory", "memory, in part L3")
-        );
+        assert_eq!(place(32 << 10, &caches, 1).as_deref(), Some("L1"));
+        assert_eq!(place(MIB, &caches, 1).as_deref(), Some("L2"));
+        assert_eq!(place(128 * MIB, &caches, 1).as_deref(), Some("memory, in part L3"));
+        assert_eq!(place(128 * MIB, &caches, 16).as_deref(), Some("L3"));
+        assert_eq!(place(420 * MIB, &caches, 1).as_deref(), Some("memory"));
+        assert_eq!(place(420 * MIB, &caches, 16).as_deref(), Some("memory, in part L3"));
         assert_eq!(place(MIB, &[], 1), None, "no caches are known");
     }
 
@@ -492,13 +490,12 @@ mod tests {
 
     #[test]
     fn a_memory_side_cache_takes_arrays_of_eight_times_its_size() {
-        let cache = |level| Cache { level, size_bytes: 96 << 20, shared_by: None };
         let mut info = gpu().info().clone();
-        info.caches = vec![cache(3)];
+        info.caches = vec![Cache { level: 3, size_bytes: 96 << 20, shared_by: None }];
         assert_eq!(times_of_last_cache(&info), 8, "Infinity Cache");
-        info.caches = vec![cache(2)];
+        info.caches[0].level = 2;
         assert_eq!(times_of_last_cache(&info), 4, "the second level of a GPU");
-        info.caches = vec![cache(3)];
+        info.caches[0].level = 3;
         info.device = "cpu:0".parse().unwrap();
         assert_eq!(times_of_last_cache(&info), 4, "the third level of a CPU");
     }

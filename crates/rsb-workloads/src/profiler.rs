@@ -163,10 +163,9 @@ impl CounterTool {
         case: &Case,
         counters: &[&str],
     ) -> Result<Vec<Row>, Reason> {
-        let what = format!("{} of {}", counters.join(" and "), self.name);
-        let failed = |why: String| Reason::new(what.clone(), why, self.refused);
-        let dir = tempfile::tempdir()
-            .map_err(|error| failed(format!("there is no room for its table: {error}")))?;
+        let dir = tempfile::tempdir().map_err(|error| {
+            self.failure(counters, format!("there is no room for its table: {error}"))
+        })?;
         let mut child = (self.command)(path, counters, dir.path())
             .arg(program)
             .arg(WORKER_ARGUMENT)
@@ -174,7 +173,7 @@ impl CounterTool {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|error| failed(format!("it cannot be started: {error}")))?;
+            .map_err(|error| self.failure(counters, format!("it cannot be started: {error}")))?;
         if let Some(mut input) = child.stdin.take() {
             // A worker that ends early says why; that nobody reads on is no news then.
             let _ = input.write_all(requests(case).as_bytes());
@@ -183,7 +182,8 @@ impl CounterTool {
         if let Some(mut errors) = child.stderr.take() {
             let _ = errors.read_to_string(&mut said);
         }
-        let ended = child.wait().map_err(|error| failed(format!("it is lost: {error}")))?;
+        let ended =
+            child.wait().map_err(|error| self.failure(counters, format!("it is lost: {error}")))?;
         let rows = (self.read)(dir.path());
         let last = said
             .lines()
@@ -194,8 +194,13 @@ impl CounterTool {
         if has_any {
             Ok(rows)
         } else {
-            Err(failed(format!("it counted nothing ({ended}): {last}")))
+            Err(self.failure(counters, format!("it counted nothing ({ended}): {last}")))
         }
+    }
+
+    fn failure(&self, counters: &[&str], why: String) -> Reason {
+        let what = format!("{} of {}", counters.join(" and "), self.name);
+        Reason::new(what, why, self.refused)
     }
 }
 
@@ -218,13 +223,24 @@ struct Row {
 
 /// Those of `counter` whose kernel is the case's: the one of ours that was launched most often.
 fn of_the_case(rows: &[Row], counter: &str) -> Vec<Row> {
-    let own = |row: &&Row| {
-        row.counter == counter && row.kernel.starts_with("rsb_") && !row.kernel.starts_with(BESIDE)
+    let own: Vec<&Row> = rows
+        .iter()
+        .filter(|row| row.counter == counter)
+        .filter(|row| row.kernel.starts_with("rsb_") && !row.kernel.starts_with(BESIDE))
+        .collect();
+    let Some(most) = own.iter().max_by_key(|row| launches_of(&own, &row.kernel)) else {
+        return Vec::new();
     };
-    let own: Vec<&Row> = rows.iter().filter(own).collect();
-    let launches = |name: &str| own.iter().filter(|row| row.kernel == name).count();
-    let Some(most) = own.iter().max_by_key(|row| launches(&row.kernel)) else { return Vec::new() };
     own.iter().filter(|row| row.kernel == most.kernel).map(|&row| row.clone()).collect()
+}
+
+fn launches_of(rows: &[&Row], kernel: &str) -> usize {
+    rows.iter().filter(|row| row.kernel == kernel).count()
+}
+
+/// The index of the column `name` of a table.
+fn column_index(names: &csv::StringRecord, name: &str) -> Option<usize> {
+    names.iter().position(|known| known == name)
 }
 
 /// Of the launches in `rows`.
@@ -267,13 +283,6 @@ mod tests {
 
     #[test]
     fn a_share_above_the_whole_is_no_share() {
-        let row = |value| Row {
-            kernel: "rsb_x".into(),
-            counter: "MemUnitBusy".into(),
-            value,
-            threads: 512,
-            block: 0,
-        };
         let mut profile = KernelProfile::default();
         profile.take("MemUnitBusy", &[row(130.0)], rocprofv3::add);
         assert_eq!((profile.memory_busy_percent, profile.grid_size), (None, None));
@@ -286,6 +295,10 @@ mod tests {
         profile.take("GRBM_GUI_ACTIVE", &[row(930.0), row(950.0)], rocprofv3::add);
         profile.take("GRBM_COUNT", &[row(1000.0)], rocprofv3::add);
         assert_eq!(profile.active_percent(), Some(94.0));
+    }
+
+    fn row(value: f64) -> Row {
+        Row { kernel: "rsb_x".into(), counter: "MemUnitBusy".into(), value, threads: 512, block: 0 }
     }
 
     #[test]

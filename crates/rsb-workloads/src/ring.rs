@@ -10,7 +10,7 @@ use rsb_model::{Dtype, Reason};
 
 use crate::accuracy::Accuracy;
 use crate::benchmark::Failure;
-use crate::collective::{Differences, fill, longest, sum, tolerance, values};
+use crate::collective::{Differences, allocate_each, fill, longest, sum, tolerance, values};
 
 /// One device, with its numbers in as many chunks as there are devices.
 struct RingRank<'d> {
@@ -52,16 +52,12 @@ impl<'d> Ring<'d> {
         let chunk = elements.div_ceil(chunks as u64).max(1);
         let (mut stations, mut streams) = (Vec::with_capacity(chunks), Vec::with_capacity(chunks));
         for (rank, &device) in (0..).zip(devices) {
-            let buffers = || {
-                (0..chunks)
-                    .map(|_| device.allocate(dtype.bytes(chunk)))
-                    .collect::<Result<Vec<_>, _>>()
-            };
-            let own = buffers()?;
+            let own = allocate_each(device, chunks as u64, dtype.bytes(chunk))?;
             for (number, buffer) in own.iter().enumerate() {
-                fill(device, (buffer, 0), dtype, (&values(rank, number), chunk))?;
+                fill(device, buffer, 0, dtype, &values(rank, number), chunk)?;
             }
-            let (arrived, sum) = (buffers()?, buffers()?);
+            let arrived = allocate_each(device, chunks as u64, dtype.bytes(chunk))?;
+            let sum = allocate_each(device, chunks as u64, dtype.bytes(chunk))?;
             arrived
                 .iter()
                 .chain(&sum)
@@ -94,7 +90,7 @@ impl<'d> Ring<'d> {
                 let mut moves = Vec::with_capacity(count);
                 for station in 0..count {
                     let chunk = (station + 2 * count - 1 - step + round) % count;
-                    moves.push(self.prepare_step(station, chunk, (round, step))?);
+                    moves.push(self.prepare_step(station, chunk, round, step)?);
                 }
                 steps.push(moves);
             }
@@ -106,7 +102,8 @@ impl<'d> Ring<'d> {
         &self,
         station: usize,
         chunk: usize,
-        (round, step): (usize, usize),
+        round: usize,
+        step: usize,
     ) -> Result<RingStep<'d>, Failure> {
         let count = self.stations.len();
         let (Some(before), Some(here)) =
@@ -131,8 +128,10 @@ impl<'d> Ring<'d> {
             dtype: self.dtype,
             elements: self.chunk,
         });
-        let part = |of: &[Buffer]| of.get(chunk).cloned().ok_or_else(wrong_ring);
-        let buffers = [part(&here.own)?, part(&here.arrived)?, part(&here.sum)?];
+        let own = here.own.get(chunk).ok_or_else(wrong_ring)?;
+        let arrived = here.arrived.get(chunk).ok_or_else(wrong_ring)?;
+        let sum = here.sum.get(chunk).ok_or_else(wrong_ring)?;
+        let buffers = [own.clone(), arrived.clone(), sum.clone()];
         Ok(here.device.prepare(&operation, &Options::default(), &buffers)?)
     }
 
@@ -154,7 +153,8 @@ impl<'d> Ring<'d> {
             differences.compare(
                 &ends,
                 self.dtype,
-                (self.chunk, chunk as u64 * self.chunk),
+                self.chunk,
+                chunk as u64 * self.chunk,
                 |start, right| {
                     sum(self.dtype, devices as u64, chunk, start, right);
                 },

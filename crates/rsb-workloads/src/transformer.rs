@@ -158,12 +158,16 @@ impl Shape {
 
     /// Bytes that narrow weights, with their scales, take less than those of the type of all else.
     fn bytes_saved(&self) -> u64 {
-        let less = |(rows, columns): (u64, u64)| {
+        let mut saved = 0_u64;
+        for (rows, columns) in self.matrices() {
             let narrow = matrix::quantized_product(*self, 1, rows, columns)
                 .map_or(0, |op| op.weight_bytes());
-            if narrow == 0 { 0 } else { self.bytes_of(rows.saturating_mul(columns), narrow) }
-        };
-        self.matrices().map(less).fold(0, u64::saturating_add)
+            if narrow != 0 {
+                let elements = rows.saturating_mul(columns);
+                saved = saved.saturating_add(self.bytes_of(elements, narrow));
+            }
+        }
+        saved
     }
 
     /// Bytes of so many elements, weights of products among them where they are as narrow as they
@@ -354,12 +358,14 @@ struct Model<'d> {
 impl Model<'_> {
     /// Who makes the matrix products: before they are one graph.
     fn provider(&self) -> String {
-        let all = self.passes.iter().flat_map(|pass| pass.stages.iter().zip(&pass.kernels));
-        let is_product = |operation: &Operation| {
-            matches!(operation, Operation::Gemm(_) | Operation::Quantized(_))
-        };
-        let mut products = all.filter(|(stage, _)| is_product(&stage.operation));
-        products.next().map(|(_, kernel)| kernel.provider()).unwrap_or_default()
+        for pass in &self.passes {
+            for (stage, kernel) in pass.stages.iter().zip(&pass.kernels) {
+                if matches!(stage.operation, Operation::Gemm(_) | Operation::Quantized(_)) {
+                    return kernel.provider();
+                }
+            }
+        }
+        String::new()
     }
 
     /// Has each pass be a graph. All are made once before, since what a library makes at its first
@@ -424,17 +430,10 @@ impl<'d> Decoder<'d> {
                 "choose bf16, f16, f32 or f64",
             )));
         }
-        let made = |shape| {
-            let mut model = block::model(device, shape, options)?;
-            let provider = model.provider();
-            if mode == LaunchMode::Graph {
-                model.capture()?;
-            }
-            model.spoil()?;
-            Ok::<_, Failure>((model, provider))
-        };
-        let end_to_end = check::end_to_end(&mut made(shape.miniature())?.0)?;
-        let (mut model, provider) = made(shape)?;
+        let (mut small, _) = spoiled_model(device, shape.miniature(), mode, options)?;
+        let end_to_end = check::end_to_end(&mut small)?;
+        drop(small);
+        let (mut model, provider) = spoiled_model(device, shape, mode, options)?;
         let by_stage = check::stages(&mut model)?;
         Ok(Self { model, accuracy: end_to_end.worst(by_stage), provider })
     }
@@ -466,6 +465,22 @@ impl<'d> Decoder<'d> {
             .map(|stage| stage.operation.flops())
             .sum()
     }
+}
+
+/// A model whose results are not yet written, and who makes its products.
+fn spoiled_model<'d>(
+    device: &'d dyn Device,
+    shape: Shape,
+    mode: LaunchMode,
+    options: &Options,
+) -> Result<(Model<'d>, String), Failure> {
+    let mut model = block::model(device, shape, options)?;
+    let provider = model.provider();
+    if mode == LaunchMode::Graph {
+        model.capture()?;
+    }
+    model.spoil()?;
+    Ok((model, provider))
 }
 
 #[cfg(test)]

@@ -79,10 +79,10 @@ unsafe fn run(work: &Work, rows: &Range<usize>) {
     // SAFETY: by the promise of the caller.
     let (x, y) = unsafe { (work.x.slice::<f32>(&elements), work.y.slice_mut::<f32>(&elements)) };
     // SAFETY: by the promise of the caller.
-    let affine =
+    let (gain, bias): (&[f32], &[f32]) =
         unsafe { (work.gain.slice(&(0..work.columns)), work.bias.slice(&(0..work.columns))) };
     for (x, y) in x.chunks_exact(work.columns).zip(y.chunks_exact_mut(work.columns)) {
-        row(work.op, x, affine, y);
+        row(work.op, x, gain, bias, y);
     }
 }
 
@@ -101,12 +101,12 @@ unsafe fn run_sixteen(work: &Work, format: HalfFormat, rows: &Range<usize>, scra
     }
     for (x, y) in x.chunks_exact(work.columns).zip(y.chunks_exact_mut(work.columns)) {
         sixteen::widen(format, x, &mut scratch.x);
-        row(work.op, &scratch.x, (&scratch.gain, &scratch.bias), &mut scratch.y);
+        row(work.op, &scratch.x, &scratch.gain, &scratch.bias, &mut scratch.y);
         sixteen::narrow(format, &scratch.y, y);
     }
 }
 
-fn row(op: NormalizeOp, x: &[f32], (gain, bias): (&[f32], &[f32]), y: &mut [f32]) {
+fn row(op: NormalizeOp, x: &[f32], gain: &[f32], bias: &[f32], y: &mut [f32]) {
     match op {
         NormalizeOp::Softmax => softmax(x, y),
         NormalizeOp::LayerNorm => layer_norm(x, gain, bias, y),

@@ -127,7 +127,7 @@ impl Work {
             unsafe {
                 self.widen_scales(&block, &mut scratch.scales);
                 let weights: &[u8] = self.weights.slice(&(block.start * bytes..block.end * bytes));
-                rows(&self.op, (weights, &scratch.scales), a, &mut scratch.sums);
+                rows(&self.op, weights, &scratch.scales, a, &mut scratch.sums);
                 self.put(&block, &scratch.sums);
             }
         }
@@ -149,7 +149,7 @@ impl Work {
             unsafe {
                 self.widen_scales(&block, &mut scratch.scales);
                 let weights: &[u8] = self.weights.slice(&(block.start * bytes..block.end * bytes));
-                panel(&self.op, (weights, &scratch.scales), &mut scratch.panel);
+                panel(&self.op, weights, &scratch.scales, &mut scratch.panel);
                 let (b, c) =
                     (Span::of_slice(&mut scratch.panel), Span::of_slice(&mut scratch.sums));
                 let op = Gemm { transpose_b: true, ..product };

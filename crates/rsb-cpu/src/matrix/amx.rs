@@ -14,6 +14,7 @@ use std::sync::OnceLock;
 
 use super::block::Multiply;
 use super::pack::{Fours, Packing, Pairs, Source};
+use super::tile::OutputTile;
 pub(super) use few::few;
 use pack::{pack_tiles, pack_words};
 
@@ -38,13 +39,16 @@ pub(crate) fn is_here(of: Type) -> bool {
         return false;
     }
     let (first, second) = (__cpuid_count(leaf, 0), __cpuid_count(leaf, 1));
-    let has = |register: u32, bit: u32| register & (1 << bit) != 0;
     let has_unit = match of {
-        Type::Bf16 => has(first.edx, 22),
-        Type::I8 => has(first.edx, 25),
-        Type::F16 => has(second.eax, 21),
+        Type::Bf16 => has_bit(first.edx, 22),
+        Type::I8 => has_bit(first.edx, 25),
+        Type::F16 => has_bit(second.eax, 21),
     };
-    has(first.edx, 24) && has_unit && *ALLOWED.get_or_init(ask)
+    has_bit(first.edx, 24) && has_unit && *ALLOWED.get_or_init(ask)
+}
+
+fn has_bit(register: u32, bit: u32) -> bool {
+    register & (1 << bit) != 0
 }
 
 /// Asks Linux for room for tiles among what it saves of each thread (`arch_prctl(2)`).
@@ -78,8 +82,7 @@ impl Tiles {
     /// # Safety
     /// [`is_here`] said yes, and this thread has none yet.
     pub(crate) unsafe fn new() -> Self {
-        let each = |tile: usize| if tile < 8 { SIDE as u8 } else { 0 };
-        let rows = std::array::from_fn(each);
+        let rows = std::array::from_fn(|tile| if tile < 8 { SIDE as u8 } else { 0 });
         let bytes_of_row = rows.map(|rows| 4 * u16::from(rows));
         let shape = Shape { palette: 1, start_row: 0, reserved: [0; 14], bytes_of_row, rows };
         // SAFETY: it reads the shape, which is a valid one; the unit is here, by the promise of the
@@ -117,7 +120,7 @@ pub(super) unsafe trait Unit: Multiply {
     ///
     /// # Safety
     /// As there; the rows hold as many words, in whole steps.
-    unsafe fn tile(words: usize, rows: Rows, b: *const u32, c: (*mut u32, usize, bool));
+    unsafe fn tile(words: usize, rows: Rows, b: *const u32, output: OutputTile);
 }
 
 /// A tile of C of 32 rows and columns by `$instruction`, for which [`Tiles`] must be there.
@@ -141,7 +144,7 @@ macro_rules! tiles {
             #[inline(always)]
             unsafe fn pack_a(
                 source: Source<<$packing as Packing>::Element>,
-                lanes: (usize, usize),
+                lanes: &Range<usize>,
                 words: &Range<usize>,
                 to: *mut u32,
             ) {
@@ -152,7 +155,7 @@ macro_rules! tiles {
             #[inline(always)]
             unsafe fn pack_b(
                 source: Source<<$packing as Packing>::Element>,
-                lanes: (usize, usize),
+                lanes: &Range<usize>,
                 words: &Range<usize>,
                 to: *mut u32,
             ) {
@@ -163,15 +166,16 @@ macro_rules! tiles {
             #[inline(always)]
             unsafe fn multiply(
                 words: usize,
-                (a, b): (*const u32, *const u32),
+                a: *const u32,
+                b: *const u32,
                 _begin: *const u32,
-                (c, stride, adds): (*mut u32, usize, bool),
+                output: OutputTile,
             ) {
                 let first = a.cast::<u8>();
                 // SAFETY: as above: two tiles follow one another, and then those of the next step.
                 unsafe {
                     let rows = Rows { first, second: first.add(1024), row: 4 * SIDE, step: 2048 };
-                    <Self as Unit>::tile(words, rows, b, (c, stride, adds));
+                    <Self as Unit>::tile(words, rows, b, output);
                 }
             }
         }
@@ -179,7 +183,7 @@ macro_rules! tiles {
         // SAFETY: it reads the rows, and else what `Multiply` says.
         unsafe impl Unit for $name {
             #[inline(always)]
-            unsafe fn tile(words: usize, rows: Rows, b: *const u32, (c, stride, adds): (*mut u32, usize, bool)) {
+            unsafe fn tile(words: usize, rows: Rows, b: *const u32, output: OutputTile) {
                 // SAFETY: by the promise of the caller; tiles are named as clobbered, though
                 // nothing else uses any.
                 unsafe {
@@ -214,10 +218,10 @@ macro_rules! tiles {
                         "tilestored [{c} + {stride} * 1 + 64], tmm1",
                         "tilestored [{below} + {stride} * 1], tmm2",
                         "tilestored [{below} + {stride} * 1 + 64], tmm3",
-                        adds = in(reg) u32::from(adds),
-                        c = in(reg) c,
-                        below = in(reg) c.add(SIDE * stride),
-                        stride = in(reg) 4 * stride,
+                        adds = in(reg) u32::from(output.accumulate),
+                        c = in(reg) output.ptr,
+                        below = in(reg) output.ptr.add(SIDE * output.stride),
+                        stride = in(reg) 4 * output.stride,
                         first = inout(reg) rows.first => _,
                         second = inout(reg) rows.second => _,
                         row = in(reg) rows.row,

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::pack::{Packing, Source, pack};
-use super::tile::{less_128_of_b, tile};
+use super::tile::{OutputTile, less_128_of_b, tile};
 use super::unit::Unit;
 use super::{Scratch, Task, is_direct};
 
@@ -33,13 +33,13 @@ pub(super) unsafe trait Multiply {
     /// Words that are multiplied at once.
     const STEP: usize;
 
-    /// Packs so many lanes of A from the first on.
+    /// Packs `lanes` of A.
     ///
     /// # Safety
     /// As [`pack`].
     unsafe fn pack_a(
         source: Source<<Self::A as Packing>::Element>,
-        lanes: (usize, usize),
+        lanes: &Range<usize>,
         words: &Range<usize>,
         to: *mut u32,
     );
@@ -49,7 +49,7 @@ pub(super) unsafe trait Multiply {
     /// As [`pack`].
     unsafe fn pack_b(
         source: Source<<Self::B as Packing>::Element>,
-        lanes: (usize, usize),
+        lanes: &Range<usize>,
         words: &Range<usize>,
         to: *mut u32,
     );
@@ -59,16 +59,17 @@ pub(super) unsafe trait Multiply {
     /// The panel is of B, and there is room for as many words.
     #[inline(always)]
     unsafe fn begin(_words: usize, _panel: *const u32, _begin: *mut u32) {}
-    /// C ← `begin` + A·B, and C beside it where `adds`, for a tile whose rows are `stride` words
-    /// apart.
+    /// Sets a tile of C to `begin` plus the product of panels `a` and `b`, or adds them to it if the
+    /// tile accumulates.
     ///
     /// # Safety
     /// The panels hold `words` words in depth, and C has the tile.
     unsafe fn multiply(
         words: usize,
-        panels: (*const u32, *const u32),
+        a: *const u32,
+        b: *const u32,
         begin: *const u32,
-        c: (*mut u32, usize, bool),
+        output: OutputTile,
     );
 }
 
@@ -107,7 +108,7 @@ where
     #[inline(always)]
     unsafe fn pack_a(
         source: Source<A::Element>,
-        lanes: (usize, usize),
+        lanes: &Range<usize>,
         words: &Range<usize>,
         to: *mut u32,
     ) {
@@ -118,7 +119,7 @@ where
     #[inline(always)]
     unsafe fn pack_b(
         source: Source<B::Element>,
-        lanes: (usize, usize),
+        lanes: &Range<usize>,
         words: &Range<usize>,
         to: *mut u32,
     ) {
@@ -137,12 +138,13 @@ where
     #[inline(always)]
     unsafe fn multiply(
         words: usize,
-        panels: (*const u32, *const u32),
+        a: *const u32,
+        b: *const u32,
         begin: *const u32,
-        c: (*mut u32, usize, bool),
+        output: OutputTile,
     ) {
         // SAFETY: as above.
-        unsafe { tile::<U, R, V>(words, panels, begin, c) };
+        unsafe { tile::<U, R, V>(words, a, b, begin, output) };
     }
 }
 
@@ -168,27 +170,31 @@ pub(super) unsafe fn block<M: Multiply>(task: &Task<'_>, room: &mut Scratch) {
             // SAFETY: rows, columns and words of the matrices, in a room for as many; tiles within
             // this part of C.
             unsafe {
-                M::pack_b(b, (columns.start + j, width), &words, packed_b);
+                let first = columns.start + j;
+                M::pack_b(b, &(first..first + width), &words, packed_b);
                 for i in (0..rows.len()).step_by(M::BLOCK) {
                     let height = M::BLOCK.min(rows.len() - i);
-                    M::pack_a(a, (rows.start + i, height), &words, packed_a);
+                    let first = rows.start + i;
+                    M::pack_a(a, &(first..first + height), &words, packed_a);
                     for column in (0..width).step_by(M::COLUMNS) {
                         let panel = packed_b.add(column * words.len());
                         M::begin(words.len(), panel, begin);
                         for row in (0..height).step_by(M::ROWS) {
-                            let panels =
-                                (packed_a.add(row * words.len()).cast_const(), panel.cast_const());
+                            let panel_of_a = packed_a.add(row * words.len());
                             let to = c.add((i + row) * stride + j + column);
-                            let there = (M::ROWS.min(height - row), M::COLUMNS.min(width - column));
-                            let is_whole = there == (M::ROWS, M::COLUMNS);
-                            let edge = (room.tile.as_mut_ptr().cast::<u32>(), M::COLUMNS);
-                            let (at, step) = if is_whole { (to, stride) } else { edge };
+                            let tile_rows = M::ROWS.min(height - row);
+                            let tile_columns = M::COLUMNS.min(width - column);
+                            let is_whole = (tile_rows, tile_columns) == (M::ROWS, M::COLUMNS);
+                            let edge = room.tile.as_mut_ptr().cast::<u32>();
+                            let (ptr, step) =
+                                if is_whole { (to, stride) } else { (edge, M::COLUMNS) };
                             if !is_whole {
-                                copy((to, stride), edge, there);
+                                copy(to, stride, edge, M::COLUMNS, tile_rows, tile_columns);
                             }
-                            M::multiply(words.len(), panels, begin, (at, step, word > 0));
+                            let output = OutputTile { ptr, stride: step, accumulate: word > 0 };
+                            M::multiply(words.len(), panel_of_a, panel, begin, output);
                             if !is_whole {
-                                copy(edge, (to, stride), there);
+                                copy(edge, M::COLUMNS, to, stride, tile_rows, tile_columns);
                             }
                         }
                     }
@@ -198,14 +204,18 @@ pub(super) unsafe fn block<M: Multiply>(task: &Task<'_>, room: &mut Scratch) {
     }
 }
 
-/// Copies so many rows and columns of words between places whose rows begin at such distances.
+/// Copies `rows` by `columns` words. Rows begin `step` words apart at `from` and `stride` words
+/// apart at `to`.
 ///
 /// # Safety
 /// Both places have them and do not overlap.
 unsafe fn copy(
-    (from, step): (*mut u32, usize),
-    (to, stride): (*mut u32, usize),
-    (rows, columns): (usize, usize),
+    from: *const u32,
+    step: usize,
+    to: *mut u32,
+    stride: usize,
+    rows: usize,
+    columns: usize,
 ) {
     for row in 0..rows {
         // SAFETY: by the promise of the caller.

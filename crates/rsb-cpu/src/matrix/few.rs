@@ -102,11 +102,10 @@ pub(super) unsafe fn few<U, A, B, const R: usize, const FROM_128: bool>(
         }
         b.start = b.start.add(columns.start * b.lane);
         let work = Work { a: packed, begin, b, words, c, stride };
-        let size = (rows.len(), columns.len());
         if b.step == 1 {
-            along::<U, A, R>(&work, size);
+            along::<U, A, R>(&work, rows.len(), columns.len());
         } else {
-            across::<U, A, R>(&work, size);
+            across::<U, A, R>(&work, rows.len(), columns.len());
         }
     }
 }
@@ -153,7 +152,8 @@ fn total<U: Unit>(mut lanes: [u32; MOST_LANES]) -> u32 {
 #[inline(always)]
 unsafe fn along<U: Unit, B: Packing, const R: usize>(
     work: &Work<B::Element>,
-    (rows, columns): (usize, usize),
+    rows: usize,
+    columns: usize,
 ) {
     let whole = columns - columns % COLUMNS_OF_ONE;
     // SAFETY: by the promise of the caller.
@@ -162,23 +162,23 @@ unsafe fn along<U: Unit, B: Packing, const R: usize>(
             let mut row = 0;
             while row + R <= rows {
                 for half in 0..COLUMNS_OF_ONE / COLUMNS {
-                    dots::<U, B, R, COLUMNS>(work, (row, column + half * COLUMNS));
+                    dots::<U, B, R, COLUMNS>(work, row, column + half * COLUMNS);
                 }
                 row += R;
             }
             for row in row..rows {
                 if B::GROUP == 1 {
-                    dots::<U, B, 1, COLUMNS_OF_ONE>(work, (row, column));
+                    dots::<U, B, 1, COLUMNS_OF_ONE>(work, row, column);
                 } else {
                     for half in 0..COLUMNS_OF_ONE / COLUMNS {
-                        dots::<U, B, 1, COLUMNS>(work, (row, column + half * COLUMNS));
+                        dots::<U, B, 1, COLUMNS>(work, row, column + half * COLUMNS);
                     }
                 }
             }
         }
         for column in whole..columns {
             for row in 0..rows {
-                dots::<U, B, 1, 1>(work, (row, column));
+                dots::<U, B, 1, 1>(work, row, column);
             }
         }
     }
@@ -191,7 +191,8 @@ unsafe fn along<U: Unit, B: Packing, const R: usize>(
 #[inline(always)]
 unsafe fn dots<U: Unit, B: Packing, const R: usize, const C: usize>(
     work: &Work<B::Element>,
-    (row, column): (usize, usize),
+    row: usize,
+    column: usize,
 ) {
     let b = &work.b;
     let whole = b.depth / B::GROUP / U::LANES * U::LANES;
@@ -273,7 +274,8 @@ unsafe fn last<U: Unit, B: Packing>(at: *const B::Element, count: usize) -> U::V
 #[inline(always)]
 unsafe fn across<U: Unit, B: Packing, const R: usize>(
     work: &Work<B::Element>,
-    (rows, columns): (usize, usize),
+    rows: usize,
+    columns: usize,
 ) {
     if rows == 1 && B::GROUP == 1 {
         // SAFETY: by the promise of the caller.
@@ -281,16 +283,16 @@ unsafe fn across<U: Unit, B: Packing, const R: usize>(
     }
     let step = (DEPTH / B::GROUP).max(1);
     for first in (0..work.words).step_by(step) {
-        let words = (first, step.min(work.words - first));
+        let words = first..work.words.min(first + step);
         // SAFETY: by the promise of the caller.
         unsafe {
             let mut row = 0;
             while row + R <= rows {
-                strip::<U, B, R>(work, (row, 0..columns), words);
+                strip::<U, B, R>(work, row, &(0..columns), &words);
                 row += R;
             }
             for row in row..rows {
-                strip::<U, B, 1>(work, (row, 0..columns), words);
+                strip::<U, B, 1>(work, row, &(0..columns), &words);
             }
         }
     }
@@ -316,27 +318,28 @@ unsafe fn across_once<U: Unit, B: Packing>(work: &Work<B::Element>, columns: usi
             }
         }
         if whole < columns {
-            strip::<U, B, 1>(work, (0, whole..columns), (0, work.words));
+            strip::<U, B, 1>(work, 0, &(whole..columns), &(0..work.words));
         }
     }
 }
 
-/// Adds what `words` words of B from `first` on give to `R` rows of C.
+/// Adds the products of `words` of B to `R` rows of C, from `row` on.
 ///
 /// # Safety
 /// As [`few`], with so many rows and words.
 #[inline(always)]
 unsafe fn strip<U: Unit, B: Packing, const R: usize>(
     work: &Work<B::Element>,
-    (row, columns): (usize, Range<usize>),
-    words: (usize, usize),
+    row: usize,
+    columns: &Range<usize>,
+    words: &Range<usize>,
 ) {
     let whole = columns.end - columns.len() % U::LANES;
     // SAFETY: by the promise of the caller.
     unsafe {
         for column in (columns.start..whole).step_by(U::LANES) {
             let c = work.c.add(row * work.stride + column);
-            sums::<U, B, R>(work, (row, column, U::LANES), words, (c, work.stride));
+            sums::<U, B, R>(work, row, column, U::LANES, words, c, work.stride);
         }
         if whole < columns.end {
             let lanes = columns.end - whole;
@@ -344,14 +347,14 @@ unsafe fn strip<U: Unit, B: Packing, const R: usize>(
                 let mut edge = [0_u32; MOST_LANES];
                 let c = work.c.add(row * work.stride + whole);
                 edge.as_mut_ptr().copy_from_nonoverlapping(c, lanes);
-                sums::<U, B, 1>(work, (row, whole, lanes), words, (edge.as_mut_ptr(), MOST_LANES));
+                sums::<U, B, 1>(work, row, whole, lanes, words, edge.as_mut_ptr(), MOST_LANES);
                 c.copy_from_nonoverlapping(edge.as_ptr(), lanes);
             }
         }
     }
 }
 
-/// As [`strip`], of one vector of columns, of which so many lanes are there, in rows `stride` words
+/// As [`strip`], of one vector of columns, of which `lanes` lanes are there, in rows `stride` words
 /// apart at `c`.
 ///
 /// # Safety
@@ -359,9 +362,12 @@ unsafe fn strip<U: Unit, B: Packing, const R: usize>(
 #[inline(always)]
 unsafe fn sums<U: Unit, B: Packing, const R: usize>(
     work: &Work<B::Element>,
-    (row, column, lanes): (usize, usize, usize),
-    (first, words): (usize, usize),
-    (c, stride): (*mut u32, usize),
+    row: usize,
+    column: usize,
+    lanes: usize,
+    words: &Range<usize>,
+    c: *mut u32,
+    stride: usize,
 ) {
     let b = &work.b;
     // SAFETY: words of A and elements of B; C has these rows and columns, by the promise of the
@@ -370,16 +376,16 @@ unsafe fn sums<U: Unit, B: Packing, const R: usize>(
         let none = 0_u32;
         let mut sums = [U::broadcast(&raw const none); R];
         for (index, sum) in sums.iter_mut().enumerate() {
-            *sum = match first {
+            *sum = match words.start {
                 0 => U::broadcast(work.begin.as_ptr().add(row + index)),
                 _ => U::load(c.add(index * stride)),
             };
         }
-        for word in first..first + words {
+        for word in words.clone() {
             let at = b.start.add(column + word * B::GROUP * b.step);
             let left = b.depth - word * B::GROUP;
             let columns = if lanes < U::LANES || left < B::GROUP {
-                edge::<U, B>(at, lanes, (b.step, left.min(B::GROUP)))
+                edge::<U, B>(at, lanes, b.step, left.min(B::GROUP))
             } else if B::GROUP == 1 {
                 B::vector::<U>(at)
             } else {
@@ -403,7 +409,8 @@ unsafe fn sums<U: Unit, B: Packing, const R: usize>(
 unsafe fn edge<U: Unit, B: Packing>(
     at: *const B::Element,
     lanes: usize,
-    (step, count): (usize, usize),
+    step: usize,
+    count: usize,
 ) -> U::Vector {
     let mut words = [0; MOST_LANES];
     for (lane, word) in words.iter_mut().take(lanes).enumerate() {

@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use super::block::Multiply;
 use super::pack::{Pairs, Source, pack};
+use super::tile::OutputTile;
 
 /// Rows of a tile.
 const ROWS: usize = 6;
@@ -37,7 +38,7 @@ unsafe impl Multiply for Fp16Avx512 {
     #[inline(always)]
     unsafe fn pack_a(
         source: Source<u16>,
-        lanes: (usize, usize),
+        lanes: &Range<usize>,
         words: &Range<usize>,
         to: *mut u32,
     ) {
@@ -48,7 +49,7 @@ unsafe impl Multiply for Fp16Avx512 {
     #[inline(always)]
     unsafe fn pack_b(
         source: Source<u16>,
-        lanes: (usize, usize),
+        lanes: &Range<usize>,
         words: &Range<usize>,
         to: *mut u32,
     ) {
@@ -59,9 +60,10 @@ unsafe impl Multiply for Fp16Avx512 {
     #[inline(always)]
     unsafe fn multiply(
         words: usize,
-        (a, b): (*const u32, *const u32),
+        a: *const u32,
+        b: *const u32,
         _begin: *const u32,
-        (c, stride, adds): (*mut u32, usize, bool),
+        output: OutputTile,
     ) {
         for first in (0..words).step_by(WORDS) {
             let count = WORDS.min(words - first);
@@ -70,11 +72,11 @@ unsafe impl Multiply for Fp16Avx512 {
                 let sums = sums(count, a.add(first * ROWS), b.add(first * COLUMNS));
                 for (row, sums) in sums.into_iter().enumerate() {
                     for (vector, sum) in sums.into_iter().enumerate() {
-                        let to = c.add(row * stride + 16 * vector).cast::<f32>();
+                        let to = output.ptr.add(row * output.stride + 16 * vector).cast::<f32>();
                         let halves = _mm512_castph_si512(sum);
                         let sum =
                             _mm512_add_ps(wide(halves), wide(_mm512_srli_epi32::<16>(halves)));
-                        let begins = first == 0 && !adds;
+                        let begins = first == 0 && !output.accumulate;
                         _mm512_storeu_ps(
                             to,
                             if begins { sum } else { _mm512_add_ps(_mm512_loadu_ps(to), sum) },

@@ -281,7 +281,7 @@ impl<E> Clone for Source<E> {
 
 impl<E> Copy for Source<E> {}
 
-/// Packs lanes `first..first + count` of words `words` into panels of `WIDTH` lanes at `to`.
+/// Packs words `words` of lanes `lanes` into panels of `WIDTH` lanes at `to`.
 ///
 /// # Safety
 /// The matrix has these lanes, and `to` has room for whole panels. Nobody else uses either
@@ -289,18 +289,18 @@ impl<E> Copy for Source<E> {}
 #[inline(always)]
 pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
     source: Source<P::Element>,
-    (first, count): (usize, usize),
+    lanes: &Range<usize>,
     words: &Range<usize>,
     to: *mut u32,
 ) {
     // Words that have all of their elements, and panels that have all of their lanes. Behind the
     // end there may be more words.
     let mut whole = words.start..(source.depth / P::GROUP).clamp(words.start, words.end);
-    let panels = count / WIDTH;
+    let panels = lanes.len() / WIDTH;
     // SAFETY: lanes and words of the matrix, in a room for whole panels, by the promise of the
     // caller.
     unsafe {
-        let start = source.start.add(first * source.lane);
+        let start = source.start.add(lanes.start * source.lane);
         let place =
             |panel: usize, word: usize| to.add((panel * words.len() + word - words.start) * WIDTH);
         if source.step == 1 {
@@ -309,7 +309,8 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
                 let start = start.add(panel * WIDTH * source.lane);
                 for word in whole.clone().step_by(LINE) {
                     transpose::<P, WIDTH>(
-                        (start.add(word * P::GROUP), source.lane),
+                        start.add(word * P::GROUP),
+                        source.lane,
                         place(panel, word),
                     );
                 }
@@ -336,14 +337,16 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
         for panel in 0..panels {
             edge::<P, WIDTH>(
                 source,
-                (start.add(panel * WIDTH * source.lane), WIDTH),
+                start.add(panel * WIDTH * source.lane),
+                WIDTH,
                 whole.end..words.end,
                 place(panel, whole.end),
             );
         }
-        if panels * WIDTH < count {
-            let last = (start.add(panels * WIDTH * source.lane), count - panels * WIDTH);
-            edge::<P, WIDTH>(source, last, words.clone(), place(panels, words.start));
+        if panels * WIDTH < lanes.len() {
+            let last = start.add(panels * WIDTH * source.lane);
+            let left = lanes.len() - panels * WIDTH;
+            edge::<P, WIDTH>(source, last, left, words.clone(), place(panels, words.start));
         }
     }
 }
@@ -361,7 +364,8 @@ const LANES: usize = 8;
 /// As [`pack`].
 #[inline(always)]
 unsafe fn transpose<P: Packing, const WIDTH: usize>(
-    (start, lane): (*const P::Element, usize),
+    start: *const P::Element,
+    lane: usize,
     to: *mut u32,
 ) {
     let mut first = 0;
@@ -405,7 +409,8 @@ unsafe fn transpose<P: Packing, const WIDTH: usize>(
 /// As there.
 unsafe fn edge<P: Packing, const WIDTH: usize>(
     source: Source<P::Element>,
-    (start, lanes): (*const P::Element, usize),
+    start: *const P::Element,
+    lanes: usize,
     words: Range<usize>,
     to: *mut u32,
 ) {

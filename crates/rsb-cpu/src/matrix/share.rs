@@ -20,21 +20,31 @@ pub(super) fn parts(op: &Gemm, threads: usize, tile: (usize, usize)) -> Vec<Vec<
     let threads = threads.max(1);
     if batch >= threads && batch.is_multiple_of(threads) {
         let each = batch / threads;
-        let whole = |batch| Part { batch, rows: 0..m, columns: 0..n };
         return (0..threads)
-            .map(|thread| (thread * each..(thread + 1) * each).map(whole).collect())
+            .map(|thread| {
+                (thread * each..(thread + 1) * each)
+                    .map(|batch| Part { batch, rows: 0..m, columns: 0..n })
+                    .collect()
+            })
             .collect();
     }
-    let (down, across) = grid((m, n), threads, tile);
-    let part = |thread: usize, batch| Part {
-        batch,
-        rows: cut(m, thread / across, down, tile.0),
-        columns: cut(n, thread % across, across, tile.1),
-    };
-    let of_thread = |thread| {
-        (0..batch).map(|batch| part(thread, batch)).filter(|part| !part.is_empty()).collect()
-    };
-    (0..threads).map(of_thread).collect()
+    let (down, across) = grid(m, n, threads, tile);
+    let mut all = Vec::with_capacity(threads);
+    for thread in 0..threads {
+        let mut own = Vec::new();
+        for batch in 0..batch {
+            let part = Part {
+                batch,
+                rows: cut(m, thread / across, down, tile.0),
+                columns: cut(n, thread % across, across, tile.1),
+            };
+            if !part.is_empty() {
+                own.push(part);
+            }
+        }
+        all.push(own);
+    }
+    all
 }
 
 impl Part {
@@ -46,24 +56,25 @@ impl Part {
 /// How many parts C has down and across: those whose largest takes the least time. Packing a row or
 /// a column takes about as long as 48 sums of the same depth. Of two that are alike, the one with
 /// more parts down: rows of B are packed by whole lines, those of A are turned.
-fn grid((m, n): (usize, usize), threads: usize, tile: (usize, usize)) -> (usize, usize) {
-    let largest = |(down, across): (usize, usize)| {
-        let rows = m.div_ceil(tile.0).div_ceil(down) * tile.0;
-        let columns = n.div_ceil(tile.1).div_ceil(across) * tile.1;
-        rows * columns + 48 * (rows + columns)
-    };
+fn grid(m: usize, n: usize, threads: usize, tile: (usize, usize)) -> (usize, usize) {
     let grids = (1..=threads)
         .rev()
         .filter(|down| threads.is_multiple_of(*down))
         .map(|down| (down, threads / down));
-    grids.min_by_key(|&grid| largest(grid)).unwrap_or((threads, 1))
+    let best = grids.min_by_key(|&(down, across)| {
+        let rows = m.div_ceil(tile.0).div_ceil(down) * tile.0;
+        let columns = n.div_ceil(tile.1).div_ceil(across) * tile.1;
+        rows * columns + 48 * (rows + columns)
+    });
+    best.unwrap_or((threads, 1))
 }
 
 /// Part `index` of `count` of so many rows, in whole tiles.
 fn cut(rows: usize, index: usize, count: usize, tile: usize) -> Range<usize> {
     let tiles = rows.div_ceil(tile);
-    let at = |index: usize| (tiles * index / count * tile).min(rows);
-    at(index)..at(index + 1)
+    let first = (tiles * index / count * tile).min(rows);
+    let end = (tiles * (index + 1) / count * tile).min(rows);
+    first..end
 }
 
 #[cfg(test)]
@@ -98,8 +109,8 @@ mod tests {
 
     #[test]
     fn parts_are_as_square_as_can_be() {
-        assert_eq!(grid((2048, 2048), 4, (6, 64)), (2, 2));
-        assert_eq!(grid((8, 4096), 4, (6, 64)), (1, 4));
-        assert_eq!(grid((4096, 48), 4, (6, 64)), (4, 1));
+        assert_eq!(grid(2048, 2048, 4, (6, 64)), (2, 2));
+        assert_eq!(grid(8, 4096, 4, (6, 64)), (1, 4));
+        assert_eq!(grid(4096, 48, 4, (6, 64)), (4, 1));
     }
 }

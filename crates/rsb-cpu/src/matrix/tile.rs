@@ -20,19 +20,29 @@ pub(super) fn ask_for(at: *const u32) {
     let _ = at;
 }
 
-/// C ← `begin` + A·B, and C beside it where `adds`, for a tile of `ROWS` rows and `VECTORS`
-/// vectors.
+/// A tile of C: its first word, words from row to row, and whether sums are added to it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OutputTile {
+    pub(super) ptr: *mut u32,
+    pub(super) stride: usize,
+    pub(super) accumulate: bool,
+}
+
+/// Sets a tile of C of `ROWS` rows and `VECTORS` vectors to `begin` plus the product of panels `a`
+/// and `b`, or adds them to it if the tile accumulates.
 ///
 /// # Safety
-/// The panels hold `words` words in depth, `begin` has one for each column, C has these rows
-/// `stride` words apart, and the CPU has the unit.
+/// The panels hold `words` words in depth, `begin` has one for each column, C has the tile, and the
+/// CPU has the unit.
 #[inline(always)]
 pub(super) unsafe fn tile<U: Unit, const ROWS: usize, const VECTORS: usize>(
     words: usize,
-    (mut a, mut b): (*const u32, *const u32),
+    mut a: *const u32,
+    mut b: *const u32,
     begin: *const u32,
-    (c, stride, adds): (*mut u32, usize, bool),
+    output: OutputTile,
 ) {
+    let OutputTile { ptr: c, stride, accumulate } = output;
     // SAFETY: all within the panels, by the promise of the caller.
     unsafe {
         let mut sums: [[U::Vector; VECTORS]; ROWS] =
@@ -60,7 +70,7 @@ pub(super) unsafe fn tile<U: Unit, const ROWS: usize, const VECTORS: usize>(
         for (row, sums) in sums.into_iter().enumerate() {
             for (v, sum) in sums.into_iter().enumerate() {
                 let to = c.add(row * stride + v * U::LANES);
-                let sum = if adds { U::add(U::load(to), sum) } else { sum };
+                let sum = if accumulate { U::add(U::load(to), sum) } else { sum };
                 U::store(to, sum);
             }
         }

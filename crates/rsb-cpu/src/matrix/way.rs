@@ -59,24 +59,24 @@ impl GemmKernel {
 
 /// Finds the way of a product by a provider of our own.
 pub(super) fn find(name: &str, op: &Gemm) -> Result<GemmKernel, Reason> {
-    let lacks = |why: String, cure: &str| {
-        Err(Reason::new(format!("{} product by {name}", op.dtype), why, cure))
-    };
+    let what = format!("{} product by {name}", op.dtype);
     if op.dtype == Dtype::I8 && op.is_narrowed() {
-        return lacks("its sums of i8 are of 32 bits".to_owned(), "choose output=wide");
+        return Err(Reason::new(what, "its sums of i8 are of 32 bits", "choose output=wide"));
     }
     if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
-        return lacks(
-            "its sums are whole numbers, and alpha or beta is not".to_owned(),
+        return Err(Reason::new(
+            what,
+            "its sums are whole numbers, and alpha or beta is not",
             "choose whole alpha and beta",
-        );
+        ));
     }
     let of_type = || ALL.iter().filter(|candidate| candidate.dtype == op.dtype);
     if of_type().next().is_none() {
-        return lacks(
-            "its types are f32, f16, bf16 and i8".to_owned(),
+        return Err(Reason::new(
+            what,
+            "its types are f32, f16, bf16 and i8",
             "choose one of these, or another provider",
-        );
+        ));
     }
     let set = name.strip_prefix(WIDEST).map_or(name, |set| set.trim_start_matches('-'));
     let found = of_type()
@@ -90,7 +90,7 @@ pub(super) fn find(name: &str, op: &Gemm) -> Result<GemmKernel, Reason> {
     } else {
         format!("there are no products of {} by {set}", op.dtype)
     };
-    lacks(why, "choose provider=native, which takes the widest units here")
+    Err(Reason::new(what, why, "choose provider=native, which takes the widest units here"))
 }
 
 /// Whether a provider of our own can do it here.

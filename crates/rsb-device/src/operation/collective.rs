@@ -183,17 +183,6 @@ impl Collective {
         let whole =
             |from| CollectivePart { from, sent_at: 0, received_at: 0, elements: self.elements };
         let part = self.part();
-        let of_each = |sent_at| {
-            let parts = (0..self.devices).map(|from| (Some(from), from * part));
-            parts
-                .map(|(from, received_at)| CollectivePart {
-                    from,
-                    sent_at,
-                    received_at,
-                    elements: part,
-                })
-                .collect()
-        };
         match self.kind {
             CollectiveKind::AllReduce => vec![whole(None)],
             CollectiveKind::Broadcast => vec![whole(Some(0))],
@@ -208,9 +197,22 @@ impl Collective {
                     elements: part,
                 }]
             }
-            CollectiveKind::AllGather => of_each(0),
-            CollectiveKind::AllToAll => of_each(rank * part),
+            CollectiveKind::AllGather => self.part_of_each(0),
+            CollectiveKind::AllToAll => self.part_of_each(rank * part),
         }
+    }
+
+    /// A part from each device, all of them sent from `sent_at` on.
+    fn part_of_each(&self, sent_at: u64) -> Vec<CollectivePart> {
+        let elements = self.part();
+        (0..self.devices)
+            .map(|from| CollectivePart {
+                from: Some(from),
+                sent_at,
+                received_at: from * elements,
+                elements,
+            })
+            .collect()
     }
 }
 
@@ -271,16 +273,19 @@ mod tests {
 
     #[test]
     fn in_place_each_device_has_its_part_at_its_rank() {
-        let call = |kind| Collective {
-            placement: Placement::InPlace,
-            ..Collective::of_bytes(kind, Dtype::F16, 16, 4)
-        };
-        assert_eq!(call(CollectiveKind::AllGather).places(3), [6, 0]);
-        assert_eq!(call(CollectiveKind::ReduceScatter).places(3), [0, 6]);
-        assert_eq!(call(CollectiveKind::AllReduce).places(3), [0, 0]);
+        assert_eq!(in_place(CollectiveKind::AllGather).places(3), [6, 0]);
+        assert_eq!(in_place(CollectiveKind::ReduceScatter).places(3), [0, 6]);
+        assert_eq!(in_place(CollectiveKind::AllReduce).places(3), [0, 0]);
         assert!(
             !CollectiveKind::AllToAll.can_be_in_place()
                 && CollectiveKind::Broadcast.can_be_in_place()
         );
+    }
+
+    fn in_place(kind: CollectiveKind) -> Collective {
+        Collective {
+            placement: Placement::InPlace,
+            ..Collective::of_bytes(kind, Dtype::F16, 16, 4)
+        }
     }
 }

@@ -56,8 +56,11 @@ named!(HostMemory, "kind of host memory", Pinned = "pinned", Pageable = "pageabl
 
 impl Transfer {
     pub(super) fn buffers(&self) -> Vec<BufferSpec> {
-        let array = |role| BufferSpec::new(role, Dtype::F32, self.bytes / 4);
-        vec![array(Role::Input), array(Role::Output)]
+        let elements = self.bytes / 4;
+        vec![
+            BufferSpec::new(Role::Input, Dtype::F32, elements),
+            BufferSpec::new(Role::Output, Dtype::F32, elements),
+        ]
     }
 
     /// Within the device each byte is read and written there; over a link it passes once, and both

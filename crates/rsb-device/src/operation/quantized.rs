@@ -57,31 +57,28 @@ impl QuantizedProduct {
     /// # Errors
     /// `Unsupported`, with what is wrong.
     pub fn check(&self) -> Result<(), DeviceError> {
-        let refused = |what: String, why: &str, cure: &str| {
-            Err(DeviceError::Unsupported(Reason::new(what, why, cure)))
-        };
         if !matches!(self.weights, Dtype::I8 | Dtype::I4) {
-            return refused(
+            return Err(DeviceError::Unsupported(Reason::new(
                 format!("weights of {}", self.weights),
                 "they are whole numbers here",
                 "choose i8 or i4",
-            );
+            )));
         }
         if [self.m, self.n, self.k, self.group].contains(&0) {
-            return refused(
-                "a product without elements".to_owned(),
+            return Err(DeviceError::Unsupported(Reason::new(
+                "a product without elements",
                 "a size is zero",
                 "choose sizes above zero",
-            );
+            )));
         }
         if self.k.is_multiple_of(Self::UNIT) && self.group.is_multiple_of(Self::UNIT) {
             return Ok(());
         }
-        refused(
+        Err(DeviceError::Unsupported(Reason::new(
             format!("{} weights of {} in groups of {}", self.k, self.weights, self.group),
             "they are read by vectors of 32, which rows and groups are made of",
             "choose a width that is a multiple of 32, such as heads of 64 or 128",
-        )
+        )))
     }
 
     pub(super) fn buffers(&self) -> Vec<BufferSpec> {
@@ -112,9 +109,13 @@ impl QuantizedProduct {
 
     /// What a row of W stands for.
     pub fn numbers(&self, weights: &[u8], scales: &[f64]) -> Vec<f64> {
-        let byte = |at: u64| weights.get(at as usize).copied().unwrap_or(0);
-        let scale = |at: u64| scales.get((at / self.group) as usize).copied().unwrap_or(f64::NAN);
-        (0..self.k).map(|at| self.weight(byte, at) * scale(at)).collect()
+        let mut numbers = Vec::with_capacity(self.k as usize);
+        for at in 0..self.k {
+            let weight = self.weight(|at| weights.get(at as usize).copied().unwrap_or(0), at);
+            let scale = scales.get((at / self.group) as usize).copied().unwrap_or(f64::NAN);
+            numbers.push(weight * scale);
+        }
+        numbers
     }
 }
 

@@ -221,12 +221,15 @@ impl Convolution {
         {
             return None;
         }
-        let along = |size: u64, kernel: u64| {
-            let padded = self.padding.checked_mul(2)?.checked_add(size)?;
-            let reach = (kernel - 1).checked_mul(self.dilation)?.checked_add(1)?;
-            Some(padded.checked_sub(reach)? / self.stride + 1)
-        };
-        Some((along(self.height, self.kernel_height)?, along(self.width, self.kernel_width)?))
+        let rows = self.output_length(self.height, self.kernel_height)?;
+        let columns = self.output_length(self.width, self.kernel_width)?;
+        Some((rows, columns))
+    }
+
+    fn output_length(&self, size: u64, kernel: u64) -> Option<u64> {
+        let padded = self.padding.checked_mul(2)?.checked_add(size)?;
+        let reach = (kernel - 1).checked_mul(self.dilation)?.checked_add(1)?;
+        Some(padded.checked_sub(reach)? / self.stride + 1)
     }
 
     /// Terms in the sum of one output element.

@@ -61,15 +61,16 @@ named!(Stores, "kind of store", Temporal = "temporal", NonTemporal = "non-tempor
 
 impl MemoryStream {
     pub(super) fn buffers(&self) -> Vec<BufferSpec> {
-        let array = |role| BufferSpec::new(role, self.dtype, self.elements);
+        let input = BufferSpec::new(Role::Input, self.dtype, self.elements);
+        let output = BufferSpec::new(Role::Output, self.dtype, self.elements);
         match self.pattern {
-            StreamPattern::Read => vec![array(Role::Input), BufferSpec::word(Role::Output)],
-            StreamPattern::Write => vec![array(Role::Output)],
-            StreamPattern::Copy => vec![array(Role::Input), array(Role::Output)],
-            StreamPattern::ReadWrite => vec![array(Role::InOut)],
-            StreamPattern::Triad => {
-                vec![array(Role::Input), array(Role::Input), array(Role::Output)]
+            StreamPattern::Read => vec![input, BufferSpec::word(Role::Output)],
+            StreamPattern::Write => vec![output],
+            StreamPattern::Copy => vec![input, output],
+            StreamPattern::ReadWrite => {
+                vec![BufferSpec::new(Role::InOut, self.dtype, self.elements)]
             }
+            StreamPattern::Triad => vec![input, input, output],
         }
     }
 }

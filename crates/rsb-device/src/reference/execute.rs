@@ -56,47 +56,54 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
         Operation::Normalize(op) => normalize(*op, &number(0)?, number(1), number(2)),
         Operation::Attention(op) => {
             let [queries, keys, values] = [number(0)?, number(1)?, number(2)?];
-            let rows = (0..).zip(queries.chunks_exact(op.head_dim as usize));
-            let row = |(row, query)| {
-                attended_row(
-                    query,
-                    part(&keys, op.visible_elements(row)),
-                    part(&values, op.visible_elements(row)),
-                )
-            };
-            Result::Numbers(rows.flat_map(row).collect())
+            let mut rows = Vec::with_capacity(queries.len());
+            for (row, query) in (0..).zip(queries.chunks_exact(op.head_dim as usize)) {
+                let keys = part(&keys, op.visible_elements(row));
+                let values = part(&values, op.visible_elements(row));
+                rows.extend(attended_row(query, keys, values));
+            }
+            Result::Numbers(rows)
         }
         Operation::Rearrange(op) => {
             let (x, angles, old) = (number(0)?, number(1)?, number(op.y_index())?);
-            let put = |(at, &old): (u64, &f64)| {
-                rearranged_element(op, |at| value(&x, at), |at| value(&angles, at), at)
-                    .unwrap_or(old)
-            };
-            Result::Numbers((0..).zip(&old).map(put).collect())
+            let mut new = old;
+            for (at, element) in (0..).zip(&mut new) {
+                let moved = rearranged_element(op, |at| value(&x, at), |at| value(&angles, at), at);
+                *element = moved.unwrap_or(*element);
+            }
+            Result::Numbers(new)
         }
         Operation::Gather(op) => {
             let (x, indices) = (number(0)?, buffers.get(1)?);
-            let row = |index: &[u8; 8]| {
-                x.chunks_exact(op.width as usize).nth(u64::from_le_bytes(*index) as usize)
-            };
-            Result::Numbers(
-                indices.as_chunks().0.iter().filter_map(row).flatten().copied().collect(),
-            )
+            let mut rows = Vec::new();
+            for index in indices.as_chunks::<8>().0 {
+                let row =
+                    x.chunks_exact(op.width as usize).nth(u64::from_le_bytes(*index) as usize);
+                rows.extend_from_slice(row.unwrap_or_default());
+            }
+            Result::Numbers(rows)
         }
         Operation::Convolution(op) => {
             let size = op.output_size()?;
             let (input, weight) = (number(0)?, number(1)?);
-            let element = |index| {
+            let mut elements = Vec::with_capacity(op.output_elements() as usize);
+            for index in 0..op.output_elements() {
                 let point = ConvolutionPoint::of(index, op, size);
-                convolution_element(op, |at| value(&input, at), |at| value(&weight, at), point)
-            };
-            Result::Numbers((0..op.output_elements()).map(element).collect())
+                elements.push(convolution_element(
+                    op,
+                    |at| value(&input, at),
+                    |at| value(&weight, at),
+                    point,
+                ));
+            }
+            Result::Numbers(elements)
         }
         Operation::Gemm(op) => {
             let (a, b, c) = (number(0)?, number(1)?, number(op.c_index())?);
             // Without an epilogue, what stands for its bias is C and not looked at.
             let bias = number(2)?;
-            let element = |index| {
+            let mut elements = Vec::with_capacity(c.len());
+            for index in 0..c.len() as u64 {
                 let x = gemm_element(
                     op,
                     |at| value(&a, at),
@@ -104,9 +111,9 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
                     |at| value(&c, at),
                     index,
                 );
-                with_epilogue(op.epilogue, x, value(&bias, index % op.n))
-            };
-            Result::Numbers((0..c.len() as u64).map(element).collect())
+                elements.push(with_epilogue(op.epilogue, x, value(&bias, index % op.n)));
+            }
+            Result::Numbers(elements)
         }
         Operation::Quantized(op) => {
             let (a, weights, scales) = (number(0)?, buffers.get(1)?, number(2)?);
@@ -115,9 +122,13 @@ fn compute(operation: &Operation, buffers: &[Vec<u8>]) -> Option<Result> {
                 .zip(scales.chunks_exact(op.groups() as usize));
             let numbers: Vec<Vec<f64>> =
                 rows.map(|(weights, scales)| op.numbers(weights, scales)).collect();
-            let dot = |a: &[f64], w: &[f64]| a.iter().zip(w).map(|(a, w)| a * w).sum::<f64>();
-            let row = |a| numbers.iter().map(move |w| dot(a, w));
-            Result::Numbers(a.chunks_exact(op.k as usize).flat_map(row).collect())
+            let mut elements = Vec::new();
+            for row in a.chunks_exact(op.k as usize) {
+                for column in &numbers {
+                    elements.push(row.iter().zip(column).map(|(a, w)| a * w).sum::<f64>());
+                }
+            }
+            Result::Numbers(elements)
         }
         Operation::PeakArithmetic(_) => Result::Numbers(vec![1.0]),
         Operation::Churn(op) => Result::Numbers(vec![op.final_live_bytes() as f64; 2]),
@@ -165,18 +176,21 @@ fn chase(op: &PointerChase, cycle: &[u8], start: u64) -> u64 {
 }
 
 fn reduce(op: Reduce, x: &[f64]) -> Result {
-    let largest = || x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     match op.op {
         ReduceOp::Sum => Result::Numbers(vec![x.iter().sum()]),
         ReduceOp::Mean => Result::Numbers(vec![x.iter().sum::<f64>() / x.len() as f64]),
-        ReduceOp::Max => Result::Numbers(vec![largest()]),
+        ReduceOp::Max => Result::Numbers(vec![largest(x)]),
         ReduceOp::Argmax => {
-            let largest = largest();
+            let largest = largest(x);
             Result::Word(
                 x.iter().position(|&value| value >= largest).map_or(u64::MAX, |at| at as u64),
             )
         }
     }
+}
+
+fn largest(x: &[f64]) -> f64 {
+    x.iter().copied().fold(f64::NEG_INFINITY, f64::max)
 }
 
 fn normalize(op: Normalize, x: &[f64], gain: Option<Vec<f64>>, bias: Option<Vec<f64>>) -> Result {

@@ -31,9 +31,11 @@ pub fn softmax_row(row: &[f64]) -> Vec<f64> {
 /// products with their keys.
 pub fn attended_row(query: &[f64], keys: &[f64], values: &[f64]) -> Vec<f64> {
     let width = query.len().max(1);
-    let product = |key: &[f64]| query.iter().zip(key).map(|(query, key)| query * key).sum::<f64>();
-    let scores: Vec<f64> =
-        keys.chunks_exact(width).map(|key| product(key) / (width as f64).sqrt()).collect();
+    let mut scores = Vec::with_capacity(keys.len() / width);
+    for key in keys.chunks_exact(width) {
+        let product = query.iter().zip(key).map(|(query, key)| query * key).sum::<f64>();
+        scores.push(product / (width as f64).sqrt());
+    }
     let mut row = vec![0.0; query.len()];
     for (share, value) in softmax_row(&scores).iter().zip(values.chunks_exact(width)) {
         row.iter_mut().zip(value).for_each(|(sum, value)| *sum += share * value);

@@ -95,14 +95,15 @@ pub fn survivors(
     options: &Options,
     seed: u64,
 ) -> Result<MutationReport, DeviceError> {
-    survivors_of(device, operation, options, (seed, Mutation::ALL))
+    survivors_of(device, operation, options, seed, Mutation::ALL)
 }
 
 fn survivors_of(
     device: &dyn Device,
     operation: &Operation,
     options: &Options,
-    (seed, mutations): (u64, &[Mutation]),
+    seed: u64,
+    mutations: &[Mutation],
 ) -> Result<MutationReport, DeviceError> {
     let specs = operation.buffers();
     let buffers: Vec<Buffer> =
@@ -261,12 +262,14 @@ impl MutationRunner<'_> {
                 let width = row_width(self.operation, output.elements);
                 let (top, left) =
                     (output.elements / width / 2 / TILE * TILE, width / 2 / TILE * TILE);
-                let in_tile = |at: u64| {
-                    (top..top + TILE).contains(&(at / width))
-                        && (left..left + TILE).contains(&(at % width))
-                };
                 edited(&mut |numbers| {
-                    (0..).zip(numbers).filter(|(at, _)| in_tile(*at)).for_each(|(_, x)| *x = 0.0);
+                    for (at, x) in (0_u64..).zip(numbers) {
+                        if (top..top + TILE).contains(&(at / width))
+                            && (left..left + TILE).contains(&(at % width))
+                        {
+                            *x = 0.0;
+                        }
+                    }
                 })
             }
             Mutation::RepeatedLane => edited(&mut |numbers| {
@@ -338,10 +341,10 @@ impl MutationRunner<'_> {
                 if op.reach(row) < op.positions {
                     seen.end += op.head_dim;
                 }
-                let part = |all: &[f64]| {
-                    all.get(seen.start as usize..seen.end as usize).unwrap_or_default().to_vec()
-                };
-                attended_row(query, &part(&keys), &part(&values))
+                let seen = seen.start as usize..seen.end as usize;
+                let keys = keys.get(seen.clone()).unwrap_or_default();
+                let values = values.get(seen).unwrap_or_default();
+                attended_row(query, keys, values)
             });
         Ok(encode(op.dtype, &rows.collect::<Vec<f64>>()))
     }
@@ -376,21 +379,25 @@ struct Terms {
 }
 
 fn terms(operation: &Operation) -> Option<Terms> {
-    let of = |input, count, term: Box<dyn Fn(u64) -> u64>| Some(Terms { input, count, term });
-    match *operation {
-        Operation::Gemm(op) if op.transpose_a => of(0, op.k, Box::new(move |at| at / op.m % op.k)),
-        Operation::Gemm(op) => of(0, op.k, Box::new(move |at| at % op.k)),
-        Operation::Quantized(op) => of(0, op.k, Box::new(move |at| at % op.k)),
-        Operation::Convolution(op) => of(1, op.terms(), Box::new(move |at| at % op.terms())),
+    let (input, count) = match *operation {
+        Operation::Gemm(op) => (0, op.k),
+        Operation::Quantized(op) => (0, op.k),
+        Operation::Convolution(op) => (1, op.terms()),
         // Of the second product: values that are looked at.
-        Operation::Attention(op) => {
-            of(2, op.positions, Box::new(move |at| at / op.head_dim % op.capacity))
-        }
+        Operation::Attention(op) => (2, op.positions),
         Operation::Reduce(Reduce { op: ReduceOp::Sum | ReduceOp::Mean, elements, .. }) => {
-            of(0, elements, Box::new(|at| at))
+            (0, elements)
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    let term: Box<dyn Fn(u64) -> u64> = match *operation {
+        Operation::Gemm(op) if op.transpose_a => Box::new(move |at| at / op.m % op.k),
+        Operation::Convolution(op) => Box::new(move |at| at % op.terms()),
+        Operation::Attention(op) => Box::new(move |at| at / op.head_dim % op.capacity),
+        Operation::Reduce(_) => Box::new(|at| at),
+        _ => Box::new(move |at| at % count),
+    };
+    Some(Terms { input, count, term })
 }
 
 /// Two inputs of one type and size that do not play the same part.
@@ -608,7 +615,7 @@ pub fn check_device(
                 continue;
             }
             let options = Options { provider: provider.map(str::to_owned), ..Options::default() };
-            match check_operation(device, &operation, &options, (seeds.clone(), mutated)) {
+            match check_operation(device, &operation, &options, seeds.clone(), mutated) {
                 Ok(report) => reports.push(report),
                 Err(DeviceError::Unsupported(_)) => {}
                 Err(DeviceError::Failed(mut reason)) => {
@@ -625,7 +632,8 @@ fn check_operation(
     device: &dyn Device,
     operation: &Operation,
     options: &Options,
-    (seeds, mutated): (std::ops::Range<u64>, u64),
+    seeds: std::ops::Range<u64>,
+    mutated: u64,
 ) -> Result<OperationReport, DeviceError> {
     let mut report = OperationReport {
         label: label(operation),
@@ -638,7 +646,7 @@ fn check_operation(
     let first = seeds.start;
     for seed in seeds {
         let mutations = if seed - first < mutated { Mutation::ALL } else { &[] };
-        let found = survivors_of(device, operation, options, (seed, mutations))?;
+        let found = survivors_of(device, operation, options, seed, mutations)?;
         report.largest_error = report.largest_error.max(found.accuracy_error);
         report.accuracy_limit = found.accuracy_limit;
         for mutation in found.tried {

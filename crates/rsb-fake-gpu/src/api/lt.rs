@@ -68,11 +68,15 @@ macro_rules! lt_functions {
             found: *mut c_int,
         ) -> c_int {
             $answer(|state| {
-                let objects = (handle(of), [description, a, b, c].map(|object| handle(object)));
+                let product = LtProduct {
+                    handle: handle(of),
+                    description: handle(description),
+                    layouts: [a, b, c].map(|layout| handle(layout)),
+                };
                 let wanted = usize::try_from(wanted).map_err(|_| Refusal::Value)?;
                 // SAFETY: the caller gives room for so many results, and for their number.
                 unsafe {
-                    let count = state.lt_algorithms($numbers, objects, wanted, results)?;
+                    let count = state.lt_algorithms($numbers, product, wanted, results)?;
                     put(found, count).map_err(|_| Refusal::Pointer)
                 }
             })
@@ -102,12 +106,16 @@ macro_rules! lt_functions {
                 if !std::ptr::eq(c, d) || c_layout != d_layout {
                     return Err(Refusal::Unsupported);
                 }
-                let objects = (handle(of), [description, a_layout, b_layout, c_layout].map(|object| handle(object)));
+                let product = LtProduct {
+                    handle: handle(of),
+                    description: handle(description),
+                    layouts: [a_layout, b_layout, c_layout].map(|layout| handle(layout)),
+                };
                 let addresses = [a, b, c].map(|matrix| handle(matrix));
                 // SAFETY: the caller gives factors in the type that sums are made in, and an
                 // algorithm of this library.
                 unsafe {
-                    state.lt_multiply($numbers, objects, [alpha, beta], addresses, (algorithm, handle(stream)))
+                    state.lt_multiply($numbers, product, [alpha, beta], addresses, algorithm, handle(stream))
                 }
             })
         }

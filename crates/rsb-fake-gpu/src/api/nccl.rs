@@ -331,13 +331,15 @@ fn exchange<T: Element>(
     let sent = read_inputs::<T>(state, gpus, parts, dtype)?;
     let mut received = compute_outputs(gpus.len(), parts, &sent)?;
     let library = if state.model.vendor == Vendor::Amd { "rccl_" } else { "nccl_" };
-    let is_spoiled = |fault: &Fault| match fault {
-        Fault::Wrong(name) => parts
-            .iter()
-            .any(|part| format!("{library}{}", part.call.name()).starts_with(name.as_str())),
-        _ => false,
-    };
-    if state.orders.as_ref().is_ok_and(|orders| orders.faults.iter().any(is_spoiled)) {
+    let is_spoiled = state.orders.as_ref().is_ok_and(|orders| {
+        orders.faults.iter().any(|fault| {
+            let Fault::Wrong(name) = fault else { return false };
+            parts
+                .iter()
+                .any(|part| format!("{library}{}", part.call.name()).starts_with(name.as_str()))
+        })
+    });
+    if is_spoiled {
         // The last element on the last GPU.
         received
             .iter_mut()
@@ -371,19 +373,25 @@ fn read_inputs<T: Element>(
     parts: &[Part],
     dtype: Dtype,
 ) -> Result<Vec<Vec<f64>>, Status> {
-    let read = |part: &Part| {
-        let gpu = gpu_of(gpus, part.rank)?;
-        let count = match part.call {
-            Call::Receive { .. } => return Ok(Vec::new()),
-            Call::ReduceScatter => part.count * gpus.len(),
-            _ => part.count,
-        };
-        let arguments = [part.ends[0]];
-        let mut launch = Launch::new(&state.heap, gpu, dtype, &arguments);
-        let own: &[T] = launch.input(0, count).map_err(|_| INVALID_ARGUMENT)?;
-        Ok(own.iter().map(|&element| element.get()).collect())
+    parts.iter().map(|part| read_input::<T>(state, gpus, part, dtype)).collect()
+}
+
+fn read_input<T: Element>(
+    state: &State,
+    gpus: &[usize],
+    part: &Part,
+    dtype: Dtype,
+) -> Result<Vec<f64>, Status> {
+    let gpu = gpu_of(gpus, part.rank)?;
+    let count = match part.call {
+        Call::Receive { .. } => return Ok(Vec::new()),
+        Call::ReduceScatter => part.count * gpus.len(),
+        _ => part.count,
     };
-    parts.iter().map(read).collect()
+    let arguments = [part.ends[0]];
+    let mut launch = Launch::new(&state.heap, gpu, dtype, &arguments);
+    let own: &[T] = launch.input(0, count).map_err(|_| INVALID_ARGUMENT)?;
+    Ok(own.iter().map(|&element| element.get()).collect())
 }
 
 /// What each GPU receives, beside the part that asked for it.
@@ -400,25 +408,30 @@ fn compute_outputs(
     if !is_whole || parts.iter().any(|part| (part.call, part.count) != (first.call, first.count)) {
         return Err(INVALID_USAGE);
     }
-    let sum = || {
-        let mut sums = vec![0.0; sent.first().map_or(0, Vec::len)];
-        for own in sent {
-            sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
-        }
-        sums
-    };
     let result = match first.call {
-        Call::AllReduce | Call::ReduceScatter => sum(),
+        Call::AllReduce | Call::ReduceScatter => add_up(sent),
         Call::Broadcast { root } => sent.get(root).cloned().ok_or(INVALID_ARGUMENT)?,
         _ => sent.concat(),
     };
-    let own = |part: &Part| match part.call {
-        Call::ReduceScatter => {
-            result.iter().skip(part.rank * part.count).take(part.count).copied().collect()
-        }
-        _ => result.clone(),
-    };
-    Ok(parts.iter().map(|part| (*part, own(part))).collect())
+    let mut outputs = Vec::with_capacity(parts.len());
+    for part in parts {
+        let own = match part.call {
+            Call::ReduceScatter => {
+                result.iter().skip(part.rank * part.count).take(part.count).copied().collect()
+            }
+            _ => result.clone(),
+        };
+        outputs.push((*part, own));
+    }
+    Ok(outputs)
+}
+
+fn add_up(sent: &[Vec<f64>]) -> Vec<f64> {
+    let mut sums = vec![0.0; sent.first().map_or(0, Vec::len)];
+    for own in sent {
+        sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+    }
+    sums
 }
 
 /// The k-th that a GPU receives from another is the k-th that the other sends to it.
@@ -428,12 +441,12 @@ fn match_sends(parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part, Vec<f64>)
     let mut found = Vec::new();
     for part in parts {
         let Call::Receive { from } = part.call else { continue };
-        let fits = |(sender, _): &(&Part, &Vec<f64>)| {
+        let place = waiting.iter().position(|(sender, _)| {
             sender.rank == from
                 && sender.call == Call::Send { to: part.rank }
                 && sender.count == part.count
-        };
-        let place = waiting.iter().position(fits).ok_or(INVALID_USAGE)?;
+        });
+        let place = place.ok_or(INVALID_USAGE)?;
         found.push((*part, waiting.remove(place).1.clone()));
     }
     if waiting.is_empty() { Ok(found) } else { Err(INVALID_USAGE) }
@@ -441,22 +454,11 @@ fn match_sends(parts: &[Part], sent: &[Vec<f64>]) -> Result<Vec<(Part, Vec<f64>)
 
 /// What the slowest link carries, and all GPUs are done at once.
 fn pass_time(state: &mut State, ranks: usize, parts: &[Part], dtype: Dtype) -> Result<(), Status> {
-    let (ranks, others) = (ranks as u64, ranks as u64 - 1);
-    let links = |part: &Part| match part.call {
-        Call::AllReduce => 2 * others * part.count as u64 / ranks,
-        Call::AllGather | Call::ReduceScatter => others * part.count as u64,
-        Call::Broadcast { .. } => part.count as u64,
-        Call::Send { to } => {
-            if to == part.rank {
-                0
-            } else {
-                part.count as u64
-            }
-        }
-        Call::Receive { .. } => 0,
-    };
-    let of_rank = |rank| parts.iter().filter(|part| part.rank == rank).map(links).sum::<u64>();
-    let most = (0..ranks as usize).map(of_rank).max().unwrap_or(0);
+    let mut most = 0_u64;
+    for rank in 0..ranks {
+        let own = parts.iter().filter(|part| part.rank == rank);
+        most = most.max(own.map(|part| elements_on_link(part, ranks as u64)).sum::<u64>());
+    }
     let cost = state.model.copy_ns(dtype.bytes(most), Route::Peer);
     let mut begin: f64 = 0.0;
     for part in parts {
@@ -468,4 +470,22 @@ fn pass_time(state: &mut State, ranks: usize, parts: &[Part], dtype: Dtype) -> R
         state.stream(part.stream).map_err(|_| INTERNAL_ERROR)?.busy_until = end;
     }
     Ok(())
+}
+
+/// Elements that the link of a GPU carries for its part.
+fn elements_on_link(part: &Part, ranks: u64) -> u64 {
+    let count = part.count as u64;
+    match part.call {
+        Call::AllReduce => 2 * (ranks - 1) * count / ranks,
+        Call::AllGather | Call::ReduceScatter => (ranks - 1) * count,
+        Call::Broadcast { .. } => count,
+        Call::Send { to } => {
+            if to == part.rank {
+                0
+            } else {
+                count
+            }
+        }
+        Call::Receive { .. } => 0,
+    }
 }

@@ -13,8 +13,8 @@ fn attention<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
     let [heads, group, queries, positions, capacity, width] =
         [4, 5, 6, 7, 8, 9].map(|index| launch.size(index).max(1));
     let (causal, scale) = (launch.count(10) != 0, launch.number(11));
-    let of = |sizes: [usize; 3]| sizes.into_iter().fold(width, usize::saturating_mul);
-    let (all, cache) = (of([heads, group, queries]), of([heads, capacity, 1]));
+    let all = [heads, group, queries].into_iter().fold(width, usize::saturating_mul);
+    let cache = [heads, capacity].into_iter().fold(width, usize::saturating_mul);
     let q: &[T] = launch.input(0, all)?;
     let (k, v): (&[T], &[T]) = (launch.input(1, cache)?, launch.input(2, cache)?);
     let y: &mut [T] = launch.output(3, all)?;
@@ -26,9 +26,11 @@ fn attention<T: Element>(launch: &mut Launch<'_>) -> Result<Work, KernelError> {
             positions
         };
         let first = row / (group * queries) * capacity;
-        let dot = |key: &[T]| query.iter().zip(key).map(|(q, k)| q.get() * k.get()).sum::<f64>();
-        let scores: Vec<f64> =
-            k.chunks(width).skip(first).take(reach).map(|key| scale * dot(key)).collect();
+        let mut scores = Vec::new();
+        for key in k.chunks(width).skip(first).take(reach) {
+            let product = query.iter().zip(key).map(|(q, k)| q.get() * k.get()).sum::<f64>();
+            scores.push(scale * product);
+        }
         let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let powers: Vec<f64> = scores.iter().map(|score| (score - most).exp()).collect();
         let total: f64 = powers.iter().sum();

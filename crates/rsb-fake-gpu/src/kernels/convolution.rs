@@ -26,21 +26,20 @@ struct Sizes {
 
 impl Sizes {
     fn of(launch: &Launch<'_>) -> Self {
-        let at = |index: usize| launch.size(3 + index);
         Self {
-            batch: at(0),
-            in_channels: at(1),
-            out_channels: at(2),
-            height: at(3),
-            width: at(4),
-            kernel_height: at(5),
-            kernel_width: at(6),
-            out_height: at(7),
-            out_width: at(8),
-            stride: at(9),
-            padding: at(10),
-            dilation: at(11),
-            groups: at(12).max(1),
+            batch: launch.size(3),
+            in_channels: launch.size(4),
+            out_channels: launch.size(5),
+            height: launch.size(6),
+            width: launch.size(7),
+            kernel_height: launch.size(8),
+            kernel_width: launch.size(9),
+            out_height: launch.size(10),
+            out_width: launch.size(11),
+            stride: launch.size(12),
+            padding: launch.size(13),
+            dilation: launch.size(14),
+            groups: launch.size(15).max(1),
         }
     }
 

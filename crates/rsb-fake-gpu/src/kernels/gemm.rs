@@ -74,11 +74,11 @@ fn gemm_of_type<A: crate::element::Element, C: crate::element::Element>(
 ) -> Result<(), KernelError> {
     let Parameters { shape, batch, stride_b, transposed: [transpose_a, transpose_b], scale } =
         *parameters;
-    let of = |rows: usize, columns: usize| rows.saturating_mul(columns);
-    let (size_a, size_c) = (of(shape.m, shape.k), of(shape.m, shape.n));
-    let a: &[A] = launch.input(0, of(size_a, batch))?;
-    let b: &[A] = launch.input(1, of(stride_b, batch))?;
-    let all = of(size_c, batch);
+    let size_a = shape.m.saturating_mul(shape.k);
+    let size_c = shape.m.saturating_mul(shape.n);
+    let a: &[A] = launch.input(0, size_a.saturating_mul(batch))?;
+    let b: &[A] = launch.input(1, stride_b.saturating_mul(batch))?;
+    let all = size_c.saturating_mul(batch);
     let c: &mut [C] =
         if scale.beta == 0.0 { launch.output(2, all)? } else { launch.in_out(2, all)? };
     let each =

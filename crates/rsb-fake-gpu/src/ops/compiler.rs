@@ -83,10 +83,10 @@ fn mistake(program: &Program, arch: &str) -> Option<String> {
     if gpu::find(arch).is_none() {
         return Some(format!("error: invalid target ID '{arch}'"));
     }
-    let wrong = |line: &&str| {
-        line.trim_start().starts_with("#error") || line.trim_start().starts_with("#include")
-    };
-    let line = program.source.lines().find(wrong)?;
+    let line = program.source.lines().find(|line| {
+        let line = line.trim_start();
+        line.starts_with("#error") || line.starts_with("#include")
+    })?;
     Some(format!("{}: error: {}", program.name, line.trim()))
 }
 
@@ -176,18 +176,19 @@ mod tests {
 
     #[test]
     fn the_architecture_is_found_among_the_options_of_either_compiler() {
-        let arch = |options: &[&str]| {
-            target(&options.iter().map(|&option| option.to_owned()).collect::<Vec<_>>())
-        };
         for options in [
             &["-O3", "--offload-arch=gfx90a:xnack-"][..],
             &["--gpu-architecture=gfx90a", "-std=c++17"],
             &["-arch=gfx90a"],
             &["-arch", "gfx90a", "-DX=1"],
         ] {
-            assert_eq!(arch(options).as_deref(), Ok("gfx90a"), "{options:?}");
+            assert_eq!(target_of(options).as_deref(), Ok("gfx90a"), "{options:?}");
         }
-        assert_eq!(arch(&["--gpu-architecture=sm_90a"]).as_deref(), Ok("sm_90"));
-        assert!(arch(&["--nonsense"]).is_err());
+        assert_eq!(target_of(&["--gpu-architecture=sm_90a"]).as_deref(), Ok("sm_90"));
+        assert!(target_of(&["--nonsense"]).is_err());
+    }
+
+    fn target_of(options: &[&str]) -> Result<String, String> {
+        target(&options.iter().map(|&option| option.to_owned()).collect::<Vec<_>>())
     }
 }

@@ -20,8 +20,10 @@ impl State {
     /// What was not understood of the orders; the text lives as long as the process.
     pub(crate) fn mistake(&self) -> &'static CStr {
         static MISTAKE: OnceLock<CString> = OnceLock::new();
-        let mistake = || self.orders.as_ref().err().cloned().unwrap_or_default();
-        MISTAKE.get_or_init(|| CString::new(mistake()).unwrap_or_default())
+        MISTAKE.get_or_init(|| {
+            let mistake = self.orders.as_ref().err().cloned().unwrap_or_default();
+            CString::new(mistake).unwrap_or_default()
+        })
     }
 
     /// How many GPUs there are now.

@@ -61,6 +61,14 @@ pub(crate) struct Layout {
     stride: i64,
 }
 
+/// The objects of a product: the library's handle, its description, and the layouts of A, B and C.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LtProduct {
+    pub(crate) handle: usize,
+    pub(crate) description: usize,
+    pub(crate) layouts: [usize; 3],
+}
+
 /// How many algorithms there are for every product.
 const ALGORITHMS: usize = 3;
 
@@ -149,13 +157,9 @@ impl State {
     }
 
     /// A product without its factors and addresses.
-    fn lt_call(
-        &mut self,
-        numbers: &Numbers,
-        handle: usize,
-        [of, a, b, c]: [usize; 4],
-    ) -> Result<Call, Refusal> {
-        let Ok(LtObject::Description(of)) = self.lt.get(of).copied() else {
+    fn lt_call(&mut self, numbers: &Numbers, product: LtProduct) -> Result<Call, Refusal> {
+        let LtProduct { handle, description, layouts: [a, b, c] } = product;
+        let Ok(LtObject::Description(of)) = self.lt.get(description).copied() else {
             return Err(Refusal::Value);
         };
         let mut given = |layout, transposed| {
@@ -172,11 +176,8 @@ impl State {
         let (a, a_layout) = given(a, of.transposed[0])?;
         let (b, b_layout) = given(b, of.transposed[1])?;
         let (c, c_layout) = given(c, false)?;
-        let op = |layout: &Layout, transposed| {
-            let [rows, columns] = layout.sizes;
-            if transposed { [columns, rows] } else { [rows, columns] }
-        };
-        let ([m, k], [k_of_b, n]) = (op(&a_layout, a.transposed), op(&b_layout, b.transposed));
+        let [m, k] = operand_sizes(&a_layout, a.transposed);
+        let [k_of_b, n] = operand_sizes(&b_layout, b.transposed);
         if k != k_of_b || [m, n] != c_layout.sizes {
             return Err(Refusal::Value);
         }
@@ -206,11 +207,11 @@ impl State {
     pub(crate) unsafe fn lt_algorithms(
         &mut self,
         numbers: &Numbers,
-        (handle, objects): (usize, [usize; 4]),
+        product: LtProduct,
         wanted: usize,
         results: *mut u64,
     ) -> Result<c_int, Refusal> {
-        let call = self.lt_call(numbers, handle, objects)?;
+        let call = self.lt_call(numbers, product)?;
         let none =
             self.orders.as_ref().is_ok_and(|orders| orders.faults.contains(&Fault::NoAlgorithm));
         let count = if none { 0 } else { ALGORITHMS.min(wanted) };
@@ -237,12 +238,13 @@ impl State {
     pub(crate) unsafe fn lt_multiply(
         &mut self,
         numbers: &Numbers,
-        (handle, objects): (usize, [usize; 4]),
+        product: LtProduct,
         factors: [*const c_void; 2],
         addresses: [usize; 3],
-        (algorithm, stream): (*const u64, usize),
+        algorithm: *const u64,
+        stream: usize,
     ) -> Result<(), Refusal> {
-        let mut call = self.lt_call(numbers, handle, objects)?;
+        let mut call = self.lt_call(numbers, product)?;
         if algorithm.is_null() {
             return Err(Refusal::Pointer);
         }
@@ -258,6 +260,11 @@ impl State {
         // SAFETY: by the promise of the caller.
         unsafe { self.multiply(&call) }
     }
+}
+
+fn operand_sizes(layout: &Layout, transposed: bool) -> [u64; 2] {
+    let [rows, columns] = layout.sizes;
+    if transposed { [columns, rows] } else { [rows, columns] }
 }
 
 /// What tells sizes apart.

@@ -45,8 +45,11 @@ impl State {
     }
 
     fn is_out_of_memory(&self) -> bool {
-        let from = |fault: &Fault| matches!(fault, Fault::OutOfMemory(which) if self.allocations >= *which);
-        self.orders.as_ref().is_ok_and(|orders| orders.faults.iter().any(from))
+        let Ok(orders) = &self.orders else { return false };
+        orders
+            .faults
+            .iter()
+            .any(|fault| matches!(fault, Fault::OutOfMemory(which) if self.allocations >= *which))
     }
 
     /// Takes a block back, which is all of the memory of this side at `address`.
@@ -72,21 +75,22 @@ impl State {
         bytes: usize,
         direction: Direction,
     ) -> Result<(), Status> {
-        let on_gpu = |address| {
-            let home = self.heap.find(address, bytes).map(|block| block.home);
-            matches!(home, Some(Home::Gpu(_) | Home::Managed(_)))
-        };
         let right = match direction {
-            Direction::ToGpu => on_gpu(to),
-            Direction::ToHost => on_gpu(from),
-            Direction::OnGpus => on_gpu(to) && on_gpu(from),
-            Direction::AsTold => on_gpu(to) || on_gpu(from),
+            Direction::ToGpu => self.is_on_gpu(to, bytes),
+            Direction::ToHost => self.is_on_gpu(from, bytes),
+            Direction::OnGpus => self.is_on_gpu(to, bytes) && self.is_on_gpu(from, bytes),
+            Direction::AsTold => self.is_on_gpu(to, bytes) || self.is_on_gpu(from, bytes),
         };
         if !right {
             return Err(status::INVALID_VALUE);
         }
         let route = self.route(to, from)?;
         self.hand_over(stream, Task::Copy { to, from, bytes, route })
+    }
+
+    fn is_on_gpu(&self, address: usize, bytes: usize) -> bool {
+        let home = self.heap.find(address, bytes).map(|block| block.home);
+        matches!(home, Some(Home::Gpu(_) | Home::Managed(_)))
     }
 
     /// Copies in the stream without a name, and waits.
@@ -122,11 +126,11 @@ impl State {
         from: (usize, usize),
         bytes: usize,
     ) -> Result<(), Status> {
-        let on = |(address, gpu)| {
-            self.heap.find(address, bytes).map(|block| block.home) == Some(Home::Gpu(gpu))
-        };
-        if !on(to) || !on(from) {
-            return Err(status::INVALID_VALUE);
+        for (address, gpu) in [to, from] {
+            let home = self.heap.find(address, bytes).map(|block| block.home);
+            if home != Some(Home::Gpu(gpu)) {
+                return Err(status::INVALID_VALUE);
+            }
         }
         let route = if to.1 == from.1 { Route::Gpu } else { Route::Peer };
         self.hand_over(stream, Task::Copy { to: to.0, from: from.0, bytes, route })

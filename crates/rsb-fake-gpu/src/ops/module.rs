@@ -42,7 +42,6 @@ pub(crate) struct Limits {
 
 impl Geometry {
     fn is_within(&self, limits: &Limits) -> bool {
-        let inside = |(size, most): (&u32, &u32)| (1..=*most).contains(size);
         let threads =
             self.block.iter().fold(1_u64, |all, &size| all.saturating_mul(u64::from(size)));
         let along = self
@@ -53,9 +52,14 @@ impl Geometry {
         threads <= 1024
             && along.into_iter().all(|threads| threads <= limits.threads)
             && self.shared_bytes <= limits.shared_bytes
-            && self.grid.iter().zip(&limits.grid).all(inside)
-            && self.block.iter().zip(&limits.block).all(inside)
+            && are_within(&self.grid, &limits.grid)
+            && are_within(&self.block, &limits.block)
     }
+}
+
+/// Whether each size is at least 1 and at most its limit.
+fn are_within(sizes: &[u32; 3], limits: &[u32; 3]) -> bool {
+    sizes.iter().zip(limits).all(|(size, most)| (1..=*most).contains(size))
 }
 
 impl State {
@@ -107,7 +111,8 @@ impl State {
     pub(crate) unsafe fn launch_kernel(
         &mut self,
         function: usize,
-        (geometry, limits): (Geometry, &Limits),
+        geometry: Geometry,
+        limits: &Limits,
         stream: usize,
         parameters: *const *mut c_void,
     ) -> Result<(), Status> {

@@ -31,19 +31,18 @@ impl BlasOffer {
     /// no product of that type: the GPU must have instructions for it. Of a GPU that is not known,
     /// the newer libraries know.
     pub(super) fn has(&self, op: &Gemm, options: &Options, arch: &str) -> bool {
-        let has_unit = || {
-            let known = Architecture::find(arch).ok();
-            known.map_or(self.is_light, |known| {
-                known.per_clock_per_cu(op.dtype, Engine::Matrix).is_some()
-            })
-        };
         let is_plain = op.epilogue == Epilogue::None && options.algorithms.is_none();
         let is_full = op.accumulation == Accumulation::Full;
         let has_sums = is_full || (self.has_fast_accumulation && op.dtype == Dtype::Fp8);
         self.dtypes.contains(&op.dtype)
             && has_sums
             && (self.is_light || is_plain)
-            && (!matches!(op.dtype, Dtype::Tf32 | Dtype::Fp8) || has_unit())
+            && (!matches!(op.dtype, Dtype::Tf32 | Dtype::Fp8) || self.has_unit(arch, op.dtype))
+    }
+
+    fn has_unit(&self, arch: &str, dtype: Dtype) -> bool {
+        let Ok(known) = Architecture::find(arch) else { return self.is_light };
+        known.per_clock_per_cu(dtype, Engine::Matrix).is_some()
     }
 }
 
@@ -125,19 +124,16 @@ pub(crate) struct Shape {
 }
 
 fn shape(op: &Gemm) -> Option<Shape> {
-    let size = |size: u64| i32::try_from(size).ok();
-    let (m, n, k) = (size(op.m)?, size(op.n)?, size(op.k)?);
-    let side = |transposed, plain: i32, other: i32| Side {
-        transposed,
-        leading: if transposed { other } else { plain },
-    };
+    let m = i32::try_from(op.m).ok()?;
+    let n = i32::try_from(op.n).ok()?;
+    let k = i32::try_from(op.k).ok()?;
     Some(Shape {
         rows: n,
         columns: m,
         depth: k,
-        batch: size(op.batch)?,
-        first: side(op.transpose_b, n, k),
-        second: side(op.transpose_a, k, m),
+        batch: i32::try_from(op.batch).ok()?,
+        first: Side { transposed: op.transpose_b, leading: if op.transpose_b { k } else { n } },
+        second: Side { transposed: op.transpose_a, leading: if op.transpose_a { m } else { k } },
     })
 }
 
@@ -224,13 +220,15 @@ pub(super) fn no_offer(offer: BlasOffer, op: &Gemm, arch: &str) -> DeviceError {
 
 /// Binds `op` to its buffers.
 pub(super) fn kernel(
-    (library, name): (Rc<dyn BlasLibrary>, &'static str),
+    library: Rc<dyn BlasLibrary>,
+    name: &'static str,
     op: &Gemm,
     options: &Options,
     buffers: &[Buffer],
 ) -> Result<BlasKernel, DeviceError> {
-    let no_such_result = || format!("it stores no products of it as {}", op.output_dtype());
-    let types = types(op).ok_or_else(|| lacks(name, op, no_such_result()))?;
+    let types = types(op).ok_or_else(|| {
+        lacks(name, op, format!("it stores no products of it as {}", op.output_dtype()))
+    })?;
     let shape =
         shape(op).ok_or_else(|| lacks(name, op, "a size is above 2147483647".to_owned()))?;
     let strides = [op.stride_b(), op.m.saturating_mul(op.k), op.m.saturating_mul(op.n)];
@@ -247,10 +245,11 @@ pub(super) fn kernel(
 impl BlasKernel {
     /// What the library is told. Its GPU is the current one then.
     fn product(&self) -> Result<Product, DeviceError> {
-        let matrix = |index| allocation(self.buffers.get(index));
-        matrix(0)?.core().activate()?;
+        let a = allocation(self.buffers.first())?;
+        a.core().activate()?;
         let [alpha, beta] = self.scalars.pointers();
-        let c = matrix(self.op.c_index())?.address();
+        let c = allocation(self.buffers.get(self.op.c_index()))?.address();
+        let b = allocation(self.buffers.get(1))?.address();
         Ok(Product {
             types: self.types,
             shape: self.shape,
@@ -259,9 +258,9 @@ impl BlasKernel {
             alpha,
             beta,
             reads_c: self.op.reads_c(),
-            matrices: [matrix(1)?.address(), matrix(0)?.address(), c],
+            matrices: [b, a.address(), c],
             strides: self.strides,
-            bias: matrix(2)?.address(),
+            bias: allocation(self.buffers.get(2))?.address(),
         })
     }
 }
@@ -298,24 +297,19 @@ mod tests {
 
     #[test]
     fn row_major_products_are_asked_for_with_a_and_b_exchanged() {
-        let side = |transposed, leading| Side { transposed, leading };
         let plain = shape(&Gemm::new(Dtype::F32, 2, 3, 5)).unwrap();
         assert_eq!((plain.rows, plain.columns, plain.depth), (3, 2, 5));
-        assert_eq!((plain.first, plain.second), (side(false, 3), side(false, 5)));
+        assert_eq!(plain.first, Side { transposed: false, leading: 3 });
+        assert_eq!(plain.second, Side { transposed: false, leading: 5 });
         let both = Gemm { transpose_a: true, transpose_b: true, ..Gemm::new(Dtype::F32, 2, 3, 5) };
         let both = shape(&both).unwrap();
-        assert_eq!((both.first, both.second), (side(true, 5), side(true, 2)));
+        assert_eq!(both.first, Side { transposed: true, leading: 5 });
+        assert_eq!(both.second, Side { transposed: true, leading: 2 });
         assert_eq!(shape(&Gemm::new(Dtype::F32, 1 << 31, 1, 1)), None);
     }
 
     #[test]
     fn fast_accumulation_is_offered_for_fp8_by_the_library_that_has_it() {
-        let offer = |has_fast_accumulation| BlasOffer {
-            name: "library",
-            dtypes: &[F16, Fp8],
-            is_light: true,
-            has_fast_accumulation,
-        };
         for (has, dtype, accumulation, expected) in [
             (true, Fp8, Accumulation::Fast, true),
             (true, Fp8, Accumulation::Full, true),
@@ -324,17 +318,19 @@ mod tests {
             (false, Fp8, Accumulation::Full, true),
         ] {
             let op = Gemm { accumulation, ..Gemm::new(dtype, 16, 16, 16) };
-            let found = offer(has).has(&op, &Options::default(), "sm_90");
+            let offer = BlasOffer {
+                name: "library",
+                dtypes: &[F16, Fp8],
+                is_light: true,
+                has_fast_accumulation: has,
+            };
+            let found = offer.has(&op, &Options::default(), "sm_90");
             assert_eq!(found, expected, "{has} {dtype} {accumulation}");
         }
     }
 
     #[test]
     fn narrow_types_are_summed_wider() {
-        let types_of = |dtype, stored| {
-            types(&Gemm { stored, ..Gemm::new(dtype, 2, 2, 2) })
-                .map(|types| (types.input, types.output, types.compute))
-        };
         for (dtype, stored, expected) in [
             (F16, OutputWidth::Wide, Some((F16, F16, F32))),
             (Bf16, OutputWidth::Wide, Some((Bf16, F32, F32))),
@@ -345,7 +341,9 @@ mod tests {
             (Fp8, OutputWidth::Wide, Some((Fp8, Bf16, F32))),
             (Fp8, OutputWidth::AsInputs, None),
         ] {
-            assert_eq!(types_of(dtype, stored), expected, "{dtype}");
+            let found = types(&Gemm { stored, ..Gemm::new(dtype, 2, 2, 2) })
+                .map(|types| (types.input, types.output, types.compute));
+            assert_eq!(found, expected, "{dtype}");
         }
     }
 }

@@ -264,8 +264,10 @@ impl LtBlas {
         let compute = (self.numbers.compute)(compute).ok_or_else(|| self.no_type(compute))?;
         let calls = &self.calls;
         // SAFETY: the pointer is to a live variable of this type.
-        let make = |to| unsafe { (calls.describe)(to, compute, scalars) };
-        let description = self.create_object("describe a product", calls.drop_description, make)?;
+        let description =
+            self.create_object("describe a product", calls.drop_description, |to| unsafe {
+                (calls.describe)(to, compute, scalars)
+            })?;
         let [transpose_a, transpose_b, epilogue, bias, bias_type] = self.numbers.description;
         let set = calls.set_description;
         for (attribute, side) in
@@ -299,12 +301,12 @@ impl LtBlas {
         (batch, stride): (i32, i64),
     ) -> Result<Object, DeviceError> {
         let (datatype, calls) = (self.datatype(dtype)?, &self.calls);
-        let size = |size: i32| u64::from(size.unsigned_abs());
+        let rows = u64::from(rows.unsigned_abs());
+        let columns = u64::from(columns.unsigned_abs());
         // SAFETY: the pointer is to a live variable of this type.
-        let make = |to| unsafe {
-            (calls.lay_out)(to, datatype, size(rows), size(columns), leading.into())
-        };
-        let layout = self.create_object("describe a matrix", calls.drop_layout, make)?;
+        let layout = self.create_object("describe a matrix", calls.drop_layout, |to| unsafe {
+            (calls.lay_out)(to, datatype, rows, columns, leading.into())
+        })?;
         let [count, distance] = self.numbers.layout;
         if batch > 1 {
             self.set(calls.set_layout, &layout, count, &batch)?;
@@ -315,18 +317,11 @@ impl LtBlas {
 
     fn layouts(&self, product: &Product) -> Result<[Object; 3], DeviceError> {
         let Shape { rows, columns, depth, batch, first, second } = product.shape;
-        let as_stored = |side: Side, [rows, columns]: [i32; 2]| {
-            if side.transposed {
-                [columns, rows, side.leading]
-            } else {
-                [rows, columns, side.leading]
-            }
-        };
         let Types { input, output, .. } = product.types;
         let [b, a, c] = product.strides;
         Ok([
-            self.lay_out(input, as_stored(first, [rows, depth]), (batch, b))?,
-            self.lay_out(input, as_stored(second, [depth, columns]), (batch, a))?,
+            self.lay_out(input, stored_sizes(first, rows, depth), (batch, b))?,
+            self.lay_out(input, stored_sizes(second, depth, columns), (batch, a))?,
             self.lay_out(output, [rows, columns, rows], (batch, c))?,
         ])
     }
@@ -362,16 +357,18 @@ impl LtBlas {
             )
         };
         self.check("choose an algorithm", code)?;
-        // The status is in the lower half of its word, on the CPUs that these libraries are for.
-        let is_good = |result: &&[u64]| {
-            result.get(words).is_some_and(|&bytes| bytes <= WORKSPACE_BYTES)
-                && result.get(words + 1).is_some_and(|&word| word as u32 == 0)
-        };
-        let results = results
-            .chunks_exact(words + 4)
-            .take(usize::try_from(found).unwrap_or(0))
-            .filter(is_good);
-        Ok(results.filter_map(|result| result.get(..words)).map(<[u64]>::to_vec).collect())
+        let found = usize::try_from(found).unwrap_or(0);
+        let mut algorithms = Vec::new();
+        for result in results.chunks_exact(words + 4).take(found) {
+            let fits = result.get(words).is_some_and(|&bytes| bytes <= WORKSPACE_BYTES);
+            // The status is in the lower half of its word, on the CPUs that these libraries are
+            // for.
+            let is_usable = result.get(words + 1).is_some_and(|&word| word as u32 == 0);
+            if fits && is_usable {
+                algorithms.extend(result.get(..words).map(<[u64]>::to_vec));
+            }
+        }
+        Ok(algorithms)
     }
 
     fn none_found(&self, product: &Product) -> DeviceError {
@@ -442,8 +439,8 @@ impl LtBlas {
             // SAFETY: by the promise of the caller.
             let once =
                 unsafe { self.time(product, plan, 1).and_then(|_| self.time(product, plan, 1)) };
-            let launches = |once: f64| (EACH_MS / once.max(1e-3)).clamp(1.0, 200.0) as u32;
-            let each = once.map(launches).and_then(|launches| {
+            let each = once.and_then(|once| {
+                let launches = (EACH_MS / once.max(1e-3)).clamp(1.0, 200.0) as u32;
                 // SAFETY: likewise.
                 unsafe { self.time(product, plan, launches) }.map(|time| time / f64::from(launches))
             });
@@ -465,6 +462,11 @@ impl LtBlas {
             (None, failed) => Err(failed.unwrap_or_else(|| self.none_found(product))),
         }
     }
+}
+
+/// Rows, columns and leading dimension of a matrix as it is stored.
+fn stored_sizes(side: Side, rows: i32, columns: i32) -> [i32; 3] {
+    if side.transposed { [columns, rows, side.leading] } else { [rows, columns, side.leading] }
 }
 
 impl Drop for LtBlas {

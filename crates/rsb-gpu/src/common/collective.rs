@@ -66,22 +66,22 @@ pub(super) type LastClique = RefCell<Option<Rc<Clique>>>;
 /// Binds `call` to the buffers of each pair, by the library of the name, on the clique that worked
 /// last where it is the same.
 pub(super) fn kernel(
-    (name, load): (&'static str, fn() -> Result<Loaded, Unavailable>),
+    name: &'static str,
+    load: fn() -> Result<Loaded, Unavailable>,
     last: &LastClique,
     call: &Collective,
     pairs: &[(Buffer, Buffer)],
 ) -> Result<LibraryCollective, DeviceError> {
-    let unsupported = |why: String| {
-        let what = format!("{} by {name}", call.kind);
-        DeviceError::Unsupported(Reason::new(what, why, "choose f64, f32, f16 or bf16"))
-    };
     if call.launcher == CollectiveLauncher::Threads && call.lane == CollectiveLane::Beside {
-        return Err(unsupported(
+        return Err(unsupported_error(
+            call,
+            name,
             "a thread for each GPU orders nothing beside what else goes on".to_owned(),
         ));
     }
-    let data_type = data_type(call.dtype)
-        .ok_or_else(|| unsupported(format!("it is not asked for {} here", call.dtype)))?;
+    let data_type = data_type(call.dtype).ok_or_else(|| {
+        unsupported_error(call, name, format!("it is not asked for {} here", call.dtype))
+    })?;
     let (mut cores, mut ends) = (Vec::new(), Vec::new());
     for (rank, (send, receive)) in (0..).zip(pairs) {
         let (from, to) = (allocation(Some(send))?, allocation(Some(receive))?);
@@ -89,7 +89,9 @@ pub(super) fn kernel(
         let fits = send.bytes() >= sent_at + call.dtype.bytes(call.elements_sent())
             && receive.bytes() >= received_at + call.dtype.bytes(call.elements_received());
         if to.core().ordinal != from.core().ordinal || !fits || pairs.len() as u64 != call.devices {
-            return Err(unsupported(
+            return Err(unsupported_error(
+                call,
+                name,
                 "a pair of buffers does not lie on one GPU, or is too small".to_owned(),
             ));
         }
@@ -117,6 +119,11 @@ pub(super) fn kernel(
         threads,
         _buffers: pairs.to_vec(),
     })
+}
+
+fn unsupported_error(call: &Collective, name: &str, why: String) -> DeviceError {
+    let what = format!("{} by {name}", call.kind);
+    DeviceError::Unsupported(Reason::new(what, why, "choose f64, f32, f16 or bf16"))
 }
 
 impl Clique {
@@ -160,15 +167,18 @@ impl Clique {
         ends: &[[*mut c_void; 2]],
     ) -> Vec<RankPart> {
         let ranks = self.members.len();
-        let part = |(rank, (member, &ends)): (usize, (&Member, &[*mut c_void; 2]))| RankPart {
-            call: *call,
-            data_type,
-            ends,
-            place: [rank, ranks],
-            communicator: member.communicator,
-            stream: member.stream(call.lane),
-        };
-        self.members.iter().zip(ends).enumerate().map(part).collect()
+        let mut parts = Vec::with_capacity(ranks);
+        for (rank, (member, &ends)) in self.members.iter().zip(ends).enumerate() {
+            parts.push(RankPart {
+                call: *call,
+                data_type,
+                ends,
+                place: [rank, ranks],
+                communicator: member.communicator,
+                stream: member.stream(call.lane),
+            });
+        }
+        parts
     }
 
     /// A thread for each of `parts`, its GPU the current one there.

@@ -182,22 +182,24 @@ fn warm(
     key: &Key,
     compiled: impl FnOnce() -> Result<CodeObject, Reason>,
 ) -> Result<CodeObject, Reason> {
-    let no_cache = |why: String| {
-        Reason::new(
-            "cache of compiled kernels",
-            why,
-            "set HOME or XDG_CACHE_HOME to a directory with room, or choose compilation=cold",
-        )
-    };
-    let dir = dir.ok_or_else(|| no_cache("this user has no directory for caches".to_owned()))?;
+    let dir =
+        dir.ok_or_else(|| no_cache_error("this user has no directory for caches".to_owned()))?;
     let started = Instant::now();
     if let Some(bytes) = cache::read(dir, key) {
         return Ok(CodeObject { bytes, target: None, time: started.elapsed() });
     }
     let made = compiled()?;
     cache::write(dir, key, &made.bytes)
-        .map_err(|error| no_cache(format!("{} cannot be written: {error}", dir.display())))?;
+        .map_err(|error| no_cache_error(format!("{} cannot be written: {error}", dir.display())))?;
     Ok(made)
+}
+
+fn no_cache_error(why: String) -> Reason {
+    Reason::new(
+        "cache of compiled kernels",
+        why,
+        "set HOME or XDG_CACHE_HOME to a directory with room, or choose compilation=cold",
+    )
 }
 
 /// Which kernel would do `operation` on a GPU of `arch`.
@@ -287,11 +289,10 @@ impl<P: Copy> Rtc<P> {
     }
 
     fn function<F>(&self, function: Option<F>, name: &str) -> Result<F, Reason> {
-        let missing = || {
+        function.ok_or_else(|| {
             let name = format!("{}{name}", self.prefix);
             super::unavailable(runtime_loading::Unavailable::symbol(&name, self.loaded.path()))
-        };
-        function.ok_or_else(missing)
+        })
     }
 
     fn text(&self, status: c_int) -> String {

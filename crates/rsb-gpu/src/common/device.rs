@@ -115,7 +115,7 @@ impl GpuDevice {
         let opened = self.blas[index]
             .get_or_init(|| self.core.driver.open_blas(index, &self.core))
             .clone()?;
-        Ok(Box::new(blas::kernel((opened, offer.name), op, options, buffers)?))
+        Ok(Box::new(blas::kernel(opened, offer.name, op, options, buffers)?))
     }
 
     /// By the first of the vendor's libraries that is there and has it, else by a kernel of our
@@ -126,9 +126,6 @@ impl GpuDevice {
         options: &Options,
         buffers: &[Buffer],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
-        let native = || {
-            Ok(Box::new(self.native(&Operation::Gemm(*op), options, buffers)?) as Box<dyn Kernel>)
-        };
         if op.dtype == Dtype::I8 && [op.alpha, op.beta].iter().any(|factor| factor.fract() != 0.0) {
             return Err(plan::unsupported_error(
                 "gemm of i8",
@@ -140,7 +137,7 @@ impl GpuDevice {
         if let Some(name) = options.provider.as_deref() {
             return match offers.iter().position(|offer| offer.name == name) {
                 Some(index) => self.product(index, op, options, buffers),
-                None => native(),
+                None => self.native_gemm(op, options, buffers),
             };
         }
         let mut missing = None;
@@ -153,24 +150,28 @@ impl GpuDevice {
             }
         }
         // What no kernel of our own does either is told by the library that would have.
-        native().map_err(|own| match (own, missing) {
+        self.native_gemm(op, options, buffers).map_err(|own| match (own, missing) {
             (DeviceError::Unsupported(_), Some(reason)) => DeviceError::Unsupported(reason),
             (own, _) => own,
         })
     }
 
+    fn native_gemm(
+        &self,
+        op: &Gemm,
+        options: &Options,
+        buffers: &[Buffer],
+    ) -> Result<Box<dyn Kernel>, DeviceError> {
+        Ok(Box::new(self.native(&Operation::Gemm(*op), options, buffers)?))
+    }
+
     fn check_buffers(&self, operation: &Operation, buffers: &[Buffer]) -> Result<(), DeviceError> {
         let specs = operation.buffers();
-        let here = |buffer: &Buffer| {
-            buffer
-                .storage::<Allocation>()
-                .is_some_and(|memory| memory.core().ordinal == self.core.ordinal)
-        };
         let fits = specs.len() == buffers.len()
             && specs
                 .iter()
                 .zip(buffers)
-                .all(|(spec, buffer)| buffer.bytes() >= spec.bytes() && here(buffer));
+                .all(|(spec, buffer)| buffer.bytes() >= spec.bytes() && self.holds(buffer));
         if fits {
             return Ok(());
         }
@@ -179,6 +180,13 @@ impl GpuDevice {
             "they are not as many or not as large as the operation needs, or not on this GPU",
             "this is a defect of this program: please report it with the case's id",
         )))
+    }
+
+    /// Whether `buffer` is in the memory of this GPU.
+    fn holds(&self, buffer: &Buffer) -> bool {
+        buffer
+            .storage::<Allocation>()
+            .is_some_and(|memory| memory.core().ordinal == self.core.ordinal)
     }
 
     /// Kernels that touch twice the last cache twice: one writes its words, then one reads as many
@@ -315,12 +323,8 @@ impl Device for GpuDevice {
         call: &Collective,
         pairs: &[(Buffer, Buffer)],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
-        Ok(Box::new(collective::kernel(
-            self.core.driver.collective_library(),
-            &self.clique,
-            call,
-            pairs,
-        )?))
+        let (name, load) = self.core.driver.collective_library();
+        Ok(Box::new(collective::kernel(name, load, &self.clique, call, pairs)?))
     }
 
     fn free_bytes(&self) -> Option<u64> {
@@ -333,14 +337,14 @@ impl Device for GpuDevice {
     }
 
     fn peer(&self, index: u32) -> Result<&dyn Device, DeviceError> {
-        let unknown = || no_peer(&self.info, index, &self.peers());
         let slot =
             self.peers.get(index as usize).filter(|_| index != self.core.ordinal.unsigned_abs());
-        let slot = slot.ok_or_else(unknown)?;
+        let slot = slot.ok_or_else(|| no_peer(&self.info, index, &self.peers()))?;
         if let Some(known) = slot.get() {
             return Ok(&**known);
         }
-        let ordinal = c_int::try_from(index).map_err(|_| unknown())?;
+        let ordinal =
+            c_int::try_from(index).map_err(|_| no_peer(&self.info, index, &self.peers()))?;
         let opened =
             Self::open(Rc::clone(&self.core.driver), ordinal).map_err(DeviceError::Failed)?;
         Ok(&**slot.get_or_init(|| Box::new(opened)))

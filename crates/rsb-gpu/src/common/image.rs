@@ -81,12 +81,10 @@ fn elf(code: &[u8]) -> Option<u64> {
         end = end.max(if count == 0 { 0 } else { start.checked_add(size.checked_mul(count)?)? });
         for index in 0..count {
             let entry = start.checked_add(index.checked_mul(size)?)?;
-            let field = |at: u64| entry.checked_add(at);
-            if number::<4>(code, field(kind)?)? != none {
-                end = end.max(
-                    number::<8>(code, field(from)?)?
-                        .checked_add(number::<8>(code, field(bytes)?)?)?,
-                );
+            if number::<4>(code, entry.checked_add(kind)?)? != none {
+                let from = number::<8>(code, entry.checked_add(from)?)?;
+                let bytes = number::<8>(code, entry.checked_add(bytes)?)?;
+                end = end.max(from.checked_add(bytes)?);
             }
         }
     }
@@ -133,9 +131,6 @@ pub(super) mod tests {
     pub(in crate::common) fn elf_with(bytes: u64) -> Vec<u8> {
         let mut file = vec![0_u8; 64 + 56 + 64];
         file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
-        let mut put = |at: usize, value: u64, width: usize| {
-            file[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
-        };
         for (at, value, width) in [
             (0x20, 64, 8),
             (0x36, 56, 2),
@@ -150,7 +145,7 @@ pub(super) mod tests {
             (120 + 0x18, 184, 8),
             (120 + 0x20, bytes, 8), // a section
         ] {
-            put(at, value, width);
+            file[at..at + width].copy_from_slice(&u64::to_le_bytes(value)[..width]);
         }
         file.extend(std::iter::repeat_n(7, bytes as usize));
         file

@@ -61,11 +61,13 @@ fn narrowest(devices: &Path, address: &str, vendor: &str) -> Option<f64> {
     if read(&device, "vendor")? != vendor {
         return None;
     }
-    let is_address = |path: &&Path| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.len() == "0000:00:00.0".len() && name.matches(':').count() == 2
-    };
-    device.ancestors().take_while(is_address).filter_map(stretch).reduce(f64::min)
+    device.ancestors().take_while(|path| is_of_address(path)).filter_map(stretch).reduce(f64::min)
+}
+
+/// Whether the name of a directory is an address such as `0000:03:00.0`.
+fn is_of_address(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.len() == "0000:00:00.0".len() && name.matches(':').count() == 2
 }
 
 /// What one stretch can carry: `16.0 GT/s PCIe` and `16` lanes.
@@ -101,8 +103,7 @@ mod tests {
         let tree = tempfile::tempdir().unwrap();
         let gpu = tree.path().join("0000:03:00.0");
         write(&gpu, AMD, "16.0 GT/s PCIe", "16");
-        let highest = || highest_level(tree.path(), "0000:03:00.0", AMD);
-        assert_eq!(highest(), None, "no table");
+        assert_eq!(highest_level(tree.path(), "0000:03:00.0", AMD), None, "no table");
         for (text, mhz) in [
             ("0: 500Mhz\n1: 31Mhz *\n2: 3320Mhz\n", Some(3320.0)),
             ("S: 500Mhz *\n1: 2070Mhz\n", Some(2070.0)),
@@ -110,11 +111,15 @@ mod tests {
             ("nonsense\n", None),
         ] {
             std::fs::write(gpu.join("pp_dpm_sclk"), text).unwrap();
-            assert_eq!(highest(), mhz, "{text:?}");
+            assert_eq!(highest_level(tree.path(), "0000:03:00.0", AMD), mhz, "{text:?}");
         }
         std::fs::write(gpu.join("pp_dpm_sclk"), "0: 3320Mhz\n").unwrap();
         std::fs::write(gpu.join("vendor"), "0x10de\n").unwrap();
-        assert_eq!(highest(), None, "another vendor's device");
+        assert_eq!(
+            highest_level(tree.path(), "0000:03:00.0", AMD),
+            None,
+            "another vendor's device"
+        );
     }
 
     #[test]

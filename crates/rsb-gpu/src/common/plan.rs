@@ -203,7 +203,7 @@ impl Planner<'_> {
     fn stream(&self, op: &MemoryStream) -> Result<LaunchPlan, DeviceError> {
         let bytes = op.dtype.bytes(op.elements);
         let packs = bytes.div_ceil(16);
-        let stem = |plain, around| if op.stores == Stores::NonTemporal { around } else { plain };
+        let is_around = op.stores == Stores::NonTemporal;
         let buffer = Argument::Buffer;
         match op.pattern {
             StreamPattern::Read => {
@@ -214,13 +214,18 @@ impl Planner<'_> {
                     Argument::Counter,
                     buffer(1),
                 ];
-                self.plan_strided(stem("rsb_read", "rsb_read_nt"), None, arguments, packs)
+                self.plan_strided(
+                    if is_around { "rsb_read_nt" } else { "rsb_read" },
+                    None,
+                    arguments,
+                    packs,
+                )
             }
             StreamPattern::Write => {
                 let arguments =
                     vec![buffer(0), Argument::Count(op.elements), Argument::Number(STREAM_SCALAR)];
                 self.plan_strided(
-                    stem("rsb_write", "rsb_write_nt"),
+                    if is_around { "rsb_write_nt" } else { "rsb_write" },
                     Some(op.dtype),
                     arguments,
                     packs,
@@ -228,13 +233,18 @@ impl Planner<'_> {
             }
             StreamPattern::Copy => {
                 let arguments = vec![buffer(0), buffer(1), Argument::Count(bytes)];
-                self.plan_strided(stem("rsb_copy", "rsb_copy_nt"), None, arguments, packs)
+                self.plan_strided(
+                    if is_around { "rsb_copy_nt" } else { "rsb_copy" },
+                    None,
+                    arguments,
+                    packs,
+                )
             }
             StreamPattern::ReadWrite => {
                 let arguments =
                     vec![buffer(0), Argument::Count(op.elements), Argument::Number(-1.0)];
                 self.plan_strided(
-                    stem("rsb_read_write", "rsb_read_write_nt"),
+                    if is_around { "rsb_read_write_nt" } else { "rsb_read_write" },
                     Some(op.dtype),
                     arguments,
                     packs,
@@ -244,7 +254,7 @@ impl Planner<'_> {
                 let (n, s) = (Argument::Count(op.elements), Argument::Number(STREAM_SCALAR));
                 let arguments = vec![buffer(0), buffer(1), buffer(2), n, s];
                 self.plan_strided(
-                    stem("rsb_triad", "rsb_triad_nt"),
+                    if is_around { "rsb_triad_nt" } else { "rsb_triad" },
                     Some(op.dtype),
                     arguments,
                     packs,
@@ -302,13 +312,12 @@ impl Planner<'_> {
 /// Which architectures were the first whose matrix instructions for `dtype` are in `kernel`: the
 /// end of a sentence.
 fn where_it_is(kernel: &KernelInfo, dtype: Dtype) -> String {
-    let first = |vendor| {
-        let has = |known: &&Architecture| {
-            known.target.starts_with(vendor) && kernel.exists(dtype, known.target)
-        };
-        ARCHITECTURES.iter().find(has).map(|known| known.target)
-    };
-    let names: Vec<&str> = ["gfx", "sm_"].into_iter().filter_map(first).collect();
+    let mut names = Vec::new();
+    for vendor in ["gfx", "sm_"] {
+        let mut of_vendor =
+            ARCHITECTURES.iter().map(|known| known.target).filter(|name| name.starts_with(vendor));
+        names.extend(of_vendor.find(|target| kernel.exists(dtype, target)));
+    }
     if names.is_empty() {
         String::new()
     } else {
@@ -319,10 +328,12 @@ fn where_it_is(kernel: &KernelInfo, dtype: Dtype) -> String {
 /// Of products that libraries alone make: whether this GPU has instructions for them, and the first
 /// of its vendor that has.
 fn by_libraries(arch: &str, dtype: Dtype) -> String {
-    let has = |known: &&Architecture| known.per_clock_per_cu(dtype, Engine::Matrix).is_some();
-    let of_vendor = |known: &&Architecture| known.target.get(..2) == arch.get(..2);
-    match ARCHITECTURES.iter().filter(of_vendor).find(has) {
-        Some(_) if Architecture::find(arch).is_ok_and(|own| has(&own)) => {
+    let first = ARCHITECTURES
+        .iter()
+        .filter(|known| known.target.get(..2) == arch.get(..2))
+        .find(|known| has_matrix_unit(known, dtype));
+    match first {
+        Some(_) if Architecture::find(arch).is_ok_and(|own| has_matrix_unit(own, dtype)) => {
             "; its matrix units have it, and libraries make such products where they are installed"
                 .to_owned()
         }
@@ -334,6 +345,10 @@ fn by_libraries(arch: &str, dtype: Dtype) -> String {
         }
         None => String::new(),
     }
+}
+
+fn has_matrix_unit(known: &Architecture, dtype: Dtype) -> bool {
+    known.per_clock_per_cu(dtype, Engine::Matrix).is_some()
 }
 
 /// Limits the blocks of a launch to fewer than 2³² threads. HIP refuses more

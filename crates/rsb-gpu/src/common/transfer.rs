@@ -107,8 +107,8 @@ pub(super) fn kernel(
         TransferDirection::Bidirectional => Some(ReturnCopy::new(core, from.address(), bytes)?),
         _ => None,
     };
-    let keep = |index: usize| buffers.get(index).cloned().ok_or_else(wrong_buffers);
-    let (to, from) = (keep(1)?, keep(0)?);
+    let to = buffers.get(1).cloned().ok_or_else(wrong_buffers)?;
+    let from = buffers.first().cloned().ok_or_else(wrong_buffers)?;
     Ok(TransferKernel {
         core: Rc::clone(core),
         copy,

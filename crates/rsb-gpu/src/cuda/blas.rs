@@ -77,13 +77,13 @@ impl Blas {
 
     /// What cannot be done is told apart from what broke.
     fn check(&self, call: &str, code: cublasStatus_t) -> Result<(), DeviceError> {
-        let reason = || Reason::new(call, self.text(code), cure(code));
+        if code == status::SUCCESS {
+            return Ok(());
+        }
+        let reason = Reason::new(call, self.text(code), cure(code));
         match code {
-            status::SUCCESS => Ok(()),
-            status::NOT_SUPPORTED | status::ARCH_MISMATCH => {
-                Err(DeviceError::Unsupported(reason()))
-            }
-            _ => Err(DeviceError::Failed(reason())),
+            status::NOT_SUPPORTED | status::ARCH_MISMATCH => Err(DeviceError::Unsupported(reason)),
+            _ => Err(DeviceError::Failed(reason)),
         }
     }
 
@@ -127,16 +127,9 @@ impl BlasLibrary for Blas {
         let multiply =
             self.function(self.api.cublasGemmStridedBatchedEx, "cublasGemmStridedBatchedEx")?;
         let (types, shape) = (product.types, product.shape);
-        let known = |number: Option<c_int>, dtype: Dtype| {
-            let why = format!("it has no products with {dtype} here");
-            let reason = || {
-                Reason::new("gemm by cublas", why, "choose another data type or provider=native")
-            };
-            number.ok_or_else(|| DeviceError::Unsupported(reason()))
-        };
-        let input = known(number(types.input), types.input)?;
-        let output = known(number(types.output), types.output)?;
-        let mode = known(mode(types.compute), types.compute)?;
+        let input = number(types.input).ok_or_else(|| no_products_error(types.input))?;
+        let output = number(types.output).ok_or_else(|| no_products_error(types.output))?;
+        let mode = mode(types.compute).ok_or_else(|| no_products_error(types.compute))?;
         let [first, second, c] = product.matrices;
         let [first_stride, second_stride, c_stride] = product.strides;
         // SAFETY: the handle is live, the caller promises the matrices; alpha and beta are on the
@@ -174,6 +167,12 @@ impl BlasLibrary for Blas {
             if is_whole && code == status::INVALID_VALUE { status::NOT_SUPPORTED } else { code };
         self.check("cublasGemmStridedBatchedEx", code)
     }
+}
+
+fn no_products_error(dtype: Dtype) -> DeviceError {
+    let why = format!("it has no products with {dtype} here");
+    let cure = "choose another data type or provider=native";
+    DeviceError::Unsupported(Reason::new("gemm by cublas", why, cure))
 }
 
 const fn transposition(side: Side) -> c_int {

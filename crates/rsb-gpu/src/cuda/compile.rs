@@ -182,10 +182,9 @@ impl Toolchain for CudaCompiler {
 /// The highest of `known` whose code runs on a GPU of `arch`, which is one of the same tens that is
 /// not above it: `sm_89` runs what is for `sm_86`. `arch` itself where there is none.
 fn closest(known: &[c_int], arch: &str) -> String {
-    let runs = |own: c_int| {
-        known.iter().filter(move |&&other| other <= own && other / 10 == own / 10).max()
-    };
-    number(arch).and_then(runs).map_or_else(|| arch.to_owned(), |number| format!("sm_{number}"))
+    let Some(own) = number(arch) else { return arch.to_owned() };
+    let highest = known.iter().filter(|&&other| other <= own && other / 10 == own / 10).max();
+    highest.map_or_else(|| arch.to_owned(), |number| format!("sm_{number}"))
 }
 
 /// `sm_90` of `sm_90a`.

@@ -75,13 +75,6 @@ mod tests {
 
     #[test]
     fn both_layouts_of_the_header_name_the_architecture() {
-        let header = |layout: u8, flags: [u8; 4]| {
-            let mut header = vec![0_u8; 64];
-            header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
-            (header[8], header[18]) = (layout, 190);
-            header[48..52].copy_from_slice(&flags);
-            header
-        };
         // As the compilers of CUDA 12.9 and 13.5 write them.
         assert_eq!(target(&header(7, [0x5a, 0x05, 0x5a, 0x00])).as_deref(), Some("sm_90"));
         assert_eq!(target(&header(8, [0x04, 0x50, 0x00, 0x06])).as_deref(), Some("sm_80"));
@@ -93,24 +86,27 @@ mod tests {
         assert!(kernels(&header(7, [0; 4])).is_empty(), "without sections");
     }
 
+    fn header(layout: u8, flags: [u8; 4]) -> Vec<u8> {
+        let mut header = vec![0_u8; 64];
+        header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        (header[8], header[18]) = (layout, 190);
+        header[48..52].copy_from_slice(&flags);
+        header
+    }
+
     /// A cubin for `sm_90` with one kernel, `k`, which needs 40 registers and 512 bytes of shared
     /// memory.
     fn cubin() -> Vec<u8> {
         let names = b"\0.shstrtab\0.strtab\0.symtab\0.nv.info\0.nv.shared.k\0.text.k\0";
-        let at = |name: &str| {
-            let place =
-                names.windows(name.len()).position(|window| window == name.as_bytes()).unwrap();
-            u32::try_from(place).unwrap()
-        };
         let symbols = [vec![0; 24], [&1_u32.to_le_bytes()[..], &[0; 20]].concat()].concat();
         let notes = [&REGISTERS[..], &1_u32.to_le_bytes(), &40_u32.to_le_bytes()].concat();
         let sections: [(u32, u32, &[u8], u64, u32); 6] = [
-            (at(".shstrtab"), 3, names, names.len() as u64, 0),
-            (at(".strtab"), 3, b"\0k\0", 3, 0),
-            (at(".symtab"), 2, &symbols, 48, 2),
-            (at(".nv.info"), 0x7000_0000, &notes, 12, 3),
-            (at(".nv.shared.k"), 8, &[], 1024 + 512, 0),
-            (at(".text.k"), 1, &[0; 16], 16, 0),
+            (place_of(names, ".shstrtab"), 3, names, names.len() as u64, 0),
+            (place_of(names, ".strtab"), 3, b"\0k\0", 3, 0),
+            (place_of(names, ".symtab"), 2, &symbols, 48, 2),
+            (place_of(names, ".nv.info"), 0x7000_0000, &notes, 12, 3),
+            (place_of(names, ".nv.shared.k"), 8, &[], 1024 + 512, 0),
+            (place_of(names, ".text.k"), 1, &[0; 16], 16, 0),
         ];
         let (mut contents, mut table) = (vec![0_u8; 64], vec![0_u8; 64]);
         for (name, kind, bytes, size, link) in sections {
@@ -141,6 +137,11 @@ mod tests {
         contents[0x28..0x30].copy_from_slice(&place);
         contents[0x3a..0x40].copy_from_slice(&[64, 0, 7, 0, 1, 0]);
         [contents, table].concat()
+    }
+
+    fn place_of(names: &[u8], name: &str) -> u32 {
+        let place = names.windows(name.len()).position(|window| window == name.as_bytes());
+        u32::try_from(place.unwrap()).unwrap()
     }
 
     #[test]

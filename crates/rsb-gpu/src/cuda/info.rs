@@ -100,8 +100,8 @@ pub(super) fn free_bytes(runtime: &Runtime) -> Result<u64, CudaError> {
 
 /// The second level is the last of NVIDIA's GPUs.
 fn caches(second_level: Option<u32>) -> Vec<Cache> {
-    let cache = |bytes| Cache { level: 2, size_bytes: u64::from(bytes), shared_by: None };
-    second_level.map(cache).into_iter().collect()
+    let Some(bytes) = second_level else { return Vec::new() };
+    vec![Cache { level: 2, size_bytes: u64::from(bytes), shared_by: None }]
 }
 
 #[cfg(test)]

@@ -61,8 +61,9 @@ impl Blas {
         let api = RocBlas::load().map_err(lacking)?;
         if kernels == Kernels::InFiles {
             let dirs = KERNELS.dirs(api.loaded().path());
-            let missing = |missing| DeviceError::Unsupported(unavailable(missing));
-            KERNELS.check(&core.arch, &dirs).map_err(missing)?;
+            KERNELS
+                .check(&core.arch, &dirs)
+                .map_err(|missing| DeviceError::Unsupported(unavailable(missing)))?;
         }
         core.activate()?;
         let _ = writeln!(
@@ -107,8 +108,10 @@ impl Blas {
     }
 
     fn check(&self, call: &str, code: rocblas_status) -> Result<(), DeviceError> {
-        let failed = || DeviceError::Failed(Reason::new(call, self.text(code), cure(code)));
-        if code == status::SUCCESS { Ok(()) } else { Err(failed()) }
+        if code == status::SUCCESS {
+            return Ok(());
+        }
+        Err(DeviceError::Failed(Reason::new(call, self.text(code), cure(code))))
     }
 
     fn text(&self, code: rocblas_status) -> String {
@@ -148,14 +151,9 @@ impl BlasLibrary for Blas {
             "rocblas_gemm_strided_batched_ex",
         )?;
         let (types, shape) = (product.types, product.shape);
-        let known = |dtype: Dtype| {
-            let why = format!("it has no products with {dtype} here");
-            let reason =
-                Reason::new("gemm by rocblas", why, "choose another data type or provider=native");
-            number(dtype).ok_or(DeviceError::Unsupported(reason))
-        };
-        let (input, output, compute) =
-            (known(types.input)?, known(types.output)?, known(types.compute)?);
+        let input = number(types.input).ok_or_else(|| no_products_error(types.input))?;
+        let output = number(types.output).ok_or_else(|| no_products_error(types.output))?;
+        let compute = number(types.compute).ok_or_else(|| no_products_error(types.compute))?;
         let [first, second, c] = product.matrices;
         let [first_stride, second_stride, c_stride] = product.strides;
         // SAFETY: the handle is live, the caller promises the matrices; alpha and beta are on the
@@ -193,13 +191,21 @@ impl BlasLibrary for Blas {
                 0,
             )
         };
-        let reason = || Reason::new("rocblas_gemm_strided_batched_ex", self.text(code), cure(code));
-        match code {
-            status::SUCCESS => Ok(()),
-            status::NOT_IMPLEMENTED => Err(DeviceError::Unsupported(reason())),
-            _ => Err(DeviceError::Failed(reason())),
+        if code == status::SUCCESS {
+            return Ok(());
         }
+        let reason = Reason::new("rocblas_gemm_strided_batched_ex", self.text(code), cure(code));
+        if code == status::NOT_IMPLEMENTED {
+            return Err(DeviceError::Unsupported(reason));
+        }
+        Err(DeviceError::Failed(reason))
     }
+}
+
+fn no_products_error(dtype: Dtype) -> DeviceError {
+    let why = format!("it has no products with {dtype} here");
+    let cure = "choose another data type or provider=native";
+    DeviceError::Unsupported(Reason::new("gemm by rocblas", why, cure))
 }
 
 const fn transposition(side: Side) -> c_int {

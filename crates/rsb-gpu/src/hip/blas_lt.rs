@@ -75,8 +75,9 @@ pub(super) fn open(core: &Rc<Core>) -> Result<Rc<LtBlas>, DeviceError> {
     // Where it keeps them in another way, it says itself what it lacks.
     let dirs = KERNELS.dirs(path);
     if !dirs.is_empty() {
-        let missing = |missing| DeviceError::Unsupported(unavailable(missing));
-        KERNELS.check(&core.arch, &dirs).map_err(missing)?;
+        KERNELS
+            .check(&core.arch, &dirs)
+            .map_err(|missing| DeviceError::Unsupported(unavailable(missing)))?;
     }
     let lacks = |name: &str| lacking(Unavailable::symbol(name, path));
     let calls = lt_calls!(

@@ -116,10 +116,14 @@ pub(super) fn free_bytes(runtime: &Runtime) -> Result<u64, HipError> {
 }
 
 fn caches(arch: &str, second_level: Option<u32>) -> Vec<Cache> {
-    let cache = |level, size_bytes| Cache { level, size_bytes, shared_by: None };
-    let second = second_level.map(|bytes| cache(2, u64::from(bytes)));
-    let third = arch::memory_side_cache_bytes(arch).map(|bytes| cache(3, bytes));
-    second.into_iter().chain(third).collect()
+    let mut caches = Vec::new();
+    if let Some(bytes) = second_level {
+        caches.push(Cache { level: 2, size_bytes: u64::from(bytes), shared_by: None });
+    }
+    if let Some(size_bytes) = arch::memory_side_cache_bytes(arch) {
+        caches.push(Cache { level: 3, size_bytes, shared_by: None });
+    }
+    caches
 }
 
 #[cfg(test)]
@@ -128,9 +132,12 @@ mod tests {
 
     #[test]
     fn the_last_cache_sizes_a_flush() {
-        let last = |arch, second| caches(arch, second).iter().map(|cache| cache.size_bytes).max();
-        assert_eq!(last("gfx942", Some(4 << 20)), Some(256 << 20));
-        assert_eq!(last("gfx90a", Some(8 << 20)), Some(8 << 20));
-        assert_eq!(last("gfx90a", None), None);
+        assert_eq!(largest_cache("gfx942", Some(4 << 20)), Some(256 << 20));
+        assert_eq!(largest_cache("gfx90a", Some(8 << 20)), Some(8 << 20));
+        assert_eq!(largest_cache("gfx90a", None), None);
+    }
+
+    fn largest_cache(arch: &str, second_level: Option<u32>) -> Option<u64> {
+        caches(arch, second_level).iter().map(|cache| cache.size_bytes).max()
     }
 }

@@ -214,7 +214,6 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_skips_and_what_breaks_fails() {
-        let status = |code| HipError::Status { call: "hipMalloc", code, text: "said so".into() };
         for (code, word) in [
             (error::OUT_OF_MEMORY, "smaller size"),
             (error::LAUNCH_FAILURE, "dmesg"),
@@ -238,6 +237,10 @@ mod tests {
             DeviceError::from(HipError::Missing(absent)),
             DeviceError::Unsupported(_)
         ));
+    }
+
+    fn status(code: hipError_t) -> HipError {
+        HipError::Status { call: "hipMalloc", code, text: "said so".into() }
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl OpenclDevice {
         options: &Options,
         buffers: &[Buffer],
     ) -> Result<Bound, DeviceError> {
-        Bound::new(&self.program(plan)?, &self.core, plan, (buffers, options.block_size))
+        Bound::new(&self.program(plan)?, &self.core, plan, buffers, options.block_size)
     }
 
     fn target(&self) -> Target {
@@ -165,12 +165,11 @@ impl Device for OpenclDevice {
         options: &Options,
         buffers: &[Buffer],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
-        let here = |buffer: &Buffer| {
+        portable::check_buffers(operation, buffers, |buffer| {
             buffer
                 .storage::<Allocation>()
                 .is_some_and(|memory| Rc::ptr_eq(memory.core(), &self.core))
-        };
-        portable::check_buffers(operation, buffers, here)?;
+        })?;
         portable::check_patience(operation, &self.info, MAX_CPU_OPERATIONS)?;
         match operation {
             Operation::Transfer(op) => Ok(Box::new(transfer::kernel(&self.core, op, buffers)?)),

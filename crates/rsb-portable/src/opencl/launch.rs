@@ -36,7 +36,8 @@ impl Bound {
         program: &Rc<Program>,
         core: &Rc<Core>,
         plan: &Plan,
-        (buffers, block): (&[Buffer], Option<u32>),
+        buffers: &[Buffer],
+        block: Option<u32>,
     ) -> Result<Self, DeviceError> {
         let rooms = plan.scratch.iter().map(|&bytes| Allocation::new_zeroed(core, bytes));
         let scratch = rooms.collect::<Result<Vec<_>, _>>()?;

@@ -58,7 +58,7 @@ pub(super) fn devices(
                 for device in devices {
                     let index = u32::try_from(found.len()).unwrap_or(u32::MAX);
                     let reference = DeviceRef { backend: backend.id(), index };
-                    found.extend(describe(runtime, (platform, device), &name, reference));
+                    found.extend(describe(runtime, platform, device, &name, reference));
                 }
             }
             Err(error) => refusal = Some(Reason::from(error)),
@@ -130,32 +130,28 @@ fn of_platform(runtime: &Runtime, platform: Object) -> Result<Vec<Object>, ClErr
 /// What a device is; nothing when it does not even tell its type.
 fn describe(
     runtime: &Runtime,
-    (platform, device): (Object, Object),
+    platform: Object,
+    device: Object,
     platform_name: &str,
     reference: DeviceRef,
 ) -> Option<DeviceCandidate> {
-    let number = |name| runtime.device_number(device, name);
-    let positive = |name| number(name).filter(|&value| value > 0);
-    let kind = number(ask::DEVICE_TYPE)?;
+    let positive = |name| runtime.device_number(device, name).filter(|&value| value > 0);
+    let kind = runtime.device_number(device, ask::DEVICE_TYPE)?;
     let device_type = if kind & flag::TYPE_CPU != 0 { DeviceType::Cpu } else { DeviceType::Gpu };
     let name = runtime
         .device_text(device, ask::DEVICE_NAME)
         .unwrap_or_else(|_| "unnamed device".to_owned());
     let extensions = runtime.device_text(device, ask::DEVICE_EXTENSIONS).unwrap_or_default();
-    let has = |name| {
-        if extensions.split(' ').any(|known| known == name) { Presence::Yes } else { Presence::No }
-    };
-    let width = |name| positive(name).unwrap_or(1).min(16);
     let buffer_bytes = positive(ask::DEVICE_MAX_MEM_ALLOC_SIZE).unwrap_or(128 << 20);
     let limits = Limits {
         buffer_bytes,
         group: positive(ask::DEVICE_MAX_WORK_GROUP_SIZE).unwrap_or(1),
-        f64: has("cl_khr_fp64"),
-        f16: has("cl_khr_fp16"),
+        f64: presence(&extensions, "cl_khr_fp64"),
+        f16: presence(&extensions, "cl_khr_fp16"),
         widths: [
-            width(ask::DEVICE_PREFERRED_VECTOR_WIDTH_DOUBLE),
-            width(ask::DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT),
-            width(ask::DEVICE_PREFERRED_VECTOR_WIDTH_HALF),
+            positive(ask::DEVICE_PREFERRED_VECTOR_WIDTH_DOUBLE).unwrap_or(1).min(16),
+            positive(ask::DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT).unwrap_or(1).min(16),
+            positive(ask::DEVICE_PREFERRED_VECTOR_WIDTH_HALF).unwrap_or(1).min(16),
         ],
     };
     let clock = positive(ask::DEVICE_MAX_CLOCK_FREQUENCY).map(|mhz| mhz as f64);
@@ -164,7 +160,9 @@ fn describe(
     let caches = if device_type == DeviceType::Gpu {
         caches::of_gpu(GpuIdentity {
             address: pci_address.as_deref(),
-            vendor: number(ask::DEVICE_VENDOR_ID).and_then(|vendor| u32::try_from(vendor).ok()),
+            vendor: runtime
+                .device_number(device, ask::DEVICE_VENDOR_ID)
+                .and_then(|vendor| u32::try_from(vendor).ok()),
             reported: positive(ask::DEVICE_GLOBAL_MEM_CACHE_SIZE),
         })
     } else {
@@ -189,4 +187,8 @@ fn describe(
     };
     let info = if device_type == DeviceType::Cpu { crate::portable::on_cpu(info) } else { info };
     Some(DeviceCandidate { info, platform, device, limits })
+}
+
+fn presence(extensions: &str, name: &str) -> Presence {
+    if extensions.split(' ').any(|known| known == name) { Presence::Yes } else { Presence::No }
 }

@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn text_ends_at_its_zero() {
-        let given = |size: usize, value: *mut c_void, needed: *mut usize| {
+        let text = Runtime::text(|size, value, needed| {
             if size == 0 {
                 // SAFETY: the caller gives a live variable when it gives no room.
                 unsafe { *needed = 6 };
@@ -225,7 +225,7 @@ mod tests {
                 unsafe { value.cast::<u8>().copy_from(b"PoCL\0x".as_ptr(), 6) };
             }
             Ok(())
-        };
-        assert_eq!(Runtime::text(given).as_deref(), Ok("PoCL"));
+        });
+        assert_eq!(text.as_deref(), Ok("PoCL"));
     }
 }

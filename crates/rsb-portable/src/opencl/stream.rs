@@ -69,8 +69,10 @@ impl ClStream {
     fn mark(&self, mark: StreamEvent) -> Result<&Mark, DeviceError> {
         let known = mark.0 < self.made && self.made - mark.0 <= MARKS as u64;
         let found = self.marks.get((mark.0 % MARKS as u64) as usize).filter(|_| known);
-        let why = || format!("a mark is not of this stream, or {MARKS} others were made since");
-        found.ok_or_else(|| defect("time between two marks", why()))
+        found.ok_or_else(|| {
+            let why = format!("a mark is not of this stream, or {MARKS} others were made since");
+            defect("time between two marks", why)
+        })
     }
 }
 
@@ -133,10 +135,6 @@ mod tests {
             readings: [ClockReading; 3],
             clock: StreamClock,
         }
-        let reading = |device_ms: f64, host_ms: f64| ClockReading {
-            device_ns: 1e6 * device_ms,
-            host_ns: 1e6 * host_ms,
-        };
         let alike = |name, reading, clock| Row { name, readings: [reading; 3], clock };
         for row in [
             alike("equal", reading(5.0, 5.0), StreamClock::Device),
@@ -162,5 +160,9 @@ mod tests {
             assert_eq!(choose_clock(&row.readings), row.clock, "{}", row.name);
         }
         assert_eq!(choose_clock(&[]), StreamClock::Host, "nothing was timed");
+    }
+
+    fn reading(device_ms: f64, host_ms: f64) -> ClockReading {
+        ClockReading { device_ns: 1e6 * device_ms, host_ns: 1e6 * host_ms }
     }
 }

@@ -60,19 +60,15 @@ impl Planner<'_> {
         let (share, groups) = self.shares(op.dtype.bytes(op.elements).div_ceil(PACK));
         let (n, share, partials) = (Count(op.elements), Count(share), Count(u64::from(groups)));
         let room = u64::from(groups) * 8;
-        let scale = |factor| [Scratch(0), Buffer(1), partials, Number(factor)].to_vec();
         let (kernels, first, last, scratch) = match op.op {
             ReduceOp::Sum => {
-                (["rsb_sum", "rsb_sum_end"], vec![Buffer(0), Scratch(0), n, share], scale(1.0), 1)
+                let last = vec![Scratch(0), Buffer(1), partials, Number(1.0)];
+                (["rsb_sum", "rsb_sum_end"], vec![Buffer(0), Scratch(0), n, share], last, 1)
             }
             ReduceOp::Mean => {
                 let factor = 1.0 / op.elements.max(1) as f64;
-                (
-                    ["rsb_sum", "rsb_sum_end"],
-                    vec![Buffer(0), Scratch(0), n, share],
-                    scale(factor),
-                    1,
-                )
+                let last = vec![Scratch(0), Buffer(1), partials, Number(factor)];
+                (["rsb_sum", "rsb_sum_end"], vec![Buffer(0), Scratch(0), n, share], last, 1)
             }
             ReduceOp::Max => {
                 let last = vec![Scratch(0), Buffer(1), partials];

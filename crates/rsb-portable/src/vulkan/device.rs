@@ -8,7 +8,6 @@ use ash::vk;
 use rsb_model::{DeviceType, Dtype, Reason};
 
 use super::core::Core;
-use super::failure::Failure;
 use super::info::{PhysicalCandidate, Presence};
 use super::instance::Instance;
 use super::launch::Bound;
@@ -16,7 +15,7 @@ use super::memory::{Allocation, Place};
 use super::pipeline::{Pipeline, Shape, SubgroupSize};
 use super::stream::VulkanStream;
 use super::{matrix, queue, shaders, transfer};
-use crate::portable::{self, GROUP, Plan, Step, Target, unsupported_error};
+use crate::portable::{self, GROUP, Plan, Target, unsupported_error};
 use rsb_device::device::{Buffer, Device, DeviceError, DeviceInfo, Kernel, Options, Stream};
 use rsb_device::held::{HostSide, LazyCell};
 use rsb_device::operation::{Launch, LaunchMode, Operation};
@@ -81,9 +80,9 @@ impl VulkanDevice {
     }
 
     fn bind(&self, plan: &Plan, buffers: &[Buffer]) -> Result<Bound, DeviceError> {
-        let by_subgroups = |step: &Step| shaders::by_subgroups(self.core.traits, step.kernel);
-        let provider =
-            if plan.steps.iter().any(by_subgroups) { "native-subgroups" } else { plan.provider };
+        let by_subgroups =
+            plan.steps.iter().any(|step| shaders::by_subgroups(self.core.traits, step.kernel));
+        let provider = if by_subgroups { "native-subgroups" } else { plan.provider };
         let bound = Bound::new(&self.core, plan, buffers, |kernel, shape| {
             self.pipeline(plan, kernel, shape)
         })?;
@@ -171,12 +170,11 @@ impl Device for VulkanDevice {
         options: &Options,
         buffers: &[Buffer],
     ) -> Result<Box<dyn Kernel + 'd>, DeviceError> {
-        let here = |buffer: &Buffer| {
+        portable::check_buffers(operation, buffers, |buffer| {
             buffer
                 .storage::<Allocation>()
                 .is_some_and(|memory| Rc::ptr_eq(memory.core(), &self.core))
-        };
-        portable::check_buffers(operation, buffers, here)?;
+        })?;
         self.check(operation, options)?;
         match operation {
             Operation::Transfer(op) => Ok(Box::new(transfer::kernel(&self.core, op, buffers)?)),
@@ -218,11 +216,11 @@ impl Kernel for Launches {
         if let Some(recording) = self.graph {
             return Ok(self.core.submit(recording)?);
         }
-        let one = || -> Result<(), Failure> {
+        for _ in 0..self.kernels {
             self.empty.start()?;
-            self.core.flush()
-        };
-        Ok((0..self.kernels).try_for_each(|_| one())?)
+            self.core.flush()?;
+        }
+        Ok(())
     }
 
     fn provider(&self) -> String {

@@ -73,14 +73,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_skips_and_what_breaks_fails() {
-        let of = |result| DeviceError::from(Failure { call: "vkQueueSubmit", result });
-        assert!(matches!(of(vk::Result::ERROR_FEATURE_NOT_PRESENT), DeviceError::Unsupported(_)));
+        assert!(matches!(
+            error_of(vk::Result::ERROR_FEATURE_NOT_PRESENT),
+            DeviceError::Unsupported(_)
+        ));
         for (result, word) in [
             (vk::Result::ERROR_DEVICE_LOST, "dmesg"),
             (vk::Result::ERROR_OUT_OF_DEVICE_MEMORY, "smaller size"),
             (vk::Result::ERROR_UNKNOWN, "vulkaninfo"),
         ] {
-            match of(result) {
+            match error_of(result) {
                 DeviceError::Failed(reason) => {
                     assert!(
                         reason.what == "vkQueueSubmit" && reason.cure.contains(word),
@@ -90,5 +92,9 @@ mod tests {
                 DeviceError::Unsupported(reason) => panic!("{reason}"),
             }
         }
+    }
+
+    fn error_of(result: vk::Result) -> DeviceError {
+        DeviceError::from(Failure { call: "vkQueueSubmit", result })
     }
 }

@@ -183,13 +183,18 @@ fn memory<'m>(
     buffers: &'m [Buffer],
     scratch: &'m [Allocation],
 ) -> Result<Vec<&'m Allocation>, DeviceError> {
-    let lacks = || defect("plan", "it names a room that it lacks");
-    let of = |argument: &Argument| match *argument {
-        Argument::Buffer(index) => Some(allocation(buffers.get(index))),
-        Argument::Scratch(index) => Some(scratch.get(index).ok_or_else(lacks)),
-        Argument::Count(_) | Argument::Number(_) => None,
-    };
-    step.arguments.iter().filter_map(of).collect()
+    let mut memory = Vec::new();
+    for argument in &step.arguments {
+        match *argument {
+            Argument::Buffer(index) => memory.push(allocation(buffers.get(index))?),
+            Argument::Scratch(index) => {
+                let room = scratch.get(index);
+                memory.push(room.ok_or_else(|| defect("plan", "it names a room that it lacks"))?);
+            }
+            Argument::Count(_) | Argument::Number(_) => {}
+        }
+    }
+    Ok(memory)
 }
 
 /// The numbers as the shader's structure has them: counts of 32 bits, then numbers of the type that
@@ -245,12 +250,9 @@ mod tests {
     #[test]
     fn numbers_lie_where_the_shader_looks() {
         use Argument::{Buffer, Count, Number};
-        let of = |dtype, arguments| numbers(&step(arguments), dtype).unwrap();
-        assert_eq!(
-            of(Dtype::F32, vec![Buffer(0), Count(7), Number(0.5)]),
-            [[7, 0, 0, 0], [0, 0, 0, 63]].concat()
-        );
-        let wide = of(Dtype::F64, vec![Count(7), Number(1.0)]);
+        let narrow = numbers(&step(vec![Buffer(0), Count(7), Number(0.5)]), Dtype::F32).unwrap();
+        assert_eq!(narrow, [[7, 0, 0, 0], [0, 0, 0, 63]].concat());
+        let wide = numbers(&step(vec![Count(7), Number(1.0)]), Dtype::F64).unwrap();
         assert_eq!(wide, [[7, 0, 0, 0, 0, 0, 0, 0], 1.0_f64.to_le_bytes()].concat());
         assert!(matches!(
             numbers(&step(vec![Count(1 << 32)]), Dtype::F32),

@@ -54,10 +54,9 @@ pub(super) fn units(
 /// The first kernel whose shape the driver lists. Each has room for the results of 4096 / (m × n)
 /// subgroups in its group of 256, so subgroups must not be smaller.
 fn choose(shapes: &[vk::CooperativeMatrixPropertiesKHR<'_>], fewest_lanes: u32) -> Option<Shape> {
-    let has_room = |[m, n, _]: &Shape| fewest_lanes * 16 >= m * n;
     KERNELS
         .into_iter()
-        .filter(has_room)
+        .filter(|[m, n, _]| fewest_lanes * 16 >= m * n)
         .find(|kernel| shapes.iter().any(|shape| is_of_kernel(shape, *kernel)))
 }
 

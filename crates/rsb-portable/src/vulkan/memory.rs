@@ -125,7 +125,7 @@ impl Allocation {
         match side {
             HostSide::To(bytes) => {
                 for part in bytes.chunks_mut(STAGE as usize) {
-                    self.copy_to(&stage, (offset, 0), part.len() as u64)?;
+                    self.copy_to(&stage, offset, 0, part.len() as u64)?;
                     stage.copy(0, HostSide::To(part))?;
                     offset += part.len() as u64;
                 }
@@ -133,7 +133,7 @@ impl Allocation {
             HostSide::From(bytes) => {
                 for part in bytes.chunks(STAGE as usize) {
                     stage.copy(0, HostSide::From(part))?;
-                    stage.copy_to(self, (0, offset), part.len() as u64)?;
+                    stage.copy_to(self, 0, offset, part.len() as u64)?;
                     offset += part.len() as u64;
                     self.core.synchronize()?;
                 }
@@ -142,11 +142,12 @@ impl Allocation {
         Ok(())
     }
 
-    /// Copies `bytes` to another buffer, from one offset to the other, in the queue.
+    /// Copies `bytes` from offset `from_at` to offset `to_at` of another buffer, in the queue.
     pub(super) fn copy_to(
         &self,
         to: &Self,
-        (from_at, to_at): (u64, u64),
+        from_at: u64,
+        to_at: u64,
         bytes: u64,
     ) -> Result<(), Failure> {
         let region = [vk::BufferCopy { src_offset: from_at, dst_offset: to_at, size: bytes }];

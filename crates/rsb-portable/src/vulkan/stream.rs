@@ -50,10 +50,11 @@ impl VulkanStream {
 
     fn place(&self, mark: StreamEvent) -> Result<u32, DeviceError> {
         let known = mark.0 < self.made && self.made - mark.0 <= u64::from(MARKS);
-        let why = || format!("a mark is not of this stream, or {MARKS} others were made since");
-        known
-            .then_some((mark.0 % u64::from(MARKS)) as u32)
-            .ok_or_else(|| defect("time between two marks", why()))
+        if !known {
+            let why = format!("a mark is not of this stream, or {MARKS} others were made since");
+            return Err(defect("time between two marks", why));
+        }
+        Ok((mark.0 % u64::from(MARKS)) as u32)
     }
 
     /// Ticks at which the device passed a mark.
@@ -128,16 +129,15 @@ impl Stream for VulkanStream {
                 Ok(ticks as f64 * traits.timestamp_period)
             }
             Clock::Host(marks) => {
-                let of = |place: u32| {
-                    marks
-                        .get(place as usize)
-                        .copied()
-                        .ok_or_else(|| defect("mark", "it is missing"))
-                };
-                Ok(of(to)?.saturating_duration_since(of(from)?).as_nanos() as f64)
+                let (to, from) = (instant_of(marks, to)?, instant_of(marks, from)?);
+                Ok(to.saturating_duration_since(from).as_nanos() as f64)
             }
         }
     }
+}
+
+fn instant_of(marks: &[Instant], place: u32) -> Result<Instant, DeviceError> {
+    marks.get(place as usize).copied().ok_or_else(|| defect("mark", "it is missing"))
 }
 
 /// Ticks between two, of a counter that begins anew after so many bits.

@@ -49,7 +49,7 @@ pub(super) fn kernel(
         }
         TransferDirection::HostToDevice => {
             let host = Allocation::new_zeroed(core, bytes, Place::Host)?;
-            allocation(Some(from))?.copy_to(&host, (0, 0), bytes)?;
+            allocation(Some(from))?.copy_to(&host, 0, 0, bytes)?;
             core.synchronize()?;
             TransferRoute::FromHost(host)
         }
@@ -88,12 +88,12 @@ impl Kernel for TransferKernel {
     fn launch(&mut self) -> Result<(), DeviceError> {
         let (from, to) = (allocation(Some(&self.from))?, allocation(Some(&self.to))?);
         match &self.ends {
-            TransferRoute::Within => from.copy_to(to, (0, 0), self.bytes)?,
-            TransferRoute::FromHost(host) => host.copy_to(to, (0, 0), self.bytes)?,
+            TransferRoute::Within => from.copy_to(to, 0, 0, self.bytes)?,
+            TransferRoute::FromHost(host) => host.copy_to(to, 0, 0, self.bytes)?,
             TransferRoute::ToHost(host) => {
-                from.copy_to(host, (0, 0), self.bytes)?;
+                from.copy_to(host, 0, 0, self.bytes)?;
                 if !self.shown {
-                    host.copy_to(to, (0, 0), self.bytes)?;
+                    host.copy_to(to, 0, 0, self.bytes)?;
                 }
             }
         }

@@ -121,12 +121,11 @@ impl Benchmark for AllReduce {
         if device.device.index != 0 {
             return Vec::new();
         }
-        let f32 = || axis("dtype", &["f32"]);
         let large = by_kind(device, 64 * MIB, 4 * MIB);
-        let mut grids = vec![grid([f32(), sizes("size", &[large])])];
+        let mut grids = vec![grid([axis("dtype", &["f32"]), sizes("size", &[large])])];
         if breadth >= Breadth::Standard {
             grids.push(grid([
-                f32(),
+                axis("dtype", &["f32"]),
                 sizes("size", &[MIB, large]),
                 axis("num_gpus", &["2", "4", "8"]),
             ]));
@@ -141,7 +140,7 @@ impl Benchmark for AllReduce {
             ]));
         }
         if let Some(library) = library(device.device.backend) {
-            grids.extend(of_library(breadth, library, (large, by_kind(device, 1 << 30, 16 * MIB))));
+            grids.extend(of_library(breadth, library, large, by_kind(device, 1 << 30, 16 * MIB)));
         }
         grids
     }
@@ -217,55 +216,86 @@ impl AllReduce {
 
 /// The cases of a library: quick a few, standard every collective at four sizes and every
 /// algorithm, full from 8 B to the largest.
-fn of_library(breadth: Breadth, library: &str, (large, largest): (u64, u64)) -> Vec<Grid> {
-    let by = || axis("communication_backend", &[library]);
-    let f32 = || axis("dtype", &["f32"]);
-    let every = |operations: &[&str], bytes: &[u64]| {
-        vec![f32(), sizes("size", bytes), by(), axis("operation", operations)]
-    };
-    let with = |mut grid: Grid, more: (&'static str, Vec<String>)| {
-        grid.push(more);
-        grid
-    };
-    let mut grids =
-        vec![every(&["all-reduce"], &[8, large]), every(&["all-gather", "all-to-all"], &[large])];
+fn of_library(breadth: Breadth, library: &str, large: u64, largest: u64) -> Vec<Grid> {
+    let mut grids = vec![
+        grid_of_library(library, &["all-reduce"], &[8, large]),
+        grid_of_library(library, &["all-gather", "all-to-all"], &[large]),
+    ];
     if breadth >= Breadth::Standard {
-        grids.push(every(WHOLE, &[8, MIB, large, largest]));
-        grids.push(every(IN_PARTS, &[KIB, MIB, large, largest]));
-        let in_place =
-            every(&["all-reduce", "all-gather", "reduce-scatter", "broadcast"], &[large]);
-        grids.push(with(in_place, axis("placement", &["in-place"])));
-        grids.push(with(
-            every(&["all-reduce"], &[MIB, large]),
-            axis("algorithm", &["ring", "tree"]),
+        grids.push(grid_of_library(library, WHOLE, &[8, MIB, large, largest]));
+        grids.push(grid_of_library(library, IN_PARTS, &[KIB, MIB, large, largest]));
+        let in_place = grid_of_library(
+            library,
+            &["all-reduce", "all-gather", "reduce-scatter", "broadcast"],
+            &[large],
+        );
+        grids.push(with_axis(in_place, "placement", &["in-place"]));
+        grids.push(with_axis(
+            grid_of_library(library, &["all-reduce"], &[MIB, large]),
+            "algorithm",
+            &["ring", "tree"],
         ));
-        grids.push(with(
-            every(&["all-reduce", "all-to-all"], &[KIB, large]),
-            axis("launcher", &["threads"]),
+        grids.push(with_axis(
+            grid_of_library(library, &["all-reduce", "all-to-all"], &[KIB, large]),
+            "launcher",
+            &["threads"],
         ));
-        grids.push(with(
-            every(&["all-reduce", "all-gather"], &[large]),
-            axis("num_gpus", &["4", "8"]),
+        grids.push(with_axis(
+            grid_of_library(library, &["all-reduce", "all-gather"], &[large]),
+            "num_gpus",
+            &["4", "8"],
         ));
-        grids.push(vec![axis("dtype", &["f16", "bf16"]), sizes("size", &[large]), by()]);
+        grids.push(vec![
+            axis("dtype", &["f16", "bf16"]),
+            sizes("size", &[large]),
+            axis("communication_backend", &[library]),
+        ]);
     }
     if breadth == Breadth::Full {
-        let steps = |from: u64| {
-            std::iter::successors(Some(from), |size| size.checked_mul(4))
-                .take_while(|&size| size <= largest)
-        };
-        let counts = || axis("num_gpus", &["2", "3", "4", "6", "8"]);
-        grids.push(with(every(WHOLE, &steps(8).collect::<Vec<_>>()), counts()));
-        grids.push(with(every(IN_PARTS, &steps(KIB).collect::<Vec<_>>()), counts()));
+        let counts = &["2", "3", "4", "6", "8"];
+        let whole = grid_of_library(library, WHOLE, &steps_of_four(8, largest));
+        grids.push(with_axis(whole, "num_gpus", counts));
+        let in_parts = grid_of_library(library, IN_PARTS, &steps_of_four(KIB, largest));
+        grids.push(with_axis(in_parts, "num_gpus", counts));
         for kinds in [WHOLE, IN_PARTS] {
-            let by_threads = with(every(kinds, &[KIB, MIB, large]), axis("launcher", &["threads"]));
-            grids.push(with(by_threads, axis("num_gpus", &["2", "8"])));
+            let by_threads = with_axis(
+                grid_of_library(library, kinds, &[KIB, MIB, large]),
+                "launcher",
+                &["threads"],
+            );
+            grids.push(with_axis(by_threads, "num_gpus", &["2", "8"]));
             // Several nodes in one, and the partitions of several GPUs: a node of eight MI300X in
             // CPX has 64.
-            grids.push(with(every(kinds, &[large]), axis("num_gpus", &["16", "32", "64"])));
+            grids.push(with_axis(
+                grid_of_library(library, kinds, &[large]),
+                "num_gpus",
+                &["16", "32", "64"],
+            ));
         }
     }
     grids
+}
+
+/// The cases of `operations` in f32 at sizes of `bytes`.
+fn grid_of_library(library: &str, operations: &[&str], bytes: &[u64]) -> Grid {
+    grid([
+        axis("dtype", &["f32"]),
+        sizes("size", bytes),
+        axis("communication_backend", &[library]),
+        axis("operation", operations),
+    ])
+}
+
+fn with_axis(mut grid: Grid, name: &'static str, values: &[&str]) -> Grid {
+    grid.push(axis(name, values));
+    grid
+}
+
+/// `first` and each four times the last, up to `largest`.
+fn steps_of_four(first: u64, largest: u64) -> Vec<u64> {
+    std::iter::successors(Some(first), |size| size.checked_mul(4))
+        .take_while(|&size| size <= largest)
+        .collect()
 }
 
 /// One case, without the GPUs.
@@ -474,43 +504,62 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_skipped_with_the_cure() {
-        let check = |params: &Params, gpus: u32, word: &str| match AllReduce
-            .prepare(params, &machine(Script::default(), gpus))
-            .err()
-        {
+        check_skipped(&params("f32", "4KiB", 2), 1, "num_gpus");
+        check_skipped(&params("f32", "4KiB", 1), 2, "nothing to add up");
+        check_skipped(&params("i8", "4KiB", 2), 2, "f64, f32, f16 or bf16");
+        check_skipped(&params_by("rccl"), 2, "communication_backend=ring");
+        check_skipped(
+            &params_by(RING).with("operation", "broadcast"),
+            2,
+            "communication_backend=rccl or nccl",
+        );
+        check_skipped(
+            &params_by(RING).with("launcher", "threads"),
+            2,
+            "communication_backend=rccl or nccl",
+        );
+        check_skipped(
+            &params_by("nccl").with("operation", "all-to-all").with("placement", "in-place"),
+            2,
+            "out-of-place",
+        );
+        check_skipped(
+            &params_by("nccl").with("operation", "all-gather").with("algorithm", "tree"),
+            2,
+            "algorithm=auto",
+        );
+        check_skipped(
+            &params_by("nccl").with("operation", "all-gather").with("size", "4B"),
+            2,
+            "larger size",
+        );
+    }
+
+    fn check_skipped(params: &Params, gpus: u32, word: &str) {
+        match AllReduce.prepare(params, &machine(Script::default(), gpus)).err() {
             Some(Failure::Skipped(reason)) => {
                 assert!(reason.to_string().contains(word), "{reason}");
             }
             other => panic!("{other:?}"),
-        };
-        check(&params("f32", "4KiB", 2), 1, "num_gpus");
-        check(&params("f32", "4KiB", 1), 2, "nothing to add up");
-        check(&params("i8", "4KiB", 2), 2, "f64, f32, f16 or bf16");
-        let by = |backend: &str| params("f32", "4KiB", 2).with("communication_backend", backend);
-        check(&by("rccl"), 2, "communication_backend=ring");
-        check(&by(RING).with("operation", "broadcast"), 2, "communication_backend=rccl or nccl");
-        check(&by(RING).with("launcher", "threads"), 2, "communication_backend=rccl or nccl");
-        check(
-            &by("nccl").with("operation", "all-to-all").with("placement", "in-place"),
-            2,
-            "out-of-place",
-        );
-        check(
-            &by("nccl").with("operation", "all-gather").with("algorithm", "tree"),
-            2,
-            "algorithm=auto",
-        );
-        check(&by("nccl").with("operation", "all-gather").with("size", "4B"), 2, "larger size");
+        }
+    }
+
+    fn params_by(backend: &str) -> Params {
+        params("f32", "4KiB", 2).with("communication_backend", backend)
     }
 
     #[test]
     fn a_library_is_told_its_algorithm_in_the_process_of_the_case() {
-        let asked = |algorithm: &str| params("f32", "4KiB", 2).with("algorithm", algorithm);
-        assert_eq!(AllReduce.environment(&asked(AUTO)), None);
-        assert_eq!(AllReduce.environment(&asked("tree")), Some((ALGORITHM, "Tree")));
+        let params = params("f32", "4KiB", 2);
+        let automatic = params.clone().with("algorithm", AUTO);
+        assert_eq!(AllReduce.environment(&automatic), None);
+        assert_eq!(
+            AllReduce.environment(&params.clone().with("algorithm", "tree")),
+            Some((ALGORITHM, "Tree"))
+        );
         // This process was not told.
-        let failed = AllReduce.algorithm(&asked("ring")).unwrap_err();
+        let failed = AllReduce.algorithm(&params.with("algorithm", "ring")).unwrap_err();
         assert!(failed.reason().why.contains("NCCL_ALGO=Ring"), "{failed}");
-        assert_eq!(AllReduce.algorithm(&asked(AUTO)).unwrap(), AUTO);
+        assert_eq!(AllReduce.algorithm(&automatic).unwrap(), AUTO);
     }
 }

@@ -56,16 +56,20 @@ impl Benchmark for MemoryBandwidth {
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         let large = stream_size(device, last_level_cache(device));
-        let f32 = || axis("dtype", &["f32"]);
-        let all = || axis("operation", ALL);
-        let writing = || axis("operation", &["write", "copy", "triad"]);
-        let around = || axis("stores", &["non-temporal"]);
         let mut grids = vec![
-            grid([axis("operation", &["copy", "read", "triad"]), f32(), sizes("size", &[large])]),
-            grid([axis("operation", &["copy"]), f32(), sizes("size", &[8 * KIB, 128 * KIB])]),
+            grid([
+                axis("operation", &["copy", "read", "triad"]),
+                axis("dtype", &["f32"]),
+                sizes("size", &[large]),
+            ]),
             grid([
                 axis("operation", &["copy"]),
-                f32(),
+                axis("dtype", &["f32"]),
+                sizes("size", &[8 * KIB, 128 * KIB]),
+            ]),
+            grid([
+                axis("operation", &["copy"]),
+                axis("dtype", &["f32"]),
                 sizes("size", &[MIB]),
                 axis("cache", &["cold"]),
             ]),
@@ -73,24 +77,49 @@ impl Benchmark for MemoryBandwidth {
         if is_cpu(device) {
             grids.insert(
                 1,
-                grid([axis("operation", &["copy"]), f32(), sizes("size", &[large]), around()]),
+                grid([
+                    axis("operation", &["copy"]),
+                    axis("dtype", &["f32"]),
+                    sizes("size", &[large]),
+                    axis("stores", &["non-temporal"]),
+                ]),
             );
         }
         if breadth == Breadth::Quick {
             return grids;
         }
-        grids.push(grid([all(), f32(), sizes("size", &[8 * KIB, 128 * KIB, 4 * MIB, large])]));
+        grids.push(grid([
+            axis("operation", ALL),
+            axis("dtype", &["f32"]),
+            sizes("size", &[8 * KIB, 128 * KIB, 4 * MIB, large]),
+        ]));
         grids.push(grid([
             axis("operation", &["copy", "triad"]),
             axis("dtype", &["f16", "bf16"]),
             sizes("size", &[large]),
         ]));
         if is_cpu(device) {
-            grids.push(grid([writing(), f32(), sizes("size", &[large]), around()]));
+            grids.push(grid([
+                axis("operation", &["write", "copy", "triad"]),
+                axis("dtype", &["f32"]),
+                sizes("size", &[large]),
+                axis("stores", &["non-temporal"]),
+            ]));
             let threads = ("threads", thread_counts(device));
-            let beyond_all = || sizes("size", &[stream_size(device, last_level_caches(device))]);
-            grids.push(grid([all(), f32(), beyond_all(), threads.clone()]));
-            grids.push(grid([writing(), f32(), beyond_all(), around(), threads]));
+            let beyond_all = sizes("size", &[stream_size(device, last_level_caches(device))]);
+            grids.push(grid([
+                axis("operation", ALL),
+                axis("dtype", &["f32"]),
+                beyond_all.clone(),
+                threads.clone(),
+            ]));
+            grids.push(grid([
+                axis("operation", &["write", "copy", "triad"]),
+                axis("dtype", &["f32"]),
+                beyond_all,
+                axis("stores", &["non-temporal"]),
+                threads,
+            ]));
         }
         if breadth == Breadth::Full {
             grids.extend(full(device));
@@ -161,31 +190,43 @@ pub(super) fn fields(
 /// Every type, every size from the first cache to several times the last, cold too, on any number
 /// of threads.
 fn full(device: &DeviceInfo) -> Vec<Grid> {
-    let all = || axis("operation", ALL);
     let most = stream_size(device, last_level_cache(device));
     let below = std::iter::successors(Some(8 * KIB), |size| size.checked_mul(2))
         .take_while(|&size| size < most);
     let every: Vec<u64> = below.chain([most]).collect();
-    let types = || axis("dtype", &["f64", "f32", "f16", "bf16"]);
+    let types = axis("dtype", &["f64", "f32", "f16", "bf16"]);
     let mut grids = vec![
-        grid([all(), types(), sizes("size", &every)]),
-        grid([all(), types(), sizes("size", &every), axis("cache", &["cold"])]),
+        grid([axis("operation", ALL), types.clone(), sizes("size", &every)]),
+        grid([
+            axis("operation", ALL),
+            types.clone(),
+            sizes("size", &every),
+            axis("cache", &["cold"]),
+        ]),
     ];
     if is_cpu(device) {
-        let writing = || axis("operation", &["write", "copy", "triad"]);
-        let around = || axis("stores", &["non-temporal"]);
-        let threads = || ("threads", thread_counts(device));
-        grids.push(grid([writing(), types(), sizes("size", &every), around()]));
-        grids.push(grid([all(), axis("dtype", &["f32"]), sizes("size", &every), threads()]));
+        let threads = ("threads", thread_counts(device));
         grids.push(grid([
-            writing(),
-            axis("dtype", &["f32"]),
+            axis("operation", &["write", "copy", "triad"]),
+            types,
             sizes("size", &every),
-            around(),
-            threads(),
+            axis("stores", &["non-temporal"]),
         ]));
         grids.push(grid([
-            all(),
+            axis("operation", ALL),
+            axis("dtype", &["f32"]),
+            sizes("size", &every),
+            threads.clone(),
+        ]));
+        grids.push(grid([
+            axis("operation", &["write", "copy", "triad"]),
+            axis("dtype", &["f32"]),
+            sizes("size", &every),
+            axis("stores", &["non-temporal"]),
+            threads,
+        ]));
+        grids.push(grid([
+            axis("operation", ALL),
             axis("dtype", &["f32"]),
             sizes("size", &[most]),
             axis("numa", &["near", "far"]),

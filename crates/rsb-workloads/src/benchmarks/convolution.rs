@@ -78,20 +78,21 @@ impl Benchmark for ConvolutionBenchmark {
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
-        let f32 = || axis("dtype", &["f32"]);
-        let mut grids: Vec<Grid> = QUICK.iter().map(|layer| of_layer(layer, &[f32()])).collect();
+        let f32 = [axis("dtype", &["f32"])];
+        let mut grids: Vec<Grid> = QUICK.iter().map(|layer| of_layer(layer, &f32)).collect();
         if breadth >= Breadth::Standard {
-            grids.extend(STANDARD.iter().map(|layer| of_layer(layer, &[f32()])));
+            grids.extend(STANDARD.iter().map(|layer| of_layer(layer, &f32)));
         }
         if breadth == Breadth::Full {
-            grids.extend(FULL.iter().map(|layer| of_layer(layer, &[f32()])));
-            let every = || QUICK.iter().chain(STANDARD);
-            grids.extend(every().map(|layer| of_layer(layer, &[f32(), axis("cache", &["cold"])])));
+            grids.extend(FULL.iter().map(|layer| of_layer(layer, &f32)));
+            let every = QUICK.iter().chain(STANDARD);
+            let cold = [axis("dtype", &["f32"]), axis("cache", &["cold"])];
+            grids.extend(every.clone().map(|layer| of_layer(layer, &cold)));
             let half = [axis("dtype", &["f16", "bf16"])];
-            grids.extend(every().map(|layer| of_layer(layer, &half)));
+            grids.extend(every.clone().map(|layer| of_layer(layer, &half)));
             if is_cpu(device) {
-                let threads = ("threads", thread_counts(device));
-                grids.extend(every().map(|layer| of_layer(layer, &[f32(), threads.clone()])));
+                let threaded = [axis("dtype", &["f32"]), ("threads", thread_counts(device))];
+                grids.extend(every.map(|layer| of_layer(layer, &threaded)));
             }
         }
         grids

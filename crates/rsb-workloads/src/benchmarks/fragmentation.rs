@@ -88,6 +88,7 @@ impl Benchmark for MemoryFragmentation {
 fn measure_churn(timed: &mut Timed<'_>) -> Result<(f64, f64), Failure> {
     timed.sample(1)?;
     let found = timed.read(0)?;
-    let at = |index: usize| found.get(index).copied().unwrap_or(f64::NAN);
-    Ok((at(0), at(1)))
+    let held = found.first().copied().unwrap_or(f64::NAN);
+    let live = found.get(1).copied().unwrap_or(f64::NAN);
+    Ok((held, live))
 }

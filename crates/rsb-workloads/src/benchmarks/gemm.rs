@@ -107,17 +107,17 @@ fn large_product(device: &DeviceInfo) -> &'static str {
 /// and the library's choice of an algorithm against the best of some. Products of fp8 have B stored
 /// as n×k, as layers of models keep their weights: on most GPUs there are no others.
 fn matrix_units(device: &DeviceInfo, [_, light, ..]: [&str; 4]) -> Vec<Grid> {
-    let large = || axis("shape", &[large_product(device)]);
-    let by_light = || axis("provider", &[light]);
+    let large = axis("shape", &[large_product(device)]);
+    let by_light = axis("provider", &[light]);
     let mut grids = vec![
-        grid([axis("dtype", &["f16", "tf32"]), large()]),
-        grid([axis("dtype", &["bf16"]), large(), axis("output", &["as-inputs"])]),
-        grid([axis("dtype", &["fp8"]), large(), axis("transpose", &["nt"])]),
-        grid([axis("dtype", &["i8"]), large(), axis("transpose", &["nt"]), by_light()]),
-        grid([axis("dtype", &["f16"]), large(), by_light(), axis("algorithms", &["1", "8"])]),
+        grid([axis("dtype", &["f16", "tf32"]), large.clone()]),
+        grid([axis("dtype", &["bf16"]), large.clone(), axis("output", &["as-inputs"])]),
+        grid([axis("dtype", &["fp8"]), large.clone(), axis("transpose", &["nt"])]),
+        grid([axis("dtype", &["i8"]), large.clone(), axis("transpose", &["nt"]), by_light.clone()]),
+        grid([axis("dtype", &["f16"]), large.clone(), by_light, axis("algorithms", &["1", "8"])]),
         grid([
             axis("dtype", &["bf16"]),
-            large(),
+            large.clone(),
             axis("output", &["as-inputs"]),
             axis("epilogue", &["bias", "gelu"]),
         ]),
@@ -125,7 +125,7 @@ fn matrix_units(device: &DeviceInfo, [_, light, ..]: [&str; 4]) -> Vec<Grid> {
     if light == CUBLASLT {
         // What published figures of fp8 on Hopper are measured with.
         let fast = axis("accumulation", &["fast"]);
-        grids.push(grid([axis("dtype", &["fp8"]), large(), axis("transpose", &["nt"]), fast]));
+        grids.push(grid([axis("dtype", &["fp8"]), large, axis("transpose", &["nt"]), fast]));
     }
     grids
 }
@@ -164,12 +164,11 @@ impl Benchmark for GemmBenchmark {
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
-        let transformer = || axis("shape", &["32x768x768", "128x768x3072"]);
         let mut grids = vec![
             grid([axis("dtype", &["f32"]), axis("shape", &["512x512x512", "1024x1024x1024"])]),
             grid([axis("dtype", &["f64"]), axis("shape", &["512x512x512"])]),
             grid([axis("dtype", &["f16"]), axis("shape", &["256x256x256"])]),
-            grid([axis("dtype", &["f32"]), transformer()]),
+            grid([axis("dtype", &["f32"]), axis("shape", &["32x768x768", "128x768x3072"])]),
         ];
         if gpu_providers(device).is_some() {
             // The type that models run in. No other axis is set: with axes chosen by hand nothing
@@ -179,7 +178,6 @@ impl Benchmark for GemmBenchmark {
         if breadth == Breadth::Quick {
             return grids;
         }
-        let square = || axis("shape", &["512x512x512"]);
         grids.extend([
             grid([
                 axis("dtype", &["f32"]),
@@ -193,10 +191,14 @@ impl Benchmark for GemmBenchmark {
                 axis("dtype", &["f32"]),
                 axis("shape", &["128x3072x768", "512x768x768", "512x768x3072"]),
             ]),
-            grid([axis("dtype", &["f32"]), square(), axis("transpose", &["tn", "nt", "tt"])]),
             grid([
                 axis("dtype", &["f32"]),
-                square(),
+                axis("shape", &["512x512x512"]),
+                axis("transpose", &["tn", "nt", "tt"]),
+            ]),
+            grid([
+                axis("dtype", &["f32"]),
+                axis("shape", &["512x512x512"]),
                 axis("alpha", &["0.5"]),
                 axis("beta", &["0.5"]),
             ]),
@@ -207,39 +209,39 @@ impl Benchmark for GemmBenchmark {
             ]),
         ]);
         if is_cpu(device) {
-            let large = || axis("shape", &["1024x1024x1024"]);
+            let large = axis("shape", &["1024x1024x1024"]);
             let providers = &["gemm", "native", "openblas", "mkl", "onednn"];
-            grids.push(grid([axis("dtype", &["f32"]), large(), axis("provider", providers)]));
+            grids.push(grid([axis("dtype", &["f32"]), large.clone(), axis("provider", providers)]));
             grids.push(grid([
                 axis("dtype", &["bf16", "i8"]),
-                large(),
+                large.clone(),
                 axis("provider", &["native", "onednn"]),
             ]));
-            grids.push(grid([axis("dtype", &["i8"]), large()]));
+            grids.push(grid([axis("dtype", &["i8"]), large.clone()]));
             grids.push(grid([
                 axis("dtype", &["f32", "bf16", "i8"]),
-                large(),
+                large,
                 ("threads", thread_counts(device)),
             ]));
         }
         if let Some(providers) = gpu_providers(device) {
-            let large = || axis("shape", &["1024x1024x1024"]);
+            let large = axis("shape", &["1024x1024x1024"]);
             grids.push(grid([
                 axis("dtype", &["f32", "f16"]),
-                large(),
+                large.clone(),
                 axis("provider", &providers),
             ]));
-            grids.push(grid([axis("dtype", &["tf32", "i8"]), large()]));
+            grids.push(grid([axis("dtype", &["tf32", "i8"]), large]));
             grids.extend(matrix_units(device, providers));
         }
         if !is_cpu(device) {
-            let large = || axis("shape", &["1024x1024x1024"]);
+            let large = axis("shape", &["1024x1024x1024"]);
             grids.push(grid([
                 axis("dtype", &["f16"]),
-                large(),
+                large.clone(),
                 axis("init", &["trigonometric", "constant"]),
             ]));
-            grids.push(grid([axis("dtype", &["f16"]), large(), axis("rotate", &["0"])]));
+            grids.push(grid([axis("dtype", &["f16"]), large, axis("rotate", &["0"])]));
         }
         if breadth == Breadth::Full {
             grids.extend(full(device));
@@ -354,38 +356,6 @@ fn sets(params: &Params) -> Result<u32, Reason> {
 
 /// Every type, square and transformer shape, transposes of each, batches, providers and threads.
 fn full(device: &DeviceInfo) -> Vec<Grid> {
-    let types = || axis("dtype", &["f64", "f32", "f16", "bf16"]);
-    let squares = || {
-        axis(
-            "shape",
-            &[
-                "64x64x64",
-                "128x128x128",
-                "256x256x256",
-                "512x512x512",
-                "1024x1024x1024",
-                "2048x2048x2048",
-                "4096x4096x4096",
-            ],
-        )
-    };
-    let transformer = || {
-        axis(
-            "shape",
-            &[
-                "32x768x768",
-                "32x3072x768",
-                "32x768x3072",
-                "128x768x768",
-                "128x3072x768",
-                "128x768x3072",
-                "512x1024x1024",
-                "512x4096x1024",
-                "512x1024x4096",
-                "1x4096x4096",
-            ],
-        )
-    };
     let mut grids = vec![
         grid([types(), squares()]),
         grid([types(), transformer()]),
@@ -408,9 +378,9 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
         grid([types(), axis("shape", &["512x512x512"]), axis("cache", &["cold"])]),
     ];
     if is_cpu(device) {
-        let providers = || axis("provider", &["gemm", "native", "openblas", "mkl", "onednn"]);
-        grids.push(grid([types(), squares(), providers()]));
-        grids.push(grid([types(), transformer(), providers()]));
+        let providers = axis("provider", &["gemm", "native", "openblas", "mkl", "onednn"]);
+        grids.push(grid([types(), squares(), providers.clone()]));
+        grids.push(grid([types(), transformer(), providers]));
         grids.push(grid([types(), squares(), ("threads", thread_counts(device))]));
         for shapes in [squares(), transformer()] {
             grids.push(grid([
@@ -422,11 +392,11 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
         grids.push(grid([axis("dtype", &["i8"]), squares(), ("threads", thread_counts(device))]));
     }
     if let Some(names) = gpu_providers(device) {
-        let providers = || axis("provider", &names);
-        grids.push(grid([types(), squares(), providers()]));
-        grids.push(grid([types(), transformer(), providers()]));
+        let providers = axis("provider", &names);
+        grids.push(grid([types(), squares(), providers.clone()]));
+        grids.push(grid([types(), transformer(), providers.clone()]));
         grids.push(grid([axis("dtype", &["i8"]), squares()]));
-        grids.push(grid([axis("dtype", &["i8"]), squares(), providers()]));
+        grids.push(grid([axis("dtype", &["i8"]), squares(), providers]));
         grids.push(grid([axis("dtype", &["tf32"]), squares(), axis("provider", &names[..2])]));
         grids.push(grid([axis("dtype", &["fp8"]), squares(), axis("transpose", &["nt"])]));
         grids.push(grid([
@@ -442,15 +412,54 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
         ];
         let [epilogues, algorithms, light] = rest;
         grids.push(grid([axis("dtype", &["f16"]), squares(), epilogues, algorithms, light]));
-        let kinds = || axis("init", &["random", "trigonometric", "constant"]);
         grids.push(grid([
             types(),
             axis("shape", &["4096x4096x4096"]),
-            kinds(),
+            axis("init", &["random", "trigonometric", "constant"]),
             axis("rotate", &["1", "0"]),
         ]));
     }
     grids
+}
+
+/// The types of [`full`].
+fn types() -> (&'static str, Vec<String>) {
+    axis("dtype", &["f64", "f32", "f16", "bf16"])
+}
+
+/// The square products of [`full`].
+fn squares() -> (&'static str, Vec<String>) {
+    axis(
+        "shape",
+        &[
+            "64x64x64",
+            "128x128x128",
+            "256x256x256",
+            "512x512x512",
+            "1024x1024x1024",
+            "2048x2048x2048",
+            "4096x4096x4096",
+        ],
+    )
+}
+
+/// The products of transformers of [`full`].
+fn transformer() -> (&'static str, Vec<String>) {
+    axis(
+        "shape",
+        &[
+            "32x768x768",
+            "32x3072x768",
+            "32x768x3072",
+            "128x768x768",
+            "128x3072x768",
+            "128x768x3072",
+            "512x1024x1024",
+            "512x4096x1024",
+            "512x1024x4096",
+            "1x4096x4096",
+        ],
+    )
 }
 
 #[cfg(test)]

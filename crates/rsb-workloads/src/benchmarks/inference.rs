@@ -113,35 +113,40 @@ impl Benchmark for Inference {
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
-        let both = || axis("phase", &["prefill", "decode"]);
+        let both = axis("phase", &["prefill", "decode"]);
         let is_gpu = device.device_type == DeviceType::Gpu;
         let usual = if is_gpu { "f16" } else { "f32" };
         // Software that stands for a GPU is slow.
-        let small = || axis("heads", &[if is_gpu || is_cpu(device) { "12x64" } else { "4x32" }]);
+        let small = axis("heads", &[if is_gpu || is_cpu(device) { "12x64" } else { "4x32" }]);
         // A prompt of the usual length takes a CPU a tenth of a second.
         let glance = axis("sequence_length", &[if is_gpu { "128" } else { "32" }]);
-        let mut grids = vec![grid([both(), axis("dtype", &[usual]), small(), glance.clone()])];
+        let mut grids =
+            vec![grid([both.clone(), axis("dtype", &[usual]), small.clone(), glance.clone()])];
         if is_gpu {
             // What a GPU is bought for: a token more out of weights that no cache holds.
             grids.push(from_memory(device, usual, &["decode"]));
         }
         if breadth >= Breadth::Standard {
             let other = if is_gpu { "f32" } else { "f16" };
-            grids.push(grid([both(), axis("dtype", &[usual, "bf16", other]), small()]));
+            grids.push(grid([both.clone(), axis("dtype", &[usual, "bf16", other]), small.clone()]));
             grids.push(grid([
-                both(),
+                both.clone(),
                 axis("dtype", &[usual]),
-                small(),
+                small.clone(),
                 axis("batch_size", &["8"]),
             ]));
             if is_gpu || is_cpu(device) {
                 // Beside the same in stages.
-                let prompt = grid([axis("phase", &["prefill"]), axis("dtype", &[usual]), small()]);
+                let prompt =
+                    grid([axis("phase", &["prefill"]), axis("dtype", &[usual]), small.clone()]);
                 grids.push(with_fused_attention(prompt));
                 let blocks = from_memory(device, usual, &["prefill", "decode"]);
                 // Sixteen tokens out of memory take a CPU a second.
-                let growing =
-                    if is_gpu { blocks.clone() } else { grid([axis("dtype", &[usual]), small()]) };
+                let growing = if is_gpu {
+                    blocks.clone()
+                } else {
+                    grid([axis("dtype", &[usual]), small.clone()])
+                };
                 let mut tokens = grid([axis("phase", &["decode"]), axis("output_length", &["16"])]);
                 tokens.extend(growing);
                 if is_gpu {
@@ -149,41 +154,57 @@ impl Benchmark for Inference {
                     grids.push(as_graph(grid([
                         axis("phase", &["decode"]),
                         axis("dtype", &[usual]),
-                        small(),
+                        small.clone(),
                     ])));
                     grids.push(as_graph(tokens.clone()));
                 }
                 grids.extend([blocks, tokens]);
             }
-            grids.extend(narrow(device, usual, small()));
+            grids.extend(narrow(device, usual, small.clone()));
             if is_gpu || is_cpu(device) {
                 // GPT-2 from the first word to the next: the first token, and each later one.
                 let (layers, words) = (axis("layers", &["12"]), axis("vocabulary", &["50257"]));
-                grids.push(grid([both(), axis("dtype", &[usual]), small(), layers, words, glance]));
+                grids.push(grid([
+                    both.clone(),
+                    axis("dtype", &[usual]),
+                    small.clone(),
+                    layers,
+                    words,
+                    glance,
+                ]));
             }
         }
         if breadth == Breadth::Full {
             // What takes a GPU a tenth of a second takes anything else minutes.
-            let first = |all: &'static [&'static str]| {
-                if is_gpu { all } else { all.get(..2).unwrap_or(all) }
-            };
-            let lengths = axis("sequence_length", first(&["128", "512", "2048"]));
-            let batches = axis("batch_size", first(&["1", "8", "32"]));
-            let models = axis("heads", first(&["12x64", "16x64", "32x128"]));
+            let values = if is_gpu { 3 } else { 2 };
+            let lengths = axis("sequence_length", &["128", "512", "2048"][..values]);
+            let batches = axis("batch_size", &["1", "8", "32"][..values]);
+            let models = axis("heads", &["12x64", "16x64", "32x128"][..values]);
             let types = &["f32", "f16", "bf16"];
             if is_gpu || is_cpu(device) {
                 grids.push(with_fused_attention(grid([
-                    both(),
+                    both.clone(),
                     axis("dtype", &[usual]),
-                    small(),
+                    small.clone(),
                     lengths.clone(),
                 ])));
             }
-            grids.push(grid([both(), axis("dtype", types), models, batches, lengths]));
-            grids.push(grid([both(), axis("dtype", &[usual]), small(), axis("layers", &["12"])]));
+            grids.push(grid([both.clone(), axis("dtype", types), models, batches, lengths]));
+            grids.push(grid([
+                both.clone(),
+                axis("dtype", &[usual]),
+                small.clone(),
+                axis("layers", &["12"]),
+            ]));
             if is_gpu || is_cpu(device) {
                 let (layers, words) = (axis("layers", &["12"]), axis("vocabulary", &["50257"]));
-                grids.push(grid([both(), axis("dtype", &[usual]), small(), layers, words]));
+                grids.push(grid([
+                    both.clone(),
+                    axis("dtype", &[usual]),
+                    small.clone(),
+                    layers,
+                    words,
+                ]));
             }
             if is_gpu {
                 grids.push(llama(
@@ -200,9 +221,9 @@ impl Benchmark for Inference {
             }
             if is_cpu(device) {
                 grids.push(grid([
-                    both(),
+                    both,
                     axis("dtype", &["f32"]),
-                    small(),
+                    small,
                     ("threads", thread_counts(device)),
                 ]));
             }
@@ -270,21 +291,22 @@ fn layers_beyond(device: &DeviceInfo, bytes_of_layer: u64) -> String {
 /// holds even of 4 bits, beside the same with weights as wide as all else; on a CPU beside those of
 /// [`from_memory`], as more take it minutes to fill.
 fn narrow(device: &DeviceInfo, dtype: &str, small: (&'static str, Vec<String>)) -> Vec<Grid> {
-    let of_weights = |mut grid: Grid, weights: &[&str]| {
-        with(&mut grid, axis("phase", &["decode"]));
-        with(&mut grid, axis("weights", weights));
-        grid
-    };
     if is_cpu(device) {
-        return vec![of_weights(from_memory(device, dtype, &["decode"]), &["i8", "i4"])];
+        return vec![decode_with_weights(from_memory(device, dtype, &["decode"]), &["i8", "i4"])];
     }
     if device.device_type != DeviceType::Gpu {
-        return vec![of_weights(grid([axis("dtype", &[dtype]), small]), &["i8", "i4"])];
+        return vec![decode_with_weights(grid([axis("dtype", &[dtype]), small]), &["i8", "i4"])];
     }
     let of_layer = Shape { narrow: Some(Dtype::I4), ..LLAMA_3_8B }.weight_bytes();
     let blocks =
         llama(dtype, &layers_beyond(device, of_layer), grid([axis("sequence_length", &["512"])]));
-    vec![of_weights(blocks, &["as-inputs", "i8", "i4"])]
+    vec![decode_with_weights(blocks, &["as-inputs", "i8", "i4"])]
+}
+
+fn decode_with_weights(mut grid: Grid, weights: &[&str]) -> Grid {
+    with(&mut grid, axis("phase", &["decode"]));
+    with(&mut grid, axis("weights", weights));
+    grid
 }
 
 /// Both phases of so many blocks of Llama 3 8B.

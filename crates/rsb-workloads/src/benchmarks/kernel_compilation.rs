@@ -38,10 +38,11 @@ const AXES: &[AxisInfo] = &[
 
 impl KernelCompilation {
     fn job(params: &Params) -> Result<Job, Reason> {
-        let text = |name| params.text(name).unwrap_or_default().to_owned();
+        let source = params.text("source").unwrap_or_default().to_owned();
+        let arch = params.text("arch").unwrap_or_default().to_owned();
         let (level, compilation) =
             (number::<Level>(params, "opt")?, number::<Compilation>(params, "compilation")?);
-        Ok(Job { source: text("source"), arch: text("arch"), level, compilation })
+        Ok(Job { source, arch, level, compilation })
     }
 }
 
@@ -67,27 +68,32 @@ impl Benchmark for KernelCompilation {
     }
 
     fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
-        let levels = || axis("opt", &["O0", "O1", "O2", "O3"]);
+        let levels = axis("opt", &["O0", "O1", "O2", "O3"]);
         let known = ["gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "sm_80", "sm_90"];
         let usual = ["gfx90a", "sm_90"];
-        let one = |source: &str| {
-            grid([axis("arch", &usual), axis("source", &[source]), axis("opt", &["O3"])])
-        };
-        let mut warm = one("elementwise");
+        let elementwise =
+            grid([axis("arch", &usual), axis("source", &["elementwise"]), axis("opt", &["O3"])]);
+        let mut warm = elementwise.clone();
         warm.push(axis("compilation", &["warm"]));
-        let mut grids = vec![one(VECTOR_ADD), one("elementwise"), warm];
+        let vector_add =
+            grid([axis("arch", &usual), axis("source", &[VECTOR_ADD]), axis("opt", &["O3"])]);
+        let mut grids = vec![vector_add, elementwise, warm];
         if breadth >= Breadth::Standard {
             grids.push(grid([
                 axis("arch", &known),
                 axis("source", &["elementwise"]),
                 axis("opt", &["O3"]),
             ]));
-            grids.push(grid([axis("arch", &usual), axis("source", &["elementwise"]), levels()]));
+            grids.push(grid([
+                axis("arch", &usual),
+                axis("source", &["elementwise"]),
+                levels.clone(),
+            ]));
         }
         if breadth == Breadth::Full {
             let all = [&known[..], &["gfx908", "gfx950", "gfx1151", "gfx1201", "sm_89", "sm_120"]]
                 .concat();
-            grids.push(grid([axis("arch", &all), axis("source", SOURCES), levels()]));
+            grids.push(grid([axis("arch", &all), axis("source", SOURCES), levels]));
         }
         grids
     }

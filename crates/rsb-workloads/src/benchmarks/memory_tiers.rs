@@ -226,48 +226,61 @@ fn grids_beside(breadth: Breadth, device: &DeviceInfo, host: &DeviceInfo) -> Vec
     let is_real = device.device_type == DeviceType::Gpu;
     let of_device =
         if is_real { large.max(stream_size(device, last_level_cache(device))) } else { large };
-    let up_to = |most: u64| {
-        let mut all = match breadth {
-            Breadth::Quick => Vec::new(),
-            Breadth::Standard => vec![large / 16],
-            // From the first cache on.
-            Breadth::Full => {
-                std::iter::successors(Some(SMALLEST), |size| size.checked_mul(4)).collect()
-            }
-        };
-        all.retain(|&size| size < most);
-        all.push(most);
-        sizes("size", &all)
-    };
     let mut grids = vec![
-        grid([axis("tier", &["device"]), up_to(of_device)]),
-        grid([axis("tier", &["host"]), up_to(of_host)]),
-        grid([axis("tier", links(breadth, device)), up_to(large)]),
+        grid([axis("tier", &["device"]), sizes("size", &sizes_up_to(of_device, breadth, large))]),
+        grid([axis("tier", &["host"]), sizes("size", &sizes_up_to(of_host, breadth, large))]),
+        grid([
+            axis("tier", links(breadth, device)),
+            sizes("size", &sizes_up_to(large, breadth, large)),
+        ]),
     ];
     if breadth > Breadth::Quick {
         for (&tier, large) in MEMORIES.iter().zip([of_device, of_host]) {
-            let at = || [axis("tier", &[tier]), sizes("size", &[large])];
-            grids.push(at().into_iter().chain([axis("operation", WITHIN)]).collect());
-            let halves = [
+            grids.push(grid([
+                axis("tier", &[tier]),
+                sizes("size", &[large]),
+                axis("operation", WITHIN),
+            ]));
+            grids.push(grid([
+                axis("tier", &[tier]),
+                sizes("size", &[large]),
                 axis("operation", &["copy", "read", "write", "triad", "read_write"]),
                 axis("dtype", &["f16"]),
-            ];
-            grids.push(at().into_iter().chain(halves).collect());
+            ]));
         }
         if is_by_vendor(device) {
             grids.push(grid([axis("tier", &[PEER]), sizes("size", &[large])]));
         }
     }
     if breadth == Breadth::Full {
-        for (&tier, large) in MEMORIES.iter().zip([of_device, of_host]) {
-            grids.push(grid([axis("tier", &[tier]), up_to(large), axis("operation", WITHIN)]));
+        for (&tier, most) in MEMORIES.iter().zip([of_device, of_host]) {
+            grids.push(grid([
+                axis("tier", &[tier]),
+                sizes("size", &sizes_up_to(most, breadth, large)),
+                axis("operation", WITHIN),
+            ]));
         }
-        let nodes = || axis("numa", &["near", "far"]);
-        let at_nodes = grid([axis("tier", &["host"]), sizes("size", &[of_host]), nodes()]);
+        let nodes = axis("numa", &["near", "far"]);
+        let at_nodes = grid([axis("tier", &["host"]), sizes("size", &[of_host]), nodes]);
         let others = [at_nodes.clone(), grid([axis("operation", WITHIN)])].concat();
         grids.extend([at_nodes, others]);
     }
     grids
+}
+
+/// The sizes below `most`, then `most` itself. `large` is the size of a whole array.
+fn sizes_up_to(most: u64, breadth: Breadth, large: u64) -> Vec<u64> {
+    let mut all = match breadth {
+        Breadth::Quick => Vec::new(),
+        Breadth::Standard => vec![large / 16],
+        // From the first cache on.
+        Breadth::Full => {
+            std::iter::successors(Some(SMALLEST), |size| size.checked_mul(4)).collect()
+        }
+    };
+    all.retain(|&size| size < most);
+    all.push(most);
+    all
 }
 
 /// Both ways at once where a backend has two queues, and not in a hurry.
@@ -293,12 +306,13 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// The sizes of `tier` where the host has so many threads and last-level caches of 105 MiB for
-    /// every 32, and the GPU a last cache of `cache`.
+    /// The sizes of `tier` if the host has `threads` threads, `memory_bytes` of memory and a
+    /// last-level cache of 105 MiB for every 32 threads, and the GPU a last cache of `cache`.
     fn sizes_of(
         tier: &str,
         breadth: Breadth,
-        (threads, memory_bytes): (u32, u64),
+        threads: u32,
+        memory_bytes: u64,
         cache: u64,
     ) -> Vec<u64> {
         let mut gpu = ScriptedDevice::new(Script::default()).info().clone();
@@ -317,7 +331,7 @@ mod tests {
     }
 
     fn largest_of(tier: &str, threads: u32, memory_bytes: u64) -> u64 {
-        let sizes = sizes_of(tier, Breadth::Standard, (threads, memory_bytes), 8 * MIB);
+        let sizes = sizes_of(tier, Breadth::Standard, threads, memory_bytes, 8 * MIB);
         sizes.into_iter().max().unwrap()
     }
 
@@ -335,16 +349,16 @@ mod tests {
     #[test]
     fn the_copy_in_hbm_is_not_in_the_cache_before_it() {
         for breadth in [Breadth::Quick, Breadth::Standard, Breadth::Full] {
-            let largest =
-                |tier| sizes_of(tier, breadth, (32, 64 << 30), 256 * MIB).into_iter().max();
+            let of_device = sizes_of("device", breadth, 32, 64 << 30, 256 * MIB);
             assert_eq!(
-                largest("device"),
+                of_device.into_iter().max(),
                 Some(2048 * MIB),
                 "eight times the Infinity Cache of an MI300X"
             );
-            assert_eq!(largest("host-to-device"), Some(256 * MIB), "a link has no cache");
+            let of_link = sizes_of("host-to-device", breadth, 32, 64 << 30, 256 * MIB);
+            assert_eq!(of_link.into_iter().max(), Some(256 * MIB), "a link has no cache");
         }
-        let full = sizes_of("device", Breadth::Full, (32, 64 << 30), 256 * MIB);
+        let full = sizes_of("device", Breadth::Full, 32, 64 << 30, 256 * MIB);
         assert_eq!(full.iter().min(), Some(&(8 << 10)));
         assert!(
             full.windows(2).take_while(|pair| pair[1] > pair[0]).all(|pair| pair[1] <= 8 * pair[0]),

@@ -70,14 +70,18 @@ impl Benchmark for MemoryTransfer {
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
-        let link = || axis("direction", &["host-to-device", "device-to-host"]);
-        let within = || axis("direction", &["device-to-device"]);
-        let pageable = || axis("host_memory", &["pageable"]);
+        let link = axis("direction", &["host-to-device", "device-to-host"]);
+        let within = axis("direction", &["device-to-device"]);
+        let pageable = axis("host_memory", &["pageable"]);
         let large = largest(device);
         let mut grids = vec![
-            grid([link(), sizes("size", &[large, (4 * KIB).min(large)])]),
-            grid([within(), sizes("size", &[large])]),
-            grid([axis("direction", &["host-to-device"]), sizes("size", &[large]), pageable()]),
+            grid([link.clone(), sizes("size", &[large, (4 * KIB).min(large)])]),
+            grid([within.clone(), sizes("size", &[large])]),
+            grid([
+                axis("direction", &["host-to-device"]),
+                sizes("size", &[large]),
+                pageable.clone(),
+            ]),
         ];
         let every = match breadth {
             Breadth::Quick => return grids,
@@ -85,9 +89,9 @@ impl Benchmark for MemoryTransfer {
             Breadth::Full => up_to(large, 2),
         };
         grids.extend([
-            grid([link(), sizes("size", &every)]),
-            grid([link(), sizes("size", &every), pageable()]),
-            grid([within(), sizes("size", &every)]),
+            grid([link.clone(), sizes("size", &every)]),
+            grid([link, sizes("size", &every), pageable]),
+            grid([within, sizes("size", &every)]),
         ]);
         if is_by_vendor(device) {
             grids.push(grid([axis("direction", &["bidirectional"]), sizes("size", &every)]));
@@ -142,8 +146,11 @@ pub(super) fn rates(timed: &Timed<'_>, time_ns: f64) -> Result<Fields, Failure> 
     let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
     let mut fields =
         timed.common_fields().with("time_us", time_ns / 1e3).with("bandwidth_gb_s", rate);
-    let goes = |way| matches!(&timed.operation, Operation::Transfer(transfer) if transfer.direction == way);
-    if goes(TransferDirection::DeviceToDevice) {
+    let direction = match &timed.operation {
+        Operation::Transfer(transfer) => Some(transfer.direction),
+        _ => None,
+    };
+    if direction == Some(TransferDirection::DeviceToDevice) {
         let note = check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
         set_note(&mut fields, note.as_deref());
         if let Some(peak) = timed.device.info().peak_bandwidth_gb_s {
@@ -153,7 +160,7 @@ pub(super) fn rates(timed: &Timed<'_>, time_ns: f64) -> Result<Fields, Failure> 
         return Ok(fields);
     }
     // A link carries as much the other way at the same time.
-    let ways = if goes(TransferDirection::Bidirectional) { 2.0 } else { 1.0 };
+    let ways = if direction == Some(TransferDirection::Bidirectional) { 2.0 } else { 1.0 };
     match timed.device.link_gb_s() {
         Some(peak) => {
             check(rate, LINK_SLACK * ways * peak, "GB/s", "what the link can carry")?;

@@ -112,85 +112,45 @@ impl Benchmark for MultiGpu {
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         let own = device.device.index;
-        let f32 = || axis("dtype", &["f32"]);
         // The first GPU is at the head of every team; the others would only say the same again.
-        let teams = |grids: Vec<Grid>| if own == 0 { grids } else { Vec::new() };
-        let copies = |operations: &[&str], peers: Vec<String>, every: &[u64]| {
-            grid([axis("operation", operations), f32(), sizes("size", every), ("peer", peers)])
-        };
-        // Each with its own eight; of more, the first of eight with that of the eight before, too.
-        let first = own / OCTET * OCTET;
-        let near = move || (first..first + OCTET).filter(move |&other| other != own);
-        let far = (own > 0 && own == first).then(|| own - OCTET);
-        let others = || near().chain(far).map(|other| other.to_string()).collect::<Vec<_>>();
+        let is_head = own == 0;
         // Software that stands for GPUs is slow.
         let size = if device.device_type == DeviceType::Gpu { 64 * MIB } else { MIB };
-        let scaled = |operation: &str, size: u64, kinds: &[&str], counts: &[&str]| {
-            grid([
-                axis("operation", &[operation]),
-                f32(),
-                sizes("size", &[size]),
-                axis("scaling", kinds),
-                axis("num_gpus", counts),
-            ])
-        };
-        let products = |kinds: &[&str], counts: &[&str]| scaled("gemm", size, kinds, counts);
-        // What is shared by more GPUs is larger, so that the part of each is beyond its caches.
-        let shared_triads = |counts: &[u64]| {
-            let triad = |&count: &u64| {
-                scaled(
-                    "triad",
-                    triad_size(device, count),
-                    &["strong"],
-                    &[count.to_string().as_str()],
-                )
-            };
-            counts.iter().map(triad).collect::<Vec<_>>()
-        };
-        let growing_triads =
-            |counts: &[&str]| scaled("triad", triad_size(device, 1), &["weak"], counts);
-        let batch = if device.device_type == DeviceType::Gpu { BATCH } else { BATCH_OF_SOFTWARE };
-        let step = |dtype: &str, kinds: &[&str], counts: &[&str], overlap: &[&str]| {
-            grid([
-                axis("operation", &["data-parallel"]),
-                axis("dtype", &[dtype]),
-                sizes("size", &[size]),
-                axis("scaling", kinds),
-                axis("num_gpus", counts),
-                axis("batch_size", &[batch]),
-                axis("overlap", overlap),
-            ])
-        };
-        let mut grids = teams(shared_triads(&[2]));
-        grids.extend(teams(vec![
-            products(&["strong"], &["2"]),
-            step("f32", &["strong"], &["2"], &["on"]),
-        ]));
-        grids.push(copies(
+        let mut grids = Vec::new();
+        if is_head {
+            grids.extend(shared_triads(device, &[2]));
+            grids.push(scaled_grid("gemm", size, &["strong"], &["2"]));
+            grids.push(step_grid(device, "f32", size, &["strong"], &["2"], &["on"]));
+        }
+        grids.push(copy_grid(
             &["peer-copy", "peer-exchange"],
             vec![(own ^ 1).to_string()],
             &[64 * MIB],
         ));
         if breadth >= Breadth::Standard {
-            let counts = &["2", "4", "8"];
-            grids.extend(teams(shared_triads(&[2, 4, 8])));
-            grids.extend(teams(vec![
-                growing_triads(counts),
-                products(&["strong", "weak"], counts),
-                step("f32", &["strong", "weak"], counts, &["off", "on"]),
-                // As models are trained.
-                step("bf16", &["strong", "weak"], counts, &["on"]),
-            ]));
-            grids.push(copies(&["peer-copy"], others(), &[64 * MIB]));
+            if is_head {
+                let counts = &["2", "4", "8"];
+                grids.extend(shared_triads(device, &[2, 4, 8]));
+                grids.extend([
+                    scaled_grid("triad", triad_size(device, 1), &["weak"], counts),
+                    scaled_grid("gemm", size, &["strong", "weak"], counts),
+                    step_grid(device, "f32", size, &["strong", "weak"], counts, &["off", "on"]),
+                    // As models are trained.
+                    step_grid(device, "bf16", size, &["strong", "weak"], counts, &["on"]),
+                ]);
+            }
+            grids.push(copy_grid(&["peer-copy"], peers_of(own), &[64 * MIB]));
         }
         if breadth == Breadth::Full {
-            let counts = &["1", "3", "6", "16", "32", "64"];
-            grids.extend(teams(shared_triads(&[1, 3, 6, 16, 32, 64])));
-            grids
-                .extend(teams(vec![growing_triads(counts), products(&["strong", "weak"], counts)]));
-            grids.push(copies(
+            if is_head {
+                let counts = &["1", "3", "6", "16", "32", "64"];
+                grids.extend(shared_triads(device, &[1, 3, 6, 16, 32, 64]));
+                grids.push(scaled_grid("triad", triad_size(device, 1), &["weak"], counts));
+                grids.push(scaled_grid("gemm", size, &["strong", "weak"], counts));
+            }
+            grids.push(copy_grid(
                 &["peer-copy", "peer-exchange"],
-                others(),
+                peers_of(own),
                 &[64 << 10, MIB, 16 * MIB, 256 * MIB],
             ));
         }
@@ -229,6 +189,71 @@ impl Benchmark for MultiGpu {
         let group = DeviceGroup::prepare(&devices(device, count)?, &share)?;
         Ok(Box::new(Scaled { device, task, count, share, group }))
     }
+}
+
+fn copy_grid(operations: &[&str], peers: Vec<String>, every: &[u64]) -> Grid {
+    grid([
+        axis("operation", operations),
+        axis("dtype", &["f32"]),
+        sizes("size", every),
+        ("peer", peers),
+    ])
+}
+
+/// The other GPUs of the eight that `own` is one of; for the first of eight, that of the eight
+/// before, too.
+fn peers_of(own: u32) -> Vec<String> {
+    let first = own / OCTET * OCTET;
+    let mut peers: Vec<String> = (first..first + OCTET)
+        .filter(|&other| other != own)
+        .map(|other| other.to_string())
+        .collect();
+    if own > 0 && own == first {
+        peers.push((own - OCTET).to_string());
+    }
+    peers
+}
+
+fn scaled_grid(operation: &str, size: u64, kinds: &[&str], counts: &[&str]) -> Grid {
+    grid([
+        axis("operation", &[operation]),
+        axis("dtype", &["f32"]),
+        sizes("size", &[size]),
+        axis("scaling", kinds),
+        axis("num_gpus", counts),
+    ])
+}
+
+/// Triads that `counts` GPUs share. That of more GPUs is larger, so that the part of each is beyond
+/// its caches.
+fn shared_triads(device: &DeviceInfo, counts: &[u64]) -> Vec<Grid> {
+    let mut grids = Vec::with_capacity(counts.len());
+    for &count in counts {
+        let size = triad_size(device, count);
+        grids.push(scaled_grid("triad", size, &["strong"], &[count.to_string().as_str()]));
+    }
+    grids
+}
+
+/// Steps of data-parallel training, with the batch that `device` is fast enough for.
+fn step_grid(
+    device: &DeviceInfo,
+    dtype: &str,
+    size: u64,
+    kinds: &[&str],
+    counts: &[&str],
+    overlap: &[&str],
+) -> Grid {
+    let batch = if device.device_type == DeviceType::Gpu { BATCH } else { BATCH_OF_SOFTWARE };
+    grid([
+        axis("operation", &["data-parallel"]),
+        axis("dtype", &[dtype]),
+        sizes("size", &[size]),
+        axis("scaling", kinds),
+        axis("num_gpus", counts),
+        axis("batch_size", &[batch]),
+        axis("overlap", overlap),
+    ])
 }
 
 /// What is done.
@@ -481,37 +506,41 @@ mod tests {
 
     #[test]
     fn one_gpu_is_skipped_with_the_cure() {
-        let check = |device: &ScriptedDevice, params: &Params, word: &str| match MultiGpu
-            .prepare(params, device)
-            .err()
-        {
+        check_skipped(
+            &machine(1),
+            &scaled_params("triad", "strong", "2"),
+            "rocm lets one process use 1 device here",
+        );
+        check_skipped(
+            &machine(2),
+            &scaled_params("triad", "strong", "4"),
+            "rocm lets one process use 2 devices here",
+        );
+        check_skipped(
+            &machine(1),
+            &scaled_params("peer-copy", "strong", "2").with("peer", "1"),
+            "only device",
+        );
+        check_skipped(
+            &machine(2),
+            &scaled_params("peer-copy", "strong", "2").with("peer", "5"),
+            "there are the devices 1",
+        );
+        check_skipped(
+            &machine(2),
+            &scaled_params("peer-copy", "strong", "2").with("peer", "0"),
+            "itself",
+        );
+    }
+
+    fn check_skipped(device: &ScriptedDevice, params: &Params, word: &str) {
+        match MultiGpu.prepare(params, device).err() {
             Some(Failure::Skipped(reason)) => {
                 assert!(reason.to_string().contains(word), "{reason}");
                 assert!(!reason.cure.is_empty());
             }
             other => panic!("{other:?}"),
-        };
-        check(
-            &machine(1),
-            &scaled_params("triad", "strong", "2"),
-            "rocm lets one process use 1 device here",
-        );
-        check(
-            &machine(2),
-            &scaled_params("triad", "strong", "4"),
-            "rocm lets one process use 2 devices here",
-        );
-        check(
-            &machine(1),
-            &scaled_params("peer-copy", "strong", "2").with("peer", "1"),
-            "only device",
-        );
-        check(
-            &machine(2),
-            &scaled_params("peer-copy", "strong", "2").with("peer", "5"),
-            "there are the devices 1",
-        );
-        check(&machine(2), &scaled_params("peer-copy", "strong", "2").with("peer", "0"), "itself");
+        }
     }
 
     #[test]

@@ -92,25 +92,20 @@ impl Benchmark for OccupancyBenchmark {
         if is_cpu(device) {
             return calculator::grids(breadth);
         }
-        let f32 = || axis("dtype", &["f32"]);
-        let size = || sizes("size", &[by_kind(device, LARGE, LARGE / 16)]);
-        let sweep = |operations| {
-            grid([axis("operation", operations), f32(), axis("block_size", BLOCKS), size()])
-        };
-        let sharing = |types: &[&str]| {
-            let kernels = axis("operation", &["sum", "max", "softmax", "layer-norm", "gemm"]);
-            grid([kernels, axis("dtype", types), axis("block_size", &["256"]), size()])
-        };
+        let size = by_kind(device, LARGE, LARGE / 16);
         match breadth {
-            Breadth::Quick => vec![sweep(&["triad"])],
+            Breadth::Quick => vec![sweep_grid(&["triad"], size)],
             Breadth::Standard => {
-                let mut grids = vec![sweep(&["copy", "triad", "gelu"]), sharing(&["f32"])];
+                let mut grids = vec![
+                    sweep_grid(&["copy", "triad", "gelu"], size),
+                    sharing_grid(&["f32"], size),
+                ];
                 if let Some(tool) = profiler::for_backend(device.device.backend) {
                     let counted = grid([
                         axis("operation", &["triad", "softmax", "gemm"]),
-                        f32(),
+                        axis("dtype", &["f32"]),
                         axis("block_size", &["256"]),
-                        size(),
+                        sizes("size", &[size]),
                         axis("profiler", &[tool.name]),
                     ]);
                     grids.push(counted);
@@ -126,9 +121,9 @@ impl Benchmark for OccupancyBenchmark {
                     axis("block_size", &[&["32", "96", "192", "384", "768"], BLOCKS].concat()),
                 ]);
                 vec![
-                    sweep(&["read", "copy", "triad", "gelu"]),
+                    sweep_grid(&["read", "copy", "triad", "gelu"], size),
                     all,
-                    sharing(&["f64", "f32", "f16", "bf16"]),
+                    sharing_grid(&["f64", "f32", "f16", "bf16"], size),
                 ]
             }
         }
@@ -211,27 +206,43 @@ impl Benchmark for OccupancyBenchmark {
         let provider = matches!(operation, Operation::Gemm(_)).then(|| "native".to_owned());
         let options = Options { block_size, provider, ..Options::default() };
         if arch != HERE {
-            return calculator::prepare((&operation, &options), arch, backends);
+            return calculator::prepare(&operation, &options, arch, backends);
         }
         let counted = prepare_counters(params, device).map_err(Failure::Skipped)?;
         let found = device.occupancy(&operation, &options)?;
         let timed = Timed::prepare(device, operation, options)?;
         Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
-            let mut fields = fields(timed, time_ns, (size, found))?;
+            let mut fields = fields(timed, time_ns, size, found)?;
             add_recommendation(&mut fields, timed)?;
             let profile = match &counted {
                 Some(counted) => counted.profile().map_err(Failure::Failed)?,
                 None => KernelProfile::default(),
             };
             let asked = timed.operation.bytes_moved();
-            add_counters(
-                &mut fields,
-                (profile, asked),
-                counted.as_ref().map(|counted| counted.tool),
-            );
+            add_counters(&mut fields, profile, asked, counted.as_ref().map(|counted| counted.tool));
             Ok(fields)
         }))
     }
+}
+
+/// Kernels in f32 with each size of block.
+fn sweep_grid(operations: &[&str], size: u64) -> Grid {
+    grid([
+        axis("operation", operations),
+        axis("dtype", &["f32"]),
+        axis("block_size", BLOCKS),
+        sizes("size", &[size]),
+    ])
+}
+
+/// Kernels that share memory.
+fn sharing_grid(types: &[&str], size: u64) -> Grid {
+    grid([
+        axis("operation", &["sum", "max", "softmax", "layer-norm", "gemm"]),
+        axis("dtype", types),
+        axis("block_size", &["256"]),
+        sizes("size", &[size]),
+    ])
 }
 
 /// What counts: a tool, where it is, this program, and the case that it is to run under it.
@@ -293,13 +304,14 @@ fn add_recommendation(
     timed: &mut Timed<'_>,
 ) -> Result<(), Failure> {
     let (device, operation) = (timed.device, timed.operation.clone());
-    let with = |block_size| Options { block_size: Some(block_size), ..Options::default() };
     if matches!(operation, Operation::Reduce(_) | Operation::Normalize(_) | Operation::Gemm(_)) {
         return Ok(());
     }
-    let percent =
-        |block: u32| Some((device.occupancy(&operation, &with(block)).ok()?.percent(), block));
-    let known = BLOCKS.iter().filter_map(|block| percent(block.parse().ok()?));
+    let known = BLOCKS.iter().filter_map(|block| {
+        let block: u32 = block.parse().ok()?;
+        let occupancy = device.occupancy(&operation, &with_block_size(block)).ok()?;
+        Some((occupancy.percent(), block))
+    });
     let Some((_, block)) = known.max_by(|one, other| one.0.total_cmp(&other.0)) else {
         return Ok(());
     };
@@ -307,11 +319,15 @@ fn add_recommendation(
     let gain = if timed.options.block_size == Some(block) {
         1.0
     } else {
-        let mut other = Timed::prepare(device, operation.clone(), with(block))?;
+        let mut other = Timed::prepare(device, operation.clone(), with_block_size(block))?;
         beside(timed, &mut other)?
     };
     fields.set("recommended_speedup", gain);
     Ok(())
+}
+
+fn with_block_size(block_size: u32) -> Options {
+    Options { block_size: Some(block_size), ..Options::default() }
 }
 
 /// How many times as long as `other` the case takes: the best of a few turns of each.
@@ -327,7 +343,8 @@ fn beside(timed: &mut Timed<'_>, other: &mut Timed<'_>) -> Result<f64, Failure> 
 /// What was counted stands beside what was calculated; what was not is null, with the reason.
 fn add_counters(
     fields: &mut rsb_model::Fields,
-    (profile, asked): (KernelProfile, f64),
+    profile: KernelProfile,
+    asked: f64,
     tool: Option<&CounterTool>,
 ) {
     fields.set("profiler", tool.map_or("none", |tool| tool.name));
@@ -373,7 +390,8 @@ fn check_resident(found: &Found) -> Result<(), Failure> {
 fn fields(
     timed: &mut Timed<'_>,
     time_ns: f64,
-    (size, found): (u64, Found),
+    size: u64,
+    found: Found,
 ) -> Result<rsb_model::Fields, Failure> {
     let rate = gigabytes_per_second(timed.operation.bytes_moved(), time_ns);
     let note = check_bandwidth(rate, &timed.operation, timed.device.info(), timed.threads())?;
@@ -402,17 +420,18 @@ mod tests {
 
     #[test]
     fn more_resident_threads_than_fit_are_refused_with_both_counts() {
-        let found = |blocks_per_unit, max_threads_per_unit| Found {
+        let found = Found {
             block_size: 256,
             grid_size: 64,
-            blocks_per_unit,
-            max_threads_per_unit,
+            blocks_per_unit: 8,
+            max_threads_per_unit: 2048,
             registers: None,
             shared_bytes: None,
         };
-        assert!(check_resident(&found(8, 2048)).is_ok() && check_resident(&found(1, 2048)).is_ok());
+        assert!(check_resident(&found).is_ok());
+        assert!(check_resident(&Found { blocks_per_unit: 1, ..found }).is_ok());
         // Blocks of a work-group processor over the threads of one of its two compute units.
-        let refused = check_resident(&found(16, 2048)).unwrap_err();
+        let refused = check_resident(&Found { blocks_per_unit: 16, ..found }).unwrap_err();
         assert!(matches!(refused, Failure::Failed(_)));
         let said = refused.to_string();
         assert!(

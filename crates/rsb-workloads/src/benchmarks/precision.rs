@@ -66,40 +66,35 @@ impl Benchmark for Precision {
             &["f64", "f32", "tf32", "f16", "bf16", "fp8", "i8", "i4"]
         };
         let size = if device.device_type == DeviceType::Gpu { "4096" } else { "512" };
-        let of = |operations: &[&str], types: &[&str], size: &str| {
-            grid([axis("operation", operations), axis("dtype", types), axis("n", &[size])])
-        };
         let by_library = is_by_vendor(device);
         let glance: &[&str] = match (is_cpu(device), by_library) {
             (true, _) => &["f16"],
             (_, true) => &["f16", "bf16", "i8"],
             _ => &["f16", "bf16"],
         };
-        let mut grids = vec![of(&["matmul"], glance, size)];
+        let mut grids = vec![grid_of(&["matmul"], glance, size)];
         if breadth >= Breadth::Standard {
             if is_cpu(device) {
-                grids.push(of(&["matmul"], &["i8"], size));
+                grids.push(grid_of(&["matmul"], &["i8"], size));
                 // Of one provider in every type, so that no library's strength in one type makes
                 // the speed-up.
-                let mut ours = of(&["matmul"], &["f16", "bf16", "i8"], size);
+                let mut ours = grid_of(&["matmul"], &["f16", "bf16", "i8"], size);
                 ours.push(axis("provider", &["native"]));
                 grids.push(ours);
             }
-            grids.push(of(&["matmul", "convolution", "layer-norm"], types, size));
+            grids.push(grid_of(&["matmul", "convolution", "layer-norm"], types, size));
         }
         if breadth >= Breadth::Standard && !is_cpu(device) {
             // What a step down in the types that models run in brings, and costs.
-            let product = || [axis("operation", &["matmul"]), axis("n", &[size])];
-            let [operation, n] = product();
             grids.push(grid([
-                operation,
+                axis("operation", &["matmul"]),
                 axis("dtype", &["fp8", "i8"]),
-                n,
+                axis("n", &[size]),
                 axis("over", &["f16", "bf16"]),
             ]));
         }
         if breadth == Breadth::Full {
-            grids.push(of(&["matmul", "convolution", "layer-norm"], types, "1024"));
+            grids.push(grid_of(&["matmul", "convolution", "layer-norm"], types, "1024"));
         }
         grids
     }
@@ -148,9 +143,13 @@ impl Benchmark for Precision {
         let over = over(params).map_err(Failure::Skipped)?;
         let timed = Timed::from_params(device, operation, params)?;
         Ok(PreparedCase::new_boxed(timed, move |timed, time_ns| {
-            fields(timed, time_ns, (&name, size, over))
+            fields(timed, time_ns, &name, size, over)
         }))
     }
+}
+
+fn grid_of(operations: &[&str], types: &[&str], size: &str) -> Grid {
+    grid([axis("operation", operations), axis("dtype", types), axis("n", &[size])])
 }
 
 /// The type that the speed-up is over. Cases of older records lack it.
@@ -161,21 +160,19 @@ fn over(params: &Params) -> Result<Dtype, Reason> {
 /// Types that no kernel or library here makes whole operations in: why not depends on what the GPU
 /// has.
 fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason> {
-    let engines = [Engine::Matrix, Engine::Vector];
-    let has = |known: &Architecture| {
-        engines.iter().any(|&engine| known.per_clock_per_cu(dtype, engine).is_some())
-    };
     let own = info.arch.as_deref().and_then(|arch| Architecture::find(arch).ok());
     // The vendors' libraries alone make products of tf32 and fp8, where the GPU has instructions
     // for them.
     let by_library = name == "matmul" && is_by_vendor(info);
     let is_made = !matches!(dtype, Dtype::Tf32 | Dtype::Fp8 | Dtype::I4)
-        || (by_library && dtype != Dtype::I4 && own.is_none_or(has));
+        || (by_library
+            && dtype != Dtype::I4
+            && own.is_none_or(|known| has_instructions(known, dtype)));
     if convert::is_known(dtype) && dtype != Dtype::I32 && is_made {
         return Ok(());
     }
     let (why, cure) = match own {
-        Some(known) if has(known) => (
+        Some(known) if has_instructions(known, dtype) => (
             format!(
                 "{} has instructions for it, but no library called here and no kernel of this \
                  program makes that \
@@ -188,8 +185,11 @@ fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason>
             ),
         ),
         Some(known) => {
-            let others: Vec<&str> =
-                ARCHITECTURES.iter().filter(|known| has(known)).map(|known| known.target).collect();
+            let others: Vec<&str> = ARCHITECTURES
+                .iter()
+                .filter(|known| has_instructions(known, dtype))
+                .map(|known| known.target)
+                .collect();
             let there =
                 if others.is_empty() { "none that is known".to_owned() } else { others.join(", ") };
             (
@@ -205,6 +205,13 @@ fn check_type(name: &str, dtype: Dtype, info: &DeviceInfo) -> Result<(), Reason>
         ),
     };
     Err(Reason::new(format!("data type {dtype} in {name}"), why, cure))
+}
+
+/// Whether one of its units computes in `dtype`.
+fn has_instructions(known: &Architecture, dtype: Dtype) -> bool {
+    [Engine::Matrix, Engine::Vector]
+        .into_iter()
+        .any(|engine| known.per_clock_per_cu(dtype, engine).is_some())
 }
 
 /// The work in `dtype`, to be compared with that in `other`. Where either is fp8, B is stored as
@@ -241,9 +248,10 @@ fn operation(name: &str, dtype: Dtype, size: u64, other: Dtype) -> Operation {
 fn fields(
     timed: &mut Timed<'_>,
     time_ns: f64,
-    work: (&str, u64, Dtype),
+    name: &str,
+    size: u64,
+    over: Dtype,
 ) -> Result<Fields, Failure> {
-    let (name, size, over) = work;
     let dtype = timed.operation.dtype().unwrap_or(Dtype::F32);
     let mut fields = timed.common_fields().with("operation", name);
     let input = match name {
@@ -261,7 +269,7 @@ fn fields(
         fields.extend(Compute::measure(timed, time_ns)?.fields());
     }
     fields.set("input_error", input_error(dtype));
-    let (reference_ns, reference_error) = reference(timed, time_ns, work)?;
+    let (reference_ns, reference_error) = reference(timed, time_ns, name, size, over)?;
     fields.set("speedup", reference_ns / time_ns);
     fields.set("speedup_over", over.as_str());
     fields.set("reference_accuracy_error", reference_error);
@@ -273,7 +281,9 @@ fn fields(
 fn reference(
     timed: &Timed<'_>,
     time_ns: f64,
-    (name, size, over): (&str, u64, Dtype),
+    name: &str,
+    size: u64,
+    over: Dtype,
 ) -> Result<(f64, f64), Failure> {
     const SAMPLES: u32 = 7;
     const SAMPLE_NS: f64 = 2e7;

@@ -151,29 +151,19 @@ fn gpu(
     elsewhere: Option<&str>,
 ) -> Result<GpuDirectory, Reason> {
     let name = elsewhere.map_or_else(|| device.info().device.to_string(), str::to_owned);
-    let what = || format!("sensors of {name}");
-    let none = |why: String| {
-        Reason::new(
-            what(),
-            why,
-            "load the kernel's driver (amdgpu, i915 or xe), and let a container or guest see /sys \
-             of the GPU; NVIDIA's \
-             GPUs need their driver's library libnvidia-ml",
-        )
-    };
     let address =
         elsewhere.map(str::to_owned).or_else(|| device.pci_address()).ok_or_else(|| {
             let cure = "measure it through a runtime that tells, such as --backend rocm; \
                     gpu-capability shows idle GPUs";
             Reason::new(
-                what(),
+                format!("sensors of {name}"),
                 "it does not tell its address on the bus, so that its sensors cannot \
                              be found",
                 cure,
             )
         })?;
     let gpu = gpu_at(options, &address)
-        .ok_or_else(|| none(format!("nothing in sysfs has sensors at {address}")))?;
+        .ok_or_else(|| no_sensors(&name, format!("nothing in sysfs has sensors at {address}")))?;
     let first = sample(&gpu);
     let figures = GpuSample { absent: Vec::new(), ..first.clone() };
     if figures == GpuSample::default() {
@@ -181,9 +171,18 @@ fn gpu(
             || "none of them answers".to_owned(),
             |absent| format!("absent: {absent}"),
         );
-        return Err(none(why));
+        return Err(no_sensors(&name, why));
     }
     Ok(gpu)
+}
+
+fn no_sensors(name: &str, why: String) -> Reason {
+    Reason::new(
+        format!("sensors of {name}"),
+        why,
+        "load the kernel's driver (amdgpu, i915 or xe), and let a container or guest see /sys of \
+         the GPU; NVIDIA's GPUs need their driver's library libnvidia-ml",
+    )
 }
 
 /// What keeps the GPU busy: a few milliseconds at a time on any GPU.
@@ -268,14 +267,14 @@ impl Case<'_> {
         let sampler = Sampler::start(self.gpu.clone(), self.interval);
         let until = Instant::now() + self.period;
         let latest = until + self.interval + LATEST;
-        let is_over = || {
-            let now = Instant::now();
-            now >= until && (sampler.sample_count() > 1 || now >= latest)
-        };
         if self.load.is_none() {
             std::thread::sleep(self.period);
         }
-        while !is_over() {
+        loop {
+            let now = Instant::now();
+            if now >= until && (sampler.sample_count() > 1 || now >= latest) {
+                return Ok(sampler.stop());
+            }
             match &mut self.load {
                 None => std::thread::sleep(self.interval),
                 Some(load) => {
@@ -283,7 +282,6 @@ impl Case<'_> {
                 }
             }
         }
-        Ok(sampler.stop())
     }
 }
 
@@ -428,8 +426,8 @@ mod tests {
     fn a_gpu_is_watched_before_any_runtime_is_installed() {
         let (_dir, options) = tree(FILES);
         let host = rsb_cpu::CpuDevice::new();
-        let at = |load, address: &str| params(load).with("gpu", address);
-        let mut prepared = prepare_in(&options, &at("idle", "0000:03:00.0"), &host).unwrap();
+        let idle = params("idle").with("gpu", "0000:03:00.0");
+        let mut prepared = prepare_in(&options, &idle, &host).unwrap();
         assert_eq!(
             prepared.device_type(),
             Some(DeviceType::Simulated),
@@ -444,7 +442,7 @@ mod tests {
             ("memory", "0000:03:00.0", "only its sensors"),
             ("idle", "0000:99:00.0", "nothing in sysfs"),
         ] {
-            match prepare_in(&options, &at(load, address), &host).err() {
+            match prepare_in(&options, &params(load).with("gpu", address), &host).err() {
                 Some(Failure::Skipped(reason)) => assert!(reason.why.contains(word), "{reason}"),
                 other => panic!("{other:?}"),
             }
@@ -453,21 +451,22 @@ mod tests {
 
     #[test]
     fn sensors_that_are_not_there_are_a_skip_with_the_cure() {
-        let check = |files: &[(&str, &str)], device: &ScriptedDevice, word: &str| {
-            let (_dir, options) = tree(files);
-            match prepare_in(&options, &params("idle"), device).err() {
-                Some(Failure::Skipped(reason)) => assert!(reason.why.contains(word), "{reason}"),
-                other => panic!("{other:?}"),
-            }
-        };
-        check(FILES, &ScriptedDevice::new(Script::default()), "does not tell its address");
-        check(&[], &device(None), "nothing in sysfs has sensors at 0000:03:00.0");
-        check(&[("gpu_busy_percent", "65535\n")], &device(None), "none of them answers");
-        check(
+        check_skipped(FILES, &ScriptedDevice::new(Script::default()), "does not tell its address");
+        check_skipped(&[], &device(None), "nothing in sysfs has sensors at 0000:03:00.0");
+        check_skipped(&[("gpu_busy_percent", "65535\n")], &device(None), "none of them answers");
+        check_skipped(
             &[("gpu_busy_percent", "1\n"), ("power/runtime_status", "suspended\n")],
             &device(None),
             "sleeps",
         );
+    }
+
+    fn check_skipped(files: &[(&str, &str)], device: &ScriptedDevice, word: &str) {
+        let (_dir, options) = tree(files);
+        match prepare_in(&options, &params("idle"), device).err() {
+            Some(Failure::Skipped(reason)) => assert!(reason.why.contains(word), "{reason}"),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]

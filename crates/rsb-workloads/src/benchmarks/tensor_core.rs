@@ -66,21 +66,33 @@ impl Benchmark for TensorCore {
     }
 
     fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
-        let matrix = |types: &[&str]| grid([axis("dtype", types), axis("engine", &["matrix"])]);
-        let vector = |types: &[&str]| grid([axis("dtype", types), axis("engine", &["vector"])]);
-        let sparse = |types: &[&str]| {
-            grid([axis("dtype", types), axis("engine", &["matrix"]), axis("sparsity", &["2:4"])])
-        };
         match breadth {
-            Breadth::Quick => vec![matrix(&["f16", "bf16"]), vector(&["f32"])],
+            Breadth::Quick => vec![
+                grid([axis("dtype", &["f16", "bf16"]), axis("engine", &["matrix"])]),
+                grid([axis("dtype", &["f32"]), axis("engine", &["vector"])]),
+            ],
             _ => vec![
-                matrix(&[
-                    "f64", "f32", "tf32", "f16", "bf16", "fp8", "bf8", "i8", "fp6", "fp4", "i4",
+                grid([
+                    axis(
+                        "dtype",
+                        &[
+                            "f64", "f32", "tf32", "f16", "bf16", "fp8", "bf8", "i8", "fp6", "fp4",
+                            "i4",
+                        ],
+                    ),
+                    axis("engine", &["matrix"]),
                 ]),
-                sparse(&["tf32", "f16", "bf16", "fp8", "bf8", "i8", "i4"]),
+                grid([
+                    axis("dtype", &["tf32", "f16", "bf16", "fp8", "bf8", "i8", "i4"]),
+                    axis("engine", &["matrix"]),
+                    axis("sparsity", &["2:4"]),
+                ]),
                 // Whole numbers have a rate on some vector units, and no kernel: the skip says
                 // which.
-                vector(&["f64", "f32", "f16", "i8", "i4"]),
+                grid([
+                    axis("dtype", &["f64", "f32", "f16", "i8", "i4"]),
+                    axis("engine", &["vector"]),
+                ]),
             ],
         }
     }
@@ -307,18 +319,17 @@ mod tests {
 
     #[test]
     fn sparse_products_have_a_peak_and_types_of_their_own() {
-        let params = |engine| {
-            Params::new().with("dtype", "f16").with("engine", engine).with("sparsity", "2:4")
-        };
+        let params = Params::new().with("dtype", "f16").with("sparsity", "2:4");
         let mut script = gpu("gfx942");
         (script.info.units, script.info.max_clock_mhz) = (304, Some(2100.0));
-        let fields = measure_fields(script, &params("matrix"));
+        let fields = measure_fields(script, &params.clone().with("engine", "matrix"));
         assert!((fields.number("peak_tflops").unwrap() - 2614.9).abs() < 0.1);
         assert_eq!(fields.text("supported_dtypes"), Some("f16, bf16, fp8, bf8, i8"));
         assert_eq!((fields.text("engine"), fields.text("sparsity")), (Some("matrix"), Some("2:4")));
         assert_eq!(fields.text("tile_sizes"), Some("32x32x16, 16x16x32"));
         assert_eq!(fields.get("gemm_tflops"), None);
-        assert!(TensorCore.operation(&params("vector")).unwrap_err().why.contains("zeros"));
+        let refused = TensorCore.operation(&params.with("engine", "vector")).unwrap_err();
+        assert!(refused.why.contains("zeros"));
     }
 
     #[test]
@@ -339,13 +350,13 @@ mod tests {
 
     #[test]
     fn data_center_blackwell_has_a_peak_without_a_share() {
-        let params = |dtype| Params::new().with("dtype", dtype).with("engine", "matrix");
-        let half = measure_fields(gpu("sm_100"), &params("f16"));
+        let params = Params::new().with("engine", "matrix");
+        let half = measure_fields(gpu("sm_100"), &params.clone().with("dtype", "f16"));
         assert!(half.number("peak_tflops").is_some() && half.get("roofline_percent").is_none());
         assert!(half.text("peak_note").unwrap().contains("mma"), "{:?}", half.text("peak_note"));
-        let double = measure_fields(gpu("sm_100"), &params("f64"));
+        let double = measure_fields(gpu("sm_100"), &params.clone().with("dtype", "f64"));
         assert!(double.number("roofline_percent").is_some() && double.get("peak_note").is_none());
-        let ultra = measure_fields(gpu("sm_103"), &params("f16"));
+        let ultra = measure_fields(gpu("sm_103"), &params.with("dtype", "f16"));
         let note = ultra.text("peak_note").unwrap();
         assert!(
             note.contains("sm_103")

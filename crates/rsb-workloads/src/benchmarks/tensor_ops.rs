@@ -68,14 +68,17 @@ impl Benchmark for TensorOps {
         let some = ["add", "relu", "gelu", "sum", "max", "softmax", "layer-norm"];
         let is_software = device.device_type != DeviceType::Gpu && !is_cpu(device);
         let large = if is_software { LARGE_FOR_SOFTWARE } else { LARGE };
-        let f32 = || axis("dtype", &["f32"]);
-        let mut grids = vec![grid([axis("operation", &some), f32(), axis("shape", &[large])])];
+        let mut grids = vec![grid([
+            axis("operation", &some),
+            axis("dtype", &["f32"]),
+            axis("shape", &[large]),
+        ])];
         if breadth == Breadth::Quick {
             return grids;
         }
         grids.push(grid([
             axis("operation", OPERATIONS),
-            f32(),
+            axis("dtype", &["f32"]),
             axis("shape", &["32x1024", large]),
         ]));
         grids.push(grid([
@@ -99,32 +102,36 @@ impl Benchmark for TensorOps {
             let threads = ("threads", thread_counts(device));
             grids.push(grid([
                 axis("operation", &["gelu", "sum"]),
-                f32(),
+                axis("dtype", &["f32"]),
                 axis("shape", &[large]),
                 threads,
             ]));
         }
         if breadth == Breadth::Full {
-            let types = || axis("dtype", &["f32", "f16", "bf16"]);
-            let shapes = || {
-                axis("shape", &["1x1024", "32x768", "128x3072", "1024x1024", large, "16384x4096"])
-            };
-            grids.push(grid([axis("operation", OPERATIONS), types(), shapes()]));
+            let types = axis("dtype", &["f32", "f16", "bf16"]);
+            let shapes =
+                axis("shape", &["1x1024", "32x768", "128x3072", "1024x1024", large, "16384x4096"]);
+            grids.push(grid([axis("operation", OPERATIONS), types.clone(), shapes.clone()]));
             if has_whole {
                 grids.push(grid([
                     axis("operation", OF_WHOLE),
                     axis("dtype", &["i8", "i4"]),
-                    shapes(),
+                    shapes.clone(),
                 ]));
             }
             grids.push(grid([
                 axis("operation", OPERATIONS),
-                types(),
-                shapes(),
+                types,
+                shapes.clone(),
                 axis("cache", &["cold"]),
             ]));
             let threads = ("threads", thread_counts(device));
-            grids.push(grid([axis("operation", OPERATIONS), f32(), shapes(), threads]));
+            grids.push(grid([
+                axis("operation", OPERATIONS),
+                axis("dtype", &["f32"]),
+                shapes,
+                threads,
+            ]));
         }
         grids
     }

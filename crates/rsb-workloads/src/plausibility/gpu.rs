@@ -99,13 +99,14 @@ pub(super) fn most_gflops(info: &DeviceInfo, dtype: Dtype) -> f64 {
 
 /// Operations of a compute unit in a clock; what there is no instruction for is computed in f32.
 fn best_rate(known: &Architecture, dtype: Dtype) -> u32 {
-    let rate = |dtype| {
-        [Engine::Matrix, Engine::Vector]
-            .into_iter()
-            .filter_map(move |engine| known.per_clock_per_cu(dtype, engine))
-            .max()
-    };
-    rate(dtype).or_else(|| rate(Dtype::F32)).unwrap_or(0)
+    rate_of_type(known, dtype).or_else(|| rate_of_type(known, Dtype::F32)).unwrap_or(0)
+}
+
+fn rate_of_type(known: &Architecture, dtype: Dtype) -> Option<u32> {
+    [Engine::Matrix, Engine::Vector]
+        .into_iter()
+        .filter_map(|engine| known.per_clock_per_cu(dtype, engine))
+        .max()
 }
 
 /// Operations of a burst that lasts about [`BURST_NS`]: whole pieces of work, and some for every
@@ -166,12 +167,14 @@ mod tests {
             power_level_mhz: Some(3320.0),
             ..gpu("rocm:0", Some("gfx1201"), 64, Some(2400.0))
         };
-        let at = |mhz: f64| 64.0 * 256.0 * mhz / 1e3;
-        assert!((peak_gflops(&radeon, Dtype::F32).unwrap() - at(3320.0)).abs() < 1e-6);
-        assert!((most_gflops(&radeon, Dtype::F32) - at(3320.0)).abs() < 1e-6);
-        let note = |gflops| peak_note(&radeon, Dtype::F32, Engine::Vector, gflops).unwrap();
-        assert!(!note(at(2300.0)).contains("% of the peak"), "{}", note(at(2300.0)));
-        let above = note(at(3000.0));
+        let gflops_per_mhz = 64.0 * 256.0 / 1e3;
+        assert!((peak_gflops(&radeon, Dtype::F32).unwrap() - gflops_per_mhz * 3320.0).abs() < 1e-6);
+        assert!((most_gflops(&radeon, Dtype::F32) - gflops_per_mhz * 3320.0).abs() < 1e-6);
+        let below =
+            peak_note(&radeon, Dtype::F32, Engine::Vector, gflops_per_mhz * 2300.0).unwrap();
+        assert!(!below.contains("% of the peak"), "{below}");
+        let above =
+            peak_note(&radeon, Dtype::F32, Engine::Vector, gflops_per_mhz * 3000.0).unwrap();
         assert!(
             above.contains("125 % of the peak at the 2400 MHz")
                 && above.contains("pp_dpm_sclk 3320 MHz"),

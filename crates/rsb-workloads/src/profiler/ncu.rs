@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{KernelProfile, Row, mean, share};
+use super::{KernelProfile, Row, column_index, mean, share};
 
 /// The metrics, each in a run of its own: one that a GPU lacks takes away the others of its run.
 /// Bytes of memory have another name from Blackwell on. Their definitions: Nsight Compute's
@@ -52,24 +52,32 @@ fn rows(text: &str) -> Vec<Row> {
     let table = text.get(begin..).unwrap_or_default();
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(table.as_bytes());
     let Ok(names) = reader.headers().cloned() else { return Vec::new() };
-    let at = |name: &str| names.iter().position(|known| known == name);
-    let columns = [at("Kernel Name"), at("Metric Name"), at("Metric Value")];
+    let columns = [
+        column_index(&names, "Kernel Name"),
+        column_index(&names, "Metric Name"),
+        column_index(&names, "Metric Value"),
+    ];
     let [Some(kernel), Some(metric), Some(value)] = columns else { return Vec::new() };
-    let [grid, block] = [at("Grid Size"), at("Block Size")];
-    let read = |record: csv::StringRecord| {
-        // Versions before 2022 tell no sizes.
-        let size = |column: Option<usize>| {
-            column.and_then(|column| product(record.get(column)?)).unwrap_or(0)
-        };
-        Some(Row {
-            kernel: record.get(kernel)?.to_owned(),
-            counter: record.get(metric)?.to_owned(),
-            value: number(record.get(value)?)?,
-            threads: size(grid).saturating_mul(size(block)),
-            block: size(block),
+    let [grid, block] = [column_index(&names, "Grid Size"), column_index(&names, "Block Size")];
+    reader
+        .records()
+        .filter_map(Result::ok)
+        .filter_map(|record| {
+            let block = size_in(&record, block);
+            Some(Row {
+                kernel: record.get(kernel)?.to_owned(),
+                counter: record.get(metric)?.to_owned(),
+                value: number(record.get(value)?)?,
+                threads: size_in(&record, grid).saturating_mul(block),
+                block,
+            })
         })
-    };
-    reader.records().filter_map(Result::ok).filter_map(read).collect()
+        .collect()
+}
+
+/// The threads in a column of sizes; 0 from versions before 2022, which report none.
+fn size_in(record: &csv::StringRecord, column: Option<usize>) -> u64 {
+    column.and_then(|column| product(record.get(column)?)).unwrap_or(0)
 }
 
 /// `53,261,312`, as some locales write it.
@@ -88,7 +96,6 @@ fn product(text: &str) -> Option<u64> {
 
 /// Takes over what the launches of a kernel count of `metric`.
 pub(super) fn add(found: &mut KernelProfile, metric: &str, rows: &[Row]) {
-    let kib = || mean(rows).map(|bytes| bytes / 1024.0);
     match metric {
         "sm__warps_active.avg.pct_of_peak_sustained_active" => {
             found.occupancy_percent = share(rows);
@@ -98,16 +105,21 @@ pub(super) fn add(found: &mut KernelProfile, metric: &str, rows: &[Row]) {
             found.wave_efficiency_percent = share.filter(|share| (0.0..=100.0).contains(share));
         }
         "dram__bytes_read.sum" | "dram__bytes_op_read.sum" => {
-            found.fetched_kib = found.fetched_kib.or_else(kib);
+            found.fetched_kib = found.fetched_kib.or_else(|| mean_kib(rows));
         }
         "dram__bytes_write.sum" | "dram__bytes_op_write.sum" => {
-            found.written_kib = found.written_kib.or_else(kib);
+            found.written_kib = found.written_kib.or_else(|| mean_kib(rows));
         }
         "sm__cycles_active.avg.pct_of_peak_sustained_elapsed" => {
             (found.active_cycles, found.cycles) = (share(rows), Some(100.0));
         }
         _ => found.memory_busy_percent = share(rows),
     }
+}
+
+/// The mean of rows in bytes, in KiB.
+fn mean_kib(rows: &[Row]) -> Option<f64> {
+    mean(rows).map(|bytes| bytes / 1024.0)
 }
 
 #[cfg(test)]

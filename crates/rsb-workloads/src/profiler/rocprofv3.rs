@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{KernelProfile, Row, mean, share};
+use super::{KernelProfile, Row, column_index, mean, share};
 
 /// The counters, each in a run of its own, but for two whose quotient is asked for: some GPUs count
 /// no more than one or two at a time, and what one GPU lacks does not take the others away. Their
@@ -63,27 +63,29 @@ fn tables(dir: &Path) -> Vec<PathBuf> {
 fn rows(text: &str) -> Vec<Row> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let Ok(names) = reader.headers().cloned() else { return Vec::new() };
-    let at = |name: &str| names.iter().position(|known| known == name);
     let columns = [
-        at("Kernel_Name"),
-        at("Counter_Name"),
-        at("Counter_Value"),
-        at("Grid_Size"),
-        at("Workgroup_Size"),
+        column_index(&names, "Kernel_Name"),
+        column_index(&names, "Counter_Name"),
+        column_index(&names, "Counter_Value"),
+        column_index(&names, "Grid_Size"),
+        column_index(&names, "Workgroup_Size"),
     ];
     let [Some(kernel), Some(counter), Some(value), Some(threads), Some(block)] = columns else {
         return Vec::new();
     };
-    let read = |record: csv::StringRecord| {
-        Some(Row {
-            kernel: record.get(kernel)?.to_owned(),
-            counter: record.get(counter)?.to_owned(),
-            value: record.get(value)?.parse().ok().filter(|value: &f64| value.is_finite())?,
-            threads: record.get(threads)?.parse().ok()?,
-            block: record.get(block)?.parse().ok()?,
+    reader
+        .records()
+        .filter_map(Result::ok)
+        .filter_map(|record| {
+            Some(Row {
+                kernel: record.get(kernel)?.to_owned(),
+                counter: record.get(counter)?.to_owned(),
+                value: record.get(value)?.parse().ok().filter(|value: &f64| value.is_finite())?,
+                threads: record.get(threads)?.parse().ok()?,
+                block: record.get(block)?.parse().ok()?,
+            })
         })
-    };
-    reader.records().filter_map(Result::ok).filter_map(read).collect()
+        .collect()
 }
 
 /// Takes over what the launches of a kernel count of `counter`.

@@ -104,7 +104,7 @@ pub(super) fn model<'d>(
     for (step, input) in (0..).zip(inputs) {
         builder.shape = shape.after(step);
         room.angles = if shape.rotary { Some(builder.angles()?) } else { None };
-        passes.push(builder.pass(input, (&blocks, words.as_ref()), (&room, &states))?);
+        passes.push(builder.pass(input, &blocks, words.as_ref(), &room, &states)?);
     }
     let taken = builder.taken;
     Ok(Model { device, shape, blocks, words, passes, stream: device.stream()?, taken })
@@ -231,14 +231,14 @@ impl<'d> Builder<'_, 'd> {
     fn words(&mut self) -> Result<Words, Failure> {
         let Shape { batch, queries, vocabulary, .. } = self.shape;
         let (width, several) = (self.shape.width(), self.shape.is_masked());
-        let last = |sequence| (sequence + 1) * queries - 1;
         Ok(Words {
             table: self.fill_random(vocabulary * width, 0.0, 1.0)?,
             norm: self.norm()?,
             head: self.matrix(vocabulary, width)?,
             tokens: self.empty(self.shape.tokens() * width)?,
             last: if several {
-                Some([self.indices(batch, last)?, self.empty(batch * width)?])
+                let last = self.indices(batch, |sequence| (sequence + 1) * queries - 1)?;
+                Some([last, self.empty(batch * width)?])
             } else {
                 None
             },
@@ -270,18 +270,20 @@ impl<'d> Builder<'_, 'd> {
     fn pass(
         &mut self,
         input: Buffer,
-        (blocks, words): (&[Block], Option<&Words>),
-        (room, states): (&Scratch, &[Buffer]),
+        blocks: &[Block],
+        words: Option<&Words>,
+        room: &Scratch,
+        states: &[Buffer],
     ) -> Result<Pass<'d>, Failure> {
         let (shape, mut last_block, mut output) = (self.shape, 0, input.clone());
         if let Some(words) = words {
-            self.gather((shape.vocabulary, shape.tokens()), [&words.table, &input, &words.tokens])?;
+            self.gather(shape.vocabulary, shape.tokens(), [&words.table, &input, &words.tokens])?;
             output = words.tokens.clone();
         }
         // The input stays as it is, so that each iteration does the same; the others take turns.
         for (block, next) in blocks.iter().zip(states.iter().cycle()) {
             last_block = self.stages.len();
-            self.wire(block, room, (&output, next))?;
+            self.wire(block, room, &output, next)?;
             output = next.clone();
         }
         if let Some(words) = words {
@@ -294,7 +296,7 @@ impl<'d> Builder<'_, 'd> {
     }
 
     /// `rows` rows of x, which has `of`, by their indices.
-    fn gather(&mut self, (of, rows): (u64, u64), buffers: [&Buffer; 3]) -> Result<(), Failure> {
+    fn gather(&mut self, of: u64, rows: u64, buffers: [&Buffer; 3]) -> Result<(), Failure> {
         let (dtype, width) = (self.shape.dtype, self.shape.width());
         self.stage(Operation::Gather(Gather { dtype, of, rows, width }), &buffers)
     }
@@ -304,11 +306,11 @@ impl<'d> Builder<'_, 'd> {
         let batch = self.shape.batch;
         let mut tokens = states;
         if let Some([indices, last]) = &words.last {
-            self.gather((self.shape.tokens(), batch), [states, indices, last])?;
+            self.gather(self.shape.tokens(), batch, [states, indices, last])?;
             tokens = last;
         }
-        self.normalize(batch, &words.norm, (tokens, &words.normed))?;
-        self.project(batch, &words.head, (&words.normed, &words.logits))
+        self.normalize(batch, &words.norm, tokens, &words.normed)?;
+        self.project(batch, &words.head, &words.normed, &words.logits)
     }
 
     fn room(&mut self) -> Result<Scratch, Failure> {
@@ -350,24 +352,28 @@ impl<'d> Builder<'_, 'd> {
     /// A row for each position of this pass: cosine and sine for each pair of a head.
     fn angles(&mut self) -> Result<Buffer, Failure> {
         let shape = self.shape;
-        let at = |index: u64| {
-            let position = shape.positions - shape.queries + index / shape.head_dim;
-            let (cosine, sine) = shape.turn(position, index % shape.head_dim / 2);
-            if index.is_multiple_of(2) { cosine } else { sine }
-        };
         self.fill_with(shape.queries * shape.head_dim, &mut |start, count| {
-            range(start, count).map(at).collect()
+            let mut numbers = Vec::with_capacity(count);
+            for index in range(start, count) {
+                let position = shape.positions - shape.queries + index / shape.head_dim;
+                let (cosine, sine) = shape.turn(position, index % shape.head_dim / 2);
+                numbers.push(if index.is_multiple_of(2) { cosine } else { sine });
+            }
+            numbers
         })
     }
 
     /// Zero where a token may look, far below where the position comes after its own.
     fn mask(&mut self, scores: u64) -> Result<Buffer, Failure> {
         let Shape { queries, positions, .. } = self.shape;
-        let at = |index: u64| {
-            let (query, position) = (index / positions % queries, index % positions);
-            if position > positions - queries + query { MASKED } else { 0.0 }
-        };
-        self.fill_with(scores, &mut |start, count| range(start, count).map(at).collect())
+        self.fill_with(scores, &mut |start, count| {
+            let mut numbers = Vec::with_capacity(count);
+            for index in range(start, count) {
+                let (query, position) = (index / positions % queries, index % positions);
+                numbers.push(if position > positions - queries + query { MASKED } else { 0.0 });
+            }
+            numbers
+        })
     }
 
     fn stage(&mut self, operation: Operation, buffers: &[&Buffer]) -> Result<(), Failure> {
@@ -383,14 +389,15 @@ impl<'d> Builder<'_, 'd> {
         &mut self,
         rows: u64,
         matrix: &Matrix,
-        buffers: (&Buffer, &Buffer),
+        x: &Buffer,
+        y: &Buffer,
     ) -> Result<(), Failure> {
-        let (operation, buffers) = matrix.product(self.shape, rows, buffers);
+        let (operation, buffers) = matrix.product(self.shape, rows, x, y);
         self.stage(operation, &buffers)
     }
 
     /// A product that the next stage can go on with.
-    fn product(&self, (m, n, k): (u64, u64, u64)) -> Gemm {
+    fn product(&self, m: u64, n: u64, k: u64) -> Gemm {
         Gemm { stored: OutputWidth::AsInputs, ..Gemm::new(self.shape.dtype, m, n, k) }
     }
 
@@ -398,7 +405,8 @@ impl<'d> Builder<'_, 'd> {
         &mut self,
         rows: u64,
         weights: &[Buffer],
-        (x, y): (&Buffer, &Buffer),
+        x: &Buffer,
+        y: &Buffer,
     ) -> Result<(), Failure> {
         let (dtype, columns) = (self.shape.dtype, self.shape.width());
         let operation = Normalize { op: self.shape.norm, dtype, rows, columns };
@@ -423,9 +431,11 @@ impl<'d> Builder<'_, 'd> {
     fn by_head(
         &mut self,
         columns: u64,
-        (capacity, position): (u64, u64),
+        capacity: u64,
+        position: u64,
         angles: Option<&Buffer>,
-        (x, y): (&Buffer, &Buffer),
+        x: &Buffer,
+        y: &Buffer,
     ) -> Result<(), Failure> {
         let Shape { dtype, head_dim: width, batch, queries: rows, .. } = self.shape;
         let rotary = angles.is_some();
@@ -438,24 +448,26 @@ impl<'d> Builder<'_, 'd> {
         &mut self,
         block: &Block,
         room: &Scratch,
-        (from, to): (&Buffer, &Buffer),
+        from: &Buffer,
+        to: &Buffer,
     ) -> Result<(), Failure> {
         let Shape { heads, kv_heads, queries, positions, .. } = self.shape;
         let (tokens, rows) = (self.shape.tokens(), self.shape.tokens() * self.shape.width());
-        self.normalize(tokens, &block.norms[0], (from, &room.normed))?;
+        self.normalize(tokens, &block.norms[0], from, &room.normed)?;
         for (matrix, projected) in block.attention.iter().zip(&room.projected) {
-            self.project(tokens, matrix, (&room.normed, projected))?;
+            self.project(tokens, matrix, &room.normed, projected)?;
         }
         let [query, key, value] = &room.projected;
-        let (angles, place) = (room.angles.as_ref(), (self.shape.capacity(), positions - queries));
-        self.by_head(heads, (queries, 0), angles, (query, &room.queries))?;
-        self.by_head(kv_heads, place, angles, (key, &block.keys))?;
-        self.by_head(kv_heads, place, None, (value, &block.values))?;
+        let angles = room.angles.as_ref();
+        let (capacity, position) = (self.shape.capacity(), positions - queries);
+        self.by_head(heads, queries, 0, angles, query, &room.queries)?;
+        self.by_head(kv_heads, capacity, position, angles, key, &block.keys)?;
+        self.by_head(kv_heads, capacity, position, None, value, &block.values)?;
         self.attend(block, room)?;
         let [attended, summed] = &room.between;
-        self.project(tokens, &block.attention[3], (&room.attended[1], attended))?;
+        self.project(tokens, &block.attention[3], &room.attended[1], attended)?;
         self.elementwise(ElementwiseOp::Add, rows, &[from, attended, summed])?;
-        self.normalize(tokens, &block.norms[1], (summed, &room.normed_again))?;
+        self.normalize(tokens, &block.norms[1], summed, &room.normed_again)?;
         self.widen_and_narrow(block, room)?;
         self.elementwise(ElementwiseOp::Add, rows, &[summed, &room.narrowed, to])
     }
@@ -464,24 +476,24 @@ impl<'d> Builder<'_, 'd> {
         let tokens = self.shape.tokens();
         let elements = tokens * self.shape.hidden();
         let [hidden, active] = &room.hidden;
-        self.project(tokens, &block.hidden[0], (&room.normed_again, hidden))?;
+        self.project(tokens, &block.hidden[0], &room.normed_again, hidden)?;
         match (&block.gate, &room.gate) {
             (Some(weights), Some([gate, sigmoid, open])) => {
-                self.project(tokens, weights, (&room.normed_again, gate))?;
+                self.project(tokens, weights, &room.normed_again, gate)?;
                 self.elementwise(ElementwiseOp::Sigmoid, elements, &[gate, sigmoid])?;
                 self.elementwise(ElementwiseOp::Multiply, elements, &[gate, sigmoid, open])?;
                 self.elementwise(ElementwiseOp::Multiply, elements, &[open, hidden, active])?;
             }
             _ => self.elementwise(ElementwiseOp::Gelu, elements, &[hidden, active])?,
         }
-        self.project(tokens, &block.hidden[1], (active, &room.narrowed))
+        self.project(tokens, &block.hidden[1], active, &room.narrowed)
     }
 
     fn attend(&mut self, block: &Block, room: &Scratch) -> Result<(), Failure> {
         let Shape { dtype, heads, kv_heads, head_dim, batch, queries, positions, .. } = self.shape;
         let [by_head, by_token] = &room.attended;
         if let Some(staged) = &room.staged {
-            self.attend_in_stages(block, (&room.queries, staged, by_head))?;
+            self.attend_in_stages(block, &room.queries, staged, by_head)?;
         } else {
             let (capacity, causal) = (self.shape.capacity(), self.shape.is_masked());
             let fused = Attention {
@@ -511,16 +523,22 @@ impl<'d> Builder<'_, 'd> {
     fn attend_in_stages(
         &mut self,
         block: &Block,
-        (queries_by_head, staged, by_head): (&Buffer, &Staged, &Buffer),
+        queries_by_head: &Buffer,
+        staged: &Staged,
+        by_head: &Buffer,
     ) -> Result<(), Failure> {
         let Shape { dtype, heads, kv_heads, head_dim, batch, queries, positions, .. } = self.shape;
         // Heads that share keys and values lie one after another: their queries are rows of one
         // product. What the cache has room for lies between its heads.
         let stride_b = Some(self.shape.capacity() * head_dim).filter(|_| self.shape.steps > 1);
-        let each = |product: Gemm| Gemm { batch: batch * kv_heads, stride_b, ..product };
         let rows = queries * (heads / kv_heads.max(1));
-        let scores = each(self.product((rows, positions, head_dim)));
-        let scores = Gemm { transpose_b: true, alpha: 1.0 / (head_dim as f64).sqrt(), ..scores };
+        let scores = Gemm {
+            batch: batch * kv_heads,
+            stride_b,
+            transpose_b: true,
+            alpha: 1.0 / (head_dim as f64).sqrt(),
+            ..self.product(rows, positions, head_dim)
+        };
         self.stage(Operation::Gemm(scores), &[queries_by_head, &block.keys, &staged.scores])?;
         let mut visible = &staged.scores;
         if let Some([mask, masked]) = &staged.masked {
@@ -532,7 +550,8 @@ impl<'d> Builder<'_, 'd> {
         let softmax =
             Normalize { op: NormalizeOp::Softmax, dtype, rows: every, columns: positions };
         self.stage(Operation::Normalize(softmax), &[visible, &staged.shares])?;
-        let weighted = each(self.product((rows, head_dim, positions)));
+        let weighted =
+            Gemm { batch: batch * kv_heads, stride_b, ..self.product(rows, head_dim, positions) };
         self.stage(Operation::Gemm(weighted), &[&staged.shares, &block.values, by_head])
     }
 }

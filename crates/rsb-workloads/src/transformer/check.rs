@@ -43,12 +43,13 @@ pub(super) fn end_to_end(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
         model.blocks.iter().map(|block| weights(model, block)).collect::<Result<Vec<_>, _>>()?;
     let mut error = Meter::default();
     model.check_passes(&mut |model, pass| {
-        let all = |buffer: &Buffer| all(model, buffer);
         let mut state = match &model.words {
-            Some(words) => {
-                reference::embed_words(shape, &all(&words.table)?, &indices(model, &pass.input)?)
-            }
-            None => all(&pass.input)?,
+            Some(words) => reference::embed_words(
+                shape,
+                &all(model, &words.table)?,
+                &indices(model, &pass.input)?,
+            ),
+            None => all(model, &pass.input)?,
         };
         for block in &mut blocks {
             state = reference::block(pass.shape, block, &state);
@@ -61,7 +62,7 @@ pub(super) fn end_to_end(model: &mut Model<'_>) -> Result<Accuracy, Failure> {
                 &state,
             );
         }
-        error.all(&all(&pass.output)?, &state);
+        error.all(&all(model, &pass.output)?, &state);
         Ok(())
     })?;
     // The longest sum is that of the hidden layer.
@@ -97,7 +98,7 @@ fn weights(model: &Model<'_>, block: &Block) -> Result<Weights, Failure> {
 fn matrix(model: &Model<'_>, matrix: &Matrix) -> Result<Vec<f64>, Failure> {
     let op = quantized_product(model.shape, 1, matrix.rows, matrix.columns);
     let (Some(op), Some(scales)) = (op, &matrix.scales) else { return all(model, &matrix.weights) };
-    let rows = (0..op.n).map(|row| whole_numbers(model, &op, (&matrix.weights, scales), row));
+    let rows = (0..op.n).map(|row| whole_numbers(model, &op, &matrix.weights, scales, row));
     Ok(rows.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
@@ -105,7 +106,8 @@ fn matrix(model: &Model<'_>, matrix: &Matrix) -> Result<Vec<f64>, Failure> {
 fn whole_numbers(
     model: &Model<'_>,
     op: &QuantizedProduct,
-    (weights, scales): (&Buffer, &Buffer),
+    weights: &Buffer,
+    scales: &Buffer,
     row: u64,
 ) -> Result<Vec<f64>, Failure> {
     let mut bytes = vec![0; op.row_bytes() as usize];
@@ -122,10 +124,11 @@ fn all(model: &Model<'_>, buffer: &Buffer) -> Result<Vec<f64>, Failure> {
 
 /// What a norm multiplies by, and what it adds, if it does.
 fn norm(model: &Model<'_>, weights: &[Buffer]) -> Result<[Vec<f64>; 2], Failure> {
-    let of = |index: usize| {
-        weights.get(index).map_or_else(|| Ok(Vec::new()), |buffer| all(model, buffer))
-    };
-    Ok([of(0)?, of(1)?])
+    Ok([all_or_none(model, weights.first())?, all_or_none(model, weights.get(1))?])
+}
+
+fn all_or_none(model: &Model<'_>, buffer: Option<&Buffer>) -> Result<Vec<f64>, Failure> {
+    buffer.map_or_else(|| Ok(Vec::new()), |buffer| all(model, buffer))
 }
 
 fn indices(model: &Model<'_>, buffer: &Buffer) -> Result<Vec<u64>, Failure> {
@@ -377,14 +380,14 @@ impl Check<'_, '_> {
         places.extend((0..SAMPLES).map(|_| (random.below(op.m), random.below(op.n))));
         for (row, column) in places {
             let a = self.read(0, row * op.k, op.k)?;
-            let numbers = whole_numbers(self.model, op, (weights, scales), column)?;
+            let numbers = whole_numbers(self.model, op, weights, scales, column)?;
             self.error.all(&self.read(3, row * op.n + column, 1)?, &[dot(&a, &numbers)]);
         }
         if self.whole {
             let signs = random_signs(&mut random, op.n);
             let mut b = vec![0.0; op.k as usize];
             for (row, &sign) in (0..).zip(&signs) {
-                add_scaled(&mut b, &whole_numbers(self.model, op, (weights, scales), row)?, sign);
+                add_scaled(&mut b, &whole_numbers(self.model, op, weights, scales, row)?, sign);
             }
             let (rows, columns, terms) = (op.m, op.n, op.k);
             self.project(
@@ -416,8 +419,9 @@ impl Check<'_, '_> {
         for row in rows {
             let query = self.read(0, row * op.head_dim, op.head_dim)?;
             let seen = op.visible_elements(row);
-            let cached = |buffer| self.read(buffer, seen.start, seen.end - seen.start);
-            let expected = attended_row(&query, &cached(1)?, &cached(2)?);
+            let keys = self.read(1, seen.start, seen.end - seen.start)?;
+            let values = self.read(2, seen.start, seen.end - seen.start)?;
+            let expected = attended_row(&query, &keys, &values);
             self.error.row(&self.read(3, row * op.head_dim, op.head_dim)?, &expected);
         }
         Ok(self.error)
@@ -440,10 +444,10 @@ impl Check<'_, '_> {
         let indices =
             self.stage.buffers.get(1).map(|buffer| indices(self.model, buffer)).transpose()?;
         let step = op.rows.div_ceil(SAMPLES as u64).max(1);
-        let looked_at = |row: u64| row.is_multiple_of(step) || row + 1 == op.rows;
-        for (row, index) in
-            (0..).zip(indices.unwrap_or_default()).filter(|(row, _)| looked_at(*row))
-        {
+        for (row, index) in (0_u64..).zip(indices.unwrap_or_default()) {
+            if !row.is_multiple_of(step) && row + 1 != op.rows {
+                continue;
+            }
             let expected = self.read(0, index * op.width, op.width)?;
             self.error.all(&self.read(2, row * op.width, op.width)?, &expected);
         }

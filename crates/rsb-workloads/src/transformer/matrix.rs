@@ -27,7 +27,8 @@ impl Matrix {
         &'b self,
         shape: Shape,
         rows: u64,
-        (x, y): (&'b Buffer, &'b Buffer),
+        x: &'b Buffer,
+        y: &'b Buffer,
     ) -> (Operation, Vec<&'b Buffer>) {
         let (m, n, k) = (rows, self.rows, self.columns);
         if let (Some(op), Some(scales)) = (quantized_product(shape, m, n, k), &self.scales) {

@@ -34,11 +34,13 @@ pub(super) fn last_token_logits(
     head: &[f64],
     x: &[f64],
 ) -> Vec<f64> {
-    let last = |sequence: u64| {
-        part(x, ((sequence + 1) * shape.queries - 1) * shape.width(), shape.width())
-    };
-    let logits = |sequence| times(&normalized_row(shape.norm, last(sequence), gain, bias), head);
-    (0..shape.batch).flat_map(logits).collect()
+    let mut logits = Vec::new();
+    for sequence in 0..shape.batch {
+        let token = (sequence + 1) * shape.queries - 1;
+        let last = part(x, token * shape.width(), shape.width());
+        logits.extend(times(&normalized_row(shape.norm, last, gain, bias), head));
+    }
+    logits
 }
 
 /// What the block makes of `x`, which has a row for each token.
@@ -79,48 +81,58 @@ fn attention(shape: Shape, weights: &mut Weights, x: &[f64]) -> Vec<f64> {
     let [query, key, value, _] = &weights.attention;
     let projected =
         |matrix: &[f64]| normed.iter().map(|row| times(row, matrix)).collect::<Vec<_>>();
-    let place_of = |token: u64| shape.positions - shape.queries + token % shape.queries;
-    let placed = |mut rows: Vec<Vec<f64>>| {
-        for (token, row) in (0..).zip(&mut rows).filter(|_| shape.rotary) {
-            *row = rotate_row(shape, row, place_of(token));
-        }
-        rows
-    };
-    let queries = placed(projected(query));
-    keep(shape, &mut weights.keys, &placed(projected(key)));
+    let queries = rotate_if_rotary(shape, projected(query));
+    keep(shape, &mut weights.keys, &rotate_if_rotary(shape, projected(key)));
     keep(shape, &mut weights.values, &projected(value));
     let mut attended = Vec::with_capacity(x.len());
     for (token, query) in queries.iter().enumerate() {
         let sequence = token as u64 / shape.queries;
-        let place = place_of(token as u64);
+        let place = position_of(shape, token as u64);
         let mut row = Vec::with_capacity(width);
         for head in 0..shape.heads {
             // The head of keys and values that it shares with its neighbors.
             let shared = head / (shape.heads / shape.kv_heads);
             let first = first_of(shape, sequence, shared, 0);
-            let seen = |cache| part(cache, first, (place + 1) * shape.head_dim);
+            let seen = (place + 1) * shape.head_dim;
+            let keys = part(&weights.keys, first, seen);
+            let values = part(&weights.values, first, seen);
             let query = part(query, head * shape.head_dim, shape.head_dim);
-            row.extend(attended_row(query, seen(&weights.keys), seen(&weights.values)));
+            row.extend(attended_row(query, keys, values));
         }
         attended.extend(times(&row, &weights.attention[3]));
     }
     attended
 }
 
+/// The position of a token of this pass in its sequence.
+fn position_of(shape: Shape, token: u64) -> u64 {
+    shape.positions - shape.queries + token % shape.queries
+}
+
+/// Turns the row of each token by its position, if the model does that.
+fn rotate_if_rotary(shape: Shape, mut rows: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    if shape.rotary {
+        for (token, row) in (0..).zip(&mut rows) {
+            *row = rotate_row(shape, row, position_of(shape, token));
+        }
+    }
+    rows
+}
+
 /// All heads of a row turned by its position.
 pub(super) fn rotate_row(shape: Shape, row: &[f64], position: u64) -> Vec<f64> {
-    let pairs = (0..).zip(row.as_chunks::<2>().0);
-    let turn = |(index, &[x, z]): (u64, &[f64; 2])| {
+    let mut rotated = Vec::with_capacity(row.len());
+    for (index, &[x, z]) in (0_u64..).zip(row.as_chunks::<2>().0) {
         let (cosine, sine) = shape.turn(position, index % (shape.head_dim / 2));
-        [x * cosine - z * sine, x * sine + z * cosine]
-    };
-    pairs.flat_map(turn).collect()
+        rotated.extend([x * cosine - z * sine, x * sine + z * cosine]);
+    }
+    rotated
 }
 
 /// Puts the rows of a pass, one for each token, where its cache has them.
 fn keep(shape: Shape, cache: &mut [f64], rows: &[Vec<f64>]) {
     for (token, row) in (0..).zip(rows) {
-        let position = shape.positions - shape.queries + token % shape.queries;
+        let position = position_of(shape, token);
         for (head, numbers) in (0..).zip(row.chunks_exact(shape.head_dim as usize)) {
             let first = first_of(shape, token / shape.queries, head, position) as usize;
             cache.iter_mut().skip(first).zip(numbers).for_each(|(kept, &number)| *kept = number);

@@ -121,7 +121,7 @@ impl Operands {
     }
 
     /// Turns of so many units, whose words hold so many numbers, and the sums after them.
-    fn after(&self, (units, in_word): (usize, usize), work: Turns) -> (usize, Vec<u32>) {
+    fn after(&self, units: usize, in_word: usize, work: Turns) -> (usize, Vec<u32>) {
         let of_turn = PRODUCTS.as_flattened().len() * 2 * SIDE * SIDE * SIDE * in_word;
         let turns = units * PeakArithmetic::UNIT as usize / of_turn;
         let mut sums = vec![0; self.words.len()];
@@ -160,7 +160,7 @@ fn of_halves(narrow: fn(f64) -> u16, wide: fn(u16) -> f64) -> Operands {
 
 /// max|x − ref| / max|ref| after so many units.
 fn error_of_halves(operands: &Operands, units: usize, work: Turns) -> f64 {
-    let (_, ends) = operands.after((units, 2), work);
+    let (_, ends) = operands.after(units, 2, work);
     let (mut off, mut scale) = (0.0_f64, 0.0_f64);
     for (end, right) in ends.iter().zip(&operands.products[0]) {
         let difference = (f64::from(f32::from_bits(*end)) - right).abs();
@@ -192,7 +192,7 @@ fn i8_burst(units: usize) -> f64 {
             numbers(a).into_iter().zip(numbers(b)).map(|(a, b)| a * b).sum()
         })
     });
-    let (turns, ends) = OPERANDS.after((units, 4), i8_turns);
+    let (turns, ends) = OPERANDS.after(units, 4, i8_turns);
     let [first, second] = &OPERANDS.products;
     // Modulo 2³², and far below what an f64 holds exactly before it is multiplied.
     let right = |(first, second): (&f64, &f64)| {

@@ -74,7 +74,8 @@ pub(super) fn apart(numbers: &mut [f32]) {
 ))]
 pub(super) fn rows(
     op: &QuantizedProduct,
-    (weights, scales): (&[u8], &[f32]),
+    weights: &[u8],
+    scales: &[f32],
     a: &[f32],
     sums: &mut [f32],
 ) {
@@ -190,11 +191,7 @@ fn multiply_add<const FUSED: bool>(x: f32, y: f32, z: f32) -> f32 {
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma",
     "x86_64+avx2+fma"
 ))]
-pub(super) fn panel(
-    op: &QuantizedProduct,
-    (weights, scales): (&[u8], &[f32]),
-    numbers: &mut [f32],
-) {
+pub(super) fn panel(op: &QuantizedProduct, weights: &[u8], scales: &[f32], numbers: &mut [f32]) {
     let (row_bytes, groups) = (op.row_bytes() as usize, op.groups() as usize);
     let rows = weights.chunks_exact(row_bytes).zip(scales.chunks_exact(groups));
     for ((weights, scales), numbers) in rows.zip(numbers.chunks_exact_mut(op.k as usize)) {

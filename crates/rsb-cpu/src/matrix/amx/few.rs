@@ -3,6 +3,7 @@
 //! rows.
 
 use super::super::pack::Packing;
+use super::super::tile::OutputTile;
 use super::super::{Line, Scratch, Task, is_direct};
 use super::pack::{edge_of_tiles, pack_words, turn};
 use super::{PANEL, Rows, SIDE, Unit};
@@ -29,7 +30,7 @@ where
     // SAFETY: rows and columns of the matrices, by the promise of the caller; a tile and its sums
     // lie in the room.
     unsafe {
-        pack_words::<U::A>(a, (rows.start, rows.len()), &(0..words), packed);
+        pack_words::<U::A>(a, rows, &(0..words), packed);
         for column in (0..columns.len()).step_by(PANEL) {
             let lanes = PANEL.min(columns.len() - column);
             let at = b.start.wrapping_add((columns.start + column) * b.lane);
@@ -40,13 +41,15 @@ where
                     let begin = at.cast::<u8>();
                     let rows =
                         Rows { first: begin, second: begin.add(SIDE * row), row, step: 4 * SIDE };
-                    U::tile(read, rows, a, (tile, PANEL, false));
+                    let output = OutputTile { ptr: tile, stride: PANEL, accumulate: false };
+                    U::tile(read, rows, a, output);
                 }
                 for word in (read..words).step_by(SIDE) {
                     let mut edge = [Line([0; SIDE]); PANEL];
                     let step = edge.as_mut_ptr().cast::<u32>();
-                    edge_of_tiles::<U::A>(at.wrapping_add(word * group), (b, lanes, word), step);
-                    U::multiply(SIDE, (step, a.add(word * PANEL)), step, (tile, PANEL, word > 0));
+                    edge_of_tiles::<U::A>(at.wrapping_add(word * group), b, lanes, word, step);
+                    let output = OutputTile { ptr: tile, stride: PANEL, accumulate: word > 0 };
+                    U::multiply(SIDE, step, a.add(word * PANEL), step, output);
                 }
                 let there = (PANEL.min(rows.len() - first), lanes);
                 store((tile, there), c.add(first * stride + column), stride);
@@ -67,7 +70,7 @@ unsafe fn store((tile, (rows, columns)): (*const u32, (usize, usize)), c: *mut u
             // SAFETY: a quarter of the tile, and of C what is there, by the promise of the caller.
             unsafe {
                 let quarter = tile.add(column * PANEL + row).cast();
-                turn((quarter, 4 * PANEL), (turned.as_mut_ptr().cast(), SIDE));
+                turn(quarter, 4 * PANEL, turned.as_mut_ptr().cast(), SIDE);
                 for (next, line) in turned.iter().enumerate().take(rows - row) {
                     let to = c.add((row + next) * stride + column);
                     to.copy_from_nonoverlapping(line.0.as_ptr(), SIDE.min(columns - column));

@@ -24,12 +24,13 @@ struct Step<E> {
     place: usize,
 }
 
-/// Each step of each panel of so many lanes from the first on.
+/// Each step of each panel of `lanes`.
 fn steps<P: Packing>(
     source: Source<P::Element>,
-    (first, count): (usize, usize),
+    lanes: &Range<usize>,
     words: &Range<usize>,
 ) -> impl Iterator<Item = Step<P::Element>> {
+    let (first, count) = (lanes.start, lanes.len());
     let filled = (source.depth / P::GROUP).clamp(words.start, words.end);
     let whole = filled - (filled - words.start) % SIDE;
     let words = words.clone();
@@ -47,8 +48,7 @@ fn steps<P: Packing>(
     })
 }
 
-/// Packs so many rows of A from the first on into panels of 32: of each step in depth two tiles,
-/// row by row.
+/// Packs rows `lanes` of A into panels of 32: of each step in depth two tiles, row by row.
 ///
 /// # Safety
 /// As [`pack`], with words in whole steps, on a CPU with AVX-512, in a function that is compiled
@@ -56,7 +56,7 @@ fn steps<P: Packing>(
 #[inline(always)]
 pub(super) unsafe fn pack_tiles<P: Packing>(
     source: Source<P::Element>,
-    lanes: (usize, usize),
+    lanes: &Range<usize>,
     words: &Range<usize>,
     to: *mut u32,
 ) {
@@ -65,9 +65,9 @@ pub(super) unsafe fn pack_tiles<P: Packing>(
         // caller.
         unsafe {
             if is_whole {
-                step_of_tiles::<P>(at, (source.lane, source.step), to.add(place));
+                step_of_tiles::<P>(at, source.lane, source.step, to.add(place));
             } else {
-                edge_of_tiles::<P>(at, (source, lanes, word), to.add(place));
+                edge_of_tiles::<P>(at, source, lanes, word, to.add(place));
             }
         }
     }
@@ -78,11 +78,7 @@ pub(super) unsafe fn pack_tiles<P: Packing>(
 /// # Safety
 /// As [`pack_tiles`].
 #[inline(always)]
-unsafe fn step_of_tiles<P: Packing>(
-    at: *const P::Element,
-    (lane, step): (usize, usize),
-    to: *mut u32,
-) {
+unsafe fn step_of_tiles<P: Packing>(at: *const P::Element, lane: usize, step: usize, to: *mut u32) {
     // SAFETY: by the promise of the caller.
     unsafe {
         if step == 1 {
@@ -100,19 +96,19 @@ unsafe fn step_of_tiles<P: Packing>(
             P::columns::<PANEL>(at.add(word * P::GROUP * step), step, words.add(word * PANEL));
         }
         for half in 0..2 {
-            turn((words.add(half * SIDE).cast(), 4 * PANEL), (to.add(half * SIDE * SIDE), SIDE));
+            turn(words.add(half * SIDE).cast(), 4 * PANEL, to.add(half * SIDE * SIDE), SIDE);
         }
     }
 }
 
-/// Writes a square of 16 by 16 words with its rows as columns. Its rows begin so many bytes apart,
-/// those that are written words.
+/// Writes a square of 16 by 16 words with its rows as columns. Its rows begin `row` bytes apart,
+/// those that are written `stride` words.
 ///
 /// # Safety
 /// Both squares are there and do not overlap, on a CPU with AVX-512, in a function that is compiled
 /// for it.
 #[inline(always)]
-pub(super) unsafe fn turn((from, row): (*const u8, usize), (to, stride): (*mut u32, usize)) {
+pub(super) unsafe fn turn(from: *const u8, row: usize, to: *mut u32, stride: usize) {
     // SAFETY: by the promise of the caller.
     unsafe {
         let mut rows = [_mm512_setzero_si512(); SIDE];
@@ -151,15 +147,15 @@ pub(super) unsafe fn turn((from, row): (*const u8, usize), (to, stride): (*mut u
     }
 }
 
-/// Packs so many columns of B from the first on, or rows of A that take their place, into panels of
-/// 32, word by word in depth.
+/// Packs columns `lanes` of B, or rows of A that take their place, into panels of 32, word by word
+/// in depth.
 ///
 /// # Safety
 /// As [`pack_tiles`].
 #[inline(always)]
 pub(super) unsafe fn pack_words<P: Packing>(
     source: Source<P::Element>,
-    lanes: (usize, usize),
+    lanes: &Range<usize>,
     words: &Range<usize>,
     to: *mut u32,
 ) {
@@ -174,11 +170,11 @@ pub(super) unsafe fn pack_words<P: Packing>(
             let (from, row) = if is_whole {
                 (at.cast::<u8>(), source.lane * size_of::<P::Element>())
             } else {
-                edge_of_tiles::<P>(at, (source, lanes, word), edge.as_mut_ptr().cast());
+                edge_of_tiles::<P>(at, source, lanes, word, edge.as_mut_ptr().cast());
                 (edge.as_ptr().cast(), size_of::<Line>())
             };
             for half in 0..2 {
-                turn((from.add(half * SIDE * row), row), (to.add(place + half * SIDE), PANEL));
+                turn(from.add(half * SIDE * row), row, to.add(place + half * SIDE), PANEL);
             }
         }
     }
@@ -190,7 +186,9 @@ pub(super) unsafe fn pack_words<P: Packing>(
 /// As [`pack_tiles`].
 pub(super) unsafe fn edge_of_tiles<P: Packing>(
     at: *const P::Element,
-    (source, lanes, word): (Source<P::Element>, usize, usize),
+    source: Source<P::Element>,
+    lanes: usize,
+    word: usize,
     to: *mut u32,
 ) {
     for row in 0..PANEL {

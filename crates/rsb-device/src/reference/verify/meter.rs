@@ -115,12 +115,15 @@ fn spread(found: &[f64], expected: &[f64], bound: ErrorBound) -> Spread {
     for (lane, (&found, &expected)) in rest.iter().zip(rest_expected).enumerate() {
         each(lane, found, expected);
     }
-    let largest = |lanes: [f64; LANES]| lanes.into_iter().fold(0.0, f64::max);
     Spread {
         difference: largest(differences),
         unexplained: largest(beyond),
         scale: largest(scales),
     }
+}
+
+fn largest(lanes: [f64; LANES]) -> f64 {
+    lanes.into_iter().fold(0.0, f64::max)
 }
 
 #[multiversion::multiversion(targets(

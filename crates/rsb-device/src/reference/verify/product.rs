@@ -44,14 +44,16 @@ impl SampledElements {
         let width = if whole { 1 } else { (columns / PER_ROW).clamp(1, TILE) };
         let mut random = Generator::new(rows ^ columns << 32);
         let last = columns.saturating_sub(1);
-        let column = |first: u64| match first {
-            0 => 0,
-            first if first + width > last => last,
-            first => first + random.below(width),
-        };
-        let columns: Vec<u64> = (0..columns).step_by(width as usize).map(column).collect();
-        let sharing = if whole { 1 } else { (columns.len() as u64 / PER_ROW).max(1) };
-        Self { rows, columns, sharing }
+        let mut sampled = Vec::new();
+        for first in (0..columns).step_by(width as usize) {
+            sampled.push(match first {
+                0 => 0,
+                first if first + width > last => last,
+                first => first + random.below(width),
+            });
+        }
+        let sharing = if whole { 1 } else { (sampled.len() as u64 / PER_ROW).max(1) };
+        Self { rows, columns: sampled, sharing }
     }
 
     /// Places in [`SampledElements::columns`] of those that are compared in `row`, in order.
@@ -90,20 +92,19 @@ pub(super) trait Operands: Sync {
     fn element(&self, matrix: u64, row: u64, column: u64, sum: f64) -> f64;
 }
 
-/// Compares samples of buffer `output`, which holds `matrices` products with `columns` columns of
-/// `operands`.
+/// Compares samples of buffer `output`, which holds `matrices` products of `operands` with `rows`
+/// rows and `columns` columns each.
 pub(super) fn compare_product(
     check: &Check<'_>,
     output: usize,
-    (matrices, rows, columns): (u64, u64, u64),
+    matrices: u64,
+    rows: u64,
+    columns: u64,
     operands: &impl Operands,
     error: &mut ErrorMeter,
 ) -> Result<(), DeviceError> {
     let samples = SampledElements::new(matrices, rows, columns);
     let wanted = samples.positions(matrices, columns);
-    let pairs = |group: &[u64], of: &[u64]| -> Vec<(u64, u64)> {
-        group.iter().flat_map(|&matrix| of.iter().map(move |&part| (matrix, part))).collect()
-    };
     let tiles: Vec<u64> = (0..rows).step_by(TILE as usize).collect();
     let all: Vec<u64> = (0..matrices).collect();
     compare_at(check, output, &wanted, error, || {
@@ -114,7 +115,7 @@ pub(super) fn compare_product(
             let columns = pairs(group, &samples.columns);
             let right =
                 parallel::each(&columns, |&(matrix, column)| operands.column(matrix, column));
-            let of_tile = |&(matrix, first): &(u64, u64)| {
+            let of_tiles = parallel::each(&pairs(group, &tiles), |&(matrix, first)| {
                 let right = right.get((matrix - group[0]) as usize * count..).unwrap_or_default();
                 let left = operands.rows(matrix, first..(first + TILE).min(rows));
                 let mut elements = Vec::new();
@@ -129,11 +130,16 @@ pub(super) fn compare_product(
                     }
                 }
                 elements
-            };
-            elements.extend(parallel::each(&pairs(group, &tiles), of_tile).into_iter().flatten());
+            });
+            elements.extend(of_tiles.into_iter().flatten());
         }
         elements
     })
+}
+
+/// Every matrix of `group` with each of `parts`.
+fn pairs(group: &[u64], parts: &[u64]) -> Vec<(u64, u64)> {
+    group.iter().flat_map(|&matrix| parts.iter().map(move |&part| (matrix, part))).collect()
 }
 
 /// The sum of products of two vectors, in eight sums side by side.
@@ -163,10 +169,11 @@ pub(super) fn check_convolution(
     };
     let (input, weight) = (check.inputs.element(0), check.inputs.element(1));
     let wanted = convolution_samples(op.batch * op.out_channels, size.0 * size.1, op.terms());
-    let element = |&index: &u64| {
-        convolution_element(op, &input, &weight, ConvolutionPoint::of(index, op, size))
-    };
-    compare_at(check, 2, &wanted, error, || parallel::each(&wanted, element))?;
+    compare_at(check, 2, &wanted, error, || {
+        parallel::each(&wanted, |&index| {
+            convolution_element(op, &input, &weight, ConvolutionPoint::of(index, op, size))
+        })
+    })?;
     check_all_channels(check, op, size, error.scale)
 }
 
@@ -180,10 +187,13 @@ fn convolution_samples(channels: u64, points: u64, terms: u64) -> Vec<u64> {
     }
     let step = (channels * PER_CHANNEL).saturating_mul(terms).div_ceil(TERMS);
     let mut random = Generator::new(elements ^ points << 32);
-    let one_of = |channel| (0..PER_CHANNEL).map(move |_| channel * points).collect::<Vec<_>>();
-    let firsts = (0..channels).step_by(step as usize).flat_map(one_of);
-    let mut all: Vec<u64> =
-        firsts.map(|first| first + random.below(points)).chain([0, elements - 1]).collect();
+    let mut all = Vec::new();
+    for channel in (0..channels).step_by(step as usize) {
+        for _ in 0..PER_CHANNEL {
+            all.push(channel * points + random.below(points));
+        }
+    }
+    all.extend([0, elements - 1]);
     all.sort_unstable();
     all.dedup();
     all
@@ -221,7 +231,7 @@ fn check_all_channels(
     {
         let what =
             || format!("point {} of image {}, over all channels,", place % points, place / points);
-        check.judge_projection(found - expected, square.sqrt(), (channels, scale), what)?;
+        check.judge_projection(found - expected, square.sqrt(), channels, scale, what)?;
     }
     Ok(())
 }
@@ -242,28 +252,33 @@ fn signed_channels(inputs: &Inputs, op: &Convolution, size: (u64, u64), signs: &
     let one = Convolution { batch: 1, in_channels: channels, out_channels: 1, groups: 1, ..*op };
     let plane = (channels * op.height * op.width) as usize;
     let parts: Vec<u64> = (0..op.batch * op.groups).collect();
-    let of_part = |&part: &u64| {
+    let of_parts = parallel::each(&parts, |&part| {
         let mut input = vec![0.0; plane];
         inputs.fill_rounded(0, part * plane as u64, &mut input);
         let group = (part % op.groups * taps) as usize;
         let weights = weights.get(group..).unwrap_or_default();
-        let at = |values: &[f64], at: u64| values.get(at as usize).copied().unwrap_or(f64::NAN);
-        let element = |index| {
-            convolution_element(
+        let mut elements = Vec::with_capacity(points as usize);
+        for index in 0..points {
+            elements.push(convolution_element(
                 &one,
-                |i| at(&input, i),
-                |i| at(weights, i),
+                |i| number_at(&input, i),
+                |i| number_at(weights, i),
                 ConvolutionPoint::of(index, &one, size),
-            )
-        };
-        (0..points).map(element).collect::<Vec<f64>>()
-    };
+            ));
+        }
+        elements
+    });
     let mut all = Vec::with_capacity((op.batch * points) as usize);
-    for of_image in parallel::each(&parts, of_part).chunks(op.groups as usize) {
-        let sum = |point: usize| of_image.iter().filter_map(|part| part.get(point)).sum::<f64>();
-        all.extend((0..points as usize).map(sum));
+    for of_image in of_parts.chunks(op.groups as usize) {
+        for point in 0..points as usize {
+            all.push(of_image.iter().filter_map(|part| part.get(point)).sum::<f64>());
+        }
     }
     all
+}
+
+fn number_at(numbers: &[f64], at: u64) -> f64 {
+    numbers.get(at as usize).copied().unwrap_or(f64::NAN)
 }
 
 /// The operands of a [`Gemm`], made again from their seed.
@@ -333,7 +348,9 @@ pub(super) fn check_gemm(
     compare_product(
         check,
         op.c_index(),
-        (op.batch, op.m, op.n),
+        op.batch,
+        op.m,
+        op.n,
         &GemmOperands { inputs: &check.inputs, op },
         error,
     )?;
@@ -416,7 +433,7 @@ fn freivalds(check: &Check<'_>, op: &Gemm, batch: u64, scale: f64) -> Result<(),
         op.m as usize * PROJECTIONS,
         || project_reference(&check.inputs, op, batch, &vectors).concat(),
     );
-    compare_rows(check, (op.c_index(), batch), &vectors, &expected, scale)
+    compare_rows(check, op.c_index(), batch, &vectors, &expected, scale)
 }
 
 /// Vector `index` of signs that columns are multiplied by.
@@ -434,7 +451,8 @@ pub(super) fn projections(check: &Check<'_>, columns: u64) -> Vec<Vec<f64>> {
 /// `expected`: all rows by the first vector, then all by the next.
 pub(super) fn compare_rows(
     check: &Check<'_>,
-    (output, batch): (usize, u64),
+    output: usize,
+    batch: u64,
     vectors: &[Vec<f64>],
     expected: &[f64],
     scale: f64,
@@ -448,12 +466,12 @@ pub(super) fn compare_rows(
         let length = dot(&row, &row).sqrt();
         for (vector, expected) in vectors.iter().zip(expected.chunks(rows.max(1))) {
             let expected = expected.get(index).copied().unwrap_or(f64::NAN);
-            let what = || format!("row {index} of matrix {batch}");
             check.judge_projection(
                 dot(&row, vector) - expected,
                 length,
-                (columns as u64, scale),
-                what,
+                columns as u64,
+                scale,
+                || format!("row {index} of matrix {batch}"),
             )?;
         }
     }
@@ -467,7 +485,8 @@ impl Check<'_> {
         &self,
         difference: f64,
         length: f64,
-        (terms, scale): (u64, f64),
+        terms: u64,
+        scale: f64,
         what: impl FnOnce() -> String,
     ) -> Result<(), DeviceError> {
         let limit = self.bound.projection_limit(length, terms, scale);

@@ -35,7 +35,7 @@ pub(super) fn check(
 ) -> Result<(), DeviceError> {
     let inputs = &check.inputs;
     let operands = QuantizedOperands { inputs, op };
-    compare_product(check, 3, (1, op.m, op.n), &operands, error)?;
+    compare_product(check, 3, 1, op.m, op.n, &operands, error)?;
     let vectors = projections(check, op.n);
     let expected = check.reference_values("rows", op.m as usize * vectors.len(), || {
         let mut sums = vec![vec![0.0; op.k as usize]; vectors.len()];
@@ -53,7 +53,7 @@ pub(super) fn check(
         }
         all.concat()
     });
-    compare_rows(check, (3, 0), &vectors, &expected, error.scale)
+    compare_rows(check, 3, 0, &vectors, &expected, error.scale)
 }
 
 /// What row `row` of the weights stands for.

@@ -27,11 +27,12 @@ pub(super) fn check_normalize(
     error: &mut ErrorMeter,
 ) -> Result<(), DeviceError> {
     let inputs = &check.inputs;
-    let input = |index, start| inputs.numbers(index, start..start + op.columns);
-    let (gain, bias) = (input(1, 0), input(2, 0));
+    let gain = inputs.numbers(1, 0..op.columns);
+    let bias = inputs.numbers(2, 0..op.columns);
     let step = op.elements().div_ceil(NORMALIZED);
     compare(check, &Rows { count: op.rows, columns: op.columns, step }, error, &|row| {
-        normalized_row(op.op, &input(0, row * op.columns), &gain, &bias)
+        let first = row * op.columns;
+        normalized_row(op.op, &inputs.numbers(0, first..first + op.columns), &gain, &bias)
     })
 }
 
@@ -65,8 +66,10 @@ impl Rows {
     /// repeat at powers of two.
     fn sampled_rows(&self) -> Vec<u64> {
         let step = self.step.max(1);
-        let one_of = |first: u64| (first + mix64(first) % step).min(self.count - 1);
-        let mut rows: Vec<u64> = (0..self.count).step_by(step as usize).map(one_of).collect();
+        let mut rows: Vec<u64> = (0..self.count)
+            .step_by(step as usize)
+            .map(|first| (first + mix64(first) % step).min(self.count - 1))
+            .collect();
         rows.extend([0, self.count.saturating_sub(1)].into_iter().filter(|&row| row < self.count));
         rows.sort_unstable();
         rows.dedup();

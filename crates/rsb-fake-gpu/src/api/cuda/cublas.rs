@@ -133,23 +133,30 @@ pub(crate) unsafe extern "C" fn cublasGemmStridedBatchedEx(
     compute: c_int,
     _algorithm: c_int,
 ) -> cublasStatus_t {
-    let given = |address, dtype, leading, stride, how| {
-        Ok(MatrixArgument {
-            address,
-            scalar: scalar(dtype)?,
-            leading,
-            stride,
-            transposed: parse_transpose(how)?,
-        })
-    };
     answer(|state| {
-        let a = given(handle(a), a_type, a_leading, a_stride, operation_a)?;
-        let b = given(handle(b), b_type, b_leading, b_stride, operation_b)?;
-        let c = given(handle(c), c_type, c_leading, c_stride, operation::NONE)?;
+        let a = matrix_argument(handle(a), a_type, a_leading, a_stride, operation_a)?;
+        let b = matrix_argument(handle(b), b_type, b_leading, b_stride, operation_b)?;
+        let c = matrix_argument(handle(c), c_type, c_leading, c_stride, operation::NONE)?;
         let (sums, dtype) = sums(compute, a.scalar)?;
         let plain = Call::plain("cublas_gemm", handle(of), sums, [a, b, c]);
         let call = Call { sizes: [m, n, k], factors: [alpha, beta], batch, dtype, ..plain };
         // SAFETY: the caller gives factors in the type that sums are made in.
         unsafe { state.multiply(&call) }
+    })
+}
+
+fn matrix_argument(
+    address: usize,
+    dtype: c_int,
+    leading: c_int,
+    stride: i64,
+    operation: c_int,
+) -> Result<MatrixArgument, Refusal> {
+    Ok(MatrixArgument {
+        address,
+        scalar: scalar(dtype)?,
+        leading,
+        stride,
+        transposed: parse_transpose(operation)?,
     })
 }

@@ -10,7 +10,7 @@ use super::super::lt::lt_functions;
 use super::cublas::{answer, scalar, sums};
 use super::{handle, put, put_handle};
 use crate::ops::gemm::{Refusal, Scalar};
-use crate::ops::lt::{LtObject, Numbers};
+use crate::ops::lt::{LtObject, LtProduct, Numbers};
 use crate::orders::Place;
 use crate::state::State;
 

@@ -13,7 +13,7 @@ use crate::status;
 
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn cuInit(flags: c_uint) -> CUresult {
-    let start = |state: &mut State| {
+    let started = with(Vendor::Nvidia, |state: &mut State| {
         state.abort_if_ordered(Place::Init, "cuInit");
         match state.gpu_count()? {
             0 => Err(status::NO_DEVICE),
@@ -23,8 +23,8 @@ pub(crate) extern "C" fn cuInit(flags: c_uint) -> CUresult {
                 Ok(())
             }
         }
-    };
-    with(Vendor::Nvidia, start).err().unwrap_or(status::SUCCESS)
+    });
+    started.err().unwrap_or(status::SUCCESS)
 }
 
 #[unsafe(no_mangle)]

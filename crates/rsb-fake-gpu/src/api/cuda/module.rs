@@ -65,7 +65,8 @@ pub(crate) unsafe extern "C" fn cuLaunchKernel(
     in_context(|state| unsafe {
         state.launch_kernel(
             handle(function),
-            (geometry, &LIMITS),
+            geometry,
+            &LIMITS,
             handle(stream),
             parameters.cast_const(),
         )

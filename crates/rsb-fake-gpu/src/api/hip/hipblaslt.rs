@@ -9,7 +9,7 @@ use super::super::lt::lt_functions;
 use super::{handle, put, put_handle};
 use crate::gpu::Vendor;
 use crate::ops::gemm::{Refusal, Scalar};
-use crate::ops::lt::{LtObject, Numbers};
+use crate::ops::lt::{LtObject, LtProduct, Numbers};
 use crate::orders::Place;
 use crate::state::{State, with};
 

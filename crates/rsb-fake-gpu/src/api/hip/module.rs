@@ -62,7 +62,8 @@ pub(crate) unsafe extern "C" fn hipModuleLaunchKernel(
     answer(|state| unsafe {
         state.launch_kernel(
             handle(function),
-            (geometry, &LIMITS),
+            geometry,
+            &LIMITS,
             handle(stream),
             parameters.cast_const(),
         )

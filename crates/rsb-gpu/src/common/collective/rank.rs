@@ -41,11 +41,10 @@ impl RankPart {
         let ([send, receive], communicator, kind, stream) =
             (self.ends, self.communicator, self.data_type, self.stream);
         let [rank, ranks] = self.place;
-        let count = |elements: u64| usize::try_from(elements).unwrap_or(usize::MAX);
         match self.call.kind {
             CollectiveKind::AllReduce => {
                 let call = function(api, api.ncclAllReduce, "ncclAllReduce")?;
-                let count = count(self.call.elements);
+                let count = to_usize(self.call.elements);
                 // SAFETY: the caller promises what it needs. The same holds of every call below.
                 let status =
                     unsafe { call(send, receive, count, kind, NCCL_SUM, communicator, stream) };
@@ -55,13 +54,13 @@ impl RankPart {
                 let call = function(api, api.ncclAllGather, "ncclAllGather")?;
                 // SAFETY: as above.
                 let status = unsafe {
-                    call(send, receive, count(self.call.part()), kind, communicator, stream)
+                    call(send, receive, to_usize(self.call.part()), kind, communicator, stream)
                 };
                 check(api, "ncclAllGather", status)
             }
             CollectiveKind::ReduceScatter => {
                 let call = function(api, api.ncclReduceScatter, "ncclReduceScatter")?;
-                let count = count(self.call.part());
+                let count = to_usize(self.call.part());
                 // SAFETY: as above.
                 let status =
                     unsafe { call(send, receive, count, kind, NCCL_SUM, communicator, stream) };
@@ -69,7 +68,7 @@ impl RankPart {
             }
             CollectiveKind::Broadcast => {
                 let call = function(api, api.ncclBroadcast, "ncclBroadcast")?;
-                let count = count(self.call.elements);
+                let count = to_usize(self.call.elements);
                 // SAFETY: as above.
                 let status = unsafe { call(send, receive, count, kind, 0, communicator, stream) };
                 check(api, "ncclBroadcast", status)
@@ -77,12 +76,12 @@ impl RankPart {
             CollectiveKind::SendReceive => {
                 let [next, before] = [rank + 1, rank + ranks - 1].map(|peer| peer % ranks);
                 // SAFETY: as above.
-                unsafe { self.exchange(api, [next, before], count(self.call.elements), 0) }
+                unsafe { self.exchange(api, [next, before], to_usize(self.call.elements), 0) }
             }
             CollectiveKind::AllToAll => (0..ranks).try_for_each(|peer| {
-                let at = count(self.call.dtype.bytes(peer as u64 * self.call.part()));
+                let at = to_usize(self.call.dtype.bytes(peer as u64 * self.call.part()));
                 // SAFETY: as above; the parts of all ranks lie within the buffers.
-                unsafe { self.exchange(api, [peer, peer], count(self.call.part()), at) }
+                unsafe { self.exchange(api, [peer, peer], to_usize(self.call.part()), at) }
             }),
         }
     }
@@ -112,6 +111,10 @@ impl RankPart {
             call(receive, count, kind, number(from), communicator, stream)
         })
     }
+}
+
+fn to_usize(elements: u64) -> usize {
+    usize::try_from(elements).unwrap_or(usize::MAX)
 }
 
 /// Calls for several GPUs, or several for one, which the library begins together. It is closed on

@@ -37,19 +37,20 @@ impl RankThreads {
     ) -> UnitResult {
         let (orders, to_do) = channel::<u64>();
         let (answer, answers) = channel();
-        let work = move || {
-            let is_ready = activation();
-            for times in to_do {
-                let done =
-                    is_ready.clone().and_then(|()| (0..times).try_for_each(|_| ask(&api, &part)));
-                if answer.send(done).is_err() {
-                    break;
+        let thread = Builder::new()
+            .name(format!("rank {}", self.threads.len()))
+            .spawn(move || {
+                let is_ready = activation();
+                for times in to_do {
+                    let done = is_ready
+                        .clone()
+                        .and_then(|()| (0..times).try_for_each(|_| ask(&api, &part)));
+                    if answer.send(done).is_err() {
+                        break;
+                    }
                 }
-            }
-        };
-        let name = format!("rank {}", self.threads.len());
-        let thread =
-            Builder::new().name(name).spawn(work).map_err(|error| no_thread(&error.to_string()))?;
+            })
+            .map_err(|error| no_thread(&error.to_string()))?;
         self.threads.push(RankThread { orders: Some(orders), answers, thread: Some(thread) });
         Ok(())
     }
@@ -61,25 +62,25 @@ impl RankThreads {
         }
         // All answers are taken before the first error is told, so that none is left for the next
         // time.
-        let answer = |thread: &RankThread| {
-            thread.answers.recv().unwrap_or_else(|_| Err(no_thread("it has ended")))
-        };
-        let answers: Vec<UnitResult> = self.threads.iter().map(answer).collect();
+        let mut answers: Vec<UnitResult> = Vec::with_capacity(self.threads.len());
+        for thread in &self.threads {
+            let answer = thread.answers.recv();
+            answers.push(answer.unwrap_or_else(|_| Err(no_thread("it has ended"))));
+        }
         answers.into_iter().collect()
     }
 }
 
 /// Calls once. What are several calls for the library begins together.
 fn ask(api: &Nccl, part: &RankPart) -> UnitResult {
+    let group = if part.is_several() { Some(Group::begin(api)?) } else { None };
     // SAFETY: whoever started this thread keeps buffers, communicator and stream until it has
     // ended, and `kernel` has checked their sizes.
-    let enqueue = || unsafe { part.enqueue(api) };
-    if !part.is_several() {
-        return enqueue();
+    unsafe { part.enqueue(api) }?;
+    match group {
+        Some(group) => group.end(),
+        None => Ok(()),
     }
-    let group = Group::begin(api)?;
-    enqueue()?;
-    group.end()
 }
 
 fn no_thread(why: &str) -> DeviceError {

@@ -41,16 +41,14 @@ impl Planner<'_> {
     }
 
     pub(super) fn reduce(&self, op: Reduce) -> Result<LaunchPlan, DeviceError> {
-        let words = || Scratch { bytes_per_block: 8 };
-        let sum =
-            |scale| vec![Buffer(0), Count(op.elements), Number(scale), words(), Counter, Buffer(1)];
-        let largest = || vec![Buffer(0), Count(op.elements), words(), words(), Counter, Buffer(1)];
-        let (stem, arguments) = match op.op {
-            ReduceOp::Sum => ("rsb_sum", sum(1.0)),
-            ReduceOp::Mean => ("rsb_sum", sum(1.0 / op.elements.max(1) as f64)),
-            ReduceOp::Max => ("rsb_max", largest()),
-            ReduceOp::Argmax => ("rsb_argmax", largest()),
+        let words = Scratch { bytes_per_block: 8 };
+        let (stem, second) = match op.op {
+            ReduceOp::Sum => ("rsb_sum", Number(1.0)),
+            ReduceOp::Mean => ("rsb_sum", Number(1.0 / op.elements.max(1) as f64)),
+            ReduceOp::Max => ("rsb_max", words),
+            ReduceOp::Argmax => ("rsb_argmax", words),
         };
+        let arguments = vec![Buffer(0), Count(op.elements), second, words, Counter, Buffer(1)];
         self.plan_strided(stem, Some(op.dtype), arguments, op.dtype.bytes(op.elements).div_ceil(16))
     }
 

@@ -26,13 +26,16 @@ pub(super) fn kernels(code: &[u8]) -> Vec<KernelNeeds> {
 }
 
 fn needs(kernel: &Value) -> Option<KernelNeeds> {
-    let number = |name| u32::try_from(find(kernel, name)?.as_u64()?).ok();
     Some(KernelNeeds {
         symbol: find(kernel, ".name")?.as_str()?.to_owned(),
-        registers: number(".vgpr_count")?,
-        shared_bytes: number(".group_segment_fixed_size")?,
-        wavefront: number(".wavefront_size")?,
+        registers: number(kernel, ".vgpr_count")?,
+        shared_bytes: number(kernel, ".group_segment_fixed_size")?,
+        wavefront: number(kernel, ".wavefront_size")?,
     })
+}
+
+fn number(kernel: &Value, name: &str) -> Option<u32> {
+    u32::try_from(find(kernel, name)?.as_u64()?).ok()
 }
 
 /// The metadata among the notes of `code`.
@@ -82,16 +85,6 @@ mod tests {
 
     /// An ELF file with one section: a note of somebody else, then the metadata.
     fn file(metadata: &[u8]) -> Vec<u8> {
-        let note = |name: &[u8], kind: u32, content: &[u8]| {
-            let padded = |bytes: &[u8]| {
-                let mut padded = bytes.to_vec();
-                padded.resize(bytes.len().next_multiple_of(4), 0);
-                padded
-            };
-            let lengths =
-                [name.len() as u32, content.len() as u32, kind].map(u32::to_le_bytes).concat();
-            [lengths, padded(name), padded(content)].concat()
-        };
         let notes = [note(b"GNU\0", 32, b"else"), note(b"AMDGPU\0", METADATA.0, metadata)].concat();
         let mut file = vec![0; 64];
         file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
@@ -102,6 +95,18 @@ mod tests {
         header[0x18..0x20].copy_from_slice(&128_u64.to_le_bytes());
         header[0x20..0x28].copy_from_slice(&(notes.len() as u64).to_le_bytes());
         [file, header, notes].concat()
+    }
+
+    fn note(name: &[u8], kind: u32, content: &[u8]) -> Vec<u8> {
+        let lengths =
+            [name.len() as u32, content.len() as u32, kind].map(u32::to_le_bytes).concat();
+        [lengths, pad(name), pad(content)].concat()
+    }
+
+    fn pad(bytes: &[u8]) -> Vec<u8> {
+        let mut padded = bytes.to_vec();
+        padded.resize(bytes.len().next_multiple_of(4), 0);
+        padded
     }
 
     #[test]

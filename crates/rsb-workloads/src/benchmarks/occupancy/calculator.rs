@@ -18,30 +18,30 @@ const ASKING: Duration = Duration::from_mins(1);
 
 /// Kernels of GPUs that are not here.
 pub(super) fn grids(breadth: Breadth) -> Vec<Grid> {
-    let f32 = || axis("dtype", &["f32"]);
     let mut grids = vec![grid([
         axis("operation", &["triad"]),
-        f32(),
+        axis("dtype", &["f32"]),
         axis("block_size", &["256"]),
         axis("arch", &["gfx90a"]),
     ])];
     if breadth >= Breadth::Standard {
-        let archs = || axis("arch", &["gfx90a", "gfx942", "gfx1030", "gfx1100"]);
+        let archs = axis("arch", &["gfx90a", "gfx942", "gfx1030", "gfx1100"]);
         grids.push(grid([
             axis("operation", &["triad"]),
-            f32(),
+            axis("dtype", &["f32"]),
             axis("block_size", &["64", "256", "1024"]),
-            archs(),
+            archs.clone(),
         ]));
         let sharing = axis("operation", &["softmax", "gemm"]);
-        grids.push(grid([sharing, f32(), axis("block_size", &["256"]), archs()]));
+        grids.push(grid([sharing, axis("dtype", &["f32"]), axis("block_size", &["256"]), archs]));
     }
     grids
 }
 
 /// The kernel of `operation` for `arch`, compiled and read.
 pub(super) fn prepare<'d>(
-    (operation, options): (&Operation, &Options),
+    operation: &Operation,
+    options: &Options,
     arch: &str,
     backends: &Registry,
 ) -> Result<Box<dyn Prepared + 'd>, Failure> {

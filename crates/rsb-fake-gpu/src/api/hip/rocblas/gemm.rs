@@ -123,17 +123,16 @@ pub(crate) unsafe extern "C" fn rocblas_gemm_strided_batched_ex(
     _solution: i32,
     _flags: u32,
 ) -> rocblas_status {
-    let given = |pointer, dtype, leading, stride| Matrix { pointer, dtype, leading, stride };
     let arguments = Arguments {
         of,
         operations: [operation_a, operation_b],
         sizes: [m, n, k],
         factors: [alpha, beta],
         matrices: [
-            given(a, a_type, lda, stride_a),
-            given(b, b_type, ldb, stride_b),
-            given(c, c_type, ldc, stride_c),
-            given(d, d_type, ldd, stride_d),
+            Matrix { pointer: a, dtype: a_type, leading: lda, stride: stride_a },
+            Matrix { pointer: b, dtype: b_type, leading: ldb, stride: stride_b },
+            Matrix { pointer: c, dtype: c_type, leading: ldc, stride: stride_c },
+            Matrix { pointer: d, dtype: d_type, leading: ldd, stride: stride_d },
         ],
         batch,
         compute_type,
@@ -170,17 +169,16 @@ pub(crate) unsafe extern "C" fn rocblas_gemm_ex(
     _flags: u32,
 ) -> rocblas_status {
     // A batch of one, whose distances do not matter.
-    let given = |pointer, dtype, leading| Matrix { pointer, dtype, leading, stride: 0 };
     let arguments = Arguments {
         of,
         operations: [operation_a, operation_b],
         sizes: [m, n, k],
         factors: [alpha, beta],
         matrices: [
-            given(a, a_type, lda),
-            given(b, b_type, ldb),
-            given(c, c_type, ldc),
-            given(d, d_type, ldd),
+            Matrix { pointer: a, dtype: a_type, leading: lda, stride: 0 },
+            Matrix { pointer: b, dtype: b_type, leading: ldb, stride: 0 },
+            Matrix { pointer: c, dtype: c_type, leading: ldc, stride: 0 },
+            Matrix { pointer: d, dtype: d_type, leading: ldd, stride: 0 },
         ],
         batch: 1,
         compute_type,
