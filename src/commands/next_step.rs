@@ -1,7 +1,5 @@
 //! The command that makes sense after a verdict. Pure.
 
-use std::path::PathBuf;
-
 use rsb_engine::gate::JudgedSides;
 use rsb_model::record::{AlertState, Comparison, ComparisonNote, ComparisonNoteCode, TrackedAlert};
 use rsb_model::{ComparisonResult, ReasonCode, Verdict};
