@@ -1,7 +1,7 @@
 //! The command that makes sense after a verdict. Pure.
 
 use rsb_engine::gate::JudgedSides;
-use rsb_model::record::{AlertState, Comparison, ComparisonNote, ComparisonNoteCode, TrackedAlert};
+use rsb_model::record::{AlertState, Comparison, ComparisonNoteCode, TrackedAlert};
 use rsb_model::{ComparisonResult, ReasonCode, Verdict};
 use rsb_report::comparison::by_importance;
 use rsb_report::number::format_count;
@@ -261,7 +261,7 @@ pub(super) fn shell_quote(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use rsb_model::Better;
-    use rsb_model::record::ComparisonSummary;
+    use rsb_model::record::{ComparisonNote, ComparisonSummary};
 
     use super::*;
 
