@@ -59,11 +59,10 @@ fn under_criterion(
     for note in environment::not_of_bench() {
         console::say(&format!("note: {note}"));
     }
-    let path = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let places = Places {
-        results_dir: path("RSB_RESULTS_DIR"),
-        config: path("RSB_CONFIG"),
-        custom: path("RSB_CUSTOM"),
+        results_dir: path_in("RSB_RESULTS_DIR"),
+        config: path_in("RSB_CONFIG"),
+        custom: path_in("RSB_CUSTOM"),
         ..Places::default()
     };
     let (_, directories) = settings::load(&places)?;
@@ -79,9 +78,10 @@ fn under_criterion(
     let environment = machine::environment();
     let suite = selections.first().map(run::suite_name).unwrap_or_default();
     let mut results = Results { recorder: None, counts: Counts::default() };
-    let begin = || begin(&directories.results, &suite, &environment, &plan);
-    bench::run(&plan, &environment, &mut |event| results.on_event(event, &begin))
-        .context("cannot start workers")?;
+    bench::run(&plan, &environment, &mut |event| {
+        results.on_event(event, &|| begin(&directories.results, &suite, &environment, &plan));
+    })
+    .context("cannot start workers")?;
     let counts = results.counts;
     if let Some(mut recorder) = results.recorder {
         let path = recorder.finish()?;
@@ -89,6 +89,11 @@ fn under_criterion(
         console::say(&in_words(counts));
     }
     Ok(if counts.failed > 0 { Exit::Failure } else { Exit::Pass })
+}
+
+/// The path in an environment variable.
+fn path_in(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from)
 }
 
 fn begin(

@@ -472,18 +472,20 @@ pub const ALL: &str = rsb_engine::plan::ALL;
 
 /// Builds the whole command, with a subcommand for each benchmark.
 pub fn command() -> Command {
-    let verb = |name: &'static str, about: &str| {
-        MeasureArgs::augment_args(Command::new(name)).about(about.to_owned())
-    };
-    let benchmarks =
-        rsb_workloads::all().iter().map(|benchmark| verb(benchmark.name(), benchmark.about()));
+    let benchmarks = rsb_workloads::all()
+        .iter()
+        .map(|benchmark| measure_command(benchmark.name(), benchmark.about()));
     let components =
-        frameworks::all().iter().map(|component| verb(component.name, component.about));
+        frameworks::all().iter().map(|component| measure_command(component.name, component.about));
     Cli::command()
         .subcommands(benchmarks)
         .subcommands(components)
-        .subcommand(verb(ALL, "Run every benchmark with the quick profile"))
+        .subcommand(measure_command(ALL, "Run every benchmark with the quick profile"))
         .override_help(help::overview())
+}
+
+fn measure_command(name: &'static str, about: &str) -> Command {
+    MeasureArgs::augment_args(Command::new(name)).about(about.to_owned())
 }
 
 /// Whether the subcommand `name` is made from a component; models have one of their own.

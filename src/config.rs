@@ -370,21 +370,23 @@ impl Config {
 
     /// As many workers as may compile kernels side by side.
     pub fn prepare_workers(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        if self.run.parallel { self.run.max_workers.unwrap_or_else(cores) } else { 1 }
+        if !self.run.parallel {
+            return 1;
+        }
+        self.run.max_workers.unwrap_or_else(|| {
+            std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+        })
     }
 
     /// The entries of the suite `custom`.
     pub fn custom_entries(&self) -> Vec<CustomEntry> {
-        let entry = |section: &CustomSection| CustomEntry {
-            benchmark: section.benchmark.clone(),
-            axes: section
-                .axes
-                .iter()
-                .map(|(name, values)| (name.clone(), values.texts()))
-                .collect(),
-        };
-        self.custom.iter().map(entry).collect()
+        let mut entries = Vec::new();
+        for section in &self.custom {
+            let axes =
+                section.axes.iter().map(|(name, values)| (name.clone(), values.texts())).collect();
+            entries.push(CustomEntry { benchmark: section.benchmark.clone(), axes });
+        }
+        entries
     }
 }
 
@@ -441,13 +443,6 @@ mod tests {
         let text = "[components.pytorch]\nenabled = \
                     false\n[components.triton.thresholds]\ncompile_time_ms = 5.0\n";
         let config = Config::parse(text).unwrap();
-        let case = |id: &str| rsb_model::Case {
-            id: id.parse().unwrap(),
-            benchmark: id.split('/').nth(1).unwrap().to_owned(),
-            benchmark_type: rsb_model::BenchmarkType::ComponentSpecific,
-            device: rsb_model::DeviceRef::CPU.into(),
-            params: rsb_model::Params::new(),
-        };
         let ids = ["pytorch/cpu:0/matmul", "pytorch/cpu:0/attention", "triton/cpu:0/compile"];
         let cases = ids.map(|id| case(&format!("component_specific/{id}"))).to_vec();
         let mut plan = Plan { cases, ..Plan::default() };
@@ -462,6 +457,16 @@ mod tests {
             (target.id.as_str(), target.above, target.below),
             ("component_specific/triton/*", None, Some(5.0))
         );
+    }
+
+    fn case(id: &str) -> rsb_model::Case {
+        rsb_model::Case {
+            id: id.parse().unwrap(),
+            benchmark: id.split('/').nth(1).unwrap().to_owned(),
+            benchmark_type: rsb_model::BenchmarkType::ComponentSpecific,
+            device: rsb_model::DeviceRef::CPU.into(),
+            params: rsb_model::Params::new(),
+        }
     }
 
     #[test]

@@ -27,8 +27,8 @@ pub fn width() -> Option<usize> {
 
 fn sayable(text: &str, width: Option<usize>) -> String {
     let lines: Vec<String> = text.trim_end().lines().map(clean).collect();
-    let is_indented = |line: &String| line.is_empty() || line.starts_with(' ');
-    let margin = if lines.iter().skip(1).all(is_indented) { "\n" } else { "\n  " };
+    let is_indented = lines.iter().skip(1).all(|line| line.is_empty() || line.starts_with(' '));
+    let margin = if is_indented { "\n" } else { "\n  " };
     let style = Style { color: Color::Never, width: width.unwrap_or(usize::MAX) };
     let lines: Vec<String> = lines.iter().map(|line| style.wrap_long_lines(line)).collect();
     lines.join(margin) + "\n"

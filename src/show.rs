@@ -26,10 +26,14 @@ pub const DRAWING_WIDTH: usize = 110;
 /// neither cut nor wrapped.
 fn width() -> usize {
     let out = std::io::stdout();
-    let terminal = || rustix::termios::tcgetwinsize(&out).ok().map(|size| usize::from(size.ws_col));
-    let exported = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let is_width = |columns: &usize| *columns > 0;
-    terminal().filter(is_width).or_else(exported).filter(is_width).unwrap_or(usize::MAX)
+    if let Ok(size) = rustix::termios::tcgetwinsize(&out)
+        && size.ws_col > 0
+    {
+        return usize::from(size.ws_col);
+    }
+    let exported: Option<usize> =
+        std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    exported.filter(|columns| *columns > 0).unwrap_or(usize::MAX)
 }
 
 /// Whether a person looks on, with room for a picture beside the words. What is piped or written
@@ -69,19 +73,21 @@ pub fn pieces(write: impl FnOnce(&mut TextSink<'_>) -> anyhow::Result<()>) -> an
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let written = write(&mut |text| out.write_all(rsb_report::presentable(text).as_bytes()))
         .and_then(|()| Ok(out.flush()?));
-    let is_left = |error: &anyhow::Error| {
-        let broken = |error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
-        error.downcast_ref().is_some_and(broken)
-    };
     match written {
         // As above: the reader has left.
-        Err(error) if is_left(&error) => {
+        Err(error) if is_broken_pipe(&error) => {
             // What is still in the buffer has nowhere to go.
             let _ = out.into_parts();
             Ok(())
         }
         other => other,
     }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 /// Takes pieces of a text.

@@ -10,11 +10,11 @@ const SOFTWARE: [&str; 4] = [factor::DRIVER, factor::ROCM, factor::CUDA, factor:
 pub(super) fn parse(text: &str) -> Result<String, String> {
     let name = text.trim().to_ascii_lowercase().replace('_', "-");
     let name = if name == "pytorch" { "torch".to_owned() } else { name };
-    let known = || SOFTWARE.into_iter().chain(rsb_probe::FRAMEWORKS);
-    if known().any(|known| known == name) {
+    let known: Vec<&str> = SOFTWARE.into_iter().chain(rsb_probe::FRAMEWORKS).collect();
+    if known.contains(&name.as_str()) {
         return Ok(name);
     }
-    let similar = known().map(|known| (strsim::jaro_winkler(&name, known), known));
+    let similar = known.into_iter().map(|known| (strsim::jaro_winkler(&name, known), known));
     let nearest =
         similar.filter(|(similarity, _)| *similarity > 0.75).max_by(|a, b| a.0.total_cmp(&b.0));
     let near = nearest.map(|(_, known)| format!(", did you mean {known}?")).unwrap_or_default();

@@ -117,10 +117,9 @@ pub(super) fn parse_percent(text: &str) -> Result<f64, String> {
 /// Text that may be a path. What is not UTF-8 is refused here, where clap says which argument it
 /// is.
 pub(super) fn text() -> impl TypedValueParser<Value = String> {
-    let whole = |text: std::ffi::OsString| {
+    OsStringValueParser::new().try_map(|text| {
         text.into_string().map_err(|_| "it is not UTF-8; give the file a link or a name that is")
-    };
-    OsStringValueParser::new().try_map(whole)
+    })
 }
 
 /// `baseline=FILE` or `current=FILE`.
@@ -265,27 +264,28 @@ mod tests {
     #[test]
     fn reports_are_named_once_or_all_together() {
         use ReportFormat::{Csv, Html, Markdown};
-        let of = |words: &[&str]| {
-            let words = ["x", "run"].iter().chain(words).copied();
-            let matches = command().try_get_matches_from(words)?;
-            let run = matches.subcommand_matches("run").unwrap();
-            let asked: Vec<ReportForm> =
-                run.get_many("reports").into_iter().flatten().copied().collect();
-            Ok::<_, clap::Error>(ReportForm::expand(&asked))
-        };
-        assert_eq!(of(&[]).unwrap(), []);
+        assert_eq!(formats_of(&[]).unwrap(), []);
         assert_eq!(
-            of(&["--reports", "html,markdown,html", "--reports=csv"]).unwrap(),
+            formats_of(&["--reports", "html,markdown,html", "--reports=csv"]).unwrap(),
             [Markdown, Html, Csv]
         );
-        assert_eq!(of(&["--reports", "all"]).unwrap(), ReportFormat::value_variants());
+        assert_eq!(formats_of(&["--reports", "all"]).unwrap(), ReportFormat::value_variants());
         for wrong in ["docx", "html;csv", ""] {
-            let error = of(&["--reports", wrong]).unwrap_err().to_string();
+            let error = formats_of(&["--reports", wrong]).unwrap_err().to_string();
             assert!(
                 error.contains("--reports") && (wrong.is_empty() || error.contains("html")),
                 "{error}"
             );
         }
+    }
+
+    fn formats_of(words: &[&str]) -> Result<Vec<ReportFormat>, clap::Error> {
+        let words = ["x", "run"].iter().chain(words).copied();
+        let matches = command().try_get_matches_from(words)?;
+        let run = matches.subcommand_matches("run").unwrap();
+        let asked: Vec<ReportForm> =
+            run.get_many("reports").into_iter().flatten().copied().collect();
+        Ok(ReportForm::expand(&asked))
     }
 
     #[test]

@@ -120,17 +120,17 @@ fn comparison(
     store: &Store,
     run: &Run,
 ) -> Result<ComparisonResult, String> {
-    let said = |error: CliError| show::chain(&error.error);
     if let Some(baseline) = &config.run.baseline_run_id {
         let thresholds = &config.thresholds;
         let judge =
             Judge::load(directories.clone(), thresholds, None, Vec::new(), &mut console::tell)
-                .map_err(said)?;
+                .map_err(|error| show::chain(&error.error))?;
         return compare::compare_sides(&judge, baseline, std::slice::from_ref(&run.run_id.0))
             .map(|sides| sides.result)
-            .map_err(said);
+            .map_err(|error| show::chain(&error.error));
     }
-    let policy = judge::policy(config, directories, None).map_err(said)?;
+    let policy =
+        judge::policy(config, directories, None).map_err(|error| show::chain(&error.error))?;
     let saved = gate::against_saved(store, directories, run, &policy)?;
     saved.map(|saved| saved.result).ok_or_else(|| {
         "no baseline is saved for this machine and suite; `rusty-stack-bench baseline save` keeps \

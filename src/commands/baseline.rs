@@ -182,9 +182,8 @@ fn show_one(
     style: Style,
 ) -> CliResult {
     let baselines = Baselines::new(&directories.baselines);
-    let here = || Fingerprint::of(&rsb_probe::environment(&rsb_probe::ProbeOptions::default()));
     let baseline = if only_here {
-        let here = here();
+        let here = this_machine();
         let path = baselines.path_of(&here, name);
         if !path.is_file() {
             let slug = here.slug();
@@ -196,7 +195,7 @@ fn show_one(
     } else if gate::is_path(name) {
         Baseline::read(Path::new(name)).map_err(CliError::usage)?
     } else {
-        baselines.load(name, Some(&here())).map_err(CliError::usage)?
+        baselines.load(name, Some(&this_machine())).map_err(CliError::usage)?
     };
     if json {
         show::json(&baseline)?;
@@ -214,6 +213,10 @@ fn show_one(
     Ok(Exit::Pass)
 }
 
+fn this_machine() -> Fingerprint {
+    Fingerprint::of(&rsb_probe::environment(&rsb_probe::ProbeOptions::default()))
+}
+
 /// What was accepted, when, by whom and why.
 fn accepted_table(all: &[Accepted], style: Style) -> String {
     let mut table = Table::new([
@@ -229,14 +232,13 @@ fn accepted_table(all: &[Accepted], style: Style) -> String {
     for each in all {
         let unit =
             each.metric.as_deref().and_then(Field::find).map_or("", |field| field.unit.symbol());
-        let quantity = |value: Option<f64>| {
-            value.map_or_else(String::new, |value| format_quantity(value, unit))
-        };
+        let [old, new] = [each.old_value, each.new_value]
+            .map(|value| value.map_or_else(String::new, |value| format_quantity(value, unit)));
         table.push([
             Cell::from(&each.id),
             Cell::from(each.metric.as_deref().unwrap_or_default()),
-            Cell::from(quantity(each.old_value)),
-            Cell::from(quantity(each.new_value)),
+            Cell::from(old),
+            Cell::from(new),
             Cell::from(each.change_percent.map_or_else(String::new, format_percent)),
             Cell::from(each.when.strftime("%Y-%m-%d").to_string()),
             Cell::from(each.by.as_deref().unwrap_or_default()),

@@ -108,10 +108,13 @@ fn draw(kind: &ChartKind, subject: &ChartSubject<'_>) -> Result<Vec<Chart>, Noth
 
 /// A run as messages have it: that what it holds is drawn nowhere is part of its name.
 fn describe_run(run: &Run) -> String {
-    let any = |outcome| run.benchmarks.iter().any(|result| result.outcome == outcome);
-    let is_simulated = any(Outcome::Simulated) && !any(Outcome::Measured);
+    let is_simulated = has_outcome(run, Outcome::Simulated) && !has_outcome(run, Outcome::Measured);
     let why = if is_simulated { ", whose figures are simulated and in no chart" } else { "" };
     format!("the run {}{why}", run.run_id)
+}
+
+fn has_outcome(run: &Run, outcome: Outcome) -> bool {
+    run.benchmarks.iter().any(|result| result.outcome == outcome)
 }
 
 /// What says that nothing was drawn, and what would give it.
@@ -221,10 +224,13 @@ pub(super) fn at_a_glance(
     }
     let theme = section.theme(ThemeName::Dark).map_err(config_error)?;
     let glyphs = section.glyphs.unwrap_or_default();
-    let draw = |chart: &Chart| {
-        picture(chart, style.width.min(120), GLANCE_LINES, glyphs).themed_text(style, &theme) + "\n"
-    };
-    Ok(charts.iter().map(draw).collect())
+    let mut text = String::new();
+    for chart in charts {
+        let drawn = picture(chart, style.width.min(120), GLANCE_LINES, glyphs);
+        text.push_str(&drawn.themed_text(style, &theme));
+        text.push('\n');
+    }
+    Ok(text)
 }
 
 /// The charts one below the other; of very many the first.

@@ -35,7 +35,6 @@ pub(crate) fn of(matches: &ArgMatches) -> Vec<String> {
 }
 
 fn lines(subcommand: &str, directories: &Directories) -> Result<Vec<String>, CliError> {
-    let example = |arguments: &str| format!("example: rusty-stack-bench {arguments}");
     if subcommand == "show" {
         let names = baselines(directories);
         let first = names.first().map_or("quick", String::as_str);
@@ -58,6 +57,10 @@ fn lines(subcommand: &str, directories: &Directories) -> Result<Vec<String>, Cli
         }
         _ => vec![commits(&runs), example("bisect HEAD~8 HEAD --case gemm")],
     })
+}
+
+fn example(arguments: &str) -> String {
+    format!("example: rusty-stack-bench {arguments}")
 }
 
 fn baselines(directories: &Directories) -> Vec<String> {
@@ -87,9 +90,10 @@ fn latest_runs(runs: &[RunSummary]) -> String {
 
 /// Commits of the stored runs, the latest first.
 fn commits(runs: &[RunSummary]) -> String {
-    let short = |commit: &String| commit.get(..ABBREVIATED).unwrap_or(commit).to_owned();
-    let mut commits: Vec<String> =
-        runs.iter().filter_map(|run| run.commit.as_ref().map(short)).collect();
+    let mut commits = Vec::new();
+    for commit in runs.iter().filter_map(|run| run.commit.as_deref()) {
+        commits.push(commit.get(..ABBREVIATED).unwrap_or(commit).to_owned());
+    }
     commits.dedup();
     format_list(
         "commits of the latest runs",

@@ -185,11 +185,14 @@ fn missing_lines(rows: &[Value], style: Style) -> String {
             None => groups.push((why, cure, vec![name])),
         }
     }
-    let lines = |(why, cure, names): &(&str, &str, Vec<&str>)| {
-        let head = style.wrap(&format!("missing for {}:", names.join(", ")), 0);
-        format!("\n{head}{}{}", style.wrap(why, 2), style.wrap(&format!("cure: {cure}"), 2))
-    };
-    groups.iter().map(lines).collect()
+    let mut lines = Vec::new();
+    for (why, cure, names) in groups {
+        lines.push("\n".to_owned());
+        lines.push(style.wrap(&format!("missing for {}:", names.join(", ")), 0));
+        lines.push(style.wrap(why, 2));
+        lines.push(style.wrap(&format!("cure: {cure}"), 2));
+    }
+    lines.concat()
 }
 
 /// Columns before the details of a component.
@@ -197,18 +200,19 @@ const INDENT: usize = 17;
 
 /// Formats the status of a component, its last run and its missed targets.
 fn status_lines(row: &Value, style: Style) -> String {
-    let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
     let status = shown_status(row);
-    let moment = text("last_run").parse().map_or_else(|_| text("last_run"), format_moment);
-    let mut last_run = vec![text("version"), moment];
+    let last_run = text_of(row, "last_run");
+    let moment = last_run.parse().map_or_else(|_| last_run.to_owned(), format_moment);
+    let mut last_run = vec![text_of(row, "version").to_owned(), moment];
     last_run.retain(|part| !part.is_empty());
     let last_run = last_run.join(", ");
-    let mut head = format!("{:<16} {:<8} ", text("component_id"), status.replace('_', " "));
+    let id = text_of(row, "component_id");
+    let mut head = format!("{id:<16} {:<8} ", status.replace('_', " "));
     let mut details = Vec::new();
     if status != "missing" {
         head.push_str(&last_run);
     } else if !last_run.is_empty() {
-        details.push(format!("last run: {}, {last_run}", text("status")));
+        details.push(format!("last run: {}, {last_run}", text_of(row, "status")));
     }
     let against = &row["comparison_to_baseline"];
     if let Some(verdict) = against["verdict"].as_str() {
@@ -226,6 +230,11 @@ fn status_lines(row: &Value, style: Style) -> String {
     }
     let details: String = details.iter().map(|detail| style.wrap(detail, INDENT)).collect();
     format!("{}\n{details}", head.trim_end())
+}
+
+/// The text of a field, empty if there is none.
+fn text_of<'r>(row: &'r Value, name: &str) -> &'r str {
+    row[name].as_str().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -248,32 +257,36 @@ mod tests {
     fn a_component_that_is_missing_now_is_not_shown_as_passed() {
         let (missing, moment) =
             (Some("PyTorch: there is no package torch"), Some("2026-11-25T13:14:15.123456789Z"));
-        let shown = |missing, last_run| lines(&component(missing, last_run), Style::PLAIN);
         assert_eq!(
-            shown(missing, moment),
+            shown_lines(missing, moment),
             "pytorch          missing
                  last run: passed, 2.5.1, 2026-11-25 13:14 UTC
                  PyTorch: there is no package torch
                  cure: pip install torch\n"
         );
         assert_eq!(
-            shown(missing, None),
+            shown_lines(missing, None),
             "pytorch          missing\n                 PyTorch: there is no package \
              torch\n                 cure: pip install torch\n"
         );
-        assert_eq!(shown(None, moment), "pytorch          passed   2.5.1, 2026-11-25 13:14 UTC\n");
-        assert_eq!(shown(None, None), "pytorch          not run\n");
+        assert_eq!(
+            shown_lines(None, moment),
+            "pytorch          passed   2.5.1, 2026-11-25 13:14 UTC\n"
+        );
+        assert_eq!(shown_lines(None, None), "pytorch          not run\n");
+    }
+
+    fn shown_lines(missing: Option<&str>, last_run: Option<&str>) -> String {
+        lines(&component(missing, last_run), Style::PLAIN)
     }
 
     #[test]
     fn only_what_the_configuration_names_is_shown() {
-        let all = || ComponentResults {
-            latency: Some(Latency::default()),
-            ..ComponentResults::default()
-        };
-        let mut shown = all();
+        let all =
+            ComponentResults { latency: Some(Latency::default()), ..ComponentResults::default() };
+        let mut shown = all.clone();
         show_only(&mut shown, &ComponentMetric::ALL);
-        assert_eq!(shown, all());
+        assert_eq!(shown, all);
         show_only(&mut shown, &[ComponentMetric::Memory]);
         assert_eq!(shown, ComponentResults::default());
     }

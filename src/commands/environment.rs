@@ -116,10 +116,11 @@ mod tests {
 
     #[test]
     fn a_typo_is_an_error_that_names_the_right_one() {
-        let check = |name: &str| check_names(std::iter::once(name.to_owned()));
-        assert!(check("RSB_RUNS").is_ok());
-        assert!(check("PATH").is_ok());
-        let error = check("RSB_RUNZ").unwrap_err().error.to_string();
+        for right in ["RSB_RUNS", "PATH"] {
+            assert!(check_names(std::iter::once(right.to_owned())).is_ok(), "{right}");
+        }
+        let wrong = check_names(std::iter::once("RSB_RUNZ".to_owned()));
+        let error = wrong.unwrap_err().error.to_string();
         assert!(error.contains("RSB_RUNS"), "{error}");
     }
 }

@@ -124,12 +124,12 @@ pub(super) fn cached_export(store: &Store) -> Result<CachedExport, CliError> {
     use rsb_store::parquet_file::{ExportError, cached_export};
 
     let dir = store.results_dir();
-    let begin = || {
+    let exported = cached_export(store, dir, || {
         console::say(
             "note: the runs are exported to Parquet, which is kept beside them until they change",
         );
-    };
-    match cached_export(store, dir, begin) {
+    });
+    match exported {
         Ok(path) => return Ok(CachedExport { path, _dir: None }),
         Err(ExportError::Io { .. } | ExportError::Parquet(_)) => {}
         Err(ExportError::Store(error)) => return Err(error.into()),

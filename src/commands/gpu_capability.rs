@@ -123,8 +123,13 @@ fn facts(gpu: &Gpu, sample: Option<&GpuSample>) -> Fields {
     let matrix = architecture
         .map(|known| known.matrix.map_or_else(|| "none".to_owned(), |unit| unit.to_string()));
     let types = architecture.map(|known| {
-        let has = |dtype: &Dtype| known.rates.iter().any(|rate| rate.dtype == *dtype);
-        Dtype::ALL.into_iter().filter(has).map(Dtype::as_str).collect::<Vec<_>>().join(", ")
+        let mut types = Vec::new();
+        for dtype in Dtype::ALL {
+            if known.rates.iter().any(|rate| rate.dtype == dtype) {
+                types.push(dtype.as_str());
+            }
+        }
+        types.join(", ")
     });
     architecture::matrix_fields(&RatedGpu::of(gpu))
         .with("supported_dtypes", types)

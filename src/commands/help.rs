@@ -20,12 +20,11 @@ pub fn run(args: &HelpArgs, style: Style) -> CliResult {
     command.build();
     let mut shown = &mut command;
     for name in &args.command {
-        let unknown = || {
+        shown = shown.find_subcommand_mut(name).ok_or_else(|| {
             CliError::usage(anyhow!(
                 "unknown command `{name}`; `rusty-stack-bench --help` lists all"
             ))
-        };
-        shown = shown.find_subcommand_mut(name).ok_or_else(unknown)?;
+        })?;
     }
     shown.print_long_help()?;
     Ok(Exit::Pass)

@@ -141,47 +141,57 @@ fn cut<'n>(names: impl Iterator<Item = &'n str>, limit: usize) -> (usize, usize)
 
 /// Every stored run, the latest first.
 pub(super) fn runs(store: &Store) -> anyhow::Result<Vec<RunRow>> {
-    let row = |run: rsb_store::RunSummary| RunRow {
-        run_id: run.run_id.0,
-        started: run.started,
-        suite: run.suite,
-        profile: run.profile,
-        commit: run.commit,
-        machine: run.slug,
-        measured: run.counts.measured,
-        skipped: run.counts.skipped,
-        failed: run.counts.failed,
-    };
-    Ok(store.runs()?.into_iter().map(row).collect())
+    let mut rows = Vec::new();
+    for run in store.runs()? {
+        rows.push(RunRow {
+            run_id: run.run_id.0,
+            started: run.started,
+            suite: run.suite,
+            profile: run.profile,
+            commit: run.commit,
+            machine: run.slug,
+            measured: run.counts.measured,
+            skipped: run.counts.skipped,
+            failed: run.counts.failed,
+        });
+    }
+    Ok(rows)
 }
 
 fn values(store: &Store, args: &HistoryArgs) -> anyhow::Result<Vec<HistoryTableRow>> {
     let cases = args.filter.broadest().map(settings::anywhere);
     let filter = HistoryFilter { cases, ..HistoryFilter::default() };
-    let row = |row: rsb_store::HistoryRow| HistoryTableRow {
-        run_id: row.run_id.0,
-        timestamp: row.timestamp,
-        commit: row.commit,
-        id: row.benchmark_id,
-        metric: row.metric,
-        unit: row.unit,
-        value: row.value,
-        outcome: row.outcome,
-    };
-    let rows =
-        store.history(&filter)?.into_iter().filter(|row| args.filter.fits(&row.benchmark_id));
-    Ok(rows.map(row).collect())
+    let mut rows = Vec::new();
+    for row in store.history(&filter)? {
+        if !args.filter.fits(&row.benchmark_id) {
+            continue;
+        }
+        rows.push(HistoryTableRow {
+            run_id: row.run_id.0,
+            timestamp: row.timestamp,
+            commit: row.commit,
+            id: row.benchmark_id,
+            metric: row.metric,
+            unit: row.unit,
+            value: row.value,
+            outcome: row.outcome,
+        });
+    }
+    Ok(rows)
 }
 
 fn comparisons(store: &Store) -> anyhow::Result<Vec<ComparisonRow>> {
-    let row = |row: rsb_store::ComparisonSummaryRow| ComparisonRow {
-        comparison_id: row.comparison_id,
-        timestamp: row.timestamp,
-        baseline: row.baseline_run_id,
-        current: row.current_run_id,
-        verdict: row.verdict,
-    };
-    Ok(store.comparisons()?.into_iter().map(row).collect())
+    let mut rows = Vec::new();
+    for row in store.comparisons()? {
+        rows.push(ComparisonRow {
+            comparison_id: row.comparison_id,
+            timestamp: row.timestamp,
+            baseline: row.baseline_run_id,
+            current: row.current_run_id,
+            verdict: row.verdict,
+        });
+    }
+    Ok(rows)
 }
 
 #[cfg(test)]
@@ -190,11 +200,11 @@ mod tests {
 
     #[test]
     fn runs_are_counted_and_never_cut_in_the_middle() {
-        let rows = || ["c", "c", "c", "b", "a", "a"].into_iter();
-        assert_eq!(cut(rows(), 1), (3, 2));
-        assert_eq!(cut(rows(), 2), (4, 1));
-        assert_eq!(cut(rows(), 3), (6, 0));
-        assert_eq!(cut(rows(), 20), (6, 0));
+        let rows = ["c", "c", "c", "b", "a", "a"];
+        assert_eq!(cut(rows.into_iter(), 1), (3, 2));
+        assert_eq!(cut(rows.into_iter(), 2), (4, 1));
+        assert_eq!(cut(rows.into_iter(), 3), (6, 0));
+        assert_eq!(cut(rows.into_iter(), 20), (6, 0));
         assert_eq!(cut(std::iter::empty(), 20), (0, 0));
     }
 }

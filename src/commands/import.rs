@@ -173,15 +173,14 @@ const SHOWN: usize = 20;
 
 /// A line for each case that failed, with its reason.
 fn failures(run: &Run) -> Vec<String> {
-    let failed = || run.benchmarks.iter().filter(|case| case.outcome == Outcome::Failed);
-    let reason = |case: &BenchmarkResult| {
-        case.reason.as_ref().map_or_else(String::new, |why| format!(": {why}"))
-    };
-    let mut lines: Vec<String> = failed()
-        .take(SHOWN)
-        .map(|case| format!("failed: {}{}", case.benchmark_id, reason(case)))
-        .collect();
-    let more = failed().count().saturating_sub(SHOWN);
+    let failed: Vec<&BenchmarkResult> =
+        run.benchmarks.iter().filter(|case| case.outcome == Outcome::Failed).collect();
+    let mut lines = Vec::new();
+    for case in failed.iter().take(SHOWN) {
+        let why = case.reason.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        lines.push(format!("failed: {}{why}", case.benchmark_id));
+    }
+    let more = failed.len().saturating_sub(SHOWN);
     if more > 0 {
         lines.push(format!("and {more} more; `rusty-stack-bench report {}` shows all", run.run_id));
     }

@@ -108,8 +108,9 @@ pub(super) fn conclude(
 
 /// Prints what to do after `result`.
 pub(super) fn advise(result: &ComparisonResult, sides: &JudgedSides, request: &VerdictRequest) {
-    let is_known = |commit: &String| rsb_probe::knows_commit(Path::new("."), commit);
-    let sides = JudgedSides { baseline: sides.baseline.clone().filter(is_known), ..sides.clone() };
+    let mut sides = sides.clone();
+    sides.baseline =
+        sides.baseline.filter(|commit| rsb_probe::knows_commit(Path::new("."), commit));
     for hint in next_step::hints(result, &sides, request) {
         console::say(&format!("hint: {hint}"));
     }

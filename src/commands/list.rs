@@ -92,18 +92,20 @@ fn missing_equipment(benchmark: &dyn Benchmark, devices: &[&DeviceInfo]) -> Opti
              CUDA_VISIBLE_DEVICES)",
         ));
     }
-    let has_sensors = || {
-        let addresses: Vec<Option<&str>> =
-            devices.iter().map(|device| device.pci_address.as_deref()).collect();
-        telemetry::gpus_at(&ProbeOptions::here(), &addresses).iter().any(Option::is_some)
-    };
-    (benchmark.runs_on() == RunsOn::GpusAndSensors && !has_sensors()).then(|| {
-        Reason::new(
-            format!("sensors: {backend}"),
-            format!("no sensors of {} are shown", first.name),
-            "a GPU with a driver that shows them (amdgpu, i915, xe, NVIDIA's) has them",
-        )
-    })
+    if benchmark.runs_on() != RunsOn::GpusAndSensors || has_sensors(devices) {
+        return None;
+    }
+    Some(Reason::new(
+        format!("sensors: {backend}"),
+        format!("no sensors of {} are shown", first.name),
+        "a GPU with a driver that shows them (amdgpu, i915, xe, NVIDIA's) has them",
+    ))
+}
+
+fn has_sensors(devices: &[&DeviceInfo]) -> bool {
+    let addresses: Vec<Option<&str>> =
+        devices.iter().map(|device| device.pci_address.as_deref()).collect();
+    telemetry::gpus_at(&ProbeOptions::here(), &addresses).iter().any(Option::is_some)
 }
 
 fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> CaseRow {

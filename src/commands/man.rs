@@ -26,8 +26,10 @@ fn page() -> std::io::Result<String> {
 
 /// A section for each verb of `command`, and for those below it.
 fn verbs(command: &Command, above: &str, page: &mut String) -> std::io::Result<()> {
-    let shown = |verb: &&Command| !verb.is_hide_set() && verb.get_name() != "help";
-    for verb in command.get_subcommands().filter(shown) {
+    for verb in command.get_subcommands() {
+        if verb.is_hide_set() || verb.get_name() == "help" {
+            continue;
+        }
         let name = format!("{above}{}", verb.get_name());
         let man = clap_mangen::Man::new(verb.clone());
         let mut part = Vec::new();

@@ -97,9 +97,11 @@ fn measure(args: &ModelsArgs, style: Style) -> CliResult {
 
 /// `cpu,openvino` as a backend of devices and the runtimes that are to run there.
 fn runtimes_of(text: &str) -> Result<(Option<String>, Vec<String>), CliError> {
-    let is_runtime = |name: &&str| RUNTIMES.iter().any(|runtime| runtime.name == *name);
-    let (runtimes, backends): (Vec<&str>, Vec<&str>) =
-        text.split(',').map(str::trim).filter(|name| !name.is_empty()).partition(is_runtime);
+    let (runtimes, backends): (Vec<&str>, Vec<&str>) = text
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .partition(|name| RUNTIMES.iter().any(|runtime| runtime.name == *name));
     let mut runtimes: Vec<String> = runtimes.into_iter().map(str::to_owned).collect();
     match backends.as_slice() {
         // OpenVINO is asked for: on the CPU, which is the only device that it drives here.
@@ -131,17 +133,22 @@ fn runtimes_of(text: &str) -> Result<(Option<String>, Vec<String>), CliError> {
 
 pub(super) fn own_models(file: Option<&Path>) -> Result<Vec<ModelRow>, CliError> {
     let Some(file) = file else { return Ok(Vec::new()) };
-    let named = || format!("models of {}", file.display());
-    let text = rsb_store::read_text(file).with_context(named).map_err(CliError::usage)?;
-    let rows = models::parse(&text).with_context(named).map_err(CliError::usage)?;
+    let text =
+        rsb_store::read_text(file).with_context(|| describe_file(file)).map_err(CliError::usage)?;
+    let rows =
+        models::parse(&text).with_context(|| describe_file(file)).map_err(CliError::usage)?;
     if let Some(taken) =
         rows.iter().find(|row| models::catalogue().iter().any(|known| known.name == row.name))
     {
         let why =
             format!("`{}` is a model of the catalogue; give yours a name of its own", taken.name);
-        return Err(CliError::usage(anyhow!(why).context(named())));
+        return Err(CliError::usage(anyhow!(why).context(describe_file(file))));
     }
     Ok(rows)
+}
+
+fn describe_file(file: &Path) -> String {
+    format!("models of {}", file.display())
 }
 
 /// The model called `name`, which is in no catalogue: in a directory or downloaded.
@@ -154,9 +161,9 @@ fn missing(name: &str, own: &[ModelRow]) -> Result<ModelRow, Reason> {
 
 fn list(args: &ModelsListArgs, style: Style) -> CliResult {
     let own = own_models(args.catalogue.as_deref())?;
-    let all = || own.iter().chain(models::catalogue());
+    let all: Vec<&ModelRow> = own.iter().chain(models::catalogue()).collect();
     if args.json {
-        let rows: Vec<Value> = all().map(|row| with_size(row, json!({}))).collect();
+        let rows: Vec<Value> = all.iter().map(|row| with_size(row, json!({}))).collect();
         show::text(&rsb_report::document("models", &rows)?)?;
     } else {
         let mut table = Table::new([
@@ -166,7 +173,7 @@ fn list(args: &ModelsListArgs, style: Style) -> CliResult {
             Column::wrapped("published"),
         ]);
         let mut family = String::new();
-        for row in all() {
+        for row in all {
             let own_family = row.family.to_string();
             if own_family != family {
                 table.push([Cell::with_tone(&own_family, Tone::Strong)]);
@@ -249,18 +256,17 @@ fn show_one(args: &ModelsShowArgs, style: Style) -> CliResult {
         .map(|dtype| (*dtype, Footprint::of(row, *dtype, args.batch, length)))
         .collect();
     if args.json {
-        let told = |needed: &Footprint| {
+        let mut by_dtype = serde_json::Map::new();
+        for (dtype, needed) in &memory {
             let mut value = json!(needed);
             // What nobody counted is unknown, and not nothing.
             for (name, _) in unknown_parts(row).into_iter().filter(|(_, is)| *is) {
                 value[name] = Value::Null;
             }
-            value
-        };
-        let memory: serde_json::Map<String, Value> =
-            memory.iter().map(|(dtype, needed)| (dtype.to_string(), told(needed))).collect();
+            by_dtype.insert(dtype.to_string(), value);
+        }
         let more = json!({
-            "batch_size": args.batch, "sequence_length": length, "sequence_refused": refused, "memory": memory,
+            "batch_size": args.batch, "sequence_length": length, "sequence_refused": refused, "memory": by_dtype,
         });
         show::text(&rsb_report::document("model", &with_size(row, more))?)?;
         return Ok(Exit::Pass);
@@ -286,23 +292,18 @@ fn show_one(args: &ModelsShowArgs, style: Style) -> CliResult {
     ));
     let [weights_unknown, cache_unknown, between_unknown] = unknown_parts(row).map(|(_, is)| is);
     for (dtype, needed) in memory {
-        let shown = |bytes: u64, is_unknown: bool| {
-            if is_unknown {
-                "unknown".to_owned()
-            } else {
-                format_quantity(bytes as f64 / 1e6, "MB")
-            }
-        };
-        let (weights, cache) = (
-            shown(needed.weights_bytes, weights_unknown),
-            shown(needed.cache_bytes, cache_unknown),
-        );
-        let between = shown(needed.activations_bytes, between_unknown);
+        let weights = shown_bytes(needed.weights_bytes, weights_unknown);
+        let cache = shown_bytes(needed.cache_bytes, cache_unknown);
+        let between = shown_bytes(needed.activations_bytes, between_unknown);
         lines.push(format!("{dtype:<6} {weights:>12} {cache:>16} {between:>14}"));
     }
     lines.extend(refused.map(|reason| format!("\nnot measurable: {reason}")));
     show::text(&style.wrap_long_lines(&lines.join("\n")))?;
     Ok(Exit::Pass)
+}
+
+fn shown_bytes(bytes: u64, is_unknown: bool) -> String {
+    if is_unknown { "unknown".to_owned() } else { format_quantity(bytes as f64 / 1e6, "MB") }
 }
 
 fn compatibility(args: &ModelsCompatibilityArgs, style: Style) -> CliResult {
@@ -408,10 +409,6 @@ mod tests {
 
     #[test]
     fn a_runtime_beside_a_backend_is_compared_with_pytorch_there() {
-        let of = |text: &str| {
-            let (backend, runtimes) = runtimes_of(text).map_err(|error| error.error.to_string())?;
-            Ok::<_, String>((backend.unwrap_or_default(), runtimes.join(",")))
-        };
         for (text, backend, runtimes) in [
             ("cpu", "cpu", ""),
             ("openvino", "cpu", "openvino"),
@@ -419,8 +416,14 @@ mod tests {
             ("pytorch,openvino", "", "pytorch,openvino"),
             ("rocm", "rocm", ""),
         ] {
-            assert_eq!(of(text), Ok((backend.to_owned(), runtimes.to_owned())), "{text}");
+            let found = runtimes_as_text(text);
+            assert_eq!(found, Ok((backend.to_owned(), runtimes.to_owned())), "{text}");
         }
-        assert!(of("cpu,rocm").unwrap_err().contains("name one"));
+        assert!(runtimes_as_text("cpu,rocm").unwrap_err().contains("name one"));
+    }
+
+    fn runtimes_as_text(text: &str) -> Result<(String, String), String> {
+        let (backend, runtimes) = runtimes_of(text).map_err(|error| error.error.to_string())?;
+        Ok((backend.unwrap_or_default(), runtimes.join(",")))
     }
 }

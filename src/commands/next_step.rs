@@ -1,9 +1,7 @@
 //! The command that makes sense after a verdict. Pure.
 
-use std::path::PathBuf;
-
 use rsb_engine::gate::JudgedSides;
-use rsb_model::record::{AlertState, Comparison, ComparisonNote, ComparisonNoteCode, TrackedAlert};
+use rsb_model::record::{AlertState, Comparison, ComparisonNoteCode, TrackedAlert};
 use rsb_model::{ComparisonResult, ReasonCode, Verdict};
 use rsb_report::comparison::by_importance;
 use rsb_report::number::format_count;
@@ -65,10 +63,7 @@ fn after_regression(
     sides: &JudgedSides,
     request: &VerdictRequest,
 ) -> Vec<String> {
-    let is_worse = |row: &&Comparison| {
-        row.verdict == Verdict::Regressed && row.reason_code != ReasonCode::TargetMissed
-    };
-    let Some(worst) = by_importance(result).into_iter().find(is_worse) else {
+    let Some(worst) = by_importance(result).into_iter().find(|row| is_worse(row)) else {
         return vec!["reach the targets, or change them in the policy".to_owned()];
     };
     let case = shell_quote(worst.id.as_str());
@@ -102,7 +97,7 @@ fn after_regression(
             .as_ref()
             .map_or_else(String::new, |run| format!(" --from {}", shell_quote(run)));
         let command = format!("baseline accept {case} --because \"REASON\"{from}{more}");
-        let slower = result.comparisons.iter().filter(is_worse).count();
+        let slower = result.comparisons.iter().filter(|row| is_worse(row)).count();
         let purpose = match slower {
             1 => "if it is intended, accept it".to_owned(),
             _ => {
@@ -112,6 +107,10 @@ fn after_regression(
         hints.push(request.hint(&purpose, &command));
     }
     hints
+}
+
+fn is_worse(row: &Comparison) -> bool {
+    row.verdict == Verdict::Regressed && row.reason_code != ReasonCode::TargetMissed
 }
 
 fn after_no_verdict(
@@ -138,8 +137,11 @@ fn after_no_verdict(
             hints
         }
         ReasonCode::NotMeasured => {
-            let is_unmeasured = |row: &&Comparison| row.reason_code == ReasonCode::NotMeasured;
-            let unmeasured = result.comparisons.iter().filter(is_unmeasured).count();
+            let unmeasured = result
+                .comparisons
+                .iter()
+                .filter(|row| row.reason_code == ReasonCode::NotMeasured)
+                .count();
             let all = format_count(result.comparisons.len(), "case", "cases");
             let purpose = format!(
                 "the budget was too short for {unmeasured} of {all}; measure longer, or fewer \
@@ -173,10 +175,9 @@ fn after_noise(result: &ComparisonResult, sides: &JudgedSides, request: &Verdict
         .load
         .as_ref()
         .map_or_else(String::new, |load| format!("{load}: stop other work, then "));
-    let is_lone = |note: &ComparisonNote| {
+    let is_lone = result.notes.iter().any(|note| {
         note.code == ComparisonNoteCode::Evidence && note.text.contains("one process of a side")
-    };
-    let is_lone = result.notes.iter().any(is_lone);
+    });
     match &request.again {
         Some(again) if !request.is_remeasured => request
             .hint(&format!("{load}measure undecided cases again"), &format!("{again} --budget 3m")),
@@ -195,9 +196,11 @@ fn after_noise(result: &ComparisonResult, sides: &JudgedSides, request: &Verdict
 fn most_common(result: &ComparisonResult) -> Option<&Comparison> {
     let undecided: Vec<&Comparison> =
         result.comparisons.iter().filter(|row| !row.verdict.is_decided()).collect();
-    let count = |code: ReasonCode| undecided.iter().filter(|row| row.reason_code == code).count();
     // `max_by_key` returns the last of equals, and the first row is wanted.
-    undecided.iter().rev().max_by_key(|row| count(row.reason_code)).copied()
+    let most = undecided.iter().rev().max_by_key(|row| {
+        undecided.iter().filter(|other| other.reason_code == row.reason_code).count()
+    });
+    most.copied()
 }
 
 /// Returns what to do about the first of `alerts` that is new and for the worse.
@@ -230,10 +233,13 @@ pub(super) fn arguments_of(places: &Places) -> String {
         ("--policy", &places.policy),
         ("--config", &places.config),
     ];
-    let argument = |(flag, path): (&str, &Option<PathBuf>)| {
-        path.as_ref().map(|path| format!(" {flag} {}", shell_quote(&path.display().to_string())))
-    };
-    named.into_iter().filter_map(argument).collect()
+    let mut arguments = Vec::new();
+    for (flag, path) in named {
+        if let Some(path) = path {
+            arguments.push(format!(" {flag} {}", shell_quote(&path.display().to_string())));
+        }
+    }
+    arguments.concat()
 }
 
 /// Shortens a full hash; a name of a revision stays.
@@ -244,8 +250,9 @@ fn short(revision: &str) -> &str {
 
 /// Quotes `word` for a shell if it needs it.
 pub(super) fn shell_quote(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-^".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
+    if !word.is_empty()
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "_./:=@%+,-^".contains(c))
+    {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
@@ -254,7 +261,7 @@ pub(super) fn shell_quote(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use rsb_model::Better;
-    use rsb_model::record::ComparisonSummary;
+    use rsb_model::record::{ComparisonNote, ComparisonSummary};
 
     use super::*;
 
@@ -297,10 +304,9 @@ mod tests {
     }
 
     fn of_commits(baseline: char, current: char) -> JudgedSides {
-        let commit = |digit: char| Some(digit.to_string().repeat(40));
         JudgedSides {
-            baseline: commit(baseline),
-            current: commit(current),
+            baseline: Some(baseline.to_string().repeat(40)),
+            current: Some(current.to_string().repeat(40)),
             ..JudgedSides::default()
         }
     }
@@ -323,16 +329,20 @@ mod tests {
                  b",
             ]
         );
-        let first = |sides: &JudgedSides| {
-            hints(&slower, sides, &VerdictRequest::default()).into_iter().next()
-        };
         assert!(
-            first(&of_commits('a', 'a'))
+            first_hint(&slower, &of_commits('a', 'a'))
                 .is_some_and(|hint| hint.ends_with("\n  rusty-stack-bench doctor"))
         );
         let dirty = JudgedSides { is_dirty: true, ..of_commits('a', 'b') };
-        assert!(first(&dirty).is_some_and(|hint| hint.ends_with("\n  git diff aaaaaaaaaaaa")));
-        assert_eq!(first(&JudgedSides::default()), None, "nothing is known");
+        assert!(
+            first_hint(&slower, &dirty)
+                .is_some_and(|hint| hint.ends_with("\n  git diff aaaaaaaaaaaa"))
+        );
+        assert_eq!(first_hint(&slower, &JudgedSides::default()), None, "nothing is known");
+    }
+
+    fn first_hint(result: &ComparisonResult, sides: &JudgedSides) -> Option<String> {
+        hints(result, sides, &VerdictRequest::default()).into_iter().next()
     }
 
     #[test]
@@ -417,7 +427,6 @@ mod tests {
 
     #[test]
     fn a_change_of_level_ends_with_bisect_and_ack() {
-        let point = |commit: &str| serde_json::json!({ "timestamp": "2026-01-01T00:00:00Z", "run_id": null, "commit": commit.repeat(40) });
         let alert: TrackedAlert = serde_json::from_value(serde_json::json!({
             "id": "a-1f2e3d4c",
             "state": "new",
@@ -440,6 +449,10 @@ mod tests {
             ]
         );
         assert!(after_changes(&[better], "").is_empty());
+    }
+
+    fn point(commit: &str) -> serde_json::Value {
+        serde_json::json!({ "timestamp": "2026-01-01T00:00:00Z", "run_id": null, "commit": commit.repeat(40) })
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod setup;
 
 use anyhow::anyhow;
-use rsb_engine::frameworks::{self, Component, PythonEnvironment};
+use rsb_engine::frameworks::{self, PythonEnvironment};
 use rsb_model::Reason;
 use rsb_model::format::FORMAT_VERSION;
 use serde_json::json;
@@ -60,14 +60,17 @@ fn list(args: &PythonArgs) -> CliResult {
 
 fn doctor(args: &PythonArgs) -> CliResult {
     let found = environment(args);
-    // A component that stands apart may have an environment of its own, unless one was named.
-    let of = |component: &Component| match &args.python {
-        Some(_) => found.clone(),
-        None => frameworks::of_component(component),
-    };
-    let state = |component: &Component| frameworks::readiness_in(component.name, &of(component)?);
-    let states: Vec<(&str, Result<(), Reason>)> =
-        frameworks::all().iter().map(|component| (component.name, state(component))).collect();
+    let mut states: Vec<(&str, Result<(), Reason>)> = Vec::new();
+    for component in frameworks::all() {
+        // A component that stands apart may have an environment of its own, unless one was named.
+        let environment = match &args.python {
+            Some(_) => found.clone(),
+            None => frameworks::of_component(component),
+        };
+        let state = environment
+            .and_then(|environment| frameworks::readiness_in(component.name, &environment));
+        states.push((component.name, state));
+    }
     if args.json {
         let rows: Vec<_> = states
             .iter()
@@ -92,13 +95,14 @@ fn doctor(args: &PythonArgs) -> CliResult {
             |reason| format!("no Python: {reason}"),
             |found| format!("Python {} at {}", found.version, found.program.display()),
         );
-        let row = |(name, state): &(&str, Result<(), Reason>)| match state {
-            Ok(()) => format!("  {name}: ready"),
-            Err(reason) => format!("  {name}: {reason}"),
-        };
-        show::text(
-            &std::iter::once(head).chain(states.iter().map(row)).collect::<Vec<_>>().join("\n"),
-        )?;
+        let mut lines = vec![head];
+        for (name, state) in &states {
+            lines.push(match state {
+                Ok(()) => format!("  {name}: ready"),
+                Err(reason) => format!("  {name}: {reason}"),
+            });
+        }
+        show::text(&lines.join("\n"))?;
     }
     Ok(if found.is_ok() { Exit::Pass } else { Exit::Failure })
 }

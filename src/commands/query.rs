@@ -114,34 +114,37 @@ fn unique(columns: &[String]) -> Vec<String> {
 /// `{format_version, columns, rows: [{column: value, …}, …]}`.
 fn document(answer: &SqlAnswer) -> Value {
     let columns = unique(&answer.columns);
-    let row = |row: &Vec<Value>| -> Map<String, Value> {
-        columns.iter().cloned().zip(row.iter().cloned()).collect()
-    };
-    let rows: Vec<Map<String, Value>> = answer.rows.iter().map(row).collect();
+    let rows: Vec<Map<String, Value>> = answer
+        .rows
+        .iter()
+        .map(|row| columns.iter().cloned().zip(row.iter().cloned()).collect())
+        .collect();
     json!({ "format_version": rsb_model::format::FORMAT_VERSION, "columns": columns, "rows": rows })
 }
 
 /// Numbers stand to the right, in as many digits as people read.
 fn table(answer: &SqlAnswer) -> Table {
-    let is_number = |column: usize| {
-        let mut values = answer
-            .rows
-            .iter()
-            .filter_map(|row| row.get(column))
-            .filter(|value| !value.is_null())
-            .peekable();
-        values.peek().is_some() && values.all(Value::is_number)
-    };
-    let column = |(at, name): (usize, &String)| match name.as_str() {
-        name if is_number(at) => Column::right(name),
+    let columns = answer.columns.iter().enumerate().map(|(at, name)| match name.as_str() {
+        name if is_number_column(answer, at) => Column::right(name),
         "benchmark_id" | "id" | "run_id" => Column::elided(name),
         name => Column::left(name),
-    };
-    let mut table = Table::new(answer.columns.iter().enumerate().map(column));
+    });
+    let mut table = Table::new(columns);
     for row in &answer.rows {
         table.push(row.iter().map(|value| Cell::from(cell_text(value))));
     }
     table
+}
+
+/// Whether a column has values, and only numbers.
+fn is_number_column(answer: &SqlAnswer, column: usize) -> bool {
+    let mut values = answer
+        .rows
+        .iter()
+        .filter_map(|row| row.get(column))
+        .filter(|value| !value.is_null())
+        .peekable();
+    values.peek().is_some() && values.all(Value::is_number)
 }
 
 fn cell_text(value: &Value) -> String {

@@ -77,11 +77,9 @@ pub fn run(args: &RecommendArgs, style: Style) -> CliResult {
     if args.json {
         show::json(&document)?;
     } else {
-        let is_asked = |advice: &ModelAdvice| {
+        let (asked, others): (Vec<_>, Vec<_>) = document.models.iter().partition(|advice| {
             model.is_some() || advice.candidates.iter().any(|one| one.basis == ModelBasis::Measured)
-        };
-        let (asked, others): (Vec<_>, Vec<_>) =
-            document.models.iter().partition(|advice| is_asked(advice));
+        });
         let mut text: Vec<String> = asked
             .into_iter()
             .map(|advice| lines(advice, goal, document.currency.as_deref()))
@@ -126,10 +124,15 @@ fn not_there(name: &str, own: &[ModelRow]) -> anyhow::Error {
 }
 
 fn prices_of(file: &Path) -> Result<Prices, CliError> {
-    let named = || format!("prices of {}", file.display());
-    let unread = || format!("{}; name a file with a [[price]] of each machine", named());
-    let text = rsb_store::read_text(file).with_context(unread).map_err(CliError::usage)?;
-    Prices::parse(&text).with_context(named).map_err(CliError::usage)
+    let text = rsb_store::read_text(file)
+        .with_context(|| {
+            let file = file.display();
+            format!("prices of {file}; name a file with a [[price]] of each machine")
+        })
+        .map_err(CliError::usage)?;
+    Prices::parse(&text)
+        .with_context(|| format!("prices of {}", file.display()))
+        .map_err(CliError::usage)
 }
 
 /// The stored runs that measured peaks, newest first, those of `known` apart.
@@ -151,9 +154,9 @@ pub(super) fn of_models(store: &Store) -> Result<Vec<Run>, CliError> {
     let answer = store.select(PASSES, LIMIT).map_err(super::query::of_sql)?;
     let named: Vec<&str> = answer.rows.iter().flatten().filter_map(Value::as_str).collect();
     // Of skips alone the index knows no more than the name of the suite.
-    let is_of_models = |suite: &str| suite.split('_').any(|name| name == models::MODELS);
     summaries.retain(|summary| {
-        is_of_models(&summary.suite) || named.contains(&summary.run_id.0.as_str())
+        summary.suite.split('_').any(|name| name == models::MODELS)
+            || named.contains(&summary.run_id.0.as_str())
     });
     // A run whose file is gone has nothing to say.
     Ok(summaries
@@ -264,7 +267,6 @@ fn place(one: &ModelPlace) -> String {
 
 fn figures(one: &ModelCandidate, goal: Goal, currency: Option<&str>) -> String {
     let [low, high] = one.time_per_item_interval_ms;
-    let rate = |time: f64| 1e3 / time;
     let time = match goal {
         Goal::Latency => {
             let [time, low, high] =
@@ -272,8 +274,8 @@ fn figures(one: &ModelCandidate, goal: Goal, currency: Option<&str>) -> String {
             format!("{time} (8 in 10: {low} to {high})")
         }
         Goal::Throughput | Goal::Cost | Goal::Energy => {
-            let best = format_quantity(rate(one.time_per_item_ms), "items/s");
-            let [low, high] = [high, low].map(|time| format_quantity(rate(time), "items/s"));
+            let [best, low, high] = [one.time_per_item_ms, high, low]
+                .map(|time_ms| format_quantity(1e3 / time_ms, "items/s"));
             let tuned = if is_tuned(one) { ", tuned for throughput" } else { "" };
             format!("{best} (8 in 10: {low} to {high}) in batches of {}{tuned}", one.batch_size)
         }

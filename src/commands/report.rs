@@ -159,11 +159,13 @@ pub(super) fn write_beside(
     let report = material.report(run, &config.report);
     let writer =
         Writer { report, section: &config.report, data: Data::Inside, style: Style::PLAIN };
-    let write = |form: &ReportFormat| {
+    let mut paths = Vec::new();
+    for form in forms {
         let path = beside(store, run, *form);
-        writer.write(*form, &path).map(|()| path)
-    };
-    forms.iter().map(write).collect()
+        writer.write(*form, &path)?;
+        paths.push(path);
+    }
+    Ok(paths)
 }
 
 /// Where a report goes unless somebody names a place.

@@ -13,10 +13,14 @@ static SCHEMAS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
 
 /// The name and the schema (draft-07) of each document.
 fn by_name() -> BTreeMap<&'static str, &'static [u8]> {
-    let named = |file: &'static include_dir::File<'_>| {
-        Some((file.path().to_str()?.strip_suffix(".schema.json")?, file.contents()))
-    };
-    SCHEMAS.files().filter_map(named).collect()
+    let mut schemas = BTreeMap::new();
+    for file in SCHEMAS.files() {
+        let name = file.path().to_str().and_then(|name| name.strip_suffix(".schema.json"));
+        if let Some(name) = name {
+            schemas.insert(name, file.contents());
+        }
+    }
+    schemas
 }
 
 /// Lists, prints or writes them.
@@ -34,13 +38,12 @@ pub fn run(args: &SchemaArgs) -> CliResult {
             }
         }
         (None, Some(name)) => {
-            let names = || schemas.keys().copied().collect::<Vec<_>>().join(", ");
-            let schema = schemas.get(name.as_str()).ok_or_else(|| {
-                CliError::usage(anyhow::anyhow!(
-                    "there is no schema `{name}`; there are {}",
-                    names()
-                ))
-            })?;
+            let Some(schema) = schemas.get(name.as_str()) else {
+                let names = schemas.keys().copied().collect::<Vec<_>>().join(", ");
+                return Err(CliError::usage(anyhow::anyhow!(
+                    "there is no schema `{name}`; there are {names}"
+                )));
+            };
             show::text(String::from_utf8_lossy(schema).trim_end())?;
         }
         (None, None) => show::text(&schemas.into_keys().collect::<Vec<_>>().join("\n"))?,

@@ -69,23 +69,11 @@ pub(super) fn load_at(
     flag: &str,
 ) -> Result<SettingsAtRevision, CliError> {
     let tree = RevisionTree::open(revision, flag).map_err(CliError::usage)?;
-    let is_in_repository =
-        |path: &Path| tree.name_of(path).map(|name| name.is_some()).map_err(CliError::usage);
-    let named = |path: &Path, option: &str| -> Result<String, CliError> {
-        let text = tree.read(path).map_err(CliError::usage)?;
-        text.ok_or_else(|| {
-            CliError::usage(anyhow::anyhow!(
-                "{option}: {} does not exist at {revision}, and the working copy is part of the \
-                 change under test; use a file \
-                 that exists at {revision}, or one outside the repository",
-                path.display()
-            ))
-        })
-    };
     let custom = match &places.custom {
         Some(path) => match tree.name_of(path).map_err(CliError::usage)? {
             Some(name) => {
-                Some(CustomAtRevision { file: write_temporary(&named(path, "--custom")?)?, name })
+                let text = read_named(&tree, revision, path, "--custom")?;
+                Some(CustomAtRevision { file: write_temporary(&text)?, name })
             }
             None => None,
         },
@@ -94,7 +82,9 @@ pub(super) fn load_at(
     own_benchmarks(custom.as_ref().map(|custom| custom.file.path()).or(places.custom.as_deref()))?;
     let path = places.config.as_deref().unwrap_or(Path::new(config::FILE_NAME));
     let text = match &places.config {
-        Some(path) if is_in_repository(path)? => named(path, "--config")?,
+        Some(path) if is_in_repository(&tree, path)? => {
+            read_named(&tree, revision, path, "--config")?
+        }
         Some(path) => {
             let bytes = rsb_store::read_bytes(path).map_err(CliError::usage)?;
             String::from_utf8(bytes)
@@ -106,14 +96,36 @@ pub(super) fn load_at(
     rsb_engine::custom::configure(config.targets().collect());
     let mut directories = directories(places, &config);
     let path = directories.policy.path().to_owned();
-    if is_in_repository(&path)? {
+    if is_in_repository(&tree, &path)? {
         let text = match &directories.policy {
-            PolicyPath::Named(_) => Some(named(&path, "--policy")?),
+            PolicyPath::Named(_) => Some(read_named(&tree, revision, &path, "--policy")?),
             _ => tree.read(&path).map_err(CliError::usage)?,
         };
         directories.policy = PolicyPath::AtRevision { path, revision: revision.to_owned(), text };
     }
     Ok(SettingsAtRevision { config, directories, config_file: write_temporary(&text)?, custom })
+}
+
+fn is_in_repository(tree: &RevisionTree, path: &Path) -> Result<bool, CliError> {
+    tree.name_of(path).map(|name| name.is_some()).map_err(CliError::usage)
+}
+
+/// Reads the file that `option` names, as `revision` has it.
+fn read_named(
+    tree: &RevisionTree,
+    revision: &str,
+    path: &Path,
+    option: &str,
+) -> Result<String, CliError> {
+    let text = tree.read(path).map_err(CliError::usage)?;
+    text.ok_or_else(|| {
+        CliError::usage(anyhow::anyhow!(
+            "{option}: {} does not exist at {revision}, and the working copy is part of the \
+             change under test; use a file \
+             that exists at {revision}, or one outside the repository",
+            path.display()
+        ))
+    })
 }
 
 /// A temporary file that holds `text`.
@@ -208,9 +220,8 @@ fn of_component(component: &ComponentSection, args: &MeasureArgs) -> ComponentSe
 
 /// The scenarios of `file`, of the benchmarks named where any are.
 fn swept(file: &Path, names: &[String]) -> Result<Vec<CustomEntry>, CliError> {
-    let entries = sweep::read(file).map_err(CliError::usage)?;
-    let is_wanted = |entry: &CustomEntry| names.is_empty() || names.contains(&entry.benchmark);
-    let wanted: Vec<CustomEntry> = entries.into_iter().filter(is_wanted).collect();
+    let mut wanted = sweep::read(file).map_err(CliError::usage)?;
+    wanted.retain(|entry| names.is_empty() || names.contains(&entry.benchmark));
     if wanted.is_empty() {
         let file = file.display();
         return Err(CliError::usage(anyhow::anyhow!(

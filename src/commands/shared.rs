@@ -54,13 +54,13 @@ fn existing(dir: &str) -> Result<Store, CliError> {
 /// repeated.
 fn existing_dir(dir: &str) -> Result<std::path::PathBuf, CliError> {
     let path = Path::new(dir);
+    if path.is_dir() {
+        return Ok(path.to_owned());
+    }
     let shown = if dir.contains("://") || dir.contains("password") { "that" } else { dir };
-    let missing = || {
-        anyhow::anyhow!(
-            "`{shown}` is no directory; name one of results, or postgres://USER@HOST/DATABASE"
-        )
-    };
-    if path.is_dir() { Ok(path.to_owned()) } else { Err(CliError::usage(missing())) }
+    Err(CliError::usage(anyhow::anyhow!(
+        "`{shown}` is no directory; name one of results, or postgres://USER@HOST/DATABASE"
+    )))
 }
 
 /// Takes the runs of `dir` into `store`.

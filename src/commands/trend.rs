@@ -123,8 +123,8 @@ fn parquet(path: &Path, document: &TrendDocument, series: &[Series]) -> CliResul
     let file = rsb_store::output::create(path).map_err(crate::exit::output_error)?;
     let written =
         rsb_store::parquet_file::write_trends(document, series, std::io::BufWriter::new(file));
-    let cannot = || format!("cannot write {}", path.display());
-    written.with_context(cannot)?.flush().with_context(cannot)?;
+    let mut written = written.with_context(|| format!("cannot write {}", path.display()))?;
+    written.flush().with_context(|| format!("cannot write {}", path.display()))?;
     Ok(Exit::Pass)
 }
 
@@ -291,32 +291,37 @@ const SHOWN: usize = 5;
 /// file is all there is.
 fn select_series(args: &FollowedArgs, all: Vec<Series>) -> Result<Vec<Series>, CliError> {
     let metric = args.metric.as_deref().filter(|name| *name != "all");
-    let is_asked = |series: &Series| {
+    let (asked, others): (Vec<Series>, Vec<Series>) = all.into_iter().partition(|series| {
         args.filter.fits(&series.id) && metric.is_none_or(|name| name == series.metric)
-    };
-    let (asked, others): (Vec<Series>, Vec<Series>) = all.into_iter().partition(is_asked);
+    });
     if !asked.is_empty() || others.is_empty() {
         return Ok(asked);
     }
-    let name = |series: &Series| match series.id.as_str() {
-        "" => format!("one without an id ({})", series.metric),
-        id => format!("{id} ({})", series.metric),
-    };
     let more = others.len().saturating_sub(SHOWN);
-    let there = others.iter().take(SHOWN).map(name).collect::<Vec<_>>().join(", ");
+    let there = others.iter().take(SHOWN).map(describe_series).collect::<Vec<_>>().join(", ");
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Err(CliError::usage(anyhow!(
         "no series of the file matches --benchmark, --case and --metric; there are {there}{more}"
     )))
 }
 
+fn describe_series(series: &Series) -> String {
+    match series.id.as_str() {
+        "" => format!("one without an id ({})", series.metric),
+        id => format!("{id} ({})", series.metric),
+    }
+}
+
 pub(super) fn inputs(series: &[Series]) -> Vec<SeriesInput> {
-    let input = |series: &Series| SeriesInput {
-        id: series.id.clone(),
-        metric: series.metric.clone(),
-        unit: series.unit.clone(),
-        better: series.better,
-        points: series.points.iter().map(|point| (point.timestamp, point.value)).collect(),
-    };
-    series.iter().map(input).collect()
+    let mut inputs = Vec::new();
+    for series in series {
+        inputs.push(SeriesInput {
+            id: series.id.clone(),
+            metric: series.metric.clone(),
+            unit: series.unit.clone(),
+            better: series.better,
+            points: series.points.iter().map(|point| (point.timestamp, point.value)).collect(),
+        });
+    }
+    inputs
 }

@@ -142,10 +142,14 @@ fn place_arguments(places: &Places) -> Vec<OsString> {
         ("--policy", &places.policy),
         ("--config", &places.config),
     ];
-    let word = |(flag, path): (&str, &Option<std::path::PathBuf>)| {
-        Some([flag.into(), path.clone()?.into_os_string()])
-    };
-    given.into_iter().filter_map(word).flatten().collect()
+    let mut words = Vec::new();
+    for (flag, path) in given {
+        if let Some(path) = path {
+            words.push(flag.into());
+            words.push(path.clone().into_os_string());
+        }
+    }
+    words
 }
 
 #[cfg(test)]

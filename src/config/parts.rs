@@ -128,17 +128,17 @@ impl ComponentSection {
                 "`components.{name}.num_runs` must be at least 10 and at most 1000000"
             ));
         }
-        let is_aim = |(metric, limit): (&String, &f64)| {
-            limit.is_finite() && Field::find(metric).is_some_and(|field| field.better().is_some())
-        };
-        match self.thresholds.iter().find(|aim| !is_aim(*aim)) {
-            Some((metric, limit)) => Err(format!(
-                "`components.{name}.thresholds.{metric} = {limit}` is no aim: name a metric of \
-                 docs/glossary.md, such as \
-                 tflops, and a finite figure"
-            )),
-            None => Ok(()),
+        for (metric, limit) in &self.thresholds {
+            let has_direction = Field::find(metric).is_some_and(|field| field.better().is_some());
+            if !limit.is_finite() || !has_direction {
+                return Err(format!(
+                    "`components.{name}.thresholds.{metric} = {limit}` is no aim: name a metric of \
+                     docs/glossary.md, such as \
+                     tflops, and a finite figure"
+                ));
+            }
         }
+        Ok(())
     }
 
     /// How its cases are measured.
@@ -249,9 +249,6 @@ mod tests {
         let off = GpuSection { enabled: false, ..GpuSection::default() };
         let one = GpuSection { gpu_indices: vec![1], ..GpuSection::default() };
         let no_memory = GpuSection { test_memory: false, ..GpuSection::default() };
-        let id = |section: &GpuSection, of: &str| {
-            section.left_out(&case(of)).map(|(entry, _)| entry.id.to_string())
-        };
         let copy = "gpu_performance/memory-bandwidth/rocm:0/copy";
         for (section, of, expected) in [
             (&GpuSection::default(), copy, None),
@@ -262,7 +259,8 @@ mod tests {
             (&no_memory, copy, Some("gpu_performance/memory-bandwidth/rocm:0")),
             (&no_memory, "gpu_performance/gemm/rocm:0/f32", None),
         ] {
-            assert_eq!(id(section, of).as_deref(), expected, "{of}");
+            let id = section.left_out(&case(of)).map(|(entry, _)| entry.id.to_string());
+            assert_eq!(id.as_deref(), expected, "{of}");
         }
         assert_eq!(case(copy).device.backend(), Some(BackendId::Rocm));
     }

@@ -53,25 +53,24 @@ fn every_backend(
 ) -> Vec<(BackendId, Result<Vec<DeviceInfo>, Absence>)> {
     let known = crate::backends::backends().into_iter().map(|backend| backend.id());
     let known: Vec<BackendId> = known.filter(|id| is_wanted(*id)).collect();
-    let ask = |id: BackendId| {
-        let found = crate::backends::backends().into_iter().find(|backend| backend.id() == id);
-        found.map_or(Ok(Vec::new()), |backend| measure::devices_of(&*backend))
-    };
     std::thread::scope(|scope| {
         let asked: Vec<_> =
-            known.into_iter().map(|id| (id, scope.spawn(move || ask(id)))).collect();
-        let answer = |(id, thread): (BackendId, std::thread::ScopedJoinHandle<'_, _>)| {
-            let died = || {
-                Reason::new(
-                    format!("devices of {id}"),
-                    "asking for them failed",
-                    "report this as a bug",
-                )
-            };
-            (id, thread.join().unwrap_or_else(|_| Err(died().into())))
-        };
-        asked.into_iter().map(answer).collect()
+            known.into_iter().map(|id| (id, scope.spawn(move || devices_of(id)))).collect();
+        let mut answers = Vec::new();
+        for (id, thread) in asked {
+            let found = thread.join().unwrap_or_else(|_| {
+                let what = format!("devices of {id}");
+                Err(Reason::new(what, "asking for them failed", "report this as a bug").into())
+            });
+            answers.push((id, found));
+        }
+        answers
     })
+}
+
+fn devices_of(id: BackendId) -> Result<Vec<DeviceInfo>, Absence> {
+    let found = crate::backends::backends().into_iter().find(|backend| backend.id() == id);
+    found.map_or(Ok(Vec::new()), |backend| measure::devices_of(&*backend))
 }
 
 /// The machine, its software, the commit of the current directory, and how busy it is.

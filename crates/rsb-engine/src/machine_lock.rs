@@ -126,20 +126,23 @@ pub fn shared_run_warnings<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Vec<S
 }
 
 fn try_claim(path: &Path) -> Result<Claim, Error> {
-    let named = |error: Error| Error::new(error.kind(), format!("{}: {error}", path.display()));
-    let file = open(path).map_err(named)?;
+    let file = open(path).map_err(|error| with_path(&error, path))?;
     // Before the lock is tried: whoever finds it taken by this run adds to the file after that.
-    let length = file.metadata().map_err(named)?.len();
+    let length = file.metadata().map_err(|error| with_path(&error, path))?.len();
     let is_shared = match file.try_lock() {
         Ok(()) => false,
         Err(TryLockError::WouldBlock) => true,
-        Err(TryLockError::Error(error)) => return Err(named(error)),
+        Err(TryLockError::Error(error)) => return Err(with_path(&error, path)),
     };
     if is_shared {
         mark(path);
     }
     hold(&file);
     Ok(Claim { file: Some(file), is_shared, length })
+}
+
+fn with_path(error: &Error, path: &Path) -> Error {
+    Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// Shares the lock with all who measure. One who has it alone, for a moment or because an earlier
@@ -162,17 +165,20 @@ fn mark(path: &Path) {
 /// The file, which may be another user's: it is only read, as a lock needs no more, and everybody
 /// may read it and add to it, whatever the first one's mask is.
 fn open(path: &Path) -> Result<File, Error> {
-    let as_it_is = || File::options().read(true).custom_flags(FLAGS).open(path);
-    match as_it_is() {
+    match open_as_it_is(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         opened => return opened,
     }
     match File::options().create_new(true).write(true).open(path) {
         Ok(file) => file.set_permissions(Permissions::from_mode(0o666)).map(|()| file),
         // Another run was faster.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => as_it_is(),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => open_as_it_is(path),
         Err(error) => Err(error),
     }
+}
+
+fn open_as_it_is(path: &Path) -> Result<File, Error> {
+    File::options().read(true).custom_flags(FLAGS).open(path)
 }
 
 #[cfg(test)]
@@ -233,8 +239,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         drop(try_claim(&path).unwrap());
-        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&path), 0o666);
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o666);
         std::fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
         let file = try_claim(&path).unwrap().file.unwrap();
         let flags = rustix::fs::fcntl_getfl(&file).unwrap();

@@ -46,15 +46,23 @@ pub fn load(
         let cases = file.ignore.cases.join(", ");
         listener(&Event::note(format!("{} leaves out the cases {cases}", path.display())));
     }
-    let invalid = |error: PolicyError| EngineError::usage(anyhow!("{}: {error}", path.display()));
-    let mut policy = Policy::try_from(with_own_targets(file)).map_err(invalid)?;
+    with_thresholds(file, thresholds, percent)
+        .map_err(|error| EngineError::usage(anyhow!("{}: {error}", path.display())))
+}
+
+fn with_thresholds(
+    file: PolicyFile,
+    thresholds: &Thresholds,
+    percent: Option<f64>,
+) -> Result<Policy, PolicyError> {
+    let mut policy = Policy::try_from(with_own_targets(file))?;
     for (benchmark, percent) in thresholds {
-        policy = policy.or_benchmark_threshold(benchmark, *percent).map_err(invalid)?;
+        policy = policy.or_benchmark_threshold(benchmark, *percent)?;
     }
     if let Some(percent) = percent {
-        policy.ask_threshold("threshold_percent", percent).map_err(invalid)?;
+        policy.ask_threshold("threshold_percent", percent)?;
     }
-    policy.check_control().map_err(invalid)?;
+    policy.check_control()?;
     Ok(policy)
 }
 
@@ -146,9 +154,10 @@ fn built_in(
     text: &str,
     change: impl FnOnce(PolicyFile) -> PolicyFile,
 ) -> Result<Policy, EngineError> {
-    let broken = |error: String| {
-        EngineError::usage(anyhow!("the policy that comes with the program: {error}"))
-    };
-    let file: PolicyFile = toml::from_str(text).map_err(|error| broken(error.to_string()))?;
-    Policy::try_from(change(file)).map_err(|error| broken(error.to_string()))
+    let file: PolicyFile = toml::from_str(text).map_err(|error| invalid_built_in(&error))?;
+    Policy::try_from(change(file)).map_err(|error| invalid_built_in(&error))
+}
+
+fn invalid_built_in(error: &dyn std::fmt::Display) -> EngineError {
+    EngineError::usage(anyhow!("the policy that comes with the program: {error}"))
 }

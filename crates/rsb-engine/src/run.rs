@@ -171,18 +171,15 @@ fn lacking(run: &Run, settings: &Settings) -> anyhow::Result<Plan> {
         );
     }
     let mut plan = Plan::default();
-    // A skip without a cause of its own is a case that the run never came to.
-    let waits = |result: &&BenchmarkResult| {
-        result.outcome != Outcome::Failed
-            && (!result.samples.is_empty() || measure::was_not_reached(result))
-    };
-    for case in run
-        .benchmarks
-        .iter()
-        .filter(waits)
-        .filter_map(|result| Some((result.case()?, result.samples.len())))
-    {
-        let (case, taken) = (case.0, u32::try_from(case.1).unwrap_or(u32::MAX));
+    for result in &run.benchmarks {
+        // A skip without a cause of its own is a case that the run never came to.
+        let is_due = result.outcome != Outcome::Failed
+            && (!result.samples.is_empty() || measure::was_not_reached(result));
+        if !is_due {
+            continue;
+        }
+        let Some(case) = result.case() else { continue };
+        let taken = u32::try_from(result.samples.len()).unwrap_or(u32::MAX);
         if taken < settings.replicates_of(&case) {
             plan.taken.insert(case.id.clone(), taken);
             plan.cases.push(case);

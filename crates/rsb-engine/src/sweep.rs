@@ -82,15 +82,18 @@ pub enum AxisValue {
 impl AxisValues {
     /// The values, as the command line has them.
     pub fn texts(&self) -> Vec<String> {
-        let text = |value: &AxisValue| match value {
-            AxisValue::Whole(number) => number.to_string(),
-            AxisValue::Number(number) => number.to_string(),
-            AxisValue::Text(text) => text.clone(),
-        };
         match self {
-            Self::One(value) => vec![text(value)],
-            Self::Several(values) => values.iter().map(text).collect(),
+            Self::One(value) => vec![text_of(value)],
+            Self::Several(values) => values.iter().map(text_of).collect(),
         }
+    }
+}
+
+fn text_of(value: &AxisValue) -> String {
+    match value {
+        AxisValue::Whole(number) => number.to_string(),
+        AxisValue::Number(number) => number.to_string(),
+        AxisValue::Text(text) => text.clone(),
     }
 }
 
@@ -176,20 +179,22 @@ fn of_component(
     component: &Component,
 ) -> Result<Vec<CustomEntry>, EntryError> {
     let chosen = scenario.workload.as_ref().map(|values| (values.get_ref().texts(), values.span()));
-    let known =
-        || component.workloads.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ");
     if let Some((names, at)) = &chosen
         && let Some(wrong) =
             names.iter().find(|name| component.workloads.iter().all(|known| known.name != **name))
     {
-        let what = format!("`{}` has no workload `{wrong}`; it has {}", component.name, known());
+        let known: Vec<&str> = component.workloads.iter().map(|workload| workload.name).collect();
+        let known = known.join(", ");
+        let what = format!("`{}` has no workload `{wrong}`; it has {known}", component.name);
         return Err(EntryError { at: at.clone(), what });
     }
-    let is_chosen = |name: &str| {
-        chosen.as_ref().is_none_or(|(names, _)| names.iter().any(|chosen| chosen == name))
-    };
     let (mut found, mut mistake) = (Vec::new(), None);
-    for workload in component.workloads.iter().filter(|workload| is_chosen(workload.name)) {
+    for workload in component.workloads {
+        if let Some((names, _)) = &chosen
+            && !names.iter().any(|name| name == workload.name)
+        {
+            continue;
+        }
         let whose = format!("{} {}", component.name, workload.name);
         match axes_of(scenario, &whose, workload.axes) {
             Ok(mut axes) => {
@@ -304,14 +309,16 @@ precision = \"f32\"
 axes = { shape = [\"64x64x64\"] }
 ";
         let entries = parse(text).unwrap();
-        let axis = |entry: &CustomEntry, name: &str| {
-            entry.axes.iter().find(|(known, _)| known == name).map(|(_, values)| values.join(","))
-        };
         assert_eq!(entries.len(), 2);
-        assert_eq!(axis(&entries[0], "workload").as_deref(), Some("transformer"));
-        assert_eq!(axis(&entries[0], "prompt_length").as_deref(), Some("64,128"));
-        assert_eq!(axis(&entries[0], "dtype").as_deref(), Some("f32,bf16"));
-        assert_eq!(axis(&entries[1], "dtype").as_deref(), Some("f32"));
+        assert_eq!(values_of(&entries[0], "workload").as_deref(), Some("transformer"));
+        assert_eq!(values_of(&entries[0], "prompt_length").as_deref(), Some("64,128"));
+        assert_eq!(values_of(&entries[0], "dtype").as_deref(), Some("f32,bf16"));
+        assert_eq!(values_of(&entries[1], "dtype").as_deref(), Some("f32"));
+    }
+
+    fn values_of(entry: &CustomEntry, axis: &str) -> Option<String> {
+        let (_, values) = entry.axes.iter().find(|(known, _)| known == axis)?;
+        Some(values.join(","))
     }
 
     #[test]

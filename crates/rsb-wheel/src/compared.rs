@@ -35,16 +35,7 @@ pub(crate) fn metrics(baseline: &[Run], current: &[Run]) -> Vec<Value> {
 }
 
 fn row(id: &str, field: &'static Field, baseline: &[Run], current: &[Run]) -> Option<Value> {
-    let middle = |runs: &[Run]| {
-        let of_case = runs
-            .iter()
-            .flat_map(|run| &run.benchmarks)
-            .filter(|result| result.benchmark_id.as_str() == id);
-        rsb_stats::median(
-            &of_case.filter_map(|result| result.figure(field.name)).collect::<Vec<f64>>(),
-        )
-    };
-    let (before, after) = (middle(baseline)?, middle(current)?);
+    let (before, after) = (median_of(baseline, id, field)?, median_of(current, id, field)?);
     let change = (before != 0.0).then(|| 100.0 * (after - before) / before);
     // Above 1 where it got better.
     let speedup = match field.better()? {
@@ -62,6 +53,16 @@ fn row(id: &str, field: &'static Field, baseline: &[Run], current: &[Run]) -> Op
         "difference_percent": change,
         "speedup": speedup.is_finite().then_some(speedup),
     }))
+}
+
+/// The median of one field of one case over several runs.
+fn median_of(runs: &[Run], id: &str, field: &Field) -> Option<f64> {
+    let of_case = runs
+        .iter()
+        .flat_map(|run| &run.benchmarks)
+        .filter(|result| result.benchmark_id.as_str() == id);
+    let values: Vec<f64> = of_case.filter_map(|result| result.figure(field.name)).collect();
+    rsb_stats::median(&values)
 }
 
 /// The geometric mean of the speed-ups of the times among `rows`; none where there are none.

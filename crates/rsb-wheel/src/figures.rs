@@ -44,16 +44,20 @@ fn ends(interval: Option<Interval>) -> Value {
 /// What there is to say of `values`.
 pub(crate) fn statistics(values: &[f64], confidence: f64) -> Result<String, KeepError> {
     check_finite(values)?;
-    let at = |p: f64| quantile(values, p);
     text(&json!({
         "n": values.len(),
         "mean": mean(values),
         "median": median(values),
         "std_dev": std_dev(values),
         "median_absolute_deviation": median_absolute_deviation(values),
-        "min": at(0.0),
-        "max": at(1.0),
-        "percentiles": { "p50": at(0.5), "p90": at(0.9), "p95": at(0.95), "p99": at(0.99) },
+        "min": quantile(values, 0.0),
+        "max": quantile(values, 1.0),
+        "percentiles": {
+            "p50": quantile(values, 0.5),
+            "p90": quantile(values, 0.9),
+            "p95": quantile(values, 0.95),
+            "p99": quantile(values, 0.99),
+        },
         "confidence_interval": ends(mean_interval(values, rate(confidence)?)),
         "outliers": outliers(values, OutlierRule::Mad(3.5)),
     }))
@@ -68,23 +72,21 @@ pub(crate) fn difference(
     check_finite(before)?;
     check_finite(after)?;
     let alpha = rate(confidence)?;
-    let told = |test: Option<TestResult>| {
-        test.map_or(
-            Value::Null,
-            |test| json!({ "statistic": test.statistic, "p_value": test.p_value }),
-        )
-    };
     let (welch, ranks) = (welch_t(before, after), mann_whitney(before, after));
     let change = mean(before).zip(mean(after)).filter(|(before, _)| *before != 0.0);
     text(&json!({
         "change_percent": change.map(|(before, after)| 100.0 * (after - before) / before),
         "difference_interval": ends(difference_interval(before, after, alpha)),
-        "welch_t": told(welch),
-        "mann_whitney": told(ranks),
+        "welch_t": test_as_json(welch),
+        "mann_whitney": test_as_json(ranks),
         "cohens_d": effect::cohens_d(before, after),
         "cliffs_delta": effect::cliffs_delta(before, after),
         "is_significant": ranks.or(welch).is_some_and(|test| test.p_value < alpha),
     }))
+}
+
+fn test_as_json(test: Option<TestResult>) -> Value {
+    test.map_or(Value::Null, |test| json!({ "statistic": test.statistic, "p_value": test.p_value }))
 }
 
 /// The trend of `points`, times as RFC 3339.
@@ -101,23 +103,21 @@ pub(crate) fn trend(
             return Err(KeepError::Unknown(format!("`{other}` is neither higher nor lower")));
         }
     };
-    let point = |(time, value): &(String, f64)| {
-        let known = rsb_model::calendar::parse_time(time);
-        let unknown = || {
-            KeepError::Unknown(format!(
-                "`{time}` in the series is no time; give RFC 3339 \
-                                           (2026-11-21T09:03:12Z)"
-            ))
+    let mut known = Vec::new();
+    for (time, value) in points {
+        let Some(moment) = rsb_model::calendar::parse_time(time) else {
+            return Err(KeepError::Unknown(format!(
+                "`{time}` in the series is no time; give RFC 3339 (2026-11-21T09:03:12Z)"
+            )));
         };
-        known.map(|time| (time, *value)).ok_or_else(unknown)
-    };
-    let points = points.iter().map(point).collect::<Result<Vec<_>, _>>()?;
+        known.push((moment, *value));
+    }
     let input = SeriesInput {
         id: name.to_owned(),
         metric: "value".to_owned(),
         unit: String::new(),
         better,
-        points,
+        points: known,
     };
     text(&rsb_stats::trend(&[input]))
 }
@@ -217,20 +217,20 @@ fn fits(drawing: &Drawing, figures: &[f64]) -> Result<(), KeepError> {
 
 fn linear(title: &str, low: f64, high: f64) -> Axis {
     let high = if high > low { high } else { low + 1.0 };
-    let label = |at: f64| Label { at, text: format_quantity(at, "") };
-    let labels = [low, f64::midpoint(low, high), high].map(label).to_vec();
+    let labels = [low, f64::midpoint(low, high), high]
+        .map(|at| Label { at, text: format_quantity(at, "") })
+        .to_vec();
     Axis { title: title.to_owned(), bounds: [low, high], labels, scale: AxisScale::Linear }
 }
 
 fn rows(labels: &[String]) -> Axis {
-    let label = |(at, text): (usize, &String)| Label { at: at as f64, text: text.clone() };
     let bounds = [-0.5, labels.len() as f64 - 0.5];
-    Axis {
-        title: String::new(),
-        bounds,
-        labels: labels.iter().enumerate().map(label).collect(),
-        scale: AxisScale::Rows,
-    }
+    let labels = labels
+        .iter()
+        .enumerate()
+        .map(|(at, text)| Label { at: at as f64, text: text.clone() })
+        .collect();
+    Axis { title: String::new(), bounds, labels, scale: AxisScale::Rows }
 }
 
 fn chart(drawing: &Drawing, x_axis: Axis, y_axis: Axis, datasets: Vec<Dataset>) -> Chart {
@@ -257,14 +257,15 @@ fn bars(drawing: &Drawing, mark: Option<Mark>) -> Result<Chart, KeepError> {
     if let Some(value) = figures.iter().find(|value| **value < 0.0) {
         return Err(KeepError::Unknown(format!("a bar begins at 0 and cannot show {value}")));
     }
-    let bar = |(row, &value): (usize, &f64)| {
-        Point::at(value, row as f64).saying(format_quantity(value, &drawing.unit))
-    };
-    let mut datasets = vec![Dataset::new(
-        DatasetKind::Bars { thickness: THICKNESS },
-        Paint::Plain,
-        figures.iter().enumerate().map(bar).collect(),
-    )];
+    let points = figures
+        .iter()
+        .enumerate()
+        .map(|(row, &value)| {
+            Point::at(value, row as f64).saying(format_quantity(value, &drawing.unit))
+        })
+        .collect();
+    let kind = DatasetKind::Bars { thickness: THICKNESS };
+    let mut datasets = vec![Dataset::new(kind, Paint::Plain, points)];
     let mut top = figures.iter().copied().fold(0.0, f64::max);
     match mark {
         Some(Mark::Room(room)) => {
@@ -298,9 +299,7 @@ fn lines(drawing: &Drawing) -> Result<Chart, KeepError> {
         datasets
             .push(Dataset::new(DatasetKind::Line, Paint::Series(index), points).with_name(name));
     }
-    let all = || drawing.figures.iter().flatten().copied();
-    let (low, high) =
-        all().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    let (low, high) = bounds_of(&drawing.figures);
     if !low.is_finite() {
         return Err(KeepError::Unknown(
             "there is no line; give one list of figures for each".to_owned(),
@@ -308,12 +307,24 @@ fn lines(drawing: &Drawing) -> Result<Chart, KeepError> {
     }
     // Some labels are enough to read from.
     let step = drawing.labels.len().div_ceil(6).max(1);
-    let label = |(at, text): (usize, &String)| Label { at: at as f64, text: text.clone() };
-    let labels = drawing.labels.iter().enumerate().step_by(step).map(label).collect();
+    let labels = drawing
+        .labels
+        .iter()
+        .enumerate()
+        .step_by(step)
+        .map(|(at, text)| Label { at: at as f64, text: text.clone() })
+        .collect();
     let last = drawing.labels.len().saturating_sub(1).max(1) as f64;
     let x_axis =
         Axis { title: String::new(), bounds: [0.0, last], labels, scale: AxisScale::Linear };
     Ok(chart(drawing, x_axis, linear(&drawing.unit, low, high), datasets))
+}
+
+/// The lowest and the highest of all figures.
+fn bounds_of(figures: &[Vec<f64>]) -> (f64, f64) {
+    figures.iter().flatten().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(*value), high.max(*value))
+    })
 }
 
 fn heat_map(drawing: &Drawing) -> Result<Chart, KeepError> {
@@ -323,28 +334,25 @@ fn heat_map(drawing: &Drawing) -> Result<Chart, KeepError> {
         let said = "a heat map needs a list for each row label, with a figure for each column name";
         return Err(KeepError::Unknown(said.to_owned()));
     }
-    let all = || drawing.figures.iter().flatten().copied();
-    let (low, high) =
-        all().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-    let level = |value: f64| {
-        let share = if high > low { (value - low) / (high - low) } else { 0.5 };
-        (share * f64::from(HEAT_LEVELS - 1)).round() as u8
-    };
-    let cells = |wanted: u8| {
-        let row = move |(y, figures): (usize, &Vec<f64>)| {
-            let cell = move |(x, &value): (usize, &f64)| {
-                Point::at(x as f64, y as f64).saying(format_quantity(value, ""))
-            };
-            figures
-                .iter()
-                .enumerate()
-                .filter(|(_, value)| level(**value) == wanted)
-                .map(cell)
-                .collect::<Vec<_>>()
-        };
-        drawing.figures.iter().enumerate().flat_map(row).collect()
-    };
-    let datasets = (0..HEAT_LEVELS)
-        .map(|wanted| Dataset::new(DatasetKind::Cells, Paint::Heat(wanted), cells(wanted)));
-    Ok(chart(drawing, rows(&drawing.names), rows(&drawing.labels), datasets.collect()))
+    let (low, high) = bounds_of(&drawing.figures);
+    let mut datasets = Vec::new();
+    for level in 0..HEAT_LEVELS {
+        let mut cells = Vec::new();
+        for (y, figures) in drawing.figures.iter().enumerate() {
+            for (x, &value) in figures.iter().enumerate() {
+                if heat_level(value, low, high) == level {
+                    let cell = Point::at(x as f64, y as f64);
+                    cells.push(cell.saying(format_quantity(value, "")));
+                }
+            }
+        }
+        datasets.push(Dataset::new(DatasetKind::Cells, Paint::Heat(level), cells));
+    }
+    Ok(chart(drawing, rows(&drawing.names), rows(&drawing.labels), datasets))
+}
+
+/// The level of `value` between the lowest and the highest one.
+fn heat_level(value: f64, low: f64, high: f64) -> u8 {
+    let share = if high > low { (value - low) / (high - low) } else { 0.5 };
+    (share * f64::from(HEAT_LEVELS - 1)).round() as u8
 }

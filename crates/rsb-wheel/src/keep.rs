@@ -129,8 +129,8 @@ pub(crate) fn judge_files(request: GateRequest) -> Result<GateAnswer, KeepError>
     let percent = request.threshold_percent;
     let judge = Judge::load(directories, &Thresholds::new(), percent, Vec::new(), &mut listener)
         .map_err(KeepError::Engine)?;
-    let side = |files: &[String]| judge.sides(files).map_err(KeepError::Engine);
-    let (baseline, current) = (side(&request.baseline)?, side(&request.current)?);
+    let baseline = judge.sides(&request.baseline).map_err(KeepError::Engine)?;
+    let current = judge.sides(&request.current).map_err(KeepError::Engine)?;
     judge.check(&baseline, &current).map_err(KeepError::Engine)?;
     let result = judge.judge(&baseline, &current);
     Ok(GateAnswer { result, baseline, current, notices })

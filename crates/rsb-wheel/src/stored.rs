@@ -108,13 +108,15 @@ pub(crate) fn report(
     format: &str,
 ) -> Result<String, KeepError> {
     let run: Run = rsb_store::read_run(Path::new(current)).map_err(unwritten)?;
-    let request = |baseline: &str| GateRequest {
-        baseline: vec![baseline.to_owned()],
-        current: vec![current.to_owned()],
-        threshold_percent: None,
-        policy: None,
+    let compared = match baseline {
+        None => None,
+        Some(baseline) => Some(judge_files(GateRequest {
+            baseline: vec![baseline.to_owned()],
+            current: vec![current.to_owned()],
+            threshold_percent: None,
+            policy: None,
+        })?),
     };
-    let compared = baseline.map(|baseline| judge_files(request(baseline))).transpose()?;
     let mut report = Report::new(&run);
     if let Some(compared) = &compared {
         report = report.with_comparison(&compared.result);

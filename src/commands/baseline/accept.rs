@@ -10,7 +10,7 @@ use rsb_model::record::Comparison;
 use rsb_model::{ComparisonResult, Fingerprint, ReasonCode, Run, Timestamp, Verdict};
 use rsb_report::Style;
 use rsb_stats::glob;
-use rsb_store::{Accepted, Baseline, Baselines, StoreError};
+use rsb_store::{Accepted, Baseline, Baselines};
 
 use crate::cli::AcceptArgs;
 use crate::commands::{judge, settings};
@@ -54,19 +54,21 @@ pub(super) fn run(args: &AcceptArgs, style: Style) -> CliResult {
     let by = revisions::git(Path::new("."), &["config", "user.name"])
         .ok()
         .filter(|name| !name.is_empty());
-    let record = |row: &&Comparison| Accepted {
-        id: row.id.to_string(),
-        metric: Some(row.metric.clone()),
-        because: because.to_owned(),
-        when: now,
-        by: by.clone(),
-        from: Some(run.run_id.to_string()),
-        commit: run.environment.git.as_ref().map(|git| git.commit.clone()),
-        old_value: row.baseline_value,
-        new_value: row.current_value,
-        change_percent: row.difference_percent,
-    };
-    let accepted: Vec<Accepted> = regressed.iter().map(record).collect();
+    let mut accepted = Vec::new();
+    for row in regressed {
+        accepted.push(Accepted {
+            id: row.id.to_string(),
+            metric: Some(row.metric.clone()),
+            because: because.to_owned(),
+            when: now,
+            by: by.clone(),
+            from: Some(run.run_id.to_string()),
+            commit: run.environment.git.as_ref().map(|git| git.commit.clone()),
+            old_value: row.baseline_value,
+            new_value: row.current_value,
+            change_percent: row.difference_percent,
+        });
+    }
     baseline.accepted.extend(accepted.iter().cloned());
     baseline.write(&path)?;
     show::text(&format!(
@@ -85,10 +87,9 @@ fn baseline_for(
 ) -> Result<(std::path::PathBuf, Baseline), CliError> {
     let baselines = Baselines::new(&directories.baselines);
     let fingerprint = Fingerprint::of(&run.environment);
-    let wrong = |error: StoreError| {
+    let path = baselines.find(name.unwrap_or(&run.suite), Some(&fingerprint)).map_err(|error| {
         if name.is_some() { CliError::usage(error) } else { CliError::no_verdict(error) }
-    };
-    let path = baselines.find(name.unwrap_or(&run.suite), Some(&fingerprint)).map_err(wrong)?;
+    })?;
     let baseline = Baseline::read(&path).map_err(CliError::usage)?;
     Ok((path, baseline))
 }
@@ -96,13 +97,16 @@ fn baseline_for(
 /// What has regressed of the cases that `wanted` names: one id, or a pattern for several.
 fn choose<'a>(wanted: &str, result: &'a ComparisonResult) -> Result<Vec<&'a Comparison>, CliError> {
     // That an absolute target is missed is said by the policy; no baseline changes it.
-    let rows =
-        || result.comparisons.iter().filter(|row| row.reason_code != ReasonCode::TargetMissed);
-    let exact = rows().any(|row| row.id.as_str() == wanted);
-    let fits = |row: &&Comparison| {
-        if exact { row.id.as_str() == wanted } else { glob::matches(wanted, row.id.as_str()) }
-    };
-    let named: Vec<&Comparison> = rows().filter(fits).collect();
+    let mut named: Vec<&Comparison> = result
+        .comparisons
+        .iter()
+        .filter(|row| row.reason_code != ReasonCode::TargetMissed)
+        .collect();
+    if named.iter().any(|row| row.id.as_str() == wanted) {
+        named.retain(|row| row.id.as_str() == wanted);
+    } else {
+        named.retain(|row| glob::matches(wanted, row.id.as_str()));
+    }
     let regressed: Vec<&Comparison> =
         named.iter().copied().filter(|row| row.verdict == Verdict::Regressed).collect();
     if !regressed.is_empty() {
@@ -137,9 +141,12 @@ fn unknown(wanted: &str, result: &ComparisonResult) -> CliError {
             "{id} misses a target, which no baseline changes: {reason}; see policy.toml"
         ));
     }
-    let likeness = |row: &Comparison| strsim::jaro_winkler(wanted, row.id.as_str());
-    let nearest = result.comparisons.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    let near = nearest.map(|row| format!(", did you mean `{}`?", row.id)).unwrap_or_default();
+    let nearest = result
+        .comparisons
+        .iter()
+        .map(|row| (strsim::jaro_winkler(wanted, row.id.as_str()), row))
+        .max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let near = nearest.map(|(_, row)| format!(", did you mean `{}`?", row.id)).unwrap_or_default();
     CliError::usage(anyhow!(
         "the baseline has no case `{wanted}`{near}; a pattern needs a `*` for what it leaves out"
     ))

@@ -124,14 +124,14 @@ impl Refresh {
         };
         let (_, configured) = settings::resolve(&[], None, &MeasureArgs::default(), config)?;
         let (plan, gone) = plan_again(&old.runs);
-        let counted = |result: &BenchmarkResult| {
-            let figure = result.fields().and_then(|fields| fields.number("instructions"));
-            figure.is_some() || result.instructions_not_counted().is_some()
-        };
+        let count_instructions = old.runs.iter().flat_map(|run| &run.benchmarks).any(|result| {
+            let count = result.fields().and_then(|fields| fields.number("instructions"));
+            count.is_some() || result.instructions_not_counted().is_some()
+        });
         let settings = Settings {
             replicates: replicates(&old.runs),
             limits: configured.limits,
-            count_instructions: old.runs.iter().flat_map(|run| &run.benchmarks).any(counted),
+            count_instructions,
             ..Settings::of(profile)
         };
         Ok(Self { suite: first.suite.clone(), settings, plan, gone })
@@ -147,18 +147,18 @@ impl Refresh {
 
     /// Why `new` should not replace the baseline without more ado.
     fn objection(&self, new: &FinishedRun) -> Option<String> {
-        let of = |id: &CaseId| new.run.benchmarks.iter().find(|result| result.benchmark_id == *id);
-        let has_figures = |result: &BenchmarkResult| {
-            matches!(result.outcome, Outcome::Measured | Outcome::Simulated)
-        };
-        let asked = self.plan.cases.iter().map(|case| &case.id).chain(&self.gone);
-        let mut lines: Vec<String> = asked
-            .filter(|id| !of(id).is_some_and(has_figures))
-            .map(|id| match of(id).and_then(|result| result.reason.as_ref()) {
+        let mut lines = Vec::new();
+        for id in self.plan.cases.iter().map(|case| &case.id).chain(&self.gone) {
+            let result = new.run.benchmarks.iter().find(|result| result.benchmark_id == *id);
+            let outcome = result.map(|result| result.outcome);
+            if matches!(outcome, Some(Outcome::Measured | Outcome::Simulated)) {
+                continue;
+            }
+            lines.push(match result.and_then(|result| result.reason.as_ref()) {
                 Some(reason) => format!("no figures of {id}: {reason}"),
                 None => format!("no figures of {id}: this program does not have it any more"),
-            })
-            .collect();
+            });
+        }
         if new.run.counts().measured == 0 {
             lines.push(
                 "nothing was measured, and a baseline needs at least one measured case".to_owned(),
@@ -236,17 +236,20 @@ fn replicates(runs: &[Run]) -> Count<u32> {
     for result in
         runs.iter().flat_map(|run| &run.benchmarks).filter(|result| !result.samples.is_empty())
     {
-        let is_long = || result.case().is_some_and(|case| measure::is_long(&case));
-        counts.entry(&result.benchmark_id).or_insert_with(|| (is_long(), 0)).1 +=
-            result.samples.len();
+        let known = counts
+            .entry(&result.benchmark_id)
+            .or_insert_with(|| (result.case().is_some_and(|case| measure::is_long(&case)), 0));
+        known.1 += result.samples.len();
     }
-    let most = |long: bool| {
-        let mut counts: Vec<usize> =
-            counts.values().filter(|known| known.0 == long).map(|known| known.1).collect();
-        counts.sort_unstable();
-        counts.get(counts.len() / 2).and_then(|&count| u32::try_from(count).ok()).unwrap_or(1)
-    };
-    Count { usual: most(false), long: most(true) }
+    Count { usual: median_count(&counts, false), long: median_count(&counts, true) }
+}
+
+/// The middle one of the counts of long or other cases.
+fn median_count(counts: &BTreeMap<&CaseId, (bool, usize)>, is_long: bool) -> u32 {
+    let mut counts: Vec<usize> =
+        counts.values().filter(|known| known.0 == is_long).map(|known| known.1).collect();
+    counts.sort_unstable();
+    counts.get(counts.len() / 2).and_then(|&count| u32::try_from(count).ok()).unwrap_or(1)
 }
 
 /// The old baseline beside the new run. What differs in the software is no reason not to look.

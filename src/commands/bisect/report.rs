@@ -58,14 +58,17 @@ struct Step<'a> {
 /// `bisection` for programs.
 pub(super) fn document<'a>(bisection: &'a Bisection, case: &'a CaseId) -> Document<'a> {
     let range = &bisection.range;
-    let step = |(index, finding): &'a (usize, StepFinding)| Step {
-        commit: range.after.get(*index).map_or("", |commit| commit.hash.as_str()),
-        outcome: word(finding.outcome),
-        verdict: finding.verdict,
-        reason: &finding.reason,
-        change_percent: finding.change_percent,
-        confidence_interval: finding.confidence_interval,
-    };
+    let mut steps = Vec::new();
+    for (index, finding) in &bisection.steps {
+        steps.push(Step {
+            commit: range.after.get(*index).map_or("", |commit| commit.hash.as_str()),
+            outcome: word(finding.outcome),
+            verdict: finding.verdict,
+            reason: &finding.reason,
+            change_percent: finding.change_percent,
+            confidence_interval: finding.confidence_interval,
+        });
+    }
     Document {
         format_version: FORMAT_VERSION,
         good: &range.good.hash,
@@ -78,7 +81,7 @@ pub(super) fn document<'a>(bisection: &'a Bisection, case: &'a CaseId) -> Docume
             change_percent: finding.change_percent,
             confidence_interval: finding.confidence_interval,
         }),
-        steps: bisection.steps.iter().map(step).collect(),
+        steps,
         skipped: bisection.of(StepOutcome::Skipped),
         undecided: bisection.of(StepOutcome::Undecided),
         remaining: bisection
@@ -200,13 +203,16 @@ mod tests {
     use rsb_engine::revisions::bisect::CommitRange;
 
     fn range() -> CommitRange {
-        let commit = |name: &str| Commit {
+        CommitRange { good: commit("0"), after: ["a", "b", "c"].map(commit).to_vec() }
+    }
+
+    fn commit(name: &str) -> Commit {
+        Commit {
             hash: name.repeat(40),
             tree: String::new(),
             date: "2026-01-01T00:00:00Z".to_owned(),
             subject: format!("commit {name}"),
-        };
-        CommitRange { good: commit("0"), after: ["a", "b", "c"].map(commit).to_vec() }
+        }
     }
 
     fn finding(outcome: StepOutcome) -> StepFinding {
@@ -224,23 +230,30 @@ mod tests {
     fn each_conclusion_has_its_words_and_its_exit_code() {
         let (range, case) = (range(), CaseId::from_segments(&["x"]));
         let bad = (2, finding(StepOutcome::Bad));
-        let searched = |left| Conclusion::Searched { left };
-        let not = |outcome| (vec![(2, finding(outcome))], Conclusion::NotRegressed { outcome });
         for ((steps, conclusion), exit, words, remaining) in [
             (
-                (vec![bad.clone(), (1, finding(StepOutcome::Good))], searched(2..=2)),
+                (
+                    vec![bad.clone(), (1, finding(StepOutcome::Good))],
+                    Conclusion::Searched { left: 2..=2 },
+                ),
                 Exit::Pass,
                 "FOUND: cccc",
                 0,
             ),
             (
-                (vec![bad.clone(), (1, finding(StepOutcome::Skipped))], searched(1..=2)),
+                (
+                    vec![bad.clone(), (1, finding(StepOutcome::Skipped))],
+                    Conclusion::Searched { left: 1..=2 },
+                ),
                 Exit::NoVerdict,
                 "among 2 commits",
                 2,
             ),
             (
-                (vec![bad.clone(), (1, finding(StepOutcome::Undecided))], searched(1..=2)),
+                (
+                    vec![bad.clone(), (1, finding(StepOutcome::Undecided))],
+                    Conclusion::Searched { left: 1..=2 },
+                ),
                 Exit::NoVerdict,
                 "--budget",
                 2,
@@ -257,8 +270,8 @@ mod tests {
                 "not known yet",
                 3,
             ),
-            (not(StepOutcome::Good), Exit::Pass, "NOT REGRESSED", 0),
-            (not(StepOutcome::Undecided), Exit::NoVerdict, "NO VERDICT", 0),
+            (not_regressed(StepOutcome::Good), Exit::Pass, "NOT REGRESSED", 0),
+            (not_regressed(StepOutcome::Undecided), Exit::NoVerdict, "NO VERDICT", 0),
         ] {
             let bisection = Bisection {
                 range: range.clone(),
@@ -281,5 +294,10 @@ mod tests {
                 "{document:#}"
             );
         }
+    }
+
+    /// One step with this outcome, and the conclusion from it.
+    fn not_regressed(outcome: StepOutcome) -> (Vec<(usize, StepFinding)>, Conclusion) {
+        (vec![(2, finding(outcome))], Conclusion::NotRegressed { outcome })
     }
 }

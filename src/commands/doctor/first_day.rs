@@ -70,14 +70,13 @@ fn folder_in(results: &Path) -> Result<PathBuf, CliError> {
         std::iter::once(now.clone()).chain((2..1000).map(|number| format!("{now}-{number}")));
     let free =
         names.map(|name| parent.join(name)).find(|folder| !folder.exists()).unwrap_or(parent);
-    let refused = |error| {
+    output::create_dir(&free).map_err(|error| {
         let what = format!(
             "cannot keep results in {}; choose another directory with --results-dir",
             results.display()
         );
         CliError::usage(anyhow::Error::new(error).context(what))
-    };
-    output::create_dir(&free).map_err(refused)?;
+    })?;
     Ok(free)
 }
 

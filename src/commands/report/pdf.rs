@@ -27,9 +27,12 @@ const BOUNDS: ChildBounds =
 /// When there is none.
 pub(super) fn worker() -> Result<PathBuf, Reason> {
     if let Some(named) = std::env::var_os(VARIABLE).map(PathBuf::from) {
-        let why = || format!("{VARIABLE} names {}, which is no file", named.display());
+        if named.is_file() {
+            return Ok(named);
+        }
+        let why = format!("{VARIABLE} names {}, which is no file", named.display());
         let cure = format!("name the program `{WORKER}` in it, or unset it");
-        return if named.is_file() { Ok(named) } else { Err(Reason::new("PDF", why(), cure)) };
+        return Err(Reason::new("PDF", why, cure));
     }
     let found =
         std::env::current_exe().ok().and_then(|program| worker_command::beside(&program, WORKER));

@@ -80,16 +80,14 @@ impl Guard {
 
     /// What becomes of `caller`.
     pub(super) fn admit(&self, caller: &Caller<'_>) -> Admission {
-        let refused = |status, why| Admission::Refused { status, why };
         if !matches!(caller.method, "GET" | "HEAD") {
-            return refused(405, "this server is only read: GET and HEAD");
+            let why = "this server is only read: GET and HEAD";
+            return Admission::Refused { status: 405, why };
         }
         if !caller.host.is_some_and(|host| self.is_own(host)) {
-            return refused(
-                403,
-                "this server is not called so; `serve --host NAME` answers to a name, and \
-                 addresses in figures are always answered",
-            );
+            let why = "this server is not called so; `serve --host NAME` answers to a name, and \
+                       addresses in figures are always answered";
+            return Admission::Refused { status: 403, why };
         }
         let Some(token) = &self.token else { return Admission::Answered };
         let (given, query) = without_token(caller.query);
@@ -107,14 +105,11 @@ impl Guard {
         let kept = cookies
             .filter_map(|cookie| cookie.trim().strip_prefix(&self.cookie)?.strip_prefix('='));
         if bearer.into_iter().chain(kept).any(|given| is_same(given.trim(), token)) {
-            Admission::Answered
-        } else {
-            refused(
-                401,
-                "this server wants its token: open it once with ?token=TOKEN, or send \
-                 `Authorization: Bearer TOKEN`",
-            )
+            return Admission::Answered;
         }
+        let why = "this server wants its token: open it once with ?token=TOKEN, or send \
+                   `Authorization: Bearer TOKEN`";
+        Admission::Refused { status: 401, why }
     }
 
     /// Whether `host`, as a request names it, is this server.
@@ -158,8 +153,9 @@ fn token_in(path: &Path) -> Result<String, CliError> {
     let bytes = read_bytes(path).map_err(CliError::usage)?;
     let text = String::from_utf8_lossy(&bytes);
     let token = text.lines().next().unwrap_or_default().trim();
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    if token.len() < FEWEST || token.len() > 200 || !token.bytes().all(is_plain) {
+    let is_plain =
+        token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
+    if token.len() < FEWEST || token.len() > 200 || !is_plain {
         return Err(CliError::usage(anyhow!(
             "{}: a token is a line of {FEWEST} to 200 letters, digits, `-`, `.`, `_` or `~`; `head \
              -c 24 /dev/urandom | base64 | tr -d '+/='` \

@@ -52,8 +52,9 @@ impl JournalWatch {
             let mut journals = Journals::default();
             journals.look(&self.runs);
             let (runs, sender) = (self.runs.clone(), self.sender.clone());
-            let told = move || tell(&runs, journals, &changes, &sender);
-            thread::Builder::new().name("journals".to_owned()).spawn(told)?;
+            thread::Builder::new()
+                .name("journals".to_owned())
+                .spawn(move || tell(&runs, journals, &changes, &sender))?;
             *has_begun = true;
         }
         Ok(self.sender.subscribe())
@@ -193,29 +194,21 @@ mod tests {
     fn what_is_new_is_read_once_and_half_a_line_not_yet() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(format!("20261121T090312Z_1a2b3c4{JOURNAL_SUFFIX}"));
-        let add = |text: &str| {
-            let mut file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
-            file.write_all(text.as_bytes()).unwrap();
-        };
         let mut journals = Journals::default();
-        let result = |id: &str| {
-            format!("{{\"result\":{{\"benchmark_id\":\"{id}\",\"outcome\":\"measured\"}}}}\n")
-        };
-        let progress = |done: usize| format!("{{\"progress\":{{\"done\":{done},\"total\":35}}}}\n");
-        add("{\"run\":{}}\n{\"planned\":7}\n");
+        append(&path, "{\"run\":{}}\n{\"planned\":7}\n");
         assert_eq!(journals.look(dir.path()), Vec::<String>::new());
         let (whole, half) = (result("a"), result("b"));
-        add(&whole);
+        append(&path, &whole);
         assert_eq!(journals.look(dir.path()), ["20261121T090312Z_1a2b3c4: last case a measured."]);
-        add(&progress(9));
-        add(&whole);
-        add(&progress(10));
-        add(&half[..10]);
+        append(&path, &progress(9));
+        append(&path, &whole);
+        append(&path, &progress(10));
+        append(&path, &half[..10]);
         assert_eq!(
             journals.look(dir.path()),
             ["20261121T090312Z_1a2b3c4: 10 of 35 replicates, last case a measured."]
         );
-        add(&half[10..]);
+        append(&path, &half[10..]);
         assert_eq!(
             journals.look(dir.path()),
             ["20261121T090312Z_1a2b3c4: 10 of 35 replicates, last case b measured."]
@@ -226,6 +219,19 @@ mod tests {
             journals.look(dir.path()),
             ["The run 20261121T090312Z_1a2b3c4 is over: load this page again."]
         );
+    }
+
+    fn append(path: &Path, text: &str) {
+        let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn result(id: &str) -> String {
+        format!("{{\"result\":{{\"benchmark_id\":\"{id}\",\"outcome\":\"measured\"}}}}\n")
+    }
+
+    fn progress(done: usize) -> String {
+        format!("{{\"progress\":{{\"done\":{done},\"total\":35}}}}\n")
     }
 
     #[test]

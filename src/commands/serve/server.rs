@@ -70,9 +70,10 @@ pub(super) fn run(stored: &Arc<Stored>, args: &ServeArgs) -> CliResult {
     // What is wrong with the arguments is said before anybody can ask.
     Guard::new(args, asked)?;
     runtime.block_on(async {
-        let cannot = || format!("cannot listen at {asked}: name another with --listen");
-        let listener =
-            TcpListener::bind(asked).await.with_context(cannot).map_err(CliError::usage)?;
+        let listener = TcpListener::bind(asked)
+            .await
+            .with_context(|| format!("cannot listen at {asked}: name another with --listen"))
+            .map_err(CliError::usage)?;
         let address = listener.local_addr().context("cannot tell the address")?;
         let guard = Guard::new(args, address)?;
         announce(args, &guard, address)?;
@@ -147,23 +148,22 @@ async fn talk(stream: TcpStream, server: Arc<Server>) {
 impl Server {
     async fn answer(self: &Arc<Self>, request: &Request<Incoming>) -> Response<Body> {
         let headers = request.headers();
-        let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
         let path = request.uri().path().trim_start_matches('/');
         let query = request.uri().query().unwrap_or_default();
         let caller = Caller {
             method: request.method().as_str(),
-            host: text(header::HOST),
+            host: header_text(headers, header::HOST),
             path,
             query,
-            cookies: text(header::COOKIE),
-            authorization: text(header::AUTHORIZATION),
+            cookies: header_text(headers, header::COOKIE),
+            authorization: header_text(headers, header::AUTHORIZATION),
         };
         match self.guard.admit(&caller) {
             Admission::Refused { status, why } => refusal(status, why),
             Admission::Redirected { location, cookie } => redirect(&location, &cookie),
             Admission::Answered if path == rsb_web::LIVE_EVENTS => self.events(),
             Admission::Answered => {
-                let known = text(header::IF_NONE_MATCH).map(str::to_owned);
+                let known = header_text(headers, header::IF_NONE_MATCH).map(str::to_owned);
                 let answer = self.page(path.to_owned(), query.to_owned()).await;
                 http_response(answer, known.as_deref(), request.method() == Method::HEAD)
             }
@@ -181,14 +181,13 @@ impl Server {
     }
 
     fn respond(&self, path: &str, query: &str) -> rsb_web::PageResponse {
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = idle().pop();
+        let known = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let source = match known.map_or_else(|| StoreSource::open(&self.stored, &mut |_| {}), Ok) {
             Ok(source) => source,
             Err(error) => return broken(&show::chain(&error.error)),
         };
         let answer = respond(&super::site(&source, Medium::Served), path, query);
-        idle().push(source);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(source);
         answer
     }
 
@@ -220,6 +219,10 @@ impl Server {
         });
         with_headers(StatusCode::OK, "text/event-stream", Either::Right(body))
     }
+}
+
+fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
 }
 
 fn broken(why: &str) -> rsb_web::PageResponse {

@@ -111,13 +111,13 @@ impl StoreSource {
         let runs = self.runs()?;
         let own = runs.iter().find(|row| row.run_id == run.run_id.0).cloned();
         let Some(own) = own else { return Ok(None) };
-        let is_before = |row: &&RunRow| {
+        let before = runs.iter().find(|row| {
             row.machine == own.machine
                 && row.suite == own.suite
                 && row.started < own.started
                 && row.measured > 0
-        };
-        Ok(runs.iter().find(is_before).map(|row| row.run_id.clone()))
+        });
+        Ok(before.map(|row| row.run_id.clone()))
     }
 
     /// The runs of the saved baseline called `name`, that of the machine of `run` where there are
@@ -125,8 +125,8 @@ impl StoreSource {
     fn saved_baseline(&self, name: &str, run: &Run) -> SourceResult<Option<Vec<Run>>> {
         let all = Baselines::new(&self.stored.directories.baselines).list();
         let own = Fingerprint::of(&run.environment).slug();
-        let named = || all.iter().filter(|info| info.name == name);
-        let Some(info) = named().find(|info| info.slug == own).or_else(|| named().next()) else {
+        let named: Vec<_> = all.iter().filter(|info| info.name == name).collect();
+        let Some(info) = named.iter().find(|info| info.slug == own).or(named.first()) else {
             return Ok(None);
         };
         Baseline::read(&info.path).map(|baseline| Some(baseline.into_runs())).map_err(unreadable)
@@ -272,21 +272,18 @@ fn select_series(
     machine: &str,
     own: &[String],
 ) -> Option<SeriesName> {
-    let of_machine = |wanted: &dyn Fn(&str) -> bool| -> Vec<&SeriesName> {
-        names.iter().filter(|name| wanted(&name.machine)).collect()
-    };
-    let mut there = if machine.is_empty() {
-        of_machine(&|slug| own.iter().any(|own| own == slug))
+    let mut there: Vec<&SeriesName> = if machine.is_empty() {
+        names.iter().filter(|name| own.contains(&name.machine)).collect()
     } else {
-        of_machine(&|slug| slug == machine)
+        names.iter().filter(|name| name.machine == machine).collect()
     };
     if there.is_empty() && machine.is_empty() {
-        let first = names.first()?.machine.clone();
-        there = of_machine(&|slug| slug == first);
+        let first = &names.first()?.machine;
+        there = names.iter().filter(|name| name.machine == *first).collect();
     }
-    let is_time = |name: &&&SeriesName| trend::TIMES.contains(&name.metric.as_str());
     let found = if metric.is_empty() {
-        there.iter().find(is_time).or(there.first())
+        let time = there.iter().find(|name| trend::TIMES.contains(&name.metric.as_str()));
+        time.or(there.first())
     } else {
         there.iter().find(|name| name.metric == metric)
     };
@@ -342,11 +339,10 @@ fn source_error(error: &CliError) -> SourceError {
 
 impl PageSource for StoreSource {
     fn runs(&self) -> SourceResult<Arc<Vec<RunRow>>> {
-        let runs = || {
+        self.stored.answers.runs.get((), &self.now()?, || {
             history::runs(self.store())
                 .map_err(|error| SourceError::Unreadable(show::chain(&error)))
-        };
-        self.stored.answers.runs.get((), &self.now()?, runs)
+        })
     }
 
     fn run(&self, id: &str) -> SourceResult<Arc<RunReportData>> {
@@ -363,14 +359,13 @@ impl PageSource for StoreSource {
     }
 
     fn cases(&self) -> SourceResult<Arc<Vec<StoredCase>>> {
-        let case = |case: rsb_store::KnownCase| StoredCase {
-            id: case.id,
-            outcome: case.outcome,
-            last: case.last,
-        };
-        let cases =
-            || Ok(self.store().cases().map_err(unreadable)?.into_iter().map(case).collect());
-        self.stored.answers.cases.get((), &self.now()?, cases)
+        self.stored.answers.cases.get((), &self.now()?, || {
+            let mut cases = Vec::new();
+            for case in self.store().cases().map_err(unreadable)? {
+                cases.push(StoredCase { id: case.id, outcome: case.outcome, last: case.last });
+            }
+            Ok(cases)
+        })
     }
 
     fn history(&self, id: &str, metric: &str, machine: &str) -> SourceResult<Arc<CaseHistory>> {
@@ -411,11 +406,10 @@ impl PageSource for StoreSource {
     }
 
     fn live(&self) -> SourceResult<Vec<LiveRun>> {
-        let live = |live: rsb_store::JournalProgress| LiveRun {
-            run: live.run,
-            planned: live.planned,
-            progress: live.progress,
-        };
-        Ok(self.store().progress().into_iter().map(live).collect())
+        let mut live = Vec::new();
+        for one in self.store().progress() {
+            live.push(LiveRun { run: one.run, planned: one.planned, progress: one.progress });
+        }
+        Ok(live)
     }
 }

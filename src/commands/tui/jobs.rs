@@ -99,25 +99,14 @@ impl JobWorker {
         Ok(Message::Loaded(match subject {
             Subject::Offers => {
                 let here = machine::here();
-                let planned = |wish: &RunSelection| self.plan(wish, &here).ok();
-                let offers = offers::offers(&here, &self.config.custom, planned);
+                let offers =
+                    offers::offers(&here, &self.config.custom, |wish| self.plan(wish, &here).ok());
                 self.machine = Some(here);
                 LoadedDocument::Offers(offers)
             }
             Subject::Components => {
-                let text = |row: &serde_json::Value, name: &str| {
-                    row[name].as_str().unwrap_or_default().to_owned()
-                };
-                let row = |row: &serde_json::Value| ComponentRow {
-                    name: text(row, "component_id"),
-                    status: components::shown_status(row).to_owned(),
-                    text: components::lines(row, Style { width: usize::MAX, ..Style::PLAIN }),
-                    checks: serde::Deserialize::deserialize(&row["threshold_checks"])
-                        .unwrap_or_default(),
-                };
-                LoadedDocument::Components(
-                    components::rows(&self.places)?.iter().map(row).collect(),
-                )
+                let rows = components::rows(&self.places)?;
+                LoadedDocument::Components(rows.iter().map(component_row).collect())
             }
             Subject::Runs => LoadedDocument::Runs {
                 runs: history::runs(&self.store()?)?,
@@ -256,6 +245,15 @@ impl JobWorker {
         })?;
         self.unkept = None;
         Ok(Message::Kept(path.display().to_string()))
+    }
+}
+
+fn component_row(row: &serde_json::Value) -> ComponentRow {
+    ComponentRow {
+        name: row["component_id"].as_str().unwrap_or_default().to_owned(),
+        status: components::shown_status(row).to_owned(),
+        text: components::lines(row, Style { width: usize::MAX, ..Style::PLAIN }),
+        checks: serde::Deserialize::deserialize(&row["threshold_checks"]).unwrap_or_default(),
     }
 }
 

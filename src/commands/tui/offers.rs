@@ -52,19 +52,14 @@ pub(super) fn offers(
         })
         .collect();
     for benchmark in rsb_workloads::all_benchmarks() {
-        let own = |row: &&CaseRow| row.benchmark == benchmark.name();
         let words = (benchmark.name(), benchmark.about());
-        let everywhere = rows.iter().filter(own).cloned().collect();
-        offers.push(offer(Stage::PreInstallation, OfferKind::Benchmark, words, everywhere));
+        let own: Vec<CaseRow> =
+            rows.iter().filter(|row| row.benchmark == benchmark.name()).cloned().collect();
+        let mut on_gpus = own.clone();
+        offers.push(offer(Stage::PreInstallation, OfferKind::Benchmark, words, own));
         if suites::benchmarks(Suite::GpuPerformance).contains(&benchmark.name()) {
-            let on_gpus =
-                rows.iter().filter(own).filter(|row| row.backend != BackendId::Cpu.as_str());
-            offers.push(offer(
-                Stage::GpuPerformance,
-                OfferKind::Benchmark,
-                words,
-                on_gpus.cloned().collect(),
-            ));
+            on_gpus.retain(|row| row.backend != BackendId::Cpu.as_str());
+            offers.push(offer(Stage::GpuPerformance, OfferKind::Benchmark, words, on_gpus));
         }
     }
     offers.extend(frameworks::all().iter().map(|component| {
@@ -77,21 +72,24 @@ pub(super) fn offers(
 /// Sets the counts of `offer` to those of `plan`.
 fn with_plan(mut offer: Offer, plan: &Plan, profile: Profile) -> Offer {
     for row in &mut offer.rows {
-        let is_own = |case: &Case, benchmark: &str| {
-            let backend = case.device.backend().map(BackendId::as_str);
-            case.benchmark == benchmark
-                && (row.backend == ANYWHERE || backend == Some(row.backend.as_str()))
-        };
-        row.cases = plan.cases.iter().filter(|case| is_own(case, &row.benchmark)).count();
+        row.cases = plan.cases.iter().filter(|case| is_case_of(case, &row.benchmark, row)).count();
         if row.cases == 0 && row.missing.is_none() {
             let mut without = plan.without_figures();
-            let found =
-                without.find(|(case, ..)| is_own(case, &row.benchmark) || is_own(case, plan::ALL));
+            let found = without.find(|(case, ..)| {
+                is_case_of(case, &row.benchmark, row) || is_case_of(case, plan::ALL, row)
+            });
             row.missing = found.map(|(_, _, reason)| reason.clone());
         }
     }
     (offer.cases, offer.profile) = (plan.cases.len(), profile);
     offer
+}
+
+/// Whether `case` is of `benchmark` and where `row` is.
+fn is_case_of(case: &Case, benchmark: &str, row: &CaseRow) -> bool {
+    let backend = case.device.backend().map(BackendId::as_str);
+    case.benchmark == benchmark
+        && (row.backend == ANYWHERE || backend == Some(row.backend.as_str()))
 }
 
 /// Where the benchmarks and components of `suite` can run.
@@ -106,11 +104,14 @@ fn rows_of_suite(
         Suite::Custom => custom.iter().map(|entry| entry.benchmark.as_str()).collect(),
         suite => suites::benchmarks(suite),
     };
-    let is_in = |row: &&CaseRow| {
+    let mut found = Vec::new();
+    for row in rows {
         let name = row.benchmark.as_str();
-        components.contains(&name) || benchmarks.contains(&name) && wants(suite, row, machine)
-    };
-    rows.iter().filter(is_in).cloned().collect()
+        if components.contains(&name) || benchmarks.contains(&name) && wants(suite, row, machine) {
+            found.push(row.clone());
+        }
+    }
+    found
 }
 
 /// Whether `suite` runs on what a row is about.

@@ -38,14 +38,14 @@ mod tests {
     #[test]
     fn nothing_is_drawn_unasked_and_ten_times_a_second_at_most() {
         let (mut pace, begin) = (FramePacer::default(), Instant::now());
-        let after = |milliseconds| begin + Duration::from_millis(milliseconds);
         assert_eq!(pace.wait(begin), None);
         pace.want();
         assert_eq!(pace.wait(begin), Some(Duration::ZERO), "the first at once");
         pace.drawn(begin);
-        assert_eq!(pace.wait(after(5000)), None, "never by a clock");
+        assert_eq!(pace.wait(begin + Duration::from_secs(5)), None, "never by a clock");
         pace.want();
-        assert_eq!(pace.wait(after(30)), Some(Duration::from_millis(70)));
-        assert_eq!(pace.wait(after(300)), Some(Duration::ZERO));
+        let [soon, later] = [30, 300].map(|after| begin + Duration::from_millis(after));
+        assert_eq!(pace.wait(soon), Some(Duration::from_millis(70)));
+        assert_eq!(pace.wait(later), Some(Duration::ZERO));
     }
 }

@@ -75,22 +75,23 @@ impl Drop for Screen {
 }
 
 fn take() -> std::io::Result<(Screen, PipeReader)> {
-    let own = || stdout().as_fd().try_clone_to_owned();
     let (reader, writer) = std::io::pipe()?;
-    let (mut terminal, before) = (
-        File::from(own()?),
-        SavedTerminal {
-            stdout: own()?,
-            stderr: stderr().as_fd().try_clone_to_owned()?,
-            terminal: File::from(own()?),
-        },
-    );
+    let mut terminal = File::from(clone_stdout()?);
+    let before = SavedTerminal {
+        stdout: clone_stdout()?,
+        stderr: stderr().as_fd().try_clone_to_owned()?,
+        terminal: File::from(clone_stdout()?),
+    };
     *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
     enable_raw_mode()?;
     execute!(terminal, EnterAlternateScreen, EnableMouseCapture, Hide)?;
     rustix::stdio::dup2_stdout(&writer)?;
     rustix::stdio::dup2_stderr(&writer)?;
     Ok((Screen { terminal: Terminal::new(CrosstermBackend::new(terminal))? }, reader))
+}
+
+fn clone_stdout() -> std::io::Result<OwnedFd> {
+    stdout().as_fd().try_clone_to_owned()
 }
 
 /// Gives the terminal back, if it was taken and is not given back yet. A terminal that is gone gets

@@ -182,9 +182,6 @@ fn interface(args: &TuiArgs, config: &Config) -> Result<InterfaceSettings, CliEr
 
 /// The colors that were asked for, or as many as the terminal says it has.
 fn palette(asked: PaletteArg, variable: impl Fn(&str) -> Option<String>) -> Palette {
-    let holds = |name: &str, words: &[&str]| {
-        variable(name).is_some_and(|value| words.iter().any(|word| value.contains(word)))
-    };
     if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
         return Palette::Plain;
     }
@@ -194,7 +191,9 @@ fn palette(asked: PaletteArg, variable: impl Fn(&str) -> Option<String>) -> Pale
         PaletteArg::Truecolor => Palette::TrueColor,
         PaletteArg::Colorblind => Palette::ColorBlind,
         PaletteArg::Auto if variable("TERM").as_deref() == Some("dumb") => Palette::Plain,
-        PaletteArg::Auto => detect_palette(&holds),
+        PaletteArg::Auto => detect_palette(&|name: &str, words: &[&str]| {
+            variable(name).is_some_and(|value| words.iter().any(|word| value.contains(word)))
+        }),
     }
 }
 
@@ -228,13 +227,11 @@ mod tests {
             (PaletteArg::Truecolor, &[("NO_COLOR", "1")], Palette::Plain),
             (PaletteArg::Indexed, &[("NO_COLOR", "")], Palette::Indexed),
         ] {
-            let value = |name: &str| {
-                variables
-                    .iter()
-                    .find(|(known, _)| *known == name)
-                    .map(|(_, value)| (*value).to_owned())
-            };
-            assert_eq!(palette(asked, value), expected, "{asked:?} {variables:?}");
+            let found = palette(asked, |name| {
+                let (_, value) = variables.iter().find(|(known, _)| *known == name)?;
+                Some((*value).to_owned())
+            });
+            assert_eq!(found, expected, "{asked:?} {variables:?}");
         }
     }
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 /// A service and a timer of systemd, and a line for cron.
 pub(super) fn units(program: &Path, words: &[OsString], dir: &Path, every: Duration) -> String {
-    let all = || std::iter::once(program.as_os_str()).chain(words.iter().map(OsString::as_os_str));
-    let service_line = all().map(systemd_word).collect::<Vec<_>>().join(" ");
-    let cron_line = all().map(cron_word).collect::<Vec<_>>().join(" ");
+    let all: Vec<&OsStr> =
+        std::iter::once(program.as_os_str()).chain(words.iter().map(OsString::as_os_str)).collect();
+    let service_line = all.iter().map(|word| systemd_word(word)).collect::<Vec<_>>().join(" ");
+    let cron_line = all.iter().map(|word| cron_word(word)).collect::<Vec<_>>().join(" ");
     let seconds = every.as_secs();
     let mut text = format!(
         "# ---- ~/.config/systemd/user/rusty-stack-bench.service\n\
@@ -108,33 +109,33 @@ mod tests {
             Path::new("/home/a b"),
             Duration::from_hours(6),
         );
-        let line = |begin: &str| {
-            text.lines().find(|line| line.starts_with(begin)).unwrap_or_default().to_owned()
-        };
         let (program, turn) = ("/opt/bin/rusty-stack-bench", "watch --once --results-dir");
         assert_eq!(
-            line("ExecStart"),
+            line_of(&text, "ExecStart"),
             format!(r#"ExecStart={program} {turn} "/srv/50%% of it's \"mine\"""#)
         );
-        assert_eq!(line("WorkingDirectory"), "WorkingDirectory=/home/a b");
-        assert_eq!(line("OnUnitActiveSec"), "OnUnitActiveSec=21600s");
+        assert_eq!(line_of(&text, "WorkingDirectory"), "WorkingDirectory=/home/a b");
+        assert_eq!(line_of(&text, "OnUnitActiveSec"), "OnUnitActiveSec=21600s");
         assert_eq!(
-            line("0 */6"),
+            line_of(&text, "0 */6"),
             format!(
                 r#"0 */6 * * * cd '/home/a b' && {program} {turn} '/srv/50\% of it'\''s "mine"'"#
             )
         );
     }
 
+    fn line_of<'t>(text: &'t str, begin: &str) -> &'t str {
+        text.lines().find(|line| line.starts_with(begin)).unwrap_or_default()
+    }
+
     #[test]
     fn cron_keeps_what_divides_an_hour_or_a_day() {
-        let told = |minutes: u64| cron_times(minutes * 60);
-        assert_eq!(told(10).as_deref(), Some("*/10 * * * *"));
-        assert_eq!(told(60).as_deref(), Some("0 * * * *"));
-        assert_eq!(told(360).as_deref(), Some("0 */6 * * *"));
-        assert_eq!(told(1440).as_deref(), Some("0 3 * * *"));
+        assert_eq!(cron_times(10 * 60).as_deref(), Some("*/10 * * * *"));
+        assert_eq!(cron_times(60 * 60).as_deref(), Some("0 * * * *"));
+        assert_eq!(cron_times(360 * 60).as_deref(), Some("0 */6 * * *"));
+        assert_eq!(cron_times(1440 * 60).as_deref(), Some("0 3 * * *"));
         for minutes in [7, 45, 90, 300, 2880] {
-            assert_eq!(told(minutes), None, "{minutes}");
+            assert_eq!(cron_times(minutes * 60), None, "{minutes}");
         }
         assert_eq!(cron_times(61), None);
     }

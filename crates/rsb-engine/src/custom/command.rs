@@ -77,10 +77,10 @@ impl FigureUnit {
         field: Option<&str>,
         better: Option<Better>,
     ) -> Result<Self, String> {
-        let known = || UNITS.map(|(name, ..)| name).join(", ");
-        let row = UNITS.iter().find(|(unit, ..)| *unit == name);
-        let (_, factor, usual) = row
-            .ok_or_else(|| format!("`{name}` is no unit of a figure; it is one of {}", known()))?;
+        let Some((_, factor, usual)) = UNITS.iter().find(|(unit, ..)| *unit == name) else {
+            let known = UNITS.map(|(name, ..)| name).join(", ");
+            return Err(format!("`{name}` is no unit of a figure; it is one of {known}"));
+        };
         let usual = Field::find(usual).ok_or_else(|| format!("no field has the unit {name}"))?;
         let chosen = field
             .map_or(Some(usual), Field::find)
@@ -149,19 +149,11 @@ fn excerpt(text: &str) -> String {
 impl CommandLine {
     /// With the values of the axes for `{axis}`.
     pub(super) fn substitute(&self, params: &Params) -> Self {
-        let fill = |text: &String| {
-            let (mut filled, mut rest) = (String::new(), 0);
-            for (at, name) in in_braces(text) {
-                let Some(value) = params.text(name) else { continue };
-                filled.push_str(text.get(rest..at).unwrap_or_default());
-                filled.push_str(value);
-                rest = at + name.len() + 2;
-            }
-            filled + text.get(rest..).unwrap_or_default()
-        };
         match self {
-            Self::Shell(line) => Self::Shell(fill(line)),
-            Self::Program(words) => Self::Program(words.iter().map(fill).collect()),
+            Self::Shell(line) => Self::Shell(fill(line, params)),
+            Self::Program(words) => {
+                Self::Program(words.iter().map(|word| fill(word, params)).collect())
+            }
         }
     }
 
@@ -180,14 +172,14 @@ impl CommandLine {
     /// The names in braces that must stand for axes: not `%{name}`, `@{name}` and `^{name}`, which
     /// mean something to curl and git.
     pub(super) fn placeholders(&self) -> Vec<&str> {
-        let is_other = |text: &str, at: usize| {
-            text.get(..at).is_some_and(|before| before.ends_with(['%', '@', '^']))
-        };
         let mut found = Vec::new();
         for text in self.texts() {
-            found.extend(
-                in_braces(text).filter(|(at, _)| !is_other(text, *at)).map(|(_, name)| name),
-            );
+            for (at, name) in in_braces(text) {
+                let before = text.get(..at).unwrap_or_default();
+                if !before.ends_with(['%', '@', '^']) {
+                    found.push(name);
+                }
+            }
         }
         found
     }
@@ -218,6 +210,18 @@ impl CommandLine {
     }
 }
 
+/// Puts the values of `params` where `text` names them in braces.
+fn fill(text: &str, params: &Params) -> String {
+    let (mut filled, mut rest) = (String::new(), 0);
+    for (at, name) in in_braces(text) {
+        let Some(value) = params.text(name) else { continue };
+        filled.push_str(text.get(rest..at).unwrap_or_default());
+        filled.push_str(value);
+        rest = at + name.len() + 2;
+    }
+    filled + text.get(rest..).unwrap_or_default()
+}
+
 impl CommandCase {
     /// Runs what must be there before, then the command once: what does not do what it should is
     /// never timed.
@@ -228,21 +232,19 @@ impl CommandCase {
         }
         let printed = self.once()?.1;
         let Expected { output, contains, .. } = &self.expected;
-        let wrong = |expected: &str| {
-            let why = format!(
-                "it printed {}, where {} is expected",
-                excerpt(&printed),
-                excerpt(expected)
-            );
-            self.failure(why, "mend the command, or what its file expects")
-        };
         if let Some(whole) = output.as_ref().filter(|whole| whole.trim() != printed.trim()) {
-            return Err(wrong(whole));
+            return Err(self.wrong_output(&printed, whole));
         }
         if let Some(part) = contains.as_ref().filter(|part| !printed.contains(part.as_str())) {
-            return Err(wrong(part));
+            return Err(self.wrong_output(&printed, part));
         }
         Ok(self)
+    }
+
+    fn wrong_output(&self, printed: &str, expected: &str) -> Failure {
+        let (printed, expected) = (excerpt(printed), excerpt(expected));
+        let why = format!("it printed {printed}, where {expected} is expected");
+        self.failure(why, "mend the command, or what its file expects")
     }
 
     fn failure(&self, why: String, cure: &str) -> Failure {

@@ -100,18 +100,14 @@ impl OwnBenchmark {
     /// says nothing.
     pub fn register(self) -> Result<(), OwnBenchmarkError> {
         let (name, targets) = (self.name, self.targets.clone());
-        let wrong = |why: String| OwnBenchmarkError { name: name.to_owned(), why };
-        self.check().map_err(wrong)?;
-        rsb_workloads::register(Box::new(self)).map_err(|error| wrong(error.to_string()))?;
+        self.check().map_err(|why| OwnBenchmarkError { name: name.to_owned(), why })?;
+        rsb_workloads::register(Box::new(self))
+            .map_err(|error| OwnBenchmarkError { name: name.to_owned(), why: error.to_string() })?;
         CUSTOM_REGISTRY.write().unwrap_or_else(PoisonError::into_inner).targets.extend(targets);
         Ok(())
     }
 
     fn check(&self) -> Result<(), String> {
-        let is_name = |text: &str| {
-            text.starts_with(|c: char| c.is_ascii_alphabetic())
-                && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
-        };
         if !is_name(self.name) {
             return Err(
                 "a name is a letter, then letters, digits, dashes and underscores".to_owned()
@@ -138,6 +134,11 @@ impl OwnBenchmark {
         }
         self.targets.iter().try_for_each(check_target)
     }
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
 fn check_target(target: &TargetFile) -> Result<(), String> {
@@ -236,15 +237,16 @@ pub fn configure(targets: Vec<TargetFile>) {
 /// # Errors
 /// When that file has a mistake, or nobody knows the name.
 pub(crate) fn find(name: &str) -> Result<&'static dyn Benchmark, Reason> {
-    let what = || format!("benchmark {name}");
     if let (None, Some(path)) = (rsb_workloads::find(name), std::env::var_os(VARIABLE)) {
-        load(Path::new(&path))
-            .map_err(|error| Reason::new(what(), error.to_string(), "mend the file of --custom"))?;
+        load(Path::new(&path)).map_err(|error| {
+            let what = format!("benchmark {name}");
+            Reason::new(what, error.to_string(), "mend the file of --custom")
+        })?;
     }
     rsb_workloads::find(name).ok_or_else(|| {
         let cure =
             "name the file that has it with --custom, or use the program and worker of one version";
-        Reason::new(what(), "this worker does not know it", cure)
+        Reason::new(format!("benchmark {name}"), "this worker does not know it", cure)
     })
 }
 

@@ -60,32 +60,33 @@ fn ask<T: DeserializeOwned>(
     limit: Duration,
 ) -> Result<T, Reason> {
     let what = format!("{task} {}", arguments.first().copied().unwrap_or_default());
-    let failed = |why: String| {
-        Reason::new(
-            what.clone(),
-            why,
-            "run the vendor's own tool; reinstall the driver if it fails",
-        )
-    };
-    let dir = tempfile::tempdir()
-        .map_err(|error| failed(format!("cannot create a temporary directory: {error}")))?;
+    let dir = tempfile::tempdir().map_err(|error| {
+        failure_of(&what, format!("cannot create a temporary directory: {error}"))
+    })?;
     let file = dir.path().join("answer.json");
     let mut command = Command::new(program);
     command.args([ARGUMENT, task]).arg(&file).args(arguments).env("AMD_COMGR_CACHE", "0");
-    let ended = timed_child::run(&mut command, Stderr::Keep, limit)
-        .map_err(|error| failed(format!("cannot start {}: {error}", program.display())))?;
+    let ended = timed_child::run(&mut command, Stderr::Keep, limit).map_err(|error| {
+        failure_of(&what, format!("cannot start {}: {error}", program.display()))
+    })?;
     // An answer counts, even if the driver hangs while it shuts down.
     if let Ok(bytes) = std::fs::read(&file) {
         let answer: Result<Result<T, Reason>, _> = serde_json::from_slice(&bytes);
-        return answer.map_err(|error| failed(format!("its answer cannot be read: {error}")))?;
+        return answer
+            .map_err(|error| failure_of(&what, format!("its answer cannot be read: {error}")))?;
     }
     let last = ended.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    Err(failed(match ended.status {
+    let why = match ended.status {
         Some(status) => {
             format!("the process exited unexpectedly ({status}): {last}").trim_end().to_owned()
         }
         None => format!("it did not end within {} s", limit.as_secs()),
-    }))
+    };
+    Err(failure_of(&what, why))
+}
+
+fn failure_of(task: &str, why: String) -> Reason {
+    Reason::new(task, why, "run the vendor's own tool; reinstall the driver if it fails")
 }
 
 /// Compiles the module `source` for `arch`, in a child of `program`, into the file `code`.
@@ -160,19 +161,21 @@ pub(super) fn mutants_of(
     survivors: Survivors,
     has_time: impl Fn() -> bool,
 ) -> Vec<OperationMutants> {
-    let of = |operation: Operation| {
+    let mut found = Vec::new();
+    for operation in operations(device) {
         let dtype = operation.dtype().map(|dtype| format!(" {dtype}")).unwrap_or_default();
         let name = format!("{}{dtype}", operation.name());
         if !has_time() {
             let late =
                 Reason::new(name.as_str(), "the check ran out of time", "run it with --check 5");
-            return OperationMutants {
+            found.push(OperationMutants {
                 operation: name,
                 skipped: Some(late),
                 ..OperationMutants::default()
-            };
+            });
+            continue;
         }
-        match survivors(device, &operation) {
+        found.push(match survivors(device, &operation) {
             Ok(outcome) => OperationMutants { operation: name, ..outcome },
             Err(DeviceError::Unsupported(reason)) => OperationMutants {
                 operation: name,
@@ -184,9 +187,9 @@ pub(super) fn mutants_of(
                 failed: Some(reason),
                 ..OperationMutants::default()
             },
-        }
-    };
-    operations(device).into_iter().map(of).collect()
+        });
+    }
+    found
 }
 
 /// One operation of each kind and type that the quick cases have, the smallest that they have.

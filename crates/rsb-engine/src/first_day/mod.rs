@@ -27,8 +27,8 @@ use rsb_device::{DeviceInfo, Registry};
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{CheckCounts, CheckResult, CheckValue, CheckedDevice, FirstDayDocument};
 use rsb_model::{
-    BackendId, BenchmarkResult, Case, DeviceRef, Environment, Event, Finding, Outcome, Reason, Run,
-    RunStatus, Timestamp,
+    BackendId, BenchmarkResult, Case, Environment, Event, Finding, Outcome, Reason, Run, RunStatus,
+    Timestamp,
 };
 use rsb_store::new_run_id;
 
@@ -543,10 +543,9 @@ impl EvidenceCollector<'_> {
             let outcome = child::mutants(&self.request.workers.program, device, left);
             evidence.mutants.push(DeviceMutants { device, outcome });
         }
-        let skipped = |mutants: &DeviceMutants| {
+        evidence.reason = evidence.mutants.iter().find_map(|mutants| {
             mutants.outcome.as_ref().ok()?.iter().find_map(|one| one.skipped.clone())
-        };
-        evidence.reason = evidence.mutants.iter().find_map(skipped);
+        });
     }
 
     /// Lets a profiler look at the cases that `settings` are for, into a directory that is removed
@@ -594,11 +593,8 @@ impl EvidenceCollector<'_> {
             12 => {
                 let has_torch = self.run.environment.frameworks.contains_key("torch");
                 let python: Option<PathBuf> = rsb_probe::python_program().filter(|_| has_torch);
-                let by_vendor = |device: &DeviceRef| {
-                    matches!(device.backend, BackendId::Rocm | BackendId::Cuda)
-                };
                 cards
-                    .filter(by_vendor)
+                    .filter(|device| matches!(device.backend, BackendId::Rocm | BackendId::Cuda))
                     .flat_map(|device| tools::products(device, python.as_deref()))
                     .collect()
             }
@@ -635,11 +631,11 @@ impl EvidenceCollector<'_> {
             wait(REPEAT_AFTER.saturating_sub(Duration::from_secs(passed)).min(left), listener);
         }
         for (number, results) in &self.measured {
-            let has_value = |result: &&BenchmarkResult| {
-                matches!(result.outcome, Outcome::Measured | Outcome::Simulated)
-            };
-            let cases =
-                results.iter().filter(has_value).filter_map(BenchmarkResult::case).collect();
+            let cases = results
+                .iter()
+                .filter(|result| matches!(result.outcome, Outcome::Measured | Outcome::Simulated))
+                .filter_map(BenchmarkResult::case)
+                .collect();
             let plan = first_of_each(Plan { cases, ..Plan::default() });
             let settings = plan::settings(*number, self.has_card);
             if !plan.cases.is_empty() && !interrupt::is_requested() {

@@ -102,18 +102,21 @@ const fn profile(number: u8, has_card: bool) -> Profile {
 
 /// Leaves the cases of the largest size: what no cache holds.
 fn keep_largest(plan: &mut Plan) {
-    let size = |case: &rsb_model::Case| {
-        case.params.get_with("size", rsb_model::shape::parse_bytes).unwrap_or(0)
-    };
-    let most = plan.cases.iter().map(size).max().unwrap_or(0);
-    plan.cases.retain(|case| size(case) == most);
+    let most = plan.cases.iter().map(size_bytes).max().unwrap_or(0);
+    plan.cases.retain(|case| size_bytes(case) == most);
+}
+
+fn size_bytes(case: &rsb_model::Case) -> u64 {
+    case.params.get_with("size", rsb_model::shape::parse_bytes).unwrap_or(0)
 }
 
 fn entry(benchmark: &str, axes: &[(&str, &[&str])]) -> CustomEntry {
-    let axis = |(name, values): &(&str, &[&str])| {
-        ((*name).to_owned(), values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>())
-    };
-    CustomEntry { benchmark: benchmark.to_owned(), axes: axes.iter().map(axis).collect() }
+    let mut own = Vec::new();
+    for (name, values) in axes {
+        let values = values.iter().map(|value| (*value).to_owned()).collect();
+        own.push(((*name).to_owned(), values));
+    }
+    CustomEntry { benchmark: benchmark.to_owned(), axes: own }
 }
 
 fn entries(number: u8, device: &DeviceInfo, machine: &Machine) -> Vec<CustomEntry> {
@@ -241,14 +244,27 @@ fn collectives(device: &DeviceInfo, machine: &Machine) -> Vec<CustomEntry> {
     }
     let gpus: &[&str] = if count >= 8 { &["2", "8"] } else { &["2"] };
     let sizes: &[&str] = if is_card(device) { &["8MiB", "1GiB"] } else { &["1MiB"] };
-    let by = |backend: &[&str], operations: &[&str]| {
-        let what =
-            [("communication_backend", backend), ("operation", operations), ("num_gpus", gpus)];
-        let how: [(&str, &[&str]); 3] =
-            [("dtype", &["f32"]), ("size", sizes), ("placement", &["out-of-place"])];
-        entry("all-reduce", &[what, how].concat())
-    };
-    vec![by(library, COLLECTIVES), by(&["ring"], &["all-reduce"])]
+    vec![
+        collective_entry(library, COLLECTIVES, gpus, sizes),
+        collective_entry(&["ring"], &["all-reduce"], gpus, sizes),
+    ]
+}
+
+fn collective_entry(
+    backends: &[&str],
+    operations: &[&str],
+    gpus: &[&str],
+    sizes: &[&str],
+) -> CustomEntry {
+    let axes: [(&str, &[&str]); 6] = [
+        ("communication_backend", backends),
+        ("operation", operations),
+        ("num_gpus", gpus),
+        ("dtype", &["f32"]),
+        ("size", sizes),
+        ("placement", &["out-of-place"]),
+    ];
+    entry("all-reduce", &axes)
 }
 
 const COLLECTIVES: &[&str] =

@@ -45,21 +45,22 @@ impl Redaction {
     /// Leaves out `user`, `host` and the directory `home`. Ordinary words such as `root` stay: they
     /// tell nothing.
     pub fn new(user: Option<&str>, host: Option<&str>, home: Option<&str>) -> Self {
-        let is_told =
-            |name: &&str| name.len() > 1 && !ORDINARY.contains(&name.to_ascii_lowercase().as_str());
         let mut names: Vec<(String, &'static str)> = Vec::new();
-        names.extend(user.filter(is_told).map(|name| (name.to_owned(), "USER")));
-        names.extend(host.filter(is_told).map(|name| (name.to_owned(), "HOST")));
+        names
+            .extend(user.filter(|name| is_identifying(name)).map(|name| (name.to_owned(), "USER")));
+        names
+            .extend(host.filter(|name| is_identifying(name)).map(|name| (name.to_owned(), "HOST")));
         // The name without its domain occurs alone, too.
         let first = host.and_then(|host| host.split_once('.')).map(|(first, _)| first);
-        names.extend(first.filter(is_told).map(|name| (name.to_owned(), "HOST")));
-        let is_own = |home: &&str| home.len() > 1 && *home != "/root";
-        Self { paths: home.filter(is_own).map(str::to_owned).into_iter().collect(), names }
+        names.extend(
+            first.filter(|name| is_identifying(name)).map(|name| (name.to_owned(), "HOST")),
+        );
+        let home = home.filter(|home| home.len() > 1 && *home != "/root");
+        Self { paths: home.map(str::to_owned).into_iter().collect(), names }
     }
 
     /// That of this process.
     pub fn here(user: Option<&str>) -> Self {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let user =
             user.map(str::to_owned).or_else(|| variable("USER")).or_else(|| variable("LOGNAME"));
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -89,20 +90,32 @@ impl Redaction {
     }
 }
 
+fn is_identifying(name: &str) -> bool {
+    name.len() > 1 && !ORDINARY.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// The value of an environment variable, unless it is empty.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 /// Replaces `word` in `text` if no letter, digit or underscore is next to it.
 fn replace_word(text: &str, word: &str, instead: &str) -> String {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(word) {
         let (before, found) = rest.split_at(at);
         let after = found.strip_prefix(word).unwrap_or_default();
         let before_word = before.chars().next_back().or_else(|| out.chars().next_back());
-        let is_word =
-            !before_word.is_some_and(is_part) && !after.chars().next().is_some_and(is_part);
+        let is_word = !before_word.is_some_and(is_word_char)
+            && !after.chars().next().is_some_and(is_word_char);
         out.push_str(before);
         out.push_str(if is_word { instead } else { word });
         rest = after;
     }
     out + rest
+}
+
+fn is_word_char(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }

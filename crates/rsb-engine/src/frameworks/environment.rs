@@ -98,8 +98,9 @@ pub fn default_environment() -> Result<PythonEnvironment, Reason> {
 /// As [`default_environment`].
 pub fn of_component(component: &Component) -> Result<PythonEnvironment, Reason> {
     let chosen = default_environment();
-    let has_it = |environment: &PythonEnvironment| component.is_in(environment);
-    if component.place == InstallPlace::Shared || chosen.as_ref().is_ok_and(has_it) {
+    if component.place == InstallPlace::Shared
+        || chosen.as_ref().is_ok_and(|environment| component.is_in(environment))
+    {
         return chosen;
     }
     program_apart(component).map_or(chosen, |program| ask_once(&program))
@@ -132,20 +133,14 @@ fn ask_once(program: &Path) -> Result<PythonEnvironment, Reason> {
 /// # Errors
 /// When it cannot be started, breaks, takes too long, or says something else.
 pub fn ask(program: &Path) -> Result<PythonEnvironment, Reason> {
-    let broken = |why: String| {
-        let cure = "make the environment anew with `python setup`, or name another with \
-                    MLSTACK_BENCHMARK_PYTHON";
-        Reason::new(format!("Python at {}", program.display()), why, cure)
-            .of(Obstacle::MissingPackage)
-    };
     let mut command = Command::new(program);
     command.args(["-c", QUESTION]);
     let said = timed_child::run(&mut command, Stderr::Keep, LIMIT)
-        .map_err(|error| broken(format!("it cannot be started: {error}")))?;
+        .map_err(|error| broken_python(program, format!("it cannot be started: {error}")))?;
     let answer = said.stdout.lines().find_map(|line| line.strip_prefix("rsb-answer:"));
     let answer = answer.and_then(|line| serde_json::from_str(line).ok());
     answer.ok_or_else(|| match said.status {
-        None => broken(format!("it did not answer within {} s", LIMIT.as_secs())),
+        None => broken_python(program, format!("it did not answer within {} s", LIMIT.as_secs())),
         Some(status) => {
             let last = said
                 .stderr
@@ -153,9 +148,15 @@ pub fn ask(program: &Path) -> Result<PythonEnvironment, Reason> {
                 .rev()
                 .find(|line| !line.trim().is_empty())
                 .unwrap_or("it said nothing");
-            broken(format!("it does not work ({status}): {last}"))
+            broken_python(program, format!("it does not work ({status}): {last}"))
         }
     })
+}
+
+fn broken_python(program: &Path, why: String) -> Reason {
+    let cure = "make the environment anew with `python setup`, or name another with \
+                MLSTACK_BENCHMARK_PYTHON";
+    Reason::new(format!("Python at {}", program.display()), why, cure).of(Obstacle::MissingPackage)
 }
 
 impl Component {

@@ -25,20 +25,15 @@ pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason>
     let python = super::find(component)
         .map_or_else(environment::default_environment, environment::of_component)?;
     fits(program, &python)?;
-    let joined = |name: &str, first: &Path| {
-        let old = std::env::var_os(name).unwrap_or_default();
-        let parts = std::iter::once(first.to_owned())
-            .chain(std::env::split_paths(&old).filter(|part| part != ""));
-        std::env::join_paths(parts).ok().and_then(|joined| joined.into_string().ok())
-    };
     let mut variables = Vec::new();
     // Two installations may have a library of one name: the environment's own is to be loaded.
     if python.has_library() {
-        variables.push(("LD_LIBRARY_PATH", joined("LD_LIBRARY_PATH", &python.library_dir)));
+        let path = prepend_to_path("LD_LIBRARY_PATH", &python.library_dir);
+        variables.push(("LD_LIBRARY_PATH", path));
     }
     // What a framework starts (ninja, a compiler) is looked for in its environment first.
     if let Some(dir) = python.program.parent() {
-        variables.push(("PATH", joined("PATH", dir)));
+        variables.push(("PATH", prepend_to_path("PATH", dir)));
     }
     if component == crate::models::MODELS && std::env::var_os(QNN_PYTHON).is_none() {
         variables.push((
@@ -54,6 +49,14 @@ pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason>
         directory: None,
         pci_addresses: Vec::new(),
     })
+}
+
+/// Returns the list of directories in the variable `name`, with `first` before them.
+fn prepend_to_path(name: &str, first: &Path) -> Option<String> {
+    let old = std::env::var_os(name).unwrap_or_default();
+    let parts = std::iter::once(first.to_owned())
+        .chain(std::env::split_paths(&old).filter(|part| part != ""));
+    std::env::join_paths(parts).ok()?.into_string().ok()
 }
 
 /// The worker beside `program`.
@@ -102,22 +105,23 @@ pub(super) fn fits(program: &Path, environment: &PythonEnvironment) -> Result<()
 /// program's file.
 fn linked_python_version(bytes: &[u8]) -> Option<String> {
     const NAME: &[u8] = b"libpython3.";
-    let after = |at: usize| {
-        let rest = bytes.get(at + NAME.len()..)?;
-        let digits: String = rest
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .map(|&byte| char::from(byte))
-            .collect();
-        let is_library = rest.get(digits.len()..)?.starts_with(b".so")
-            || rest.get(digits.len()..)?.starts_with(b".dylib");
-        (is_library && !digits.is_empty()).then(|| format!("3.{digits}"))
-    };
     bytes
         .windows(NAME.len())
         .enumerate()
         .filter(|(_, window)| *window == NAME)
-        .find_map(|(at, _)| after(at))
+        .find_map(|(at, _)| library_version(bytes.get(at + NAME.len()..)?))
+}
+
+/// The version of Python in `rest`, which follows `libpython3.` in a file.
+fn library_version(rest: &[u8]) -> Option<String> {
+    let digits: String = rest
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .map(|&byte| char::from(byte))
+        .collect();
+    let ending = rest.get(digits.len()..)?;
+    let is_library = ending.starts_with(b".so") || ending.starts_with(b".dylib");
+    (is_library && !digits.is_empty()).then(|| format!("3.{digits}"))
 }
 
 #[cfg(test)]
@@ -153,16 +157,19 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(WORKER_PROGRAM), "libpython3.11.so.1.0").unwrap();
         let program = dir.path().join("rusty-stack-bench");
-        let python = |version: &str| PythonEnvironment {
+        assert_eq!(fits(&program, &python("3.11.9")), Ok(()));
+        let reason = fits(&program, &python("3.12.1")).unwrap_err();
+        assert!(reason.why.contains("3.12.1") && reason.cure.contains("PYO3_PYTHON"), "{reason}");
+    }
+
+    fn python(version: &str) -> PythonEnvironment {
+        PythonEnvironment {
             program: "/opt/python".into(),
             version: version.to_owned(),
             prefix: "/opt".into(),
             library_dir: "/opt/lib".into(),
             library: "libpython.so".to_owned(),
             packages: Vec::new(),
-        };
-        assert_eq!(fits(&program, &python("3.11.9")), Ok(()));
-        let reason = fits(&program, &python("3.12.1")).unwrap_err();
-        assert!(reason.why.contains("3.12.1") && reason.cure.contains("PYO3_PYTHON"), "{reason}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::anyhow;
-use rsb_model::{Event, Fingerprint, Run, RunId, Timestamp, factor};
+use rsb_model::{Event, Fingerprint, Run, Timestamp, factor};
 use rsb_stats::history::LEVEL;
 use rsb_stats::{AcceptedLevel, StoredRuns};
 use rsb_store::{Baselines, RunSummary, read_run};
@@ -144,10 +144,9 @@ fn before(
                 .map(|result| (&result.benchmark_id, result.factors_in(&run.environment)))
         })
         .collect::<BTreeMap<_, _>>();
-    let is_judged = |id: &RunId| current.iter().any(|run| run.run_id == *id);
     let earlier = known.iter().filter(|run| {
         run.started <= first.started
-            && !is_judged(&run.run_id)
+            && current.iter().all(|judged| judged.run_id != run.run_id)
             && is_alike(run, slugs, &first.suite)
     });
     let mut found = Vec::new();
@@ -204,11 +203,12 @@ fn accepted_levels(
         return Ok(Vec::new());
     }
     let baseline = baselines.read(&path).map_err(EngineError::usage)?;
-    let began = |id: &str| known.iter().find(|run| run.run_id.0 == id).map(|run| run.started);
-    let level = |accepted: rsb_store::Accepted| AcceptedLevel {
-        since: accepted.from.as_deref().and_then(began).unwrap_or(accepted.when),
-        id: accepted.id,
-        metric: accepted.metric,
-    };
-    Ok(baseline.accepted.into_iter().map(level).collect())
+    let mut levels = Vec::new();
+    for accepted in baseline.accepted {
+        let from = accepted.from.as_deref();
+        let run = from.and_then(|id| known.iter().find(|run| run.run_id.0 == id));
+        let since = run.map_or(accepted.when, |run| run.started);
+        levels.push(AcceptedLevel { since, id: accepted.id, metric: accepted.metric });
+    }
+    Ok(levels)
 }

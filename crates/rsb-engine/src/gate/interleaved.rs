@@ -47,7 +47,7 @@ impl Sides {
     /// Both `programs`, called `names`, before anything of `cases` is measured.
     pub fn new(programs: SidePrograms, names: [&str; 2], cases: Vec<Case>) -> Self {
         let environment = machine::environment();
-        let begin = |name: &str| {
+        let [baseline, current] = names.map(|name| {
             Run::begin(
                 RunId(name.to_owned()),
                 Timestamp::now(),
@@ -55,8 +55,7 @@ impl Sides {
                 "quick",
                 environment.clone(),
             )
-        };
-        let [baseline, current] = names.map(begin);
+        });
         Self { programs, cases, environment, baseline, current, called: BTreeMap::new() }
     }
 
@@ -198,12 +197,6 @@ impl Sides {
     }
 
     fn take_over(&mut self, both: &InterleavedResults) {
-        let count = |results: &[BenchmarkResult], id: &CaseId| {
-            results
-                .iter()
-                .find(|result| result.benchmark_id == *id)
-                .map_or(0, |result| result.samples.len())
-        };
         for (run, results) in
             [(&mut self.baseline, &both.baseline), (&mut self.current, &both.current)]
         {
@@ -214,7 +207,7 @@ impl Sides {
                 if let Some(known) = known {
                     // What one side alone could repeat has no partner: it would shift all pairs
                     // after it.
-                    if count(&both.baseline, id) != count(&both.current, id) {
+                    if count_samples(&both.baseline, id) != count_samples(&both.current, id) {
                         result.samples.clear();
                     }
                     result = assemble::extend(known, &result);
@@ -237,6 +230,11 @@ impl Sides {
         let ids = rsb_stats::undecided_cases(&self.compare(policy), &self.current, self.rounds());
         self.cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect()
     }
+}
+
+fn count_samples(results: &[BenchmarkResult], id: &CaseId) -> usize {
+    let result = results.iter().find(|result| result.benchmark_id == *id);
+    result.map_or(0, |result| result.samples.len())
 }
 
 #[cfg(test)]
@@ -265,16 +263,19 @@ mod tests {
         let programs =
             SidePrograms::Workers(["a", "b"].map(|name| vec![WorkerCommand::of(name.into())]));
         let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
-        let mut replicates = |baseline, current| {
+        for (baseline, current, replicates) in [
+            (result("measured", 3), result("measured", 3), [3, 3]),
+            (result("failed", 0), result("measured", 1), [3, 3]),
+            (result("measured", 2), result("measured", 2), [5, 5]),
+        ] {
             sides.take_over(&InterleavedResults {
                 baseline: vec![baseline],
                 current: vec![current],
             });
-            [&sides.baseline, &sides.current].map(|run| run.benchmarks[0].samples.len())
-        };
-        assert_eq!(replicates(result("measured", 3), result("measured", 3)), [3, 3]);
-        assert_eq!(replicates(result("failed", 0), result("measured", 1)), [3, 3]);
-        assert_eq!(replicates(result("measured", 2), result("measured", 2)), [5, 5]);
+            let found =
+                [&sides.baseline, &sides.current].map(|run| run.benchmarks[0].samples.len());
+            assert_eq!(found, replicates);
+        }
     }
 
     #[test]
@@ -284,26 +285,9 @@ mod tests {
         let known = result("measured", 3);
         let mut late = known.clone();
         late.benchmark_id = "cpu_performance/made-up/cpu:0/two".parse().unwrap();
-        let case = |result: &BenchmarkResult| Case {
-            id: result.benchmark_id.clone(),
-            benchmark: "made-up".into(),
-            benchmark_type: result.benchmark_type,
-            device: rsb_model::DeviceRef::CPU.into(),
-            params: rsb_model::Params::new(),
-        };
-        let cases = [&known, &late].map(case).to_vec();
+        let cases = [&known, &late].map(case_of).to_vec();
         let mut sides = Sides::new(programs, ["a", "b"], cases);
-        let verdicts = |sides: &Sides| -> Vec<(String, ReasonCode)> {
-            let result = sides.compare(&Policy::default());
-            assert_eq!(result.verdict, Verdict::Inconclusive);
-            assert!(result.new.is_empty() && result.missing.is_empty(), "{result:?}");
-            result
-                .comparisons
-                .into_iter()
-                .map(|row| (row.id.to_string(), row.reason_code))
-                .collect()
-        };
-        assert_eq!(verdicts(&sides).len(), 2, "nothing was measured");
+        assert_eq!(inconclusive_reasons(&sides).len(), 2, "nothing was measured");
         // The second broke on one side, and the time was over before the other could say how it
         // stands there.
         late.outcome = rsb_model::Outcome::Failed;
@@ -311,12 +295,31 @@ mod tests {
             baseline: vec![known.clone()],
             current: vec![known, late.clone()],
         });
-        let unmeasured =
-            verdicts(&sides).into_iter().filter(|(_, code)| *code == ReasonCode::NotMeasured);
+        let unmeasured = inconclusive_reasons(&sides)
+            .into_iter()
+            .filter(|(_, code)| *code == ReasonCode::NotMeasured);
         assert_eq!(
             unmeasured.map(|(id, _)| id).collect::<Vec<_>>(),
             [late.benchmark_id.to_string()]
         );
+    }
+
+    fn case_of(result: &BenchmarkResult) -> Case {
+        Case {
+            id: result.benchmark_id.clone(),
+            benchmark: "made-up".into(),
+            benchmark_type: result.benchmark_type,
+            device: rsb_model::DeviceRef::CPU.into(),
+            params: rsb_model::Params::new(),
+        }
+    }
+
+    /// Checks that there is no verdict, and returns the reason of each case.
+    fn inconclusive_reasons(sides: &Sides) -> Vec<(String, ReasonCode)> {
+        let result = sides.compare(&Policy::default());
+        assert_eq!(result.verdict, Verdict::Inconclusive);
+        assert!(result.new.is_empty() && result.missing.is_empty(), "{result:?}");
+        result.comparisons.into_iter().map(|row| (row.id.to_string(), row.reason_code)).collect()
     }
 
     #[test]

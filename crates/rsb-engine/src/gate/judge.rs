@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use itertools::Itertools as _;
-use rsb_model::record::{Comparison, ComparisonNote, ComparisonNoteCode};
+use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 use rsb_model::{ComparisonResult, Environment, Event, Fingerprint, Run, Timestamp, Verdict};
 use rsb_stats::Policy;
 use rsb_store::import::{self, ImportError};
@@ -282,9 +282,11 @@ pub(super) fn same_source<'n>(
     let others_sources: Vec<Option<Source>> = others.iter().map(|text| Source::of(text)).collect();
     named.iter().enumerate().find_map(|(index, text)| {
         let own = Source::of(text)?;
-        let itself = |at: usize| std::ptr::eq(named, others) && at >= index;
+        let is_one_list = std::ptr::eq(named, others);
         let mut all = others.iter().zip(&others_sources).enumerate();
-        let same = all.find(|(at, (_, source))| !itself(*at) && source.as_ref() == Some(&own));
+        let same = all.find(|(at, (_, source))| {
+            (!is_one_list || *at < index) && source.as_ref() == Some(&own)
+        });
         same.map(|(_, (other, _))| (text.as_str(), other.as_str()))
     })
 }
@@ -369,19 +371,26 @@ pub(super) fn find_remeasured(
     result: &ComparisonResult,
     files: [&Path; 2],
 ) -> Option<ComparisonResult> {
-    let changed =
-        |path: &Path| Timestamp::try_from(std::fs::metadata(path).ok()?.modified().ok()?).ok();
-    let stored =
-        changed(&store.results_dir().join("runs").join(format!("{}.json", result.current_run_id)))?;
-    let newest = files.into_iter().filter_map(changed).fold(stored, Timestamp::max);
-    let is_later = |kept: &rsb_store::ComparisonSummaryRow| {
-        kept.baseline_run_id == result.baseline_run_id
-            && kept.current_run_id == result.current_run_id
-            && kept.timestamp >= newest
-    };
-    let kept = store.comparisons().unwrap_or_default().into_iter().filter(is_later);
-    let mut kept = kept.filter_map(|row| store.comparison(&row.comparison_id).ok().flatten());
-    kept.find(|kept| was_remeasured(kept) && is_same_question(kept, result))
+    let run_file = format!("{}.json", result.current_run_id);
+    let stored = modified_at(&store.results_dir().join("runs").join(run_file))?;
+    let newest = files.into_iter().filter_map(modified_at).fold(stored, Timestamp::max);
+    for row in store.comparisons().unwrap_or_default() {
+        let is_later = row.baseline_run_id == result.baseline_run_id
+            && row.current_run_id == result.current_run_id
+            && row.timestamp >= newest;
+        if !is_later {
+            continue;
+        }
+        let Ok(Some(kept)) = store.comparison(&row.comparison_id) else { continue };
+        if was_remeasured(&kept) && is_same_question(&kept, result) {
+            return Some(kept);
+        }
+    }
+    None
+}
+
+fn modified_at(path: &Path) -> Option<Timestamp> {
+    Timestamp::try_from(std::fs::metadata(path).ok()?.modified().ok()?).ok()
 }
 
 fn was_remeasured(result: &ComparisonResult) -> bool {
@@ -391,14 +400,18 @@ fn was_remeasured(result: &ComparisonResult) -> bool {
 /// Whether both were asked about the same metrics, with the same thresholds. A verdict across what
 /// differs is another question.
 fn is_same_question(kept: &ComparisonResult, asked: &ComparisonResult) -> bool {
-    let same = |a: f64, b: f64| (a - b).abs() < 1e-9;
-    let is_same_row = |(a, b): (&Comparison, &Comparison)| {
-        a.id == b.id && a.metric == b.metric && same(a.threshold_percent, b.threshold_percent)
-    };
     asked.verdict != Verdict::NotComparable
-        && same(kept.threshold_percent, asked.threshold_percent)
+        && is_same_threshold(kept.threshold_percent, asked.threshold_percent)
         && kept.comparisons.len() == asked.comparisons.len()
-        && kept.comparisons.iter().zip(&asked.comparisons).all(is_same_row)
+        && kept.comparisons.iter().zip(&asked.comparisons).all(|(a, b)| {
+            a.id == b.id
+                && a.metric == b.metric
+                && is_same_threshold(a.threshold_percent, b.threshold_percent)
+        })
+}
+
+fn is_same_threshold(a_percent: f64, b_percent: f64) -> bool {
+    (a_percent - b_percent).abs() < 1e-9
 }
 
 /// The results directory, for reading; what it wants to say is told.

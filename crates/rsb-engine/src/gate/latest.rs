@@ -88,12 +88,11 @@ fn doubt(store: &Store, run: &Run) -> Option<String> {
 pub(super) fn of_another_tree(run: &Run) -> Option<String> {
     let measured = run.environment.git.as_ref()?;
     let here = rsb_probe::git(Path::new("."))?;
-    let short = |commit: &str| commit.get(..7).unwrap_or(commit).to_owned();
     let here_is = if here.commit != measured.commit {
         if !rsb_probe::knows_commit(Path::new("."), &measured.commit) {
             return None;
         }
-        format!("the repository is at {}", short(&here.commit))
+        format!("the repository is at {}", shorten(&here.commit))
     } else if is_same_tree(measured, &here) {
         return None;
     } else if here.changes.is_none() {
@@ -108,9 +107,13 @@ pub(super) fn of_another_tree(run: &Run) -> Option<String> {
         "the latest run {id} is of the commit {}{changed}, and {here_is}: measure first with \
          `rusty-stack-bench run`, or judge \
          that run with `rusty-stack-bench gate --current {id}`",
-        short(&measured.commit),
+        shorten(&measured.commit),
         id = run.run_id,
     ))
+}
+
+fn shorten(commit: &str) -> &str {
+    commit.get(..7).unwrap_or(commit)
 }
 
 /// Whether the source `measured` at a commit is that `here` at the same commit. Files that git does

@@ -56,15 +56,9 @@ pub(super) fn before_latest(text: &str) -> Option<u32> {
 /// What would decide where saved results of Criterion did not: more of them, the sides in turns,
 /// and how to name them all. `None` where the sides are something else.
 pub fn more_runs(baseline: &[String], current: &[String]) -> Option<String> {
-    let name = |sides: &[String]| {
-        let first = expand_pattern(sides.first()?).into_iter().next()?;
-        criterion_dir(&first).map(|(dir, name)| (dir.to_owned(), name.to_owned()))
-    };
-    let ((dir, before), (other_dir, after)) = (name(baseline)?, name(current)?);
-    let stem = |name: &str| {
-        name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '-').to_owned()
-    };
-    let (before, after) = (stem(&before), stem(&after));
+    let (dir, before) = first_saved(baseline)?;
+    let (other_dir, after) = first_saved(current)?;
+    let (before, after) = (without_number(&before), without_number(&after));
     Some(format!(
         "three runs a side decide most: for each of 1, 2, 3 run `cargo bench -- --save-baseline \
          {before}-1` on the old code and \
@@ -74,6 +68,17 @@ pub fn more_runs(baseline: &[String], current: &[String]) -> Option<String> {
         dir.display(),
         other_dir.display()
     ))
+}
+
+/// The directory and the name of the first saved result of a side.
+fn first_saved(side: &[String]) -> Option<(PathBuf, String)> {
+    let first = expand_pattern(side.first()?).into_iter().next()?;
+    let (dir, name) = criterion_dir(&first)?;
+    Some((dir.to_owned(), name.to_owned()))
+}
+
+fn without_number(name: &str) -> &str {
+    name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '-')
 }
 
 #[cfg(test)]
@@ -88,13 +93,14 @@ mod tests {
             std::fs::create_dir_all(&case).unwrap();
             std::fs::write(case.join("sample.json"), "{}").unwrap();
         }
-        let of = |name: &str| format!("{}@{name}", dir.path().display());
-        assert_eq!(expand_pattern(&of("before-*")), [of("before-1"), of("before-2")]);
-        assert_eq!(expand_pattern(&of("nothing-*")), [of("nothing-*")]);
-        assert_eq!(expand_pattern(&of("before-1")), [of("before-1")]);
         let plain = dir.path().display().to_string();
+        let [one, two] = [format!("{plain}@before-1"), format!("{plain}@before-2")];
+        assert_eq!(expand_pattern(&format!("{plain}@before-*")), [one.as_str(), &two]);
+        let nothing = format!("{plain}@nothing-*");
+        assert_eq!(expand_pattern(&nothing), [nothing.as_str()]);
+        assert_eq!(expand_pattern(&one), [one.as_str()]);
         assert_eq!(expand_pattern(&plain), [plain.as_str()]);
-        let said = more_runs(&[of("before-1")], &[of("after-1")]).unwrap();
+        let said = more_runs(&[one], &[format!("{plain}@after-1")]).unwrap();
         assert!(said.contains("@before-*'") && said.contains("--save-baseline after-1"), "{said}");
         assert!(more_runs(&["quick".to_owned()], &[]).is_none());
     }

@@ -83,12 +83,15 @@ fn unlike(baseline: &[Run], current: &[Run]) -> Vec<ComparisonNote> {
     });
     let family = sides.map(|side| side.os.as_deref().and_then(family_of).map(str::to_owned));
     let fields = [("hypervisor", hypervisor), ("operating system", family)];
-    let note = |(name, sides): (&str, [Option<String>; 2])| {
-        let [Some(before), Some(after)] = sides else { return None };
-        let text = format!("the {name} differs: {before} before, {after} now");
-        (before != after).then(|| ComparisonNote::new(ComparisonNoteCode::MachineDiffers, text))
-    };
-    fields.into_iter().filter_map(note).collect()
+    let mut notes = Vec::new();
+    for (name, sides) in fields {
+        let [Some(before), Some(after)] = sides else { continue };
+        if before != after {
+            let text = format!("the {name} differs: {before} before, {after} now");
+            notes.push(ComparisonNote::new(ComparisonNoteCode::MachineDiffers, text));
+        }
+    }
+    notes
 }
 
 /// The name of an operating system without its version.
@@ -120,9 +123,7 @@ mod tests {
     #[test]
     fn each_thing_that_a_reader_should_know_is_said_once() {
         use ComparisonNoteCode::{Clock, JudgedRun, MachineDiffers, MachineUnknown};
-        let now = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(3);
-        let told = |change: fn(&mut Run)| of(&[run(|_| {})], &[run(change)], now);
-        let plain = told(|_| {});
+        let plain = notes_after(|_| {});
         assert_eq!(plain.len(), 1, "{plain:?}");
         assert_eq!(
             plain[0].text,
@@ -148,7 +149,7 @@ mod tests {
             ),
         ];
         for (change, code, word) in cases {
-            let notes = told(change);
+            let notes = notes_after(change);
             let [judged, note] = notes.as_slice() else { panic!("{notes:?}") };
             assert!(
                 (judged.code, note.code) == (JudgedRun, code) && note.text.contains(word),
@@ -156,9 +157,15 @@ mod tests {
             );
         }
         assert!(
-            told(|run| run.environment.os = Some("Debian GNU/Linux 12.5".into())).len() == 1,
+            notes_after(|run| run.environment.os = Some("Debian GNU/Linux 12.5".into())).len() == 1,
             "the name is all that counts"
         );
+    }
+
+    /// The notes three hours after a run and a changed one.
+    fn notes_after(change: Change) -> Vec<ComparisonNote> {
+        let now = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(3);
+        of(&[run(|_| {})], &[run(change)], now)
     }
 
     #[test]

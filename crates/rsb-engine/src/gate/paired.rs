@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
-use rsb_model::{BenchmarkResult, Case, ComparisonResult, Event, Outcome, Run};
+use rsb_model::{Case, ComparisonResult, Event, Outcome, Run};
 use rsb_store::{KeptProgram, OF_ANOTHER_PROGRAM, ProgramUnavailable, Programs};
 
 use super::interleaved::{SidePrograms, Sides};
@@ -179,13 +179,13 @@ fn record_alone(
     listener: &mut Listener<'_>,
 ) -> Option<ComparisonNote> {
     let is_own = baseline.iter().any(|run| run.program.is_some());
-    let unrecorded = || {
-        "the program that made it is not kept here, and it records no revision: it was made from a \
-         changed tree, or \
-         elsewhere"
-            .to_owned()
+    let why = match why_not {
+        Some(why) => why,
+        None if is_own => "the program that made it is not kept here, and it records no revision: \
+                           it was made from a changed tree, or elsewhere"
+            .to_owned(),
+        None => return None,
     };
-    let why = why_not.or_else(|| is_own.then(unrecorded))?;
     listener(&Event::note(why.clone()));
     let text = format!(
         "judged only by the stored baseline, which cannot tell a slower machine from slower code: \
@@ -199,12 +199,11 @@ impl BaselineProgram<'_> {
     /// comment on a pull request is no place for somebody's paths.
     fn provenance(&self, doubt: &str) -> ComparisonNote {
         let date = self.program.since().strftime("%Y-%m-%d");
-        let short = |hash: &str| hash.chars().take(12).collect::<String>();
         let run = &self.run.run_id;
         let whose = if let Some(commit) = self.revision {
-            format!("the revision {} that made it, built here on {date}", short(commit))
+            format!("the revision {} that made it, built here on {date}", shorten(commit))
         } else {
-            let hash = short(self.run.program.as_deref().unwrap_or_default());
+            let hash = shorten(self.run.program.as_deref().unwrap_or_default());
             format!("the program {hash}, which this machine kept on {date} for the run {run}")
         };
         ComparisonNote::new(
@@ -212,6 +211,11 @@ impl BaselineProgram<'_> {
             format!("{doubt}, and measured beside {whose}"),
         )
     }
+}
+
+/// The first digits of a hash.
+fn shorten(hash: &str) -> String {
+    hash.chars().take(12).collect()
 }
 
 /// How much of the run was in doubt, and how busy the machine was.
@@ -230,12 +234,14 @@ fn doubt(cases: usize, current: &Run) -> String {
 /// What looks slower, and what is undecided, among the cases that the two programs can settle.
 fn suspects(result: &ComparisonResult, baseline: &Run, current: &Run) -> Vec<Case> {
     let ids = rsb_stats::suspects(result, current);
-    let of_this_program = |known: &&BenchmarkResult| {
+    let mut cases = Vec::new();
+    for known in current.benchmarks.iter().filter(|known| ids.contains(&known.benchmark_id)) {
         let before =
             baseline.benchmarks.iter().find(|before| before.benchmark_id == known.benchmark_id);
-        before.is_some_and(|before| !before.metadata.contains_key(OF_ANOTHER_PROGRAM))
-            && is_own_work(known)
-    };
-    let known = current.benchmarks.iter().filter(|known| ids.contains(&known.benchmark_id));
-    known.filter(of_this_program).filter_map(BenchmarkResult::case).collect()
+        let Some(before) = before else { continue };
+        if !before.metadata.contains_key(OF_ANOTHER_PROGRAM) && is_own_work(known) {
+            cases.extend(known.case());
+        }
+    }
+    cases
 }

@@ -130,8 +130,8 @@ fn again(
     )?;
     // Another judge is another question: the baseline and the policy of a merge base, or those of
     // the tree.
-    let judges = |note: &&ComparisonNote| note.code == ComparisonNoteCode::MergeBase;
-    if kept.notes.iter().find(judges) != judge.base_note().as_ref() {
+    let note = kept.notes.iter().find(|note| note.code == ComparisonNoteCode::MergeBase);
+    if note != judge.base_note().as_ref() {
         return None;
     }
     let stands = match request.budget {

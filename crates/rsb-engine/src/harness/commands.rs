@@ -59,22 +59,15 @@ impl CommandBenches {
     /// Runs the command once: the samples of every case that it measured.
     pub(super) fn measure(&self, scratch: &Path, limit: Duration) -> Result<SamplesByCase, Reason> {
         let BenchCommand { bench, format, .. } = &self.command;
-        let failed = |why: String| {
-            Reason::new(
-                format!("the command `{bench}`"),
-                why,
-                "run it by hand in the tree of its revision to see more",
-            )
-        };
         let file = scratch.join("output");
         let mut command = shell(&bench.replace(OUTPUT, &file.display().to_string()), &self.tree);
-        let output = run_to_success(&mut command, limit).map_err(failed)?;
+        let output = run_to_success(&mut command, limit).map_err(|why| self.failure(why))?;
         if !bench.contains(OUTPUT) {
             std::fs::write(&file, &output.stdout)
-                .map_err(|error| failed(format!("no room for its output: {error}")))?;
+                .map_err(|error| self.failure(format!("no room for its output: {error}")))?;
         }
-        let run =
-            import::import(&file, Some(*format)).map_err(|error| failed(error.to_string()))?;
+        let run = import::import(&file, Some(*format))
+            .map_err(|error| self.failure(error.to_string()))?;
         let mut measured = SamplesByCase::new();
         for result in
             run.benchmarks.into_iter().filter(|result| result.outcome == Outcome::Measured)
@@ -87,16 +80,24 @@ impl CommandBenches {
             }
             let id = result.benchmark_id;
             if measured.insert(id.clone(), all).is_some() {
-                return Err(failed(format!(
+                return Err(self.failure(format!(
                     "its output has the case {id} twice: give each case a name of its own"
                 )));
             }
         }
         if measured.is_empty() {
-            Err(failed(format!("its output has no times ({format})")))
+            Err(self.failure(format!("its output has no times ({format})")))
         } else {
             Ok(measured)
         }
+    }
+
+    fn failure(&self, why: String) -> Reason {
+        Reason::new(
+            format!("the command `{}`", self.command.bench),
+            why,
+            "run it by hand in the tree of its revision to see more",
+        )
     }
 }
 

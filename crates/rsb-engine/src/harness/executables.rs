@@ -104,19 +104,18 @@ impl Executables {
             }
         }
         for (place, name) in &named {
-            let taken = |id: &String| {
-                named
-                    .iter()
-                    .filter(|(other, own)| listed.all[*other].0.ids(own).contains(id))
-                    .count()
-            };
             // Criterion lets a name appear in two executables, where one result overwrites the
             // other.
             let id = listed.all[*place]
                 .0
                 .ids(name)
                 .into_iter()
-                .find(|id| taken(id) == 1)
+                .find(|id| {
+                    let taken = named
+                        .iter()
+                        .filter(|(other, own)| listed.all[*other].0.ids(own).contains(id));
+                    taken.count() == 1
+                })
                 .map(|id| id.parse());
             let executable = &listed.all[*place].0;
             match id {
@@ -233,14 +232,12 @@ impl Executables {
             ));
         };
         let name = &case.name;
-        let failed = |why: String| {
-            let cure =
-                format!("run `cargo bench --bench {} -- '{name}'` to see more", executable.target);
-            Reason::new(format!("case {id}"), why, cure)
-        };
-        let mut command = self
-            .command(executable)
-            .map_err(|error| failed(format!("its tree cannot be shown: {error}")))?;
+        let cure =
+            format!("run `cargo bench --bench {} -- '{name}'` to see more", executable.target);
+        let mut command = self.command(executable).map_err(|error| {
+            let why = format!("its tree cannot be shown: {error}");
+            Reason::new(format!("case {id}"), why, cure.as_str())
+        })?;
         let mut limit = limit;
         match harness {
             HarnessKind::Criterion(CriterionTimes::Short) if hurry => {
@@ -258,12 +255,12 @@ impl Executables {
         let ended = run_to_success(&mut command, limit);
         // Where that is why it was cut off, it is asked for otherwise.
         case.is_slow.fetch_or(began.elapsed() > SLOW, Ordering::Relaxed);
-        let output = ended.map_err(failed)?;
+        let output = ended.map_err(|why| Reason::new(format!("case {id}"), why, cure.as_str()))?;
         let samples = match harness {
             HarnessKind::Criterion(_) => criterion::samples(scratch),
             HarnessKind::Divan => divan::samples(&output.stdout),
         };
-        samples.map_err(failed)
+        samples.map_err(|why| Reason::new(format!("case {id}"), why, cure))
     }
 }
 

@@ -95,11 +95,10 @@ impl PairSource for BenchPairs<'_> {
         case: &Case,
         turn: Turn,
     ) -> Result<[Replicate; 2], (usize, WorkerError)> {
-        let is_slow = |pairs: &Self| pairs.sides.iter().any(|side| side.is_slow(case));
-        let hurry = is_slow(self);
+        let hurry = self.sides.iter().any(|side| side.is_slow(case));
         let measured = self.take_turns(case, turn, hurry);
         // A case with longer times of its own was cut off: both sides begin again, in less time.
-        if measured.is_err() && !hurry && is_slow(self) {
+        if measured.is_err() && !hurry && self.sides.iter().any(|side| side.is_slow(case)) {
             self.take_turns(case, turn, true)
         } else {
             measured

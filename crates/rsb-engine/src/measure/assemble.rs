@@ -1,6 +1,7 @@
 //! From replicates to the record of a case. Pure.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use rsb_model::factor;
 use rsb_model::record::EnvironmentSummary;
@@ -87,20 +88,13 @@ fn metadata(case: &Case, progress: &CaseProgress) -> Map<String, Value> {
             .into(),
     );
     if !progress.replicates.is_empty() {
-        let milliseconds = |of: fn(&ReplicateCost) -> std::time::Duration| {
-            let total: f64 = progress
-                .replicates
-                .iter()
-                .map(|replicate| of(&replicate.cost).as_secs_f64() * 1e3)
-                .sum();
-            json!((total * 100.0).round() / 100.0)
-        };
-        metadata.insert("replicates".into(), json!(progress.replicates.len()));
+        let replicates = &progress.replicates;
+        metadata.insert("replicates".into(), json!(replicates.len()));
         metadata.insert("by_replicate".into(), json!(by_replicate(&progress.replicates)));
         metadata.insert("estimator".into(), json!(rsb_stats::ESTIMATOR));
-        metadata.insert("prepare_ms".into(), milliseconds(|cost| cost.prepare));
-        metadata.insert("measure_ms".into(), milliseconds(|cost| cost.measure));
-        metadata.insert("harness_ms".into(), milliseconds(ReplicateCost::harness));
+        metadata.insert("prepare_ms".into(), total_ms(replicates, |cost| cost.prepare).into());
+        metadata.insert("measure_ms".into(), total_ms(replicates, |cost| cost.measure).into());
+        metadata.insert("harness_ms".into(), total_ms(replicates, ReplicateCost::harness).into());
         let known: Vec<_> =
             progress.replicates.iter().map(|replicate| replicate.telemetry.clone()).collect();
         telemetry::record(&mut metadata, &known);
@@ -122,6 +116,13 @@ fn metadata(case: &Case, progress: &CaseProgress) -> Map<String, Value> {
         note(&mut metadata, ramp);
     }
     metadata
+}
+
+/// One kind of cost of all `replicates` in milliseconds, rounded to hundredths.
+fn total_ms(replicates: &[Replicate], of: fn(&ReplicateCost) -> Duration) -> f64 {
+    let total: f64 =
+        replicates.iter().map(|replicate| of(&replicate.cost).as_secs_f64() * 1e3).sum();
+    (total * 100.0).round() / 100.0
 }
 
 /// Returns `result`, which a Python program measured on this machine, with the machine, the
@@ -345,12 +346,9 @@ mod tests {
 
     #[test]
     fn a_clock_that_rose_while_samples_were_taken_is_a_note() {
-        let ramp = |text: &str| Some(text.to_owned());
-        let replicates = vec![
-            replicate(0, 1000.0),
-            Replicate { clock_ramp: ramp("it rose from 1 to 2 MHz"), ..replicate(1, 1000.0) },
-            Replicate { clock_ramp: ramp("it rose from 1 to 3 MHz"), ..replicate(2, 1000.0) },
-        ];
+        let mut replicates = vec![replicate(0, 1000.0), replicate(1, 1000.0), replicate(2, 1000.0)];
+        replicates[1].clock_ramp = Some("it rose from 1 to 2 MHz".to_owned());
+        replicates[2].clock_ramp = Some("it rose from 1 to 3 MHz".to_owned());
         let progress = CaseProgress { replicates, ..CaseProgress::default() };
         let result = result(&case(), &progress, &Environment::default(), Timestamp::UNIX_EPOCH);
         assert_eq!(result.metadata["notes"], json!(["it rose from 1 to 2 MHz"]), "said once");
@@ -358,22 +356,10 @@ mod tests {
 
     #[test]
     fn a_replicate_that_was_held_back_is_named_also_when_more_join() {
-        let held_back = |number| {
-            let telemetry = rsb_model::telemetry::GpuTelemetry {
-                throttled: Some(true),
-                throttle_reasons: vec!["power limit".into()],
-                ..Default::default()
-            };
-            Replicate { telemetry: Some(telemetry), ..replicate(number, 1000.0) }
-        };
-        let of = |replicates: Vec<Replicate>| {
-            let progress = CaseProgress { replicates, ..CaseProgress::default() };
-            result(&case(), &progress, &Environment::default(), Timestamp::UNIX_EPOCH)
-        };
-        let before = of(vec![replicate(0, 1000.0), held_back(1)]);
+        let before = result_of(vec![replicate(0, 1000.0), throttled_replicate(1)]);
         assert_eq!(before.metadata["throttled_replicates"], json!([1]));
         assert!(before.metadata["notes"][0].as_str().unwrap().contains("power limit"));
-        let after = extend(&before, &of(vec![held_back(0), replicate(1, 1000.0)]));
+        let after = extend(&before, &result_of(vec![throttled_replicate(0), replicate(1, 1000.0)]));
         assert_eq!(after.metadata["throttled_replicates"], json!([1, 2]));
         assert_eq!(after.metadata["notes"].as_array().unwrap().len(), 1, "said once");
         let measured = measured_result(&[1000.0]);
@@ -381,6 +367,20 @@ mod tests {
             measured.metadata.get("telemetry").is_none()
                 && measured.metadata.get("notes").is_none()
         );
+    }
+
+    fn throttled_replicate(number: u32) -> Replicate {
+        let telemetry = rsb_model::telemetry::GpuTelemetry {
+            throttled: Some(true),
+            throttle_reasons: vec!["power limit".into()],
+            ..Default::default()
+        };
+        Replicate { telemetry: Some(telemetry), ..replicate(number, 1000.0) }
+    }
+
+    fn result_of(replicates: Vec<Replicate>) -> BenchmarkResult {
+        let progress = CaseProgress { replicates, ..CaseProgress::default() };
+        result(&case(), &progress, &Environment::default(), Timestamp::UNIX_EPOCH)
     }
 
     #[test]

@@ -50,13 +50,15 @@ pub fn run(
 
 /// Whether Criterion was asked to measure, rather than to list, test or profile.
 fn is_measuring() -> bool {
-    let mut arguments = std::env::args();
     let others = ["--list", "--test", "--profile-time", "--load-baseline"];
-    let is_other = |argument: &String| {
-        others.iter().any(|other| argument == other || argument.starts_with(&format!("{other}=")))
-    };
-    std::env::args().any(|argument| argument == "--bench")
-        && !arguments.any(|argument| is_other(&argument))
+    let mut is_bench = false;
+    for argument in std::env::args() {
+        if others.contains(&argument.split('=').next().unwrap_or_default()) {
+            return false;
+        }
+        is_bench |= argument == "--bench";
+    }
+    is_bench
 }
 
 /// `None` when Criterion did not measure it: filtered out, listed, or only tested.
@@ -150,11 +152,13 @@ pub fn plan_all(selections: &[Selection], machine: &Machine) -> Result<Plan, Pla
             part.notes.into_iter().filter(|note| !plan.notes.contains(note)).collect::<Vec<_>>(),
         );
     }
-    let asked = |device: CaseDevice| {
-        selections.iter().any(|one| one.backend.map(CaseDevice::Backend) == Some(device))
-    };
     for ended in [&mut plan.skipped, &mut plan.failed] {
-        ended.retain(|(case, _)| case.benchmark != crate::plan::ALL || !asked(case.device));
+        ended.retain(|(case, _)| {
+            case.benchmark != crate::plan::ALL
+                || selections
+                    .iter()
+                    .all(|one| one.backend.map(CaseDevice::Backend) != Some(case.device))
+        });
     }
     Ok(plan)
 }

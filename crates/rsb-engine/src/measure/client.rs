@@ -181,10 +181,9 @@ impl Worker {
             .stderr(Stdio::piped())
             .process_group(0) // Ctrl-C is for the measuring process; whatever the worker starts dies with its group.
             .spawn()?;
-        let broken = || std::io::Error::other("its streams cannot be opened");
-        let stdin = Some(child.stdin.take().ok_or_else(broken)?);
-        let stdout = child.stdout.take().ok_or_else(broken)?;
-        let errors = child.stderr.take().ok_or_else(broken)?;
+        let stdin = Some(child.stdin.take().ok_or_else(no_stream)?);
+        let stdout = child.stdout.take().ok_or_else(no_stream)?;
+        let errors = child.stderr.take().ok_or_else(no_stream)?;
         let (sender, lines) = channel();
         let answers = BufReader::new(stdout).lines();
         let mut answers =
@@ -232,9 +231,6 @@ impl Worker {
     pub fn count(&mut self, iters: u64) -> Result<Option<u64>, WorkerError> {
         let asked = self.ask(&Request::Count { iters });
         // What a worker does not understand it takes for the end.
-        let has_left = |child: &mut Child| {
-            child.try_wait().is_ok_and(|ended| ended.is_some_and(|how| how.success()))
-        };
         if matches!(asked, Err(WorkerError::Failed(_))) && has_left(&mut self.child) {
             let why = "its program cannot count them: it was built before `--metric instructions`";
             return Err(WorkerError::Failed(Reason::new(
@@ -402,6 +398,15 @@ impl Worker {
     }
 }
 
+fn no_stream() -> std::io::Error {
+    std::io::Error::other("its streams cannot be opened")
+}
+
+/// Whether a worker has ended by itself, and well.
+fn has_left(child: &mut Child) -> bool {
+    child.try_wait().is_ok_and(|ended| ended.is_some_and(|how| how.success()))
+}
+
 impl Drop for Worker {
     fn drop(&mut self) {
         self.kill();
@@ -529,13 +534,6 @@ mod tests {
 
     #[test]
     fn the_worker_of_a_framework_is_told_which_gpu_it_must_be() {
-        let gpu = |index, address: &str| rsb_model::RunDevice {
-            device: rsb_model::DeviceRef { backend: rsb_model::BackendId::Rocm, index },
-            name: "MI210".into(),
-            device_type: DeviceType::Gpu,
-            pci_address: (!address.is_empty()).then(|| address.to_owned()),
-            driver: None,
-        };
         let devices = [gpu(0, "0000:03:00.0"), gpu(3, "0000:c3:00.0"), gpu(4, "")];
         let command = shell("").with_slowdown(Some("vllm=2".into())).planned_on(&devices);
         for (device, address) in
@@ -551,6 +549,16 @@ mod tests {
             let expected =
                 [(SLOWDOWN, Some("vllm=2".to_owned())), (PCI_ADDRESS, address.map(str::to_owned))];
             assert_eq!(for_framework(&command, &case), expected, "{device}");
+        }
+    }
+
+    fn gpu(index: u32, address: &str) -> rsb_model::RunDevice {
+        rsb_model::RunDevice {
+            device: rsb_model::DeviceRef { backend: rsb_model::BackendId::Rocm, index },
+            name: "MI210".into(),
+            device_type: DeviceType::Gpu,
+            pci_address: (!address.is_empty()).then(|| address.to_owned()),
+            driver: None,
         }
     }
 

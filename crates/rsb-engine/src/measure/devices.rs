@@ -33,6 +33,8 @@ pub fn has_counters() -> Result<(), Reason> {
 }
 
 fn program(what: &str) -> Result<std::path::PathBuf, Reason> {
-    let unknown = |error| format!("the system does not tell which program this is: {error}");
-    std::env::current_exe().map_err(|error| Reason::new(what, unknown(error), "mount /proc"))
+    std::env::current_exe().map_err(|error| {
+        let why = format!("the system does not tell which program this is: {error}");
+        Reason::new(what, why, "mount /proc")
+    })
 }

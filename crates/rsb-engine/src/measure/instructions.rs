@@ -151,8 +151,9 @@ fn parse_instruction_count(log: &str) -> Option<u64> {
 /// Whether this program does the work of `result` itself, on a CPU.
 pub(crate) fn is_own_work(result: &BenchmarkResult) -> bool {
     let provider = result.fields().and_then(|fields| fields.text("provider"));
-    let own = |name: &str| name == "gemm" || name == "allocator" || name.starts_with("native");
-    result.benchmark_type == BenchmarkType::CpuPerformance && provider.is_some_and(own)
+    result.benchmark_type == BenchmarkType::CpuPerformance
+        && provider
+            .is_some_and(|name| name == "gemm" || name == "allocator" || name.starts_with("native"))
 }
 
 /// Whether the instructions of `result` are counted. Those of a flush of the caches would hide
@@ -333,25 +334,28 @@ mod tests {
             \"$@\" 2> \"$log\"\n";
         std::fs::write(&valgrind, script).unwrap();
         std::fs::set_permissions(&valgrind, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let count = |told: &str| {
-            let of_count =
-                format!(r#"echo "==7== Collected : {told}" >&2; echo '{{"answer":"counted"}}'"#);
-            let counter = InstructionCounter::Callgrind(valgrind.clone());
-            counter.count(&worker(&of_count), &case(), Duration::from_mins(1))
-        };
-        assert_eq!(count("$((iters * 2000))"), Ok(2000.0));
-        assert_eq!(count("$((iters * 20000000))"), Ok(2e7), "of one iteration");
-        assert!(why(count("0").unwrap_err()).contains("no count"));
+        let counter = InstructionCounter::Callgrind(valgrind);
+        assert_eq!(count_with(&counter, "$((iters * 2000))"), Ok(2000.0));
+        assert_eq!(count_with(&counter, "$((iters * 20000000))"), Ok(2e7), "of one iteration");
+        assert!(why(count_with(&counter, "0").unwrap_err()).contains("no count"));
+    }
+
+    /// Counts a worker that tells this count on standard error.
+    fn count_with(counter: &InstructionCounter, told: &str) -> Result<f64, WorkerError> {
+        let of_count =
+            format!(r#"echo "==7== Collected : {told}" >&2; echo '{{"answer":"counted"}}'"#);
+        counter.count(&worker(&of_count), &case(), Duration::from_mins(1))
     }
 
     #[test]
     fn counters_come_first_and_without_any_it_is_said_what_helps() {
-        let refused =
-            || Err(Reason::new("instruction counters", "the kernel refuses", "use another kernel"));
-        let valgrind = || Some(PathBuf::from("/usr/bin/valgrind"));
-        assert_eq!(InstructionCounter::of(Ok(()), valgrind()), Ok(InstructionCounter::Perf));
-        assert_eq!(InstructionCounter::of(refused(), valgrind()).unwrap().source(), "callgrind");
-        let reason = InstructionCounter::of(refused(), None).unwrap_err().to_string();
+        let refusal =
+            Reason::new("instruction counters", "the kernel refuses", "use another kernel");
+        let valgrind = Some(PathBuf::from("/usr/bin/valgrind"));
+        assert_eq!(InstructionCounter::of(Ok(()), valgrind.clone()), Ok(InstructionCounter::Perf));
+        let counter = InstructionCounter::of(Err(refusal.clone()), valgrind).unwrap();
+        assert_eq!(counter.source(), "callgrind");
+        let reason = InstructionCounter::of(Err(refusal), None).unwrap_err().to_string();
         for part in ["the kernel refuses", "Valgrind is", "install valgrind", "use another kernel"]
         {
             assert!(reason.contains(part), "{reason}");

@@ -140,17 +140,26 @@ pub fn run_interleaved(
             }
         }
     }
-    let side = |which: usize| {
-        let known = cases
-            .iter()
-            .zip(&progress)
-            .map(|(case, both)| (case, &both[which]))
-            .filter(|(_, side)| !is_new(side));
-        known
-            .map(|(case, side)| assemble::result(case, side, environment, Timestamp::now()))
-            .collect()
-    };
-    (InterleavedResults { baseline: side(0), current: side(1) }, ended)
+    let baseline = side_results(cases, &progress, 0, environment);
+    let current = side_results(cases, &progress, 1, environment);
+    (InterleavedResults { baseline, current }, ended)
+}
+
+/// The results of the cases that had a turn on one side.
+fn side_results(
+    cases: &[Case],
+    progress: &[[CaseProgress; 2]],
+    which: usize,
+    environment: &Environment,
+) -> Vec<BenchmarkResult> {
+    let mut results = Vec::new();
+    for (case, both) in cases.iter().zip(progress) {
+        let side = &both[which];
+        if !is_new(side) {
+            results.push(assemble::result(case, side, environment, Timestamp::now()));
+        }
+    }
+    results
 }
 
 /// Whether nothing is known of this side: it had no turn.
@@ -259,24 +268,26 @@ mod tests {
 
     #[test]
     fn layouts_take_turns_and_the_stack_moves_with_them() {
-        let of = |name: &str| WorkerCommand::of(name.into());
         let settings = Settings::of(Profile::Quick);
-        let layouts = [vec![of("a"), of("b"), of("c")], vec![of("d")]];
+        let layouts = [vec!["a", "b", "c"], vec!["d"]].map(|names| {
+            names.into_iter().map(|name| WorkerCommand::of(name.into())).collect::<Vec<_>>()
+        });
         let pairs = WorkerPairs::new(&layouts, &settings).unwrap();
         let of_first: Vec<WorkerCommand> =
             (0..6).map(|replicate| pairs.program(0, replicate)).collect();
         let names: Vec<_> =
             of_first.iter().map(|command| command.program.to_str().unwrap()).collect();
         assert_eq!(names, ["a", "b", "c", "a", "b", "c"]);
-        let offset = |command: &WorkerCommand| {
-            let found = command.environment.iter().find(|(name, _)| *name == STACK_OFFSET);
-            found.and_then(|(_, value)| value.as_ref()).map(String::len)
-        };
-        let offsets: std::collections::BTreeSet<_> = of_first.iter().map(offset).collect();
+        let offsets: std::collections::BTreeSet<_> = of_first.iter().map(stack_offset).collect();
         assert!(
             offsets.len() == 6
                 && offsets.iter().all(|bytes| bytes.is_some_and(|bytes| bytes < 4096))
         );
-        assert_eq!(offset(&pairs.program(1, 0)), None, "one layout is left as it is");
+        assert_eq!(stack_offset(&pairs.program(1, 0)), None, "one layout is left as it is");
+    }
+
+    fn stack_offset(command: &WorkerCommand) -> Option<usize> {
+        let found = command.environment.iter().find(|(name, _)| *name == STACK_OFFSET);
+        found.and_then(|(_, value)| value.as_ref()).map(String::len)
     }
 }

@@ -72,21 +72,21 @@ pub fn measure(
         );
     }
     let mut progress: Vec<CaseProgress> = vec![CaseProgress::default(); plan.cases.len()];
-    let due = |case| plan.due(case, settings.replicates_of(case));
-    let steps = plan.cases.iter().map(|case| due(case) as usize).sum();
+    let steps =
+        plan.cases.iter().map(|case| plan.due(case, settings.replicates_of(case)) as usize).sum();
     let began = Instant::now();
     prepare::side_by_side(plan, settings, command, listener);
     let mut step = 0;
     for replicate in 0..settings.replicates.most() {
         for index in round_order(plan.cases.len(), replicate) {
-            if replicate >= due(&plan.cases[index]) {
+            let case = &plan.cases[index];
+            if replicate >= plan.due(case, settings.replicates_of(case)) {
                 continue;
             }
             step += 1;
             if began.elapsed() > settings.limits.suite {
                 return Ok(out_of_time(plan, &progress, settings, environment, listener));
             }
-            let case = &plan.cases[index];
             if progress[index].ended.is_some() {
                 continue;
             }

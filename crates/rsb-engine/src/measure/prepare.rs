@@ -47,12 +47,16 @@ pub(super) fn side_by_side(
 
 /// The cases whose kernels are compiled; none unless several workers were asked for.
 fn to_compile<'p>(plan: &'p Plan, settings: &Settings) -> Vec<&'p Case> {
-    let compiles = |case: &&Case| {
-        settings.prepare_workers > 1
-            && case.benchmark_type == BenchmarkType::GpuPerformance
-            && case.device.device().is_some_and(|device| !device.is_cpu())
-    };
-    plan.cases.iter().filter(compiles).collect()
+    if settings.prepare_workers <= 1 {
+        return Vec::new();
+    }
+    plan.cases
+        .iter()
+        .filter(|case| {
+            case.benchmark_type == BenchmarkType::GpuPerformance
+                && case.device.device().is_some_and(|device| !device.is_cpu())
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -62,23 +66,28 @@ mod tests {
 
     #[test]
     fn only_cases_on_gpus_are_prepared_and_only_where_it_is_asked_for() {
-        let case = |id: &str| Case {
-            id: id.parse().unwrap(),
-            benchmark: "gemm".to_owned(),
-            benchmark_type: id.split('/').next().unwrap().parse().unwrap(),
-            device: id.rsplit('/').next().unwrap().parse().unwrap(),
-            params: Params::new(),
-        };
         let cases = [
             "gpu_performance/gemm/rocm:0",
             "cpu_performance/gemm/cpu:0",
             "component_specific/pytorch/rocm:0",
         ];
         let plan = Plan { cases: cases.map(case).to_vec(), ..Plan::default() };
-        let of = |workers| Settings { prepare_workers: workers, ..Settings::of(Profile::Quick) };
-        assert!(to_compile(&plan, &of(1)).is_empty());
+        let mut settings = Settings::of(Profile::Quick);
+        settings.prepare_workers = 1;
+        assert!(to_compile(&plan, &settings).is_empty());
+        settings.prepare_workers = 4;
         let found: Vec<&str> =
-            to_compile(&plan, &of(4)).iter().map(|case| case.id.as_str()).collect();
+            to_compile(&plan, &settings).iter().map(|case| case.id.as_str()).collect();
         assert_eq!(found, ["gpu_performance/gemm/rocm:0"]);
+    }
+
+    fn case(id: &str) -> Case {
+        Case {
+            id: id.parse().unwrap(),
+            benchmark: "gemm".to_owned(),
+            benchmark_type: id.split('/').next().unwrap().parse().unwrap(),
+            device: id.rsplit('/').next().unwrap().parse().unwrap(),
+            params: Params::new(),
+        }
     }
 }

@@ -136,9 +136,10 @@ impl Profiler {
         mut dirs: impl Iterator<Item = PathBuf>,
     ) -> Result<InstalledProfiler, Reason> {
         let profiler = PROFILERS.iter().find(|profiler| profiler.name == name);
-        let names = || PROFILERS.each_ref().map(|profiler| profiler.name).join(", ");
-        let profiler =
-            profiler.ok_or_else(|| Reason::new(name, "no such profiler is known", names()))?;
+        let profiler = profiler.ok_or_else(|| {
+            let names = PROFILERS.each_ref().map(|profiler| profiler.name).join(", ");
+            Reason::new(name, "no such profiler is known", names)
+        })?;
         let program = dirs
             .find_map(|dir| Some(dir.join(profiler.program)).filter(|program| program.is_file()));
         let program = program.ok_or_else(|| {
@@ -163,18 +164,8 @@ impl InstalledProfiler {
         case: &Case,
         limit: Duration,
     ) -> Result<Vec<String>, WorkerError> {
-        let failed = |why: String| {
-            WorkerError::Failed(Reason::new(
-                self.profiler.name,
-                why,
-                "see what the tool itself says",
-            ))
-        };
-        let no_room = |error: std::io::Error| {
-            failed(format!("{} cannot be written: {error}", self.directory.display()))
-        };
-        std::fs::create_dir_all(&self.directory).map_err(no_room)?;
-        let directory = self.directory.canonicalize().map_err(no_room)?;
+        std::fs::create_dir_all(&self.directory).map_err(|error| self.not_writable(&error))?;
+        let directory = self.directory.canonicalize().map_err(|error| self.not_writable(&error))?;
         let name = file_name(case.id.as_str());
         let args = (self.profiler.arguments)(&directory.join(&name));
         let (mut worker, _) = Worker::start_under(&self.program, args, command, case, limit)?;
@@ -187,10 +178,18 @@ impl InstalledProfiler {
         worker.leave()?;
         let files = names(&directory, &name);
         if files.is_empty() {
-            Err(failed(format!("it left no file in {}", directory.display())))
+            Err(self.failure(format!("it left no file in {}", directory.display())))
         } else {
             Ok(files)
         }
+    }
+
+    fn failure(&self, why: String) -> WorkerError {
+        WorkerError::Failed(Reason::new(self.profiler.name, why, "see what the tool itself says"))
+    }
+
+    fn not_writable(&self, error: &std::io::Error) -> WorkerError {
+        self.failure(format!("{} cannot be written: {error}", self.directory.display()))
     }
 }
 
@@ -340,9 +339,10 @@ mod tests {
         let program = dir.path().join("valgrind");
         std::fs::write(&program, TOOL).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let here = || [dir.path().to_owned()].into_iter();
-        let tool =
-            Profiler::among("callgrind", here()).unwrap().keeping_in(dir.path().join("profiles"));
+        let here = [dir.path().to_owned()];
+        let tool = Profiler::among("callgrind", here.iter().cloned())
+            .unwrap()
+            .keeping_in(dir.path().join("profiles"));
         let limit = Duration::from_mins(1);
         let files = tool.profile(&command("works"), &case(), limit).unwrap();
         assert_eq!(files, ["cpu-performance-tensor-ops-cpu-0-add.callgrind"]);
@@ -354,13 +354,13 @@ mod tests {
             "{lazy:?}"
         );
 
-        let absent = Profiler::among("nsys", here()).unwrap_err().to_string();
+        let absent = Profiler::among("nsys", here.iter().cloned()).unwrap_err().to_string();
         assert!(
             absent.contains("`nsys` is neither") && absent.contains("Nsight Systems"),
             "{absent}"
         );
         assert!(
-            Profiler::among("gprof", here())
+            Profiler::among("gprof", here.iter().cloned())
                 .unwrap_err()
                 .to_string()
                 .contains("rocprofv3, nsys, callgrind")
@@ -369,14 +369,16 @@ mod tests {
 
     #[test]
     fn arguments_end_where_the_worker_begins() {
-        let of = |name: &str| {
-            let profiler = PROFILERS.iter().find(|profiler| profiler.name == name).unwrap();
-            (profiler.arguments)(Path::new("/p/run/gemm")).join(" ")
-        };
         assert!(
-            of("rocprofv3")
+            arguments_of("rocprofv3")
                 .ends_with("pftrace csv --output-directory /p/run --output-file gemm --")
         );
-        assert!(of("nsys").starts_with("profile ") && of("nsys").ends_with("--output=/p/run/gemm"));
+        let nsys = arguments_of("nsys");
+        assert!(nsys.starts_with("profile ") && nsys.ends_with("--output=/p/run/gemm"));
+    }
+
+    fn arguments_of(name: &str) -> String {
+        let profiler = PROFILERS.iter().find(|profiler| profiler.name == name).unwrap();
+        (profiler.arguments)(Path::new("/p/run/gemm")).join(" ")
     }
 }

@@ -104,13 +104,6 @@ fn converse(
     requests: &mut dyn Iterator<Item = Request>,
     answer: &mut dyn FnMut(Response) -> std::io::Result<()>,
 ) -> Result<(), Failure> {
-    let gone = |error: std::io::Error| {
-        Failure::Failed(Reason::new(
-            "worker",
-            format!("nobody reads its answers: {error}"),
-            "start it through `run`",
-        ))
-    };
     let benchmark = custom::find(&case.benchmark).map_err(Failure::Failed)?;
     // Before anything is allocated: pinned memory lies where the thread that asks for it runs.
     let numa_node = device
@@ -119,13 +112,14 @@ fn converse(
     let mut prepared = benchmark.prepare_with(&case.params, device, backends)?;
     let device_type = prepared.device_type().unwrap_or(device.info().device_type);
     let mut ledger = memory_profile::Ledger::of(device);
-    answer(Response::Ready { device_type, pci_address: device.pci_address() }).map_err(gone)?;
+    answer(Response::Ready { device_type, pci_address: device.pci_address() })
+        .map_err(|error| unread_answer(&error))?;
     for request in requests {
         match request {
             Request::Sample { iters } => {
                 let time_ns = ledger.around(iters, || prepared.sample(iters))?;
                 answer(Response::Sampled { time_ns: inject::slow_down(&case.id, time_ns) })
-                    .map_err(gone)?;
+                    .map_err(|error| unread_answer(&error))?;
             }
             Request::Count { iters } => {
                 let iters = inject::more_work(&case.id, iters);
@@ -136,7 +130,8 @@ fn converse(
                     InstructionCount::Counted(count) => Some(count),
                     InstructionCount::ByValgrind => None,
                 };
-                answer(Response::Counted { instructions }).map_err(gone)?;
+                answer(Response::Counted { instructions })
+                    .map_err(|error| unread_answer(&error))?;
             }
             Request::Finish { time_ns } => {
                 let mut fields = prepared.fields(time_ns)?;
@@ -144,12 +139,21 @@ fn converse(
                 if let Some(node) = numa_node {
                     fields.set("numa_node", node);
                 }
-                return answer(Response::Finished { fields }).map_err(gone);
+                return answer(Response::Finished { fields })
+                    .map_err(|error| unread_answer(&error));
             }
             Request::Prepare { .. } => break,
         }
     }
     Ok(())
+}
+
+fn unread_answer(error: &std::io::Error) -> Failure {
+    Failure::Failed(Reason::new(
+        "worker",
+        format!("nobody reads its answers: {error}"),
+        "start it through `run`",
+    ))
 }
 
 /// Standard output for answers alone: what a library prints goes to standard error instead.

@@ -140,16 +140,14 @@ impl<'a> Session<'a> {
     ) -> Result<[Replicate; 2], (usize, WorkerError)> {
         let Turn { replicate, time_left } = turn;
         let limit = self.limit(case, time_left);
-        let start = |which: usize| {
-            PreparedWorker::start(&commands[which], case, limit).map_err(|problem| (which, problem))
-        };
         // Who starts first finds the machine as the other does not: in every second replicate it is
         // the other one.
         let mut sides = if replicate.is_multiple_of(2) {
-            [start(0)?, start(1)?]
+            let first = start_side(commands, 0, case, limit)?;
+            [first, start_side(commands, 1, case, limit)?]
         } else {
-            let second = start(1)?;
-            [start(0)?, second]
+            let second = start_side(commands, 1, case, limit)?;
+            [start_side(commands, 0, case, limit)?, second]
         };
         for (which, side) in sides.iter_mut().enumerate() {
             self.warm_up(case, side).map_err(|problem| (which, problem))?;
@@ -267,6 +265,15 @@ impl<'a> Session<'a> {
         })?;
         Ok(self.tape.samples())
     }
+}
+
+fn start_side(
+    commands: &[WorkerCommand; 2],
+    which: usize,
+    case: &Case,
+    limit: Duration,
+) -> Result<PreparedWorker, (usize, WorkerError)> {
+    PreparedWorker::start(&commands[which], case, limit).map_err(|problem| (which, problem))
 }
 
 /// A worker with its case prepared, and where its time went.
@@ -391,7 +398,7 @@ pub(super) fn drive(
     mut sample: impl FnMut(SampleRequest) -> Result<f64, WorkerError>,
 ) -> Result<(), WorkerError> {
     let (group_name, parameter) = split(case.id.as_str());
-    let run = || {
+    let ended = catch_unwind(AssertUnwindSafe(|| {
         let mut group = criterion.benchmark_group(group_name);
         group.sampling_mode(SamplingMode::Flat);
         if let Some(runs) = runs {
@@ -407,8 +414,8 @@ pub(super) fn drive(
             });
         });
         group.finish();
-    };
-    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| match payload.downcast::<WorkerError>() {
+    }));
+    ended.map_err(|payload| match payload.downcast::<WorkerError>() {
         Ok(problem) => *problem,
         Err(payload) => {
             let said = payload

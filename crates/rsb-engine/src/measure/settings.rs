@@ -325,15 +325,8 @@ mod tests {
             ComponentSettings { limit: Some(Duration::from_secs(7)), runs: Some(30), warmup: None };
         let mut settings = Settings::of(Profile::Standard);
         settings.components.insert("pytorch".to_owned(), own);
-        let case = |name: &str, benchmark_type: BenchmarkType| Case {
-            id: "component_specific/x/cpu:0".parse().unwrap(),
-            benchmark: name.to_owned(),
-            benchmark_type,
-            device: rsb_model::DeviceRef::CPU.into(),
-            params: rsb_model::Params::new(),
-        };
-        let of = |name: &str| case(name, BenchmarkType::ComponentSpecific);
-        let (pytorch, triton) = (of("pytorch"), of("triton"));
+        let pytorch = case_of_type("pytorch", BenchmarkType::ComponentSpecific);
+        let triton = case_of_type("triton", BenchmarkType::ComponentSpecific);
         assert_eq!(
             (settings.limit_of(&pytorch), settings.runs_of(&pytorch)),
             (Duration::from_secs(7), 30)
@@ -343,12 +336,22 @@ mod tests {
             (settings.limit_of(&triton), settings.runs_of(&triton)),
             (Duration::from_mins(5), MIN_SAMPLES)
         );
-        let native = case("pytorch", BenchmarkType::CpuPerformance);
+        let native = case_of_type("pytorch", BenchmarkType::CpuPerformance);
         assert_eq!(
             settings.limit_of(&native),
             Duration::from_mins(5),
             "a benchmark of that name is no component"
         );
+    }
+
+    fn case_of_type(name: &str, benchmark_type: BenchmarkType) -> Case {
+        Case {
+            id: "component_specific/x/cpu:0".parse().unwrap(),
+            benchmark: name.to_owned(),
+            benchmark_type,
+            device: rsb_model::DeviceRef::CPU.into(),
+            params: rsb_model::Params::new(),
+        }
     }
 
     #[test]

@@ -55,13 +55,10 @@ pub(super) fn record(metadata: &mut Map<String, Value>, replicates: &[Option<Gpu
         return;
     }
     metadata.insert(TELEMETRY.into(), json!(replicates));
-    let is_throttled = |known: &Option<GpuTelemetry>| {
-        known.as_ref().is_some_and(|known| known.throttled == Some(true))
-    };
     let throttled: Vec<usize> = replicates
         .iter()
         .enumerate()
-        .filter(|(_, known)| is_throttled(known))
+        .filter(|(_, known)| known.as_ref().is_some_and(|known| known.throttled == Some(true)))
         .map(|(index, _)| index)
         .collect();
     if throttled.is_empty() {
@@ -160,14 +157,6 @@ mod tests {
             since_ms: i64,
             rise: Option<&'static str>,
         }
-        let taken = |clocks: &[f64]| {
-            let sample = |(second, &sclk): (i64, &f64)| rsb_model::GpuSample {
-                timestamp_ms: Some(second * 100),
-                sclk_mhz: (sclk > 0.0).then_some(sclk),
-                ..rsb_model::GpuSample::default()
-            };
-            GpuTelemetry::of(&(0..).zip(clocks).map(sample).collect::<Vec<_>>())
-        };
         for row in [
             Row {
                 clocks: &[500.0, 900.0, 1700.0, 2100.0],
@@ -191,7 +180,7 @@ mod tests {
             Row { clocks: &[500.0, 2100.0, 2100.0], since_ms: 0, rise: None },
             Row { clocks: &[0.0, 0.0, 0.0, 0.0, 0.0], since_ms: 0, rise: None },
         ] {
-            let said = clock_ramp(&taken(row.clocks), row.since_ms);
+            let said = clock_ramp(&telemetry_of(row.clocks), row.since_ms);
             assert_eq!(said.is_some(), row.rise.is_some(), "{:?}: {said:?}", row.clocks);
             assert!(
                 said.is_none_or(|said| said.contains(row.rise.unwrap_or_default())),
@@ -202,12 +191,24 @@ mod tests {
         assert_eq!(clock_ramp(&GpuTelemetry::default(), 0), None);
     }
 
+    /// The telemetry of a GPU with these clocks, ten times a second; 0 is unknown.
+    fn telemetry_of(clocks: &[f64]) -> GpuTelemetry {
+        let mut samples = Vec::new();
+        for (at, &clock) in (0..).zip(clocks) {
+            samples.push(rsb_model::GpuSample {
+                timestamp_ms: Some(at * 100),
+                sclk_mhz: (clock > 0.0).then_some(clock),
+                ..rsb_model::GpuSample::default()
+            });
+        }
+        GpuTelemetry::of(&samples)
+    }
+
     #[test]
     fn what_the_case_says_itself_stays() {
-        let one = |value| Some(Spread { mean: value, min: value, max: value });
         let known = GpuTelemetry {
-            utilization_percent: one(97.0),
-            vram_used_mb: one(1.0),
+            utilization_percent: Some(spread_of_one(97.0)),
+            vram_used_mb: Some(spread_of_one(1.0)),
             ..GpuTelemetry::default()
         };
         let mut fields =
@@ -219,6 +220,10 @@ mod tests {
             (Some(1.0), None)
         );
         assert_eq!(fields.text("operation"), Some("triad"));
+    }
+
+    fn spread_of_one(value: f64) -> Spread {
+        Spread { mean: value, min: value, max: value }
     }
 
     #[test]

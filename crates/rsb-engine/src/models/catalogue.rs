@@ -331,14 +331,16 @@ fn rows(text: &str) -> Result<Vec<ModelRow>, String> {
         return Err(format!("unknown field `{other}`, expected `model`"));
     }
     let listed = file.get("model").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let row = |(at, row): (usize, &Value)| {
+    let mut rows = Vec::new();
+    for (at, row) in (1_usize..).zip(listed) {
         let named = row
             .get("name")
             .and_then(Value::as_str)
             .map_or_else(|| at.to_string(), |name| format!("`{name}`"));
-        serde::Deserialize::deserialize(row).map_err(|error| format!("model {named}: {error}"))
-    };
-    (1..).zip(listed).map(row).collect()
+        let row = ModelRow::deserialize(row).map_err(|error| format!("model {named}: {error}"))?;
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 /// The models of a file: `[[model]]` with `name`, `family`, `class` and `config`.
@@ -390,15 +392,19 @@ pub fn parse(text: &str) -> Result<Vec<ModelRow>, CatalogueError> {
 
 /// Whether `input` says of what kind it is and how large.
 fn is_input(input: &Value) -> bool {
-    let is_size = |size: &Value| size.as_u64() > Some(0) || size == "batch" || size == "length";
     let is_shape = input["shape"]
         .as_array()
         .is_some_and(|shape| !shape.is_empty() && shape.iter().all(is_size));
-    let is_known = |name: &String| ["kind", "shape", "below"].contains(&name.as_str());
     is_shape
         && ["tokens", "noise", "ones"].iter().any(|kind| input["kind"] == *kind)
         && (input["below"].is_null() || input["below"].as_u64() > Some(5))
-        && input.as_object().is_some_and(|fields| fields.keys().all(is_known))
+        && input.as_object().is_some_and(|fields| {
+            fields.keys().all(|name| ["kind", "shape", "below"].contains(&name.as_str()))
+        })
+}
+
+fn is_size(size: &Value) -> bool {
+    size.as_u64() > Some(0) || size == "batch" || size == "length"
 }
 
 /// Every model that comes with this program.

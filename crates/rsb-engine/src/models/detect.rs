@@ -58,9 +58,11 @@ pub fn detect(path: &str, text: &str, parameters: u64) -> Result<ModelRow, Strin
         None => Family::EncoderOnly,
     };
     let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
-    let is_kept = |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' };
     Ok(ModelRow {
-        name: name.chars().map(is_kept).collect(),
+        name: name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' })
+            .collect(),
         family,
         class,
         library: if of_diffusers.is_some() { "diffusers" } else { "transformers" }.to_owned(),
@@ -82,14 +84,16 @@ pub fn detect(path: &str, text: &str, parameters: u64) -> Result<ModelRow, Strin
 /// so whether or not its configuration tells how much it keeps: then that is zero.
 pub(super) fn shape(config: &Value, family: Family) -> ModelShape {
     let text = if config["text_config"].is_object() { &config["text_config"] } else { config };
-    let number = |names: &[&str]| names.iter().find_map(|name| text[*name].as_u64());
     let (layers, hidden) = (
-        number(&["num_hidden_layers", "n_layer", "decoder_layers", "num_layers"]),
-        number(&["hidden_size", "n_embd", "d_model"]),
+        first_number(text, &["num_hidden_layers", "n_layer", "decoder_layers", "num_layers"]),
+        first_number(text, &["hidden_size", "n_embd", "d_model"]),
     );
-    let heads = number(&["num_attention_heads", "n_head", "decoder_attention_heads", "num_heads"]);
-    let of_keys = number(&["num_key_value_heads"]).or(heads);
-    let width = number(&["head_dim", "d_kv"]).or_else(|| Some(hidden? / heads?.max(1)));
+    let heads = first_number(
+        text,
+        &["num_attention_heads", "n_head", "decoder_attention_heads", "num_heads"],
+    );
+    let of_keys = first_number(text, &["num_key_value_heads"]).or(heads);
+    let width = first_number(text, &["head_dim", "d_kv"]).or_else(|| Some(hidden? / heads?.max(1)));
     let writes = matches!(
         family,
         Family::DecoderOnly
@@ -98,27 +102,30 @@ pub(super) fn shape(config: &Value, family: Family) -> ModelShape {
             | Family::Multimodal
             | Family::Rag
     );
-    let product = |parts: [Option<u64>; 3]| {
-        parts.into_iter().try_fold(2_u64, |all, part| all.checked_mul(part?))
-    };
+    let cache =
+        [layers, of_keys, width].into_iter().try_fold(2_u64, |all, part| all.checked_mul(part?));
     // Of Mamba: the state and the last inputs of the convolution.
-    let inner =
-        number(&["intermediate_size"]).or_else(|| Some(hidden? * number(&["expand"]).unwrap_or(2)));
-    let kept = number(&["state_size"]).unwrap_or(16) + number(&["conv_kernel"]).unwrap_or(4);
-    let state = || {
-        layers
-            .zip(inner)
-            .map_or(0, |(layers, inner)| layers.saturating_mul(inner).saturating_mul(kept))
-    };
+    let inner = first_number(text, &["intermediate_size"])
+        .or_else(|| Some(hidden? * first_number(text, &["expand"]).unwrap_or(2)));
+    let kept = first_number(text, &["state_size"]).unwrap_or(16)
+        + first_number(text, &["conv_kernel"]).unwrap_or(4);
+    let state = layers
+        .zip(inner)
+        .map_or(0, |(layers, inner)| layers.saturating_mul(inner).saturating_mul(kept));
     ModelShape {
         layers: layers.unwrap_or(0),
         hidden: hidden.unwrap_or(0),
-        vocabulary: number(&["vocab_size"]),
-        cache: writes.then(|| product([layers, of_keys, width]).unwrap_or(0)),
-        state: (family == Family::StateSpace).then(state),
-        positions: number(&["max_position_embeddings", "n_positions"]),
+        vocabulary: first_number(text, &["vocab_size"]),
+        cache: writes.then(|| cache.unwrap_or(0)),
+        state: (family == Family::StateSpace).then_some(state),
+        positions: first_number(text, &["max_position_embeddings", "n_positions"]),
         ..ModelShape::default()
     }
+}
+
+/// The first of the fields `names` that is a number.
+fn first_number(config: &Value, names: &[&str]) -> Option<u64> {
+    names.iter().find_map(|name| config[*name].as_u64())
 }
 
 #[cfg(test)]

@@ -89,8 +89,8 @@ mod tests {
         );
         assert_eq!(whole.activations_bytes, single.activations_bytes);
         let mamba = find("mamba-130m", &[]).unwrap();
-        let kept = |length| Footprint::of(mamba, Dtype::F32, 1, length).cache_bytes;
-        assert_eq!(kept(16), kept(4096), "a state does not grow with the input");
+        let [short, long] = [16, 4096].map(|length| Footprint::of(mamba, Dtype::F32, 1, length));
+        assert_eq!(short.cache_bytes, long.cache_bytes, "a state does not grow with the input");
         assert!(
             Footprint::on_host(llama, Dtype::F32, 1, 128) > 80_000_000_000,
             "twelve bytes a weight"

@@ -62,20 +62,21 @@ pub fn compatibility(runs: &[Run]) -> Vec<ModelCompatibility> {
 }
 
 fn places() -> impl Iterator<Item = Place> {
-    let of_runtime = |family| {
-        RUNTIMES.iter().flat_map(move |runtime| {
-            let backends = runtime.backends.iter();
-            backends.flat_map(move |backend| {
-                PRECISIONS.map(|dtype| Place {
-                    family,
-                    runtime: runtime.name,
-                    backend: *backend,
-                    dtype,
-                })
+    Family::ALL.into_iter().flat_map(places_of)
+}
+
+fn places_of(family: Family) -> impl Iterator<Item = Place> {
+    RUNTIMES.iter().flat_map(move |runtime| {
+        let backends = runtime.backends.iter();
+        backends.flat_map(move |backend| {
+            PRECISIONS.map(|dtype| Place {
+                family,
+                runtime: runtime.name,
+                backend: *backend,
+                dtype,
             })
         })
-    };
-    Family::ALL.into_iter().flat_map(of_runtime)
+    })
 }
 
 fn seen_in(run: &Run, result: &BenchmarkResult) -> Option<(Place, ModelCompatibility)> {
@@ -139,23 +140,19 @@ mod tests {
     fn what_nobody_tried_is_as_the_rules_have_it() {
         let map = compatibility(&[]);
         assert_eq!(map.len(), 11 * 4 * 7, "pytorch on three backends, the others on one");
-        let at = |family: Family, runtime: &str, backend: BackendId, dtype: Dtype| {
-            let is_place =
-                |one: &ModelCompatibility| one.runtime == runtime && one.backend == backend;
-            let is_it = |one: &&ModelCompatibility| {
-                is_place(one)
-                    && (one.family.as_str(), one.dtype.as_str())
-                        == (family.as_str(), dtype.as_str())
-            };
-            map.iter().find(is_it).unwrap()
-        };
         for (runtime, backend, dtype, standing) in [
             ("pytorch", BackendId::Cpu, Dtype::F32, Compatibility::Unknown),
             ("pytorch", BackendId::Rocm, Dtype::I8, Compatibility::NotPossible),
             ("qnn", BackendId::Cpu, Dtype::F32, Compatibility::NotPossible),
             ("qnn", BackendId::Cpu, Dtype::I8, Compatibility::Unknown),
         ] {
-            let found = at(Family::Rag, runtime, backend, dtype);
+            let found = map.iter().find(|one| {
+                one.runtime == runtime
+                    && one.backend == backend
+                    && one.family.as_str() == Family::Rag.as_str()
+                    && one.dtype.as_str() == dtype.as_str()
+            });
+            let found = found.unwrap();
             assert_eq!(found.standing, standing, "{found:?}");
             assert_eq!(found.reason.is_some(), standing == Compatibility::NotPossible);
         }

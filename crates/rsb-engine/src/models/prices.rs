@@ -50,12 +50,11 @@ impl Prices {
 
     /// What a million items cost there: by the first price that is for it.
     pub(super) fn of_million(&self, one: &ModelCandidate) -> Option<f64> {
-        let is_for = |price: &&Price| {
+        let price = self.price.iter().find(|price| {
             one.place.machine.contains(&price.machine.to_lowercase())
                 && [one.place.device.as_str(), ""].contains(&&*price.device)
-        };
-        let per_hour = self.price.iter().find(is_for)?.per_hour;
-        Some(one.time_per_item_ms / 1e3 / 3600.0 * per_hour * 1e6)
+        })?;
+        Some(one.time_per_item_ms / 1e3 / 3600.0 * price.per_hour * 1e6)
     }
 }
 

@@ -43,27 +43,24 @@ pub(super) fn takes(device: &DeviceInfo, all: &[DeviceInfo]) -> bool {
 
 /// The backends that have devices of which `auto` takes none, each with the reason.
 pub(super) fn left_out(all: &[DeviceInfo]) -> Vec<(BackendId, Reason)> {
-    let of = |backend: BackendId| all.iter().filter(move |device| device.device.backend == backend);
-    let untaken = |backend: &BackendId| {
-        of(*backend).next().is_some() && of(*backend).all(|device| !takes(device, all))
-    };
-    let reason = |backend: BackendId| {
-        let names = of(backend).map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
-        let why = if of(backend).all(|device| device.device_type == DeviceType::Cpu) {
+    let mut found = Vec::new();
+    for backend in BackendId::ALL {
+        let own: Vec<&DeviceInfo> =
+            all.iter().filter(|device| device.device.backend == backend).collect();
+        if own.is_empty() || own.iter().any(|device| takes(device, all)) {
+            continue;
+        }
+        let names = own.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
+        let why = if own.iter().all(|device| device.device_type == DeviceType::Cpu) {
             format!("{names} runs on the CPU, which auto measures as itself")
         } else {
             format!("{names} is measured once, through a runtime closer to it")
         };
-        (
-            backend,
-            Reason::new(
-                format!("devices of {backend}"),
-                why,
-                format!("ask for them: --backend {backend}"),
-            ),
-        )
-    };
-    BackendId::ALL.into_iter().filter(untaken).map(reason).collect()
+        let what = format!("devices of {backend}");
+        let cure = format!("ask for them: --backend {backend}");
+        found.push((backend, Reason::new(what, why, cure)));
+    }
+    found
 }
 
 #[cfg(test)]
@@ -137,14 +134,7 @@ mod tests {
 
     #[test]
     fn addresses_tell_gpus_of_one_vendor_apart_and_join_what_is_one() {
-        let at = |id: &str, address: &str, driver: &str| DeviceInfo {
-            pci_address: (!address.is_empty()).then(|| address.to_owned()),
-            driver: Some(driver.to_owned()),
-            ..device(id, "AMD Radeon", DeviceType::Gpu)
-        };
         let (one, two) = ("0000:03:00.0", "0000:C3:00.0");
-        let nvidia =
-            |id: &str, address: &str| DeviceInfo { name: "H200".into(), ..at(id, address, "") };
         for (what, here, expected) in [
             (
                 "one GPU twice",
@@ -202,6 +192,19 @@ mod tests {
         ] {
             assert_eq!(selected_devices(&here), expected, "{what}");
         }
+    }
+
+    /// An AMD GPU with an address, unless that is empty, and a driver.
+    fn at(id: &str, address: &str, driver: &str) -> DeviceInfo {
+        DeviceInfo {
+            pci_address: (!address.is_empty()).then(|| address.to_owned()),
+            driver: Some(driver.to_owned()),
+            ..device(id, "AMD Radeon", DeviceType::Gpu)
+        }
+    }
+
+    fn nvidia(id: &str, address: &str) -> DeviceInfo {
+        DeviceInfo { name: "H200".into(), ..at(id, address, "") }
     }
 
     #[test]

@@ -56,11 +56,10 @@ fn all_words() -> impl Iterator<Item = IdVocabulary> {
         IdVocabulary::new(&kinds, benchmark.name(), &[]).with(benchmark.axes())
     });
     let components = frameworks::all_and_models().flat_map(|component| {
-        let of = |workload: &frameworks::Workload| {
+        component.workloads.iter().map(|workload| {
             IdVocabulary::new(&[BenchmarkType::ComponentSpecific], component.name, &[workload.name])
                 .with(workload.axes)
-        };
-        component.workloads.iter().map(of)
+        })
     });
     let imported = Format::ALL.into_iter().map(|format| IdVocabulary {
         open: true,
@@ -96,11 +95,12 @@ impl IdVocabulary {
                 }
                 _ => Vec::new(),
             };
-            let written = |value: &&str| match axis.form {
-                IdForm::Value => (*value).to_owned(),
-                IdForm::Named => format!("{}={value}", axis.name),
-            };
-            self.fixed.extend(values.iter().map(written));
+            for value in values {
+                self.fixed.push(match axis.form {
+                    IdForm::Value => value.to_owned(),
+                    IdForm::Named => format!("{}={value}", axis.name),
+                });
+            }
         }
         self.axes = axes.to_vec();
         self
@@ -172,18 +172,17 @@ impl Fragment<'_> {
 
 /// The pieces of `pattern` between its wildcards and slashes.
 fn fragments(pattern: &str) -> Vec<Fragment<'_>> {
-    let wild = |c: char| matches!(c, '*' | '?');
     let mut found = Vec::new();
     for part in pattern.split('/') {
         let mut rest = part;
         let mut begins = true;
         while !rest.is_empty() {
-            let end = rest.find(wild).unwrap_or(rest.len());
+            let end = rest.find(['*', '?']).unwrap_or(rest.len());
             let (text, after) = rest.split_at(end);
             if !text.is_empty() {
                 found.push(Fragment { text, begins, ends: after.is_empty() });
             }
-            rest = after.trim_start_matches(wild);
+            rest = after.trim_start_matches(['*', '?']);
             begins = false;
         }
     }
@@ -218,12 +217,10 @@ fn names_tool(pieces: &[Fragment<'_>], words: &IdVocabulary) -> bool {
 /// is somewhere.
 fn nearest(pattern: &str, known: &[IdVocabulary], ids: &[&str]) -> Option<String> {
     let pieces = fragments(pattern);
-    let is_here = |piece: &Fragment<'_>| {
-        ids.iter().flat_map(|id| id.split('/')).any(|part| piece.is_of(part))
-    };
-    let strange = pieces
-        .iter()
-        .find(|piece| !is_here(piece) && known.iter().all(|words| !words.hold(piece)))?;
+    let strange = pieces.iter().find(|piece| {
+        !ids.iter().flat_map(|id| id.split('/')).any(|part| piece.is_of(part))
+            && known.iter().all(|words| !words.hold(piece))
+    })?;
     let names = known
         .iter()
         .flat_map(|words| &words.fixed)

@@ -129,18 +129,9 @@ fn notes(builds: &Builds, changed: &[PathBuf]) -> Vec<ComparisonNote> {
 
 /// Nothing needs to be measured.
 fn same(judge: &Judge, revision: &str, how: &str) -> Judgment {
-    let side = |name: &str| {
-        Run::begin(
-            RunId(name.to_owned()),
-            Timestamp::now(),
-            "against",
-            "quick",
-            Environment::default(),
-        )
-    };
     let mut result = rsb_stats::gate_paired(
-        &side(revision),
-        &side("this tree"),
+        &empty_run(revision),
+        &empty_run("this tree"),
         judge.policy(),
         Timestamp::now(),
     );
@@ -148,6 +139,10 @@ fn same(judge: &Judge, revision: &str, how: &str) -> Judgment {
     result.summary.overall_status = OverallStatus::Healthy;
     let basis = Basis::Same { why: format!("this tree and {revision} {how}") };
     Judgment { result, basis, sides: JudgedSides::default() }
+}
+
+fn empty_run(name: &str) -> Run {
+    Run::begin(RunId(name.to_owned()), Timestamp::now(), "against", "quick", Environment::default())
 }
 
 /// What both sides would measure; what only one of them has is listed, not measured.
@@ -165,16 +160,7 @@ impl CommonPlan {
     fn of(builds: &Builds, request: &AgainstRequest<'_>, changed: &[PathBuf]) -> Result<Self> {
         let [before, after] = &builds.sides;
         let [known, own] = [plan_cases(before, request)?, plan_cases(after, request)?];
-        let only = |those: &[Case], others: &[Case]| -> Vec<CaseId> {
-            let others = others.iter().map(|case| &case.id).sorted_unstable().dedup().collect_vec();
-            those
-                .iter()
-                .map(|case| &case.id)
-                .filter(|id| others.binary_search(id).is_err())
-                .cloned()
-                .collect()
-        };
-        let (vanished, new) = (only(&known, &own), only(&own, &known));
+        let (vanished, new) = (ids_only_in(&known, &own), ids_only_in(&own, &known));
         let mut common: Vec<Case> =
             known.into_iter().filter(|case| !vanished.contains(&case.id)).collect();
         if common.is_empty() && vanished.is_empty() {
@@ -208,6 +194,17 @@ impl CommonPlan {
     }
 }
 
+/// The ids of `those` that no case of `others` has.
+fn ids_only_in(those: &[Case], others: &[Case]) -> Vec<CaseId> {
+    let others = others.iter().map(|case| &case.id).sorted_unstable().dedup().collect_vec();
+    those
+        .iter()
+        .map(|case| &case.id)
+        .filter(|id| others.binary_search(id).is_err())
+        .cloned()
+        .collect()
+}
+
 /// The filters of the request, for a message.
 fn describe_filters(request: &AgainstRequest<'_>) -> String {
     let filters = [request.benchmarks, request.cases].concat();
@@ -225,11 +222,11 @@ fn plan_cases(build: &Build, request: &AgainstRequest<'_>) -> Result<Vec<Case>> 
     } else {
         build.cases_fitting(request.benchmarks)
     };
-    let is_wanted = |case: &Case| {
-        let contains = |pattern: &String| glob::matches(&format!("*{pattern}*"), case.id.as_str());
-        request.cases.is_empty() || request.cases.iter().any(contains)
-    };
-    cases.retain(is_wanted);
+    if !request.cases.is_empty() {
+        let patterns: Vec<String> = request.cases.iter().map(|part| format!("*{part}*")).collect();
+        cases
+            .retain(|case| patterns.iter().any(|pattern| glob::matches(pattern, case.id.as_str())));
+    }
     Ok(cases)
 }
 

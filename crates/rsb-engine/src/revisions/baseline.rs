@@ -13,7 +13,7 @@ use super::builds::Repository;
 use super::cargo::{self, CargoProfile, PROGRAM};
 use super::project::package;
 use super::tree::RevisionTree;
-use super::worktree::{BuildTarget, TreeUse, Worktree};
+use super::worktree::{TreeUse, Worktree};
 use crate::gate::Revisions;
 use crate::{EngineError, Listener};
 
@@ -136,10 +136,10 @@ impl BaselineRevisions {
         let worktree = Worktree::at(repository.top(), programs.builds_dir());
         let dir = worktree.programs(TreeUse::WhileBuilding, listener)?;
         let into = dir.path("baseline");
-        let work = |place: BuildTarget<'_>, _: &mut Listener<'_>| {
+        let is_built = worktree.with_revision(commit, listener, |place, _| {
             cargo::build_this_program(place, profile, &into)
-        };
-        if !worktree.with_revision(commit, listener, work)? {
+        })?;
+        if !is_built {
             bail!("the revision {short}, which made the baseline, does not build here");
         }
         programs.keep_build(&into, &build).context("the program of the baseline cannot be kept")
@@ -191,16 +191,19 @@ fn toolchain(repository: &Repository) -> Result<u64> {
         told.context("cannot start rustc; a revision is built here, which needs a Rust toolchain")?;
     let mut sum = DefaultHasher::new();
     told.stdout.hash(&mut sum);
-    let is_meant = |name: &str| {
-        ["RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO_ENCODED_RUSTFLAGS"]
-            .contains(&name)
-            || ["CARGO_PROFILE_", "CARGO_BUILD_"].iter().any(|begin| name.starts_with(begin))
-            || (name.starts_with("CARGO_TARGET_") && name != "CARGO_TARGET_DIR")
-    };
-    let mut set: Vec<_> =
-        std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_meant)).collect();
+    let mut set: Vec<_> = std::env::vars_os()
+        .filter(|(name, _)| name.to_str().is_some_and(is_build_variable))
+        .collect();
     set.sort();
     set.hash(&mut sum);
     cargo::home().and_then(|dir| std::fs::read(dir.join("config.toml")).ok()).hash(&mut sum);
     Ok(sum.finish())
+}
+
+/// Whether the environment variable `name` changes what cargo builds.
+fn is_build_variable(name: &str) -> bool {
+    ["RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO_ENCODED_RUSTFLAGS"]
+        .contains(&name)
+        || ["CARGO_PROFILE_", "CARGO_BUILD_"].iter().any(|begin| name.starts_with(begin))
+        || (name.starts_with("CARGO_TARGET_") && name != "CARGO_TARGET_DIR")
 }

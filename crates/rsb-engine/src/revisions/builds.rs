@@ -12,7 +12,7 @@ use super::against::AgainstRequest;
 use super::cargo::{self, CargoProfile};
 use super::opened;
 use super::project::{Build, Project, ProjectOptions, SideRole};
-use super::worktree::{BuildTarget, ProgramDirectory, Worktree};
+use super::worktree::{ProgramDirectory, Worktree};
 use crate::{Listener, WorkerCommand};
 
 /// The git repository around the current directory.
@@ -102,19 +102,24 @@ impl Repository {
     fn commit_of_this_tree(&self) -> Result<String> {
         let scratch = tempfile::tempdir().context("cannot create a temporary directory")?;
         let index = scratch.path().join("index");
-        let with_index = |arguments: &[&str]| {
-            let mut command = Command::new("git");
-            command.current_dir(&self.top).env("GIT_INDEX_FILE", &index).args(arguments);
-            output(command)
-        };
-        with_index(&["read-tree", "HEAD"])?;
-        with_index(&["add", "--all"])?;
-        let tree = with_index(&["write-tree"])?;
+        self.git_with_index(&index, &["read-tree", "HEAD"])?;
+        self.git_with_index(&index, &["add", "--all"])?;
+        let tree = self.git_with_index(&index, &["write-tree"])?;
         let author = ["-c", "user.name=rusty-stack-bench", "-c", "user.email=gate@localhost"];
-        with_index(
-            &[&author[..], &["commit-tree", &tree, "-p", "HEAD", "-m", "the tree as it is"]]
-                .concat(),
-        )
+        let commit = ["commit-tree", &tree, "-p", "HEAD", "-m", "the tree as it is"];
+        self.git_with_index(&index, &[&author[..], &commit].concat())
+    }
+
+    /// Runs git with its index in the file `index`.
+    fn git_with_index(&self, index: &Path, arguments: &[&str]) -> Result<String> {
+        let mut command = Command::new("git");
+        command.current_dir(&self.top).env("GIT_INDEX_FILE", index).args(arguments);
+        output(command)
+    }
+
+    /// The hash of the contents of `commit`.
+    fn contents_of(&self, commit: &str) -> Result<String> {
+        self.git(&["rev-parse", &format!("{commit}^{{tree}}")])
     }
 }
 
@@ -144,9 +149,8 @@ pub(super) fn trees(revision: &str, options: &ProjectOptions) -> Result<Trees> {
     let commits = [repository.commit(revision)?, repository.commit_of_this_tree()?];
     let project =
         Project::of(&repository, &[(&commits[0], revision), (&commits[1], "this tree")], options)?;
-    let contents = |commit: &str| repository.git(&["rev-parse", &format!("{commit}^{{tree}}")]);
     Ok(Trees {
-        contents: [contents(&commits[0])?, contents(&commits[1])?],
+        contents: [repository.contents_of(&commits[0])?, repository.contents_of(&commits[1])?],
         commits,
         project,
         repository,
@@ -192,21 +196,26 @@ impl Trees {
     pub(super) fn build(&self, listener: &mut Listener<'_>) -> Result<Builds> {
         let worktree = self.repository.worktree()?;
         let dir = worktree.programs(self.project.tree_use(), listener)?;
-        let mut side = |commit: &str, role: SideRole| -> Result<Build> {
-            let build =
-                self.project.build(&self.repository, &worktree, &dir, commit, role, listener)?;
-            if let Some(build) = build {
-                return Ok(build);
-            }
-            worktree.remove_tree(listener);
-            bail!(
-                "{} does not build",
-                self.repository.git(&["log", "-1", "--format=%h %s", commit])?
-            )
-        };
-        let sides =
-            [side(&self.commits[0], SideRole::First)?, side(&self.commits[1], SideRole::Second)?];
-        Ok(Builds { sides, dir })
+        let [first, second] = &self.commits;
+        let first = self.build_side(&worktree, &dir, first, SideRole::First, listener)?;
+        let second = self.build_side(&worktree, &dir, second, SideRole::Second, listener)?;
+        Ok(Builds { sides: [first, second], dir })
+    }
+
+    fn build_side(
+        &self,
+        worktree: &Worktree,
+        dir: &ProgramDirectory,
+        commit: &str,
+        role: SideRole,
+        listener: &mut Listener<'_>,
+    ) -> Result<Build> {
+        let build = self.project.build(&self.repository, worktree, dir, commit, role, listener)?;
+        if let Some(build) = build {
+            return Ok(build);
+        }
+        worktree.remove_tree(listener);
+        bail!("{} does not build", self.repository.git(&["log", "-1", "--format=%h %s", commit])?)
     }
 
     /// Links each build of this program so many times, its functions in another order each time.
@@ -220,34 +229,39 @@ impl Trees {
         listener: &mut Listener<'_>,
     ) -> Result<[Vec<WorkerCommand>; 2]> {
         let worktree = self.repository.worktree()?;
-        let mut side = |which: u32| -> Result<Vec<WorkerCommand>> {
-            let mut linked = Vec::new();
-            let commit = &self.commits[which as usize];
-            let link = |place: BuildTarget<'_>, _: &mut Listener<'_>| {
-                cargo::build_this_program(place, CargoProfile::Release, &builds.dir.path("plain"))?;
-                for layout in 0..layouts {
-                    let program = builds.dir.path(&format!("layout-{which}-{layout}"));
-                    // Seed 0 is the linker's word for "anything".
-                    if !cargo::relink_this_program(
-                        place,
-                        u64::from(which * layouts + layout + 1),
-                        &program,
-                    )? {
-                        bail!(
-                            "the program cannot be linked in another layout: that needs the linker \
-                             lld, which rustc uses by \
-                             itself on x86_64 Linux, elsewhere with \
-                             RUSTFLAGS=-Clink-arg=-fuse-ld=lld; leave out --layouts"
-                        );
-                    }
-                    linked.push(WorkerCommand::of(program));
+        let first = self.relink_side(0, &worktree, builds, layouts, listener)?;
+        let second = self.relink_side(1, &worktree, builds, layouts, listener)?;
+        Ok([first, second])
+    }
+
+    fn relink_side(
+        &self,
+        which: u32,
+        worktree: &Worktree,
+        builds: &Builds,
+        layouts: u32,
+        listener: &mut Listener<'_>,
+    ) -> Result<Vec<WorkerCommand>> {
+        let mut linked = Vec::new();
+        worktree.with_revision(&self.commits[which as usize], listener, |place, _| {
+            cargo::build_this_program(place, CargoProfile::Release, &builds.dir.path("plain"))?;
+            for layout in 0..layouts {
+                let program = builds.dir.path(&format!("layout-{which}-{layout}"));
+                // Seed 0 is the linker's word for "anything".
+                let seed = u64::from(which * layouts + layout + 1);
+                if !cargo::relink_this_program(place, seed, &program)? {
+                    bail!(
+                        "the program cannot be linked in another layout: that needs the linker \
+                         lld, which rustc uses by \
+                         itself on x86_64 Linux, elsewhere with \
+                         RUSTFLAGS=-Clink-arg=-fuse-ld=lld; leave out --layouts"
+                    );
                 }
-                Ok(())
-            };
-            worktree.with_revision(commit, listener, link)?;
-            Ok(linked)
-        };
-        Ok([side(0)?, side(1)?])
+                linked.push(WorkerCommand::of(program));
+            }
+            Ok(())
+        })?;
+        Ok(linked)
     }
 }
 

@@ -41,8 +41,10 @@ impl CargoProfile {
 
 /// Cargo's own directory, `~/.cargo` unless the environment names another.
 pub(super) fn home() -> Option<PathBuf> {
-    let of_user = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
-    std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(of_user)
+    if let Some(home) = std::env::var_os("CARGO_HOME") {
+        return Some(PathBuf::from(home));
+    }
+    Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo"))
 }
 
 /// Cargo in `directory`.
@@ -149,26 +151,31 @@ mod tests {
 
     #[test]
     fn functions_are_aligned_beside_the_flags_that_the_user_wants() {
-        let of = |known: &'static [(&str, &str)]| {
-            let mut cargo = Command::new("cargo");
-            let find = |name: &str| {
-                known.iter().find(|(known, _)| *known == name).map(|(_, flags)| (*flags).to_owned())
-            };
-            align_functions(&mut cargo, find);
-            format!("{cargo:?}")
-        };
         let flag = "-Cllvm-args=-align-all-functions=6";
-        assert!(of(&[]).contains("--config") && of(&[]).contains(flag));
+        assert!(aligned_command(&[]).contains("--config") && aligned_command(&[]).contains(flag));
         assert!(
-            of(&[("RUSTFLAGS", "-Dwarnings")])
+            aligned_command(&[("RUSTFLAGS", "-Dwarnings")])
                 .contains(&format!("RUSTFLAGS=\"-Dwarnings {flag}\""))
         );
-        assert!(of(&[("RUSTFLAGS", "")]).contains(&format!("RUSTFLAGS=\"{flag}\"")));
-        let both = of(&[("RUSTFLAGS", "-Dwarnings"), ("CARGO_ENCODED_RUSTFLAGS", "-Ca\x1f-Cb")]);
+        assert!(aligned_command(&[("RUSTFLAGS", "")]).contains(&format!("RUSTFLAGS=\"{flag}\"")));
+        let both = aligned_command(&[
+            ("RUSTFLAGS", "-Dwarnings"),
+            ("CARGO_ENCODED_RUSTFLAGS", "-Ca\x1f-Cb"),
+        ]);
         assert!(
             both.contains("CARGO_ENCODED_RUSTFLAGS")
                 && !both.contains("-Dwarnings")
                 && !both.contains("--config")
         );
+    }
+
+    /// The command line of cargo where these variables are set.
+    fn aligned_command(variables: &[(&str, &str)]) -> String {
+        let mut cargo = Command::new("cargo");
+        align_functions(&mut cargo, |name| {
+            let (_, flags) = variables.iter().find(|(known, _)| *known == name)?;
+            Some((*flags).to_owned())
+        });
+        format!("{cargo:?}")
     }
 }

@@ -101,11 +101,9 @@ impl RevisionTree {
                 );
             }
             let place = into.join(file);
-            let written = || -> std::io::Result<()> {
-                std::fs::create_dir_all(place.parent().unwrap_or(into))?;
-                std::fs::write(&place, &object.content)
-            };
-            written().with_context(|| format!("cannot write {}", place.display()))?;
+            std::fs::create_dir_all(place.parent().unwrap_or(into))
+                .and_then(|()| std::fs::write(&place, &object.content))
+                .with_context(|| format!("cannot write {}", place.display()))?;
         }
         Ok(())
     }

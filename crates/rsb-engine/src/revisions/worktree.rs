@@ -173,10 +173,8 @@ impl Worktree {
     /// removed is only room lost.
     fn remove_orphans(&self) {
         for entry in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
-            let is_orphan = || {
-                File::open(entry.path().join(ALIVE)).map_or(true, |alive| alive.try_lock().is_ok())
-            };
-            if entry.file_name().to_string_lossy().starts_with(PROGRAMS) && is_orphan() {
+            if entry.file_name().to_string_lossy().starts_with(PROGRAMS) && is_orphan(&entry.path())
+            {
                 let _ = std::fs::remove_dir_all(entry.path());
             }
         }
@@ -241,14 +239,21 @@ impl Worktree {
     /// Whether the worktree is there and belongs to this repository: a target directory that
     /// several clones share may hold that of another.
     fn is_ours(&self) -> bool {
-        let common = |dir: &Path| {
-            let path = git(dir, &["rev-parse", "--git-common-dir"]).ok()?;
-            dir.join(path).canonicalize().ok()
-        };
         let tree = self.tree();
         tree.join(".git").is_file()
-            && common(&tree).is_some_and(|own| common(&self.top) == Some(own))
+            && common_dir(&tree).is_some_and(|own| common_dir(&self.top) == Some(own))
     }
+}
+
+/// Whether no process holds the lock of this directory of programs.
+fn is_orphan(dir: &Path) -> bool {
+    File::open(dir.join(ALIVE)).map_or(true, |alive| alive.try_lock().is_ok())
+}
+
+/// The repository that the worktree at `tree` belongs to.
+fn common_dir(tree: &Path) -> Option<PathBuf> {
+    let path = git(tree, &["rev-parse", "--git-common-dir"]).ok()?;
+    tree.join(path).canonicalize().ok()
 }
 
 /// Whether `path` lies in `top`, links followed as far as it exists.

@@ -55,12 +55,15 @@ const ENTRIES: &[Entry] = &[
 
 /// Each entry, as one of the suite `custom` is written.
 pub fn entries() -> Vec<CustomEntry> {
-    let values = |text: &str| text.split(',').map(str::to_owned).collect();
-    let entry = |(benchmark, _, axes): &Entry| CustomEntry {
-        benchmark: (*benchmark).to_owned(),
-        axes: axes.iter().map(|(name, text)| ((*name).to_owned(), values(text))).collect(),
-    };
-    ENTRIES.iter().map(entry).collect()
+    let mut entries = Vec::new();
+    for (benchmark, _, points) in ENTRIES {
+        let mut axes = Vec::new();
+        for (name, values) in *points {
+            axes.push(((*name).to_owned(), values.split(',').map(str::to_owned).collect()));
+        }
+        entries.push(CustomEntry { benchmark: (*benchmark).to_owned(), axes });
+    }
+    entries
 }
 
 /// The benchmarks in it, each once.

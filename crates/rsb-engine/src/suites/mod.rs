@@ -7,18 +7,23 @@ use rsb_workloads::{Breadth, RunsOn};
 
 /// The native benchmarks in `suite`.
 pub fn benchmarks(suite: Suite) -> Vec<&'static str> {
-    let holds = |runs_on: RunsOn| match suite {
+    if suite == Suite::HardwareAcceleration {
+        return compared::benchmarks();
+    }
+    let all = rsb_workloads::all().iter();
+    all.filter(|benchmark| is_in_suite(benchmark.runs_on(), suite))
+        .map(|benchmark| benchmark.name())
+        .collect()
+}
+
+fn is_in_suite(runs_on: RunsOn, suite: Suite) -> bool {
+    match suite {
         Suite::Component | Suite::Custom | Suite::HardwareAcceleration => false,
         Suite::CpuPerformance => runs_on == RunsOn::Any,
         // What uses the host's tools is not of a GPU, and takes too long for a glance.
         Suite::GpuPerformance | Suite::Quick => !matches!(runs_on, RunsOn::Host(_)),
         Suite::PreInstallation | Suite::Full => true,
-    };
-    if suite == Suite::HardwareAcceleration {
-        return compared::benchmarks();
     }
-    let all = rsb_workloads::all().iter();
-    all.filter(|benchmark| holds(benchmark.runs_on())).map(|benchmark| benchmark.name()).collect()
 }
 
 /// The framework components in `suite`.

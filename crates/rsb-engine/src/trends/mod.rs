@@ -9,7 +9,7 @@ mod origin;
 use std::collections::HashMap;
 use std::path::Path;
 
-use rsb_model::record::{AlertState, SeriesTrend, TrackedAlert, TrendDocument};
+use rsb_model::record::{AlertState, TrackedAlert, TrendDocument};
 use rsb_model::{Fingerprint, Timestamp};
 use rsb_stats::TrendSettings;
 use rsb_store::{AlertBook, Series, Store};
@@ -51,16 +51,17 @@ pub fn shifts(
     trends: &TrendDocument,
     settings: &TrendSettings,
 ) -> Vec<LevelShift> {
-    let key = |id: &str, metric: &str, unit: &str| [id, metric, unit].map(str::to_owned);
-    let of: HashMap<[String; 3], &Series> = series
+    let of: HashMap<[&str; 3], &Series> = series
         .iter()
-        .map(|series| (key(&series.id, &series.metric, &series.unit), series))
+        .map(|series| ([series.id.as_str(), &series.metric, &series.unit], series))
         .collect();
-    let shifts = trends.series.iter().filter_map(|trend| {
-        let series = of.get(&key(&trend.id, &trend.metric, &trend.unit))?;
-        Some(group::shifts_of(series, trend, settings))
-    });
-    shifts.flatten().collect()
+    let mut found = Vec::new();
+    for trend in &trends.series {
+        let key = [trend.id.as_str(), &trend.metric, &trend.unit];
+        let Some(series) = of.get(&key) else { continue };
+        found.extend(group::shifts_of(series, trend, settings));
+    }
+    found
 }
 
 /// What the trends of `request` show, grouped and matched with what `store` knows of earlier looks.
@@ -83,13 +84,13 @@ pub fn track(
     if !is_usual {
         return Ok(Tracked { alerts, ..Tracked::default() });
     }
-    let was_open = |alert: &TrackedAlert| {
-        before.alerts.iter().any(|old| old.id == alert.id && !old.state.is_closed())
-    };
     let closed = alert_book
         .alerts
         .iter()
-        .filter(|alert| alert.state.is_closed() && was_open(alert))
+        .filter(|alert| {
+            alert.state.is_closed()
+                && before.alerts.iter().any(|old| old.id == alert.id && !old.state.is_closed())
+        })
         .cloned()
         .collect();
     let not_kept = match (alert_book == before, guard.is_some()) {
@@ -145,16 +146,15 @@ fn match_alerts(
 /// Every change that the trends show, however small or doubtful: where there is one, an alert has
 /// not gone away.
 fn traces(trends: &TrendDocument) -> Vec<Trace<'_>> {
-    let of = |series: &'_ SeriesTrend| {
+    let mut found = Vec::new();
+    for series in &trends.series {
         let points =
             series.change_points.iter().chain(&series.suspected).map(|change| change.timestamp);
-        points.chain(series.ramp.iter().map(|ramp| ramp.to_timestamp)).collect::<Vec<_>>()
-    };
-    let each = trends
-        .series
-        .iter()
-        .flat_map(|series| of(series).into_iter().map(move |moment| (series, moment)));
-    each.map(|(series, moment)| Trace { id: &series.id, metric: &series.metric, moment }).collect()
+        for moment in points.chain(series.ramp.iter().map(|ramp| ramp.to_timestamp)) {
+            found.push(Trace { id: &series.id, metric: &series.metric, moment });
+        }
+    }
+    found
 }
 
 /// Notes of the alert that `name` names what a person decided.

@@ -52,8 +52,10 @@ fn of_every_suite(program: &Path) -> Result<Vec<ChosenCase>, EngineError> {
     for suite in SUITES {
         match cases_of(program, &["--suite", suite], None) {
             Ok(found) => {
-                let new = |case: &Case| cases.iter().all(|known| known.case.id != case.id);
-                let new: Vec<Case> = found.into_iter().filter(new).collect();
+                let new: Vec<Case> = found
+                    .into_iter()
+                    .filter(|case| cases.iter().all(|known| known.case.id != case.id))
+                    .collect();
                 cases.extend(new.into_iter().map(|case| ChosenCase { case, suite }));
             }
             // The suite `custom` is there only when somebody has configured it.
@@ -82,21 +84,21 @@ pub(super) fn has(build: &Build, found: &ChosenCase) -> Result<(), String> {
 
 /// The case with this id, or the only one whose id fits the pattern.
 fn choose(wanted: &str, mut cases: Vec<ChosenCase>, list: &str) -> Result<ChosenCase, String> {
-    let id = |found: &ChosenCase| found.case.id.to_string();
     if let Some(exact) = cases.iter().position(|found| found.case.id.as_str() == wanted) {
         return Ok(cases.swap_remove(exact));
     }
     let pattern = format!("*{wanted}*");
-    let fits = |found: &&ChosenCase| glob::matches(&pattern, found.case.id.as_str());
-    let fitting: Vec<&ChosenCase> = cases.iter().filter(fits).collect();
+    let fitting: Vec<&ChosenCase> =
+        cases.iter().filter(|found| glob::matches(&pattern, found.case.id.as_str())).collect();
     match fitting.as_slice() {
         [one] => Ok((*one).clone()),
         [] => {
-            let likeness =
-                |found: &ChosenCase| strsim::jaro_winkler(wanted, found.case.id.as_str());
-            let nearest = cases.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+            let nearest = cases
+                .iter()
+                .map(|found| (strsim::jaro_winkler(wanted, found.case.id.as_str()), found))
+                .max_by(|(a, _), (b, _)| a.total_cmp(b));
             let near = nearest
-                .map(|found| format!(", did you mean `{}`?", found.case.id))
+                .map(|(_, found)| format!(", did you mean `{}`?", found.case.id))
                 .unwrap_or_default();
             Err(format!("the good commit has no case `{wanted}`{near}; {list}"))
         }
@@ -104,7 +106,7 @@ fn choose(wanted: &str, mut cases: Vec<ChosenCase>, list: &str) -> Result<Chosen
             let mut message = format!("`{wanted}` fits {} cases; name one of them:", several.len());
             for found in several.iter().take(SHOWN) {
                 // Writing to a String cannot fail.
-                let _ = write!(message, "\n  {}", id(found));
+                let _ = write!(message, "\n  {}", found.case.id);
             }
             if several.len() > SHOWN {
                 message.push_str("\n  …");
@@ -120,15 +122,17 @@ mod tests {
     use rsb_model::{BenchmarkType, CaseId, Params};
 
     fn cases() -> Vec<ChosenCase> {
-        let case = |name: &str| Case {
-            id: CaseId::from_segments(&["cpu_performance", name, "cpu:0"]),
-            benchmark: name.to_owned(),
-            benchmark_type: BenchmarkType::CpuPerformance,
-            device: rsb_model::DeviceRef::CPU.into(),
-            params: Params::new(),
-        };
         ["gemm", "gemm-batched", "sum"]
-            .map(|name| ChosenCase { case: case(name), suite: "quick" })
+            .map(|name| {
+                let case = Case {
+                    id: CaseId::from_segments(&["cpu_performance", name, "cpu:0"]),
+                    benchmark: name.to_owned(),
+                    benchmark_type: BenchmarkType::CpuPerformance,
+                    device: rsb_model::DeviceRef::CPU.into(),
+                    params: Params::new(),
+                };
+                ChosenCase { case, suite: "quick" }
+            })
             .to_vec()
     }
 

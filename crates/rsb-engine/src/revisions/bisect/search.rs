@@ -42,18 +42,21 @@ impl Search {
     /// neighbors, each further try twice as far away, so that a long stretch that does not build is
     /// soon left. `None` when there is nothing more to learn.
     pub fn next(&self) -> Option<usize> {
-        let is_open = |&index: &usize| {
-            (self.low..self.high).contains(&index)
-                && self.seen.get(index).is_some_and(Option::is_none)
-        };
         let middle = self.low + (self.high - self.low).saturating_sub(1) / 2;
         let steps = std::iter::successors(Some(1_usize), |step| step.checked_mul(2));
         let near = steps.take_while(|step| *step <= self.high - self.low);
         let around =
             near.flat_map(|step| [middle.checked_sub(step), middle.checked_add(step)]).flatten();
-        std::iter::once(middle).chain(around).find(is_open).or_else(|| {
-            (self.low..self.high).filter(is_open).min_by_key(|index| index.abs_diff(middle))
+        let near = std::iter::once(middle).chain(around).find(|index| self.is_open(*index));
+        near.or_else(|| {
+            (self.low..self.high)
+                .filter(|index| self.is_open(*index))
+                .min_by_key(|index| index.abs_diff(middle))
         })
+    }
+
+    fn is_open(&self, index: usize) -> bool {
+        (self.low..self.high).contains(&index) && self.seen.get(index).is_some_and(Option::is_none)
     }
 
     /// Takes over what looking at `index` gave.
