@@ -33,15 +33,21 @@ pub fn shorten_names<'n>(
 /// Each name without the axes whose values are clear without them: `ring` for `algorithm=ring`, but
 /// `num_gpus=4`.
 fn without_axis_names<'n>(names: &BTreeSet<&'n str>) -> BTreeMap<&'n str, String> {
-    let plain = |name: &str| clean(name).split('/').map(plain_value).collect::<Vec<_>>().join("/");
     let mut counts: HashMap<String, usize> = HashMap::new();
     for name in names {
-        *counts.entry(plain(name)).or_default() += 1;
+        *counts.entry(plain_name(name)).or_default() += 1;
     }
-    let form = |name: &'n str| {
-        if counts.get(&plain(name)) == Some(&1) { plain(name) } else { clean(name) }
-    };
-    names.iter().map(|name| (*name, form(name))).collect()
+    let mut forms = BTreeMap::new();
+    for &name in names {
+        let plain = plain_name(name);
+        let is_unique = counts.get(&plain) == Some(&1);
+        forms.insert(name, if is_unique { plain } else { clean(name) });
+    }
+    forms
+}
+
+fn plain_name(name: &str) -> String {
+    clean(name).split('/').map(plain_value).collect::<Vec<_>>().join("/")
 }
 
 fn plain_value(part: &str) -> &str {
