@@ -306,7 +306,7 @@ pub fn verdict_sentence(result: &ComparisonResult) -> (Tone, String) {
     (tone(result.verdict), sentence)
 }
 
-fn count_verdicts(result: &ComparisonResult, wanted: &[Verdict]) -> usize {
+pub(crate) fn count_verdicts(result: &ComparisonResult, wanted: &[Verdict]) -> usize {
     result.comparisons.iter().filter(|row| wanted.contains(&row.verdict)).count()
 }
 

@@ -97,7 +97,8 @@ fn common(gpu: &Gpu, reach: BackendDiscovery) -> Lines {
     lines
 }
 
-fn join_words(words: &[String]) -> Option<String> {
+/// Returns `words` with commas between them, if there are any.
+pub(crate) fn join_words(words: &[String]) -> Option<String> {
     if words.is_empty() { None } else { Some(words.join(", ")) }
 }
 

@@ -129,8 +129,11 @@ fn missing_backends(absent: &[&str], rows: &[&CaseRow], detail: Detail) -> Table
             .collect();
         // Benchmarks that never run on the backend have reasons of their own, which fewer rows
         // share.
-        let shared = |reason: &&&Reason| reasons.iter().filter(|other| *other == *reason).count();
-        let Some(reason) = reasons.iter().rev().max_by_key(shared) else { continue };
+        let most_common = reasons
+            .iter()
+            .rev()
+            .max_by_key(|reason| reasons.iter().filter(|other| *other == *reason).count());
+        let Some(reason) = most_common else { continue };
         table.push([Cell::with_tone(backend, Tone::Caution), Cell::from(&reason.what)]);
         if detail == Detail::Full {
             table.note(format!("{}; {}", reason.why, reason.cure));
