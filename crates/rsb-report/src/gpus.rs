@@ -301,9 +301,13 @@ mod tests {
     use super::*;
 
     fn with_peers(index: u32, kind: &str, peers: &[u32]) -> Gpu {
-        let link =
-            |&peer| GpuLink { kind: kind.into(), peer: Some(peer), weight: None, gb_s: Some(50.0) };
-        Gpu { index, links: peers.iter().map(link).collect(), ..Gpu::default() }
+        let links = peers.iter().map(|&peer| GpuLink {
+            kind: kind.into(),
+            peer: Some(peer),
+            weight: None,
+            gb_s: Some(50.0),
+        });
+        Gpu { index, links: links.collect(), ..Gpu::default() }
     }
 
     fn link_values(gpus: &[Gpu], kind: &str) -> Vec<String> {

@@ -88,9 +88,13 @@ impl<'n> Name<'n> {
 
     /// How many of `all` lack each part: what most names share says least.
     fn weights(&self, all: &[Self]) -> Vec<usize> {
-        let lacks =
-            |name: &Self, part: &str| name.parts.iter().all(|other| word(other) != word(part));
-        self.parts.iter().map(|part| all.iter().filter(|name| lacks(name, part)).count()).collect()
+        let mut weights = Vec::new();
+        for part in &self.parts {
+            let lacking =
+                all.iter().filter(|name| name.parts.iter().all(|other| word(other) != word(part)));
+            weights.push(lacking.count());
+        }
+        weights
     }
 
     /// The name without those whole parts that are missed least; none when none fits `width`
@@ -149,9 +153,11 @@ impl<'n> Name<'n> {
     }
 
     fn display_parts(&self, kept: u32) -> Vec<PartDisplay> {
-        let shown =
-            |index| if is_kept(kept, index) { PartDisplay::Whole } else { PartDisplay::Hidden };
-        (0..self.parts.len()).map(shown).collect()
+        (0..self.parts.len())
+            .map(
+                |index| if is_kept(kept, index) { PartDisplay::Whole } else { PartDisplay::Hidden },
+            )
+            .collect()
     }
 
     fn text(&self, shown: &[PartDisplay]) -> String {

@@ -352,8 +352,6 @@ impl CompareView {
     }
 
     fn pairs(&self) -> Vec<(&'static str, String)> {
-        let named =
-            |name: &str, is_default: bool| if is_default { String::new() } else { name.to_owned() };
         let show = ShownVerdicts::ALL
             .iter()
             .find(|(each, ..)| *each == self.show)
@@ -363,11 +361,15 @@ impl CompareView {
         vec![
             ("from", self.from.clone()),
             ("to", self.to.clone()),
-            ("show", named(show, self.show == ShownVerdicts::default())),
-            ("sort", named(sort, self.sort == Order::default())),
+            ("show", name_unless_default(show, self.show == ShownVerdicts::default())),
+            ("sort", name_unless_default(sort, self.sort == Order::default())),
             ("find", self.find.clone()),
         ]
     }
+}
+
+fn name_unless_default(name: &str, is_default: bool) -> String {
+    if is_default { String::new() } else { name.to_owned() }
 }
 
 impl CaseView {

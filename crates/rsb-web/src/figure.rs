@@ -71,8 +71,6 @@ fn geometry(chart: &Chart, zoom: &Zoom) -> String {
     if chart.y_axis.scale == AxisScale::Rows || chart.x_axis.scale == AxisScale::Rows {
         return String::new();
     }
-    let numbers =
-        |values: &[f64]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let zoom = match zoom {
         Zoom::Runs(link) => format!(" data-zoom=\"{}\"", escape(link)),
         Zoom::Fixed => String::new(),
@@ -80,10 +78,14 @@ fn geometry(chart: &Chart, zoom: &Zoom) -> String {
     let scale = if chart.x_axis.scale == AxisScale::Log { " data-scale=\"log\"" } else { "" };
     format!(
         " data-frame=\"{}\" data-x=\"{}\" data-at=\"{}\"{scale}{zoom}",
-        numbers(&frame(chart).edges),
-        numbers(&chart.x_axis.bounds),
-        numbers(&chart_places(chart, POINTS)),
+        join_numbers(&frame(chart).edges),
+        join_numbers(&chart.x_axis.bounds),
+        join_numbers(&chart_places(chart, POINTS)),
     )
+}
+
+fn join_numbers(values: &[f64]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// The chart as files.

@@ -63,9 +63,10 @@ fn distinct(results: &[&BenchmarkResult], key: &str) -> Vec<String> {
 /// The numbers that order `value`: 65536 of `64KiB`, 32 and 768 of `32x768`; `None` for words such
 /// as `copy`.
 fn magnitudes(value: &str) -> Option<Vec<u64>> {
-    let part =
-        |part: &str| if part == "0" { Some(0) } else { rsb_model::shape::parse_bytes(part).ok() };
-    value.split(['x', ',']).map(|text| part(text.trim_matches(['[', ']', ' ']))).collect()
+    let parts = value.split(['x', ',']).map(|text| text.trim_matches(['[', ']', ' ']));
+    parts
+        .map(|part| if part == "0" { Some(0) } else { rsb_model::shape::parse_bytes(part).ok() })
+        .collect()
 }
 
 /// Returns where the value of `result` for `key` stands among `values`.

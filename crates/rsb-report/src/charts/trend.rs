@@ -152,9 +152,8 @@ fn noise(
     let (first, last) = (window.start as f64 + 1.0, window.end as f64);
     let seen = stretches.iter().filter(|(from, to, _)| *from < window.end && *to > window.start);
     let points = seen.flat_map(|&(from, to, level)| {
-        let end =
-            |run: f64| Point::at(run, level).within(level * (1.0 + low), level * (1.0 + high));
-        [end((from as f64 + 0.5).max(first)), end((to as f64 + 0.5).min(last))]
+        [(from as f64 + 0.5).max(first), (to as f64 + 0.5).min(last)]
+            .map(|run| Point::at(run, level).within(level * (1.0 + low), level * (1.0 + high)))
     });
     let points: Vec<Point> = points
         .filter(|point| {

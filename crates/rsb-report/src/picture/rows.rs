@@ -294,9 +294,8 @@ impl Field<'_> {
     /// alone.
     fn cell(&mut self, dataset: &Dataset, fill: char, point: &Point, line: usize) {
         let axis = &self.chart.x_axis;
-        let edge =
-            |at: f64| self.share.left + (axis.share(at) * self.share.wide as f64).round() as usize;
-        let (from, to) = (edge(point.x - 0.5), edge(point.x + 0.5));
+        let [from, to] = [point.x - 0.5, point.x + 0.5]
+            .map(|at| self.share.left + (axis.share(at) * self.share.wide as f64).round() as usize);
         let is_shaded = matches!(dataset.paint, Paint::Heat(_));
         // A column between fields, where they are wide enough to spare it.
         let to = if to.saturating_sub(from) > 3 { to - 1 } else { to };

@@ -134,13 +134,11 @@ fn components(page: &HealthDocument) -> String {
             (0, true, _) => ("asks for attention", Tone::Caution),
             (0, false, _) => ("improving", Tone::Good),
         };
-        let count =
-            |count: &usize| Cell::from(if *count > 0 { count.to_string() } else { String::new() });
-        table.push(
-            [Cell::from(name), Cell::with_tone(word, tone)]
-                .into_iter()
-                .chain(counts.iter().map(count)),
-        );
+        let mut cells = vec![Cell::from(name), Cell::with_tone(word, tone)];
+        for count in &counts {
+            cells.push(Cell::from(if *count > 0 { count.to_string() } else { String::new() }));
+        }
+        table.push(cells);
     }
     if table.is_empty() {
         return "<p>Nothing of any component asks for attention.</p>\n".to_owned();
