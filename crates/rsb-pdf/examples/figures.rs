@@ -27,10 +27,10 @@ fn longest(value: &mut Value) -> Option<&mut Vec<Value>> {
     match value {
         Value::Array(items) => items.iter_mut().filter_map(longest).max_by_key(|rows| rows.len()),
         Value::Object(entries) => {
-            let rows = |(name, entry)| {
-                if name == "rows" { Value::as_array_mut(entry) } else { longest(entry) }
-            };
-            entries.iter_mut().filter_map(rows).max_by_key(|rows| rows.len())
+            let tables = entries.iter_mut().filter_map(|(name, entry)| {
+                if name == "rows" { entry.as_array_mut() } else { longest(entry) }
+            });
+            tables.max_by_key(|rows| rows.len())
         }
         _ => None,
     }

@@ -40,14 +40,17 @@ pub(crate) fn make_drawable(value: &mut Value, fonts: &[Font]) -> usize {
 /// `text` as it can be drawn, where that is another, and how many of its characters are named in
 /// it.
 fn drawable(text: &str, fonts: &[Font]) -> (Option<String>, usize) {
-    let is_drawn = |c: char| matches!(c, ' '..='~' | '\n') || (!steers(c) && has_glyph(c, fonts));
-    let named = text.chars().filter(|c| !is_drawn(*c)).count();
-    if named == 0 {
-        return (None, 0);
+    let mut written = String::new();
+    let mut named = 0;
+    for c in text.chars() {
+        if matches!(c, ' '..='~' | '\n') || (!steers(c) && has_glyph(c, fonts)) {
+            written.push(c);
+        } else {
+            written.push_str(&format!("[U+{:04X}]", u32::from(c)));
+            named += 1;
+        }
     }
-    let written =
-        |c: char| if is_drawn(c) { c.to_string() } else { format!("[U+{:04X}]", u32::from(c)) };
-    (Some(text.chars().map(written).collect()), named)
+    if named == 0 { (None, 0) } else { (Some(written), named) }
 }
 
 fn has_glyph(c: char, fonts: &[Font]) -> bool {

@@ -81,13 +81,14 @@ fn typeset(world: &ReportWorld, ident: Option<String>) -> Result<Vec<u8>, Typese
 }
 
 fn error_from_diagnostics(diagnostics: &[SourceDiagnostic]) -> TypesetError {
-    let said = |one: &SourceDiagnostic| {
+    let mut messages = Vec::new();
+    for one in diagnostics {
         let kind = if one.severity == Severity::Error { "error" } else { "warning" };
         let hints: String =
             one.hints.iter().map(|hint| [" (", hint.v.as_str(), ")"].concat()).collect();
-        format!("{kind}: {}{hints}", one.message)
-    };
-    TypesetError::Typeset(diagnostics.iter().map(said).collect::<Vec<_>>().join("; "))
+        messages.push(format!("{kind}: {}{hints}", one.message));
+    }
+    TypesetError::Typeset(messages.join("; "))
 }
 
 #[cfg(test)]

@@ -111,11 +111,11 @@ fn rates() -> Table {
     let mut table = Table::new(names.chain(Dtype::ALL.map(|dtype| Column::right(dtype.as_str()))));
     for (targets, row) in alike() {
         for engine in [Engine::Matrix, Engine::Sparse, Engine::Vector] {
-            let rate = |dtype| {
-                row.per_clock_per_cu(dtype, engine)
-                    .map_or_else(String::new, |rate| rate.to_string())
-            };
-            let figures: Vec<String> = Dtype::ALL.map(rate).into_iter().collect();
+            let mut figures = Vec::new();
+            for dtype in Dtype::ALL {
+                let rate = row.per_clock_per_cu(dtype, engine);
+                figures.push(rate.map_or_else(String::new, |rate| rate.to_string()));
+            }
             if figures.iter().any(|figure| !figure.is_empty()) {
                 let names = [targets.clone(), engine.as_str().to_owned()];
                 table.push(names.into_iter().chain(figures).map(Cell::from));

@@ -113,13 +113,12 @@ pub fn group_by_hardware(run: &Run) -> Vec<Hardware<'_>> {
 /// Whether `device` is the hardware of `group`. Of a device without an address its backend must not
 /// have shown that hardware yet: a vendor's name alone does not tell twins apart.
 fn belongs(device: &RunDevice, group: &[&RunDevice]) -> bool {
-    let alike = |known: &&RunDevice| device.alike(known);
-    let by_name = || {
-        group.iter().all(|known| {
-            alike(known) != HardwareMatch::Different && known.backend() != device.backend()
-        })
-    };
-    group.iter().any(|known| alike(known) == HardwareMatch::SameGpu) || by_name()
+    if group.iter().any(|known| device.alike(known) == HardwareMatch::SameGpu) {
+        return true;
+    }
+    group.iter().all(|known| {
+        device.alike(known) != HardwareMatch::Different && known.backend() != device.backend()
+    })
 }
 
 fn hardware<'a>(run: &'a Run, group: &[&'a RunDevice]) -> Option<Hardware<'a>> {
@@ -127,21 +126,21 @@ fn hardware<'a>(run: &'a Run, group: &[&'a RunDevice]) -> Option<Hardware<'a>> {
     let mut devices: Vec<&RunDevice> = group.to_vec();
     let native = native(&devices);
     devices.sort_by_key(|device| (Some(device.backend()) != native, device.backend()));
-    let count = |backend| devices.iter().filter(|device| device.backend() == backend).count();
-    let column = |device: &&'a RunDevice| Column {
-        device: device.device,
-        name: &device.name,
-        heading: match device.backend() {
-            backend if count(backend) == 1 => backend.as_str().to_owned(),
-            _ => device.device.to_string(),
-        },
-        standing: if Some(device.backend()) == native {
-            ColumnRole::Native
-        } else {
-            ColumnRole::Other
-        },
-    };
-    let mut columns: Vec<Column<'a>> = devices.iter().map(column).collect();
+    let mut columns: Vec<Column<'a>> = Vec::new();
+    for &device in &devices {
+        let backend = device.backend();
+        let count = devices.iter().filter(|other| other.backend() == backend).count();
+        columns.push(Column {
+            device: device.device,
+            name: &device.name,
+            heading: if count == 1 {
+                backend.as_str().to_owned()
+            } else {
+                device.device.to_string()
+            },
+            standing: if Some(backend) == native { ColumnRole::Native } else { ColumnRole::Other },
+        });
+    }
     let beside = run.devices.iter().filter(|device| device.backend() == BackendId::Cpu);
     columns.extend(beside.filter(|_| device_type != DeviceType::Cpu).map(|device| Column {
         device: device.device,
@@ -150,10 +149,11 @@ fn hardware<'a>(run: &'a Run, group: &[&'a RunDevice]) -> Option<Hardware<'a>> {
         standing: ColumnRole::Aside,
     }));
     let rows = rows(run, &columns);
-    let with_figures = |column: usize| {
-        rows.iter().any(|row| matches!(row.cells.get(column), Some(Entry::Figure { .. })))
-    };
-    let ways = (0..devices.len()).filter(|&column| with_figures(column)).count();
+    let ways = (0..devices.len())
+        .filter(|&column| {
+            rows.iter().any(|row| matches!(row.cells.get(column), Some(Entry::Figure { .. })))
+        })
+        .count();
     (ways > 1).then(|| Hardware { title: title(&devices, device_type), device_type, columns, rows })
 }
 
@@ -184,8 +184,8 @@ fn case_of(id: &CaseId) -> String {
 fn rows<'a>(run: &'a Run, columns: &[Column<'a>]) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'a>> = Vec::new();
     // What could not run is recorded before what could; the order is that of the figures.
-    let has_figures = |result: &&BenchmarkResult| !result.results.is_empty();
-    let (with, without): (Vec<_>, Vec<_>) = run.benchmarks.iter().partition(has_figures);
+    let (with, without): (Vec<_>, Vec<_>) =
+        run.benchmarks.iter().partition(|result| !result.results.is_empty());
     for result in with.into_iter().chain(without) {
         let Some(column) = columns
             .iter()
@@ -229,16 +229,8 @@ fn entry(result: &BenchmarkResult) -> Entry<'_> {
 
 /// Fills in the speeds of what may be ranked: measured, by the same field, on this hardware.
 fn rank(row: &mut Row<'_>, columns: &[Column<'_>]) {
-    let ranked = |cell: &Entry<'_>, column: &Column<'_>| match cell {
-        Entry::Figure { field, value, outcome: Outcome::Measured, .. }
-            if column.standing != ColumnRole::Aside && *value > 0.0 && value.is_finite() =>
-        {
-            Some((*field, *value))
-        }
-        _ => None,
-    };
     let figures: Vec<Option<(&'static Field, f64)>> =
-        row.cells.iter().zip(columns).map(|(cell, column)| ranked(cell, column)).collect();
+        row.cells.iter().zip(columns).map(|(cell, column)| ranked_figure(cell, column)).collect();
     let native = columns.iter().position(|column| column.standing == ColumnRole::Native);
     let of_native = native.and_then(|index| figures.get(index).copied().flatten());
     let Some((field, reference)) = of_native.or_else(|| best(figures.iter().flatten())) else {
@@ -249,6 +241,18 @@ fn rank(row: &mut Row<'_>, columns: &[Column<'_>]) {
         if let Entry::Figure { speed, .. } = cell {
             *speed = Some(if is_better_low(field) { reference / value } else { value / reference });
         }
+    }
+}
+
+/// Returns the field and value of `cell` if it may be ranked.
+fn ranked_figure(cell: &Entry<'_>, column: &Column<'_>) -> Option<(&'static Field, f64)> {
+    match cell {
+        Entry::Figure { field, value, outcome: Outcome::Measured, .. }
+            if column.standing != ColumnRole::Aside && *value > 0.0 && value.is_finite() =>
+        {
+            Some((*field, *value))
+        }
+        _ => None,
     }
 }
 

@@ -60,27 +60,30 @@ fn gpus(results: &[&BenchmarkResult]) -> Table {
     ]);
     for result in results {
         let Some(fields) = result.fields() else { continue };
-        let quantity = |field: &str, unit: &str| {
-            fields.number(field).map_or_else(String::new, |value| format_quantity(value, unit))
-        };
-        let whole = |field: &str, unit: &str| {
-            fields.number(field).map_or_else(String::new, |value| format!("{value:.0}{unit}"))
-        };
-        let word = |field: &str| fields.text(field).unwrap_or_default().to_owned();
         let cells = [
             name(result).to_owned(),
             result.environment.gpu_model.clone().unwrap_or_default(),
-            word("gfx_target"),
-            whole("compute_units", ""),
-            whole("gpu_max_clock_mhz", " MHz"),
-            word("matrix_unit"),
-            quantity("gpu_memory_total_mb", "MB"),
-            quantity("peak_bandwidth_gb_s", "GB/s"),
-            whole("gpu_utilization_percent", " %"),
+            fields.text("gfx_target").unwrap_or_default().to_owned(),
+            format_whole(fields, "compute_units", ""),
+            format_whole(fields, "gpu_max_clock_mhz", " MHz"),
+            fields.text("matrix_unit").unwrap_or_default().to_owned(),
+            format_field(fields, "gpu_memory_total_mb", "MB"),
+            format_field(fields, "peak_bandwidth_gb_s", "GB/s"),
+            format_whole(fields, "gpu_utilization_percent", " %"),
         ];
         table.push(cells.map(Cell::from));
     }
     table
+}
+
+/// Returns the number called `name` with three digits, or nothing.
+fn format_field(fields: &Fields, name: &str, unit: &str) -> String {
+    fields.number(name).map_or_else(String::new, |value| format_quantity(value, unit))
+}
+
+/// Returns the number called `name` rounded to a whole one, or nothing.
+fn format_whole(fields: &Fields, name: &str, unit: &str) -> String {
+    fields.number(name).map_or_else(String::new, |value| format!("{value:.0}{unit}"))
 }
 
 /// A row for each engine of GPUs that have the same peaks.
@@ -97,16 +100,7 @@ fn peaks(results: &[&BenchmarkResult]) -> Table {
     }
     for (gpus, peaks) in groups {
         for engine in ["matrix", "vector"] {
-            let figure = |dtype: Dtype| {
-                let is_it = |fields: &&Fields| {
-                    fields.text("operation") == Some(engine)
-                        && fields.text("dtype") == Some(dtype.as_str())
-                };
-                let tflops =
-                    peaks.iter().find(is_it).and_then(|fields| fields.number("peak_tflops"));
-                tflops.map_or_else(String::new, three_digits)
-            };
-            let figures = Dtype::ALL.map(figure);
+            let figures = Dtype::ALL.map(|dtype| peak_text(peaks, engine, dtype));
             if figures.iter().any(|figure| !figure.is_empty()) {
                 let indices = gpus.iter().filter_map(|gpu| gpu.split(':').nth(1)?.parse().ok());
                 let shown = ranges(&indices.collect::<Vec<_>>());
@@ -118,6 +112,15 @@ fn peaks(results: &[&BenchmarkResult]) -> Table {
 }
 
 /// All figures of the table have one unit, so that columns can be compared.
+/// Returns the peak of `engine` in `dtype`, or nothing.
+fn peak_text(peaks: &[Fields], engine: &str, dtype: Dtype) -> String {
+    let peak = peaks.iter().find(|fields| {
+        fields.text("operation") == Some(engine) && fields.text("dtype") == Some(dtype.as_str())
+    });
+    let tflops = peak.and_then(|fields| fields.number("peak_tflops"));
+    tflops.map_or_else(String::new, three_digits)
+}
+
 fn three_digits(value: f64) -> String {
     match value {
         _ if value >= 100.0 => format!("{value:.0}"),

@@ -309,12 +309,13 @@ impl Paint {
 impl Axis {
     /// The part of the axis below `value`, from 0 to 1.
     pub fn share(&self, value: f64) -> f64 {
-        let scaled = |value: f64| {
-            if self.scale == AxisScale::Log { value.max(f64::MIN_POSITIVE).ln() } else { value }
-        };
-        let [low, high] = self.bounds.map(scaled);
-        let share = (scaled(value) - low) / (high - low);
+        let [low, high] = self.bounds.map(|bound| self.scaled(bound));
+        let share = (self.scaled(value) - low) / (high - low);
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
+    }
+
+    fn scaled(&self, value: f64) -> f64 {
+        if self.scale == AxisScale::Log { value.max(f64::MIN_POSITIVE).ln() } else { value }
     }
 
     /// Whether `value` is shown where it is, and not at the edge.
@@ -348,16 +349,15 @@ impl Chart {
 
     /// Whether every coordinate and bound is finite: what is not cannot be drawn.
     pub fn is_finite(&self) -> bool {
-        let finite = |values: [f64; 2]| values.iter().all(|value| value.is_finite());
-        let whole = |point: &Point| {
-            finite([point.x, point.y])
-                && [point.extent, point.error].into_iter().flatten().all(finite)
-        };
         let mut labels = self.x_axis.labels.iter().chain(&self.y_axis.labels);
-        finite(self.x_axis.bounds)
-            && finite(self.y_axis.bounds)
+        let mut points = self.datasets.iter().flat_map(|dataset| &dataset.points);
+        is_finite_pair(self.x_axis.bounds)
+            && is_finite_pair(self.y_axis.bounds)
             && labels.all(|label| label.at.is_finite())
-            && self.datasets.iter().flat_map(|dataset| &dataset.points).all(whole)
+            && points.all(|point| {
+                is_finite_pair([point.x, point.y])
+                    && [point.extent, point.error].into_iter().flatten().all(is_finite_pair)
+            })
     }
 
     /// The file's name: `bars-gemm.svg`.
@@ -373,4 +373,8 @@ impl Chart {
         };
         ChartLink { title: self.title.clone(), path, place: self.place.clone() }
     }
+}
+
+fn is_finite_pair(values: [f64; 2]) -> bool {
+    values.iter().all(|value| value.is_finite())
 }

@@ -8,13 +8,16 @@ use crate::table::{Cell, Column, Table};
 /// Every point that stands for a figure. What helps the eye has none: the room around a bar, a
 /// level's line, its noise.
 fn points(chart: &Chart) -> impl Iterator<Item = (&Dataset, &Point)> {
-    let is_help = |dataset: &&Dataset| match dataset.kind {
+    let data = chart.datasets.iter().filter(|dataset| !is_decoration(dataset));
+    data.flat_map(|dataset| dataset.points.iter().map(move |point| (dataset, point)))
+}
+
+fn is_decoration(dataset: &Dataset) -> bool {
+    match dataset.kind {
         DatasetKind::Tracks { .. } | DatasetKind::Band => true,
         DatasetKind::Path | DatasetKind::Rules => dataset.name.is_empty(),
         _ => false,
-    };
-    let data = chart.datasets.iter().filter(move |dataset| !is_help(dataset));
-    data.flat_map(|dataset| dataset.points.iter().map(move |point| (dataset, point)))
+    }
 }
 
 /// What both columns are called: by the axes, else by their letters.
@@ -25,10 +28,10 @@ fn titles(chart: &Chart) -> [&str; 2] {
 
 /// `value` as its axis tells it: the label of a row, else the figure as `told`.
 fn coordinate(axis: &Axis, value: f64, told: impl Fn(f64) -> String) -> String {
-    let is_here = |label: &&crate::chart::Label| (label.at - value).abs() < 0.5;
     match axis.scale {
         AxisScale::Rows => {
-            axis.labels.iter().find(is_here).map(|label| label.text.clone()).unwrap_or_default()
+            let label = axis.labels.iter().find(|label| (label.at - value).abs() < 0.5);
+            label.map(|label| label.text.clone()).unwrap_or_default()
         }
         AxisScale::Linear | AxisScale::Log => told(value),
     }
@@ -50,19 +53,23 @@ pub fn chart_table(chart: &Chart, most: usize) -> (Table, usize) {
         Column::right("to"),
         Column::left("said"),
     ]);
-    let figure = |value: f64| format_quantity(value, "");
     for (dataset, point) in points(chart).take(most) {
-        let [low, high] = ends(point).map(|end| Cell::from(end.map_or_else(String::new, figure)));
+        let [low, high] =
+            ends(point).map(|end| Cell::from(end.map_or_else(String::new, format_figure)));
         table.push([
             Cell::from(&dataset.name),
-            Cell::from(coordinate(&chart.x_axis, point.x, figure)),
-            Cell::from(coordinate(&chart.y_axis, point.y, figure)),
+            Cell::from(coordinate(&chart.x_axis, point.x, format_figure)),
+            Cell::from(coordinate(&chart.y_axis, point.y, format_figure)),
             low,
             high,
             Cell::from(&point.text),
         ]);
     }
     (table, points(chart).count().saturating_sub(most))
+}
+
+fn format_figure(value: f64) -> String {
+    format_quantity(value, "")
 }
 
 /// Where along x the rows of [`chart_table`] lie.
@@ -77,13 +84,12 @@ pub fn chart_places(chart: &Chart, most: usize) -> Vec<f64> {
 /// Never for data that a chart can hold.
 pub fn chart_csv(chart: &Chart) -> Result<String, ReportError> {
     let [x, y] = titles(chart);
-    let number = |value: f64| csv_number(Some(value));
     let rows = points(chart).map(|(dataset, point)| {
         let [low, high] = ends(point).map(csv_number);
         vec![
             dataset.name.clone(),
-            coordinate(&chart.x_axis, point.x, number),
-            coordinate(&chart.y_axis, point.y, number),
+            coordinate(&chart.x_axis, point.x, |value| csv_number(Some(value))),
+            coordinate(&chart.y_axis, point.y, |value| csv_number(Some(value))),
             low,
             high,
             point.text.clone(),

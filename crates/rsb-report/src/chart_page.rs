@@ -7,17 +7,19 @@ use crate::theme::Theme;
 
 /// A page with `charts` in the colors of `theme`; those that cannot be drawn are named.
 pub fn chart_page(title: &str, charts: &[Chart], theme: &Theme) -> String {
-    let color = |[red, green, blue]: [u8; 3]| format!("#{red:02x}{green:02x}{blue:02x}");
     let ground = theme.ground();
-    let (sheet, ink) = (color(ground.sheet), color(ground.ink));
-    let figure = |chart: &Chart| match svg_in(chart, theme) {
-        Some(picture) => format!("<figure>\n{picture}</figure>\n"),
-        None => format!(
-            "<p>{}: not drawn, a figure in it is not finite</p>\n",
-            escape_xml(&chart.title)
-        ),
-    };
-    let figures: String = charts.iter().map(figure).collect();
+    let [sheet, ink] = [ground.sheet, ground.ink]
+        .map(|[red, green, blue]| format!("#{red:02x}{green:02x}{blue:02x}"));
+    let mut figures = String::new();
+    for chart in charts {
+        figures.push_str(&match svg_in(chart, theme) {
+            Some(picture) => format!("<figure>\n{picture}</figure>\n"),
+            None => format!(
+                "<p>{}: not drawn, a figure in it is not finite</p>\n",
+                escape_xml(&chart.title)
+            ),
+        });
+    }
     let title = escape_xml(&crate::style::clean(title));
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

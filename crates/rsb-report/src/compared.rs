@@ -55,16 +55,15 @@ pub(crate) fn markdown(shown: &[&Comparison]) -> String {
 
 fn blocks(shown: &[&Comparison]) -> Vec<(String, Vec<Line>)> {
     let names = Shortener::of(shown.iter().map(|comparison| &comparison.id));
-    let block = |row: &&Comparison| {
-        let statistics = row.statistics.as_ref()?;
+    let mut blocks = Vec::new();
+    for row in shown {
+        let Some(statistics) = &row.statistics else { continue };
         let processes = statistics.replicates;
         let count = format!("processes: {} and {}", processes.baseline, processes.current);
-        Some((
-            format!("{} {} ({count})", names.full(&row.id), row.metric),
-            lines(statistics, &row.unit),
-        ))
-    };
-    shown.iter().filter_map(block).collect()
+        let title = format!("{} {} ({count})", names.full(&row.id), row.metric);
+        blocks.push((title, lines(statistics, &row.unit)));
+    }
+    blocks
 }
 
 fn lines(statistics: &ComparisonStatistics, unit: &str) -> Vec<Line> {

@@ -52,16 +52,24 @@ pub fn worsening(comparison: &Comparison) -> Option<f64> {
 /// Every comparison, the worst first: Regressed, undecided, Improved, Unchanged; the largest change
 /// first within each.
 pub fn by_importance(result: &ComparisonResult) -> Vec<&Comparison> {
-    let rank = |verdict| match verdict {
+    let mut sorted: Vec<&Comparison> = result.comparisons.iter().collect();
+    sorted.sort_by(|a, b| {
+        importance_rank(a.verdict)
+            .cmp(&importance_rank(b.verdict))
+            .then(size(b).total_cmp(&size(a)))
+    });
+    sorted
+}
+
+/// Returns the position of `verdict` in a listing: 0 comes first.
+const fn importance_rank(verdict: Verdict) -> u8 {
+    match verdict {
         Verdict::Regressed => 0,
         Verdict::Inconclusive => 1,
         Verdict::NotComparable => 2,
         Verdict::Improved => 3,
         Verdict::Unchanged => 4,
-    };
-    let mut sorted: Vec<&Comparison> = result.comparisons.iter().collect();
-    sorted.sort_by(|a, b| rank(a.verdict).cmp(&rank(b.verdict)).then(size(b).total_cmp(&size(a))));
-    sorted
+    }
 }
 
 /// How large a change is: beyond every percentage where something came of nothing.
@@ -81,12 +89,10 @@ pub(crate) struct Listing<'a> {
 
 pub(crate) fn listing(result: &ComparisonResult, detail: Detail) -> Listing<'_> {
     let mut listing = Listing::default();
-    let key =
-        |comparison: &&'_ Comparison| (comparison.verdict.as_str(), comparison.reason.clone());
     let sorted = by_importance(result);
     let mut alike: HashMap<(&str, String), usize> = HashMap::new();
     for comparison in &sorted {
-        *alike.entry(key(comparison)).or_default() += 1;
+        *alike.entry(group_key(comparison)).or_default() += 1;
     }
     alike.retain(|_, count| *count >= FOLD);
     let common: HashSet<_> = alike.keys().cloned().collect();
@@ -94,9 +100,12 @@ pub(crate) fn listing(result: &ComparisonResult, detail: Detail) -> Listing<'_> 
         let brief = detail == Detail::Brief;
         if brief && comparison.verdict == Verdict::Unchanged {
             listing.hidden.push(comparison);
-        } else if brief && !comparison.verdict.is_decided() && common.contains(&key(&comparison)) {
+        } else if brief
+            && !comparison.verdict.is_decided()
+            && common.contains(&group_key(comparison))
+        {
             // The first of a group speaks for all of it.
-            if let Some(count) = alike.remove(&key(&comparison)) {
+            if let Some(count) = alike.remove(&group_key(comparison)) {
                 listing.folded.push((comparison.verdict, &comparison.reason, count));
             }
         } else {
@@ -104,6 +113,11 @@ pub(crate) fn listing(result: &ComparisonResult, detail: Detail) -> Listing<'_> 
         }
     }
     listing
+}
+
+/// Returns the verdict and the reason, which rows that are counted together share.
+fn group_key(comparison: &Comparison) -> (&'static str, String) {
+    (comparison.verdict.as_str(), comparison.reason.clone())
 }
 
 /// Index of the case column in [`table()`].
@@ -178,14 +192,11 @@ fn has_metrics(shown: &[&Comparison]) -> bool {
 
 fn cells(comparison: &Comparison, name: String, verdict: &str, has_metrics: bool) -> [Cell; 7] {
     let tone = tone(comparison.verdict);
-    let quantity = |value: Option<f64>| {
-        value.map_or_else(String::new, |v| format_quantity(v, &comparison.unit))
-    };
     [
         Cell::from(name),
         Cell::from(if has_metrics { comparison.metric.as_str() } else { "" }),
-        Cell::from(quantity(comparison.baseline_value)),
-        Cell::from(quantity(comparison.current_value)),
+        Cell::from(quantity_or_empty(comparison.baseline_value, &comparison.unit)),
+        Cell::from(quantity_or_empty(comparison.current_value, &comparison.unit)),
         Cell::with_tone(
             comparison.difference_percent.map_or_else(String::new, format_percent),
             tone,
@@ -198,6 +209,11 @@ fn cells(comparison: &Comparison, name: String, verdict: &str, has_metrics: bool
     ]
 }
 
+/// Returns `value` with its unit, or nothing.
+pub(crate) fn quantity_or_empty(value: Option<f64>, unit: &str) -> String {
+    value.map_or_else(String::new, |value| format_quantity(value, unit))
+}
+
 /// Whether the reason is worth showing: "within the noise" on each Unchanged row is not.
 fn is_explained(comparison: &Comparison) -> bool {
     comparison.verdict != Verdict::Unchanged || comparison.reason_code == ReasonCode::BelowThreshold
@@ -205,14 +221,18 @@ fn is_explained(comparison: &Comparison) -> bool {
 
 /// `30 cases: the cpus differ`, for each folded group, and the count of what is Unchanged.
 pub(crate) fn folded_lines(listing: &Listing<'_>) -> Vec<(Tone, String)> {
-    let group = |(verdict, reason, count): &(Verdict, &str, usize)| {
-        (tone(*verdict), format!("{verdict}, {}: {reason}", format_count(*count, "case", "cases")))
-    };
-    let mut lines: Vec<(Tone, String)> = listing.folded.iter().map(group).collect();
-    let is_excused = |row: &&&Comparison| {
-        row.verdict == Verdict::Unchanged && row.reason_code == ReasonCode::MachineMoved
-    };
-    let excused = listing.hidden.iter().filter(is_excused).count();
+    let mut lines: Vec<(Tone, String)> = Vec::new();
+    for (verdict, reason, count) in &listing.folded {
+        let cases = format_count(*count, "case", "cases");
+        lines.push((tone(*verdict), format!("{verdict}, {cases}: {reason}")));
+    }
+    let excused = listing
+        .hidden
+        .iter()
+        .filter(|row| {
+            row.verdict == Verdict::Unchanged && row.reason_code == ReasonCode::MachineMoved
+        })
+        .count();
     if excused > 0 {
         let count = format_count(excused, "comparison is", "comparisons are");
         let why = "slower than the record, and so is the program that made it: the machine \
@@ -269,31 +289,30 @@ pub fn one_sided(result: &ComparisonResult) -> Vec<(&'static str, Tone, Vec<&str
 
 /// The verdict in a sentence, and how it looks.
 pub fn verdict_sentence(result: &ComparisonResult) -> (Tone, String) {
-    let count = |wanted: &[Verdict]| {
-        result.comparisons.iter().filter(|c| wanted.contains(&c.verdict)).count()
-    };
     let all = format_count(result.comparisons.len(), "comparison", "comparisons");
     let sentence = match result.verdict {
         Verdict::Regressed => format!("REGRESSED: {}.", describe_regressions(result, &all)),
         Verdict::Inconclusive | Verdict::NotComparable => {
-            let undecided = count(&[Verdict::Inconclusive, Verdict::NotComparable]);
+            let undecided =
+                count_verdicts(result, &[Verdict::Inconclusive, Verdict::NotComparable]);
             format!("NO VERDICT: {}.", undecided_parts(result, undecided, &all))
         }
         Verdict::Improved => {
-            format!("PASS: none of {all} regressed, {} improved.", count(&[Verdict::Improved]))
+            let improved = count_verdicts(result, &[Verdict::Improved]);
+            format!("PASS: none of {all} regressed, {improved} improved.")
         }
         Verdict::Unchanged => format!("PASS: none of {all} regressed."),
     };
     (tone(result.verdict), sentence)
 }
 
+pub(crate) fn count_verdicts(result: &ComparisonResult, wanted: &[Verdict]) -> usize {
+    result.comparisons.iter().filter(|row| wanted.contains(&row.verdict)).count()
+}
+
 fn describe_regressions(result: &ComparisonResult, all: &str) -> String {
     let mut parts = Vec::new();
-    // A missed target is counted with the targets.
-    let is_worse = |each: &&Comparison| {
-        each.verdict == Verdict::Regressed && each.reason_code != ReasonCode::TargetMissed
-    };
-    let worse: Vec<&Comparison> = by_importance(result).into_iter().filter(is_worse).collect();
+    let worse = regressions(result);
     if let Some(worst) = worse.first() {
         let verb = if worse.len() == 1 { "is" } else { "are" };
         let is_time = worse.iter().all(|row| row.metric == TIME);
@@ -309,9 +328,11 @@ fn describe_regressions(result: &ComparisonResult, all: &str) -> String {
         parts.push(format!("{} missed", format_count(missed, "target is", "targets are")));
     }
     parts.extend(missing(result));
-    let has_no_verdict =
-        |row: &&Comparison| !row.verdict.is_decided() && row.reason_code != ReasonCode::Missing;
-    let undecided = result.comparisons.iter().filter(has_no_verdict).count();
+    let undecided = result
+        .comparisons
+        .iter()
+        .filter(|row| !row.verdict.is_decided() && row.reason_code != ReasonCode::Missing)
+        .count();
     if undecided > 0 {
         parts.push(format!(
             "{} no verdict",
@@ -321,13 +342,23 @@ fn describe_regressions(result: &ComparisonResult, all: &str) -> String {
     parts.join("; ")
 }
 
+/// Returns the rows that Regressed, the worst first. A missed target is counted with the targets.
+pub(crate) fn regressions(result: &ComparisonResult) -> Vec<&Comparison> {
+    by_importance(result)
+        .into_iter()
+        .filter(|row| {
+            row.verdict == Verdict::Regressed && row.reason_code != ReasonCode::TargetMissed
+        })
+        .collect()
+}
+
 /// ` (+12.3 %)`; ` (10 % after 0 %)` where there is no percentage of nothing.
 pub fn change_told(comparison: &Comparison) -> String {
-    let quantity = |value: f64| format_quantity(value, &comparison.unit);
+    let unit = &comparison.unit;
     match (comparison.difference_percent, comparison.baseline_value, comparison.current_value) {
         (Some(percent), ..) => format!(" ({})", format_percent(percent)),
         (None, Some(before), Some(now)) => {
-            format!(" ({} after {})", quantity(now), quantity(before))
+            format!(" ({} after {})", format_quantity(now, unit), format_quantity(before, unit))
         }
         (None, ..) => String::new(),
     }
@@ -529,8 +560,9 @@ pub fn csv_rows(result: &ComparisonResult) -> Result<String, ReportError> {
 }
 
 fn csv_row(comparison: &Comparison) -> Vec<String> {
-    let bound = |index: usize| {
-        csv_number(comparison.confidence_interval.and_then(|i| i.get(index).copied()))
+    let [low, high] = match comparison.confidence_interval {
+        Some([low, high]) => [Some(low), Some(high)],
+        None => [None, None],
     };
     vec![
         comparison.id.to_string(),
@@ -540,8 +572,8 @@ fn csv_row(comparison: &Comparison) -> Vec<String> {
         csv_number(comparison.baseline_value),
         csv_number(comparison.current_value),
         csv_number(comparison.difference_percent),
-        bound(0),
-        bound(1),
+        csv_number(low),
+        csv_number(high),
         comparison.change_status.map_or("", change_word).to_owned(),
         comparison.verdict.to_string(),
         comparison.reason_code.as_str().to_owned(),
@@ -570,33 +602,21 @@ mod tests {
 
     #[test]
     fn the_worst_is_what_regressed_whatever_else_changed_more() {
-        let regressed = |unit: &str, (before, now), percent| Comparison {
-            metric: "failed_runs_percent".into(),
-            unit: unit.into(),
-            baseline_value: Some(before),
-            current_value: Some(now),
-            difference_percent: percent,
-            verdict: Verdict::Regressed,
-            ..sample::comparison().comparisons[1].clone()
-        };
         let missed = Comparison {
             reason_code: ReasonCode::TargetMissed,
             baseline_value: None,
-            ..regressed("%", (0.0, 3.0), None)
+            ..regressed(0.0, 3.0, None)
         };
-        let time = || sample::comparison().comparisons[2].clone();
+        let time = sample::comparison().comparisons[2].clone();
         for (rows, said) in [
             (
-                vec![time(), regressed("%", (0.0, 100.0), None)],
+                vec![time.clone(), regressed(0.0, 100.0, None)],
                 "2 of 3 comparisons are worse than allowed; the worst is tensor-ops \
                  cpu:0/gelu/f32/64MiB failed_runs_percent (100 % after 0 %)",
             ),
+            (vec![regressed(5.0, 10.0, Some(100.0)), time.clone()], "failed_runs_percent (+100 %)"),
             (
-                vec![regressed("%", (5.0, 10.0), Some(100.0)), time()],
-                "failed_runs_percent (+100 %)",
-            ),
-            (
-                vec![time(), missed.clone()],
+                vec![time, missed.clone()],
                 "1 of 3 comparisons is slower than allowed; the worst is gemm \
                  cpu:0/f32/1024x1024x1024 (+15.9 %)",
             ),
@@ -612,39 +632,58 @@ mod tests {
         }
     }
 
+    fn regressed(before: f64, now: f64, percent: Option<f64>) -> Comparison {
+        Comparison {
+            metric: "failed_runs_percent".into(),
+            unit: "%".into(),
+            baseline_value: Some(before),
+            current_value: Some(now),
+            difference_percent: percent,
+            verdict: Verdict::Regressed,
+            ..sample::comparison().comparisons[1].clone()
+        }
+    }
+
     #[test]
     fn detectable_gives_the_median_case() {
-        let line = |percents: &[f64]| {
-            let mut result = sample::comparison();
-            let row = result.comparisons[0].clone();
-            let rows = percents
-                .iter()
-                .map(|percent| Comparison { detectable_percent: Some(*percent), ..row.clone() });
-            result.comparisons = rows.collect();
-            detectable(&result)
-        };
         assert_eq!(
-            line(&[3.0, 11.1, 47358.6]).as_deref(),
+            detectable_line(&[3.0, 11.1, 47358.6]).as_deref(),
             Some("could detect ≥ 11 % (median case)")
         );
-        assert_eq!(line(&[3.04]).as_deref(), Some("could detect ≥ 3.0 % (median case)"));
-        assert_eq!(line(&[500.0]).as_deref(), Some("could detect > 100 % (median case)"));
-        assert_eq!(line(&[]), None);
+        assert_eq!(detectable_line(&[3.04]).as_deref(), Some("could detect ≥ 3.0 % (median case)"));
+        assert_eq!(
+            detectable_line(&[500.0]).as_deref(),
+            Some("could detect > 100 % (median case)")
+        );
+        assert_eq!(detectable_line(&[]), None);
+    }
+
+    /// Returns the line of a comparison whose rows could detect `percents`.
+    fn detectable_line(percents: &[f64]) -> Option<String> {
+        let mut result = sample::comparison();
+        let row = result.comparisons[0].clone();
+        let rows = percents
+            .iter()
+            .map(|percent| Comparison { detectable_percent: Some(*percent), ..row.clone() });
+        result.comparisons = rows.collect();
+        detectable(&result)
     }
 
     #[test]
     fn a_reason_that_many_cases_share_is_printed_once() {
         let mut result = sample::comparison();
         let noisy = result.comparisons[5].clone();
-        let row = |percent: u32| Comparison {
-            id: format!("cpu_performance/gemm/cpu:0/f32/{percent}").parse().unwrap(),
-            reason: format!(
-                "{percent} % slower (95 % interval -2 to 30 %), too noisy to exclude a change \
-                 above the threshold of 10 %"
-            ),
-            ..noisy.clone()
-        };
-        result.comparisons = (1..=12).map(row).collect();
+        result.comparisons.clear();
+        for percent in 1..=12 {
+            result.comparisons.push(Comparison {
+                id: format!("cpu_performance/gemm/cpu:0/f32/{percent}").parse().unwrap(),
+                reason: format!(
+                    "{percent} % slower (95 % interval -2 to 30 %), too noisy to exclude a change \
+                     above the threshold of 10 %"
+                ),
+                ..noisy.clone()
+            });
+        }
         result.verdict = Verdict::Inconclusive;
         result.missing.clear();
         let shown = text(&result, Style::PLAIN, Detail::Brief);

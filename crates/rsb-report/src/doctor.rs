@@ -130,17 +130,19 @@ mod tests {
 
     #[test]
     fn the_last_line_says_it_all() {
-        let last =
-            |findings: &[Finding]| text(findings, Style::PLAIN).lines().last().map(str::to_owned);
         assert_eq!(
-            last(&sample_findings()[1..]).as_deref(),
+            last_line(&sample_findings()[1..]).as_deref(),
             Some("No error: 1 warning, 1 as it should be.")
         );
         assert_eq!(
-            last(&sample_findings()[2..]).as_deref(),
+            last_line(&sample_findings()[2..]).as_deref(),
             Some("Nothing is wrong, 1 as it should be.")
         );
-        assert_eq!(last(&[]).as_deref(), Some("Nothing is wrong."));
+        assert_eq!(last_line(&[]).as_deref(), Some("Nothing is wrong."));
+    }
+
+    fn last_line(findings: &[Finding]) -> Option<String> {
+        text(findings, Style::PLAIN).lines().last().map(str::to_owned)
     }
 
     #[test]

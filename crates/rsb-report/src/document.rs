@@ -30,12 +30,22 @@ pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, ReportError> {
 /// JSON in which what a terminal would obey is written as its number. It stands in strings alone,
 /// and means the same.
 fn escape_control_chars(text: String) -> String {
-    let is_hidden = |c: char| c != '\n' && is_disguise(c);
     if !text.contains(is_hidden) {
         return text;
     }
-    let number = |c: char| format!("\\u{:04x}", u32::from(c));
-    text.chars().map(|c| if is_hidden(c) { number(c) } else { c.to_string() }).collect()
+    let mut escaped = String::new();
+    for c in text.chars() {
+        if is_hidden(c) {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+fn is_hidden(c: char) -> bool {
+    c != '\n' && is_disguise(c)
 }
 
 /// `{format_version, <name>: value}`, for lists and other values that carry no version themselves.

@@ -133,9 +133,9 @@ fn cpu_lines(cpu: &Cpu) -> Vec<(String, Option<String>)> {
         entry("CPU", cpu.model.as_ref().map(|model| format!("{model}, {}", cpu.architecture))),
         entry("threads", Some(cores)),
     ];
-    let list = |words: Vec<String>| (!words.is_empty()).then(|| words.join(", "));
-    lines.push(entry("caches", list(cpu.caches.iter().map(cache_text).collect())));
-    lines.push(entry("vectors", list(cpu.features.clone())));
+    let caches: Vec<String> = cpu.caches.iter().map(cache_text).collect();
+    lines.push(entry("caches", gpus::join_words(&caches)));
+    lines.push(entry("vectors", gpus::join_words(&cpu.features)));
     lines.extend(cpu.hypervisor.clone().map(|name| entry("hypervisor", Some(name))));
     lines
 }
@@ -180,16 +180,19 @@ fn rocm(one: &RocmInstallation) -> Vec<(String, Option<String>)> {
             text.push_str(&format!(", {name} {value}"));
         }
     }
-    let list = |words: Vec<String>| (!words.is_empty()).then(|| words.join(", "));
-    let parts = one.components.iter().map(|(name, version)| format!("{name} {version}")).collect();
-    let compilers = one.compilers.iter().map(|compiler| match &compiler.version {
-        Some(version) => format!("{} {version}", compiler.name),
-        None => compiler.name.clone(),
-    });
+    let parts: Vec<String> =
+        one.components.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    let mut compilers = Vec::new();
+    for compiler in &one.compilers {
+        compilers.push(match &compiler.version {
+            Some(version) => format!("{} {version}", compiler.name),
+            None => compiler.name.clone(),
+        });
+    }
     let more = [
-        ("components", list(parts)),
-        ("compilers", list(compilers.collect())),
-        ("kernels for", list(one.gpu_targets.clone())),
+        ("components", gpus::join_words(&parts)),
+        ("compilers", gpus::join_words(&compilers)),
+        ("kernels for", gpus::join_words(&one.gpu_targets)),
     ];
     let more = more
         .into_iter()

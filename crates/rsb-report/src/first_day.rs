@@ -159,10 +159,7 @@ fn expected_text(value: &CheckValue) -> String {
         Some(ExpectedRange { low: Some(low), high: Some(high), .. }) => {
             let (low, high) = (quantity(*low, unit), quantity(*high, unit));
             // `5 to 20 µs` where both have one unit.
-            let own = |text: &str| {
-                text.split_once(' ').map(|(number, unit)| (number.to_owned(), unit.to_owned()))
-            };
-            match (own(&low), own(&high)) {
+            match (low.split_once(' '), high.split_once(' ')) {
                 (Some((number, first)), Some((_, second))) if first == second => {
                     format!("{number} to {high}")
                 }
@@ -180,15 +177,19 @@ fn expected_text(value: &CheckValue) -> String {
 /// One line for a check that has ended: `ok`, `look: 2 of 9 values`.
 pub fn summary_of(check: &CheckResult) -> String {
     let word = check.status.as_str();
-    let of = |status| check.values.iter().filter(|value| value.status == status).count();
-    let known = check.values.len() - of(CheckStatus::Skipped);
+    let known = check.values.len() - count_status(check, CheckStatus::Skipped);
     match (check.status, &check.reason) {
         (CheckStatus::Skipped, Some(reason)) => format!("{word}: {}", reason.why),
         (CheckStatus::Failed | CheckStatus::Look, _) => {
-            format!("{word}: {} of {}", of(check.status), format_count(known, "value", "values"))
+            let count = count_status(check, check.status);
+            format!("{word}: {count} of {}", format_count(known, "value", "values"))
         }
         _ => format!("{word}, {}", format_count(known, "value", "values")),
     }
+}
+
+fn count_status(check: &CheckResult, status: CheckStatus) -> usize {
+    check.values.iter().filter(|value| value.status == status).count()
 }
 
 /// One sentence: `11 ok, 2 to look at, 3 skipped.`

@@ -55,17 +55,6 @@ fn first_run() -> Run {
 }
 
 fn machine_without_gpu() -> Vec<CaseRow> {
-    let row = |benchmark: &str, about: &str, backend: &str, missing: Option<&Reason>| CaseRow {
-        benchmark: benchmark.to_owned(),
-        about: about.to_owned(),
-        backend: backend.to_owned(),
-        devices: Vec::new(),
-        cases: if missing.is_some() { 0 } else { 6 },
-        missing: missing.cloned(),
-    };
-    let unfit = |benchmark: &str| {
-        Reason::new(format!("{benchmark} on cpu"), "runs only on GPUs", "choose a GPU backend")
-    };
     let mut rows = Vec::new();
     for (benchmark, about, on_cpu) in [
         (
@@ -74,23 +63,38 @@ fn machine_without_gpu() -> Vec<CaseRow> {
             None,
         ),
         ("gemm", "Matrix products: squares, shapes of transformers, batches, transposes", None),
-        ("all-reduce", "Collectives over several GPUs", Some(unfit("all-reduce"))),
-        ("launch-latency", "Cost of starting a kernel", Some(unfit("launch-latency"))),
+        ("all-reduce", "Collectives over several GPUs", Some(gpu_only("all-reduce"))),
+        ("launch-latency", "Cost of starting a kernel", Some(gpu_only("launch-latency"))),
     ] {
-        rows.push(row(benchmark, about, "cpu", on_cpu.as_ref()));
+        rows.push(case_row(benchmark, about, "cpu", on_cpu.as_ref()));
         for (backend, reason) in missing() {
-            rows.push(row(benchmark, about, backend, Some(&reason)));
+            rows.push(case_row(benchmark, about, backend, Some(&reason)));
         }
     }
     let torch = Reason::new("pytorch", "Python has no module torch", "pip install torch");
-    rows.push(row("pytorch", "PyTorch: products, convolutions", "any", Some(&torch)));
-    rows.push(row(
+    rows.push(case_row("pytorch", "PyTorch: products, convolutions", "any", Some(&torch)));
+    rows.push(case_row(
         "all",
         "every benchmark",
         "openvino",
         Some(&Reason::new("openvino", "runs only models", "")),
     ));
     rows
+}
+
+fn case_row(benchmark: &str, about: &str, backend: &str, missing: Option<&Reason>) -> CaseRow {
+    CaseRow {
+        benchmark: benchmark.to_owned(),
+        about: about.to_owned(),
+        backend: backend.to_owned(),
+        devices: Vec::new(),
+        cases: if missing.is_some() { 0 } else { 6 },
+        missing: missing.cloned(),
+    }
+}
+
+fn gpu_only(benchmark: &str) -> Reason {
+    Reason::new(format!("{benchmark} on cpu"), "runs only on GPUs", "choose a GPU backend")
 }
 
 #[test]
@@ -120,10 +124,9 @@ fn piped_lists_have_each_reason_in_one_line() {
 #[test]
 fn results_have_a_line_each_while_others_are_measured() {
     let run = first_run();
-    let lines = |width| {
-        let style = Style { color: Color::Never, width };
-        run.benchmarks.iter().map(|result| run::line(result, style) + "\n").collect::<String>()
-    };
-    assert!(lines(80).lines().take(8).all(|line| line.chars().count() <= 80));
-    insta::assert_snapshot!("result_lines", lines(80));
+    let style = Style { color: Color::Never, width: 80 };
+    let lines: String =
+        run.benchmarks.iter().map(|result| run::line(result, style) + "\n").collect();
+    assert!(lines.lines().take(8).all(|line| line.chars().count() <= 80));
+    insta::assert_snapshot!("result_lines", lines);
 }

@@ -1,6 +1,6 @@
 //! GPUs on the page of a machine: what they have in common once, then what differs.
 
-use rsb_model::gpu::{EccCount, Gpu, GpuCache, GpuCacheKind, GpuKind, GpuLink, Pcie, PcieLink};
+use rsb_model::gpu::{EccCount, Gpu, GpuCache, GpuCacheKind, GpuKind, Pcie, PcieLink};
 use rsb_model::shape::format_bytes;
 
 use crate::environment::Section;
@@ -27,11 +27,12 @@ pub(crate) fn sections(gpus: &[Gpu], reach: BackendDiscovery) -> Vec<Section> {
             None => groups.push((lines, vec![gpu])),
         }
     }
-    let section = |(mut lines, members): (Lines, Vec<&Gpu>)| {
+    let mut sections = Vec::new();
+    for (mut lines, members) in groups {
         lines.extend(own(&members));
-        (title(&members), lines)
-    };
-    groups.into_iter().map(section).collect()
+        sections.push((title(&members), lines));
+    }
+    sections
 }
 
 fn title(members: &[&Gpu]) -> String {
@@ -74,13 +75,12 @@ fn common(gpu: &Gpu, reach: BackendDiscovery) -> Lines {
     }
     lines.push(entry("driver", gpu.driver.clone()));
     let caches: Vec<String> = gpu.caches.iter().map(cache).collect();
-    let list = |words: &[String]| (!words.is_empty()).then(|| words.join(", "));
     let more = [
-        ("caches", list(&caches)),
+        ("caches", join_words(&caches)),
         ("partition", gpu.partition.clone()),
         ("power", power(gpu)),
         ("errors", gpu.ecc.as_ref().map(|ecc| errors(ecc.total))),
-        ("sensors", list(&gpu.sensors)),
+        ("sensors", join_words(&gpu.sensors)),
         (
             "state",
             gpu.asleep
@@ -95,6 +95,11 @@ fn common(gpu: &Gpu, reach: BackendDiscovery) -> Lines {
             .map(|(name, value)| entry(name, value)),
     );
     lines
+}
+
+/// Returns `words` with commas between them, if there are any.
+pub(crate) fn join_words(words: &[String]) -> Option<String> {
+    if words.is_empty() { None } else { Some(words.join(", ")) }
 }
 
 fn model(gpu: &Gpu) -> String {
@@ -146,16 +151,19 @@ fn memory(gpu: &Gpu) -> Option<String> {
 }
 
 fn pcie(pcie: &Pcie) -> Option<String> {
-    let shown = |link: PcieLink| {
-        format!("{} GT/s x{} ({})", link.gt_s, link.width, format_quantity(link.gb_s, "GB/s"))
-    };
     match (pcie.now, pcie.max) {
-        (Some(now), Some(max)) if now == max => Some(shown(now)),
-        (Some(now), Some(max)) => Some(format!("now {}, at most {}", shown(now), shown(max))),
-        (Some(now), None) => Some(format!("now {}", shown(now))),
-        (None, Some(max)) => Some(format!("at most {}", shown(max))),
+        (Some(now), Some(max)) if now == max => Some(describe_link(now)),
+        (Some(now), Some(max)) => {
+            Some(format!("now {}, at most {}", describe_link(now), describe_link(max)))
+        }
+        (Some(now), None) => Some(format!("now {}", describe_link(now))),
+        (None, Some(max)) => Some(format!("at most {}", describe_link(max))),
         (None, None) => None,
     }
+}
+
+fn describe_link(link: PcieLink) -> String {
+    format!("{} GT/s x{} ({})", link.gt_s, link.width, format_quantity(link.gb_s, "GB/s"))
 }
 
 fn cache(cache: &GpuCache) -> String {
@@ -219,14 +227,14 @@ fn own(members: &[&Gpu]) -> Lines {
 /// The GPUs that links of one kind join. Where they form closed groups, the groups are named, else
 /// each GPU's peers.
 fn link_lines(members: &[&Gpu], kind: &str) -> Lines {
-    let peers = |gpu: &Gpu| -> Vec<u32> {
-        gpu.links.iter().filter(|link| link.kind == kind).filter_map(|link| link.peer).collect()
-    };
-    let linked: Vec<(u32, Vec<u32>)> = members
-        .iter()
-        .map(|gpu| (gpu.index, peers(gpu)))
-        .filter(|(_, peers)| !peers.is_empty())
-        .collect();
+    let mut linked: Vec<(u32, Vec<u32>)> = Vec::new();
+    for gpu in members {
+        let links = gpu.links.iter().filter(|link| link.kind == kind);
+        let peers: Vec<u32> = links.filter_map(|link| link.peer).collect();
+        if !peers.is_empty() {
+            linked.push((gpu.index, peers));
+        }
+    }
     if linked.is_empty() {
         return Vec::new();
     }
@@ -270,9 +278,11 @@ fn link_lines(members: &[&Gpu], kind: &str) -> Lines {
 
 /// `; 50.0 GB/s each way`, where every link of the kind carries the same.
 fn rate(members: &[&Gpu], kind: &str) -> String {
-    let is_it = |link: &&GpuLink| link.kind == kind && link.peer.is_some();
-    let mut rates =
-        members.iter().flat_map(|gpu| gpu.links.iter().filter(is_it)).map(|link| link.gb_s);
+    let mut rates = members
+        .iter()
+        .flat_map(|gpu| &gpu.links)
+        .filter(|link| link.kind == kind && link.peer.is_some())
+        .map(|link| link.gb_s);
     match rates.next().flatten() {
         Some(first) if rates.all(|rate| rate == Some(first)) => {
             format!("; {} each way", format_quantity(first, "GB/s"))
@@ -286,12 +296,18 @@ pub(crate) mod sample;
 
 #[cfg(test)]
 mod tests {
+    use rsb_model::gpu::GpuLink;
+
     use super::*;
 
     fn with_peers(index: u32, kind: &str, peers: &[u32]) -> Gpu {
-        let link =
-            |&peer| GpuLink { kind: kind.into(), peer: Some(peer), weight: None, gb_s: Some(50.0) };
-        Gpu { index, links: peers.iter().map(link).collect(), ..Gpu::default() }
+        let links = peers.iter().map(|&peer| GpuLink {
+            kind: kind.into(),
+            peer: Some(peer),
+            weight: None,
+            gb_s: Some(50.0),
+        });
+        Gpu { index, links: links.collect(), ..Gpu::default() }
     }
 
     fn link_values(gpus: &[Gpu], kind: &str) -> Vec<String> {

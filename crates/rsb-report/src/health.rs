@@ -52,16 +52,18 @@ pub fn markdown(page: &HealthDocument) -> String {
         if !section.items.is_empty() {
             out.push_str(&format!("\n## {}\n\n", section.title));
         }
-        let line = |item| format!("- {}\n", escape(&section.line(item, &Shortener::default())));
-        out.extend(section.items.iter().map(line));
+        for item in section.items {
+            let line = section.line(item, &Shortener::default());
+            out.push_str(&format!("- {}\n", escape(&line)));
+        }
     }
     if !page.recommendations.is_empty() {
         out.push_str("\n## What to do\n\n");
     }
-    let advice = |advice: &rsb_model::record::Recommendation| {
-        format!("- {}\\\n  {}\n", escape(&advice.action), escape(&advice.evidence))
-    };
-    out.extend(page.recommendations.iter().map(advice));
+    for advice in &page.recommendations {
+        let (action, evidence) = (escape(&advice.action), escape(&advice.evidence));
+        out.push_str(&format!("- {action}\\\n  {evidence}\n"));
+    }
     out
 }
 

@@ -26,32 +26,43 @@ pub(crate) fn hostile<T: Serialize + DeserializeOwned>(value: &T, hostile: &str)
     collect(&document, &mut Vec::new(), &mut paths);
     // Of the elements of a list the first that has such a text stands for the others.
     let mut known = HashSet::new();
-    let shape = |path: &[String]| -> Vec<String> {
-        path.iter().filter(|part| part[1..].parse::<usize>().is_err()).cloned().collect()
-    };
-    paths.retain(|path| known.insert(shape(path)));
-    let replaced = |path: &Vec<String>| {
+    paths.retain(|path| {
+        let mut shape = path.clone();
+        shape.retain(|part| part[1..].parse::<usize>().is_err());
+        known.insert(shape)
+    });
+    let mut values = Vec::new();
+    for path in &paths {
         let mut document = document.clone();
         *document.pointer_mut(&path.concat()).unwrap() = hostile.into();
-        serde_json::from_value(document).ok()
-    };
-    paths.iter().filter_map(replaced).collect()
+        if let Ok(value) = serde_json::from_value(document) {
+            values.push(value);
+        }
+    }
+    values
 }
 
 fn collect(value: &Value, path: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
-    let mut into = |part: String, value: &Value| {
-        path.push(format!("/{}", part.replace('~', "~0").replace('/', "~1")));
-        collect(value, path, paths);
-        path.pop();
-    };
     match value {
-        Value::Object(map) => map.iter().for_each(|(name, value)| into(name.clone(), value)),
+        Value::Object(map) => {
+            for (name, value) in map {
+                collect_below(name, value, path, paths);
+            }
+        }
         Value::Array(list) => {
-            list.iter().enumerate().for_each(|(index, value)| into(index.to_string(), value));
+            for (index, value) in list.iter().enumerate() {
+                collect_below(&index.to_string(), value, path, paths);
+            }
         }
         Value::String(_) => paths.push(path.clone()),
         _ => {}
     }
+}
+
+fn collect_below(part: &str, value: &Value, path: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
+    path.push(format!("/{}", part.replace('~', "~0").replace('/', "~1")));
+    collect(value, path, paths);
+    path.pop();
 }
 
 #[track_caller]

@@ -66,10 +66,10 @@ pub fn page(report: &Report<'_>, look: &PageLook<'_>) -> String {
     let parts = sections(report, charts(report), &|_, _| None);
     let sections: Vec<PageSection> = parts.iter().map(PageSection::of).collect();
     let title = escape(&content::title(report));
-    let link = |section: &PageSection| {
-        format!("<li><a href=\"#{}\">{}</a>", section.id, escape(section.title))
-    };
-    let contents: String = sections.iter().map(link).collect();
+    let contents: String = sections
+        .iter()
+        .map(|section| format!("<li><a href=\"#{}\">{}</a>", section.id, escape(section.title)))
+        .collect();
     let body: String = sections.iter().map(PageSection::html).collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

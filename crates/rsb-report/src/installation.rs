@@ -1,6 +1,7 @@
 //! What a machine reaches with the software on it, for a terminal.
 
 use rsb_model::record::PerformanceBaseline;
+use rsb_model::shape::rounded_bytes;
 
 use crate::number::format_quantity;
 use crate::style::Style;
@@ -8,8 +9,6 @@ use crate::table::{Cell, Column, Table};
 
 /// A row for each figure; one that is not known says why.
 pub fn text(document: &PerformanceBaseline, style: Style) -> String {
-    let quantity = |value: Option<f64>, unit: &str| value.map(|value| format_quantity(value, unit));
-    let bytes = |value: Option<u64>| value.map(rsb_model::shape::rounded_bytes);
     let mut table = Table::new([Column::left("figure"), Column::left("value")]);
     for (name, field, value) in [
         ("device", "", document.device.clone()),
@@ -17,21 +16,21 @@ pub fn text(document: &PerformanceBaseline, style: Style) -> String {
         (
             "memory bandwidth",
             "peak_memory_bandwidth_gb_s",
-            quantity(document.peak_memory_bandwidth_gb_s, "GB/s"),
+            document.peak_memory_bandwidth_gb_s.map(|rate| format_quantity(rate, "GB/s")),
         ),
         (
             "rate in f32",
             "peak_compute_tflops_fp32",
-            quantity(document.peak_compute_tflops_fp32, "TFLOP/s"),
+            document.peak_compute_tflops_fp32.map(|rate| format_quantity(rate, "TFLOP/s")),
         ),
         (
             "rate in f16",
             "peak_compute_tflops_fp16",
-            quantity(document.peak_compute_tflops_fp16, "TFLOP/s"),
+            document.peak_compute_tflops_fp16.map(|rate| format_quantity(rate, "TFLOP/s")),
         ),
-        ("first cache", "cache_size_l1", bytes(document.cache_size_l1)),
-        ("second cache", "cache_size_l2", bytes(document.cache_size_l2)),
-        ("own memory", "cache_size_hbm", bytes(document.cache_size_hbm)),
+        ("first cache", "cache_size_l1", document.cache_size_l1.map(rounded_bytes)),
+        ("second cache", "cache_size_l2", document.cache_size_l2.map(rounded_bytes)),
+        ("own memory", "cache_size_hbm", document.cache_size_hbm.map(rounded_bytes)),
         (
             "highest clock",
             "clock_rate_mhz",

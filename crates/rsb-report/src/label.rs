@@ -98,8 +98,7 @@ const HEADLINES: [&str; 17] = [
 /// The figure that says most about `result`, with its field.
 pub fn headline(result: &BenchmarkResult) -> Option<(&'static Field, f64)> {
     let fields = result.fields()?;
-    let value = |name: &&str| Some((Field::find(name)?, fields.number(name)?));
-    HEADLINES.iter().find_map(value)
+    HEADLINES.iter().find_map(|name| Some((Field::find(name)?, fields.number(name)?)))
 }
 
 /// [`headline`] for people: `118 GFLOP/s`.
@@ -123,9 +122,13 @@ fn share_of(name: &str) -> &'static str {
 
 /// Nanoseconds of one iteration: the estimate where there is one, else the median of the samples.
 pub fn time_ns(result: &BenchmarkResult) -> Option<f64> {
-    let field = |name: &str, factor: f64| Some(result.fields()?.number(name)? * factor);
-    let median = || result.statistics.as_ref().map(|statistics| statistics.percentiles.p50 * 1e6);
-    field("time_ms", 1e6).or_else(|| field("time_us", 1e3)).or_else(median)
+    if let Some(time) = result.fields().and_then(|fields| fields.number("time_ms")) {
+        return Some(time * 1e6);
+    }
+    if let Some(time) = result.fields().and_then(|fields| fields.number("time_us")) {
+        return Some(time * 1e3);
+    }
+    result.statistics.as_ref().map(|statistics| statistics.percentiles.p50 * 1e6)
 }
 
 /// [`time_ns`] for people.

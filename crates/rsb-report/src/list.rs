@@ -140,7 +140,7 @@ fn history_table(rows: &[HistoryTableRow]) -> Table {
 pub fn history_csv(rows: &[HistoryTableRow]) -> Result<String, ReportError> {
     let header =
         ["run_id", "timestamp", "commit", "benchmark_id", "outcome", "metric", "unit", "value"];
-    let cells = |row: &HistoryTableRow| {
+    let rows = rows.iter().map(|row| {
         vec![
             row.run_id.clone(),
             row.timestamp.to_string(),
@@ -151,8 +151,8 @@ pub fn history_csv(rows: &[HistoryTableRow]) -> Result<String, ReportError> {
             row.unit.clone().unwrap_or_default(),
             csv_number(row.value),
         ]
-    };
-    csv(&header, rows.iter().map(cells))
+    });
+    csv(&header, rows)
 }
 
 /// Stored runs, for a terminal.
@@ -176,22 +176,23 @@ pub fn runs_table(rows: &[RunRow]) -> Table {
         Column::right("failed"),
         Column::elided("machine"),
     ]);
-    let toned = |count: usize, tone| {
-        Cell::with_tone(count.to_string(), if count > 0 { tone } else { Tone::Dim })
-    };
     for row in rows {
         table.push([
             Cell::from(&row.run_id),
             Cell::from(format_moment(row.started)),
             Cell::from(&row.suite),
             Cell::from(&row.profile),
-            toned(row.measured, Tone::Plain),
-            toned(row.skipped, Tone::Caution),
-            toned(row.failed, Tone::Bad),
+            count_cell(row.measured, Tone::Plain),
+            count_cell(row.skipped, Tone::Caution),
+            count_cell(row.failed, Tone::Bad),
             Cell::with_tone(&row.machine, Tone::Dim),
         ]);
     }
     table
+}
+
+fn count_cell(count: usize, tone: Tone) -> Cell {
+    Cell::with_tone(count.to_string(), if count > 0 { tone } else { Tone::Dim })
 }
 
 /// Saved baselines, for a terminal.

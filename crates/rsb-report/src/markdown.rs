@@ -35,10 +35,15 @@ pub fn image(title: &str, path: &str) -> String {
 }
 
 fn escape_path(path: &str) -> String {
-    let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./~".contains(&byte);
-    path.bytes()
-        .map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
+    let mut escaped = String::new();
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_./~".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]

@@ -129,8 +129,11 @@ fn missing_backends(absent: &[&str], rows: &[&CaseRow], detail: Detail) -> Table
             .collect();
         // Benchmarks that never run on the backend have reasons of their own, which fewer rows
         // share.
-        let shared = |reason: &&&Reason| reasons.iter().filter(|other| *other == *reason).count();
-        let Some(reason) = reasons.iter().rev().max_by_key(shared) else { continue };
+        let most_common = reasons
+            .iter()
+            .rev()
+            .max_by_key(|reason| reasons.iter().filter(|other| *other == *reason).count());
+        let Some(reason) = most_common else { continue };
         table.push([Cell::with_tone(backend, Tone::Caution), Cell::from(&reason.what)]);
         if detail == Detail::Full {
             table.note(format!("{}; {}", reason.why, reason.cure));
@@ -147,10 +150,9 @@ fn not_runnable(present: &[&str], rows: &[&CaseRow], detail: Detail) -> Table {
         let of_benchmark: Vec<&CaseRow> =
             rows.iter().copied().filter(|row| row.benchmark == benchmark).collect();
         let runs_somewhere = of_benchmark.iter().any(|row| runs(row));
-        let is_present =
-            |row: &CaseRow| row.backend == ANY || present.contains(&row.backend.as_str());
-        let mut stopped: Vec<&CaseRow> =
-            of_benchmark.into_iter().filter(|row| is_present(row) && !runs(row)).collect();
+        let mut stopped = of_benchmark;
+        stopped.retain(|row| row.backend == ANY || present.contains(&row.backend.as_str()));
+        stopped.retain(|row| !runs(row));
         // That it never runs there is only worth saying when there is nothing else to say.
         if runs_somewhere || stopped.iter().any(|row| !is_unfit(row)) {
             stopped.retain(|row| !is_unfit(row));

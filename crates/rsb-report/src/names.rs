@@ -33,15 +33,21 @@ pub fn shorten_names<'n>(
 /// Each name without the axes whose values are clear without them: `ring` for `algorithm=ring`, but
 /// `num_gpus=4`.
 fn without_axis_names<'n>(names: &BTreeSet<&'n str>) -> BTreeMap<&'n str, String> {
-    let plain = |name: &str| clean(name).split('/').map(plain_value).collect::<Vec<_>>().join("/");
     let mut counts: HashMap<String, usize> = HashMap::new();
     for name in names {
-        *counts.entry(plain(name)).or_default() += 1;
+        *counts.entry(plain_name(name)).or_default() += 1;
     }
-    let form = |name: &'n str| {
-        if counts.get(&plain(name)) == Some(&1) { plain(name) } else { clean(name) }
-    };
-    names.iter().map(|name| (*name, form(name))).collect()
+    let mut forms = BTreeMap::new();
+    for &name in names {
+        let plain = plain_name(name);
+        let is_unique = counts.get(&plain) == Some(&1);
+        forms.insert(name, if is_unique { plain } else { clean(name) });
+    }
+    forms
+}
+
+fn plain_name(name: &str) -> String {
+    clean(name).split('/').map(plain_value).collect::<Vec<_>>().join("/")
 }
 
 fn plain_value(part: &str) -> &str {
@@ -82,9 +88,13 @@ impl<'n> Name<'n> {
 
     /// How many of `all` lack each part: what most names share says least.
     fn weights(&self, all: &[Self]) -> Vec<usize> {
-        let lacks =
-            |name: &Self, part: &str| name.parts.iter().all(|other| word(other) != word(part));
-        self.parts.iter().map(|part| all.iter().filter(|name| lacks(name, part)).count()).collect()
+        let mut weights = Vec::new();
+        for part in &self.parts {
+            let lacking =
+                all.iter().filter(|name| name.parts.iter().all(|other| word(other) != word(part)));
+            weights.push(lacking.count());
+        }
+        weights
     }
 
     /// The name without those whole parts that are missed least; none when none fits `width`
@@ -143,9 +153,11 @@ impl<'n> Name<'n> {
     }
 
     fn display_parts(&self, kept: u32) -> Vec<PartDisplay> {
-        let shown =
-            |index| if is_kept(kept, index) { PartDisplay::Whole } else { PartDisplay::Hidden };
-        (0..self.parts.len()).map(shown).collect()
+        (0..self.parts.len())
+            .map(
+                |index| if is_kept(kept, index) { PartDisplay::Whole } else { PartDisplay::Hidden },
+            )
+            .collect()
     }
 
     fn text(&self, shown: &[PartDisplay]) -> String {

@@ -20,11 +20,11 @@ pub fn format_time(nanoseconds: f64) -> String {
     }
     let rounded = round_to_three_digits(nanoseconds);
     // Minutes begin where seconds would need a fourth digit: 999 s, then 16.7 min.
-    let fits = |&&(factor, name): &&(f64, &str)| match name {
+    let unit = TIMES.iter().find(|(factor, name)| match *name {
         "min" => rounded.abs() >= 1e12,
-        _ => rounded.abs() >= factor,
-    };
-    let (factor, name) = TIMES.iter().find(fits).unwrap_or(&(1.0, "ns"));
+        _ => rounded.abs() >= *factor,
+    });
+    let (factor, name) = unit.unwrap_or(&(1.0, "ns"));
     format!("{} {name}", plain(nanoseconds / factor))
 }
 
@@ -63,11 +63,12 @@ pub fn format_percent(percent: f64) -> String {
 
 /// An interval in percent: `[+10.1, +14.6] %`.
 pub fn format_interval([low, high]: [f64; 2]) -> String {
-    let bound = |value: f64| {
-        let text = format_percent(value);
-        text.strip_suffix(" %").map(str::to_owned).unwrap_or(text)
-    };
-    format!("[{}, {}] %", bound(low), bound(high))
+    format!("[{}, {}] %", percent_without_unit(low), percent_without_unit(high))
+}
+
+fn percent_without_unit(percent: f64) -> String {
+    let text = format_percent(percent);
+    text.strip_suffix(" %").map(str::to_owned).unwrap_or(text)
 }
 
 /// A setting in percent as it was written: `10 %`, `2.5 %`.

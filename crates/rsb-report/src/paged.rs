@@ -89,8 +89,11 @@ impl RowBudget<'_> {
             }
             Block::List { items } => vec![Block::List { items: self.fit_items(items) }],
             Block::Tiles { tiles } => {
-                let fit = |tile: Tile| Tile { items: self.fit_items(tile.items), ..tile };
-                vec![Block::Tiles { tiles: tiles.into_iter().map(fit).collect() }]
+                let mut fitting = Vec::new();
+                for tile in tiles {
+                    fitting.push(Tile { items: self.fit_items(tile.items), ..tile });
+                }
+                vec![Block::Tiles { tiles: fitting }]
             }
             Block::Folded { summary, blocks } => {
                 vec![Block::Folded { summary, blocks: self.fit(blocks) }]
@@ -186,11 +189,14 @@ mod tests {
         }
     }
 
+    fn list(count: usize) -> Block {
+        Block::List { items: vec![ListItem::of("one"); count] }
+    }
+
     #[test]
     fn rows_beyond_the_limits_are_counted_and_found_elsewhere() {
         let run = sample::run();
         let mut room = RowBudget { left: 2_500, run: &run };
-        let list = |count: usize| Block::List { items: vec![ListItem::of("one"); count] };
         let folded = Block::Folded { summary: "rest".to_owned(), blocks: vec![list(3_000)] };
         let said = serde_json::to_string(&room.fit(vec![list(ROWS + 1), folded, list(1)])).unwrap();
         assert_eq!((said.matches("\"one\"").count(), room.left), (2_500, 0));

@@ -38,8 +38,8 @@ pub enum PngError {
 /// When it is no SVG, or too large.
 pub fn png(picture: &str) -> Result<Vec<u8>, PngError> {
     let tree = usvg::Tree::from_str(picture, &options())?;
-    let pixels = |length: f32| (length * SCALE).ceil() as u32;
-    let (width, height) = (pixels(tree.size().width()), pixels(tree.size().height()));
+    let [width, height] =
+        [tree.size().width(), tree.size().height()].map(|length| (length * SCALE).ceil() as u32);
     let mut sheet =
         tiny_skia::Pixmap::new(width, height).ok_or(PngError::Size { width, height })?;
     resvg::render(&tree, tiny_skia::Transform::from_scale(SCALE, SCALE), &mut sheet.as_mut());

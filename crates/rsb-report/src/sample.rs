@@ -22,7 +22,6 @@ pub(crate) fn moment() -> Timestamp {
 
 /// A small server without a GPU.
 pub(crate) fn environment() -> Environment {
-    let cache = |level, size_bytes, shared_by| Cache { level, size_bytes, shared_by };
     Environment {
         os: Some("Debian GNU/Linux 12 (bookworm)".into()),
         kernel: Some("6.1.0-18-amd64".into()),
@@ -37,9 +36,9 @@ pub(crate) fn environment() -> Environment {
             physical_cores: Some(64),
             max_mhz: Some(3529.0),
             caches: vec![
-                cache(1, 32 << 10, Some(1)),
-                cache(2, 512 << 10, Some(1)),
-                cache(3, 32 << 20, Some(16)),
+                Cache { level: 1, size_bytes: 32 << 10, shared_by: Some(1) },
+                Cache { level: 2, size_bytes: 512 << 10, shared_by: Some(1) },
+                Cache { level: 3, size_bytes: 32 << 20, shared_by: Some(16) },
             ],
             features: vec!["avx2".into(), "fma".into(), "f16c".into()],
             hypervisor: Some("KVM".into()),
@@ -118,15 +117,24 @@ fn statistics(samples: &[Samples]) -> Statistics {
     let n = times.len() as f64;
     let mean = times.iter().sum::<f64>() / n;
     let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let at = |share: f64| times[(share * (n - 1.0)) as usize];
     Statistics {
         unit: "ms".into(),
         mean,
         std_dev: variance.sqrt(),
-        min: at(0.0),
-        max: at(1.0),
-        percentiles: Percentiles { p50: at(0.5), p90: at(0.9), p95: at(0.95), p99: at(0.99) },
+        min: value_at(&times, 0.0),
+        max: value_at(&times, 1.0),
+        percentiles: Percentiles {
+            p50: value_at(&times, 0.5),
+            p90: value_at(&times, 0.9),
+            p95: value_at(&times, 0.95),
+            p99: value_at(&times, 0.99),
+        },
     }
+}
+
+/// Returns the value of `sorted` that has `share` of the others below it.
+fn value_at(sorted: &[f64], share: f64) -> f64 {
+    sorted[(share * (sorted.len() as f64 - 1.0)) as usize]
 }
 
 /// A case without a figure.
@@ -249,27 +257,21 @@ pub(crate) fn run() -> Run {
 }
 
 fn not_measured() -> Vec<BenchmarkResult> {
-    let counters = || {
-        Reason::new(
-            "hardware counters",
-            "the kernel refuses them to this user (perf_event_paranoid is 4)",
-            "run `sudo sysctl kernel.perf_event_paranoid=1`, then measure again",
-        )
-    };
+    let counters = Reason::new(
+        "hardware counters",
+        "the kernel refuses them to this user (perf_event_paranoid is 4)",
+        "run `sudo sysctl kernel.perf_event_paranoid=1`, then measure again",
+    );
     let broken = Reason::new(
         "wrong result",
         "accuracy_error is 0.31, and 0.001 is the most that f16 allows",
         "please report this with the output of `rusty-stack-bench probe --json`",
     );
-    let skipped = |id: &str| {
-        unmeasured_case(
-            &format!("cpu_performance/cache-hit-rate/cpu:0/{id}"),
-            Outcome::Skipped,
-            counters(),
-        )
-    };
-    let mut all: Vec<BenchmarkResult> =
-        ["32KiB", "512KiB", "8MiB", "64MiB"].into_iter().map(skipped).collect();
+    let mut all = Vec::new();
+    for size in ["32KiB", "512KiB", "8MiB", "64MiB"] {
+        let id = format!("cpu_performance/cache-hit-rate/cpu:0/{size}");
+        all.push(unmeasured_case(&id, Outcome::Skipped, counters.clone()));
+    }
     let memory = Reason::new(
         "memory",
         "16 GiB are needed and 4.1 GB can be had",
@@ -290,7 +292,16 @@ fn not_measured() -> Vec<BenchmarkResult> {
 
 /// Targets met, missed and without a figure.
 pub(crate) fn checks() -> Vec<ThresholdCheck> {
-    let check = |name: &str, expected: f64, actual: Option<f64>, unit| ThresholdCheck {
+    vec![
+        check("GEMM f32 1024x1024x1024", 100.0, Some(104.0), Unit::Gigaflops),
+        check("element-wise operations", 10.0, Some(11.8), Unit::GigabytesPerSecond),
+        check("reductions", 5.0, Some(4.61), Unit::GigabytesPerSecond),
+        check("hits of the L1 cache", 90.0, None, Unit::Percent),
+    ]
+}
+
+fn check(name: &str, expected: f64, actual: Option<f64>, unit: Unit) -> ThresholdCheck {
+    ThresholdCheck {
         name: name.into(),
         metric: name.into(),
         id: String::new(),
@@ -301,13 +312,7 @@ pub(crate) fn checks() -> Vec<ThresholdCheck> {
         simulated: false,
         passed: actual.map(|actual| actual > expected),
         reference: None,
-    };
-    vec![
-        check("GEMM f32 1024x1024x1024", 100.0, Some(104.0), Unit::Gigaflops),
-        check("element-wise operations", 10.0, Some(11.8), Unit::GigabytesPerSecond),
-        check("reductions", 5.0, Some(4.61), Unit::GigabytesPerSecond),
-        check("hits of the L1 cache", 90.0, None, Unit::Percent),
-    ]
+    }
 }
 
 struct Change {
@@ -349,21 +354,14 @@ fn comparison_of(change: &Change, baseline: f64) -> Comparison {
 
 /// A comparison with every verdict.
 pub(crate) fn comparison() -> ComparisonResult {
-    let change = |id, metric, percent, interval, (verdict, reason)| Change {
-        id,
-        metric,
-        percent,
-        interval,
-        verdict,
-        reason,
-    };
-    let unchanged = (Verdict::Unchanged, "no clear change");
+    let unchanged = "no clear change";
     let changes = [
         change(
             "cpu_performance/tensor-ops/cpu:0/add/f32/64MiB",
             "time_ms",
             0.4,
             [-1.1, 1.9],
+            Verdict::Unchanged,
             unchanged,
         ),
         change(
@@ -371,33 +369,31 @@ pub(crate) fn comparison() -> ComparisonResult {
             "time_ms",
             -21.4,
             [-23.9, -18.6],
-            (
-                Verdict::Improved,
-                "21.4 % faster (95 % interval 18.6 to 23.9 %), beyond the threshold of 10 %",
-            ),
+            Verdict::Improved,
+            "21.4 % faster (95 % interval 18.6 to 23.9 %), beyond the threshold of 10 %",
         ),
         change(
             "cpu_performance/gemm/cpu:0/f32/1024x1024x1024",
             "time_ms",
             15.9,
             [12.1, 19.8],
-            (
-                Verdict::Regressed,
-                "15.9 % slower (95 % interval 12.1 to 19.8 %), above the threshold of 10 %",
-            ),
+            Verdict::Regressed,
+            "15.9 % slower (95 % interval 12.1 to 19.8 %), above the threshold of 10 %",
         ),
         change(
             "cpu_performance/gemm/cpu:0/f32/512x512x512",
             "time_ms",
             6.2,
             [4.9, 7.4],
-            (Verdict::Unchanged, "6.2 % slower (95 % interval 4.9 to 7.4 %), within 10 %"),
+            Verdict::Unchanged,
+            "6.2 % slower (95 % interval 4.9 to 7.4 %), within 10 %",
         ),
         change(
             "cpu_performance/cache-hit-rate/cpu:0/32KiB",
             "cache_hit_percent",
             -2.1,
             [-2.6, -1.4],
+            Verdict::Unchanged,
             unchanged,
         ),
         change(
@@ -405,12 +401,9 @@ pub(crate) fn comparison() -> ComparisonResult {
             "time_ms",
             9.8,
             [-14.0, 61.0],
-            (
-                Verdict::Inconclusive,
-                "9.8 % slower (95 % interval -14 to 61 %), too noisy to exclude a change above the \
-                 threshold of 10 %: \
-                 measure more replicates",
-            ),
+            Verdict::Inconclusive,
+            "9.8 % slower (95 % interval -14 to 61 %), too noisy to exclude a change above the \
+             threshold of 10 %: measure more replicates",
         ),
     ];
     let mut comparisons: Vec<Comparison> = changes
@@ -418,23 +411,22 @@ pub(crate) fn comparison() -> ComparisonResult {
         .zip([9.01, 11.4, 20.6, 2.72, 97.3, 8.49])
         .map(|(c, v)| comparison_of(c, v))
         .collect();
-    let unlike = |id: &str| Comparison {
-        id: id.parse().unwrap(),
-        difference_percent: None,
-        confidence_interval: None,
-        current_value: None,
-        detectable_percent: None,
-        statistics: None,
-        change_status: None,
-        verdict: Verdict::NotComparable,
-        reason: "the case was skipped in the current run: hardware counters".into(),
-        reason_code: ReasonCode::CaseSkipped,
-        ..comparison_of(&change("x", "cache_hit_percent", 0.0, [0.0, 0.0], unchanged), 97.0)
-    };
-    comparisons.extend(
-        ["512KiB", "1MiB", "8MiB", "64MiB"]
-            .map(|size| unlike(&format!("cpu_performance/cache-hit-rate/cpu:0/{size}"))),
-    );
+    let skipped = change("x", "cache_hit_percent", 0.0, [0.0, 0.0], Verdict::Unchanged, unchanged);
+    for size in ["512KiB", "1MiB", "8MiB", "64MiB"] {
+        comparisons.push(Comparison {
+            id: format!("cpu_performance/cache-hit-rate/cpu:0/{size}").parse().unwrap(),
+            difference_percent: None,
+            confidence_interval: None,
+            current_value: None,
+            detectable_percent: None,
+            statistics: None,
+            change_status: None,
+            verdict: Verdict::NotComparable,
+            reason: "the case was skipped in the current run: hardware counters".into(),
+            reason_code: ReasonCode::CaseSkipped,
+            ..comparison_of(&skipped, 97.0)
+        });
+    }
     ComparisonResult {
         format_version: 1,
         comparison_id: "20261121T090312Z_1a2b3c4-vs-main-1795251800".into(),
@@ -460,6 +452,17 @@ pub(crate) fn comparison() -> ComparisonResult {
             ..ComparisonSummary::default()
         },
     }
+}
+
+fn change(
+    id: &'static str,
+    metric: &'static str,
+    percent: f64,
+    interval: [f64; 2],
+    verdict: Verdict,
+    reason: &'static str,
+) -> Change {
+    Change { id, metric, percent, interval, verdict, reason }
 }
 
 /// The alert of a series that got slower.

@@ -1,7 +1,7 @@
 //! What people see, in full, from fixed sample data. Color is lost in these, so it is asserted
 //! apart.
 
-use rsb_model::{Environment, Fields, Outcome, Reason, Run, Verdict};
+use rsb_model::{ComparisonResult, Environment, Fields, Outcome, Reason, Run, Verdict};
 
 use crate::chart::{ChartLink, ChartPlace};
 use crate::charts;
@@ -20,11 +20,10 @@ const COLORED: Style = Style { color: Color::Always, width: 100 };
 /// The sample run with its first few results only.
 fn short_run() -> Run {
     let mut run = sample::run();
-    let kept = |result: &rsb_model::BenchmarkResult| {
+    run.benchmarks.retain(|result| {
         let id = result.benchmark_id.as_str();
         result.outcome != Outcome::Measured || id.contains("64MiB") || id.contains("gemm/cpu:0/f32")
-    };
-    run.benchmarks.retain(kept);
+    });
     run
 }
 
@@ -165,27 +164,26 @@ fn a_comparison_brief_and_full() {
 fn the_verdict_comes_last_and_in_words() {
     let mut result = sample::comparison();
     result.threshold_checks.retain(|check| check.passed != Some(false));
-    let mut check = |verdict, missing: bool, comparisons: usize, expected: &str| {
-        result.verdict = verdict;
-        if !missing {
-            result.missing.clear();
-        }
-        result.comparisons.truncate(comparisons);
-        let text = comparison::text(&result, Style::PLAIN, Detail::Brief);
-        let last =
-            text.trim_end().rsplit("\n\n").next().map(|sentence| sentence.replace('\n', " "));
-        assert_eq!(last.as_deref(), Some(expected));
-    };
-    check(
-        Verdict::Inconclusive,
-        true,
-        10,
+    result.verdict = Verdict::Inconclusive;
+    assert_eq!(
+        last_sentence(&result),
         "NO VERDICT: 5 of 10 comparisons are undecided (4 skipped, 1 too noisy); 1 case is missing \
          from the current run.",
     );
-    check(Verdict::Improved, false, 10, "PASS: none of 10 comparisons regressed, 1 improved.");
-    check(Verdict::Unchanged, false, 1, "PASS: none of 1 comparison regressed.");
-    check(Verdict::Inconclusive, false, 0, "NO VERDICT: there is nothing to compare.");
+    result.verdict = Verdict::Improved;
+    result.missing.clear();
+    assert_eq!(last_sentence(&result), "PASS: none of 10 comparisons regressed, 1 improved.");
+    result.verdict = Verdict::Unchanged;
+    result.comparisons.truncate(1);
+    assert_eq!(last_sentence(&result), "PASS: none of 1 comparison regressed.");
+    result.verdict = Verdict::Inconclusive;
+    result.comparisons.clear();
+    assert_eq!(last_sentence(&result), "NO VERDICT: there is nothing to compare.");
+}
+
+fn last_sentence(result: &ComparisonResult) -> String {
+    let text = comparison::text(result, Style::PLAIN, Detail::Brief);
+    text.trim_end().rsplit("\n\n").next().unwrap().replace('\n', " ")
 }
 
 #[test]
@@ -312,36 +310,40 @@ fn lists() {
 
 #[test]
 fn what_can_run_here() {
-    let row = |benchmark: &str, backend: &str, missing| CaseRow {
+    let reason =
+        Reason::new("ROCm", "libamdhip64.so was not found", "install ROCm, or set ROCM_PATH");
+    let python = Reason::new("pytorch", "Python has no module torch", "pip install torch");
+    let of_models = Reason::new("backend mps", "it only runs models", "measure with --backend cpu");
+    let mut rows = vec![
+        case_row("gemm", "cpu", None),
+        case_row("gemm", "rocm", Some(reason.clone())),
+        case_row("gemm", "vulkan", None),
+        case_row("all-reduce", "cpu", Some(gpu_only("all-reduce on cpu"))),
+        case_row("all-reduce", "rocm", Some(reason)),
+        case_row("all-reduce", "vulkan", None),
+        case_row("launch-latency", "cpu", Some(gpu_only("launch-latency on cpu"))),
+        case_row("pytorch", "any", Some(python)),
+        case_row("all", "mps", Some(of_models)),
+    ];
+    rows[5].cases = 0;
+    insta::assert_snapshot!("cases", matrix::text(&rows, NARROW, Detail::Brief));
+    insta::assert_snapshot!("cases_full", matrix::text(&rows, NARROW, Detail::Full));
+    insta::assert_snapshot!("cases_json", document("cases", &rows[..2]).unwrap());
+}
+
+fn case_row(benchmark: &str, backend: &str, missing: Option<Reason>) -> CaseRow {
+    CaseRow {
         benchmark: benchmark.into(),
         about: format!("how fast {benchmark} is"),
         backend: backend.into(),
         devices: Vec::new(),
         cases: 6,
         missing,
-    };
-    let reason =
-        Reason::new("ROCm", "libamdhip64.so was not found", "install ROCm, or set ROCM_PATH");
-    let unfit = |on: &str| {
-        Reason::new(on, "it only runs on GPUs", "choose a GPU backend, such as --backend rocm")
-    };
-    let python = Reason::new("pytorch", "Python has no module torch", "pip install torch");
-    let of_models = Reason::new("backend mps", "it only runs models", "measure with --backend cpu");
-    let mut rows = vec![
-        row("gemm", "cpu", None),
-        row("gemm", "rocm", Some(reason.clone())),
-        row("gemm", "vulkan", None),
-        row("all-reduce", "cpu", Some(unfit("all-reduce on cpu"))),
-        row("all-reduce", "rocm", Some(reason)),
-        row("all-reduce", "vulkan", None),
-        row("launch-latency", "cpu", Some(unfit("launch-latency on cpu"))),
-        row("pytorch", "any", Some(python)),
-        row("all", "mps", Some(of_models)),
-    ];
-    rows[5].cases = 0;
-    insta::assert_snapshot!("cases", matrix::text(&rows, NARROW, Detail::Brief));
-    insta::assert_snapshot!("cases_full", matrix::text(&rows, NARROW, Detail::Full));
-    insta::assert_snapshot!("cases_json", document("cases", &rows[..2]).unwrap());
+    }
+}
+
+fn gpu_only(on: &str) -> Reason {
+    Reason::new(on, "it only runs on GPUs", "choose a GPU backend, such as --backend rocm")
 }
 
 #[test]
@@ -380,12 +382,12 @@ fn hostile_text_reaches_no_reader() {
         "{markdown}"
     );
     assert_eq!(markdown.matches("\n# ").count(), 0, "no heading but the first");
-    let columns = |line: &str| line.replace("\\|", "").matches('|').count();
-    let table: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
-    assert!(
-        table.len() > 5
-            && table.windows(2).all(|pair| columns(pair[0]).abs_diff(columns(pair[1])) <= 3)
-    );
+    let columns: Vec<usize> = markdown
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .map(|line| line.replace("\\|", "").matches('|').count())
+        .collect();
+    assert!(columns.len() > 5 && columns.windows(2).all(|pair| pair[0].abs_diff(pair[1]) <= 3));
     let text = run::text(&run, Style::PLAIN);
     assert!(!text.contains('\x1b'));
     let row = text.lines().find(|line| line.contains("FLOP/s")).unwrap();

@@ -7,36 +7,41 @@ const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 /// the middle.
 pub fn sparkline(values: &[f64], width: usize) -> String {
     let points = thin(values, width.max(1));
-    let finite = || points.iter().copied().filter(|value| value.is_finite());
-    let (low, high) = finite()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-    let block = |&value: &f64| {
-        if !value.is_finite() {
-            return ' ';
-        }
-        // Divided before the difference is taken, so that no range overflows.
-        let share =
-            if high > low { (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0) } else { 0.5 };
-        let top = (BLOCKS.len() - 1) as f64;
-        BLOCKS.get((share * top).round() as usize).copied().unwrap_or(' ')
-    };
-    points.iter().map(block).collect()
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    for value in points.iter().filter(|value| value.is_finite()) {
+        low = low.min(*value);
+        high = high.max(*value);
+    }
+    points.iter().map(|value| block(*value, low, high)).collect()
+}
+
+/// Returns the block that stands for `value` in a series from `low` to `high`.
+fn block(value: f64, low: f64, high: f64) -> char {
+    if !value.is_finite() {
+        return ' ';
+    }
+    // Divided before the difference is taken, so that no range overflows.
+    let share = if high > low { (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0) } else { 0.5 };
+    let top = (BLOCKS.len() - 1) as f64;
+    BLOCKS.get((share * top).round() as usize).copied().unwrap_or(' ')
 }
 
 fn thin(values: &[f64], width: usize) -> Vec<f64> {
     if values.len() <= width {
         return values.to_vec();
     }
-    let edge = |index: usize| index * values.len() / width;
-    let mean = |part: &[f64]| {
+    let mut means = Vec::with_capacity(width);
+    for index in 0..width {
+        let (start, end) = (index * values.len() / width, (index + 1) * values.len() / width);
+        let part = values.get(start..end).unwrap_or_default();
         let finite: Vec<f64> = part.iter().copied().filter(|value| value.is_finite()).collect();
-        finite.iter().map(|value| value / finite.len() as f64).sum::<f64>()
-    };
-    let bucket = |index| values.get(edge(index)..edge(index + 1)).unwrap_or_default();
-    (0..width)
-        .map(bucket)
-        .map(|part| if part.iter().any(|v| v.is_finite()) { mean(part) } else { f64::NAN })
-        .collect()
+        if finite.is_empty() {
+            means.push(f64::NAN);
+        } else {
+            means.push(finite.iter().map(|value| value / finite.len() as f64).sum());
+        }
+    }
+    means
 }
 
 #[cfg(test)]

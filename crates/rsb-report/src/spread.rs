@@ -54,11 +54,12 @@ mod tests {
             crate::sample::measured_case("a/b/cpu:0/c", 100.0, &Fields::new().with("gflops", 10.0));
         result.samples =
             vec![Samples { replicate: 0, iters: vec![1; 3], times_ns: vec![100.0, 200.0, 50.0] }];
-        let spread = |name: &str, value| spread_of(&result, Field::find(name).unwrap(), value);
-        assert_eq!(spread("gflops", 10.0).unwrap().values, [5.0, 10.0, 20.0]);
-        assert_eq!(spread("latency_ns", 10.0).unwrap().values, [5.0, 10.0, 20.0]);
-        assert_eq!(spread("occupancy_percent", 10.0), None, "no time tells it");
+        let [gflops, latency, occupancy] =
+            ["gflops", "latency_ns", "occupancy_percent"].map(|name| Field::find(name).unwrap());
+        assert_eq!(spread_of(&result, gflops, 10.0).unwrap().values, [5.0, 10.0, 20.0]);
+        assert_eq!(spread_of(&result, latency, 10.0).unwrap().values, [5.0, 10.0, 20.0]);
+        assert_eq!(spread_of(&result, occupancy, 10.0), None, "no time tells it");
         result.samples.clear();
-        assert_eq!(spread_of(&result, Field::find("gflops").unwrap(), 10.0), None);
+        assert_eq!(spread_of(&result, gflops, 10.0), None);
     }
 }

@@ -87,15 +87,16 @@ impl Style {
     /// Breaks those lines of `text` at spaces that are wider than the width. They continue with two
     /// more spaces of indentation; other lines stay as they are.
     pub fn wrap_long_lines(self, text: &str) -> String {
-        let continued = |line: &str| {
-            if columns(line) <= self.width {
-                return line.to_owned();
-            }
-            let indent = line.len() - line.trim_start().len();
-            let lines = wrap_words(line, self.width.saturating_sub(indent + 2).max(20));
-            format!("{:indent$}{}", "", lines.join(&format!("\n{:1$}", "", indent + 2)))
-        };
-        text.split('\n').map(continued).collect::<Vec<_>>().join("\n")
+        text.split('\n').map(|line| self.wrap_long_line(line)).collect::<Vec<_>>().join("\n")
+    }
+
+    fn wrap_long_line(self, line: &str) -> String {
+        if columns(line) <= self.width {
+            return line.to_owned();
+        }
+        let indent = line.len() - line.trim_start().len();
+        let lines = wrap_words(line, self.width.saturating_sub(indent + 2).max(20));
+        format!("{:indent$}{}", "", lines.join(&format!("\n{:1$}", "", indent + 2)))
     }
 
     /// Breaks `text`, which follows `head`, at spaces. Further lines are indented to where `text`

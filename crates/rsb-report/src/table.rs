@@ -161,11 +161,12 @@ impl Table {
 
     /// Columns that hold something, by position.
     pub fn used_columns(&self) -> Vec<usize> {
-        let filled = |index: &usize| {
-            self.rows
-                .iter()
-                .any(|row| row.cells.get(*index).is_some_and(|cell| !cell.text.is_empty()))
-        };
-        (0..self.columns.len()).filter(filled).collect()
+        (0..self.columns.len())
+            .filter(|&index| {
+                self.rows
+                    .iter()
+                    .any(|row| row.cells.get(index).is_some_and(|cell| !cell.text.is_empty()))
+            })
+            .collect()
     }
 }

@@ -75,12 +75,11 @@ pub(crate) fn is_any_known(checks: &[ThresholdCheck]) -> bool {
 /// One sentence: `4 of 6 targets are met, 1 is missed, 1 has no figure.` Nothing when there are
 /// none.
 pub fn sentence(checks: &[ThresholdCheck]) -> String {
-    let count = |passed| checks.iter().filter(|check| check.passed == passed).count();
     let simulated = checks.iter().filter(|check| check.simulated).count();
-    let (met, missed, unknown) = (count(Some(true)), count(Some(false)), count(None) - simulated);
+    let met = count_passed(checks, Some(true));
+    let missed = count_passed(checks, Some(false));
+    let unknown = count_passed(checks, None) - simulated;
     let total = format_count(checks.len(), "target", "targets");
-    let verb =
-        |count: usize, one: &'static str, many: &'static str| if count == 1 { one } else { many };
     let mut sentence = match checks.len() {
         0 => return String::new(),
         1 if met == 1 => return "The one target is met.".to_owned(),
@@ -101,6 +100,14 @@ pub fn sentence(checks: &[ThresholdCheck]) -> String {
         sentence.push_str(&format!(", {unknown} {} no figure", verb(unknown, "has", "have")));
     }
     sentence + "."
+}
+
+fn count_passed(checks: &[ThresholdCheck], passed: Option<bool>) -> usize {
+    checks.iter().filter(|check| check.passed == passed).count()
+}
+
+const fn verb(count: usize, one: &'static str, many: &'static str) -> &'static str {
+    if count == 1 { one } else { many }
 }
 
 /// For a terminal. Nothing when there are none.
@@ -134,19 +141,21 @@ mod tests {
     use super::*;
 
     fn checks(passed: &[Option<bool>]) -> Vec<ThresholdCheck> {
-        let check = |&passed: &Option<bool>| ThresholdCheck {
-            name: "x".to_owned(),
-            metric: "x".to_owned(),
-            id: String::new(),
-            better: Better::Higher,
-            expected: 1.0,
-            actual: passed.map(|_| 2.0),
-            unit: None,
-            simulated: false,
-            passed,
-            reference: None,
-        };
-        passed.iter().map(check).collect()
+        passed
+            .iter()
+            .map(|&passed| ThresholdCheck {
+                name: "x".to_owned(),
+                metric: "x".to_owned(),
+                id: String::new(),
+                better: Better::Higher,
+                expected: 1.0,
+                actual: passed.map(|_| 2.0),
+                unit: None,
+                simulated: false,
+                passed,
+                reference: None,
+            })
+            .collect()
     }
 
     #[test]

@@ -78,9 +78,13 @@ impl Pigment {
 /// The color at the start of `text` as [`Pigment::code`] writes it: its length in bytes.
 pub(crate) fn code_at(text: &str) -> Option<usize> {
     let (digits, _) = text.strip_prefix("\x1b[")?.split_once('m')?;
-    let is_byte = |part: &str| part.parse::<u8>().is_ok_and(|byte| byte.to_string() == part);
     let is_color = match digits.strip_prefix("38;2;") {
-        Some(parts) => parts.split(';').count() == 3 && parts.split(';').all(is_byte),
+        Some(parts) => {
+            parts.split(';').count() == 3
+                && parts
+                    .split(';')
+                    .all(|part| part.parse::<u8>().is_ok_and(|byte| byte.to_string() == part))
+        }
         None => {
             digits.parse::<u8>().is_ok_and(|code| matches!(code, 30..=37 | 90..=97))
                 && digits.len() == 2
@@ -308,17 +312,18 @@ impl Theme {
     /// roles. A page that knows two themes can replace one by the other.
     pub fn colors(&self) -> Vec<(&'static str, [u8; 3])> {
         let ground = self.ground();
-        let grounds = [
+        let mut colors = vec![
             ("sheet", ground.sheet),
             ("ink", ground.ink),
             ("faded-ink", ground.faded),
             ("grid", ground.grid),
             ("axis", ground.axis),
         ];
-        let changed = |(name, _, rgb): &Entry| {
-            (*name, self.changed.get(name).map_or(*rgb, |pigment| pigment.rgb()))
-        };
-        grounds.into_iter().chain(self.base.entries().iter().map(changed)).collect()
+        for (name, _, rgb) in self.base.entries() {
+            let rgb = self.changed.get(name).map_or(*rgb, |pigment| pigment.rgb());
+            colors.push((*name, rgb));
+        }
+        colors
     }
 
     /// What lies behind and around the data of a picture.
@@ -442,19 +447,21 @@ mod tests {
 
     /// Relative luminance, as WCAG 2 defines it.
     fn luminance(rgb: [u8; 3]) -> f64 {
-        let linear = |part: u8| {
+        let [red, green, blue] = rgb.map(|part| {
             let part = f64::from(part) / 255.0;
             if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
-        };
-        0.2126 * linear(rgb[0]) + 0.7152 * linear(rgb[1]) + 0.0722 * linear(rgb[2])
+        });
+        0.2126 * red + 0.7152 * green + 0.0722 * blue
+    }
+
+    /// Contrast ratio, as WCAG 2 defines it.
+    fn contrast(a: [u8; 3], b: [u8; 3]) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }
 
     #[test]
     fn nothing_is_lost_on_its_ground() {
-        let contrast = |a: [u8; 3], b: [u8; 3]| {
-            let (a, b) = (luminance(a), luminance(b));
-            (a.max(b) + 0.05) / (a.min(b) + 0.05)
-        };
         for (name, least) in [(Dark, 3.0), (Light, 2.0), (HighContrast, 7.0)] {
             let ground = name.ground();
             for text in [ground.ink, ground.faded] {

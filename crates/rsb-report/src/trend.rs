@@ -100,12 +100,14 @@ fn direction(series: &SeriesTrend) -> Cell {
 
 /// Whether a direction is good or bad is for the alerts to say, which know which way is better.
 fn alert_tone(series: &SeriesTrend) -> Tone {
-    let has = |direction: &str| series.alerts.iter().any(|alert| alert.direction == direction);
-    match (has("worse"), has("better")) {
-        (true, _) => Tone::Bad,
-        (false, true) => Tone::Good,
-        _ => Tone::Plain,
+    if has_alert(series, "worse") {
+        return Tone::Bad;
     }
+    if has_alert(series, "better") { Tone::Good } else { Tone::Plain }
+}
+
+fn has_alert(series: &SeriesTrend, direction: &str) -> bool {
+    series.alerts.iter().any(|alert| alert.direction == direction)
 }
 
 const fn direction_word(direction: Direction) -> &'static str {
@@ -178,9 +180,11 @@ fn common(change: &CommonChange) -> String {
     };
     let (from, to) = (day(change.from_timestamp), day(change.to_timestamp));
     let time = if from == to { format!("on {from}") } else { format!("from {from} to {to}") };
-    let percents = || change.series.iter().map(|one| one.change_percent);
-    let [low, high] =
-        [percents().fold(f64::INFINITY, f64::min), percents().fold(f64::NEG_INFINITY, f64::max)];
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    for one in &change.series {
+        low = low.min(one.change_percent);
+        high = high.max(one.change_percent);
+    }
     format!(
         "{} {} together {time} ({} to {}): {named}{more}; one cause is likely, such as the \
          machine, the toolchain or shared code",
@@ -219,19 +223,20 @@ fn suspicion(series: &SeriesTrend, point: &ChangePoint) -> String {
 }
 
 fn outlook(series: &SeriesTrend, forecast: &Forecast) -> String {
-    let quantity = |value: f64| format_quantity(value, &series.unit);
+    let unit = &series.unit;
     let interval = forecast.low.zip(forecast.high).zip(forecast.confidence).map(
         |((low, high), confidence)| {
             // Tenths of a percent, without what rounding of a fraction leaves behind.
             let percent = (1000.0 * confidence).round() / 10.0;
-            format!(", {} to {} with {percent} %", quantity(low), quantity(high))
+            let (low, high) = (format_quantity(low, unit), format_quantity(high, unit));
+            format!(", {low} to {high} with {percent} %")
         },
     );
     format!(
         "{} {}: {} in {} days{}",
         short(&series.id),
         series.metric,
-        quantity(forecast.value),
+        format_quantity(forecast.value, unit),
         forecast.days,
         interval.unwrap_or_default(),
     )
@@ -246,42 +251,31 @@ const TWO_LEVELS: &str = "Two levels";
 /// Lines under their headings: what changed, what is suspected, what alternates, and what is
 /// expected.
 fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 4] {
-    fn each(document: &TrendDocument, of: impl Fn(&SeriesTrend) -> Vec<String>) -> Vec<String> {
-        document.series.iter().flat_map(of).collect()
+    let mut changes: Vec<String> = document.common_changes.iter().map(common).collect();
+    let mut suspected: Vec<String> = Vec::new();
+    let mut levels: Vec<String> = Vec::new();
+    let mut expected: Vec<String> = Vec::new();
+    for series in &document.series {
+        for point in &series.change_points {
+            if !is_common(document, series, |one| one.index == point.index) {
+                changes.push(shift(series, point));
+            }
+        }
+        changes.extend(series.ramp.iter().map(|ramp| climb(series, ramp)));
+        suspected.extend(series.suspected.iter().map(|point| suspicion(series, point)));
+        if let Some(text) = two_levels(series) {
+            levels.push(format!("{} {}: {text}", short(&series.id), series.metric));
+        }
+        // Of levels with a step between them the last one is expected, which the table shows.
+        if matches!(series.shape, TrendShape::Drift | TrendShape::Ramp) {
+            expected.extend(series.forecast.iter().map(|forecast| outlook(series, forecast)));
+        }
     }
-    let changes = |series: &SeriesTrend| {
-        let is_own =
-            |point: &&ChangePoint| !is_common(document, series, |one| one.index == point.index);
-        let steps = series.change_points.iter().filter(is_own).map(|point| shift(series, point));
-        steps.chain(series.ramp.iter().map(|ramp| climb(series, ramp))).collect()
-    };
-    let levels = |series: &SeriesTrend| {
-        let told = two_levels(series)
-            .map(|told| format!("{} {}: {told}", short(&series.id), series.metric));
-        told.into_iter().collect()
-    };
-    let suspected = |series: &SeriesTrend| {
-        series.suspected.iter().map(|point| suspicion(series, point)).collect()
-    };
-    // Of levels with a step between them the last one is expected, which the table shows.
-    let drifts =
-        |series: &SeriesTrend| matches!(series.shape, TrendShape::Drift | TrendShape::Ramp);
-    let expected = |series: &SeriesTrend| {
-        series
-            .forecast
-            .iter()
-            .filter(|_| drifts(series))
-            .map(|forecast| outlook(series, forecast))
-            .collect()
-    };
     [
-        (
-            "Changes of level",
-            document.common_changes.iter().map(common).chain(each(document, changes)).collect(),
-        ),
-        ("Suspected changes, not confirmed yet", each(document, suspected)),
-        (TWO_LEVELS, each(document, levels)),
-        (EXPECTED, each(document, expected)),
+        ("Changes of level", changes),
+        ("Suspected changes, not confirmed yet", suspected),
+        (TWO_LEVELS, levels),
+        (EXPECTED, expected),
     ]
 }
 
@@ -327,11 +321,11 @@ pub fn summary(document: &TrendDocument, changes: Option<&str>, style: Style) ->
 
 fn detail_text(document: &TrendDocument, changes: Option<&str>, style: Style) -> String {
     let mut out = String::new();
-    let is_told = |heading: &str| changes.is_none() || [EXPECTED, TWO_LEVELS].contains(&heading);
-    for (heading, lines) in sections(document)
-        .into_iter()
-        .filter(|(heading, lines)| is_told(heading) && !lines.is_empty())
-    {
+    for (heading, lines) in sections(document) {
+        let is_included = changes.is_none() || [EXPECTED, TWO_LEVELS].contains(&heading);
+        if !is_included || lines.is_empty() {
+            continue;
+        }
         out.push_str(&format!("\n{}\n", style.paint(Tone::Strong, heading)));
         // A unit stands in such a line up to three times; broken within one, a part of it would
         // begin a line.
@@ -359,9 +353,11 @@ fn detail_text(document: &TrendDocument, changes: Option<&str>, style: Style) ->
 
 /// Why series that go somewhere have no slope.
 fn no_slope(document: &TrendDocument) -> Option<String> {
-    let is_short =
-        |series: &&SeriesTrend| series.slope_per_day.is_none() && series.r_squared.is_some();
-    let count = document.series.iter().filter(is_short).count();
+    let count = document
+        .series
+        .iter()
+        .filter(|series| series.slope_per_day.is_none() && series.r_squared.is_some())
+        .count();
     let series = format_count(count, "series spans", "series span");
     (count > 0).then(|| {
         format!("{series} less than a day: a slope a day would be a guess, and there is none.")
@@ -372,20 +368,27 @@ fn no_slope(document: &TrendDocument) -> Option<String> {
 /// counted apart.
 pub fn sentence(document: &TrendDocument) -> String {
     let alone = document.series.iter().filter(|series| is_alone(series)).count();
-    let followed = || document.series.iter().filter(|series| !is_alone(series));
-    let count = |direction| followed().filter(|series| series.direction == direction).count();
     let shifts: usize = document.series.iter().map(|series| series.change_points.len()).sum();
     let suspected: usize = document.series.iter().map(|series| series.suspected.len()).sum();
     format!(
         "{}: {} increasing, {} decreasing, {} stable{}; {}{}.",
         format_count(document.series.len(), "series", "series"),
-        count(Direction::Increasing),
-        count(Direction::Decreasing),
-        count(Direction::Stable),
+        count_direction(document, Direction::Increasing),
+        count_direction(document, Direction::Decreasing),
+        count_direction(document, Direction::Stable),
         if alone > 0 { format!(", {alone} with one run and no trend yet") } else { String::new() },
         format_count(shifts, "change of level", "changes of level"),
         if suspected > 0 { format!(", {suspected} suspected") } else { String::new() },
     )
+}
+
+/// Returns how many series of several runs go in `direction`.
+fn count_direction(document: &TrendDocument, direction: Direction) -> usize {
+    document
+        .series
+        .iter()
+        .filter(|series| !is_alone(series) && series.direction == direction)
+        .count()
 }
 
 /// As a Markdown document.
@@ -437,28 +440,29 @@ const COLUMNS: [&str; 19] = [
 /// # Errors
 /// Never for data that the model can hold.
 pub fn csv_rows(document: &TrendDocument) -> Result<String, ReportError> {
-    let row = |series: &SeriesTrend| {
-        vec![
-            series.id.clone(),
-            series.metric.clone(),
-            series.unit.clone(),
-            series.n.to_string(),
-            csv_number(Some(series.first)),
-            csv_number(Some(series.last)),
-            csv_number(series.last_change_percent),
-            csv_number(series.slope_per_day),
-            csv_number(series.intercept),
-            csv_number(series.r_squared),
-            csv_number(series.p_value),
-            direction_word(series.direction).to_owned(),
-            series.change_points.len().to_string(),
-            series.suspected.len().to_string(),
-            shape_word(series.shape).to_owned(),
-            csv_number(series.forecast.as_ref().map(|forecast| forecast.days)),
-            csv_number(series.forecast.as_ref().map(|forecast| forecast.value)),
-            csv_number(series.forecast.as_ref().and_then(|forecast| forecast.low)),
-            csv_number(series.forecast.as_ref().and_then(|forecast| forecast.high)),
-        ]
-    };
-    csv(&COLUMNS, document.series.iter().map(row))
+    csv(&COLUMNS, document.series.iter().map(csv_row))
+}
+
+fn csv_row(series: &SeriesTrend) -> Vec<String> {
+    vec![
+        series.id.clone(),
+        series.metric.clone(),
+        series.unit.clone(),
+        series.n.to_string(),
+        csv_number(Some(series.first)),
+        csv_number(Some(series.last)),
+        csv_number(series.last_change_percent),
+        csv_number(series.slope_per_day),
+        csv_number(series.intercept),
+        csv_number(series.r_squared),
+        csv_number(series.p_value),
+        direction_word(series.direction).to_owned(),
+        series.change_points.len().to_string(),
+        series.suspected.len().to_string(),
+        shape_word(series.shape).to_owned(),
+        csv_number(series.forecast.as_ref().map(|forecast| forecast.days)),
+        csv_number(series.forecast.as_ref().map(|forecast| forecast.value)),
+        csv_number(series.forecast.as_ref().and_then(|forecast| forecast.low)),
+        csv_number(series.forecast.as_ref().and_then(|forecast| forecast.high)),
+    ]
 }

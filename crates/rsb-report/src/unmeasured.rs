@@ -127,11 +127,10 @@ fn absent_backend(result: &BenchmarkResult) -> Option<BackendId> {
 fn absent_text(run: &Run, absent: &[BackendId], style: Style) -> String {
     let absent: Vec<&str> = absent.iter().map(|backend| backend.as_str()).collect();
     let absent = absent.join(", ");
-    let is_on_gpu = |result: &BenchmarkResult| {
+    let has_gpu = run.benchmarks.iter().any(|result| {
         result.outcome != Outcome::Skipped
             && result.device_type.is_some_and(|kind| kind != DeviceType::Cpu)
-    };
-    let has_gpu = run.benchmarks.iter().any(is_on_gpu);
+    });
     style.wrap(
         &if has_gpu {
             format!("not used here: {absent}; --verbose shows why")

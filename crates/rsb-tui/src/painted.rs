@@ -14,11 +14,10 @@ pub(crate) fn lines(text: &str, palette: Palette) -> Vec<Line<'static>> {
 
 fn parse_line(line: &str, palette: Palette) -> Line<'static> {
     let mut parts = line.split("\x1b[");
-    let plain = |text: &str| rsb_report::clean(text);
-    let mut spans = vec![Span::raw(plain(parts.next().unwrap_or_default()))];
+    let mut spans = vec![Span::raw(rsb_report::clean(parts.next().unwrap_or_default()))];
     for part in parts {
         let (code, text) = part.split_once('m').unwrap_or(("", part));
-        spans.push(Span::styled(plain(text), style(code, palette)));
+        spans.push(Span::styled(rsb_report::clean(text), style(code, palette)));
     }
     spans.retain(|span| !span.content.is_empty());
     Line::from(spans)

@@ -66,7 +66,6 @@ impl Palette {
     /// Of a part of a chart: the colors of `theme`, but for those that people mistake for one
     /// another.
     pub(crate) fn paint(self, paint: Paint, theme: &Theme) -> Style {
-        let exact = |[red, green, blue]: [u8; 3]| Color::Rgb(red, green, blue);
         let color = match (self, paint) {
             (Self::Plain, _) => None,
             (Self::ColorBlind, Paint::Good | Paint::Current | Paint::DeviceRead) => {
@@ -78,10 +77,10 @@ impl Palette {
             (Self::ColorBlind | Self::Indexed, _) => {
                 Some(Color::Indexed(nearest(theme.rgb(paint))))
             }
-            (Self::TrueColor, _) => Some(exact(theme.rgb(paint))),
+            (Self::TrueColor, _) => Some(exact_color(theme.rgb(paint))),
             (Self::Ansi, _) => Some(match theme.pigment(paint) {
                 Pigment::Ansi(index) => of_sixteen(index),
-                Pigment::Exact(rgb) => exact(rgb),
+                Pigment::Exact(rgb) => exact_color(rgb),
             }),
         };
         color.map_or_else(Style::new, |color| Style::new().fg(color))
@@ -125,13 +124,16 @@ pub(crate) const fn of_sixteen(index: u8) -> Color {
     }
 }
 
+const fn exact_color([red, green, blue]: [u8; 3]) -> Color {
+    Color::Rgb(red, green, blue)
+}
+
 /// The nearest of the 216 colors of the cube among the 256.
 fn nearest(rgb: [u8; 3]) -> u8 {
     const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
-    let level = |value: u8| {
+    let [red, green, blue] = rgb.map(|value| {
         (0u8..).zip(LEVELS).min_by_key(|(_, level)| level.abs_diff(value)).map_or(0, |(at, _)| at)
-    };
-    let [red, green, blue] = rgb.map(level);
+    });
     16 + 36 * red + 6 * green + blue
 }
 

@@ -45,22 +45,24 @@ pub(crate) fn choices(
     runs: &[RunRow],
     baselines: &[BaselineRow],
 ) -> Vec<PickChoice> {
-    let baseline = |row: &BaselineRow| PickChoice {
-        name: row.name.clone(),
-        text: format!(
+    let mut choices = Vec::new();
+    let saved = if side == PickedSide::Older { baselines } else { &[] };
+    for row in saved {
+        let text = format!(
             "baseline {}, saved {}, {} cases, {}",
             row.name,
             row.created.strftime("%Y-%m-%d %H:%M"),
             row.cases,
             row.machine
-        ),
-    };
-    let run = |row: &RunRow| PickChoice {
-        name: row.run_id.clone(),
-        text: format!("{}  {}, {} measured, {}", row.run_id, row.suite, row.measured, row.machine),
-    };
-    let saved = if side == PickedSide::Older { baselines } else { &[] };
-    saved.iter().map(baseline).chain(runs.iter().map(run)).collect()
+        );
+        choices.push(PickChoice { name: row.name.clone(), text });
+    }
+    for row in runs {
+        let text =
+            format!("{}  {}, {} measured, {}", row.run_id, row.suite, row.measured, row.machine);
+        choices.push(PickChoice { name: row.run_id.clone(), text });
+    }
+    choices
 }
 
 /// Two sides to compare: of one suite, on one machine.

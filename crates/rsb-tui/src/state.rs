@@ -174,12 +174,13 @@ impl State {
     /// What the stage lists that fits what is looked for.
     pub(crate) fn matching_offers(&self) -> Vec<&Offer> {
         let search = self.place().search.to_lowercase();
-        let fits = |offer: &&Offer| {
-            offer.stage == self.stage
-                && (offer.name.to_lowercase().contains(&search)
-                    || offer.about.to_lowercase().contains(&search))
-        };
-        self.offers.present().map(|offers| offers.iter().filter(fits).collect()).unwrap_or_default()
+        let Some(offers) = self.offers.present() else { return Vec::new() };
+        let own = offers.iter().filter(|offer| offer.stage == self.stage);
+        own.filter(|offer| {
+            offer.name.to_lowercase().contains(&search)
+                || offer.about.to_lowercase().contains(&search)
+        })
+        .collect()
     }
 
     /// The offer that is selected.
@@ -195,19 +196,16 @@ impl State {
 
     /// What a stage needs that is not here yet.
     pub(crate) fn lacks(&self, stage: Stage) -> Option<Subject> {
-        let absent = |subject, is_absent: bool| is_absent.then_some(subject);
-        match stage {
-            Stage::PreInstallation | Stage::GpuPerformance => {
-                absent(Subject::Offers, matches!(self.offers, Loadable::Absent))
-            }
-            Stage::Components => absent(Subject::Offers, matches!(self.offers, Loadable::Absent))
-                .or_else(|| {
-                    absent(Subject::Components, matches!(self.components, Loadable::Absent))
-                }),
-            Stage::Comparison => absent(Subject::Runs, matches!(self.stored, Loadable::Absent)),
-            Stage::History => absent(Subject::History, matches!(self.history, Loadable::Absent)),
-            Stage::Doctor => absent(Subject::Machine, matches!(self.machine, Loadable::Absent)),
-        }
+        let has_no_offers = matches!(self.offers, Loadable::Absent);
+        let (subject, is_absent) = match stage {
+            Stage::PreInstallation | Stage::GpuPerformance => (Subject::Offers, has_no_offers),
+            Stage::Components if has_no_offers => (Subject::Offers, true),
+            Stage::Components => (Subject::Components, matches!(self.components, Loadable::Absent)),
+            Stage::Comparison => (Subject::Runs, matches!(self.stored, Loadable::Absent)),
+            Stage::History => (Subject::History, matches!(self.history, Loadable::Absent)),
+            Stage::Doctor => (Subject::Machine, matches!(self.machine, Loadable::Absent)),
+        };
+        is_absent.then_some(subject)
     }
 
     /// Marks `subject` as asked for.

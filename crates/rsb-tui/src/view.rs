@@ -36,8 +36,9 @@ pub struct DrawnPage {
 impl DrawnPage {
     /// What a click there does: what lies on top counts.
     pub(crate) fn action_at(&self, column: u16, row: u16) -> Option<Action> {
-        let is_there = |(area, _): &&(Rect, Action)| area.contains((column, row).into());
-        self.targets.iter().rev().find(is_there).map(|(_, action)| *action)
+        let target =
+            self.targets.iter().rev().find(|(area, _)| area.contains((column, row).into()));
+        target.map(|(_, action)| *action)
     }
 
     /// Where clicks do something, and what.
@@ -156,17 +157,15 @@ fn status(state: &State, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
 fn footer(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
     let all = bindings(state);
     let shown: Vec<_> = all.iter().filter(|binding| !binding.word.is_empty()).collect();
-    let width = |word: &str, key: &str| (word.chars().count() + key.chars().count() + 3) as u16;
-    let is_last = |action: Action| matches!(action, Action::Help | Action::Quit | Action::Back);
     let reserved: u16 = shown
         .iter()
-        .filter(|binding| is_last(binding.action))
-        .map(|binding| width(binding.word, binding.key))
+        .filter(|binding| is_always_shown(binding.action))
+        .map(|binding| binding_width(binding.word, binding.key))
         .sum();
     let (mut x, mut room) = (area.x + 1, area.width.saturating_sub(reserved + 1));
     for binding in &shown {
-        let needed = width(binding.word, binding.key);
-        if !is_last(binding.action) {
+        let needed = binding_width(binding.word, binding.key);
+        if !is_always_shown(binding.action) {
             let Some(left) = room.checked_sub(needed) else { continue };
             room = left;
         }
@@ -176,4 +175,12 @@ fn footer(state: &State, canvas: &mut Canvas<'_>, area: Rect) {
         canvas.target(Rect { x: from, y: area.y, width: x - from, height: 1 }, binding.action);
         x += 2;
     }
+}
+
+fn binding_width(word: &str, key: &str) -> u16 {
+    (word.chars().count() + key.chars().count() + 3) as u16
+}
+
+const fn is_always_shown(action: Action) -> bool {
+    matches!(action, Action::Help | Action::Quit | Action::Back)
 }

@@ -352,8 +352,6 @@ impl CompareView {
     }
 
     fn pairs(&self) -> Vec<(&'static str, String)> {
-        let named =
-            |name: &str, is_default: bool| if is_default { String::new() } else { name.to_owned() };
         let show = ShownVerdicts::ALL
             .iter()
             .find(|(each, ..)| *each == self.show)
@@ -363,11 +361,15 @@ impl CompareView {
         vec![
             ("from", self.from.clone()),
             ("to", self.to.clone()),
-            ("show", named(show, self.show == ShownVerdicts::default())),
-            ("sort", named(sort, self.sort == Order::default())),
+            ("show", name_unless_default(show, self.show == ShownVerdicts::default())),
+            ("sort", name_unless_default(sort, self.sort == Order::default())),
             ("find", self.find.clone()),
         ]
     }
+}
+
+fn name_unless_default(name: &str, is_default: bool) -> String {
+    if is_default { String::new() } else { name.to_owned() }
 }
 
 impl CaseView {
@@ -412,13 +414,15 @@ fn bad(key: &str, value: &str, expected: impl Into<String>) -> AddressError {
 
 /// `text` as a part of a file's name: safe anywhere, and no two texts have one.
 fn file_part(text: &str) -> String {
-    let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
-    let name: String = text.chars().map(safe).take(80).collect();
+    let name: String = text
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' })
+        .take(80)
+        .collect();
+    let name = name.trim_matches('-');
     // Some file systems do not tell upper case from lower case. The letters of a run's id stand
     // where they always do.
-    let is_plain = |c: char| !c.is_ascii_uppercase() || matches!(c, 'T' | 'Z');
-    let name = name.trim_matches('-');
-    if name == text && text.chars().all(is_plain) {
+    if name == text && text.chars().all(|c| !c.is_ascii_uppercase() || matches!(c, 'T' | 'Z')) {
         text.to_owned()
     } else {
         format!("{name}-{}", short_hash(text))

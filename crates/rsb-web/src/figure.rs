@@ -66,8 +66,6 @@ fn geometry(chart: &Chart, zoom: &Zoom) -> String {
     if chart.y_axis.scale == AxisScale::Rows || chart.x_axis.scale == AxisScale::Rows {
         return String::new();
     }
-    let numbers =
-        |values: &[f64]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let zoom = match zoom {
         Zoom::Runs(link) => format!(" data-zoom=\"{}\"", escape(link)),
         Zoom::Fixed => String::new(),
@@ -75,10 +73,14 @@ fn geometry(chart: &Chart, zoom: &Zoom) -> String {
     let scale = if chart.x_axis.scale == AxisScale::Log { " data-scale=\"log\"" } else { "" };
     format!(
         " data-frame=\"{}\" data-x=\"{}\" data-at=\"{}\"{scale}{zoom}",
-        numbers(&frame(chart).edges),
-        numbers(&chart.x_axis.bounds),
-        numbers(&chart_places(chart, POINTS)),
+        join_numbers(&frame(chart).edges),
+        join_numbers(&chart.x_axis.bounds),
+        join_numbers(&chart_places(chart, POINTS)),
     )
+}
+
+fn join_numbers(values: &[f64]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// The chart as files.
@@ -88,18 +90,19 @@ fn files(site: &Site<'_>, view: &PageView, chart: &Chart) -> String {
         (ChartFileFormat::Svg, "SVG"),
         (ChartFileFormat::Png, "PNG"),
     ];
-    // In files the page itself has the drawing.
-    let can = |format: ChartFileFormat| match format {
-        ChartFileFormat::Csv => true,
-        ChartFileFormat::Svg => site.answers(),
-        ChartFileFormat::Png => site.draw().is_some(),
-    };
-    let link = |(format, name): (ChartFileFormat, &str)| {
-        let form = Form::Chart { name: chart.name.clone(), format };
-        anchor(&site.link(Address { view: view.clone(), form }), name)
-    };
-    let links: Vec<String> =
-        formats.into_iter().filter(|(format, _)| can(*format)).map(link).collect();
+    let mut links = Vec::new();
+    for (format, name) in formats {
+        // In files the page itself has the drawing.
+        let is_offered = match format {
+            ChartFileFormat::Csv => true,
+            ChartFileFormat::Svg => site.answers(),
+            ChartFileFormat::Png => site.draw().is_some(),
+        };
+        if is_offered {
+            let form = Form::Chart { name: chart.name.clone(), format };
+            links.push(anchor(&site.link(Address { view: view.clone(), form }), name));
+        }
+    }
     format!("<p class=\"files\">{}: {}</p>\n", escape(&chart.title), links.join(" "))
 }
 
@@ -117,22 +120,22 @@ pub(crate) fn file(
     let chart = charts.into_iter().find(|chart| chart.name == name);
     let chart =
         chart.ok_or_else(|| SourceError::NotThere(format!("that page has no chart `{name}`")))?;
-    let drawn = || {
-        svg_in(&chart, site.theme()).ok_or_else(|| {
-            SourceError::Unreadable("a figure in the chart is not finite".to_owned())
-        })
-    };
     Ok(match format {
         ChartFileFormat::Csv => {
             let text =
                 chart_csv(&chart).map_err(|error| SourceError::Unreadable(error.to_string()))?;
             PageResponse::ok(CSV, text)
         }
-        ChartFileFormat::Svg => PageResponse::ok(SVG, drawn()?),
+        ChartFileFormat::Svg => PageResponse::ok(SVG, draw_svg(site, &chart)?),
         ChartFileFormat::Png => {
-            let picture = site.draw().and_then(|draw| draw(&drawn().ok()?));
+            let picture = site.draw().and_then(|draw| draw(&draw_svg(site, &chart).ok()?));
             let lacks = "this build makes no PNG; take the SVG";
             PageResponse::ok(PNG, picture.ok_or_else(|| SourceError::NotThere(lacks.to_owned()))?)
         }
     })
+}
+
+fn draw_svg(site: &Site<'_>, chart: &Chart) -> SourceResult<String> {
+    svg_in(chart, site.theme())
+        .ok_or_else(|| SourceError::Unreadable("a figure in the chart is not finite".to_owned()))
 }

@@ -82,22 +82,17 @@ impl<'v> Sheet<'v> {
     /// The list of pages.
     fn pages(&self, site: &Site<'_>) -> String {
         let shown = self.view.map(PageView::name);
-        let item = |(title, view): (&str, PageView)| {
+        let mut items = String::new();
+        for (title, view) in entries(site) {
             let here = if shown == Some(view.name()) { " aria-current=\"page\"" } else { "" };
             let link = escape(&site.link(Address::page(view)));
-            format!("<li><a href=\"{link}\"{here}>{title}</a>")
-        };
-        let items: String = entries(site).into_iter().map(item).collect();
+            items.push_str(&format!("<li><a href=\"{link}\"{here}>{title}</a>"));
+        }
         format!("<nav aria-label=\"Pages\"><ul>{items}</ul></nav>\n")
     }
 
     fn footer(&self, site: &Site<'_>) -> String {
-        let has_document = |view: &&PageView| match view {
-            PageView::Search { .. } => false,
-            PageView::Compare(asked) => !asked.from.is_empty() && !asked.to.is_empty(),
-            _ => true,
-        };
-        let document = self.view.filter(has_document).map(|view| {
+        let document = self.view.filter(|view| has_document(view)).map(|view| {
             let link = site.link(Address::json(view.clone()));
             format!("{} for programs. ", anchor(&link, "The document"))
         });
@@ -108,6 +103,14 @@ impl<'v> Sheet<'v> {
              two runs."
         };
         format!("<p>{}{}</p>\n", document.unwrap_or_default(), prose(how))
+    }
+}
+
+fn has_document(view: &PageView) -> bool {
+    match view {
+        PageView::Search { .. } => false,
+        PageView::Compare(asked) => !asked.from.is_empty() && !asked.to.is_empty(),
+        _ => true,
     }
 }
 

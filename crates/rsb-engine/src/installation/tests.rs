@@ -5,6 +5,8 @@ use rsb_model::{
     Timestamp,
 };
 
+use rsb_model::gpu::{GpuCache, GpuCacheKind};
+
 use super::*;
 
 fn case(id: &str, device_type: DeviceType, fields: Option<Fields>) -> BenchmarkResult {

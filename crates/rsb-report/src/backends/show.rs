@@ -47,12 +47,13 @@ pub(crate) struct BackendBlock {
 
 /// What there is to compare in `run`, block by block.
 pub(crate) fn blocks(run: &Run) -> Vec<BackendBlock> {
-    let block = |hardware: &Hardware<'_>| {
+    let mut blocks = Vec::new();
+    for hardware in &group_by_hardware(run) {
         let (table, notes) = table(hardware, Form::Full);
         let lines = legend(hardware).into_iter().chain(note_lines(&notes)).collect();
-        BackendBlock { heading: heading(hardware), table, lines }
-    };
-    group_by_hardware(run).iter().map(block).collect()
+        blocks.push(BackendBlock { heading: heading(hardware), table, lines });
+    }
+    blocks
 }
 
 /// As a section of a Markdown document, `pictures` after the tables. Nothing when the run has
@@ -97,7 +98,11 @@ fn table<'a>(hardware: &Hardware<'a>, form: Form) -> (Table, Notes<'a>) {
 }
 
 fn row_cells<'a>(row: &Row<'a>, form: Form, notes: &mut Notes<'a>) -> Vec<Cell> {
-    let cell = |entry: &Entry<'a>| match entry {
+    row.cells.iter().map(|entry| entry_cell(entry, form, notes)).collect()
+}
+
+fn entry_cell<'a>(entry: &Entry<'a>, form: Form, notes: &mut Notes<'a>) -> Cell {
+    match entry {
         Entry::Nothing => Cell::default(),
         Entry::Figure { field, value, speed, outcome } => {
             let figure = format_quantity(*value, field.unit.symbol());
@@ -121,8 +126,7 @@ fn row_cells<'a>(row: &Row<'a>, form: Form, notes: &mut Notes<'a>) -> Vec<Cell> 
             let tone = if *outcome == Outcome::Failed { Tone::Bad } else { Tone::Caution };
             Cell::with_tone(format!("{outcome} [{}]", number + 1), tone)
         }
-    };
-    row.cells.iter().map(cell).collect()
+    }
 }
 
 /// What others are compared with is exactly as fast as itself.
@@ -150,18 +154,20 @@ pub(crate) fn times(speed: f64) -> String {
 
 /// What the marks mean.
 fn legend(hardware: &Hardware<'_>) -> Vec<String> {
-    let figures = || hardware.rows.iter().flat_map(|row| &row.cells);
-    let is_ranked = figures().any(|cell| matches!(cell, Entry::Figure { speed: Some(_), .. }));
+    let is_ranked = hardware
+        .rows
+        .iter()
+        .flat_map(|row| &row.cells)
+        .any(|cell| matches!(cell, Entry::Figure { speed: Some(_), .. }));
     let native = hardware.columns.iter().find(|column| column.standing == ColumnRole::Native);
     let against = native.map_or_else(
         || "the best of the row".to_owned(),
         |column| format!("{0}, or the best of the row where {0} has no figure", column.heading),
     );
-    let is_named = |column: &&super::Column<'_>| column.standing != ColumnRole::Native;
     let named = hardware
         .columns
         .iter()
-        .filter(is_named)
+        .filter(|column| column.standing != ColumnRole::Native)
         .map(|column| format!("{} is {}", column.heading, column.name));
     let mut lines = vec![named.collect::<Vec<_>>().join("; ")];
     if is_ranked {
@@ -178,9 +184,12 @@ fn legend(hardware: &Hardware<'_>) -> Vec<String> {
 
 /// The notes with their numbers.
 fn note_lines(notes: &Notes<'_>) -> Vec<String> {
-    let line = |(number, (outcome, reason)): (usize, &(Outcome, Option<&Reason>))| match reason {
-        Some(reason) => format!("[{number}] {outcome}: {}: {}", reason.what, reason.why),
-        None => format!("[{number}] {outcome}: no reason was recorded"),
-    };
-    (1..).zip(notes).map(line).collect()
+    let mut lines = Vec::new();
+    for (number, (outcome, reason)) in (1_usize..).zip(notes) {
+        lines.push(match reason {
+            Some(reason) => format!("[{number}] {outcome}: {}: {}", reason.what, reason.why),
+            None => format!("[{number}] {outcome}: no reason was recorded"),
+        });
+    }
+    lines
 }

@@ -158,19 +158,21 @@ mod tests {
 
     #[test]
     fn powers_of_two_are_all_there_or_every_few() {
-        let of = |low, high, count| powers_of_two("", low, high, count, |at| format!("{at}"));
-        assert_eq!(label_texts(&of(1024.0, 8192.0, 8)), ["1024", "2048", "4096", "8192"]);
-        assert_eq!(of(1024.0, 1_073_741_824.0, 6).labels.len(), 6);
+        let axis = powers_of_two("", 1024.0, 8192.0, 8, |at| format!("{at}"));
+        assert_eq!(label_texts(&axis), ["1024", "2048", "4096", "8192"]);
+        let axis = powers_of_two("", 1024.0, 1_073_741_824.0, 6, |at| format!("{at}"));
+        assert_eq!(axis.labels.len(), 6);
     }
 
     #[test]
     fn powers_of_ten_hold_the_data_between_labels() {
-        let of = |low, high| powers_of_ten("", low, high);
-        assert_eq!(label_texts(&of(0.3, 42.0)), ["0.2", "0.5", "1", "2", "5", "10", "20", "50"]);
-        assert_eq!(label_texts(&of(0.02, 900.0)), ["0.01", "0.1", "1", "10", "100", "1000"]);
-        assert_eq!(label_texts(&of(1.0, 1.0)).len(), 2);
+        let axis = powers_of_ten("", 0.3, 42.0);
+        assert_eq!(label_texts(&axis), ["0.2", "0.5", "1", "2", "5", "10", "20", "50"]);
+        let axis = powers_of_ten("", 0.02, 900.0);
+        assert_eq!(label_texts(&axis), ["0.01", "0.1", "1", "10", "100", "1000"]);
+        assert_eq!(label_texts(&powers_of_ten("", 1.0, 1.0)).len(), 2);
         for (low, high) in [(1e-300, f64::MAX), (f64::MIN_POSITIVE, 1e-300), (5e9, 5e9)] {
-            let axis = of(low, high);
+            let axis = powers_of_ten("", low, high);
             assert!(
                 axis.bounds[0] <= low && axis.bounds[1] >= high && axis.labels.len() < 12,
                 "{axis:?}"

@@ -25,13 +25,13 @@ pub fn backends(run: &Run) -> Vec<Chart> {
 type Bars = Vec<(usize, f64, String)>;
 
 fn bars(row: &Row<'_>) -> Bars {
-    let bar = |(column, cell): (usize, &Entry<'_>)| match cell {
-        Entry::Figure { field, value, speed: Some(speed), .. } => {
-            Some((column, *speed, format_quantity(*value, field.unit.symbol())))
+    let mut bars = Vec::new();
+    for (column, cell) in row.cells.iter().enumerate() {
+        if let Entry::Figure { field, value, speed: Some(speed), .. } = cell {
+            bars.push((column, *speed, format_quantity(*value, field.unit.symbol())));
         }
-        _ => None,
-    };
-    row.cells.iter().enumerate().filter_map(bar).collect()
+    }
+    bars
 }
 
 fn chart(hardware: &Hardware<'_>) -> Option<Chart> {

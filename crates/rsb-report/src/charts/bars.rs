@@ -61,10 +61,10 @@ fn groups<'a>(run: &'a Run, metric: Option<&'static Field>) -> Vec<Group<'a>> {
         if !value.is_finite() || value < 0.0 {
             continue;
         }
-        let same = |group: &&mut Group<'a>| {
+        let known = groups.iter_mut().find(|group| {
             group.benchmark == benchmark && group.field.name == field.name && group.device == device
-        };
-        match groups.iter_mut().find(same) {
+        });
+        match known {
             Some(group) => group.results.push(result),
             None => groups.push(Group { benchmark, field, device, results: vec![result] }),
         }
@@ -82,13 +82,17 @@ fn chart(group: &Group<'_>, names: &Shortener) -> Option<Chart> {
         return None;
     }
     let (factor, unit) = scale(top, field);
-    let rows = || bars.iter().enumerate().map(|(row, bar)| (row as f64, bar));
-    let point = |(row, bar): (f64, &Bar<'_>)| {
-        Point::at(bar.value * factor, row).saying(format_quantity(bar.value, field.unit.symbol()))
-    };
-    let peak = |(row, bar): (f64, &Bar<'_>)| bar.peak.map(|peak| Point::at(peak * factor, row));
-    let peaks = Dataset::new(DatasetKind::Ticks, Paint::Bad, rows().filter_map(peak).collect())
-        .with_name(peak_field(field).map_or("", |peak| peak.about));
+    let mut peaks = Vec::new();
+    for (row, bar) in bars.iter().enumerate() {
+        if let Some(peak) = bar.peak {
+            peaks.push(Point::at(peak * factor, row as f64));
+        }
+    }
+    let mut datasets = datasets_by_dtype(&bars, factor, field.unit.symbol());
+    datasets.push(
+        Dataset::new(DatasetKind::Ticks, Paint::Bad, peaks)
+            .with_name(peak_field(field).map_or("", |peak| peak.about)),
+    );
     Some(Chart {
         name: slug(&format!(
             "bars-{benchmark}-{}-{}",
@@ -100,7 +104,7 @@ fn chart(group: &Group<'_>, names: &Shortener) -> Option<Chart> {
         place: ChartPlace::Benchmark((*benchmark).to_owned()),
         x_axis: axis::linear(unit, 0.0, top * factor, 6),
         y_axis: axis::rows(bars.iter().map(|bar| bar.label.to_owned())),
-        datasets: datasets_by_dtype(&bars, point).into_iter().chain([peaks]).collect(),
+        datasets,
         legend_position: Legend::Below,
     })
 }
@@ -110,25 +114,32 @@ const DTYPES: [(Paint, &str); 4] =
     [(Paint::Fp32, "f32"), (Paint::Fp16, "f16"), (Paint::Bf16, "bf16"), (Paint::Tf32, "tf32")];
 
 /// The bars, in the colors of their types where they have several.
-fn datasets_by_dtype<'a, 'b>(
-    bars: &'b [Bar<'a>],
-    point: impl Fn((f64, &'b Bar<'a>)) -> Point,
-) -> Vec<Dataset> {
-    let kind = DatasetKind::Bars { thickness: THICKNESS };
-    let of = |paint: Option<Paint>| {
-        let own = |(_, bar): &(f64, &Bar<'_>)| paint.is_none_or(|paint| bar.paint == paint);
-        let rows = bars.iter().enumerate().map(|(row, bar)| (row as f64, bar));
-        Dataset::new(kind, paint.unwrap_or(Paint::Plain), rows.filter(own).map(&point).collect())
-    };
+fn datasets_by_dtype(bars: &[Bar<'_>], factor: f64, unit: &str) -> Vec<Dataset> {
     let several = bars.iter().any(|bar| Some(bar.paint) != bars.first().map(|first| first.paint));
     if !several {
-        return vec![of(None)];
+        return vec![bar_dataset(bars, None, factor, unit)];
     }
-    let typed = DTYPES.into_iter().map(|(paint, name)| of(Some(paint)).with_name(name));
-    typed
-        .chain([of(Some(Paint::Plain)).with_name("other types")])
-        .filter(|set| !set.points.is_empty())
-        .collect()
+    let mut datasets = Vec::new();
+    for (paint, name) in DTYPES {
+        datasets.push(bar_dataset(bars, Some(paint), factor, unit).with_name(name));
+    }
+    let others = bar_dataset(bars, Some(Paint::Plain), factor, unit);
+    datasets.push(others.with_name("other types"));
+    datasets.retain(|set| !set.points.is_empty());
+    datasets
+}
+
+/// Returns the bars of one paint, or all of them, with their values in `unit`.
+fn bar_dataset(bars: &[Bar<'_>], paint: Option<Paint>, factor: f64, unit: &str) -> Dataset {
+    let mut points = Vec::new();
+    for (row, bar) in bars.iter().enumerate() {
+        if paint.is_none_or(|paint| bar.paint == paint) {
+            let text = format_quantity(bar.value, unit);
+            points.push(Point::at(bar.value * factor, row as f64).saying(text));
+        }
+    }
+    let kind = DatasetKind::Bars { thickness: THICKNESS };
+    Dataset::new(kind, paint.unwrap_or(Paint::Plain), points)
 }
 
 fn bar<'a>(
@@ -137,9 +148,10 @@ fn bar<'a>(
     names: &Shortener,
 ) -> Option<Bar<'a>> {
     let (_, value) = figure(result, Some(field))?;
-    let known = |name: &str| result.fields().and_then(|fields| fields.number(name));
     let in_unit = if field.name == "tflops" { 1e-3 } else { 1.0 };
-    let peak = peak_field(field).and_then(|peak| known(peak.name)).map(|peak| peak * in_unit);
+    let peak = peak_field(field)
+        .and_then(|peak| result.fields()?.number(peak.name))
+        .map(|peak| peak * in_unit);
     let label = result.benchmark_id.as_str();
     let short = names.case(&result.benchmark_id);
     let dtype = result.fields().and_then(|fields| fields.text("dtype"));

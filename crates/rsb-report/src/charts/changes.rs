@@ -6,9 +6,9 @@ use rsb_model::record::Comparison;
 use super::axis;
 use super::comparison::worth_drawing;
 use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::comparison::{by_importance, worsening};
+use crate::comparison::{by_importance, quantity_or_empty, worsening};
 use crate::label::Shortener;
-use crate::number::{format_count, format_percent, format_quantity};
+use crate::number::{format_count, format_percent};
 
 /// More rows than this are not drawn.
 const MAX_ROWS: usize = 24;
@@ -16,8 +16,11 @@ const MAX_ROWS: usize = 24;
 const EVEN_PERCENT: f64 = 5.0;
 
 fn drawable_comparisons(result: &ComparisonResult) -> Vec<&Comparison> {
-    let is_finite = |each: &&Comparison| each.difference_percent.is_some_and(f64::is_finite);
-    by_importance(result).into_iter().filter(|each| worth_drawing(each)).filter(is_finite).collect()
+    by_importance(result)
+        .into_iter()
+        .filter(|each| worth_drawing(each))
+        .filter(|each| each.difference_percent.is_some_and(f64::is_finite))
+        .collect()
 }
 
 fn subtitle(words: &str, left_out: usize) -> String {
@@ -53,24 +56,9 @@ pub fn delta(result: &ComparisonResult) -> Option<Chart> {
     let all = drawable_comparisons(result);
     let rows = all.get(..all.len().min(MAX_ROWS)).filter(|rows| !rows.is_empty())?;
     let names = Shortener::of(rows.iter().map(|each| &each.id));
-    let change = |each: &Comparison| each.difference_percent.unwrap_or(0.0);
     // One figure that went through the roof must not flatten all others.
     let reach =
         rows.iter().map(|each| change(each).abs()).fold(EVEN_PERCENT, f64::max).min(200.0) * 1.05;
-    let group = |own: Paint, name: &str| {
-        let rows = rows.iter().enumerate().filter(|(_, each)| paint(each) == own);
-        let point = |(row, each): (usize, &&Comparison)| {
-            let [low, high] = each.confidence_interval.unwrap_or([change(each); 2]);
-            let point = Point::at(change(each), row as f64).saying(format_percent(change(each)));
-            if low.is_finite() && high.is_finite() && low < high {
-                point.within(low, high)
-            } else {
-                point
-            }
-        };
-        Dataset::new(DatasetKind::Bars { thickness: 0.55 }, own, rows.map(point).collect())
-            .with_name(name)
-    };
     Some(Chart {
         name: "delta".to_owned(),
         title: format!("Change of each figure against {}", result.baseline_run_id),
@@ -84,13 +72,35 @@ pub fn delta(result: &ComparisonResult) -> Option<Chart> {
             rows.iter().map(|each| format!("{} {}", names.full(&each.id), each.metric)),
         ),
         datasets: vec![
-            group(Paint::Good, "better"),
-            group(Paint::Even, "within 5 %"),
-            group(Paint::Bad, "worse"),
-            group(Paint::Caution, "no verdict"),
+            change_bars(rows, Paint::Good, "better"),
+            change_bars(rows, Paint::Even, "within 5 %"),
+            change_bars(rows, Paint::Bad, "worse"),
+            change_bars(rows, Paint::Caution, "no verdict"),
         ],
         legend_position: Legend::Below,
     })
+}
+
+fn change(comparison: &Comparison) -> f64 {
+    comparison.difference_percent.unwrap_or(0.0)
+}
+
+/// Returns a bar for each of `rows` whose paint is `own`.
+fn change_bars(rows: &[&Comparison], own: Paint, name: &str) -> Dataset {
+    let mut points = Vec::new();
+    for (row, each) in rows.iter().enumerate() {
+        if paint(each) != own {
+            continue;
+        }
+        let change = change(each);
+        let [low, high] = each.confidence_interval.unwrap_or([change; 2]);
+        let mut point = Point::at(change, row as f64).saying(format_percent(change));
+        if low.is_finite() && high.is_finite() && low < high {
+            point = point.within(low, high);
+        }
+        points.push(point);
+    }
+    Dataset::new(DatasetKind::Bars { thickness: 0.55 }, own, points).with_name(name)
 }
 
 fn signed_percent_axis(reach: f64) -> Axis {
@@ -105,33 +115,20 @@ fn signed_percent_axis(reach: f64) -> Axis {
 
 /// Each figure before and after, as shares of the one before.
 pub fn before_after(result: &ComparisonResult) -> Option<Chart> {
-    let is_ratio = |each: &&Comparison| {
-        let both = each.baseline_value.zip(each.current_value);
-        both.is_some_and(|(before, after)| {
-            before > 0.0 && after >= 0.0 && (after / before).is_finite()
-        })
-    };
-    let all: Vec<&Comparison> = drawable_comparisons(result).into_iter().filter(is_ratio).collect();
+    let mut all = drawable_comparisons(result);
+    all.retain(|each| has_ratio(each));
     let rows = all.get(..all.len().min(MAX_ROWS)).filter(|rows| !rows.is_empty())?;
     let names = Shortener::of(rows.iter().map(|each| &each.id));
-    let share = |each: &Comparison| {
-        each.baseline_value
-            .zip(each.current_value)
-            .map_or(0.0, |(before, after)| 100.0 * after / before)
-    };
     let top = rows.iter().map(|each| share(each)).fold(100.0, f64::max).min(400.0);
-    let bars =
-        |paint: Paint, name: &str, offset: f64, of: &dyn Fn(&Comparison) -> (f64, String)| {
-            let point = |(row, each): (usize, &&Comparison)| {
-                let (at, text) = of(each);
-                Point::at(at, row as f64 + offset).saying(text)
-            };
-            let points = rows.iter().enumerate().map(point).collect();
-            Dataset::new(DatasetKind::Bars { thickness: 0.4 }, paint, points).with_name(name)
-        };
-    let quantity = |figure: Option<f64>, each: &Comparison| {
-        figure.map_or_else(String::new, |figure| format_quantity(figure, &each.unit))
-    };
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for (row, each) in rows.iter().enumerate() {
+        let text = quantity_or_empty(each.baseline_value, &each.unit);
+        before.push(Point::at(100.0, row as f64 - 0.21).saying(text));
+        let text = quantity_or_empty(each.current_value, &each.unit);
+        let text = format!("{text} ({})", word(each));
+        after.push(Point::at(share(each), row as f64 + 0.21).saying(text));
+    }
+    let kind = DatasetKind::Bars { thickness: 0.4 };
     Some(Chart {
         name: "before-after".to_owned(),
         title: format!(
@@ -145,13 +142,21 @@ pub fn before_after(result: &ComparisonResult) -> Option<Chart> {
             rows.iter().map(|each| format!("{} {}", names.full(&each.id), each.metric)),
         ),
         datasets: vec![
-            bars(Paint::Baseline, "before", -0.21, &|each| {
-                (100.0, quantity(each.baseline_value, each))
-            }),
-            bars(Paint::Current, "after", 0.21, &|each| {
-                (share(each), format!("{} ({})", quantity(each.current_value, each), word(each)))
-            }),
+            Dataset::new(kind, Paint::Baseline, before).with_name("before"),
+            Dataset::new(kind, Paint::Current, after).with_name("after"),
         ],
         legend_position: Legend::Below,
     })
+}
+
+/// Whether the value now has a finite ratio to the one before.
+fn has_ratio(comparison: &Comparison) -> bool {
+    let both = comparison.baseline_value.zip(comparison.current_value);
+    both.is_some_and(|(before, after)| before > 0.0 && after >= 0.0 && (after / before).is_finite())
+}
+
+/// Returns the value now in percent of the one before.
+fn share(comparison: &Comparison) -> f64 {
+    let both = comparison.baseline_value.zip(comparison.current_value);
+    both.map_or(0.0, |(before, after)| 100.0 * after / before)
 }

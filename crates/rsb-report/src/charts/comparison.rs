@@ -5,7 +5,7 @@ use rsb_model::{Better, ComparisonResult, Verdict};
 
 use super::axis;
 use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::comparison::{by_importance, worsening};
+use crate::comparison::{by_importance, count_verdicts, worsening};
 use crate::label::Shortener;
 use crate::number::{format_count, format_percent};
 
@@ -86,15 +86,14 @@ pub fn comparison(result: &ComparisonResult) -> Option<Chart> {
 }
 
 fn of_group(group: &VerdictGroup, shown: &[ComparisonInterval<'_>]) -> Dataset {
-    let rows =
-        shown.iter().enumerate().filter(|(_, (each, _))| group.verdicts.contains(&each.verdict));
-    let point = |(row, (each, [low, middle, high])): (usize, &ComparisonInterval<'_>)| Point {
-        extent: Some([*low, *high]),
-        ..Point::at(*middle, row as f64)
-            .saying(format_percent(each.difference_percent.unwrap_or(f64::NAN)))
-    };
-    Dataset::new(DatasetKind::Intervals, group.paint, rows.map(point).collect())
-        .with_name(group.name)
+    let mut points = Vec::new();
+    for (row, (each, [low, middle, high])) in shown.iter().enumerate() {
+        if group.verdicts.contains(&each.verdict) {
+            let text = format_percent(each.difference_percent.unwrap_or(f64::NAN));
+            points.push(Point::at(*middle, row as f64).over(*low, *high).saying(text));
+        }
+    }
+    Dataset::new(DatasetKind::Intervals, group.paint, points).with_name(group.name)
 }
 
 /// An axis of changes as far as `reach` to both sides.
@@ -111,13 +110,12 @@ fn changes(reach: f64) -> Axis {
 
 /// `1 regressed, 3 unchanged, 5 without a verdict`.
 fn counts(result: &ComparisonResult) -> String {
-    let count = |verdict| result.comparisons.iter().filter(|each| each.verdict == verdict).count();
-    let undecided = count(Verdict::Inconclusive) + count(Verdict::NotComparable);
+    let undecided = [Verdict::Inconclusive, Verdict::NotComparable];
     let words = [
-        (count(Verdict::Regressed), "regressed"),
-        (count(Verdict::Improved), "improved"),
-        (count(Verdict::Unchanged), "unchanged"),
-        (undecided, "without a verdict"),
+        (count_verdicts(result, &[Verdict::Regressed]), "regressed"),
+        (count_verdicts(result, &[Verdict::Improved]), "improved"),
+        (count_verdicts(result, &[Verdict::Unchanged]), "unchanged"),
+        (count_verdicts(result, &undecided), "without a verdict"),
     ];
     let said: Vec<String> =
         words.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();

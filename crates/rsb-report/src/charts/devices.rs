@@ -56,21 +56,26 @@ fn fleet<'a>(run: &'a Run, benchmark: &str) -> Option<Fleet<'a>> {
 
 fn grid(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Chart> {
     let Fleet { backend, point, results } = fleet(run, benchmark)?;
-    let measured = || results.iter().filter(|(_, result)| result.outcome == Outcome::Measured);
-    let field = metric
-        .or_else(|| measured().find_map(|(_, result)| headline(result)).map(|(field, _)| field))?;
-    let figure = |(index, result): &(u32, &BenchmarkResult)| {
-        let value = result.fields()?.number(field.name).filter(|value| value.is_finite())?;
-        Some((*index, value))
-    };
-    let figures: Vec<(u32, f64)> = measured().filter_map(figure).collect();
+    let mut measured = results.clone();
+    measured.retain(|(_, result)| result.outcome == Outcome::Measured);
+    let field = metric.or_else(|| {
+        measured.iter().find_map(|(_, result)| headline(result)).map(|(field, _)| field)
+    })?;
+    let mut figures: Vec<(u32, f64)> = Vec::new();
+    for (index, result) in measured {
+        let Some(value) = result.fields().and_then(|fields| fields.number(field.name)) else {
+            continue;
+        };
+        if value.is_finite() {
+            figures.push((index, value));
+        }
+    }
     let last = results.iter().map(|(index, _)| *index).max()?;
     let across = if last < 64 { 8 } else { 16 };
-    let place = |index: u32| ((index % across) as usize, (index / across) as usize);
     let cells: Vec<(usize, usize, f64)> = figures
         .iter()
         .map(|&(index, value)| {
-            let (column, row) = place(index);
+            let (column, row) = grid_position(index, across);
             (column, row, value)
         })
         .collect();
@@ -78,9 +83,9 @@ fn grid(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Ch
     for point in datasets.iter_mut().flat_map(|dataset| &mut dataset.points) {
         point.text = (point.y as u32 * across + point.x as u32).to_string();
     }
-    datasets.extend(without_figure(&results, place));
-    let row =
-        |row: u32| format!("{backend}:{}–{}", row * across, ((row + 1) * across - 1).min(last));
+    datasets.extend(without_figure(&results, across));
+    let row_names = (0..=last / across)
+        .map(|row| format!("{backend}:{}–{}", row * across, ((row + 1) * across - 1).min(last)));
     Some(Chart {
         name: slug(&format!("devices-{benchmark}-{}", field.name)),
         title: format!(
@@ -91,40 +96,46 @@ fn grid(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Ch
         subtitle: outlier(&figures, field, backend)?,
         place: ChartPlace::Benchmark(benchmark.to_owned()),
         x_axis: axis::rows((0..across).map(|column| format!("+{column}"))),
-        y_axis: axis::rows((0..=last / across).map(row)),
+        y_axis: axis::rows(row_names),
         datasets,
         legend_position: Legend::Below,
     })
 }
 
+/// Returns column and row of the device with number `index`.
+const fn grid_position(index: u32, across: u32) -> (usize, usize) {
+    ((index % across) as usize, (index / across) as usize)
+}
+
 /// The devices that have none, with a mark behind their numbers.
-fn without_figure(
-    results: &[(u32, &BenchmarkResult)],
-    place: impl Fn(u32) -> (usize, usize) + Copy,
-) -> impl Iterator<Item = Dataset> {
+fn without_figure(results: &[(u32, &BenchmarkResult)], across: u32) -> Vec<Dataset> {
     let kinds = [
         (Outcome::Failed, Paint::Error, "!", "failed (!)"),
         (Outcome::Skipped, Paint::Warning, "-", "skipped (-)"),
     ];
-    kinds.into_iter().filter_map(move |(outcome, paint, mark, name)| {
-        let own = results.iter().filter(|(_, result)| result.outcome == outcome);
-        let point = |(index, _): &(u32, &BenchmarkResult)| {
-            let (column, row) = place(*index);
-            Point::at(column as f64, row as f64).saying(format!("{index}{mark}"))
-        };
-        let points: Vec<Point> = own.map(point).collect();
-        (!points.is_empty())
-            .then(|| Dataset::new(DatasetKind::Cells, paint, points).with_name(name))
-    })
+    let mut datasets = Vec::new();
+    for (outcome, paint, mark, name) in kinds {
+        let mut points = Vec::new();
+        for (index, result) in results {
+            if result.outcome == outcome {
+                let (column, row) = grid_position(*index, across);
+                let point = Point::at(column as f64, row as f64);
+                points.push(point.saying(format!("{index}{mark}")));
+            }
+        }
+        if !points.is_empty() {
+            datasets.push(Dataset::new(DatasetKind::Cells, paint, points).with_name(name));
+        }
+    }
+    datasets
 }
 
 /// The device that is furthest behind, and how far.
 fn outlier(figures: &[(u32, f64)], field: &Field, backend: BackendId) -> Option<String> {
     let lower = field.better() == Some(Better::Lower);
-    let behind = |a: &&(u32, f64), b: &&(u32, f64)| {
-        if lower { a.1.total_cmp(&b.1) } else { b.1.total_cmp(&a.1) }
-    };
-    let &(index, value) = figures.iter().max_by(behind)?;
+    let &(index, value) = figures
+        .iter()
+        .max_by(|a, b| if lower { a.1.total_cmp(&b.1) } else { b.1.total_cmp(&a.1) })?;
     let middle = median(&figures.iter().map(|(_, value)| *value).collect::<Vec<_>>())?;
     let word = if lower { "highest" } else { "lowest" };
     let change = if middle == 0.0 { 0.0 } else { 100.0 * (value - middle) / middle };
@@ -152,7 +163,8 @@ mod tests {
             .find(|result| result.outcome == Outcome::Measured)
             .unwrap()
             .clone();
-        let on = |index: u32| {
+        run.benchmarks.clear();
+        for index in 0..64_u32 {
             let mut result = first.clone();
             result.category = Some("memory-bandwidth".to_owned());
             result.benchmark_id = CaseId::from_segments(&[
@@ -167,9 +179,8 @@ mod tests {
                 result.outcome = if index == 40 { Outcome::Failed } else { Outcome::Skipped };
                 result.reason = Some(Reason::new("rocm", "hung", "reset it"));
             }
-            result
-        };
-        run.benchmarks = (0..64).map(on).collect();
+            run.benchmarks.push(result);
+        }
         run
     }
 

@@ -44,9 +44,11 @@ pub fn distribution(result: &BenchmarkResult) -> Option<Chart> {
 }
 
 fn data(result: &BenchmarkResult) -> Option<Data> {
-    let read =
-        |samples: &rsb_model::Samples| Some((samples.replicate, samples.per_iteration().ok()?));
-    let replicates: Vec<(u32, Vec<f64>)> = result.samples.iter().filter_map(read).collect();
+    let replicates: Vec<(u32, Vec<f64>)> = result
+        .samples
+        .iter()
+        .filter_map(|samples| Some((samples.replicate, samples.per_iteration().ok()?)))
+        .collect();
     let mut sorted: Vec<f64> =
         replicates.iter().flat_map(|(_, times)| times.iter().copied()).collect();
     sorted.sort_by(f64::total_cmp);
@@ -54,13 +56,17 @@ fn data(result: &BenchmarkResult) -> Option<Data> {
         return None;
     }
     let (first, last) = (*sorted.first()?, *sorted.last()?);
-    let at = |share: f64| sorted.get((share * (sorted.len() - 1) as f64).round() as usize).copied();
-    let (lower, upper) = (at(0.25)?, at(0.75)?);
+    let (lower, upper) = (value_at(&sorted, 0.25)?, value_at(&sorted, 0.75)?);
     // One sample that was interrupted for a long time must not squeeze all others into a line.
     let reach = upper + 6.0 * (upper - lower).max(upper * 0.002);
     let high = sorted.iter().copied().rfind(|time| *time <= reach).unwrap_or(last);
     let pad = ((high - first) * 0.03).max(first * 0.001);
     Some(Data { replicates, low: (first - pad).max(0.0), high: high + pad, sorted })
+}
+
+/// Returns the value of `sorted`, which is not empty, that has `share` of the others below it.
+fn value_at(sorted: &[f64], share: f64) -> Option<f64> {
+    sorted.get((share * (sorted.len() - 1) as f64).round() as usize).copied()
 }
 
 impl Data {
@@ -114,18 +120,15 @@ fn histogram(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
         }
     }
     let top = f64::from(counts.iter().copied().max().unwrap_or(1));
-    let edge = |bin: usize| (data.low + width * bin as f64) / factor;
-    let column = |(bin, count): (usize, &u32)| {
-        let extent = [edge(bin), edge(bin + 1)];
-        Point {
-            extent: Some(extent),
-            ..Point::at(f64::midpoint(extent[0], extent[1]), f64::from(*count))
-        }
-    };
-    let columns = counts.iter().enumerate().filter(|(_, count)| **count > 0).map(column);
+    let mut columns = Vec::new();
+    for (bin, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let start = (data.low + width * bin as f64) / factor;
+        let end = (data.low + width * (bin + 1) as f64) / factor;
+        columns.push(Point::at(f64::midpoint(start, end), f64::from(*count)).over(start, end));
+    }
     let median = Point::at(data.median() / factor, 0.0).saying("median");
     let datasets = vec![
-        Dataset::new(DatasetKind::Columns, Paint::Plain, columns.collect()),
+        Dataset::new(DatasetKind::Columns, Paint::Plain, columns),
         Dataset::new(DatasetKind::Rules, Paint::Bad, vec![median]),
     ];
     (axis::linear("samples", 0.0, top.max(4.0), 4), datasets)
@@ -137,14 +140,13 @@ const FILLED: f64 = 0.52;
 /// A row of dots for each replicate. Their height has no meaning: it follows the golden ratio,
 /// which spreads any number of dots evenly and needs no random numbers.
 fn strips(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
-    let height = |index: usize| (index as f64 * 0.618_033_988_75).fract() - 0.5;
     let (mut dots, mut medians) = (Vec::new(), Vec::new());
     for (row, (_, times)) in data.replicates.iter().enumerate() {
         let row = row as f64;
-        let shown = times.iter().enumerate().filter(|(_, time)| **time <= data.high);
-        dots.extend(
-            shown.map(|(index, time)| Point::at(time / factor, row + FILLED * height(index))),
-        );
+        for (index, time) in times.iter().enumerate().filter(|(_, time)| **time <= data.high) {
+            let height = (index as f64 * 0.618_033_988_75).fract() - 0.5;
+            dots.push(Point::at(time / factor, row + FILLED * height));
+        }
         let mut sorted = times.clone();
         sorted.sort_by(f64::total_cmp);
         let middle = median(&sorted);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use rsb_model::gpu::Gpu;
 use rsb_model::{Field, Run, Unit};
 
 use super::{axis, slug};
@@ -31,15 +30,19 @@ pub fn gauges(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
     }
     let asked = metric.filter(|field| field.unit == Unit::Percent);
     for benchmark in benchmarks(run) {
-        let own = || measured_results(run).filter(|result| benchmark_of(result) == benchmark);
-        let has = |name: &str| {
-            own().any(|result| result.fields().is_some_and(|fields| fields.number(name).is_some()))
-        };
-        let shares = || SHARES.into_iter().filter_map(Field::find).find(|field| has(field.name));
-        let field = if metric.is_some() { asked } else { shares() };
+        let field = if metric.is_some() { asked } else { first_share(run, benchmark) };
         charts.extend(field.and_then(|field| of_benchmark(run, benchmark, field)));
     }
     charts
+}
+
+/// Returns the first of [`SHARES`] that a case of `benchmark` has.
+fn first_share(run: &Run, benchmark: &str) -> Option<&'static Field> {
+    SHARES.into_iter().filter_map(Field::find).find(|field| {
+        measured_results(run)
+            .filter(|result| benchmark_of(result) == benchmark)
+            .any(|result| result.fields().is_some_and(|own| own.number(field.name).is_some()))
+    })
 }
 
 fn of_benchmark(run: &Run, benchmark: &str, field: &'static Field) -> Option<Chart> {
@@ -70,10 +73,10 @@ fn memory(run: &Run) -> Option<Chart> {
     let names = Shortener::of_run(run);
     let mut most: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for result in measured_results(run) {
-        let known = |name: &str| result.fields().and_then(|fields| fields.number(name));
-        let figures = known("gpu_memory_used_mb")
-            .zip(known("gpu_memory_total_mb").filter(|total| *total > 0.0));
-        if let Some((used, total)) = figures {
+        let Some(fields) = result.fields() else { continue };
+        let Some(used) = fields.number("gpu_memory_used_mb") else { continue };
+        let Some(total) = fields.number("gpu_memory_total_mb") else { continue };
+        if total > 0.0 {
             // `gpu-capability` needs no backend to know a GPU, and calls it `gpu:0`.
             let id = &result.benchmark_id;
             let name = device_of(id)
@@ -82,11 +85,11 @@ fn memory(run: &Run) -> Option<Chart> {
             *entry = (entry.0.max(used), total);
         }
     }
-    let row = |(device, (used, total)): (String, (f64, f64))| {
+    let mut rows = Vec::new();
+    for (device, (used, total)) in most {
         let words = format!("{} of {}", format_quantity(used, "MB"), format_quantity(total, "MB"));
-        (device, 100.0 * used / total, words)
-    };
-    let rows: Vec<(String, f64, String)> = most.into_iter().map(row).collect();
+        rows.push((device, 100.0 * used / total, words));
+    }
     chart(
         "gauge-gpu-memory",
         "GPUs: memory in use",
@@ -99,8 +102,9 @@ fn memory(run: &Run) -> Option<Chart> {
 /// The compute units of each GPU, and what else says how capable it is.
 pub fn gpus(run: &Run) -> Option<Chart> {
     let environment = &run.environment;
-    let bar = |(row, gpu): (usize, &Gpu)| {
-        let count = f64::from(gpu.compute_units?);
+    let mut points = Vec::new();
+    for (row, gpu) in environment.gpus.iter().take(MAX_GAUGES).enumerate() {
+        let Some(count) = gpu.compute_units.map(f64::from) else { continue };
         let words = [
             Some(format!("{count} compute units")),
             gpu.vram_gb.map(|memory| format_quantity(memory, "GB")),
@@ -108,10 +112,8 @@ pub fn gpus(run: &Run) -> Option<Chart> {
             environment.rocm.as_ref().map(|version| format!("ROCm {version}")),
         ];
         let words: Vec<String> = words.into_iter().flatten().collect();
-        Some(Point::at(count, row as f64).saying(words.join(", ")))
-    };
-    let points: Vec<Point> =
-        environment.gpus.iter().take(MAX_GAUGES).enumerate().filter_map(bar).collect();
+        points.push(Point::at(count, row as f64).saying(words.join(", ")));
+    }
     let top = points.iter().map(|point| point.x).fold(0.0, f64::max);
     (top > 0.0).then(|| Chart {
         name: "gpus".to_owned(),
@@ -142,9 +144,11 @@ fn chart(
     if rows.is_empty() {
         return None;
     }
-    let each = || rows.iter().enumerate().map(|(row, (_, value, text))| (row as f64, *value, text));
-    let tracks = each().map(|(row, ..)| Point::at(100.0, row)).collect();
-    let bars = each().map(|(row, value, text)| Point::at(value, row).saying(text)).collect();
+    let (mut tracks, mut bars) = (Vec::new(), Vec::new());
+    for (row, (_, value, text)) in rows.iter().enumerate() {
+        tracks.push(Point::at(100.0, row as f64));
+        bars.push(Point::at(*value, row as f64).saying(text));
+    }
     Some(Chart {
         name: slug(name),
         title: title.to_owned(),

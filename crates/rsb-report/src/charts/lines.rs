@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use rsb_model::environment::Cache;
 use rsb_model::shape::format_bytes;
-use rsb_model::{BenchmarkResult, Better, Field, Run, Unit};
+use rsb_model::{BenchmarkResult, Better, Field, Fields, Run, Unit};
 
 use super::{axis, slug};
 use crate::chart::{
@@ -100,17 +99,14 @@ impl Line<'_> {
 /// A chart for each benchmark that was measured at several sizes; several charts where there are
 /// many lines.
 pub fn throughput_by_size(run: &Run) -> Vec<Chart> {
-    let rates = RATES.iter().filter_map(|rate| Field::find(rate));
-    let of = |benchmark| {
-        rates.clone().map(move |y| Plot {
-            run,
-            benchmark,
-            x: "size_bytes",
-            y,
-            detail: PointDetail::Figure,
-        })
-    };
-    benchmarks(run).into_iter().flat_map(of).flat_map(charts).collect()
+    let mut all = Vec::new();
+    for benchmark in benchmarks(run) {
+        for y in RATES.iter().filter_map(|rate| Field::find(rate)) {
+            let detail = PointDetail::Figure;
+            all.extend(charts(Plot { run, benchmark, x: "size_bytes", y, detail }));
+        }
+    }
+    all
 }
 
 /// A chart for each benchmark and each axis that it was measured along: `metric`, or the figure
@@ -118,13 +114,16 @@ pub fn throughput_by_size(run: &Run) -> Vec<Chart> {
 pub fn lines(run: &Run, metric: Option<&'static Field>, detail: PointDetail) -> Vec<Chart> {
     let mut all = Vec::new();
     for benchmark in benchmarks(run) {
-        let own = || measured_results(run).filter(|result| benchmark_of(result) == benchmark);
-        let Some(y) = metric.or_else(|| own().find_map(headline).map(|(field, _)| field)) else {
-            continue;
-        };
+        let Some(y) = metric.or_else(|| headline_field(run, benchmark)) else { continue };
         all.extend(AXES.into_iter().flat_map(|x| charts(Plot { run, benchmark, x, y, detail })));
     }
     all
+}
+
+/// Returns the field of the first headline of `benchmark`.
+fn headline_field(run: &Run, benchmark: &str) -> Option<&'static Field> {
+    let mut own = measured_results(run).filter(|result| benchmark_of(result) == benchmark);
+    own.find_map(headline).map(|(field, _)| field)
 }
 
 fn charts(plot: Plot<'_>) -> Vec<Chart> {
@@ -137,34 +136,42 @@ fn charts(plot: Plot<'_>) -> Vec<Chart> {
 fn sample<'a>(result: &'a BenchmarkResult, plot: Plot<'_>) -> Option<Sample<'a>> {
     let fields = result.fields()?;
     let (size, rate) = (fields.number(plot.x)?, fields.number(plot.y.name)?);
-    let value = |key: &&'static str| {
-        let value = match *key {
-            "device" => device_of(&result.benchmark_id)?.to_string(),
-            key => keys::value(key, fields.get(key)?),
-        };
-        Some((*key, value))
-    };
-    // Of products only squares have one size. What grows with the axis tells no lines apart.
-    let is_square = || {
-        ["n", "k"]
-            .iter()
-            .all(|name| fields.number(name).is_none_or(|other| (other - size).abs() < 0.5))
-    };
-    let follows = |key: &&&'static str| follows(key, plot.x);
+    // Of products only squares have one size.
     let usable = size >= 1.0
         && size.is_finite()
         && rate.is_finite()
         && rate >= 0.0
-        && (plot.x != "m" || is_square());
-    let keys = KEYS.iter().filter(|key| !follows(key)).filter_map(value).collect();
-    usable.then_some(Sample { keys, size, rate, result })
+        && (plot.x != "m" || is_square(fields, size));
+    if !usable {
+        return None;
+    }
+    let mut keys = BTreeMap::new();
+    for &key in KEYS {
+        // What grows with the axis tells no lines apart.
+        if follows(key, plot.x) {
+            continue;
+        }
+        let value = match key {
+            "device" => device_of(&result.benchmark_id).map(|device| device.to_string()),
+            key => fields.get(key).map(|value| keys::value(key, value)),
+        };
+        if let Some(value) = value {
+            keys.insert(key, value);
+        }
+    }
+    Some(Sample { keys, size, rate, result })
+}
+
+/// Whether the other sizes of a product, if it has any, are `size`, too.
+fn is_square(fields: &Fields, size: f64) -> bool {
+    ["n", "k"].iter().all(|name| fields.number(name).is_none_or(|other| (other - size).abs() < 0.5))
 }
 
 /// The values that `samples` take for `key`.
 fn values<'a>(samples: &[&'a Sample<'_>], key: &str) -> Vec<&'a str> {
     let mut values: Vec<&str> = Vec::new();
     for sample in samples {
-        let value = sample.keys.get(key).map_or("", String::as_str);
+        let value = value_of(sample, key);
         if !values.contains(&value) {
             values.push(value);
         }
@@ -172,13 +179,17 @@ fn values<'a>(samples: &[&'a Sample<'_>], key: &str) -> Vec<&'a str> {
     values
 }
 
+/// Returns the value of `sample` for `key`; empty if it has none.
+fn value_of<'a>(sample: &'a Sample<'_>, key: &str) -> &'a str {
+    sample.keys.get(key).map_or("", String::as_str)
+}
+
 /// Whether samples that are alike in `key` are alike in `other`, too.
 fn follows_from(samples: &[&Sample<'_>], key: &str, other: &str) -> bool {
-    let value = |sample: &Sample<'_>, key: &str| sample.keys.get(key).cloned().unwrap_or_default();
-    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    let mut known: BTreeMap<&str, &str> = BTreeMap::new();
     samples.iter().all(|sample| {
-        let own = value(sample, other);
-        *known.entry(value(sample, key)).or_insert_with(|| own.clone()) == own
+        let own = value_of(sample, other);
+        *known.entry(value_of(sample, key)).or_insert(own) == own
     })
 }
 
@@ -191,10 +202,11 @@ fn split<'a, 'b>(samples: Vec<&'a Sample<'b>>, fixed: Vec<String>) -> Vec<Part<'
         Some(key) if collect_lines(&samples).len() > LINES => values(&samples, key)
             .into_iter()
             .flat_map(|value| {
-                let is = |sample: &&&Sample<'_>| {
-                    sample.keys.get(key).map_or("", String::as_str) == value
-                };
-                let part = samples.iter().filter(is).copied().collect();
+                let part = samples
+                    .iter()
+                    .filter(|sample| value_of(sample, key) == value)
+                    .copied()
+                    .collect();
                 let mut fixed = fixed.clone();
                 fixed.push(describe(key, value));
                 split(part, fixed)
@@ -225,31 +237,12 @@ fn collect_lines<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
     }
     let tiers = values(samples, TIER);
     // Tiers are measured in unlike ways, which need not be told where each has one.
-    let of_tier = |tier: &&str| {
-        let mut own = samples
-            .iter()
-            .filter(|sample| sample.keys.get(TIER).map(String::as_str) == Some(*tier));
-        let first = own.next();
-        first.is_some_and(|first| own.all(|other| other.keys == first.keys))
-    };
-    let varying = if tiers.len() > 1 && tiers.iter().all(of_tier) { vec![TIER] } else { varying };
+    if tiers.len() > 1 && tiers.iter().all(|tier| is_uniform_tier(samples, tier)) {
+        varying = vec![TIER];
+    }
     let mut lines: Vec<Line<'a>> = Vec::new();
     for sample in samples {
-        let word = |key: &&str| {
-            sample
-                .keys
-                .get(key)
-                .filter(|value| !is_usual(key, value))
-                .map(|value| describe(key, value))
-        };
-        let mut name = varying.iter().filter_map(word).collect::<Vec<_>>().join(", ");
-        if name.is_empty() {
-            name = sample
-                .keys
-                .get("operation")
-                .cloned()
-                .unwrap_or_else(|| benchmark_of(sample.result).to_owned());
-        }
+        let name = line_name(sample, &varying);
         let point = (sample.size, sample.rate);
         if !lines.iter().any(|line| line.name == name) {
             let paint = role(sample, &varying).unwrap_or(Paint::Plain);
@@ -272,17 +265,43 @@ fn collect_lines<'a>(samples: &[&Sample<'a>]) -> Vec<Line<'a>> {
     lines
 }
 
+/// Whether `samples` has some of `tier`, which are alike in every key.
+fn is_uniform_tier(samples: &[&Sample<'_>], tier: &str) -> bool {
+    let mut own =
+        samples.iter().filter(|sample| sample.keys.get(TIER).map(String::as_str) == Some(tier));
+    let first = own.next();
+    first.is_some_and(|first| own.all(|other| other.keys == first.keys))
+}
+
+/// Returns what is unusual of `sample` in the keys `varying`, else its operation or benchmark.
+fn line_name(sample: &Sample<'_>, varying: &[&str]) -> String {
+    let mut words = Vec::new();
+    for &key in varying {
+        let Some(value) = sample.keys.get(key) else { continue };
+        if !is_usual(key, value) {
+            words.push(describe(key, value));
+        }
+    }
+    let name = words.join(", ");
+    if !name.is_empty() {
+        return name;
+    }
+    match sample.keys.get("operation") {
+        Some(operation) => operation.clone(),
+        None => benchmark_of(sample.result).to_owned(),
+    }
+}
+
 /// What a line stands for where lines differ by that alone: a type, a memory.
 fn role(sample: &Sample<'_>, varying: &[&str]) -> Option<Paint> {
-    let value = |key: &str| sample.keys.get(key).map(String::as_str);
     if varying.contains(&TIER) {
-        return match value(TIER)? {
+        return match sample.keys.get(TIER)?.as_str() {
             "device" => Some(Paint::DeviceCopy),
             "host" => Some(Paint::Host),
             _ => None,
         };
     }
-    if varying == ["dtype"] { dtype_paint(value("dtype")?) } else { None }
+    if varying == ["dtype"] { dtype_paint(sample.keys.get("dtype")?) } else { None }
 }
 
 fn last(line: &Line<'_>) -> f64 {
@@ -314,12 +333,11 @@ fn chart(plot: Plot<'_>, fixed: &[String], samples: &[&Sample<'_>]) -> Option<Ch
     }
     let mut hidden = 0;
     for line in &lines {
-        let is_shown = |point: &(f64, f64)| y_axis.scale == AxisScale::Linear || point.1 > 0.0;
         let points: Vec<Point> = line
             .points
             .iter()
             .zip(&line.results)
-            .filter(|(point, _)| is_shown(point))
+            .filter(|(point, _)| y_axis.scale == AxisScale::Linear || point.1 > 0.0)
             .map(|((size, rate), result)| plot_point(*size, *rate, result, plot))
             .collect();
         hidden += line.points.len() - points.len();
@@ -461,9 +479,10 @@ fn range(lines: &[Line<'_>], of: impl Fn(&(f64, f64)) -> f64) -> Option<(f64, f6
 fn caches(run: &Run, [low, high]: [f64; 2]) -> Vec<Point> {
     let caches = run.environment.cpu.iter().flat_map(|cpu| &cpu.caches);
     let on_axis = caches.filter(|cache| (low..=high).contains(&(cache.size_bytes as f64)));
-    let point = |cache: &Cache| {
-        let text = format!("L{} {}", cache.level, format_bytes(cache.size_bytes));
-        Point::at(cache.size_bytes as f64, 0.0).saying(text)
-    };
-    on_axis.map(point).collect()
+    on_axis
+        .map(|cache| {
+            let text = format!("L{} {}", cache.level, format_bytes(cache.size_bytes));
+            Point::at(cache.size_bytes as f64, 0.0).saying(text)
+        })
+        .collect()
 }

@@ -32,25 +32,23 @@ pub fn machines(runs: &[(&str, &Run)]) -> Vec<Chart> {
 
 fn chart(runs: &[(&str, &Run)], rows: &[(&CaseId, Vec<(usize, f64)>)], left_out: usize) -> Chart {
     let names = Shortener::of(rows.iter().map(|(id, _)| *id));
-    let share = |each: &[(usize, f64)], time: f64| {
-        time / each.iter().map(|(_, time)| *time).fold(f64::INFINITY, f64::min)
-    };
     let all = rows.iter().flat_map(|(_, each)| each.iter().map(|(_, time)| share(each, *time)));
     let top = all.fold(1.0, f64::max).min(SLOWEST);
     let thickness = 0.8 / runs.len() as f64;
-    let of_machine = |(machine, (name, _)): (usize, &(&str, &Run))| {
+    let mut datasets = Vec::new();
+    for (machine, (name, _)) in runs.iter().enumerate() {
         let offset = (machine as f64 - (runs.len() as f64 - 1.0) / 2.0) * thickness;
-        let points = rows.iter().enumerate().filter_map(|(row, (_, each))| {
-            let time = each.iter().find(|(known, _)| *known == machine)?.1;
-            Some(Point::at(share(each, time), row as f64 + offset).saying(format_time(time)))
-        });
-        Dataset::new(
-            DatasetKind::Bars { thickness: thickness * 0.9 },
-            Paint::Series(machine),
-            points.collect(),
-        )
-        .with_name(*name)
-    };
+        let mut points = Vec::new();
+        for (row, (_, each)) in rows.iter().enumerate() {
+            let Some((_, time)) = each.iter().find(|(known, _)| *known == machine) else {
+                continue;
+            };
+            let point = Point::at(share(each, *time), row as f64 + offset);
+            points.push(point.saying(format_time(*time)));
+        }
+        let kind = DatasetKind::Bars { thickness: thickness * 0.9 };
+        datasets.push(Dataset::new(kind, Paint::Series(machine), points).with_name(*name));
+    }
     let more = if left_out > 0 {
         format!("; {} not drawn", format_count(left_out, "case is", "cases are"))
     } else {
@@ -65,9 +63,14 @@ fn chart(runs: &[(&str, &Run)], rows: &[(&CaseId, Vec<(usize, f64)>)], left_out:
         place: ChartPlace::Other,
         x_axis: axis::linear("time against the fastest", 0.0, top, 6),
         y_axis: axis::rows(rows.iter().map(|(id, _)| names.full(id))),
-        datasets: runs.iter().enumerate().map(of_machine).collect(),
+        datasets,
         legend_position: Legend::Below,
     }
+}
+
+/// Returns how many times as long as the shortest of `each` `time` is.
+fn share(each: &[(usize, f64)], time: f64) -> f64 {
+    time / each.iter().map(|(_, time)| *time).fold(f64::INFINITY, f64::min)
 }
 
 #[cfg(test)]

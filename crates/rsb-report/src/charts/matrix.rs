@@ -35,11 +35,10 @@ pub fn heat_maps(run: &Run, metric: Option<&'static Field>) -> Vec<Chart> {
 
 fn value(result: &BenchmarkResult, key: &str) -> Option<String> {
     let fields = result.fields()?;
-    let number = || fields.number(key).map(|size| rsb_model::shape::format_bytes(size as u64));
-    let is_square = || ["n", "k"].iter().all(|name| fields.number(name) == fields.number("m"));
     match key {
-        "size_bytes" => number(),
-        "m" if !is_square() => None,
+        "size_bytes" => fields.number(key).map(|size| rsb_model::shape::format_bytes(size as u64)),
+        // Only the size of a square says all.
+        "m" if ["n", "k"].iter().any(|name| fields.number(name) != fields.number("m")) => None,
         _ => fields
             .get(key)
             .map(|json| json.as_str().map_or_else(|| json.to_string(), str::to_owned)),
@@ -64,9 +63,16 @@ fn distinct(results: &[&BenchmarkResult], key: &str) -> Vec<String> {
 /// The numbers that order `value`: 65536 of `64KiB`, 32 and 768 of `32x768`; `None` for words such
 /// as `copy`.
 fn magnitudes(value: &str) -> Option<Vec<u64>> {
-    let part =
-        |part: &str| if part == "0" { Some(0) } else { rsb_model::shape::parse_bytes(part).ok() };
-    value.split(['x', ',']).map(|text| part(text.trim_matches(['[', ']', ' ']))).collect()
+    let parts = value.split(['x', ',']).map(|text| text.trim_matches(['[', ']', ' ']));
+    parts
+        .map(|part| if part == "0" { Some(0) } else { rsb_model::shape::parse_bytes(part).ok() })
+        .collect()
+}
+
+/// Returns where the value of `result` for `key` stands among `values`.
+fn position(result: &BenchmarkResult, key: &str, values: &[String]) -> Option<usize> {
+    let own = value(result, key)?;
+    values.iter().position(|known| *known == own)
 }
 
 fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Chart> {
@@ -93,13 +99,9 @@ fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Optio
             .fields()
             .and_then(|fields| fields.number(field.name))
             .filter(|value| value.is_finite());
-        let place = |key: &str, values: &[String]| {
-            values.iter().position(|known| Some(known) == value(result, key).as_ref())
-        };
-        let (Some(figure), Some(column), Some(row)) = (figure, place(x, columns), place(y, rows))
-        else {
-            continue;
-        };
+        let Some(figure) = figure else { continue };
+        let Some(column) = position(result, x, columns) else { continue };
+        let Some(row) = position(result, y, rows) else { continue };
         match cells.iter_mut().find(|(a, b, _)| (*a, *b) == (column, row)) {
             Some(cell) => {
                 several = true;
@@ -162,12 +164,13 @@ pub fn matrix(run: &Run) -> Option<Chart> {
     ];
     for (row, benchmark) in rows.iter().take(MAX_ROWS_AND_COLUMNS).enumerate() {
         for (column, device) in devices.iter().take(MAX_ROWS_AND_COLUMNS).enumerate() {
-            let own = || {
-                run.benchmarks.iter().filter(|result| {
-                    benchmark_of(result) == *benchmark && device_name(result) == *device
-                })
-            };
-            let Some((index, words)) = field(own) else { continue };
+            let own: Vec<&BenchmarkResult> = run
+                .benchmarks
+                .iter()
+                .filter(|result| benchmark_of(result) == *benchmark)
+                .filter(|result| device_name(result) == *device)
+                .collect();
+            let Some((index, words)) = field(&own) else { continue };
             if let Some(dataset) = datasets.get_mut(index) {
                 dataset.points.push(Point::at(column as f64, row as f64).saying(words));
             }
@@ -201,14 +204,12 @@ fn devices(run: &Run) -> Vec<String> {
 
 /// Which dataset a field belongs to, and what it says: the worst first, so that nothing hides
 /// behind a figure.
-fn field<'a, I: Iterator<Item = &'a BenchmarkResult>>(
-    own: impl Fn() -> I,
-) -> Option<(usize, String)> {
-    let count = |outcome: Outcome| own().filter(|result| result.outcome == outcome).count();
-    let failed = count(Outcome::Failed);
-    let best = own()
+fn field(own: &[&BenchmarkResult]) -> Option<(usize, String)> {
+    let failed = count_outcome(own, Outcome::Failed);
+    let best = own
+        .iter()
         .filter(|result| result.outcome == Outcome::Measured)
-        .filter_map(headline)
+        .filter_map(|result| headline(result))
         .reduce(|best, other| {
             let is_better = if best.0.better() == Some(Better::Lower) {
                 other.1 < best.1
@@ -222,9 +223,13 @@ fn field<'a, I: Iterator<Item = &'a BenchmarkResult>>(
         (1.., Some(figure)) => Some((3, format!("{figure}, {failed} failed"))),
         (1.., None) => Some((3, format!("{failed} failed"))),
         (0, Some(figure)) => Some((0, figure)),
-        _ if count(Outcome::Measured) > 0 => Some((0, "measured".to_owned())),
-        _ if count(Outcome::Simulated) > 0 => Some((1, "simulated".to_owned())),
-        _ if count(Outcome::Skipped) > 0 => Some((2, "skipped".to_owned())),
+        _ if count_outcome(own, Outcome::Measured) > 0 => Some((0, "measured".to_owned())),
+        _ if count_outcome(own, Outcome::Simulated) > 0 => Some((1, "simulated".to_owned())),
+        _ if count_outcome(own, Outcome::Skipped) > 0 => Some((2, "skipped".to_owned())),
         _ => None,
     }
+}
+
+fn count_outcome(results: &[&BenchmarkResult], outcome: Outcome) -> usize {
+    results.iter().filter(|result| result.outcome == outcome).count()
 }

@@ -2,6 +2,7 @@
 //! step held.
 
 use rsb_model::{BenchmarkResult, Run};
+use serde_json::{Map, Value};
 
 use super::{axis, slug};
 use crate::chart::{
@@ -73,12 +74,12 @@ fn over_the_run(run: &Run, names: &Shortener) -> Option<Chart> {
 /// What the tensors of a step held, by the events of its framework.
 fn within_a_step(result: &BenchmarkResult, names: &Shortener) -> Option<Chart> {
     let curve = result.fields()?.get("memory_timeline")?.as_object()?;
-    let column = |name: &str| {
-        Some(curve.get(name)?.as_array()?.iter().map(|value| value.as_f64().unwrap_or(0.0)))
-    };
-    let mut held: Vec<(f64, f64)> = column("time_ms")?.map(|time| (time, 0.0)).collect();
-    for part in curve.keys().filter(|name| *name != "time_ms") {
-        held.iter_mut().zip(column(part)?).for_each(|(sum, part)| sum.1 += part);
+    let mut held: Vec<(f64, f64)> =
+        numbers(curve, "time_ms")?.into_iter().map(|time| (time, 0.0)).collect();
+    for name in curve.keys().filter(|name| *name != "time_ms") {
+        for (sum, part) in held.iter_mut().zip(numbers(curve, name)?) {
+            sum.1 += part;
+        }
     }
     let name = names.full(&result.benchmark_id);
     let words = Timeline {
@@ -92,6 +93,12 @@ fn within_a_step(result: &BenchmarkResult, names: &Shortener) -> Option<Chart> {
         less: "freed",
     };
     words.chart(&held)
+}
+
+/// Returns the list of numbers called `name`, with 0 for what is no number.
+fn numbers(curve: &Map<String, Value>, name: &str) -> Option<Vec<f64>> {
+    let values = curve.get(name)?.as_array()?;
+    Some(values.iter().map(|value| value.as_f64().unwrap_or(0.0)).collect())
 }
 
 /// What the chart of a curve of memory says.
@@ -112,13 +119,6 @@ impl Timeline<'_> {
         if held.len() < 2 || last <= first {
             return None;
         }
-        let marks = |paint: Paint, name: &str, is_own: fn(f64, f64) -> bool| {
-            let pairs = held.windows(2).filter_map(|pair| match pair {
-                [before, after] if is_own(before.1, after.1) => Some(Point::at(after.0, after.1)),
-                _ => None,
-            });
-            Dataset::new(DatasetKind::Marks, paint, pairs.collect()).with_name(name)
-        };
         // Between two points nothing is known: a step stands where the next one is.
         let steps = held.windows(2).flat_map(|pair| match pair {
             [before, after] => {
@@ -140,8 +140,8 @@ impl Timeline<'_> {
             y_axis: axis::linear("MB", 0.0, peak.1 * 1.08, 6),
             datasets: vec![
                 Dataset::new(DatasetKind::Path, Paint::Plain, steps.collect()).with_name("held"),
-                marks(Paint::Series(1), self.more, |before, after| after > before),
-                marks(Paint::Series(2), self.less, |before, after| after < before),
+                change_marks(held, Paint::Series(1), self.more, |before, after| after > before),
+                change_marks(held, Paint::Series(2), self.less, |before, after| after < before),
                 Dataset::new(
                     DatasetKind::Marks,
                     Paint::Warning,
@@ -154,6 +154,21 @@ impl Timeline<'_> {
     }
 }
 
+/// Returns a mark at each point of `held` for which `is_own` of the value before and its own value
+/// holds.
+fn change_marks(
+    held: &[(f64, f64)],
+    paint: Paint,
+    name: &str,
+    is_own: fn(f64, f64) -> bool,
+) -> Dataset {
+    let points = held.windows(2).filter_map(|pair| match pair {
+        [before, after] if is_own(before.1, after.1) => Some(Point::at(after.0, after.1)),
+        _ => None,
+    });
+    Dataset::new(DatasetKind::Marks, paint, points.collect()).with_name(name)
+}
+
 /// Columns of the heat map, at most.
 const COLUMNS: usize = 24;
 
@@ -164,29 +179,30 @@ pub fn memory_heat_map(run: &Run) -> Option<Chart> {
         .map(|(field, name)| (*name, cases(run, field)))
         .filter(|(_, cases)| !cases.is_empty())
         .collect();
-    let times = || kinds.iter().flat_map(|(_, cases)| cases).map(|(time, ..)| *time);
-    let (first, last) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
+    let times: Vec<f64> =
+        kinds.iter().flat_map(|(_, cases)| cases).map(|(time, ..)| *time).collect();
+    let first = times.iter().copied().reduce(f64::min)?;
+    let last = times.iter().copied().reduce(f64::max)?;
     let count = kinds.iter().map(|(_, cases)| cases.len()).max()?.min(COLUMNS);
     if count < 2 || last <= first {
         return None;
     }
-    let column =
-        |time: f64| (((time - first) / (last - first) * count as f64) as usize).min(count - 1);
     let mut cells: Vec<(usize, usize, f64)> = Vec::new();
     for (row, (_, cases)) in kinds.iter().enumerate() {
         for (time, value, _) in cases {
-            let at = column(*time);
+            let share = (*time - first) / (last - first);
+            let at = ((share * count as f64) as usize).min(count - 1);
             match cells.iter_mut().find(|(x, y, _)| (*x, *y) == (at, row)) {
                 Some(cell) => cell.2 = cell.2.max(*value),
                 None => cells.push((at, row, *value)),
             }
         }
     }
-    let edge = |column: usize| first + (last - first) * column as f64 / count as f64;
     let every = count.div_ceil(8);
-    let labels = (0..count)
-        .step_by(every)
-        .map(|at| Label { at: at as f64, text: format!("{:.0} s", edge(at)) });
+    let labels = (0..count).step_by(every).map(|at| {
+        let seconds = first + (last - first) * at as f64 / count as f64;
+        Label { at: at as f64, text: format!("{seconds:.0} s") }
+    });
     Some(Chart {
         name: "memory-heat-map".to_owned(),
         title: "Memory by kind over the run".to_owned(),
@@ -218,36 +234,70 @@ pub(super) fn heat_map_datasets(
     unit: &str,
     words: Words,
 ) -> Vec<Dataset> {
-    let values = || cells.iter().map(|(.., value)| *value);
-    let (low, high) =
-        (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
-    // Figures that span powers of ten are shaded by them; else all but the highest would look
-    // alike.
-    let is_wide = low > 0.0 && high > 20.0 * low;
-    let scaled = |value: f64| if is_wide { value.ln() } else { value };
-    let (from, to) = (scaled(low), scaled(high));
-    let levels = f64::from(HEAT_LEVELS);
-    let level = |value: f64| {
-        let share = if to > from { (scaled(value) - from) / (to - from) } else { 1.0 };
-        (share * levels).floor().clamp(0.0, levels - 1.0) as u8
-    };
-    let bound = |level: u8| {
-        let at = from + (to - from) * f64::from(level) / levels;
-        if is_wide { at.exp() } else { at }
-    };
-    let of_level = |own: u8| {
-        let cells = cells.iter().filter(|(.., value)| level(*value) == own);
-        let point = |(x, y, value): &(usize, usize, f64)| {
-            let point = Point::at(*x as f64, *y as f64);
-            if words == Words::Shown { point.saying(format_quantity(*value, unit)) } else { point }
-        };
+    let scale = HeatScale::new(cells);
+    let mut datasets = Vec::new();
+    for level in 0..HEAT_LEVELS {
+        let mut points = Vec::new();
+        for (x, y, value) in cells {
+            if scale.level(*value) != level {
+                continue;
+            }
+            let mut point = Point::at(*x as f64, *y as f64);
+            if words == Words::Shown {
+                point = point.saying(format_quantity(*value, unit));
+            }
+            points.push(point);
+        }
+        if points.is_empty() {
+            continue;
+        }
         let name = format!(
             "{} to {}",
-            format_quantity(bound(own), unit),
-            format_quantity(bound(own + 1), unit)
+            format_quantity(scale.bound(level), unit),
+            format_quantity(scale.bound(level + 1), unit)
         );
-        Dataset::new(DatasetKind::Cells, Paint::Heat(own), cells.map(point).collect())
-            .with_name(name)
-    };
-    (0..HEAT_LEVELS).map(of_level).filter(|dataset| !dataset.points.is_empty()).collect()
+        let dataset = Dataset::new(DatasetKind::Cells, Paint::Heat(level), points);
+        datasets.push(dataset.with_name(name));
+    }
+    datasets
+}
+
+/// How the values of a heat map become shades.
+struct HeatScale {
+    /// Lowest and highest value, or their logarithms.
+    from: f64,
+    to: f64,
+    /// Values that span powers of ten are shaded by them; else all but the highest would look
+    /// alike.
+    is_log: bool,
+}
+
+impl HeatScale {
+    fn new(cells: &[(usize, usize, f64)]) -> Self {
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        for (.., value) in cells {
+            low = low.min(*value);
+            high = high.max(*value);
+        }
+        if low > 0.0 && high > 20.0 * low {
+            Self { from: low.ln(), to: high.ln(), is_log: true }
+        } else {
+            Self { from: low, to: high, is_log: false }
+        }
+    }
+
+    /// Returns the shade of `value`, below [`HEAT_LEVELS`].
+    fn level(&self, value: f64) -> u8 {
+        let levels = f64::from(HEAT_LEVELS);
+        let scaled = if self.is_log { value.ln() } else { value };
+        let share =
+            if self.to > self.from { (scaled - self.from) / (self.to - self.from) } else { 1.0 };
+        (share * levels).floor().clamp(0.0, levels - 1.0) as u8
+    }
+
+    /// Returns the value at which `level` begins.
+    fn bound(&self, level: u8) -> f64 {
+        let at = self.from + (self.to - self.from) * f64::from(level) / f64::from(HEAT_LEVELS);
+        if self.is_log { at.exp() } else { at }
+    }
 }

@@ -31,10 +31,12 @@ pub fn models(run: &Run) -> Vec<Chart> {
     let mut dtypes: Vec<&str> = passes.iter().map(|pass| pass.dtype).collect();
     dtypes.sort_unstable();
     dtypes.dedup();
-    let of = |dtype: &str| {
-        chart(dtype, &passes.iter().filter(|pass| pass.dtype == dtype).collect::<Vec<_>>())
-    };
-    dtypes.into_iter().filter_map(of).collect()
+    let mut charts = Vec::new();
+    for dtype in dtypes {
+        let own: Vec<&Pass<'_>> = passes.iter().filter(|pass| pass.dtype == dtype).collect();
+        charts.extend(chart(dtype, &own));
+    }
+    charts
 }
 
 fn pass(result: &BenchmarkResult) -> Option<Pass<'_>> {
@@ -64,17 +66,18 @@ fn chart(dtype: &str, passes: &[&Pass<'_>]) -> Option<Chart> {
     let rows: Vec<&str> = all.iter().take(MAX_MODELS).copied().collect();
     let places = names(passes.iter().map(|pass| pass.place.as_str()));
     let thickness = FILLED / places.len() as f64;
-    let point = |place: usize, pass: &Pass<'_>| {
-        let row = rows.iter().position(|name| *name == pass.model)?;
-        let y = row as f64 + (place as f64 - (places.len() as f64 - 1.0) / 2.0) * thickness;
-        Some(Point::at(pass.time_ms, y).saying(format_quantity(pass.time_ms, "ms")))
-    };
-    let dataset = |(index, place): (usize, &&str)| {
-        let own = passes.iter().filter(|pass| pass.place == *place);
-        let points = own.filter_map(|pass| point(index, pass)).collect();
-        Dataset::new(DatasetKind::Bars { thickness }, Paint::Series(index), points)
-            .with_name(*place)
-    };
+    let mut datasets = Vec::new();
+    for (index, place) in places.iter().enumerate() {
+        let shift = (index as f64 - (places.len() as f64 - 1.0) / 2.0) * thickness;
+        let mut points = Vec::new();
+        for pass in passes.iter().filter(|pass| pass.place == *place) {
+            let Some(row) = rows.iter().position(|name| *name == pass.model) else { continue };
+            let text = format_quantity(pass.time_ms, "ms");
+            points.push(Point::at(pass.time_ms, row as f64 + shift).saying(text));
+        }
+        let kind = DatasetKind::Bars { thickness };
+        datasets.push(Dataset::new(kind, Paint::Series(index), points).with_name(*place));
+    }
     let top = passes.iter().map(|pass| pass.time_ms).fold(0.0, f64::max);
     let more = all.len() - rows.len();
     let rest = if more > 0 {
@@ -89,7 +92,7 @@ fn chart(dtype: &str, passes: &[&Pass<'_>]) -> Option<Chart> {
         place: ChartPlace::Benchmark("models".to_owned()),
         x_axis: axis::linear("ms", 0.0, top, 6),
         y_axis: axis::rows(rows.iter().map(|name| (*name).to_owned())),
-        datasets: places.iter().enumerate().map(dataset).collect(),
+        datasets,
         legend_position: Legend::Below,
     })
 }

@@ -79,11 +79,10 @@ fn field<'a, 'm: 'a>(
 ) -> Option<Advice> {
     let mut said: Option<Advice> = None;
     for advice in models {
-        let first = || advice.candidates.first().map(|candidate| words.place(candidate));
         let own = match advice.choice {
-            ModelChoice::Winner => Advice::Best(first()?),
+            ModelChoice::Winner => Advice::Best(words.place(advice.candidates.first()?)),
             ModelChoice::NoClearWinner => Advice::NoClearWinner(advice.candidates.len()),
-            ModelChoice::OnlyOne => Advice::OnlyOne(first()?),
+            ModelChoice::OnlyOne => Advice::OnlyOne(words.place(advice.candidates.first()?)),
             ModelChoice::Unknown => continue,
         };
         said = match said {
@@ -104,16 +103,17 @@ struct PlaceWords {
 
 impl PlaceWords {
     fn of(document: &RecommendDocument) -> Self {
-        let all = || document.models.iter().flat_map(|advice| &advice.candidates).map(parts);
+        let all: Vec<[&str; 4]> =
+            document.models.iter().flat_map(|advice| &advice.candidates).map(parts).collect();
         let mut differs = [false; 4];
-        if let Some(first) = all().next() {
-            for other in all() {
+        if let Some(first) = all.first() {
+            for other in &all {
                 for (differs, (one, other)) in differs.iter_mut().zip(first.iter().zip(other)) {
-                    *differs = *differs || *one != other;
+                    *differs = *differs || one != other;
                 }
             }
         }
-        let shared = all().next().map_or_else(String::new, |first| {
+        let shared = all.first().map_or_else(String::new, |first| {
             // The machine is counted, not named: its slug is long.
             let same = first
                 .iter()
@@ -123,7 +123,7 @@ impl PlaceWords {
                 .map(|(part, _)| *part);
             same.map(|part| format!(", {part}")).collect()
         });
-        let mut machines: Vec<&str> = all().map(|[machine, ..]| machine).collect();
+        let mut machines: Vec<&str> = all.iter().map(|[machine, ..]| *machine).collect();
         machines.sort_unstable();
         machines.dedup();
         Self { differs, machines: machines.len(), shared }
@@ -209,10 +209,11 @@ pub(crate) mod tests {
 
     #[test]
     fn a_field_names_a_place_only_where_all_its_models_agree() {
-        let winner = |best: &[&str]| advice("vision", "tiny", ModelChoice::Winner, best);
-        let agreed = vec![winner(&["openvino", "pytorch"]), winner(&["openvino", "pytorch"])];
+        let openvino = advice("vision", "tiny", ModelChoice::Winner, &["openvino", "pytorch"]);
+        let pytorch = advice("vision", "tiny", ModelChoice::Winner, &["pytorch", "openvino"]);
+        let agreed = vec![openvino.clone(), openvino.clone()];
         assert_eq!(chart_points(agreed), [(0.0, 0.0, "openvino".to_owned())]);
-        let torn = vec![winner(&["openvino", "pytorch"]), winner(&["pytorch", "openvino"])];
+        let torn = vec![openvino, pytorch];
         assert_eq!(chart_points(torn), [(0.0, 0.0, "no clear winner of 2".to_owned())]);
         let alone = advice("vision", "large", ModelChoice::OnlyOne, &["pytorch"]);
         let unknown = advice("rag", "tiny", ModelChoice::Unknown, &[]);

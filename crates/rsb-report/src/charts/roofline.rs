@@ -24,6 +24,13 @@ struct MemoryRoof {
     how: &'static str,
 }
 
+impl MemoryRoof {
+    /// Returns the intensity, within `bounds`, at which `peak` takes over.
+    fn ridge(&self, peak: f64, bounds: [f64; 2]) -> f64 {
+        (peak / self.gb_s).clamp(bounds[0], bounds[1])
+    }
+}
+
 /// A chart for each device, and number of its threads, with cases whose arithmetic intensity is
 /// known.
 pub fn roofline(run: &Run) -> Vec<Chart> {
@@ -52,45 +59,56 @@ fn number(result: &BenchmarkResult, name: &str) -> Option<f64> {
 }
 
 fn works<'a>(run: &'a Run, wanted: &str) -> Vec<Work<'a>> {
-    let work = |result: &'a BenchmarkResult| {
-        let intensity = number(result, "arithmetic_intensity")?;
-        // Where no rate of operations is recorded, it is that of the bytes times the operations for
-        // each.
-        let of_bytes = || {
-            Some(
-                intensity
-                    * number(result, "throughput_gb_s")
-                        .or_else(|| number(result, "bandwidth_gb_s"))?,
-            )
-        };
-        let of_teraflops = || number(result, "tflops").map(|rate| rate * 1e3);
-        Some(Work {
-            benchmark: benchmark_of(result),
-            intensity,
-            gflops: number(result, "gflops").or_else(of_teraflops).or_else(of_bytes)?,
-            peak: number(result, "peak_gflops"),
-            result,
-        })
-    };
-    measured_results(run).filter(|result| device(result) == wanted).filter_map(work).collect()
+    results_on(run, wanted).filter_map(work).collect()
+}
+
+/// Returns what was measured on the device called `wanted`.
+fn results_on<'a>(run: &'a Run, wanted: &str) -> impl Iterator<Item = &'a BenchmarkResult> {
+    measured_results(run).filter(move |result| device(result) == wanted)
+}
+
+fn work(result: &BenchmarkResult) -> Option<Work<'_>> {
+    let intensity = number(result, "arithmetic_intensity")?;
+    Some(Work {
+        benchmark: benchmark_of(result),
+        intensity,
+        gflops: gflops(result, intensity)?,
+        peak: number(result, "peak_gflops"),
+        result,
+    })
+}
+
+/// Returns the rate of operations; if none is recorded, that of the bytes times the operations for
+/// each.
+fn gflops(result: &BenchmarkResult, intensity: f64) -> Option<f64> {
+    if let Some(rate) = number(result, "gflops") {
+        return Some(rate);
+    }
+    if let Some(rate) = number(result, "tflops") {
+        return Some(rate * 1e3);
+    }
+    let bytes = number(result, "throughput_gb_s").or_else(|| number(result, "bandwidth_gb_s"))?;
+    Some(intensity * bytes)
 }
 
 /// The hardware's own figure where it is known, else the best that was measured at the largest
 /// size.
 fn memory_roof(run: &Run, wanted: &str) -> Option<MemoryRoof> {
-    let own = || measured_results(run).filter(|result| device(result) == wanted);
-    let known = own().filter_map(|result| number(result, "peak_bandwidth_gb_s")).reduce(f64::max);
+    let known = results_on(run, wanted)
+        .filter_map(|result| number(result, "peak_bandwidth_gb_s"))
+        .reduce(f64::max);
     if let Some(gb_s) = known {
         return Some(MemoryRoof { gb_s, how: "the hardware's own" });
     }
-    let of_memory = || {
-        own().filter(|result| benchmark_of(result) == "memory-bandwidth").filter_map(|result| {
+    let rates: Vec<(f64, f64)> = results_on(run, wanted)
+        .filter(|result| benchmark_of(result) == "memory-bandwidth")
+        .filter_map(|result| {
             Some((number(result, "size_bytes")?, number(result, "bandwidth_gb_s")?))
         })
-    };
-    let largest = of_memory().map(|(size, _)| size).reduce(f64::max)?;
-    let best =
-        of_memory().filter(|(size, _)| *size >= largest).map(|(_, rate)| rate).reduce(f64::max)?;
+        .collect();
+    let largest = rates.iter().map(|(size, _)| *size).reduce(f64::max)?;
+    let at_largest = rates.iter().filter(|(size, _)| *size >= largest);
+    let best = at_largest.map(|(_, rate)| *rate).reduce(f64::max)?;
     Some(MemoryRoof { gb_s: best, how: "the best measured at the largest size" })
 }
 
@@ -99,11 +117,8 @@ fn chart(run: &Run, device: &str) -> Option<Chart> {
     let memory = memory_roof(run, device);
     let peaks = peaks(&works);
     let peak = peaks.iter().map(|(_, peak)| *peak).reduce(f64::max);
-    let ends = |of: fn(&Work<'_>) -> f64| {
-        let values = || works.iter().map(of);
-        Some((values().reduce(f64::min)?, values().reduce(f64::max)?))
-    };
-    let (intensities, rates) = (ends(|work| work.intensity)?, ends(|work| work.gflops)?);
+    let intensities = range(&works, |work| work.intensity)?;
+    let rates = range(&works, |work| work.gflops)?;
     // A roof needs at least one side; without any there is nothing to be under.
     let ridge = peak.zip(memory.as_ref()).map(|(peak, memory)| peak / memory.gb_s);
     if peak.is_none() && memory.is_none() {
@@ -128,6 +143,13 @@ fn chart(run: &Run, device: &str) -> Option<Chart> {
         datasets,
         legend_position: Legend::Right,
     })
+}
+
+/// Returns the lowest and the highest of what `of` takes from each of `works`.
+fn range(works: &[Work<'_>], of: fn(&Work<'_>) -> f64) -> Option<(f64, f64)> {
+    let low = works.iter().map(of).reduce(f64::min)?;
+    let high = works.iter().map(of).reduce(f64::max)?;
+    Some((low, high))
 }
 
 /// The type that it computes in.
@@ -166,15 +188,15 @@ fn roofs(
 ) -> Vec<Dataset> {
     let [first, last] = x_axis.bounds;
     let mut datasets = Vec::new();
-    let ridge = |peak: f64| memory.map(|memory| (peak / memory.gb_s).clamp(first, last));
     if let Some(memory) = memory {
-        let end = peaks.first().and_then(|(_, peak)| ridge(*peak)).unwrap_or(last);
+        let end = peaks.first().map_or(last, |(_, peak)| memory.ridge(*peak, x_axis.bounds));
         let points = vec![Point::at(first, first * memory.gb_s), Point::at(end, end * memory.gb_s)];
         let name = format!("memory, {}", format_quantity(memory.gb_s, "GB/s"));
         datasets.push(Dataset::new(DatasetKind::Path, Paint::DeviceCopy, points).with_name(name));
     }
     for (dtype, peak) in peaks {
-        let points = vec![Point::at(ridge(*peak).unwrap_or(first), *peak), Point::at(last, *peak)];
+        let start = memory.map_or(first, |memory| memory.ridge(*peak, x_axis.bounds));
+        let points = vec![Point::at(start, *peak), Point::at(last, *peak)];
         let of_type = if peaks.len() > 1 { format!(" in {dtype}") } else { String::new() };
         let name = format!("arithmetic{of_type}, {}", format_quantity(*peak, "GFLOP/s"));
         datasets.push(Dataset::new(DatasetKind::Path, Paint::Bad, points).with_name(name));

@@ -128,28 +128,32 @@ mod tests {
         run.benchmarks.retain(|result| !result.results.is_empty());
         run.benchmarks.truncate(2);
         let begin = run.started.as_millisecond();
-        let course = |from: i64| {
-            let samples: Vec<GpuSample> = (0..4)
-                .map(|index| GpuSample {
-                    timestamp_ms: Some(begin + from + 100 * index),
-                    power_w: Some(100.0 + 50.0 * index as f64),
-                    throttle_reasons: Some(if index > 1 {
-                        vec!["power".to_owned()]
-                    } else {
-                        Vec::new()
-                    }),
-                    ..GpuSample::default()
-                })
-                .collect();
-            GpuTelemetry::of(&samples)
-        };
         for (result, of) in run.benchmarks.iter_mut().zip(["gemm", "smi-metrics"]) {
             result.benchmark_id = format!("gpu_performance/{of}/rocm:0/f32").parse().unwrap();
         }
-        run.benchmarks[0].metadata.insert("telemetry".into(), json!([course(1000), null]));
+        run.benchmarks[0]
+            .metadata
+            .insert("telemetry".into(), json!([telemetry_from(begin + 1000), null]));
         let fields = std::mem::take(&mut run.benchmarks[1].results[0]);
-        run.benchmarks[1].results[0] = fields.with("snapshots", json!(course(2000).snapshots()));
+        let telemetry = telemetry_from(begin + 2000);
+        run.benchmarks[1].results[0] = fields.with("snapshots", json!(telemetry.snapshots()));
         run
+    }
+
+    fn telemetry_from(begin_ms: i64) -> GpuTelemetry {
+        let samples: Vec<GpuSample> = (0..4)
+            .map(|index| GpuSample {
+                timestamp_ms: Some(begin_ms + 100 * index),
+                power_w: Some(100.0 + 50.0 * index as f64),
+                throttle_reasons: Some(if index > 1 {
+                    vec!["power".to_owned()]
+                } else {
+                    Vec::new()
+                }),
+                ..GpuSample::default()
+            })
+            .collect();
+        GpuTelemetry::of(&samples)
     }
 
     #[test]

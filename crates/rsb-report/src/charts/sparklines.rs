@@ -13,10 +13,11 @@ const HEIGHT: f64 = 0.8;
 
 /// The series, what changed last first; nothing without two runs of any.
 pub fn sparklines(series: &[SeriesTrend]) -> Option<Chart> {
-    let finite = |one: &SeriesTrend| one.values.iter().filter(|value| value.is_finite()).count();
-    let mut all: Vec<&SeriesTrend> = series.iter().filter(|one| finite(one) > 1).collect();
-    let newest = |one: &SeriesTrend| one.change_points.last().map(|point| point.timestamp);
-    all.sort_by_key(|one| std::cmp::Reverse(newest(one)));
+    let mut all: Vec<&SeriesTrend> = series
+        .iter()
+        .filter(|one| one.values.iter().filter(|value| value.is_finite()).count() > 1)
+        .collect();
+    all.sort_by_key(|one| std::cmp::Reverse(one.change_points.last().map(|point| point.timestamp)));
     let rows = all.get(..all.len().min(MAX_SERIES)).filter(|rows| !rows.is_empty())?;
     let longest = rows.iter().map(|one| one.values.len()).max()?;
     let lines = rows.iter().enumerate().map(|(row, one)| line(one, row as f64, longest));
@@ -42,16 +43,20 @@ pub fn sparklines(series: &[SeriesTrend]) -> Option<Chart> {
 
 /// A series in its row, its last value at the right edge.
 fn line(series: &SeriesTrend, row: f64, longest: usize) -> Dataset {
-    let finite = || series.values.iter().copied().filter(|value| value.is_finite());
-    let (low, high) =
-        (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    for value in series.values.iter().filter(|value| value.is_finite()) {
+        low = low.min(*value);
+        high = high.max(*value);
+    }
     let first = longest - series.values.len();
-    let height = |value: f64| if high > low { (value - low) / (high - low) } else { 0.5 };
-    let values = series.values.iter().enumerate().filter(|(_, value)| value.is_finite());
-    let point = |(at, value): (usize, &f64)| {
-        Point::at((first + at + 1) as f64, row + HEIGHT * (0.5 - height(*value)))
-    };
-    let mut points: Vec<Point> = values.map(point).collect();
+    let mut points: Vec<Point> = Vec::new();
+    for (at, value) in series.values.iter().enumerate() {
+        if !value.is_finite() {
+            continue;
+        }
+        let height = if high > low { (value - low) / (high - low) } else { 0.5 };
+        points.push(Point::at((first + at + 1) as f64, row + HEIGHT * (0.5 - height)));
+    }
     if let Some(last) = points.last_mut() {
         last.text = words(series);
     }

@@ -23,36 +23,32 @@ fn times(speedup: f64) -> String {
 
 /// A chart for each benchmark and each kind of reference: a bar a case, a rule at the reference.
 pub fn speedups(run: &Run) -> Vec<Chart> {
-    let of = |benchmark| {
-        SPEEDUPS.iter().filter_map(|name| Field::find(name)).map(move |field| (benchmark, field))
-    };
-    benchmarks(run)
-        .into_iter()
-        .flat_map(of)
-        .filter_map(|(benchmark, field)| bars(run, benchmark, field))
-        .collect()
+    let mut charts = Vec::new();
+    for benchmark in benchmarks(run) {
+        for field in SPEEDUPS.iter().filter_map(|name| Field::find(name)) {
+            charts.extend(bars(run, benchmark, field));
+        }
+    }
+    charts
 }
 
 fn bars(run: &Run, benchmark: &str, field: &Field) -> Option<Chart> {
     let names = Shortener::of_run(run);
     let own = measured_results(run).filter(|result| benchmark_of(result) == benchmark);
-    let value = |result: &BenchmarkResult| {
-        result.fields()?.number(field.name).filter(|value| value.is_finite() && *value > 0.0)
-    };
     let rows: Vec<(&str, f64)> = own
-        .filter_map(|result| Some((names.case(&result.benchmark_id), value(result)?)))
+        .filter_map(|result| {
+            let value = result.fields()?.number(field.name)?;
+            if !value.is_finite() || value <= 0.0 {
+                return None;
+            }
+            Some((names.case(&result.benchmark_id), value))
+        })
         .take(MAX_BARS)
         .collect();
     let top = rows.iter().map(|(_, speedup)| *speedup).fold(1.0, f64::max);
     if rows.is_empty() {
         return None;
     }
-    let group = |paint: Paint, name: &str, is_own: fn(f64) -> bool| {
-        let own = rows.iter().enumerate().filter(|(_, (_, speedup))| is_own(*speedup));
-        let points =
-            own.map(|(row, (_, speedup))| Point::at(*speedup, row as f64).saying(times(*speedup)));
-        Dataset::new(DatasetKind::Bars { thickness: 0.62 }, paint, points.collect()).with_name(name)
-    };
     let reference = Dataset::new(
         DatasetKind::Rules,
         Paint::Faded,
@@ -67,14 +63,30 @@ fn bars(run: &Run, benchmark: &str, field: &Field) -> Option<Chart> {
         y_axis: axis::rows(rows.iter().map(|(name, _)| (*name).to_owned())),
         datasets: vec![
             reference,
-            group(Paint::Good, "faster", |speedup| speedup > 1.0 + EVEN),
-            group(Paint::Even, "within 5 %", |speedup| {
+            speedup_bars(&rows, Paint::Good, "faster", |speedup| speedup > 1.0 + EVEN),
+            speedup_bars(&rows, Paint::Even, "within 5 %", |speedup| {
                 (1.0 - EVEN..=1.0 + EVEN).contains(&speedup)
             }),
-            group(Paint::Bad, "slower", |speedup| speedup < 1.0 - EVEN),
+            speedup_bars(&rows, Paint::Bad, "slower", |speedup| speedup < 1.0 - EVEN),
         ],
         legend_position: Legend::Below,
     })
+}
+
+/// Returns a bar for each of `rows` whose speedup `is_own` accepts.
+fn speedup_bars(
+    rows: &[(&str, f64)],
+    paint: Paint,
+    name: &str,
+    is_own: fn(f64) -> bool,
+) -> Dataset {
+    let mut points = Vec::new();
+    for (row, (_, speedup)) in rows.iter().enumerate() {
+        if is_own(*speedup) {
+            points.push(Point::at(*speedup, row as f64).saying(times(*speedup)));
+        }
+    }
+    Dataset::new(DatasetKind::Bars { thickness: 0.62 }, paint, points).with_name(name)
 }
 
 /// What is added: threads of a CPU, GPUs, processes.
@@ -115,27 +127,38 @@ fn scaling_lines<'a>(run: &'a Run, benchmark: &'a str, resource: &str) -> Vec<Sc
         else {
             continue;
         };
-        let own = |part: &&str| {
+        let mut parts: Vec<&str> = names.case(&result.benchmark_id).split('/').collect();
+        parts.retain(|part| {
             !part.starts_with(&format!("{resource}="))
                 && !part.starts_with(&format!("{}=", short(resource)))
-        };
-        let name =
-            names.case(&result.benchmark_id).split('/').filter(own).collect::<Vec<_>>().join("/");
+        });
+        let name = parts.join("/");
         match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, points)) => points.push((count, speed)),
             None => groups.push((name, vec![(count, speed)])),
         }
     }
-    let relative = |(name, mut points): (String, Vec<(f64, f64)>)| {
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let distinct = points.windows(2).all(|pair| matches!(pair, [a, b] if a.0 < b.0));
-        let (count, least) = points.first().copied().filter(|_| distinct && points.len() > 1)?;
-        // With the least there is as many times as much as there is of the resource: 2 GPUs count
-        // as 2.
-        let points = points.iter().map(|(of, speed)| (*of, count * speed / least)).collect();
-        Some(ScalingLine { name, points, benchmark })
-    };
-    groups.into_iter().filter_map(relative).take(LINES).collect()
+    groups
+        .into_iter()
+        .filter_map(|(name, points)| {
+            Some(ScalingLine { name, points: relative_speeds(points)?, benchmark })
+        })
+        .take(LINES)
+        .collect()
+}
+
+/// Returns `points`, counts and speeds, by count and relative to the speed with the least. `None`
+/// if there is one count only, or one twice.
+fn relative_speeds(mut points: Vec<(f64, f64)>) -> Option<Vec<(f64, f64)>> {
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let distinct = points.windows(2).all(|pair| matches!(pair, [a, b] if a.0 < b.0));
+    if !distinct || points.len() < 2 {
+        return None;
+    }
+    let (count, least) = points.first().copied()?;
+    // With the least there is as many times as much as there is of the resource: 2 GPUs count
+    // as 2.
+    Some(points.iter().map(|(of, speed)| (*of, count * speed / least)).collect())
 }
 
 /// How ids shorten the name of a resource.
@@ -165,8 +188,10 @@ fn speed(result: &BenchmarkResult) -> Option<f64> {
 }
 
 fn scaling_chart(resource: &str, benchmark: &str, lines: &[ScalingLine<'_>]) -> Option<Chart> {
-    let counts = || lines.iter().flat_map(|line| &line.points).map(|(count, _)| *count);
-    let (first, last) = (counts().reduce(f64::min)?, counts().reduce(f64::max)?);
+    let counts: Vec<f64> =
+        lines.iter().flat_map(|line| &line.points).map(|(count, _)| *count).collect();
+    let first = counts.iter().copied().reduce(f64::min)?;
+    let last = counts.iter().copied().reduce(f64::max)?;
     let top =
         lines.iter().flat_map(|line| &line.points).map(|(_, speed)| *speed).fold(last, f64::max);
     let what = resource.trim_start_matches("num_");

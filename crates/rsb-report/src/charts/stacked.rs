@@ -65,8 +65,8 @@ const COMMUNICATION: StackSpec = StackSpec {
 
 /// A step as it was timed whole, else its phases together.
 fn whole_step(result: &BenchmarkResult) -> Option<f64> {
-    let phases = || STEP.parts.iter().map(|(.., size)| size(result)).sum();
-    number(result, "time_per_step_ms").or_else(phases)
+    number(result, "time_per_step_ms")
+        .or_else(|| STEP.parts.iter().map(|(.., size)| size(result)).sum())
 }
 
 /// What a rank holds, and what it need not hold as others do.
@@ -132,30 +132,34 @@ fn of_whole(run: &Run, whole: &StackSpec) -> Vec<Chart> {
 
 fn chart(run: &Run, benchmark: &str, whole: &StackSpec) -> Option<Chart> {
     let names = Shortener::of_run(run);
-    let sizes = |result: &BenchmarkResult| {
-        whole.parts.iter().map(|(.., size)| size(result)).collect::<Option<Vec<f64>>>()
-    };
     let own = measured_results(run).filter(|result| benchmark_of(result) == benchmark);
     let rows: Vec<(&str, Vec<f64>)> = own
-        .filter_map(|result| Some((names.case(&result.benchmark_id), sizes(result)?)))
+        .filter_map(|result| {
+            let sizes: Option<Vec<f64>> =
+                whole.parts.iter().map(|(.., size)| size(result)).collect();
+            Some((names.case(&result.benchmark_id), sizes?))
+        })
         .take(MAX_STACKS)
         .collect();
     let top = rows.iter().map(|(_, sizes)| sizes.iter().sum::<f64>()).fold(0.0, f64::max);
     if top <= 0.0 {
         return None;
     }
-    let part = |(index, (name, paint, _)): (usize, &Part)| {
-        let point = |(row, (_, sizes)): (usize, &(&str, Vec<f64>))| {
+    let mut datasets = Vec::new();
+    for (index, (name, paint, _)) in whole.parts.iter().enumerate() {
+        let mut points = Vec::new();
+        for (row, (_, sizes)) in rows.iter().enumerate() {
             let from: f64 = sizes.iter().take(index).sum();
             let size = sizes.get(index).copied().unwrap_or(0.0);
-            let whole_text = (index + 1 == sizes.len()).then(|| words(sizes, whole.unit));
-            Point::at(from + size, row as f64)
-                .over(from, from + size)
-                .saying(whole_text.unwrap_or_default())
-        };
-        let points = rows.iter().enumerate().map(point).collect();
-        Dataset::new(DatasetKind::Bars { thickness: 0.62 }, *paint, points).with_name(*name)
-    };
+            let mut point = Point::at(from + size, row as f64).over(from, from + size);
+            if index + 1 == sizes.len() {
+                point = point.saying(words(sizes, whole.unit));
+            }
+            points.push(point);
+        }
+        let kind = DatasetKind::Bars { thickness: 0.62 };
+        datasets.push(Dataset::new(kind, *paint, points).with_name(*name));
+    }
     Some(Chart {
         name: slug(&format!("stacked-{}-{benchmark}", whole.name)),
         title: format!("{benchmark}: {}", whole.title),
@@ -163,7 +167,7 @@ fn chart(run: &Run, benchmark: &str, whole: &StackSpec) -> Option<Chart> {
         place: ChartPlace::Benchmark(benchmark.to_owned()),
         x_axis: axis::linear(whole.unit, 0.0, top, 6),
         y_axis: axis::rows(rows.iter().map(|(name, _)| (*name).to_owned())),
-        datasets: whole.parts.iter().enumerate().map(part).collect(),
+        datasets,
         legend_position: Legend::Below,
     })
 }

@@ -21,14 +21,19 @@ pub fn trend_chart(series: &SeriesTrend) -> Option<Chart> {
 /// values.
 pub fn trend_window(series: &SeriesTrend, window: Range<usize>, most: usize) -> Option<Chart> {
     let shown = series.values.get(window.clone())?;
-    let place = |at: usize| Some(Point::at((window.start + at) as f64 + 1.0, *shown.get(at)?));
-    let points: Vec<Point> = thin(shown, most).into_iter().filter_map(place).collect();
+    let points: Vec<Point> = thin(shown, most)
+        .into_iter()
+        .filter_map(|at| Some(Point::at((window.start + at) as f64 + 1.0, *shown.get(at)?)))
+        .collect();
     if points.len() < 2 {
         return None;
     }
     let is_thinned = points.len() < shown.iter().filter(|value| value.is_finite()).count();
-    let bounds = |(low, high): (f64, f64), point: &Point| (low.min(point.y), high.max(point.y));
-    let (low, high) = points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), bounds);
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    for point in &points {
+        low = low.min(point.y);
+        high = high.max(point.y);
+    }
     // Small changes of a large value are shown at least 10 % high, so that noise does not look like
     // drama.
     let room =
@@ -147,9 +152,8 @@ fn noise(
     let (first, last) = (window.start as f64 + 1.0, window.end as f64);
     let seen = stretches.iter().filter(|(from, to, _)| *from < window.end && *to > window.start);
     let points = seen.flat_map(|&(from, to, level)| {
-        let end =
-            |run: f64| Point::at(run, level).within(level * (1.0 + low), level * (1.0 + high));
-        [end((from as f64 + 0.5).max(first)), end((to as f64 + 0.5).min(last))]
+        [(from as f64 + 0.5).max(first), (to as f64 + 0.5).min(last)]
+            .map(|run| Point::at(run, level).within(level * (1.0 + low), level * (1.0 + high)))
     });
     let points: Vec<Point> = points
         .filter(|point| {
@@ -179,27 +183,36 @@ fn suspected_marks(series: &SeriesTrend, window: &Range<usize>) -> Option<Datase
 /// window.
 fn levels(series: &SeriesTrend, window: &Range<usize>) -> Vec<Dataset> {
     let (first, last) = (window.start as f64 + 1.0, window.end as f64);
-    let level = |from: f64, to: f64, value: f64| {
-        let (from, to) = (from.max(first), to.min(last));
-        let points = vec![Point::at(from, value), Point::at(to, value)];
-        (from < to).then(|| Dataset::new(DatasetKind::Path, Paint::Bad, points))
-    };
-    let place = |point: &ChangePoint| point.index as f64 + 0.5;
-    let seen = series.change_points.iter().filter(|point| (first..=last).contains(&place(point)));
-    let changes = seen.map(|point| Point::at(place(point), 0.0).saying(change(point)));
+    let seen = series
+        .change_points
+        .iter()
+        .filter(|point| (first..=last).contains(&change_position(point)));
+    let changes = seen.map(|point| Point::at(change_position(point), 0.0).saying(change(point)));
     let mut datasets = vec![Dataset::new(DatasetKind::Rules, Paint::Faded, changes.collect())];
     let mut from = 1.0;
     for point in &series.change_points {
-        datasets.extend(level(from, place(point), point.before));
-        from = place(point);
+        datasets.extend(level_line(from, change_position(point), point.before, window));
+        from = change_position(point);
     }
-    datasets.extend(
-        series
-            .change_points
-            .last()
-            .and_then(|last| level(from, series.values.len() as f64, last.after)),
-    );
+    if let Some(point) = series.change_points.last() {
+        datasets.extend(level_line(from, series.values.len() as f64, point.after, window));
+    }
     datasets
+}
+
+/// Returns a line at `value` over the part of `from` to `to` in the window, if any.
+fn level_line(from: f64, to: f64, value: f64, window: &Range<usize>) -> Option<Dataset> {
+    let (from, to) = (from.max(window.start as f64 + 1.0), to.min(window.end as f64));
+    if from >= to {
+        return None;
+    }
+    let points = vec![Point::at(from, value), Point::at(to, value)];
+    Some(Dataset::new(DatasetKind::Path, Paint::Bad, points))
+}
+
+/// Returns where a change lies: between its run and the one before.
+fn change_position(point: &ChangePoint) -> f64 {
+    point.index as f64 + 0.5
 }
 
 fn change(point: &ChangePoint) -> String {

@@ -117,16 +117,22 @@ fn row(group: &Group<'_, '_>, names: &Shortener) -> String {
 
 /// The three cells in the middle.
 fn figures(row: &Comparison) -> String {
-    let quantity = |value: Option<f64>| {
-        text(&value.map_or_else(|| "–".to_owned(), |v| format_quantity(v, &row.unit)), 40)
-    };
     let values = match (row.baseline_value, row.current_value) {
         (None, None) => String::new(),
-        (before, now) => format!("{} → {}", quantity(before), quantity(now)),
+        (before, now) => format!(
+            "{} → {}",
+            quantity_or_dash(before, &row.unit),
+            quantity_or_dash(now, &row.unit)
+        ),
     };
     let change = row.difference_percent.map_or_else(String::new, format_percent);
     let drawn = bar(row).map_or_else(String::new, |bar| format!("`{bar}`"));
     format!("{values} | {change} | {drawn}")
+}
+
+fn quantity_or_dash(value: Option<f64>, unit: &str) -> String {
+    let quantity = value.map_or_else(|| "–".to_owned(), |value| format_quantity(value, unit));
+    text(&quantity, 40)
 }
 
 /// Characters from the middle to an end, and from the middle to the threshold.
@@ -144,24 +150,30 @@ fn bar(row: &Comparison) -> Option<String> {
         (Some([low, high]), Better::Higher) => [-high, -low],
     };
     let scale = f64::from(AT_THRESHOLD) / row.threshold_percent;
-    // A number too large for its type becomes the largest, and is drawn at the end.
-    let at = |percent: f64| ((percent * scale).round() as i32).clamp(-HALF - 1, HALF + 1);
     let drawable = [low, middle, high].iter().all(|percent| percent.is_finite())
         && scale.is_finite()
         && scale > 0.0;
-    let [low, middle, high] = drawable.then(|| [low, middle, high].map(at))?;
+    if !drawable {
+        return None;
+    }
+    // A number too large for its type becomes the largest, and is drawn at the end.
+    let [low, middle, high] = [low, middle, high]
+        .map(|percent| ((percent * scale).round() as i32).clamp(-HALF - 1, HALF + 1));
     let dot = if middle.abs() > HALF { (HALF - 1) * middle.signum() } else { middle };
-    let glyph = |place: i32| match place {
-        _ if place == dot => '●',
-        _ if place == -HALF && low.min(middle) < -HALF => '◂',
-        _ if place == HALF && high.max(middle) > HALF => '▸',
-        0 | AT_THRESHOLD if (low..=high).contains(&place) => '┼',
-        _ if (low..=high).contains(&place) => '─',
-        0 => '│',
-        AT_THRESHOLD => '┊',
-        _ => '·',
-    };
-    Some((-HALF..=HALF).map(glyph).collect())
+    let mut drawn = String::new();
+    for place in -HALF..=HALF {
+        drawn.push(match place {
+            _ if place == dot => '●',
+            _ if place == -HALF && low.min(middle) < -HALF => '◂',
+            _ if place == HALF && high.max(middle) > HALF => '▸',
+            0 | AT_THRESHOLD if (low..=high).contains(&place) => '┼',
+            _ if (low..=high).contains(&place) => '─',
+            0 => '│',
+            AT_THRESHOLD => '┊',
+            _ => '·',
+        });
+    }
+    Some(drawn)
 }
 
 fn counts(all: &[GateFinding<'_>], detail: Detail) -> String {

@@ -88,12 +88,10 @@ impl<'a> GateFinding<'a> {
     /// of it is known.
     pub(super) fn figures(&self) -> String {
         let Some(row) = self.row else { return String::new() };
-        let value = |value: Option<f64>, when| {
-            Some(format!("{} {when}", format_quantity(value?, &row.unit)))
-        };
+        let unit = &row.unit;
         let parts = [
-            value(row.baseline_value, "before"),
-            value(row.current_value, "now"),
+            row.baseline_value.map(|value| format!("{} before", format_quantity(value, unit))),
+            row.current_value.map(|value| format!("{} now", format_quantity(value, unit))),
             row.difference_percent.map(format_percent),
             row.confidence_interval
                 .map(|interval| format!("95 % interval {}", format_interval(interval))),

@@ -28,7 +28,6 @@ pub(super) fn write(result: &ComparisonResult) -> String {
 }
 
 fn suite(result: &ComparisonResult, all: &[GateFinding<'_>]) -> String {
-    let count = |kind| all.iter().filter(|finding| finding.kind() == kind).count().to_string();
     // The sum of nothing would be -0, which Surefire's schema refuses.
     let seconds =
         all.iter().filter_map(|finding| seconds(finding.row?)).fold(0.0, |sum, each| sum + each);
@@ -41,18 +40,19 @@ fn suite(result: &ComparisonResult, all: &[GateFinding<'_>]) -> String {
         // What Ant's schema asks for where the host is not known; a comparison may be of two hosts.
         ("hostname", "localhost"),
         ("tests", &all.len().to_string()),
-        ("failures", &count(FindingKind::Regressed)),
-        ("errors", &count(FindingKind::NoVerdict)),
+        ("failures", &count_kind(all, FindingKind::Regressed).to_string()),
+        ("errors", &count_kind(all, FindingKind::NoVerdict).to_string()),
         ("skipped", "0"),
         ("time", &format!("{seconds:.3}")),
     ]);
     format!("  <testsuite{attributes}>\n")
 }
 
+fn count_kind(findings: &[GateFinding<'_>], kind: FindingKind) -> usize {
+    findings.iter().filter(|finding| finding.kind() == kind).count()
+}
+
 fn properties(result: &ComparisonResult) -> String {
-    let property = |(name, value): (&str, &str)| {
-        format!("      <property{}/>\n", attributes(&[("name", name), ("value", value)]))
-    };
     let all = [
         ("comparison_id", result.comparison_id.as_str()),
         ("baseline_run_id", &result.baseline_run_id),
@@ -60,7 +60,11 @@ fn properties(result: &ComparisonResult) -> String {
         ("threshold_percent", &result.threshold_percent.to_string()),
         ("verdict", result.verdict.as_str()),
     ];
-    let inside: String = all.into_iter().map(property).collect();
+    let mut inside = String::new();
+    for (name, value) in all {
+        let attributes = attributes(&[("name", name), ("value", value)]);
+        inside.push_str(&format!("      <property{attributes}/>\n"));
+    }
     format!("    <properties>\n{inside}    </properties>\n")
 }
 

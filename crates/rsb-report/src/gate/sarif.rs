@@ -214,7 +214,9 @@ fn message(finding: &GateFinding<'_>) -> String {
 fn fingerprint(finding: &GateFinding<'_>) -> String {
     let id = finding.id.map_or("", |id| id.as_str());
     let metric = finding.row.map_or("", |row| row.metric.as_str());
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    let hash = id.bytes().chain([0]).chain(metric.bytes()).fold(0xcbf2_9ce4_8422_2325, step);
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in id.bytes().chain([0]).chain(metric.bytes()) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
     format!("{hash:016x}")
 }

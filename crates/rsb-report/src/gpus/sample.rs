@@ -6,26 +6,6 @@ use rsb_model::gpu::{
 
 /// Two accelerators that are joined, and a GPU about which everything is known.
 pub(crate) fn gpus() -> Vec<Gpu> {
-    let accelerator = |index: u32| Gpu {
-        index,
-        name: Some("AMD Instinct MI210".into()),
-        pci_id: Some("1002:740f".into()),
-        pci_address: Some(format!("0000:{}3:00.0", 3 + index)),
-        kind: Some(GpuKind::Discrete),
-        gfx_target: Some("gfx90a".into()),
-        compute_units: Some(104),
-        max_mhz: Some(1700.0),
-        memory: GpuMemory { kind: Some("HBM2e".into()), ..GpuMemory::default() },
-        links: vec![GpuLink {
-            kind: "xgmi".into(),
-            peer: Some(1 - index),
-            weight: Some(15),
-            gb_s: Some(50.0),
-        }],
-        ..Gpu::default()
-    };
-    let cache =
-        |level, size_bytes, count| GpuCache { level, kind: GpuCacheKind::Data, size_bytes, count };
     let gpu = Gpu {
         index: 2,
         name: Some("AMD Radeon RX 7900 XTX".into()),
@@ -59,4 +39,29 @@ pub(crate) fn gpus() -> Vec<Gpu> {
         ..Gpu::default()
     };
     vec![accelerator(0), accelerator(1), gpu]
+}
+
+fn accelerator(index: u32) -> Gpu {
+    Gpu {
+        index,
+        name: Some("AMD Instinct MI210".into()),
+        pci_id: Some("1002:740f".into()),
+        pci_address: Some(format!("0000:{}3:00.0", 3 + index)),
+        kind: Some(GpuKind::Discrete),
+        gfx_target: Some("gfx90a".into()),
+        compute_units: Some(104),
+        max_mhz: Some(1700.0),
+        memory: GpuMemory { kind: Some("HBM2e".into()), ..GpuMemory::default() },
+        links: vec![GpuLink {
+            kind: "xgmi".into(),
+            peer: Some(1 - index),
+            weight: Some(15),
+            gb_s: Some(50.0),
+        }],
+        ..Gpu::default()
+    }
+}
+
+fn cache(level: u32, size_bytes: u64, count: u32) -> GpuCache {
+    GpuCache { level, kind: GpuCacheKind::Data, size_bytes, count }
 }

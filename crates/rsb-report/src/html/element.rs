@@ -2,7 +2,7 @@
 
 use crate::markdown::escape_xml;
 pub use crate::report::blocks::CellLinks;
-use crate::report::blocks::{Prose, ProseSpan, ShownColumn, ShownTable};
+use crate::report::blocks::{Prose, ShownColumn, ShownTable};
 use crate::style::Tone;
 use crate::table::{Align, Cell, Table};
 
@@ -17,10 +17,16 @@ pub fn prose(text: &str) -> String {
 }
 
 pub(super) fn spans(text: &Prose) -> String {
-    let span = |ProseSpan { text, code }: &ProseSpan| {
-        if *code { format!("<code>{}</code>", escape(text)) } else { escape(text) }
-    };
-    text.spans.iter().map(span).collect()
+    let mut out = String::new();
+    for span in &text.spans {
+        let text = escape(&span.text);
+        if span.code {
+            out.push_str(&format!("<code>{text}</code>"));
+        } else {
+            out.push_str(&text);
+        }
+    }
+    out
 }
 
 /// A list of sentences; nothing of none.
@@ -54,14 +60,15 @@ pub fn linked_table(table: &Table, caption: &str, link: &CellLinks<'_>) -> Strin
 
 pub(super) fn shown_table(table: &ShownTable) -> String {
     let caption = escape(&table.caption);
-    let head = |column: &ShownColumn| {
-        format!("<th scope=\"col\"{}>{}", attribute(&[align(column)]), escape(&column.title))
-    };
+    let mut heads = String::new();
+    for column in &table.columns {
+        let alignment = attribute(&[align(column)]);
+        heads.push_str(&format!("<th scope=\"col\"{alignment}>{}", escape(&column.title)));
+    }
     let noted = table.has_notes();
     let mut out = format!(
         "<div class=\"wide\" role=\"group\" aria-label=\"{caption}\" tabindex=\"0\"><table>\
-         <caption class=\"unseen\">{caption}</caption>\n<thead><tr>{}{}</thead>\n<tbody>\n",
-        table.columns.iter().map(head).collect::<String>(),
+         <caption class=\"unseen\">{caption}</caption>\n<thead><tr>{heads}{}</thead>\n<tbody>\n",
         if noted { "<th scope=\"col\">why" } else { "" }
     );
     for row in &table.rows {

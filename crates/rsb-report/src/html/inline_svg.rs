@@ -79,8 +79,12 @@ pub(super) fn collect(colors: &mut Colors, svg: &str) {
 /// Red, green and blue from 0 to 255.
 pub(super) fn rgb(color: &str) -> Option<[f64; 3]> {
     let digits = color.strip_prefix('#').filter(|digits| digits.len() == 6)?;
-    let part = |at: usize| Some(f64::from(u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()?));
-    Some([part(0)?, part(2)?, part(4)?])
+    let mut parts = [0.0; 3];
+    for (at, part) in parts.iter_mut().enumerate() {
+        let digits = digits.get(2 * at..2 * at + 2)?;
+        *part = f64::from(u8::from_str_radix(digits, 16).ok()?);
+    }
+    Some(parts)
 }
 
 #[cfg(test)]

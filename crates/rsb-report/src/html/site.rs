@@ -28,8 +28,7 @@ pub fn parts(report: &Report<'_>, charts: String, links: &CaseLinks<'_>) -> Vec<
     let mut parts: Vec<PageSection> =
         sections(report, Vec::new(), links).iter().map(PageSection::of).collect();
     if !charts.is_empty() {
-        let before = |part: &PageSection| part.id == ALL_RESULTS.id;
-        let at = parts.iter().position(before).unwrap_or(parts.len());
+        let at = parts.iter().position(|part| part.id == ALL_RESULTS.id).unwrap_or(parts.len());
         parts.insert(at, PageSection::new(CHARTS.id, CHARTS.title, charts));
     }
     parts
@@ -49,7 +48,10 @@ pub fn drawing(chart: &Chart, theme: &Theme, number: usize) -> Option<String> {
 /// The style of every page whose charts are drawn in `theme`, which is for a light ground, and of
 /// what `more` adds.
 pub fn style(theme: &Theme, more: &str) -> String {
-    let color = |[red, green, blue]: [u8; 3]| format!("#{red:02X}{green:02X}{blue:02X}");
-    let colors: Colors = theme.colors().into_iter().map(|(_, rgb)| color(rgb)).collect();
+    let colors: Colors = theme
+        .colors()
+        .into_iter()
+        .map(|(_, [red, green, blue])| format!("#{red:02X}{green:02X}{blue:02X}"))
+        .collect();
     stylesheet::stylesheet(&PageLook::default(), &colors) + more
 }

@@ -29,14 +29,15 @@ pub(super) fn stylesheet(look: &PageLook<'_>, colors: &Colors) -> String {
         // On paper ink costs money.
         PageTheme::Dark => "screen",
     };
-    let of_color = |color: &String| {
-        let dark = dark(rgb(color)?);
-        Some(format!(
+    let mut rules = String::new();
+    for color in colors {
+        let Some(light) = rgb(color) else { continue };
+        let dark = dark(light);
+        rules.push_str(&format!(
             "  svg [fill=\"{color}\"] {{ fill: {dark}; }} svg [stroke=\"{color}\"] \
              {{ stroke: {dark}; }}\n"
-        ))
-    };
-    let rules: String = colors.iter().filter_map(of_color).collect();
+        ));
+    }
     format!("{BASE}{charts}@media {media} {{\n  :root {{ {DARK} }}\n{rules}}}\n")
 }
 
@@ -50,9 +51,10 @@ fn dark(color: [f64; 3]) -> String {
         let light = color.iter().sum::<f64>() / 3.0;
         [GROUND + (255.0 - light) / 255.0 * (INK - GROUND); 3]
     } else {
-        let lighter = |step: u32| color.map(|part| part + (255.0 - part) * f64::from(step) / 20.0);
-        let readable = (0..20).map(lighter).find(|color| contrast(*color, [GROUND; 3]) >= CONTRAST);
-        readable.unwrap_or([INK; 3])
+        (0..20_u32)
+            .map(|step| color.map(|part| part + (255.0 - part) * f64::from(step) / 20.0))
+            .find(|lighter| contrast(*lighter, [GROUND; 3]) >= CONTRAST)
+            .unwrap_or([INK; 3])
     };
     let [red, green, blue] = turned.map(|part| part.round() as u8);
     format!("#{red:02x}{green:02x}{blue:02x}")
@@ -65,11 +67,10 @@ fn contrast(one: [f64; 3], other: [f64; 3]) -> f64 {
 }
 
 fn luminance(color: [f64; 3]) -> f64 {
-    let linear = |part: f64| {
+    let [red, green, blue] = color.map(|part| {
         let part = part / 255.0;
         if part <= 0.040_45 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
-    };
-    let [red, green, blue] = color.map(linear);
+    });
     0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
@@ -101,15 +102,15 @@ mod tests {
 
     #[test]
     fn colors_of_charts_can_be_read_in_the_dark_and_stay_apart() {
-        let of = |color: &str| dark(rgb(color).unwrap());
-        assert_eq!((of("#FFFFFF"), of("#000000")), ("#181818".to_owned(), "#f5f5f5".to_owned()));
+        assert_eq!(dark(rgb("#FFFFFF").unwrap()), "#181818");
+        assert_eq!(dark(rgb("#000000").unwrap()), "#f5f5f5");
         let palette = [
             "#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000", "#22262B",
             "#5F6770",
         ];
         let mut seen = Colors::new();
         for color in palette {
-            let turned = of(color);
+            let turned = dark(rgb(color).unwrap());
             assert!(
                 contrast(rgb(&turned).unwrap(), [GROUND; 3]) >= CONTRAST,
                 "{color} is {turned}"
@@ -121,19 +122,14 @@ mod tests {
     #[test]
     fn a_theme_is_only_for_the_screen() {
         let colors = Colors::from(["#0072B2".to_owned()]);
-        let of = |theme| {
-            stylesheet(&PageLook { theme, chart_width: 700, ..PageLook::default() }, &colors)
-        };
-        assert!(
-            !of(PageTheme::Light).contains("#0072B2")
-                && of(PageTheme::Light).contains("max-width: 700px")
-        );
-        assert!(of(PageTheme::Auto).contains(
+        let [light, auto, dark] =
+            [PageTheme::Light, PageTheme::Auto, PageTheme::Dark].map(|theme| {
+                stylesheet(&PageLook { theme, chart_width: 700, ..PageLook::default() }, &colors)
+            });
+        assert!(!light.contains("#0072B2") && light.contains("max-width: 700px"));
+        assert!(auto.contains(
             "@media screen and (prefers-color-scheme: dark) {\n  :root { color-scheme: dark"
         ));
-        assert!(
-            of(PageTheme::Dark).contains("@media screen {\n")
-                && of(PageTheme::Dark).contains("svg [fill=\"#0072B2\"]")
-        );
+        assert!(dark.contains("@media screen {\n") && dark.contains("svg [fill=\"#0072B2\"]"));
     }
 }

@@ -24,7 +24,8 @@ const SHADES: [(char, char); 5] = [('·', '.'), ('░', ':'), ('▒', '+'), ('�
 /// beside each bar.
 pub(super) fn fills(chart: &Chart, glyphs: Glyphs) -> Vec<char> {
     let mut seen = 0;
-    let mut fill = |dataset: &Dataset| {
+    let mut fills = Vec::new();
+    for dataset in &chart.datasets {
         let (unicode, ascii) = match dataset.paint {
             Paint::Heat(level) => SHADES.get(usize::from(level)).copied().unwrap_or(('█', '#')),
             paint if !is_filled(dataset) || dataset.points.is_empty() || paint.is_change() => {
@@ -35,9 +36,9 @@ pub(super) fn fills(chart: &Chart, glyphs: Glyphs) -> Vec<char> {
                 FILLS.get((seen - 1) % FILLS.len()).copied().unwrap_or(('█', '#'))
             }
         };
-        glyphs.pick(unicode, ascii)
-    };
-    chart.datasets.iter().map(&mut fill).collect()
+        fills.push(glyphs.pick(unicode, ascii));
+    }
+    fills
 }
 
 const fn is_filled(dataset: &Dataset) -> bool {
@@ -54,9 +55,8 @@ pub(super) fn across(
     fill: char,
     paint: Paint,
 ) -> usize {
-    let (from, to) = (from.min(to), from.max(to));
-    let eighths = |share: f64| (share * wide as f64 * 8.0).round() as usize;
-    let (start, end) = (eighths(from), eighths(to));
+    let [start, end] =
+        [from.min(to), from.max(to)].map(|share| (share * wide as f64 * 8.0).round() as usize);
     if fill != '█' {
         let (first, last) = ((start + 4) / 8, (end + 4) / 8);
         // What is there is seen.

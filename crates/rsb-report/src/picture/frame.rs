@@ -168,13 +168,9 @@ impl Field<'_> {
     /// What lies between two points of a band.
     fn band(&mut self, pair: &[Point], paint: Paint) {
         let [a, b] = pair else { return };
-        let ends = |point: &Point| {
-            let [low, high] = point.error.unwrap_or([point.y; 2]);
-            let share = |y: f64| 1.0 - self.chart.y_axis.share(y);
-            (self.chart.x_axis.share(point.x), share(high), share(low))
-        };
-        let (from, to) = (ends(a), ends(b));
-        let (first, last) = (head::across(from.0, self.wide), head::across(to.0, self.wide));
+        let [from_x, from_top, from_bottom] = self.band_edges(a);
+        let [to_x, to_top, to_bottom] = self.band_edges(b);
+        let (first, last) = (head::across(from_x, self.wide), head::across(to_x, self.wide));
         let fill = self.place.glyphs.pick('░', '~');
         for x in first.min(last)..=first.max(last) {
             let part = if last == first {
@@ -182,12 +178,20 @@ impl Field<'_> {
             } else {
                 (x as f64 - first as f64) / (last as f64 - first as f64)
             };
-            let row = |from: f64, to: f64| head::across(from + (to - from) * part, self.high);
-            let (top, bottom) = (row(from.1, to.1), row(from.2, to.2));
+            let top = head::across(from_top + (to_top - from_top) * part, self.high);
+            let bottom = head::across(from_bottom + (to_bottom - from_bottom) * part, self.high);
             for y in top..=bottom {
                 self.grid.put(self.left + x, y, fill, paint);
             }
         }
+    }
+
+    /// Returns x, and the upper and lower edge of a band there, as shares of the frame from the
+    /// left and from the top.
+    fn band_edges(&self, point: &Point) -> [f64; 3] {
+        let [low, high] = point.error.unwrap_or([point.y; 2]);
+        let y_axis = &self.chart.y_axis;
+        [self.chart.x_axis.share(point.x), 1.0 - y_axis.share(high), 1.0 - y_axis.share(low)]
     }
 
     fn lines(&mut self, dataset: &Dataset) {

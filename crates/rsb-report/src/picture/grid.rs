@@ -132,11 +132,10 @@ impl Dots {
     /// The dot at shares of the field, from the left and from the top.
     pub(super) fn at(&self, x: f64, y: f64) -> DotPosition {
         let (across, down) = self.parts();
-        let place = |share: f64, count: usize| {
-            let last = count.saturating_sub(1) as f64;
-            (share * last).round().clamp(0.0, last) as usize
-        };
-        DotPosition { x: place(x, self.width * across), y: place(y, self.height * down) }
+        DotPosition {
+            x: nearest_index(x, self.width * across),
+            y: nearest_index(y, self.height * down),
+        }
     }
 
     fn set(&mut self, x: usize, y: usize, paint: Paint, glyph: char) {
@@ -168,8 +167,9 @@ impl Dots {
         };
         for step in 0..=steps as usize {
             let share = step as f64 / steps;
-            let at = |from: usize, delta: f64| (from as f64 + delta * share).round() as usize;
-            self.set(at(from.x, dx), at(from.y, dy), paint, glyph);
+            let x = (from.x as f64 + dx * share).round() as usize;
+            let y = (from.y as f64 + dy * share).round() as usize;
+            self.set(x, y, paint, glyph);
         }
     }
 
@@ -183,4 +183,10 @@ impl Dots {
             }
         }
     }
+}
+
+/// Returns which of `count` places is nearest to a share of the way from the first to the last.
+fn nearest_index(share: f64, count: usize) -> usize {
+    let last = count.saturating_sub(1) as f64;
+    (share * last).round().clamp(0.0, last) as usize
 }

@@ -141,10 +141,9 @@ fn lanes(chart: &Chart, by_row: &ByRow<'_>, room: usize) -> (Vec<RowLine>, usize
 }
 
 fn of_row(row: i64, chart: &Chart, by_row: &ByRow<'_>) -> Vec<RowLine> {
-    let is_bar = |dataset: &Dataset| {
+    let bars = chart.datasets.iter().zip(by_row).filter(|(dataset, _)| {
         matches!(dataset.kind, DatasetKind::Bars { .. } | DatasetKind::Tracks { .. })
-    };
-    let bars = chart.datasets.iter().zip(by_row).filter(|(dataset, _)| is_bar(dataset));
+    });
     let mut places: Vec<f64> =
         bars.filter_map(|(_, rows)| rows.get(&row)).flatten().map(|point| point.y).collect();
     places.sort_by(f64::total_cmp);
@@ -193,15 +192,18 @@ fn drawing(
     }
     dots.onto(&mut field.grid, share.left, 0);
     for (index, lane) in lanes.iter().enumerate() {
-        let on_lane = || {
-            let each = chart.datasets.iter().zip(by_row);
-            let points = each.flat_map(|(dataset, rows)| {
-                rows.get(&lane.row).into_iter().flatten().map(move |point| (dataset, *point))
-            });
-            points.filter(|(dataset, point)| is_on(dataset, point, *lane))
-        };
-        on_lane().for_each(|(dataset, point)| field.marks(dataset, point, index));
-        field.texts(on_lane(), index);
+        let mut on_lane: Vec<(&Dataset, &Point)> = Vec::new();
+        for (dataset, rows) in chart.datasets.iter().zip(by_row) {
+            for &point in rows.get(&lane.row).into_iter().flatten() {
+                if is_on(dataset, point, *lane) {
+                    on_lane.push((dataset, point));
+                }
+            }
+        }
+        for (dataset, point) in &on_lane {
+            field.marks(dataset, point, index);
+        }
+        field.texts(on_lane.into_iter(), index);
     }
     // Behind everything: words stand where a rule would be.
     field.rules(lanes.len());
@@ -292,9 +294,8 @@ impl Field<'_> {
     /// alone.
     fn cell(&mut self, dataset: &Dataset, fill: char, point: &Point, line: usize) {
         let axis = &self.chart.x_axis;
-        let edge =
-            |at: f64| self.share.left + (axis.share(at) * self.share.wide as f64).round() as usize;
-        let (from, to) = (edge(point.x - 0.5), edge(point.x + 0.5));
+        let [from, to] = [point.x - 0.5, point.x + 0.5]
+            .map(|at| self.share.left + (axis.share(at) * self.share.wide as f64).round() as usize);
         let is_shaded = matches!(dataset.paint, Paint::Heat(_));
         // A column between fields, where they are wide enough to spare it.
         let to = if to.saturating_sub(from) > 3 { to - 1 } else { to };
@@ -329,10 +330,10 @@ impl Field<'_> {
         const UNICODE: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         const ASCII: [char; 4] = ['_', '.', '-', '\''];
         let levels: &[char] = if self.place.glyphs == Glyphs::Unicode { &UNICODE } else { &ASCII };
-        let height = |point: &Point| 0.5 - (point.y - point.y.round());
         for pair in points.windows(2) {
             let [a, b] = pair else { continue };
             let (from, to) = (self.x(a.x), self.x(b.x));
+            let (start, end) = (0.5 - (a.y - a.y.round()), 0.5 - (b.y - b.y.round()));
             for x in from.min(to)..=from.max(to) {
                 let part = if from == to {
                     1.0
@@ -340,7 +341,7 @@ impl Field<'_> {
                     (x as f64 - from as f64) / (to as f64 - from as f64)
                 };
                 // Rows leave a tenth free above and below.
-                let share = (height(a) + (height(b) - height(a)) * part - 0.1) / 0.8;
+                let share = (start + (end - start) * part - 0.1) / 0.8;
                 let level = (share * (levels.len() - 1) as f64)
                     .round()
                     .clamp(0.0, (levels.len() - 1) as f64);

@@ -191,21 +191,17 @@ impl ShownTable {
             used.iter().filter_map(|&at| Some((at, table.columns().get(at)?))).collect();
         let names =
             columns.iter().find(|(_, column)| column.fit == Fit::Elide).or(columns.first())?.0;
-        let shown = |(at, column): &(usize, &Column)| ShownColumn {
+        let shown = columns.iter().map(|(at, column)| ShownColumn {
             title: if column.title.is_empty() { "status".to_owned() } else { clean(&column.title) },
             align: column.align,
             names_row: *at == names,
-        };
+        });
         let rows = table.rows().iter().enumerate().map(|(number, row)| ShownRow {
             cells: used.iter().map(|&at| row.cells.get(at).cloned().unwrap_or_default()).collect(),
             links: used.iter().map(|&at| link(number, at)).collect(),
             note: row.note.as_deref().map(Prose::of),
         });
-        Some(Self {
-            caption: clean(caption),
-            rows: rows.collect(),
-            columns: columns.iter().map(shown).collect(),
-        })
+        Some(Self { caption: clean(caption), rows: rows.collect(), columns: shown.collect() })
     }
 
     /// Whether there is anything to say about a row.

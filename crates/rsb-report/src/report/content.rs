@@ -14,15 +14,17 @@ use crate::{comparison, environment, targets};
 
 /// The title that was asked for, else the machine.
 pub(crate) fn title(report: &Report<'_>) -> String {
-    let own = || format!("Benchmark report: {}", machine_name(report.run));
-    report.title.map_or_else(own, str::to_owned)
+    match report.title {
+        Some(title) => title.to_owned(),
+        None => format!("Benchmark report: {}", machine_name(report.run)),
+    }
 }
 
 fn machine_name(run: &Run) -> String {
     let environment = &run.environment;
     let gpu = environment.gpus.iter().find_map(|gpu| gpu.name.clone());
-    let cpu = || environment.cpu.as_ref().and_then(|cpu| cpu.model.clone());
-    gpu.or_else(cpu).unwrap_or_else(|| "unknown machine".to_owned())
+    gpu.or_else(|| environment.cpu.as_ref().and_then(|cpu| cpu.model.clone()))
+        .unwrap_or_else(|| "unknown machine".to_owned())
 }
 
 /// When, what, of which commit, under which id.
@@ -128,10 +130,10 @@ pub(crate) fn families(run: &Run, most: usize) -> (Vec<CaseGroup<'_>>, usize) {
             Column::left("outcome"),
         ]);
         let mut ids = Vec::new();
-        let is_own = |result: &&BenchmarkResult| benchmark_of(result) == benchmark;
-        for result in
-            run.benchmarks.iter().filter(is_own).filter(|result| result.outcome != Outcome::Skipped)
-        {
+        for result in &run.benchmarks {
+            if benchmark_of(result) != benchmark || result.outcome == Outcome::Skipped {
+                continue;
+            }
             let may_go = result.outcome != Outcome::Failed;
             if may_go && shown >= most {
                 left_out += 1;
@@ -160,24 +162,21 @@ pub(crate) fn differences(report: &Report<'_>) -> Option<Table> {
 /// How the figures came about, as far as the run says, and what disturbed them.
 pub(crate) fn method(run: &Run) -> Vec<String> {
     let mut lines = vec![format!("profile: {}", run.profile)];
-    let sampled = || run.benchmarks.iter().filter(|result| !result.samples.is_empty());
-    let range = |count: &dyn Fn(&BenchmarkResult) -> usize| {
-        let (low, high) = (sampled().map(count).min()?, sampled().map(count).max()?);
-        Some(if low == high { low.to_string() } else { format!("{low} to {high}") })
-    };
-    let replicates = range(&|result| result.samples.len());
+    let sampled: Vec<&BenchmarkResult> =
+        run.benchmarks.iter().filter(|result| !result.samples.is_empty()).collect();
+    let replicates = format_range(&sampled, |result| result.samples.len());
     lines.extend(replicates.map(|n| format!("replicates (each in a fresh process): {n} a case")));
-    let samples = range(&|result| result.samples.iter().map(rsb_model::Samples::len).sum());
+    let samples =
+        format_range(&sampled, |result| result.samples.iter().map(rsb_model::Samples::len).sum());
     lines.extend(samples.map(|n| format!("samples: {n} a case")));
-    let of_all = |cases: usize| cases >= sampled().count();
     lines.extend(run.said_of_cases("estimator").into_iter().map(|(text, cases)| {
         let extent = format!(" ({})", format_count(cases, "case", "cases"));
-        format!("estimator: {text}{}", if of_all(cases) { "" } else { &extent })
+        format!("estimator: {text}{}", if cases >= sampled.len() { "" } else { &extent })
     }));
     lines.extend(duration(run).map(|time| format!("duration of the run: {time}")));
     lines.push("spread: standard deviation of all samples of a case over their mean".to_owned());
     lines.extend(run.case_notes().into_iter().map(|note| {
-        match (note.varies, of_all(note.cases)) {
+        match (note.varies, note.cases >= sampled.len()) {
             (false, true) => note.worst,
             (false, false) => {
                 format!("{} ({})", note.worst, format_count(note.cases, "case", "cases"))
@@ -186,6 +185,16 @@ pub(crate) fn method(run: &Run) -> Vec<String> {
         }
     }));
     lines
+}
+
+/// Returns the smallest and the largest `count` of `results`, as `3` or `3 to 5`.
+fn format_range(
+    results: &[&BenchmarkResult],
+    count: fn(&BenchmarkResult) -> usize,
+) -> Option<String> {
+    let low = results.iter().map(|result| count(result)).min()?;
+    let high = results.iter().map(|result| count(result)).max()?;
+    Some(if low == high { low.to_string() } else { format!("{low} to {high}") })
 }
 
 #[cfg(test)]
@@ -218,10 +227,9 @@ mod tests {
     #[test]
     fn what_is_left_out_is_counted_and_nothing_that_failed_is_left_out() {
         let run = sample::run();
-        let rows = |most| {
-            families(&run, most).0.iter().map(|family| family.table.rows().len()).sum::<usize>()
-        };
-        let (all, counts) = (rows(usize::MAX), run.counts());
+        let (families_of_all, _) = families(&run, usize::MAX);
+        let all: usize = families_of_all.iter().map(|family| family.table.rows().len()).sum();
+        let counts = run.counts();
         assert_eq!(all, counts.measured + counts.failed + counts.simulated);
         assert!(counts.failed > 0);
         for most in [0, 1, 3, all] {

@@ -64,10 +64,12 @@ fn recommendations(all: &[Recommendation]) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let item = |advice: &Recommendation| {
-        format!("- {}\\\n  {}\n", escape(&advice.action), escape(&advice.evidence))
-    };
-    format!("## Recommendations\n\n{}\n", all.iter().map(item).collect::<String>())
+    let mut items = String::new();
+    for advice in all {
+        let (action, evidence) = (escape(&advice.action), escape(&advice.evidence));
+        items.push_str(&format!("- {action}\\\n  {evidence}\n"));
+    }
+    format!("## Recommendations\n\n{items}\n")
 }
 
 fn images(charts: &[ChartLink], place: &ChartPlace) -> String {

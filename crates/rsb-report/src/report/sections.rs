@@ -5,8 +5,8 @@
 //! What is left out for size is said where it would stand. Nothing that Regressed, Failed or has no
 //! verdict is left out here.
 
-use rsb_model::record::{Comparison, Recommendation, ThresholdCheck};
-use rsb_model::{BenchmarkResult, CaseId, Outcome, Reason, ReasonCode, Verdict};
+use rsb_model::record::Comparison;
+use rsb_model::{CaseId, Outcome, Reason, ReasonCode, Verdict};
 
 use super::blocks::{Block, BlockSection, DrawnChart, ListItem, Prose, SectionLink, Tile};
 use super::{Report, ReportPart, content};
@@ -44,31 +44,23 @@ pub(crate) fn sections(
     charts: Vec<Block>,
     links: &CaseLinks<'_>,
 ) -> Vec<BlockSection> {
-    let only = |part: ReportPart, blocks: &dyn Fn(&Report<'_>) -> Vec<Block>| {
-        if report.has(part) { blocks(report) } else { Vec::new() }
-    };
-    let section = |id, title, blocks| BlockSection { id, title, blocks };
     let method = Block::list(content::method(report.run()).iter().map(|line| ListItem::of(line)));
     let mut sections = vec![
         section("verdict", "Verdict", verdict(report)),
-        section(
-            CHANGES.id,
-            CHANGES.title,
-            only(ReportPart::Comparison, &|report| changes(report, links)),
-        ),
+        section(CHANGES.id, CHANGES.title, changes(report, links)),
         section(CHARTS.id, CHARTS.title, charts),
         section(ALL_RESULTS.id, ALL_RESULTS.title, results(report, links)),
-        section("environment", "Environment", only(ReportPart::Environment, &machine)),
+        section("environment", "Environment", machine(report)),
         section("unmeasured", "Not measured", unmeasured_blocks(report)),
-        section(
-            "recommendations",
-            "Recommendations",
-            only(ReportPart::Recommendations, &recommendations),
-        ),
+        section("recommendations", "Recommendations", recommendations(report)),
         section("method", "How it was measured", method.into_iter().collect()),
     ];
     sections.retain(|section| !section.blocks.is_empty());
     sections
+}
+
+fn section(id: &'static str, title: &'static str, blocks: Vec<Block>) -> BlockSection {
+    BlockSection { id, title, blocks }
 }
 
 fn verdict(report: &Report<'_>) -> Vec<Block> {
@@ -111,8 +103,8 @@ fn tile(title: &str, tone: Tone, items: Vec<Item>, further: Option<SectionLink>)
         return None;
     }
     let told = if further.is_some() { items.len().min(TOLD) } else { items.len() };
-    let cases = |items: &[Item]| items.iter().map(|(cases, _)| cases).sum::<usize>();
-    let (all, rest) = (cases(&items), cases(items.get(told..).unwrap_or_default()));
+    let all = total_cases(&items);
+    let rest = total_cases(items.get(told..).unwrap_or_default());
     let rest = further.filter(|_| rest > 0).map(|section| ListItem {
         said: Prose::plain(&format!("and {rest} more, each of them under ")),
         see: Some(section),
@@ -122,20 +114,21 @@ fn tile(title: &str, tone: Tone, items: Vec<Item>, further: Option<SectionLink>)
     Some(Tile { title: format!("{title}: {all}"), tone, items })
 }
 
+fn total_cases(items: &[Item]) -> usize {
+    items.iter().map(|(cases, _)| cases).sum()
+}
+
 /// Where each case that is compared has its row.
 fn rows_of_cases(report: &Report<'_>) -> Option<SectionLink> {
     report.has(ReportPart::Comparison).then_some(CHANGES)
 }
 
 fn regressed_tile(report: &Report<'_>) -> Option<Tile> {
-    let is_worse = |row: &&Comparison| {
-        row.verdict == Verdict::Regressed && row.reason_code != ReasonCode::TargetMissed
-    };
-    let rows: Vec<&Comparison> =
-        comparison::by_importance(report.comparison()?).into_iter().filter(is_worse).collect();
+    let rows = comparison::regressions(report.comparison()?);
     let names = Shortener::of(rows.iter().map(|row| &row.id));
-    let item = |row: &&Comparison| (1, case_item(&names, row, &comparison::change_told(row)));
-    tile("Regressed", Tone::Bad, rows.iter().map(item).collect(), rows_of_cases(report))
+    let items =
+        rows.iter().map(|row| (1, case_item(&names, row, &comparison::change_told(row)))).collect();
+    tile("Regressed", Tone::Bad, items, rows_of_cases(report))
 }
 
 fn case_item(names: &Shortener, row: &Comparison, said: &str) -> ListItem {
@@ -167,32 +160,35 @@ fn undecided_tile(report: &Report<'_>) -> Option<Tile> {
 fn failed_tile(report: &Report<'_>) -> Option<Tile> {
     let names = Shortener::of_run(report.run());
     let broken = report.run().benchmarks.iter().filter(|result| result.outcome == Outcome::Failed);
-    let item = |result: &BenchmarkResult| {
-        let why = result
-            .reason
-            .as_ref()
-            .map_or_else(String::new, |Reason { what, why, .. }| format!(": {what}: {why}"));
-        (1, ListItem::about(&names.full(&result.benchmark_id), Prose::of(&why)))
-    };
-    tile("Failed", Tone::Bad, broken.map(item).collect(), Some(ALL_RESULTS))
+    let mut items = Vec::new();
+    for result in broken {
+        let why = match &result.reason {
+            Some(Reason { what, why, .. }) => format!(": {what}: {why}"),
+            None => String::new(),
+        };
+        items.push((1, ListItem::about(&names.full(&result.benchmark_id), Prose::of(&why))));
+    }
+    tile("Failed", Tone::Bad, items, Some(ALL_RESULTS))
 }
 
 fn missed_targets_tile(report: &Report<'_>) -> Option<Tile> {
-    let checks = report.checks().iter().filter(|check| check.passed == Some(false));
-    let item = |check: &ThresholdCheck| {
+    let mut items = Vec::new();
+    for check in report.checks().iter().filter(|check| check.passed == Some(false)) {
         let said = format!(": {}, expected {}", check.actual_text(), check.expected_text());
-        (1, ListItem::about(&targets::short(&check.name), Prose::plain(&said)))
-    };
-    tile("Targets missed", Tone::Bad, checks.map(item).collect(), Some(ALL_RESULTS))
+        items.push((1, ListItem::about(&targets::short(&check.name), Prose::plain(&said))));
+    }
+    tile("Targets missed", Tone::Bad, items, Some(ALL_RESULTS))
 }
 
 fn changes(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
+    if !report.has(ReportPart::Comparison) {
+        return Vec::new();
+    }
     let Some(result) = report.comparison() else { return Vec::new() };
-    let is_told = |row: &&Comparison| {
-        row.verdict != Verdict::Unchanged || row.reason_code == ReasonCode::BelowThreshold
-    };
     let (shown, hidden): (Vec<&Comparison>, Vec<&Comparison>) =
-        comparison::by_importance(result).into_iter().partition(is_told);
+        comparison::by_importance(result).into_iter().partition(|row| {
+            row.verdict != Verdict::Unchanged || row.reason_code == ReasonCode::BelowThreshold
+        });
     let mut out = vec![Block::paragraph(&format!("{}.", comparison::head(result)))];
     out.extend(comparison_block(&shown, "Cases that changed or have no verdict", links));
     let unchanged = Listing { hidden, ..Listing::default() };
@@ -306,13 +302,11 @@ fn results(report: &Report<'_>, links: &CaseLinks<'_>) -> Vec<Block> {
     }));
     for family in families {
         let name = family.title();
-        let link = |row: usize, column: usize| {
+        let caption = format!("Results of {name}");
+        let table = Block::linked_table(&family.table, &caption, &|row, column| {
             family.ids.get(row).filter(|_| column == 0).and_then(|id| links(id, None))
-        };
-        out.extend(with_heading(
-            name,
-            Block::linked_table(&family.table, &format!("Results of {name}"), &link),
-        ));
+        });
+        out.extend(with_heading(name, table));
     }
     if left_out > 0 {
         let count = format_count(left_out, "measured case is", "measured cases are");
@@ -347,6 +341,9 @@ fn target_blocks(report: &Report<'_>) -> Vec<Block> {
 }
 
 fn machine(report: &Report<'_>) -> Vec<Block> {
+    if !report.has(ReportPart::Environment) {
+        return Vec::new();
+    }
     let environment = &report.run().environment;
     let parts = environment::tables(environment, report.baseline());
     let mut out: Vec<Block> = parts
@@ -385,10 +382,13 @@ fn unmeasured_blocks(report: &Report<'_>) -> Vec<Block> {
 }
 
 fn recommendations(report: &Report<'_>) -> Vec<Block> {
-    let item = |advice: &Recommendation| ListItem {
+    if !report.has(ReportPart::Recommendations) {
+        return Vec::new();
+    }
+    let items = report.recommendations().iter().map(|advice| ListItem {
         lead: Prose::of(&advice.action),
         lines: vec![Prose::of(&advice.evidence)],
         ..ListItem::default()
-    };
-    Block::list(report.recommendations().iter().map(item)).into_iter().collect()
+    });
+    Block::list(items).into_iter().collect()
 }

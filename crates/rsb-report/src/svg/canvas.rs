@@ -148,11 +148,11 @@ impl Canvas<'_> {
         let length = dx.hypot(dy);
         let dashes = (length / 7.0).ceil().clamp(1.0, 1000.0) as u32;
         for dash in 0..dashes {
-            let at = |part: f64| {
+            let [start, end] = [f64::from(dash), f64::from(dash) + 0.57].map(|part| {
                 let share = (part / f64::from(dashes)).min(1.0);
                 (from.0 + dx * share, from.1 + dy * share)
-            };
-            self.line(at(f64::from(dash)), at(f64::from(dash) + 0.57), color, 1);
+            });
+            self.line(start, end, color, 1);
         }
     }
 

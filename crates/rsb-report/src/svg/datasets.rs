@@ -125,13 +125,15 @@ fn cell(canvas: &mut Canvas<'_>, point: &Point, paint: Paint, layout: &Layout<'_
 }
 
 fn band(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
-    let edge = |end: usize| {
-        move |point: &Point| (point.x, point.error.map_or(point.y, |error| error[end]))
-    };
-    let pixel = |(x, y)| (layout.x(x), layout.y(y));
-    let upper = dataset.points.iter().map(edge(1)).map(pixel);
-    let lower = dataset.points.iter().rev().map(edge(0)).map(pixel);
-    let points: Vec<Pixel> = upper.chain(lower).collect();
+    let mut points: Vec<Pixel> = Vec::new();
+    for point in &dataset.points {
+        let upper = point.error.map_or(point.y, |[_, high]| high);
+        points.push((layout.x(point.x), layout.y(upper)));
+    }
+    for point in dataset.points.iter().rev() {
+        let lower = point.error.map_or(point.y, |[low, _]| low);
+        points.push((layout.x(point.x), layout.y(lower)));
+    }
     if points.len() > 2 {
         canvas.veil(&points, dataset.paint);
     }
@@ -169,8 +171,10 @@ fn bar(canvas: &mut Canvas<'_>, point: &Point, thickness: f64, paint: Paint, lay
         let look = Text::label(Anchor::Start);
         let wide = width_of(&point.text, look.size) + arrow;
         // Behind a tick that stands where the words would.
-        let in_the_way = |at: &f64| (end..text + wide + 6.0).contains(at);
-        text = layout.ticks_in(point.y).filter(in_the_way).map(|at| at + 8.0).fold(text, f64::max);
+        let words = end..text + wide + 6.0;
+        for at in layout.ticks_in(point.y).filter(|at| words.contains(at)) {
+            text = text.max(at + 8.0);
+        }
         // An own ground keeps rules out of the words.
         canvas.rectangle((text - 2.0, y - half), (text + wide, y + half), Tint::Sheet);
         if paint.is_change() {
@@ -230,8 +234,10 @@ fn rules(canvas: &mut Canvas<'_>, dataset: &Dataset, layout: &Layout<'_>) {
         let look = Text { size: 11.0, color: dataset.paint.into(), ..Text::label(Anchor::Middle) };
         let half = width_of(&point.text, look.size) / 2.0;
         let middle = x.clamp(half + 4.0, (layout.size.0 - half - 4.0).max(half + 4.0));
-        let free = |end: &f64| middle - half > *end;
-        let line = taken.iter().position(free).unwrap_or_else(|| usize::from(taken[0] > taken[1]));
+        let line = taken
+            .iter()
+            .position(|end| middle - half > *end)
+            .unwrap_or_else(|| usize::from(taken[0] > taken[1]));
         if let (Some(end), false) = (taken.get_mut(line), point.text.is_empty()) {
             *end = middle + half + 4.0;
             canvas.text(&point.text, (middle, frame.top - 11.0 - 13.0 * line as f64), look);

@@ -110,14 +110,17 @@ fn is_told(point: &crate::chart::Point) -> bool {
 
 /// Rows are as high as what they hold.
 fn row_height(chart: &Chart) -> f64 {
-    let needed = |kind: DatasetKind| match kind {
-        DatasetKind::Bars { thickness } => 16.0 / thickness.max(0.05),
-        DatasetKind::Tracks { .. } => 26.0,
-        DatasetKind::Dots => 46.0,
-        DatasetKind::Cells => 30.0,
-        _ => 24.0,
-    };
-    chart.datasets.iter().map(|dataset| needed(dataset.kind)).fold(24.0, f64::max)
+    let mut height: f64 = 24.0;
+    for dataset in &chart.datasets {
+        height = height.max(match dataset.kind {
+            DatasetKind::Bars { thickness } => 16.0 / thickness.max(0.05),
+            DatasetKind::Tracks { .. } => 26.0,
+            DatasetKind::Dots => 46.0,
+            DatasetKind::Cells => 30.0,
+            _ => 24.0,
+        });
+    }
+    height
 }
 
 /// Room for the labels of the vertical axis and its title.

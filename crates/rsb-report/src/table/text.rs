@@ -100,16 +100,7 @@ impl Table {
 
     /// Widths that stay within `limit` where cutting columns down to `least` allows it.
     fn widths(&self, used: &[usize], limit: usize, least: usize) -> Vec<usize> {
-        let natural = |&index: &usize| {
-            let cells = self
-                .rows
-                .iter()
-                .filter_map(|row| row.cells.get(index))
-                .map(|cell| length(&cell.text));
-            let title = self.columns.get(index).map_or(0, |column| length(&column.title));
-            cells.max().unwrap_or(0).max(title)
-        };
-        let mut widths: Vec<usize> = used.iter().map(natural).collect();
+        let mut widths: Vec<usize> = used.iter().map(|&index| self.natural_width(index)).collect();
         let mut excess = total(&widths).saturating_sub(limit);
         for fit in [Fit::Wrap, Fit::Elide] {
             for (width, &index) in widths.iter_mut().zip(used) {
@@ -122,6 +113,14 @@ impl Table {
             }
         }
         widths
+    }
+
+    /// Returns the width of the title or the widest cell of a column.
+    fn natural_width(&self, index: usize) -> usize {
+        let cells =
+            self.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| length(&cell.text));
+        let title = self.columns.get(index).map_or(0, |column| length(&column.title));
+        cells.max().unwrap_or(0).max(title)
     }
 
     /// The columns of the longest word in the column `index`, its title among them.
@@ -137,10 +136,10 @@ impl Table {
     fn bands(&self, used: &[usize], widths: &[usize], limit: usize) -> Vec<Band> {
         let mut bands = vec![Band::default()];
         for (&index, &width) in used.iter().zip(widths) {
-            let full = |band: &Band| {
+            let is_full = bands.last().is_some_and(|band| {
                 !band.used.is_empty() && total(&band.widths) + GAP + width > band.room(limit)
-            };
-            if bands.last().is_some_and(full) {
+            });
+            if is_full {
                 bands.push(Band { indent: INDENT, ..Band::default() });
             }
             if let Some(band) = bands.last_mut() {
@@ -189,16 +188,16 @@ impl Table {
 
     /// Returns the lines of each cell of `band`; none for an empty cell.
     fn cell_lines(&self, cells: &[Cell], band: &Band) -> Vec<Vec<String>> {
-        let columns = band.used.iter().zip(&band.widths).zip(&band.cuts);
-        let lines = |((&index, &width), cuts): ((&usize, &usize), &HashMap<String, String>)| {
+        let mut lines = Vec::new();
+        for ((&index, &width), cuts) in band.used.iter().zip(&band.widths).zip(&band.cuts) {
             let text = cells.get(index).map(|cell| cell.text.as_str()).unwrap_or_default();
-            match self.fit(index) {
+            lines.push(match self.fit(index) {
                 Some(Fit::Wrap) => wrap_words(text, width),
                 _ if text.is_empty() => Vec::new(),
                 _ => vec![cuts.get(text).map_or(text, String::as_str).to_owned()],
-            }
-        };
-        columns.map(lines).collect()
+            });
+        }
+        lines
     }
 
     fn line(

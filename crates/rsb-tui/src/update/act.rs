@@ -1,7 +1,6 @@
 //! What a person does.
 
 use rsb_model::Profile;
-use rsb_report::RunRow;
 
 use super::{enter, go_to, leave, reload, show_run};
 use crate::bindings::{Action, picked_side};
@@ -292,10 +291,10 @@ pub(super) fn open_comparison(state: &mut State) -> Vec<Command> {
         return Vec::new();
     }
     let (runs, baselines) = state.stored_lists();
-    let older = |run: &RunRow| {
+    let pair = ComparablePair::newest(runs, |run| {
         pick::earlier_run(runs, run).or_else(|| pick::saved_baseline(baselines, run))
-    };
-    match ComparablePair::newest(runs, older) {
+    });
+    match pair {
         Some(pair) => compare(state, pair),
         None => Vec::new(),
     }

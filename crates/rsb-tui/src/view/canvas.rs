@@ -138,18 +138,19 @@ impl<'a> Canvas<'a> {
     /// A chart in characters.
     pub(super) fn chart(&self, chart: &Chart, width: u16, height: u16) -> Vec<Line<'static>> {
         let glyphs = if self.settings.ascii_only { Glyphs::Ascii } else { self.settings.glyphs };
-        let span = |ink: rsb_report::StyledText| {
-            let style = ink
-                .paint
-                .map_or_else(Style::new, |paint| self.palette().paint(paint, &self.settings.theme));
-            Span::styled(ink.text, style)
-        };
         let drawn = picture(chart, usize::from(width), usize::from(height), glyphs);
-        drawn
-            .lines
-            .into_iter()
-            .map(|line| Line::from(line.into_iter().map(span).collect::<Vec<_>>()))
-            .collect()
+        let mut lines = Vec::new();
+        for line in drawn.lines {
+            let mut spans = Vec::new();
+            for ink in line {
+                let style = ink.paint.map_or_else(Style::new, |paint| {
+                    self.palette().paint(paint, &self.settings.theme)
+                });
+                spans.push(Span::styled(ink.text, style));
+            }
+            lines.push(Line::from(spans));
+        }
+        lines
     }
 
     /// That there are so many rows, of which so many fit: for a list that follows its selection.

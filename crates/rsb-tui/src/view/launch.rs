@@ -183,12 +183,11 @@ fn places(rows: &[CaseRow]) -> Table {
         let devices = able.first().map_or_else(String::new, |row| row.devices.join(", "));
         let (word, tone) =
             if able.is_empty() { ("no", Tone::Caution) } else { ("yes", Tone::Good) };
-        let count = |count: usize| if count == 0 { String::new() } else { count.to_string() };
         table.push([
             Cell::from(backend),
             Cell::with_tone(word, tone),
-            Cell::from(count(able.len())),
-            Cell::from(count(cases)),
+            Cell::from(count_or_empty(able.len())),
+            Cell::from(count_or_empty(cases)),
             Cell::from(devices),
         ]);
         let reason = of_backend.iter().find_map(|row| row.missing.as_ref());
@@ -197,4 +196,8 @@ fn places(rows: &[CaseRow]) -> Table {
         }
     }
     table
+}
+
+fn count_or_empty(count: usize) -> String {
+    if count == 0 { String::new() } else { count.to_string() }
 }

@@ -27,7 +27,6 @@ const WIDE: usize = 76;
 
 /// The views of the stage that is shown.
 pub(crate) fn titles(state: &State) -> Vec<String> {
-    let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     match state.stage {
         Stage::Comparison => {
             let chart = state.comparison.present().and_then(|result| charts::comparison(result));
@@ -35,8 +34,10 @@ pub(crate) fn titles(state: &State) -> Vec<String> {
             all.extend(chart.map(|chart| chart.title));
             all
         }
-        Stage::History => named(&["where each case goes", "changes", "health", "runs"]),
-        Stage::Doctor => named(&["findings", "the machine"]),
+        Stage::History => {
+            ["where each case goes", "changes", "health", "runs"].map(str::to_owned).into()
+        }
+        Stage::Doctor => ["findings", "the machine"].map(str::to_owned).into(),
         _ => Vec::new(),
     }
 }
@@ -204,14 +205,12 @@ fn alert(result: &ComparisonResult, canvas: &Canvas<'_>, width: u16) -> Vec<Line
 /// The series that fit what is looked for.
 fn matching_series(state: &State) -> Vec<&SeriesTrend> {
     let search = state.place().search.to_lowercase();
-    let fits = |series: &&SeriesTrend| {
+    let Some(page) = state.history.present() else { return Vec::new() };
+    let all = page.trends.series.iter();
+    all.filter(|series| {
         series.id.to_lowercase().contains(&search) || series.metric.contains(&search)
-    };
-    state
-        .history
-        .present()
-        .map(|page| page.trends.series.iter().filter(fits).collect())
-        .unwrap_or_default()
+    })
+    .collect()
 }
 
 /// How many series are listed.
@@ -273,8 +272,7 @@ fn entry(
     let palette = canvas.palette();
     let name =
         series.id.parse().map_or_else(|_| rsb_report::clean(&series.id), |id| names.full(&id));
-    let has = |direction: &str| series.alerts.iter().any(|alert| alert.direction == direction);
-    let (mark, tone) = match (has("worse"), has("better")) {
+    let (mark, tone) = match (has_alert(series, "worse"), has_alert(series, "better")) {
         (true, _) => ("worse", Tone::Bad),
         (false, true) => ("better", Tone::Good),
         _ if !series.change_points.is_empty() => ("changed", Tone::Caution),
@@ -296,6 +294,10 @@ fn entry(
     ])
 }
 
+fn has_alert(series: &SeriesTrend, direction: &str) -> bool {
+    series.alerts.iter().any(|alert| alert.direction == direction)
+}
+
 /// The end of `name`, in which cases differ, in `room` characters; the chart below has all of it.
 fn end_of(name: &str, room: usize) -> String {
     let count = name.chars().count();
@@ -311,6 +313,7 @@ pub(crate) fn find(state: &State, search: &str, from: usize) -> Option<usize> {
     let canvas = Canvas::new(&mut buffer, &state.settings);
     let width = state.shown.width as u16;
     let lines = text(state, &canvas, width);
-    let holds = |line: &Line<'_>| line.to_string().to_lowercase().contains(search);
-    (from..lines.len()).find(|at| lines.get(*at).is_some_and(holds))
+    (from..lines.len()).find(|at| {
+        lines.get(*at).is_some_and(|line| line.to_string().to_lowercase().contains(search))
+    })
 }

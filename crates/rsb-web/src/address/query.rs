@@ -51,8 +51,10 @@ impl<'q> Query<'q> {
     ) -> Result<T, AddressError> {
         let Some(text) = self.take(key) else { return Ok(T::default()) };
         let found = all.iter().find(|(_, name, _)| *name == text).map(|(each, ..)| *each);
-        let names = || all.iter().map(|(_, name, _)| *name).collect::<Vec<_>>().join(", ");
-        found.ok_or_else(|| bad(key, &text, format!("one of {}", names())))
+        found.ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|(_, name, _)| *name).collect();
+            bad(key, &text, format!("one of {}", names.join(", ")))
+        })
     }
 
     pub(super) fn compare(&mut self) -> Result<CompareView, AddressError> {
@@ -97,10 +99,15 @@ impl<'q> Query<'q> {
 
 /// `text` within a query. What may stand there stays, so that ids of cases can be read.
 pub(super) fn encode(text: &str) -> String {
-    let keeps = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/:,@!*".contains(&byte);
-    text.bytes()
-        .map(|byte| if keeps(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~/:,@!*".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
 }
 
 /// What `text` within a query says. What is no character is replaced.

@@ -155,31 +155,34 @@ fn choices(site: &Site<'_>, asked: &CaseView, history: &CaseHistory) -> String {
     if !site.answers() {
         return String::new();
     }
-    let item = |name: &str, is_here: bool, view: CaseView| {
-        let here = if is_here { " aria-current=\"true\"" } else { "" };
-        format!("<li><a href=\"{}\"{here}>{}</a>", escape(&link(site, view)), escape(name))
-    };
-    let plain = || CaseView { window: None, page: 0, ..asked.clone() };
-    let metrics = history.metrics.iter().map(|metric| {
-        item(
-            metric,
-            *metric == history.trend.metric,
-            CaseView { metric: metric.clone(), ..plain() },
-        )
-    });
-    let machines = history.machines.iter().map(|machine| {
-        item(machine, *machine == history.machine, CaseView { machine: machine.clone(), ..plain() })
-    });
-    let choice = |title: &str, items: Vec<String>| {
-        if items.len() < 2 {
-            return String::new();
-        }
-        format!(
-            "<nav aria-label=\"{title}\"><ul class=\"choice\"><li>{title}:{}</ul></nav>\n",
-            items.concat()
-        )
-    };
-    choice("Figure", metrics.collect()) + &choice("Machine", machines.collect())
+    let plain = CaseView { window: None, page: 0, ..asked.clone() };
+    let mut metrics = Vec::new();
+    for metric in &history.metrics {
+        let view = CaseView { metric: metric.clone(), ..plain.clone() };
+        metrics.push(choice_item(site, metric, *metric == history.trend.metric, view));
+    }
+    let mut machines = Vec::new();
+    for machine in &history.machines {
+        let view = CaseView { machine: machine.clone(), ..plain.clone() };
+        machines.push(choice_item(site, machine, *machine == history.machine, view));
+    }
+    choice_list("Figure", &metrics) + &choice_list("Machine", &machines)
+}
+
+fn choice_item(site: &Site<'_>, name: &str, is_here: bool, view: CaseView) -> String {
+    let here = if is_here { " aria-current=\"true\"" } else { "" };
+    format!("<li><a href=\"{}\"{here}>{}</a>", escape(&link(site, view)), escape(name))
+}
+
+/// Returns a list of `items`; nothing if there is no choice.
+fn choice_list(title: &str, items: &[String]) -> String {
+    if items.len() < 2 {
+        return String::new();
+    }
+    format!(
+        "<nav aria-label=\"{title}\"><ul class=\"choice\"><li>{title}:{}</ul></nav>\n",
+        items.concat()
+    )
 }
 
 /// The windows that are a step away, and the form for any other.
@@ -187,32 +190,29 @@ fn windows(site: &Site<'_>, asked: &CaseView, window: &Range<usize>, runs: usize
     if !site.answers() || runs < 3 {
         return String::new();
     }
-    let to = |title: &str, range: Option<(usize, usize)>| {
-        format!(
-            "<li>{}",
-            anchor(&link(site, CaseView { window: range, page: 0, ..asked.clone() }), title)
-        )
-    };
-    let mut items = vec![to("all runs", None)];
-    let lasts = WINDOWS.iter().filter(|count| **count < runs);
-    items.extend(
-        lasts.map(|count| to(&format!("the last {count}"), Some((runs - count + 1, runs)))),
-    );
+    let mut choices = vec![("all runs".to_owned(), None)];
+    for count in WINDOWS.iter().filter(|count| **count < runs) {
+        choices.push((format!("the last {count}"), Some((runs - count + 1, runs))));
+    }
     let (first, last, wide) = (window.start + 1, window.end, window.len());
     if first > 1 {
         let from = first.saturating_sub(wide / 2).max(1);
-        items.push(to("earlier", Some((from, (from + wide - 1).min(runs)))));
+        choices.push(("earlier".to_owned(), Some((from, (from + wide - 1).min(runs)))));
     }
     if last < runs {
         let until = (last + wide / 2).min(runs);
-        items.push(to("later", Some((until.saturating_sub(wide - 1).max(1), until))));
+        choices.push(("later".to_owned(), Some((until.saturating_sub(wide - 1).max(1), until))));
     }
     if wide >= 8 {
-        items.push(to("nearer", Some((first + wide / 4, last - wide / 4))));
+        choices.push(("nearer".to_owned(), Some((first + wide / 4, last - wide / 4))));
+    }
+    let mut items = String::new();
+    for (title, window) in choices {
+        let target = link(site, CaseView { window, page: 0, ..asked.clone() });
+        items.push_str(&format!("<li>{}", anchor(&target, &title)));
     }
     format!(
-        "<nav aria-label=\"Window of runs\"><ul class=\"choice\">{}</ul></nav>\n{}",
-        items.concat(),
+        "<nav aria-label=\"Window of runs\"><ul class=\"choice\">{items}</ul></nav>\n{}",
         window_form(asked, first, last, runs)
     )
 }
@@ -225,17 +225,18 @@ fn window_form(asked: &CaseView, first: usize, last: usize, runs: usize) -> Stri
             format!("<input type=\"hidden\" name=\"{key}\" value=\"{}\">", escape(&value))
         })
         .collect();
-    let input = |name: &str, title: &str, value: usize| {
-        format!(
-            "<label for=\"{name}\">{title}</label> <input type=\"number\" id=\"{name}\" \
-             name=\"{name}\" min=\"1\" max=\"{runs}\" value=\"{value}\"> "
-        )
-    };
     format!(
         "<form action=\"case\" method=\"get\" \
          class=\"filter\">{hidden}{}{}<button>Show</button></form>\n",
-        input("first", "From run", first),
-        input("last", "to run", last)
+        run_input("first", "From run", first, runs),
+        run_input("last", "to run", last, runs)
+    )
+}
+
+fn run_input(name: &str, title: &str, value: usize, runs: usize) -> String {
+    format!(
+        "<label for=\"{name}\">{title}</label> <input type=\"number\" id=\"{name}\" \
+         name=\"{name}\" min=\"1\" max=\"{runs}\" value=\"{value}\"> "
     )
 }
 
@@ -339,9 +340,8 @@ fn row(
 ) -> String {
     let trend = &history.trend;
     let nobody = PointRun { run_id: String::new(), commit: None };
-    let of = |at: usize| at.checked_sub(from).and_then(|place| runs.get(place));
-    let run = of(at).unwrap_or(&nobody);
-    let before = at.checked_sub(1).and_then(of);
+    let run = at.checked_sub(from).and_then(|place| runs.get(place)).unwrap_or(&nobody);
+    let before = at.checked_sub(from + 1).and_then(|place| runs.get(place));
     let value = trend.values.get(at).copied().unwrap_or(f64::NAN);
     let earlier = at.checked_sub(1).and_then(|at| trend.values.get(at)).copied();
     let change = earlier

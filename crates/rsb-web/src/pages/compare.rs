@@ -86,22 +86,24 @@ fn select_rows<'r>(
     asked: &CompareView,
     result: &'r ComparisonResult,
 ) -> (Vec<&'r Comparison>, Vec<&'r Comparison>) {
-    let is_shown = |row: &&Comparison| {
-        let name = format!("{} {}", short(row.id.as_str()), row.metric);
-        is_among(asked.show, row)
-            && (holds(&name, &asked.find) || holds(row.id.as_str(), &asked.find))
-    };
     let (mut shown, hidden): (Vec<_>, Vec<_>) =
-        by_importance(result).into_iter().partition(is_shown);
-    let size = |row: &Comparison| row.difference_percent.map_or(0.0, f64::abs);
+        by_importance(result).into_iter().partition(|row| {
+            let name = format!("{} {}", short(row.id.as_str()), row.metric);
+            is_among(asked.show, row)
+                && (holds(&name, &asked.find) || holds(row.id.as_str(), &asked.find))
+        });
     match asked.sort {
         Order::Importance => {}
-        Order::Change => shown.sort_by(|a, b| size(b).total_cmp(&size(a))),
+        Order::Change => shown.sort_by(|a, b| change_size(b).total_cmp(&change_size(a))),
         Order::Case => {
             shown.sort_by(|a, b| (a.id.as_str(), &a.metric).cmp(&(b.id.as_str(), &b.metric)));
         }
     }
     (shown, hidden)
+}
+
+fn change_size(row: &Comparison) -> f64 {
+    row.difference_percent.map_or(0.0, f64::abs)
 }
 
 /// How many rows are not seen, by their verdicts. What regressed or has none is as loud as if it
@@ -110,12 +112,9 @@ fn outside(site: &Site<'_>, asked: &CompareView, place: &str, hidden: &[&Compari
     if hidden.is_empty() {
         return String::new();
     }
-    let count = |shown: ShownVerdicts| hidden.iter().filter(|row| is_among(shown, row)).count();
-    let (regressed, undecided, improved) = (
-        count(ShownVerdicts::Regressed),
-        count(ShownVerdicts::Undecided),
-        count(ShownVerdicts::Improved),
-    );
+    let regressed = count_among(ShownVerdicts::Regressed, hidden);
+    let undecided = count_among(ShownVerdicts::Undecided, hidden);
+    let improved = count_among(ShownVerdicts::Improved, hidden);
     let told = [(regressed, "regressed"), (undecided, "without a verdict"), (improved, "improved")];
     let told: Vec<String> = told
         .iter()
@@ -142,28 +141,30 @@ fn outside(site: &Site<'_>, asked: &CompareView, place: &str, hidden: &[&Compari
     )
 }
 
+fn count_among(show: ShownVerdicts, rows: &[&Comparison]) -> usize {
+    rows.iter().filter(|row| is_among(show, row)).count()
+}
+
 /// The filters by verdict with their counts, the order, and the text that names must hold.
 fn filters(site: &Site<'_>, asked: &CompareView, result: &ComparisonResult) -> String {
     if !site.answers() {
         return String::new();
     }
-    let show = |(show, _, title): (ShownVerdicts, &str, &str)| {
+    let mut shows = String::new();
+    for (show, _, title) in ShownVerdicts::ALL {
         let count = result.comparisons.iter().filter(|row| is_among(show, row)).count();
-        item(
-            site,
-            asked.show == show,
-            &format!("{title} ({count})"),
-            CompareView { show, ..asked.clone() },
-        )
-    };
-    let sort = |(sort, _, title): (Order, &str, &str)| {
-        item(site, asked.sort == sort, title, CompareView { sort, ..asked.clone() })
-    };
+        let title = format!("{title} ({count})");
+        let view = CompareView { show, ..asked.clone() };
+        shows.push_str(&item(site, asked.show == show, &title, view));
+    }
+    let mut orders = String::new();
+    for (sort, _, title) in Order::ALL {
+        let view = CompareView { sort, ..asked.clone() };
+        orders.push_str(&item(site, asked.sort == sort, title, view));
+    }
     format!(
-        "<nav aria-label=\"Which rows\"><ul class=\"choice\"><li>Show:{}</ul></nav>\n\
-         <nav aria-label=\"Order of rows\"><ul class=\"choice\"><li>Order:{}</ul></nav>\n{}",
-        ShownVerdicts::ALL.map(show).concat(),
-        Order::ALL.map(sort).concat(),
+        "<nav aria-label=\"Which rows\"><ul class=\"choice\"><li>Show:{shows}</ul></nav>\n\
+         <nav aria-label=\"Order of rows\"><ul class=\"choice\"><li>Order:{orders}</ul></nav>\n{}",
         find(asked),
     )
 }
@@ -200,30 +201,33 @@ fn choice(site: &Site<'_>, asked: &CompareView) -> SourceResult<String> {
         return Ok(String::new());
     }
     let (runs, baselines) = (site.source().runs()?, site.source().baselines()?);
-    let option = |value: &str, said: &str| {
-        format!("<option value=\"{}\">{}</option>", escape(value), escape(said))
-    };
     let saved: String = baselines.iter().map(|row| option(&row.name, "saved baseline")).collect();
     let stored: String = runs
         .iter()
         .take(OFFERED)
         .map(|row| option(&row.run_id, &format!("{} of {}", row.suite, row.machine)))
         .collect();
-    let input = |name: &str, title: &str, value: &str, offers: &str| {
-        format!(
-            "<label for=\"{name}\">{title}</label> <input id=\"{name}\" name=\"{name}\" \
-             value=\"{}\" list=\"{offers}\" \
-             autocomplete=\"off\" spellcheck=\"false\" required> ",
-            escape(value)
-        )
-    };
     Ok(format!(
         "<form action=\"compare\" method=\"get\" class=\"filter\">{}{}<button>Compare</button>\
          <datalist id=\"sides\">{saved}{stored}</datalist><datalist \
          id=\"runs-known\">{stored}</datalist></form>\n",
-        input("from", "Baseline", &asked.from, "sides"),
-        input("to", "Run", &asked.to, "runs-known"),
+        side_input("from", "Baseline", &asked.from, "sides"),
+        side_input("to", "Run", &asked.to, "runs-known"),
     ))
+}
+
+fn option(value: &str, text: &str) -> String {
+    format!("<option value=\"{}\">{}</option>", escape(value), escape(text))
+}
+
+/// Returns the field for one side, which offers the list with the id `offers`.
+fn side_input(name: &str, title: &str, value: &str, offers: &str) -> String {
+    format!(
+        "<label for=\"{name}\">{title}</label> <input id=\"{name}\" name=\"{name}\" \
+         value=\"{}\" list=\"{offers}\" \
+         autocomplete=\"off\" spellcheck=\"false\" required> ",
+        escape(value)
+    )
 }
 
 /// What stands beside the rows: how everything moved, what one side lacks, notes.

@@ -68,22 +68,20 @@ pub(super) fn search<'v>(
     let found: Vec<StoredCase> =
         cases.iter().filter(|case| holds(&case.id, find)).cloned().collect();
     let shown = found.get(..found.len().min(FOUND)).unwrap_or_default();
-    let all = |count: usize, view: PageView| {
-        let link = anchor(&site.link(Address::page(view)), "all of them");
-        if count > FOUND { format!("<p>{count} were found: {link}.</p>\n") } else { String::new() }
-    };
     let list = ListFilter { find: find.to_owned(), page: 0 };
     sheet.section(
         "cases",
         "Cases",
-        case_table(site, shown, "Cases found") + &all(found.len(), PageView::Cases(list.clone())),
+        case_table(site, shown, "Cases found")
+            + &link_to_all(site, found.len(), PageView::Cases(list.clone())),
     );
     let found_runs: Vec<RunRow> = runs.iter().filter(|run| is_run(run, find)).cloned().collect();
     let shown = found_runs.get(..found_runs.len().min(FOUND)).unwrap_or_default();
     sheet.section(
         "runs",
         "Runs",
-        run_table(site, shown, "Runs found") + &all(found_runs.len(), PageView::Runs(list)),
+        run_table(site, shown, "Runs found")
+            + &link_to_all(site, found_runs.len(), PageView::Runs(list)),
     );
     if found.is_empty() && found_runs.is_empty() {
         sheet.say(Tone::Caution, "Nothing was found: no case and no run holds that text.");
@@ -91,11 +89,16 @@ pub(super) fn search<'v>(
     Ok(sheet)
 }
 
+/// Returns how many were found and where all of them are, if they are not all on the page.
+fn link_to_all(site: &Site<'_>, count: usize, view: PageView) -> String {
+    let link = anchor(&site.link(Address::page(view)), "all of them");
+    if count > FOUND { format!("<p>{count} were found: {link}.</p>\n") } else { String::new() }
+}
+
 fn run_table(site: &Site<'_>, runs: &[RunRow], caption: &str) -> String {
-    let link = |row: usize, column: usize| {
+    linked_table(&list::runs_table(runs), caption, &|row, column| {
         runs.get(row).filter(|_| column == 0).map(|run| run_link(site, run))
-    };
-    linked_table(&list::runs_table(runs), caption, &link)
+    })
 }
 
 /// Where a run leads.
@@ -113,11 +116,10 @@ fn case_table(site: &Site<'_>, cases: &[StoredCase], caption: &str) -> String {
         let outcome = rsb_report::run::outcome_cell(case.outcome);
         table.push([Cell::from(short(&case.id)), Cell::from(format_moment(case.last)), outcome]);
     }
-    let link = |row: usize, column: usize| {
+    linked_table(&table, caption, &|row, column| {
         let case = cases.get(row).filter(|_| column == 0)?;
         Some(site.link(Address::page(PageView::Case(CaseView::of(&case.id)))))
-    };
-    linked_table(&table, caption, &link)
+    })
 }
 
 /// The form that narrows a list down.
@@ -157,21 +159,21 @@ pub(super) fn page_links(page: usize, pages: usize, link: impl Fn(usize) -> Stri
     if pages < 2 {
         return String::new();
     }
-    let to = |title: &str, target: usize| {
+    let targets = [
+        ("first", 0),
+        ("before", page.saturating_sub(1)),
+        ("next", (page + 1).min(pages - 1)),
+        ("last", pages - 1),
+    ];
+    let mut items = format!("<li>page {} of {pages}", page + 1);
+    for (title, target) in targets {
         if target == page {
-            format!("<li>{title}")
+            items.push_str(&format!("<li>{title}"));
         } else {
-            format!("<li>{}", anchor(&link(target), title))
+            items.push_str(&format!("<li>{}", anchor(&link(target), title)));
         }
-    };
-    format!(
-        "<nav aria-label=\"Pages of this list\"><ul><li>page {} of {pages}{}{}{}{}</ul></nav>\n",
-        page + 1,
-        to("first", 0),
-        to("before", page.saturating_sub(1)),
-        to("next", (page + 1).min(pages - 1)),
-        to("last", pages - 1),
-    )
+    }
+    format!("<nav aria-label=\"Pages of this list\"><ul>{items}</ul></nav>\n")
 }
 
 fn outside(count: usize, one: &str, many: &str) -> String {

@@ -31,11 +31,10 @@ pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Shee
         );
         return Ok(sheet);
     }
-    let link = |row: usize, column: usize| {
+    sheet.push(&linked_table(&overview(&machines), "The machines", &|row, column| {
         let machine = machines.get(row).filter(|_| column == 2)?;
         Some(site.link(Address::page(PageView::Run { id: machine.latest.run_id.0.clone() })))
-    };
-    sheet.push(&linked_table(&overview(&machines), "The machines", &link));
+    }));
     sheet.section("times", "The same cases side by side", side_by_side(site, &machines));
     sheet.section("charts", "Charts", figures(site, view, &charts(site)?, &Zoom::Fixed));
     Ok(sheet)
@@ -99,18 +98,19 @@ fn side_by_side(site: &Site<'_>, machines: &[StoredMachine]) -> String {
     );
     for (id, row) in times.iter().take(CASES) {
         let best = row.iter().flatten().copied().reduce(f64::min);
-        let cell = |time: &Option<f64>| {
-            let tone = if *time == best { Tone::Strong } else { Tone::Plain };
-            Cell::with_tone(time.map_or_else(String::new, format_time), tone)
-        };
         let name =
             id.parse().map_or_else(|_| (*id).to_owned(), |id| Shortener::default().full(&id));
-        table.push(std::iter::once(Cell::from(name)).chain(row.iter().map(cell)));
+        let mut cells = vec![Cell::from(name)];
+        for time in row {
+            let tone = if *time == best { Tone::Strong } else { Tone::Plain };
+            cells.push(Cell::with_tone(time.map_or_else(String::new, format_time), tone));
+        }
+        table.push(cells);
     }
-    let link = |row: usize, column: usize| {
+    let times_table = linked_table(&table, &escape("Times by machine"), &|row, column| {
         let id = ids.get(row).filter(|_| column == 0)?;
         Some(site.link(Address::page(PageView::Case(CaseView::of(id)))))
-    };
+    });
     let more = times.len().saturating_sub(CASES);
     let more =
         if more > 0 { format!("<p>{more} more cases are left out.</p>\n") } else { String::new() };
@@ -122,7 +122,6 @@ fn side_by_side(site: &Site<'_>, machines: &[StoredMachine]) -> String {
     };
     format!(
         "<p>Time of an iteration in the newest run of each; the shortest is \
-         bold.</p>\n{}{more}{left}",
-        linked_table(&table, &escape("Times by machine"), &link)
+         bold.</p>\n{times_table}{more}{left}"
     )
 }

@@ -55,18 +55,18 @@ pub(super) fn change(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) 
 /// The series that moved, each with the way to its history.
 fn moves(site: &Site<'_>, alert: &TrackedAlert, case: Option<&str>) -> Vec<String> {
     let others = alert.moves.iter().filter(|one| case != Some(one.id.as_str()));
-    let link = |one: &&rsb_model::record::SeriesMove| {
+    let mut items = Vec::new();
+    for one in others.clone().take(NAMED) {
         let view = PageView::Case(CaseView::of(&one.id));
         let suspected = if one.confirmed { "" } else { ", suspected" };
         let name = anchor(&site.link(Address::page(view)), &escape(&short(&one.id)));
         let origin = escape(&tracked::own_origin(one));
-        format!(
+        items.push(format!(
             "{name} {} {}{suspected}{origin}",
             escape(&one.metric),
             format_percent(one.change_percent)
-        )
-    };
-    let mut items: Vec<String> = others.clone().take(NAMED).map(|one| link(&one)).collect();
+        ));
+    }
     let more = others.count().saturating_sub(NAMED);
     if more > 0 {
         items.push(format!("and {more} more moved with it"));
@@ -109,8 +109,9 @@ fn hash(text: &str) -> Option<&str> {
 
 /// `text` as one word of a shell.
 fn shell_quote(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:,=@".contains(&byte);
-    if !text.is_empty() && text.bytes().all(is_plain) {
+    let is_plain =
+        text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./:,=@".contains(&byte));
+    if !text.is_empty() && is_plain {
         text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', "'\\''"))

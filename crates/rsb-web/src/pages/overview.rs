@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rsb_model::CaseId;
-use rsb_model::record::{AlertState, HealthDocument, HealthItem};
+use rsb_model::record::{AlertState, HealthDocument};
 use rsb_report::health::HealthSection;
 use rsb_report::html::element::{anchor, class, escape, linked_table, list, prose};
 use rsb_report::label::{Shortener, split_id};
@@ -134,13 +134,11 @@ fn components(page: &HealthDocument) -> String {
             (0, true, _) => ("asks for attention", Tone::Caution),
             (0, false, _) => ("improving", Tone::Good),
         };
-        let count =
-            |count: &usize| Cell::from(if *count > 0 { count.to_string() } else { String::new() });
-        table.push(
-            [Cell::from(name), Cell::with_tone(word, tone)]
-                .into_iter()
-                .chain(counts.iter().map(count)),
-        );
+        let mut cells = vec![Cell::from(name), Cell::with_tone(word, tone)];
+        for count in &counts {
+            cells.push(Cell::from(if *count > 0 { count.to_string() } else { String::new() }));
+        }
+        table.push(cells);
     }
     if table.is_empty() {
         return "<p>Nothing of any component asks for attention.</p>\n".to_owned();
@@ -162,12 +160,6 @@ fn attention(site: &Site<'_>, page: &HealthDocument) -> String {
 fn tile(site: &Site<'_>, section: HealthSection<'_>, tone: Tone) -> String {
     let HealthSection { title, items, .. } = section;
     let class = class(tone).unwrap_or_default();
-    let item = |item: &HealthItem| {
-        let link = site.link(Address::page(PageView::Case(CaseView::of(&item.id))));
-        let line = section.line(item, &Shortener::default());
-        let rest = line.strip_prefix(&short(&item.id)).unwrap_or(&line).to_owned();
-        format!("{}{}", anchor(&link, &escape(&short(&item.id))), prose(&rest))
-    };
     let more = items.len().saturating_sub(NAMED);
     let more = (more > 0).then(|| {
         format!(
@@ -175,7 +167,15 @@ fn tile(site: &Site<'_>, section: HealthSection<'_>, tone: Tone) -> String {
             anchor(&site.link(Address::json(PageView::Overview)), "the document has all")
         )
     });
-    let items_html = list(items.iter().take(NAMED).map(item).chain(more));
+    let mut lines = Vec::new();
+    for item in items.iter().take(NAMED) {
+        let link = site.link(Address::page(PageView::Case(CaseView::of(&item.id))));
+        let line = section.line(item, &Shortener::default());
+        let rest = line.strip_prefix(&short(&item.id)).unwrap_or(&line);
+        lines.push(format!("{}{}", anchor(&link, &escape(&short(&item.id))), prose(rest)));
+    }
+    lines.extend(more);
+    let items_html = list(lines);
     format!(
         "<div class=\"tile {class}\">\n<h3 class=\"{class}\">{title}: \
          {}</h3>\n{items_html}</div>\n",
@@ -192,10 +192,10 @@ fn advice(page: &HealthDocument) -> String {
 fn last_runs(site: &Site<'_>) -> SourceResult<String> {
     let runs = site.source().runs()?;
     let shown = runs.get(..runs.len().min(RUNS)).unwrap_or_default();
-    let link = |row: usize, column: usize| {
+    let runs_table = rsb_report::list::runs_table(shown);
+    let table = linked_table(&runs_table, "The last runs", &|row, column| {
         shown.get(row).filter(|_| column == 0).map(|run| listing::run_link(site, run))
-    };
-    let table = linked_table(&rsb_report::list::runs_table(shown), "The last runs", &link);
+    });
     let all = anchor(&site.link(Address::page(PageView::Runs(ListFilter::default()))), "all runs");
     Ok(if table.is_empty() {
         table

@@ -48,21 +48,22 @@ fn every_kind(site: &Site<'_>, run: &Run) -> String {
 /// The comparisons that people make of a run.
 fn ways(site: &Site<'_>, material: &RunReportData) -> SourceResult<String> {
     let (id, suite) = (&material.run.run_id.0, &material.run.suite);
-    let compare = |from: &str, title: &str| {
-        anchor(&site.link(Address::page(PageView::Compare(CompareView::of(from, id)))), title)
-    };
     let mut ways = Vec::new();
-    ways.extend(
-        material.previous.as_ref().map(|previous| compare(previous, "compare with the run before")),
-    );
+    if let Some(previous) = &material.previous {
+        ways.push(compare_link(site, previous, id, "compare with the run before"));
+    }
     let is_saved = site.source().baselines()?.iter().any(|baseline| baseline.name == *suite);
     if is_saved && material.comparison.is_some() {
-        ways.push(compare(suite, "compare with the saved baseline"));
+        ways.push(compare_link(site, suite, id, "compare with the saved baseline"));
     }
     if site.answers() {
-        ways.push(compare("", "compare with another"));
+        ways.push(compare_link(site, "", id, "compare with another"));
     }
     Ok(if ways.is_empty() { String::new() } else { format!("<p>{}</p>\n", ways.join(" · ")) })
+}
+
+fn compare_link(site: &Site<'_>, from: &str, to: &str, title: &str) -> String {
+    anchor(&site.link(Address::page(PageView::Compare(CompareView::of(from, to)))), title)
 }
 
 /// Every chart of every kind that the run has figures for.
@@ -92,13 +93,12 @@ pub(super) fn every_chart<'v>(
 
 pub(super) fn of_every_kind(run: &Run) -> Vec<Chart> {
     let subject = ChartSubject { run: Some(run), ..ChartSubject::default() };
-    let kinds = CHART_KINDS.iter().filter(|kind| kind.source == ChartSource::Run);
-    let of_kind = |kind: &charts::ChartKind| {
-        let named = |mut chart: Chart| {
+    let mut charts = Vec::new();
+    for kind in CHART_KINDS.iter().filter(|kind| kind.source == ChartSource::Run) {
+        for mut chart in kind.draw(&subject) {
             chart.name = format!("{}-{}", kind.name, chart.name);
-            chart
-        };
-        kind.draw(&subject).into_iter().map(named).collect::<Vec<_>>()
-    };
-    kinds.flat_map(of_kind).collect()
+            charts.push(chart);
+        }
+    }
+    charts
 }
