@@ -86,9 +86,8 @@ impl Residual {
     pub(crate) fn moderated_towards(self, past: &Self, limits: &mut SurpriseLimits) -> Self {
         let Some(common) = past.scale() else { return self };
         let lent = past.degrees_of_freedom.min(PAST_DEGREES_OF_FREEDOM);
-        let is_usual = self
-            .scale()
-            .is_none_or(|own| own <= common * limits.of(self.degrees_of_freedom, lent));
+        let is_usual =
+            self.scale().is_none_or(|own| own <= common * limits.of(self.degrees_of_freedom, lent));
         if !is_usual {
             return self;
         }

@@ -394,7 +394,6 @@ impl Baselines {
         if dir.parent() != Some(self.dir.as_path()) {
             return Ok(baseline); // Somebody named a file elsewhere.
         }
-        let misplaced = |problem| Err(ReadError::Misplaced { path: path.to_owned(), problem });
         let slugs = [baseline.fingerprint.slug(), baseline.fingerprint.former_slug()];
         if path.file_stem().is_none_or(|stem| stem != baseline.name.as_str()) {
             let problem = format!("it is the baseline `{}`", baseline.name);
