@@ -113,29 +113,32 @@ fn side(
     slower: &[usize],
 ) -> Vec<Vec<f64>> {
     let mut state = SideState { offset: 0.05 * rng.normal() };
-    let each = |case: usize| -> Vec<f64> {
+    let mut times = Vec::with_capacity(cases);
+    for case in 0..cases {
         let floor = if slower.contains(&case) { 1.2_f64.ln() } else { 0.0 };
-        (0..processes).map(|_| (floor + machine(rng, &mut state, case)).exp()).collect()
-    };
-    (0..cases).map(each).collect()
+        let processes = (0..processes).map(|_| (floor + machine(rng, &mut state, case)).exp());
+        times.push(processes.collect());
+    }
+    times
 }
 
 fn pairs(before: &[Vec<f64>], after: &[Vec<f64>], earlier: &[Vec<Vec<f64>>]) -> Vec<Pair> {
-    let side = |values: &Vec<f64>| Side::new(values.clone());
-    let past = |case: usize| earlier.iter().filter_map(|run| run.get(case).cloned()).collect();
-    let each = before.iter().zip(after).enumerate();
-    let sides = each.filter_map(|(case, (before, after))| {
-        Some((side(before)?.with_past(past(case)), side(after)?))
-    });
-    sides
-        .map(|(baseline, current)| Pair {
-            baseline,
+    let mut pairs = Vec::new();
+    for (case, (before, after)) in before.iter().zip(after).enumerate() {
+        let past = earlier.iter().filter_map(|run| run.get(case).cloned()).collect();
+        let (Some(baseline), Some(current)) = (Side::new(before.clone()), Side::new(after.clone()))
+        else {
+            continue;
+        };
+        pairs.push(Pair {
+            baseline: baseline.with_past(past),
             current,
             ratios: None,
             better: Better::Lower,
             threshold: 0.1,
-        })
-        .collect()
+        });
+    }
+    pairs
 }
 
 fn row(machine: Machine, [before, after]: [usize; 2], earlier: usize) -> String {
@@ -150,43 +153,48 @@ fn row(machine: Machine, [before, after]: [usize; 2], earlier: usize) -> String 
             (0..earlier).map(|_| side(&mut rng, machine, CASES, before, &[])).collect();
         for slower in [&[][..], &slower] {
             let current = side(&mut rng, machine, CASES, after, slower);
-            let told = compare(&pairs(&baseline, &current, &past), ErrorRates::USUAL);
-            let is = |case: usize, verdict: Verdict| {
-                told.get(case).is_some_and(|one| one.verdict == verdict)
-            };
+            let found_pairs = compare(&pairs(&baseline, &current, &past), ErrorRates::USUAL);
             if slower.is_empty() {
                 unchanged += CASES;
-                let regressed = (0..CASES).filter(|&case| is(case, Verdict::Regressed)).count();
+                let regressed = (0..CASES)
+                    .filter(|&case| has_verdict(&found_pairs, case, Verdict::Regressed))
+                    .count();
                 wrong += regressed;
                 suites += usize::from(regressed > 0);
-                let open = |one: &&PairConclusion| {
+                let open = found_pairs.iter().filter(|one| {
                     one.verdict == Verdict::Inconclusive && one.reason != ReasonCode::MedianWorse
-                };
-                undecided += told.iter().filter(open).count();
+                });
+                undecided += open.count();
             }
             for &case in slower {
                 let slowest = baseline[case].iter().copied().fold(0.0, f64::max);
                 let is_separate = current[case].iter().all(|&time| time > slowest);
-                let is_found = is(case, Verdict::Regressed);
+                let is_found = has_verdict(&found_pairs, case, Verdict::Regressed);
                 slowed += 1;
                 found += usize::from(is_found);
-                missed += usize::from(is(case, Verdict::Unchanged));
+                missed += usize::from(has_verdict(&found_pairs, case, Verdict::Unchanged));
                 separate += usize::from(is_separate);
                 found_separate += usize::from(is_separate && is_found);
             }
         }
     }
-    let share =
-        |part: usize, whole: usize| format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64);
     [
-        share(wrong, unchanged),
-        share(suites, SUITES),
-        share(undecided, unchanged),
-        share(found, slowed),
-        share(found_separate, separate),
-        share(missed, slowed),
+        format_share(wrong, unchanged),
+        format_share(suites, SUITES),
+        format_share(undecided, unchanged),
+        format_share(found, slowed),
+        format_share(found_separate, separate),
+        format_share(missed, slowed),
     ]
     .join(" | ")
+}
+
+fn has_verdict(found: &[PairConclusion], case: usize, verdict: Verdict) -> bool {
+    found.get(case).is_some_and(|one| one.verdict == verdict)
+}
+
+fn format_share(part: usize, whole: usize) -> String {
+    format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
 /// How often the interval of a change does not hold it, in percent.

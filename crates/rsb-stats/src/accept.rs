@@ -55,8 +55,8 @@ impl AcceptList {
     #[must_use]
     pub fn apply(&self, mut result: ComparisonResult, policy: &Policy) -> ComparisonResult {
         for row in &mut result.comparisons {
-            let fits = |entry: &&AcceptEntry| glob::matches(&entry.case, row.id.as_str());
-            let Some(entry) = self.0.iter().find(fits) else { continue };
+            let entry = self.0.iter().find(|entry| glob::matches(&entry.case, row.id.as_str()));
+            let Some(entry) = entry else { continue };
             let Some(what) = entry.accepts(row) else { continue };
             row.verdict = Verdict::Unchanged;
             row.reason_code = ReasonCode::Accepted;
@@ -93,13 +93,14 @@ impl AcceptEntry {
             return self.removed.then(|| "removed".to_owned());
         }
         let limit = self.limit_percent?;
-        let worse = |percent: f64| match row.better {
-            Better::Lower => percent,
-            Better::Higher => -percent,
+        let sign = match row.better {
+            Better::Lower => 1.0,
+            Better::Higher => -1.0,
         };
-        let change = worse(row.difference_percent?);
+        let change = sign * row.difference_percent?;
         let interval = row.confidence_interval?;
-        let highest = interval.map(worse).into_iter().fold(f64::NEG_INFINITY, f64::max);
+        let highest =
+            interval.map(|percent| sign * percent).into_iter().fold(f64::NEG_INFINITY, f64::max);
         let fits = match row.verdict {
             Verdict::Regressed => change <= limit,
             // Without a verdict the whole interval must be accepted.
@@ -128,14 +129,43 @@ mod tests {
             percent: f64,
             expected: Verdict,
         }
-        let given = |name, verdict, percent, expected| Given { name, verdict, percent, expected };
         for Given { name, verdict, percent, expected } in [
-            given("a", Verdict::Regressed, 18.0, Verdict::Unchanged),
-            given("a", Verdict::Regressed, 26.0, Verdict::Regressed),
-            given("a", Verdict::Inconclusive, 10.0, Verdict::Unchanged),
-            given("a", Verdict::Inconclusive, 24.5, Verdict::Inconclusive),
-            given("b", Verdict::Regressed, 18.0, Verdict::Regressed),
-            given("gone", Verdict::Regressed, 18.0, Verdict::Regressed),
+            Given {
+                name: "a",
+                verdict: Verdict::Regressed,
+                percent: 18.0,
+                expected: Verdict::Unchanged,
+            },
+            Given {
+                name: "a",
+                verdict: Verdict::Regressed,
+                percent: 26.0,
+                expected: Verdict::Regressed,
+            },
+            Given {
+                name: "a",
+                verdict: Verdict::Inconclusive,
+                percent: 10.0,
+                expected: Verdict::Unchanged,
+            },
+            Given {
+                name: "a",
+                verdict: Verdict::Inconclusive,
+                percent: 24.5,
+                expected: Verdict::Inconclusive,
+            },
+            Given {
+                name: "b",
+                verdict: Verdict::Regressed,
+                percent: 18.0,
+                expected: Verdict::Regressed,
+            },
+            Given {
+                name: "gone",
+                verdict: Verdict::Regressed,
+                percent: 18.0,
+                expected: Verdict::Regressed,
+            },
         ] {
             let list: AcceptList = toml::from_str(LIST).unwrap();
             let result = list.apply(verdicts([row(name, verdict, percent)]), &Policy::default());
@@ -150,21 +180,20 @@ mod tests {
 
     #[test]
     fn an_accepted_removal_passes() {
-        let missing = |name: &str| Comparison {
+        let list: AcceptList = toml::from_str(LIST).unwrap();
+        for (name, expected) in [("gone", Verdict::Unchanged), ("a", Verdict::Inconclusive)] {
+            let found = list.apply(verdicts([missing_row(name)]), &Policy::default());
+            assert_eq!(found.verdict, expected, "{name}");
+        }
+    }
+
+    fn missing_row(name: &str) -> Comparison {
+        Comparison {
             reason_code: ReasonCode::Missing,
             confidence_interval: None,
             difference_percent: None,
             ..row(name, Verdict::Inconclusive, 0.0)
-        };
-        let list: AcceptList = toml::from_str(LIST).unwrap();
-        assert_eq!(
-            list.apply(verdicts([missing("gone")]), &Policy::default()).verdict,
-            Verdict::Unchanged
-        );
-        assert_eq!(
-            list.apply(verdicts([missing("a")]), &Policy::default()).verdict,
-            Verdict::Inconclusive
-        );
+        }
     }
 
     #[test]

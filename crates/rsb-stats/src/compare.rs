@@ -24,7 +24,7 @@ use self::levels::{CorrectedLevel, corrected_levels};
 use self::majority::MedianCheck;
 pub use self::precedent::BaselineRankTest;
 pub use self::side::Side;
-use crate::spread::{NoiseModel, Residual, SurpriseLimits, spreads};
+use crate::spread::{NoiseModel, SurpriseLimits, spreads};
 
 /// The largest change that is told.
 pub(crate) const LARGEST: f64 = 1e9;
@@ -168,13 +168,15 @@ impl Estimates {
         let centers: Vec<Center> =
             pairs.iter().map(|pair| Center::of(pair, law).less(shift)).collect();
         let mut limits = SurpriseLimits::default();
-        let moderated = |(pair, center): (&Pair, &Center)| match past(pair, law) {
-            Some(past) if pair.ratios.is_none() => {
-                center.residual.moderated_towards(&past, &mut limits)
-            }
-            _ => center.residual,
-        };
-        let residuals: Vec<Residual> = pairs.iter().zip(&centers).map(moderated).collect();
+        let mut residuals = Vec::with_capacity(pairs.len());
+        for (pair, center) in pairs.iter().zip(&centers) {
+            residuals.push(match past(pair, law) {
+                Some(past) if pair.ratios.is_none() => {
+                    center.residual.moderated_towards(&past, &mut limits)
+                }
+                _ => center.residual,
+            });
+        }
         let each: Vec<Option<Estimate>> = pairs
             .iter()
             .zip(&centers)
@@ -281,9 +283,10 @@ impl Judging {
     /// The change that is called Regressed but for the chance of a miss: the estimate must reach T,
     /// and exceed T/2 by the reach of the corrected interval.
     fn detectable(&mut self, estimate: &Estimate, pair: &Pair) -> f64 {
-        let log = |change: f64| log_of_change(change, pair.better);
-        let clear = log(pair.threshold / 2.0) + self.strictest.of(estimate) * estimate.error;
-        let needed = clear.max(log(pair.threshold)) + self.miss.of(estimate) * estimate.error;
+        let half = log_of_change(pair.threshold / 2.0, pair.better);
+        let whole = log_of_change(pair.threshold, pair.better);
+        let clear = half + self.strictest.of(estimate) * estimate.error;
+        let needed = clear.max(whole) + self.miss.of(estimate) * estimate.error;
         change_of_log(needed, pair.better)
     }
 }
@@ -341,12 +344,12 @@ pub(crate) fn log_of_change(change: f64, better: Better) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rng::Rng;
 
     fn pair(baseline: &[f64], current: &[f64], better: Better) -> Pair {
-        let side = |values: &[f64]| Side::new(values.to_vec()).unwrap();
         Pair {
-            baseline: side(baseline),
-            current: side(current),
+            baseline: Side::new(baseline.to_vec()).unwrap(),
+            current: Side::new(current.to_vec()).unwrap(),
             ratios: None,
             better,
             threshold: 0.1,
@@ -393,18 +396,9 @@ mod tests {
 
     #[test]
     fn a_clear_change_stays_clear_among_many_cases_and_a_doubtful_one_does_not() {
-        let wobble = |at: usize| 1.0 + 0.02 * ((at * 7 % 13) as f64 / 6.0 - 1.0);
-        let level =
-            |at: usize| [100.0 * wobble(at), 100.0 * wobble(at + 5), 100.0 * wobble(at + 9)];
-        let judged = |cases: usize, factor: f64| {
-            let mut pairs: Vec<Pair> =
-                (1..cases).map(|at| pair(&level(at), &level(at + 3), Better::Lower)).collect();
-            pairs.push(pair(&level(0), &level(3).map(|value| value * factor), Better::Lower));
-            *compare(&pairs, ErrorRates::USUAL).last().unwrap()
-        };
-        assert_eq!(judged(30, 1.3).verdict, Verdict::Regressed);
-        assert_eq!(judged(30, 1.15).verdict, Verdict::Regressed);
-        let doubtful = judged(3000, 1.12);
+        assert_eq!(judge_slow_case(30, 1.3).verdict, Verdict::Regressed);
+        assert_eq!(judge_slow_case(30, 1.15).verdict, Verdict::Regressed);
+        let doubtful = judge_slow_case(3000, 1.12);
         assert_eq!(
             (doubtful.verdict, doubtful.reason),
             (Verdict::Inconclusive, ReasonCode::TooNoisy)
@@ -413,6 +407,25 @@ mod tests {
             doubtful.corrected_low.unwrap() <= 0.05 && doubtful.interval.unwrap()[0] > 0.05,
             "{doubtful:?}"
         );
+    }
+
+    /// The finding for the last of `cases`, which became slower by `factor`.
+    fn judge_slow_case(cases: usize, factor: f64) -> PairConclusion {
+        let mut pairs: Vec<Pair> = (1..cases)
+            .map(|at| pair(&wobbling_side(at), &wobbling_side(at + 3), Better::Lower))
+            .collect();
+        let slow = wobbling_side(3).map(|value| value * factor);
+        pairs.push(pair(&wobbling_side(0), &slow, Better::Lower));
+        *compare(&pairs, ErrorRates::USUAL).last().unwrap()
+    }
+
+    fn wobbling_side(at: usize) -> [f64; 3] {
+        [100.0 * wobble(at), 100.0 * wobble(at + 5), 100.0 * wobble(at + 9)]
+    }
+
+    /// A factor within 2 % of 1.
+    fn wobble(at: usize) -> f64 {
+        1.0 + 0.02 * ((at * 7 % 13) as f64 / 6.0 - 1.0)
     }
 
     #[test]
@@ -454,19 +467,23 @@ mod tests {
                 )
             })
             .collect();
-        let last = |baseline: [f64; 3], current: [f64; 3]| {
-            let pairs = [&quiet[..], &[pair(&baseline, &current, Better::Lower)]].concat();
-            compare(&pairs, ErrorRates::USUAL).last().map(|found| found.verdict)
-        };
         let (usual, lucky) = ([100.0, 100.2, 100.3], [78.0, 100.1, 100.2]);
-        assert_eq!(last(lucky, usual), Some(Verdict::Inconclusive));
-        assert_eq!(
-            last(usual, lucky),
-            Some(Verdict::Unchanged),
-            "not slower, and not clearly faster"
-        );
-        assert_eq!(last(usual, [78.0, 78.1, 140.0]), Some(Verdict::Improved));
-        assert_eq!(last([78.0, 78.1, 140.0], usual), Some(Verdict::Regressed));
+        for (baseline, current, expected) in [
+            (lucky, usual, Verdict::Inconclusive),
+            // Not slower, and not clearly faster.
+            (usual, lucky, Verdict::Unchanged),
+            (usual, [78.0, 78.1, 140.0], Verdict::Improved),
+            ([78.0, 78.1, 140.0], usual, Verdict::Regressed),
+        ] {
+            let found = judge_last(&quiet, pair(&baseline, &current, Better::Lower));
+            assert_eq!(found.verdict, expected, "{baseline:?} {current:?}");
+        }
+    }
+
+    /// The finding for `last` among `others`.
+    fn judge_last(others: &[Pair], last: Pair) -> PairConclusion {
+        let pairs = [others, &[last]].concat();
+        *compare(&pairs, ErrorRates::USUAL).last().unwrap()
     }
 
     #[test]
@@ -482,16 +499,13 @@ mod tests {
                 )
             })
             .collect();
-        let last = |current: [f64; 3]| {
-            let pairs =
-                [&quiet[..], &[pair(&[100.0, 150.0, 180.0], &current, Better::Lower)]].concat();
-            *compare(&pairs, ErrorRates::USUAL).last().unwrap()
-        };
-        let found = last([100.3, 140.0, 170.0]);
+        let baseline = [100.0, 150.0, 180.0];
+        let found = judge_last(&quiet, pair(&baseline, &[100.3, 140.0, 170.0], Better::Lower));
         assert_eq!(found.verdict, Verdict::Unchanged, "{found:?}");
         assert!(found.interval.unwrap()[1] < 0.05 && found.detectable.unwrap() > 0.3, "{found:?}");
         for changed in [[106.0, 140.0, 170.0], [120.0, 140.0, 170.0], [80.0, 140.0, 170.0]] {
-            assert_eq!(last(changed).verdict, Verdict::Inconclusive, "{:?}", last(changed));
+            let found = judge_last(&quiet, pair(&baseline, &changed, Better::Lower));
+            assert_eq!(found.verdict, Verdict::Inconclusive, "{found:?}");
         }
     }
 
@@ -516,24 +530,31 @@ mod tests {
     /// The detectable change is what a simulation of the same spread finds as often as promised.
     #[test]
     fn a_detectable_change_is_found_as_often_as_promised() {
-        let mut random = crate::rng::Rng::new(7);
-        let mut side = |factor: f64| -> Vec<f64> {
-            (0..8).map(|_| 100.0 * factor * (0.02 * random.normal()).exp()).collect()
-        };
-        let cases = |factor: f64, side: &mut dyn FnMut(f64) -> Vec<f64>| -> Vec<PairConclusion> {
-            let pairs: Vec<Pair> =
-                (0..400).map(|_| pair(&side(1.0), &side(factor), Better::Lower)).collect();
-            compare(&pairs, ErrorRates::USUAL)
-        };
-        let mean = |found: &[PairConclusion]| {
-            found.iter().filter_map(|each| each.detectable).sum::<f64>() / found.len() as f64
-        };
-        let detectable = mean(&cases(1.0, &mut side));
+        let mut random = Rng::new(7);
+        let unchanged = simulate_cases(&mut random, 1.0);
+        let detectable = unchanged.iter().filter_map(|each| each.detectable).sum::<f64>()
+            / unchanged.len() as f64;
         assert!((0.1..0.2).contains(&detectable), "{detectable}");
-        let found = cases(1.0 + detectable, &mut side);
+        let found = simulate_cases(&mut random, 1.0 + detectable);
         let regressed = found.iter().filter(|each| each.verdict == Verdict::Regressed).count();
         assert!(regressed as f64 > 0.95 * found.len() as f64, "{regressed} of {}", found.len());
-        let half = cases(1.05, &mut side);
+        let half = simulate_cases(&mut random, 1.05);
         assert!(half.iter().all(|each| each.verdict != Verdict::Regressed));
+    }
+
+    /// Findings for 400 cases that became slower by `factor`.
+    fn simulate_cases(random: &mut Rng, factor: f64) -> Vec<PairConclusion> {
+        let mut pairs = Vec::new();
+        for _ in 0..400 {
+            let baseline = simulate_side(random, 1.0);
+            let current = simulate_side(random, factor);
+            pairs.push(pair(&baseline, &current, Better::Lower));
+        }
+        compare(&pairs, ErrorRates::USUAL)
+    }
+
+    /// Eight values that scatter by 2 % around `100 × factor`.
+    fn simulate_side(random: &mut Rng, factor: f64) -> Vec<f64> {
+        (0..8).map(|_| 100.0 * factor * (0.02 * random.normal()).exp()).collect()
     }
 }

@@ -28,14 +28,18 @@ pub fn statistics(times_ns: &[f64]) -> Option<Statistics> {
         return None;
     }
     let ms = sorted(&times_ns.iter().map(|time| time / 1e6).collect::<Vec<_>>());
-    let at = |p| quantile_of_sorted(&ms, p);
     Some(Statistics {
         unit: "ms".to_owned(),
         mean: mean(&ms)?,
         std_dev: std_dev(&ms).unwrap_or(0.0),
         min: *ms.first()?,
         max: *ms.last()?,
-        percentiles: Percentiles { p50: at(0.5)?, p90: at(0.9)?, p95: at(0.95)?, p99: at(0.99)? },
+        percentiles: Percentiles {
+            p50: quantile_of_sorted(&ms, 0.5)?,
+            p90: quantile_of_sorted(&ms, 0.9)?,
+            p95: quantile_of_sorted(&ms, 0.95)?,
+            p99: quantile_of_sorted(&ms, 0.99)?,
+        },
     })
 }
 

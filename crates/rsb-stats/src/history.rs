@@ -172,10 +172,14 @@ pub fn judge(questions: &[Question], rule: &Rule, rates: ErrorRates) -> HistoryV
     let figures: Vec<Option<Figures>> =
         questions.iter().map(|question| Figures::of(question, rule)).collect();
     let together = RunMatrix::of(questions, &figures);
-    let view = |(at, (question, figures)): (usize, (&Question, &Option<Figures>))| {
-        View::of(question, figures.as_ref()?, together.own_part(at, rule), rule)
-    };
-    let views: Vec<Option<View>> = questions.iter().zip(&figures).enumerate().map(view).collect();
+    let views: Vec<Option<View>> = questions
+        .iter()
+        .zip(&figures)
+        .enumerate()
+        .map(|(at, (question, figures))| {
+            View::of(question, figures.as_ref()?, together.own_part(at, rule), rule)
+        })
+        .collect();
     let common = together.question().and_then(|mode| {
         let view = View::of(&mode, &Figures::of(&mode, rule)?, None, rule)?;
         Some((
@@ -197,10 +201,9 @@ pub fn judge(questions: &[Question], rule: &Rule, rates: ErrorRates) -> HistoryV
 
 /// The chance of each, corrected for how many there are, and that number.
 fn correct_chances(views: &[Option<View>]) -> Vec<Option<(f64, usize)>> {
-    let chances = |wanted: fn(&&View) -> bool| {
-        holm(&views.iter().flatten().filter(wanted).map(View::chance).collect::<Vec<_>>())
-    };
-    let (all, suspects) = (chances(|_| true), chances(|view| view.is_repeated()));
+    let all = holm(&views.iter().flatten().map(View::chance).collect::<Vec<_>>());
+    let repeated = views.iter().flatten().filter(|view| view.is_repeated());
+    let suspects = holm(&repeated.map(View::chance).collect::<Vec<_>>());
     let (mut among_all, mut among_suspects) = (all.iter(), suspects.iter());
     let each = views.iter().map(|view| {
         let is_repeated = view.as_ref()?.is_repeated();

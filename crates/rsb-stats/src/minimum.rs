@@ -34,16 +34,18 @@ pub fn expected_least(sorted: &[f64], of: usize) -> Option<f64> {
 /// was broken off. A few processes far off, disturbed for life, then tell no more than that they
 /// were. `None` where no side has two figures.
 pub fn mean_excess(sides: &[&[f64]]) -> Option<Excess> {
-    let above = |side: &[f64]| -> Vec<f64> {
-        let side = sorted(side);
-        let Some((least, others)) = side.split_first() else { return Vec::new() };
-        others.iter().map(|other| other - least).collect()
-    };
-    let excesses = sorted(&sides.iter().copied().map(above).collect::<Vec<_>>().concat());
+    let excesses: Vec<Vec<f64>> = sides.iter().map(|side| excesses_over_least(side)).collect();
+    let excesses = sorted(&excesses.concat());
     let used = (excesses.len() / 2).max(1);
     let (small, large) = excesses.split_at_checked(used)?;
     let total = small.iter().sum::<f64>() + large.len() as f64 * small.last()?;
     Some(Excess { mean: total / used as f64, degrees_of_freedom: 2.0 * used as f64 })
+}
+
+fn excesses_over_least(side: &[f64]) -> Vec<f64> {
+    let side = sorted(side);
+    let Some((least, others)) = side.split_first() else { return Vec::new() };
+    others.iter().map(|other| other - least).collect()
 }
 
 /// A mean excess, and how well it is known: it varies as χ² with `degrees_of_freedom` degrees, over
@@ -93,12 +95,11 @@ mod tests {
     #[test]
     fn two_leasts_differ_as_often_as_promised() {
         let mut rng = Rng::new(9);
-        let mut side = || sorted(&[0; 3].map(|_| -rng.uniform().max(1e-300).ln()));
         let mut beyond = [0_u32; 3];
         let limits = [0.5, 2.0, 6.0];
         let tries = 20_000;
         for _ in 0..tries {
-            let (before, after) = (side(), side());
+            let (before, after) = (exponential_side(&mut rng), exponential_side(&mut rng));
             let excess = mean_excess(&[&before, &after]).unwrap();
             let apart = (after[0] - before[0]) / (excess.mean / 3.0);
             for (count, limit) in beyond.iter_mut().zip(limits) {
@@ -109,5 +110,9 @@ mod tests {
             let (found, promised) = (f64::from(count) / f64::from(tries), least_above(limit, 4.0));
             assert!((found - promised).abs() < 0.01, "above {limit}: {found}, promised {promised}");
         }
+    }
+
+    fn exponential_side(rng: &mut Rng) -> Vec<f64> {
+        sorted(&[0; 3].map(|_| -rng.uniform().max(1e-300).ln()))
     }
 }

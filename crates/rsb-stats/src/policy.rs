@@ -375,8 +375,12 @@ impl Policy {
     /// # Errors
     /// Unless it is a finite figure of at least 1.
     pub fn set_critical_factor(&mut self, key: &str, factor: f64) -> Result<(), PolicyError> {
-        let usable = |factor: f64| factor.is_finite() && factor >= 1.0;
-        self.critical_factor = in_range(key, factor, usable, "a finite figure of at least 1")?;
+        self.critical_factor = in_range(
+            key,
+            factor,
+            |factor| factor.is_finite() && factor >= 1.0,
+            "a finite figure of at least 1",
+        )?;
         Ok(())
     }
 
@@ -395,11 +399,11 @@ impl Policy {
     pub fn threshold_percent_for(&self, id: &str, metric: &str) -> f64 {
         let own =
             OWN_THRESHOLDS.iter().find(|(name, _)| *name == metric).map(|(_, percent)| *percent);
-        let fits = |entry: &&Override| {
+        let fitting = self.overrides.iter().rev().find(|entry| {
             entry.metric.as_deref().map_or(own.is_none(), |wanted| wanted == metric)
                 && entry.id.as_deref().is_none_or(|pattern| glob::matches(pattern, id))
-        };
-        let said = self.overrides.iter().rev().find(fits).map(|entry| entry.percent);
+        });
+        let said = fitting.map(|entry| entry.percent);
         said.or(own).unwrap_or_else(|| self.threshold_percent())
     }
 

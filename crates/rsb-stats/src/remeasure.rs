@@ -30,13 +30,10 @@ pub const AGAINST_BASELINE: Rounds = Rounds { first: 5, step: 2, enough: 24 };
 /// threshold within their interval, so that the next replicate may turn the verdict; or Regressed
 /// by fewer processes than one begins with. None that was measured often enough.
 pub fn undecided_cases(result: &ComparisonResult, current: &Run, rounds: Rounds) -> Vec<CaseId> {
-    let replicates = |id: &CaseId| {
-        let known = current.benchmarks.iter().find(|known| known.benchmark_id == *id);
-        known.map_or(0, |known| known.samples.len())
-    };
     let mut ids: Vec<CaseId> = Vec::new();
     for comparison in &result.comparisons {
-        let measured = replicates(&comparison.id);
+        let known = current.benchmarks.iter().find(|known| known.benchmark_id == comparison.id);
+        let measured = known.map_or(0, |known| known.samples.len());
         let is_hasty = comparison.verdict == Verdict::Regressed && measured < rounds.first as usize;
         let in_doubt = is_open(comparison) || is_borderline(comparison) || is_hasty;
         // What was called slower late has still to be repeated.

@@ -86,8 +86,9 @@ impl Residual {
     pub(crate) fn moderated_towards(self, past: &Self, limits: &mut SurpriseLimits) -> Self {
         let Some(common) = past.scale() else { return self };
         let lent = past.degrees_of_freedom.min(PAST_DEGREES_OF_FREEDOM);
-        let limit = |own: f64| own <= common * limits.of(self.degrees_of_freedom, lent);
-        if !self.scale().is_none_or(limit) {
+        let is_usual =
+            self.scale().is_none_or(|own| own <= common * limits.of(self.degrees_of_freedom, lent));
+        if !is_usual {
             return self;
         }
         Self {
@@ -118,13 +119,14 @@ pub fn spreads(residuals: &[Residual]) -> Vec<Option<ProcessSpread>> {
     let mut priors =
         [NoiseModel::Normal, NoiseModel::Minimum].map(|law| (law, Prior::of(residuals, law)));
     let unreplicated = from_ratios(residuals);
-    let of_case = |residual: &Residual| {
+    let mut found = Vec::with_capacity(residuals.len());
+    for residual in residuals {
         let prior = priors
             .iter_mut()
             .find(|(law, _)| *law == residual.law)
             .and_then(|(_, prior)| prior.as_mut());
         let Residual { law, degrees_of_freedom, .. } = *residual;
-        match (residual.scale(), prior) {
+        found.push(match (residual.scale(), prior) {
             (Some(own), None) => Some(ProcessSpread { law, scale: own, degrees_of_freedom }),
             (Some(own), Some(prior)) => Some(prior.moderate(own, degrees_of_freedom)),
             (None, Some(prior)) => Some(ProcessSpread {
@@ -133,9 +135,9 @@ pub fn spreads(residuals: &[Residual]) -> Vec<Option<ProcessSpread>> {
                 degrees_of_freedom: prior.degrees_of_freedom,
             }),
             (None, None) => unreplicated,
-        }
-    };
-    residuals.iter().map(of_case).collect()
+        });
+    }
+    found
 }
 
 /// Above which multiple of a scale another estimate of it is a surprise, by the degrees of freedom
@@ -176,8 +178,9 @@ impl Prior {
             return None;
         }
         let observed = quantile_of_sorted(&scales, 0.75)? / quantile_of_sorted(&scales, 0.25)?;
-        let expected = |prior: f64| f_quantile(0.75, own, prior) / f_quantile(0.25, own, prior);
-        let lent = PRIOR_DEGREES_OF_FREEDOM.into_iter().find(|&prior| expected(prior) >= observed);
+        let lent = PRIOR_DEGREES_OF_FREEDOM
+            .into_iter()
+            .find(|&prior| f_quantile(0.75, own, prior) / f_quantile(0.25, own, prior) >= observed);
         let lent = lent.or(PRIOR_DEGREES_OF_FREEDOM.last().copied())?;
         let typical = quantile_of_sorted(&scales, 0.5)? / f_quantile(0.5, own, lent);
         Some(Self {
@@ -280,18 +283,20 @@ mod tests {
 
     /// A case of three values a side, whose spread from process to process is `sigma`.
     fn replicated_residual(rng: &mut Rng, sigma: f64) -> Residual {
-        let mut side = || {
-            let values = [0; 3].map(|_| sigma * rng.normal());
-            let mean = values.iter().sum::<f64>() / 3.0;
-            (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>())
-        };
-        let (before, after) = (side(), side());
+        let (before, after) = (simulate_side(rng, sigma), simulate_side(rng, sigma));
         Residual {
             law: NoiseModel::Normal,
             sum: before.1 + after.1,
             degrees_of_freedom: 4.0,
             difference: after.0 - before.0,
         }
+    }
+
+    /// The mean of three values, and their squares around it.
+    fn simulate_side(rng: &mut Rng, sigma: f64) -> (f64, f64) {
+        let values = [0; 3].map(|_| sigma * rng.normal());
+        let mean = values.iter().sum::<f64>() / 3.0;
+        (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>())
     }
 
     fn single(difference: f64) -> Residual {
@@ -330,28 +335,32 @@ mod tests {
 
     #[test]
     fn a_case_is_moderated_towards_its_own_past_unless_it_is_noisier_now() {
-        let of = |scale: f64, degrees_of_freedom: f64| Residual {
+        let mut limits = SurpriseLimits::default();
+        let past = residual_of(0.0001, 12.0);
+        for (own, past, scale, degrees_of_freedom) in [
+            (residual_of(0.0002, 4.0), past, 0.000_125, 16.0),
+            (residual_of(0.01, 4.0), past, 0.01, 4.0),
+            (single(0.1), past, 0.0001, 12.0),
+            (
+                residual_of(0.0001, 4.0),
+                residual_of(0.0001, 500.0),
+                0.0001,
+                4.0 + PAST_DEGREES_OF_FREEDOM,
+            ),
+        ] {
+            let found = own.moderated_towards(&past, &mut limits);
+            assert!((found.scale().unwrap() / scale - 1.0).abs() < 1e-9);
+            assert!((found.degrees_of_freedom - degrees_of_freedom).abs() < 1e-9);
+        }
+    }
+
+    fn residual_of(scale: f64, degrees_of_freedom: f64) -> Residual {
+        Residual {
             law: NoiseModel::Normal,
             sum: scale * degrees_of_freedom,
             degrees_of_freedom,
             difference: 0.1,
-        };
-        let mut limits = SurpriseLimits::default();
-        let past = of(0.0001, 12.0);
-        let mut told = |own: Residual, past: Residual| {
-            let found = own.moderated_towards(&past, &mut limits);
-            (found.scale(), found.degrees_of_freedom)
-        };
-        let near = |(scale, freedom): (Option<f64>, f64), expected: (f64, f64)| {
-            assert!(
-                (scale.unwrap() / expected.0 - 1.0).abs() < 1e-9
-                    && (freedom - expected.1).abs() < 1e-9
-            );
-        };
-        near(told(of(0.0002, 4.0), past), (0.000_125, 16.0));
-        near(told(of(0.01, 4.0), past), (0.01, 4.0));
-        near(told(single(0.1), past), (0.0001, 12.0));
-        near(told(of(0.0001, 4.0), of(0.0001, 500.0)), (0.0001, 4.0 + PAST_DEGREES_OF_FREEDOM));
+        }
     }
 
     #[test]
@@ -377,10 +386,11 @@ mod tests {
     fn ratios_tell_the_spread_whatever_part_of_up_to_half_changed() {
         for changed in [0, 1, 12, 18, 40] {
             let mut rng = Rng::new(5);
-            let shift = |at: usize| if at < changed { 0.3 } else { 0.0 };
-            let residuals: Vec<Residual> = (0..40)
-                .map(|at| single(shift(at) + 0.02 * std::f64::consts::SQRT_2 * rng.normal()))
-                .collect();
+            let mut residuals = Vec::new();
+            for at in 0..40 {
+                let shift = if at < changed { 0.3 } else { 0.0 };
+                residuals.push(single(shift + 0.02 * std::f64::consts::SQRT_2 * rng.normal()));
+            }
             let spread = spreads(&residuals)[0].unwrap();
             assert!((0.01..0.04).contains(&spread.scale.sqrt()), "{changed} changed: {spread:?}");
         }
@@ -391,12 +401,13 @@ mod tests {
         let mut rng = Rng::new(6);
         let mut residuals: Vec<Residual> =
             (0..30).map(|_| replicated_residual(&mut rng, 0.02)).collect();
-        let excess = |at: usize| Residual {
-            law: NoiseModel::Minimum,
-            sum: 4.0 * 0.01 * (1.0 + at as f64 / 30.0),
-            ..residuals[at]
-        };
-        let minima: Vec<Residual> = (0..30).map(excess).collect();
+        let minima: Vec<Residual> = (0..30)
+            .map(|at| Residual {
+                law: NoiseModel::Minimum,
+                sum: 4.0 * 0.01 * (1.0 + at as f64 / 30.0),
+                ..residuals[at]
+            })
+            .collect();
         residuals.extend(minima);
         let found: Vec<ProcessSpread> = spreads(&residuals).into_iter().flatten().collect();
         assert!(
@@ -405,10 +416,13 @@ mod tests {
                 .all(|spread| spread.law == NoiseModel::Normal && spread.scale < 0.002),
             "{found:?}"
         );
-        let least = |spread: &ProcessSpread| {
-            spread.law == NoiseModel::Minimum && (0.01..0.02).contains(&spread.scale)
-        };
-        assert!(found[30..].iter().all(least) && found[31].degrees_of_freedom > 10.0, "{found:?}");
+        assert!(
+            found[30..].iter().all(|spread| {
+                spread.law == NoiseModel::Minimum && (0.01..0.02).contains(&spread.scale)
+            }),
+            "{found:?}"
+        );
+        assert!(found[31].degrees_of_freedom > 10.0, "{found:?}");
     }
 
     #[test]

@@ -5,21 +5,24 @@
 /// ascending order: the first and the last, and of each of equally wide buckets the least and the
 /// greatest. Where there are no more than `most`, all of them. What is not finite is left out.
 pub fn thin(values: &[f64], most: usize) -> Vec<usize> {
-    let finite = |at: &usize| values.get(*at).is_some_and(|value| value.is_finite());
     if values.len() <= most {
-        return (0..values.len()).filter(finite).collect();
+        return (0..values.len()).filter(|&at| is_finite_at(values, at)).collect();
     }
     let buckets = (most.max(4) - 2) / 2;
     let mut kept = Vec::with_capacity(2 * buckets + 2);
-    kept.extend((0..values.len()).find(finite));
+    kept.extend((0..values.len()).find(|&at| is_finite_at(values, at)));
     for bucket in 0..buckets {
         let [from, to] = [bucket, bucket + 1].map(|edge| edge * values.len() / buckets);
         kept.extend(extremes(values, from, to).into_iter().flatten());
     }
-    kept.extend((0..values.len()).rfind(finite));
+    kept.extend((0..values.len()).rfind(|&at| is_finite_at(values, at)));
     kept.sort_unstable();
     kept.dedup();
     kept
+}
+
+fn is_finite_at(values: &[f64], at: usize) -> bool {
+    values.get(at).is_some_and(|value| value.is_finite())
 }
 
 /// Where the least and the greatest of `values[from..to]` are; of equal ones the first.

@@ -61,8 +61,9 @@ pub fn trimmed_mean(values: &[f64], cut: Cut) -> Option<Trimmed> {
     let (from, to) = (cut.low * count, (1.0 - cut.high) * count);
     let kept = to - from;
     // The figure at position i covers the stretch from i to i + 1.
-    let weight = |at: usize| (to.min(at as f64 + 1.0) - from.max(at as f64)).max(0.0);
-    let weights: Vec<f64> = (0..values.len()).map(weight).collect();
+    let weights: Vec<f64> = (0..values.len())
+        .map(|at| (to.min(at as f64 + 1.0) - from.max(at as f64)).max(0.0))
+        .collect();
     let first = weights.iter().position(|&weight| weight > EDGE)?;
     let last = weights.iter().rposition(|&weight| weight > EDGE)?;
     let mean =

@@ -77,7 +77,6 @@ impl AlertBook {
     /// # Errors
     /// When there is none, or several begin so.
     pub fn find(&mut self, text: &str) -> Result<&mut TrackedAlert, NoSuchAlert> {
-        let begins = |alert: &&mut TrackedAlert| alert.id.starts_with(text);
         let known = self
             .alerts
             .iter()
@@ -91,8 +90,11 @@ impl AlertBook {
                 .get_mut(at)
                 .ok_or(NoSuchAlert::Unknown { text: text.to_owned(), known });
         }
-        let mut found: Vec<&mut TrackedAlert> =
-            self.alerts.iter_mut().filter(begins).filter(|_| !text.is_empty()).collect();
+        let mut found: Vec<&mut TrackedAlert> = self
+            .alerts
+            .iter_mut()
+            .filter(|alert| !text.is_empty() && alert.id.starts_with(text))
+            .collect();
         match (found.pop(), found.as_slice()) {
             (Some(only), []) => Ok(only),
             (Some(last), others) => Err(NoSuchAlert::Ambiguous {

@@ -104,12 +104,14 @@ pub const PAST_RUNS: usize = 5;
 /// The least disturbed sample of each process of each measured case, in milliseconds, behind what
 /// its own past holds.
 fn past_of(run: &Run) -> BTreeMap<&CaseId, Vec<Vec<f64>>> {
-    let measured = run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured);
-    let floors = |result: &BenchmarkResult| {
-        let each = result.samples.iter().filter_map(|samples| Some(samples.floor().ok()? / 1e6));
-        result.past_processes().into_iter().chain([each.collect()]).collect()
-    };
-    measured.map(|result| (&result.benchmark_id, floors(result))).collect::<BTreeMap<_, _>>()
+    let mut past = BTreeMap::new();
+    for result in run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured) {
+        let mut runs = result.past_processes();
+        let floors = result.samples.iter().filter_map(|samples| Some(samples.floor().ok()? / 1e6));
+        runs.push(floors.collect());
+        past.insert(&result.benchmark_id, runs);
+    }
+    past
 }
 
 /// Returns the factors in which a case that both runs measured differs.
@@ -135,24 +137,26 @@ impl Baseline {
     /// file.
     pub fn new(name: &str, created: Timestamp, runs: &[Run]) -> Result<Self, StoreError> {
         files::check_name(name)?;
-        let problem = |problem: String| StoreError::NotABaseline { problem };
-        let first =
-            runs.first().ok_or_else(|| problem("there is none; name at least one".to_owned()))?;
+        let first = runs.first().ok_or_else(|| StoreError::NotABaseline {
+            problem: "there is none; name at least one".to_owned(),
+        })?;
         let fingerprint = Fingerprint::of(&first.environment);
         for run in runs {
             let differences = fingerprint.differences(&Fingerprint::of(&run.environment));
             if let Some(found) = differences.first().or(software_differences(first, run).first()) {
                 let (old, new) = (&found.baseline, &found.current);
                 let (id, field) = (&run.run_id, &found.field);
-                return Err(problem(format!(
-                    "{field} is {old} in {}, {new} in {id}; leave one out",
-                    first.run_id
-                )));
+                return Err(StoreError::NotABaseline {
+                    problem: format!(
+                        "{field} is {old} in {}, {new} in {id}; leave one out",
+                        first.run_id
+                    ),
+                });
             }
         }
-        let (git, other) =
-            (&first.environment.git, |run: &Run| run.environment.git != first.environment.git);
-        let git = if runs.iter().any(other) { None } else { git.clone() };
+        let git = &first.environment.git;
+        let is_other = runs.iter().any(|run| run.environment.git != *git);
+        let git = if is_other { None } else { git.clone() };
         let environment = Environment { state: None, git, ..first.environment.clone() };
         Ok(Self {
             format_version: FORMAT_VERSION,
@@ -231,23 +235,23 @@ impl Baseline {
     }
 
     fn from_document(path: &Path, document: Document<'_>) -> Result<Self, ReadError> {
-        let shape = |error: &serde_json::Error| read::shape(path, "a baseline", error);
-        let missing = || shape(&serde::de::Error::missing_field("runs"));
-        let listed = document.runs.ok_or_else(missing)?;
-        let wire: Wire =
-            serde::Deserialize::deserialize(&document.fields).map_err(|error| shape(&error))?;
+        let listed = document.runs.ok_or_else(|| {
+            read::shape(path, "a baseline", &serde::de::Error::missing_field("runs"))
+        })?;
+        let wire: Wire = serde::Deserialize::deserialize(&document.fields)
+            .map_err(|error| read::shape(path, "a baseline", &error))?;
         wire.check(path)?;
         let mut runs = Vec::new();
         for text in listed {
-            let mut run: Document<'_> =
-                serde_json::from_str(text.get()).map_err(|error| shape(&error))?;
+            let mut run: Document<'_> = serde_json::from_str(text.get())
+                .map_err(|error| read::shape(path, "a baseline", &error))?;
             if let Value::Object(fields) = &mut run.fields {
                 let state = fields
                     .remove("state")
                     .and_then(|state| serde::Deserialize::deserialize(&state).ok());
                 let environment = Environment { state, ..wire.environment.clone() };
-                let environment =
-                    serde_json::to_value(environment).map_err(|error| shape(&error))?;
+                let environment = serde_json::to_value(environment)
+                    .map_err(|error| read::shape(path, "a baseline", &error))?;
                 fields.insert("environment".to_owned(), environment);
                 fields.insert("format_version".to_owned(), wire.format_version.into());
             }
@@ -390,13 +394,14 @@ impl Baselines {
         if dir.parent() != Some(self.dir.as_path()) {
             return Ok(baseline); // Somebody named a file elsewhere.
         }
-        let misplaced = |problem| Err(ReadError::Misplaced { path: path.to_owned(), problem });
         let slugs = [baseline.fingerprint.slug(), baseline.fingerprint.former_slug()];
         if path.file_stem().is_none_or(|stem| stem != baseline.name.as_str()) {
-            return misplaced(format!("it is the baseline `{}`", baseline.name));
+            let problem = format!("it is the baseline `{}`", baseline.name);
+            return Err(ReadError::Misplaced { path: path.to_owned(), problem });
         }
         if !slugs.iter().any(|slug| dir.file_name().is_some_and(|name| name == slug.as_str())) {
-            return misplaced(format!("its machine is {}", slugs[0]));
+            let problem = format!("its machine is {}", slugs[0]);
+            return Err(ReadError::Misplaced { path: path.to_owned(), problem });
         }
         Ok(baseline)
     }
@@ -452,27 +457,27 @@ impl Baselines {
 
     /// Every baseline, by machine and name. One that cannot be read is listed with the reason.
     pub fn list(&self) -> Vec<BaselineInfo> {
-        let info = |(slug, name, path): (String, String, PathBuf)| {
+        let mut infos = Vec::new();
+        for (slug, name, path) in self.files() {
             let read = files::check_ending(&path).and_then(|()| self.read(&path));
             let contents =
                 read.map(|baseline| baseline.contents()).map_err(|error| error.to_string());
-            BaselineInfo { name, slug, path, contents }
-        };
-        self.files().into_iter().map(info).collect()
+            infos.push(BaselineInfo { name, slug, path, contents });
+        }
+        infos
     }
 
     /// That the directory, where there is one, and those in it can be listed: what cannot be seen
     /// is not absent.
     pub(crate) fn check_readable(&self) -> Result<(), ReadError> {
-        let unread = |path: &Path, source| ReadError::Io { path: path.to_owned(), source };
         let entries = match std::fs::read_dir(&self.dir) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            entries => entries.map_err(|source| unread(&self.dir, source))?,
+            entries => entries.map_err(|source| io_error(&self.dir, source))?,
         };
         for entry in entries {
-            let path = entry.map_err(|source| unread(&self.dir, source))?.path();
+            let path = entry.map_err(|source| io_error(&self.dir, source))?.path();
             if path.is_dir() {
-                std::fs::read_dir(&path).map_err(|source| unread(&path, source))?;
+                std::fs::read_dir(&path).map_err(|source| io_error(&path, source))?;
             }
         }
         Ok(())
@@ -483,12 +488,21 @@ impl Baselines {
         let Ok(entries) = std::fs::read_dir(&self.dir) else { return Vec::new() };
         let mut dirs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         dirs.sort();
-        let text = |part: Option<&std::ffi::OsStr>| {
-            part.unwrap_or_default().to_string_lossy().into_owned()
-        };
-        let named = |path: PathBuf| {
-            (text(path.parent().and_then(Path::file_name)), text(path.file_stem()), path)
-        };
-        dirs.iter().flat_map(|dir| files::documents_in(dir)).map(named).collect()
+        let mut found = Vec::new();
+        for path in dirs.iter().flat_map(|dir| files::documents_in(dir)) {
+            let slug = file_text(path.parent().and_then(Path::file_name));
+            let name = file_text(path.file_stem());
+            found.push((slug, name, path));
+        }
+        found
     }
+}
+
+fn io_error(path: &Path, source: std::io::Error) -> ReadError {
+    ReadError::Io { path: path.to_owned(), source }
+}
+
+/// A part of the name of a file as text; empty without one.
+fn file_text(part: Option<&std::ffi::OsStr>) -> String {
+    part.unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -106,9 +106,10 @@ impl StoreCheck {
 pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
     let damaged = damage(results_dir);
     let mut found = StoreCheck::default();
-    let said = |path: &Path, said| StoreProblem::Damaged { path: path.to_owned(), said };
     let database = results_dir.join(DATABASE);
-    found.problems.extend(damaged.map(|lines| said(&database, lines)));
+    found
+        .problems
+        .extend(damaged.map(|said| StoreProblem::Damaged { path: database.clone(), said }));
     if !found.problems.is_empty() {
         // To open it would mend it before anybody asked; the files are checked all the same.
         found.check_files(files::documents_in(&results_dir.join(RUNS)));
@@ -130,11 +131,10 @@ pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
     );
     let runs = store.runs()?;
     // Of a directory that cannot be written, the index may lack the newest.
-    let path_of = |notice: &StoreNotice| notice.path().to_owned();
     let known: HashSet<PathBuf> = runs
         .iter()
         .map(|run| run.path.clone())
-        .chain(store.notices().iter().map(path_of))
+        .chain(store.notices().iter().map(|notice| notice.path().to_owned()))
         .collect();
     let mut others = files::documents_in(&results_dir.join(RUNS));
     others.retain(|path| !known.contains(path));
@@ -149,8 +149,9 @@ pub fn check(results_dir: &Path) -> Result<StoreCheck, StoreError> {
             }
             Err(error) => Some(error.to_string()),
         };
-        let disagrees = |problem| StoreProblem::Disagrees { run_id: run.run_id.clone(), problem };
-        found.problems.extend(problem.map(disagrees));
+        found.problems.extend(
+            problem.map(|problem| StoreProblem::Disagrees { run_id: run.run_id.clone(), problem }),
+        );
     }
     found.problems.extend(wrong_days(&store)?.into_iter().map(|of| StoreProblem::DailyMean { of }));
     found.clock_jumps = clock_jumps(&store)?;
@@ -245,8 +246,10 @@ fn is_of_today(connection: &Connection) -> bool {
 }
 
 fn ask(path: &Path) -> rusqlite::Result<Vec<String>> {
-    let plain = || Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
-    let connection = frozen(path).map_or_else(plain, Ok)?;
+    let connection = match frozen(path) {
+        Some(connection) => connection,
+        None => Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
+    };
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let mut said: Vec<String> = connection
         .prepare("PRAGMA integrity_check")?
@@ -279,12 +282,14 @@ fn compare(
     if found.len() != expected.len() {
         return Ok(Some(format!("it has {} values, the file {}", found.len(), expected.len())));
     }
-    let key = |row: &crate::HistoryRow| {
-        format!("{} {}", row.benchmark_id, row.metric.as_deref().unwrap_or_default())
-    };
     let wrong = found.iter().zip(expected).find(|(found, expected)| found != expected);
-    Ok(wrong
-        .map(|(found, expected)| format!("{} where the file has {}", key(found), key(expected))))
+    Ok(wrong.map(|(found, expected)| {
+        format!("{} where the file has {}", row_key(found), row_key(expected))
+    }))
+}
+
+fn row_key(row: &crate::HistoryRow) -> String {
+    format!("{} {}", row.benchmark_id, row.metric.as_deref().unwrap_or_default())
 }
 
 /// Days whose total is not the sum of their values.
@@ -308,7 +313,9 @@ fn clock_jumps(store: &Store) -> Result<Vec<(RunId, RunId)>, StoreError> {
             FROM runs WHERE sequence IS NOT NULL WINDOW w AS (ORDER BY sequence))
         WHERE started < earlier";
     store.query(|connection| {
-        let jump = |row: &rusqlite::Row<'_>| Ok((RunId(row.get(0)?), RunId(row.get(1)?)));
-        connection.prepare(SQL)?.query_map([], jump)?.collect()
+        connection
+            .prepare(SQL)?
+            .query_map([], |row| Ok((RunId(row.get(0)?), RunId(row.get(1)?))))?
+            .collect()
     })
 }

@@ -56,13 +56,14 @@ mod tests {
         let ((mean, deviation), (kept_mean, kept_deviation)) = (spread(&times), spread(&each));
         assert!((kept_mean / mean - 1.0).abs() < 0.002, "{kept_mean} for {mean}");
         assert!((kept_deviation / deviation - 1.0).abs() < 0.1, "{kept_deviation} for {deviation}");
-        let median = |values: &[f64]| {
-            let mut sorted = values.to_vec();
-            sorted.sort_by(f64::total_cmp);
-            f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
-        };
         assert!((median(&each) / median(&times) - 1.0).abs() < 1e-3);
         assert!((kept.floor().unwrap() / samples.floor().unwrap() - 1.0).abs() < 1e-5);
+    }
+
+    fn median(values: &[f64]) -> f64 {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
     }
 
     #[test]

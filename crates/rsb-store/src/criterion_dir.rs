@@ -129,17 +129,7 @@ fn result(root: &Path, case: &Path, index: usize) -> BenchmarkResult {
         .ok()
         .and_then(|time| Timestamp::try_from(time).ok())
         .unwrap_or(Timestamp::UNIX_EPOCH);
-    let bytes_of = |name: &str| {
-        input::read(&case.join(name), input::MOST_OF_OTHERS).map_err(|unread| match unread {
-            ReadProblem::Io(error) => format!("{name}: {error}"),
-            ReadProblem::Unfit(problem) => format!("{name}: {problem}"),
-        })
-    };
-    let json_of = |name: &str| {
-        let bytes = bytes_of(name)?;
-        json::parse_bytes(&bytes).map_err(|error| format!("{name}: {error}"))
-    };
-    let described = json_of("benchmark.json").ok();
+    let described = read_json(case, "benchmark.json").ok();
     let id = described
         .as_ref()
         .and_then(|document| document.get("full_id"))
@@ -157,7 +147,7 @@ fn result(root: &Path, case: &Path, index: usize) -> BenchmarkResult {
     let unreadable =
         |problem: &str| read::unreadable(&json!({ "benchmark_id": id }), index, timestamp, problem);
     let (samples, id) = match (
-        json_of("sample.json").and_then(|document| samples(&document)),
+        read_json(case, "sample.json").and_then(|document| samples(&document)),
         id.parse::<CaseId>(),
     ) {
         (Ok(samples), Ok(id)) => (samples, id),
@@ -181,6 +171,16 @@ fn result(root: &Path, case: &Path, index: usize) -> BenchmarkResult {
     }
 }
 
+/// The document called `name` in the directory `case`.
+fn read_json(case: &Path, name: &str) -> Result<Value, String> {
+    let bytes =
+        input::read(&case.join(name), input::MOST_OF_OTHERS).map_err(|unread| match unread {
+            ReadProblem::Io(error) => format!("{name}: {error}"),
+            ReadProblem::Unfit(problem) => format!("{name}: {problem}"),
+        })?;
+    json::parse_bytes(&bytes).map_err(|error| format!("{name}: {error}"))
+}
+
 /// Criterion keeps iterations as floating-point numbers, and the nanoseconds of each sample: under
 /// their names, or, up to version 0.3.2, as a list of both lists in that order.
 fn samples(document: &Value) -> Result<Samples, String> {
@@ -191,17 +191,8 @@ fn samples(document: &Value) -> Result<Samples, String> {
                 .to_owned(),
         );
     }
-    let list = |name: &str| -> Result<Vec<f64>, String> {
-        let old = document.get(usize::from(name == "times"));
-        let values = document.get(name).or(old).and_then(Value::as_array);
-        let values = values.ok_or(format!("sample.json has no list `{name}`"))?;
-        values
-            .iter()
-            .map(|value| value.as_f64().ok_or(format!("sample.json: `{name}` holds {value}")))
-            .collect()
-    };
     let mut samples = Samples::new(0);
-    let (iters, times) = (list("iters")?, list("times")?);
+    let (iters, times) = (list(document, "iters")?, list(document, "times")?);
     if iters.len() != times.len() {
         return Err(format!(
             "sample.json has {} iteration counts but {} times",
@@ -213,6 +204,16 @@ fn samples(document: &Value) -> Result<Samples, String> {
         samples.push(parse_iterations(iters)?, time);
     }
     Ok(samples)
+}
+
+fn list(document: &Value, name: &str) -> Result<Vec<f64>, String> {
+    let old = document.get(usize::from(name == "times"));
+    let values = document.get(name).or(old).and_then(Value::as_array);
+    let values = values.ok_or(format!("sample.json has no list `{name}`"))?;
+    values
+        .iter()
+        .map(|value| value.as_f64().ok_or(format!("sample.json: `{name}` holds {value}")))
+        .collect()
 }
 
 /// A number of iterations. What is no whole number in range was not counted: to saturate or round
@@ -276,14 +277,12 @@ mod tests {
             (old.benchmark_id.as_str(), old.samples[0].per_iteration()),
             ("old", Ok(vec![10.0, 11.0]))
         );
-        let why = |id: &str| {
-            let case = run
-                .benchmarks
-                .iter()
-                .find(|case| case.reason.is_some() && case.benchmark_id.as_str().contains(id));
-            case.map(|case| case.reason.as_ref().unwrap().why.clone())
-        };
-        assert!(why("three").unwrap().contains("before 0.3.3"), "{run:?}");
+        let three = run
+            .benchmarks
+            .iter()
+            .find(|case| case.reason.is_some() && case.benchmark_id.as_str().contains("three"));
+        let why = &three.unwrap().reason.as_ref().unwrap().why;
+        assert!(why.contains("before 0.3.3"), "{run:?}");
     }
 
     #[test]
@@ -328,17 +327,18 @@ mod tests {
             );
         }
         let run = read_criterion_dir(dir.path(), LATEST).unwrap();
-        let outcome = |id: &str| {
-            run.benchmarks.iter().find(|case| case.benchmark_id.as_str() == id).unwrap().outcome
-        };
-        assert!(
-            ["a", "b", "c", "f", "g", "h", "i", "j"]
-                .iter()
-                .all(|id| outcome(id) == Outcome::Failed)
-        );
-        assert_eq!((outcome("d"), outcome("e")), (Outcome::Measured, Outcome::Measured));
+        for id in ["a", "b", "c", "f", "g", "h", "i", "j"] {
+            assert_eq!(outcome_of(&run, id), Outcome::Failed, "{id}");
+        }
+        for id in ["d", "e"] {
+            assert_eq!(outcome_of(&run, id), Outcome::Measured, "{id}");
+        }
         let error = read_criterion_dir(dir.path(), "gone").unwrap_err().to_string();
         assert!(error.contains("`gone`") && error.contains("there are new"), "{error}");
         assert!(read_criterion_dir(&dir.path().join("nowhere"), LATEST).is_err());
+    }
+
+    fn outcome_of(run: &Run, id: &str) -> Outcome {
+        run.benchmarks.iter().find(|case| case.benchmark_id.as_str() == id).unwrap().outcome
     }
 }

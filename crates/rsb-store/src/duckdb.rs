@@ -107,13 +107,16 @@ fn broken(error: &DuckdbError) -> SqlError {
 
 /// The name of `path`, which DuckDB takes as text.
 fn name_of(path: &Path) -> Result<String, SqlError> {
-    let is_pattern = |text: &&str| text.contains(['*', '?', '[']);
-    let problem =
-        || format!("DuckDB cannot be told the path `{}`: it is no plain text", path.display());
-    path.to_str()
-        .filter(|text| !is_pattern(text))
-        .map(str::to_owned)
-        .ok_or_else(|| SqlError::Engine { problem: problem() })
+    let text = path.to_str().filter(|text| !text.contains(['*', '?', '[']));
+    let Some(text) = text else {
+        return Err(SqlError::Engine {
+            problem: format!(
+                "DuckDB cannot be told the path `{}`: it is no plain text",
+                path.display()
+            ),
+        });
+    };
+    Ok(text.to_owned())
 }
 
 fn quote(text: &str) -> String {
@@ -133,11 +136,6 @@ fn views(path: &str) -> String {
     let file = quote(path);
     let id = "run_id || '/' || model_id || '/' || device";
     let time = "strftime(make_timestamp(epoch_us(started)), '%Y-%m-%dT%H:%M:%SZ')";
-    let figure =
-        |metric: &str| format!("list_extract(\"values\", list_position(metrics, '{metric}'))");
-    let one = |column: &str| {
-        format!("CASE WHEN min({column}) = max({column}) THEN min({column}) END AS {column}")
-    };
     let [latency, in_microseconds, throughput, memory, first_token, peak] = [
         "time_ms",
         "time_us",
@@ -146,8 +144,9 @@ fn views(path: &str) -> String {
         "ttft_ms",
         "gpu_memory_peak_mb",
     ]
-    .map(figure);
-    let (architecture, count) = (one("architecture_type"), one("parameter_count"));
+    .map(metric_value);
+    let architecture = single_value("architecture_type");
+    let count = single_value("parameter_count");
     format!(
         "CREATE VIEW samples AS SELECT * FROM read_parquet({file});
         CREATE VIEW benchmark_runs AS
@@ -172,6 +171,16 @@ fn views(path: &str) -> String {
             SELECT substr(timestamp, 1, 10) AS day, metric, unit, machine, count(*) AS results, avg(\"value\") AS mean
             FROM measurements WHERE outcome = 'measured' AND \"value\" IS NOT NULL GROUP BY 1, 2, 3, 4;"
     )
+}
+
+/// SQL for the value of `metric` in a row.
+fn metric_value(metric: &str) -> String {
+    format!("list_extract(\"values\", list_position(metrics, '{metric}'))")
+}
+
+/// SQL for `column` of a group, where all rows agree.
+fn single_value(column: &str) -> String {
+    format!("CASE WHEN min({column}) = max({column}) THEN min({column}) END AS {column}")
 }
 
 /// Does `work`, which is stopped where it takes longer than `limit`.

@@ -304,8 +304,7 @@ const NAMED_FILES: usize = 3;
 
 /// Returns `notices` as notes for a reader, where many files that are left out share one.
 pub fn notes(notices: &[StoreNotice]) -> Vec<String> {
-    let is_left_out = |notice: &&StoreNotice| matches!(notice, StoreNotice::LeftOut { .. });
-    let left_out: Vec<&StoreNotice> = notices.iter().filter(is_left_out).collect();
+    let left_out: Vec<&StoreNotice> = notices.iter().filter(|notice| is_left_out(notice)).collect();
     let Some(more) = left_out.len().checked_sub(NAMED_FILES + 1) else {
         return notices.iter().map(ToString::to_string).collect();
     };
@@ -321,6 +320,10 @@ pub fn notes(notices: &[StoreNotice]) -> Vec<String> {
         more + 1
     ));
     notes
+}
+
+fn is_left_out(notice: &StoreNotice) -> bool {
+    matches!(notice, StoreNotice::LeftOut { .. })
 }
 
 impl fmt::Display for StoreNotice {

@@ -82,14 +82,17 @@ pub fn write_answer(answer: &SqlAnswer, out: impl Write) -> std::io::Result<()> 
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(answer.columns.iter().map(|name| to_cell(name)))?;
     for row in &answer.rows {
-        let cell = |value: &Value| match value {
-            Value::Null => String::new(),
-            Value::String(text) => to_cell(text),
-            other => other.to_string(),
-        };
-        writer.write_record(row.iter().map(cell))?;
+        writer.write_record(row.iter().map(cell_text))?;
     }
     writer.flush()
+}
+
+fn cell_text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => to_cell(text),
+        other => other.to_string(),
+    }
 }
 
 fn text(value: Option<&str>) -> &str {

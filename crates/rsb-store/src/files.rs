@@ -1,7 +1,6 @@
 //! Writing files so that they appear whole or not at all, and names that are safe as names of
 //! files.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -96,8 +95,12 @@ pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
 /// `text` with whatever cannot be in the name of a file replaced. Where that or its length changes
 /// anything, a hash of the whole is added: no two texts have one name.
 pub(crate) fn safe_name(text: &str) -> String {
-    let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
-    let name: String = text.trim_start_matches('.').chars().map(safe).take(160).collect();
+    let name: String = text
+        .trim_start_matches('.')
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' })
+        .take(160)
+        .collect();
     match name.as_str() {
         "" => format!("unnamed-{}", short_hash(text)),
         same if same == text => name,
@@ -123,11 +126,11 @@ pub(crate) fn documents_in(dir: &Path) -> Vec<PathBuf> {
 
 fn list_files(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let names = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    let is_wanted = |name: &OsString| {
+    let wanted = names.filter(|name| {
         let name = name.to_string_lossy();
         !name.starts_with('.') && is_wanted(&name)
-    };
-    let mut files: Vec<PathBuf> = names.filter(is_wanted).map(|name| dir.join(name)).collect();
+    });
+    let mut files: Vec<PathBuf> = wanted.map(|name| dir.join(name)).collect();
     files.sort();
     files
 }
@@ -249,9 +252,9 @@ mod tests {
             assert!(check_name(name).is_err(), "{name}");
         }
         assert_eq!(safe_name("a-vs-b-1"), "a-vs-b-1");
-        let long = |end: &str| "x".repeat(300) + end;
-        let names = ["../a b/c", "../a/b c", "/a-b-c", "", ".", &long("1"), &long("2"), &long("")]
-            .map(safe_name);
+        let [first, second, bare] = ["1", "2", ""].map(|end| "x".repeat(300) + end);
+        let names =
+            ["../a b/c", "../a/b c", "/a-b-c", "", ".", &first, &second, &bare].map(safe_name);
         for (index, name) in names.iter().enumerate() {
             assert!(name.len() <= 180 && !name.starts_with('.') && !name.contains('/'), "{name}");
             assert!(!names[..index].contains(name), "{name}");

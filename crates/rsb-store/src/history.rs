@@ -203,14 +203,14 @@ impl Store {
                     known.extend(Some(point?).filter(|point| runs.contains_key(&point.run)));
                 }
             }
-            let series = |((id, metric, unit), (better, points))| Series {
-                id,
-                metric,
-                unit,
-                better,
-                points: join_points(points, &runs),
-            };
-            Ok(all.into_iter().map(series).filter(|series| !series.points.is_empty()).collect())
+            let mut found = Vec::new();
+            for ((id, metric, unit), (better, points)) in all {
+                let points = join_points(points, &runs);
+                if !points.is_empty() {
+                    found.push(Series { id, metric, unit, better, points });
+                }
+            }
+            Ok(found)
         })
     }
 }
@@ -283,15 +283,17 @@ fn select_series(
          JOIN metrics m ON m.id = s.metric JOIN machines h ON h.id = s.machine
          WHERE {IS_ASKED} AND (?2 IS NULL OR m.name = ?2) AND h.slug IN (SELECT value FROM json_each(?3))"
     );
-    let series = |row: &Row<'_>| {
-        Ok(AskedSeries {
-            series: row.get(0)?,
-            key: (row.get(1)?, row.get(2)?, row.get(3)?),
-            better: better_from(&row.get::<_, String>(4)?),
-        })
-    };
     let parameters = params![filter.cases.as_deref().map(pattern), filter.metric, slugs];
-    connection.prepare_cached(&sql)?.query_map(parameters, series)?.collect()
+    connection
+        .prepare_cached(&sql)?
+        .query_map(parameters, |row| {
+            Ok(AskedSeries {
+                series: row.get(0)?,
+                key: (row.get(1)?, row.get(2)?, row.get(3)?),
+                better: better_from(&row.get::<_, String>(4)?),
+            })
+        })?
+        .collect()
 }
 
 /// A point as the index has it.
@@ -314,22 +316,28 @@ pub(crate) fn indexed_point(row: &Row<'_>) -> rusqlite::Result<IndexedPoint> {
 /// The points of one series, oldest first. One run that has a case twice gives one point: the later
 /// measurement.
 fn join_points(mut points: Vec<IndexedPoint>, runs: &HashMap<i64, RunNumbers>) -> Vec<SeriesPoint> {
-    let name = |point: &IndexedPoint| runs.get(&point.run).map(|run| run.run_id.as_str());
     points.sort_by(|a, b| {
-        let by_run = || name(a).cmp(&name(b)).then_with(|| b.position.cmp(&a.position));
-        a.started.cmp(&b.started).then_with(by_run)
+        a.started
+            .cmp(&b.started)
+            .then_with(|| run_id_of(a, runs).cmp(&run_id_of(b, runs)))
+            .then_with(|| b.position.cmp(&a.position))
     });
     points.dedup_by_key(|point| point.run);
-    let point = |point: IndexedPoint| {
+    let mut joined = Vec::with_capacity(points.len());
+    for point in points {
         let run = runs.get(&point.run);
-        SeriesPoint {
+        joined.push(SeriesPoint {
             timestamp: time(point.started),
             value: point.value,
             run_id: run.map(|run| RunId(run.run_id.clone())),
             commit: run.and_then(|run| run.commit.clone()),
-        }
-    };
-    points.into_iter().map(point).collect()
+        });
+    }
+    joined
+}
+
+fn run_id_of<'a>(point: &IndexedPoint, runs: &'a HashMap<i64, RunNumbers>) -> Option<&'a str> {
+    runs.get(&point.run).map(|run| run.run_id.as_str())
 }
 
 /// Adds the rows of one run, of `metric` where one is asked for.

@@ -180,9 +180,8 @@ impl Journal {
     fn take_over(&mut self, run: &Run) {
         let (run_id, sequence) = (self.run.run_id.clone(), self.run.sequence);
         let own: HashSet<&CaseId> = run.benchmarks.iter().map(|own| &own.benchmark_id).collect();
-        let lacking = |kept: &BenchmarkResult| !own.contains(&kept.benchmark_id);
         let mut results = run.benchmarks.clone();
-        results.extend(self.results.drain(..).filter(lacking));
+        results.extend(self.results.drain(..).filter(|kept| !own.contains(&kept.benchmark_id)));
         // What is on disk is not what is in memory any more; nothing is appended after this.
         self.written = results.len();
         self.results = results;
@@ -294,11 +293,14 @@ mod tests {
 
     #[test]
     fn ids_say_when_and_which_commit() {
-        let id = |commit| new_run_id(moment(32_592), commit).0;
-        assert_eq!(id(Some("1a2b3c4d5e6f")), "20260101T090312Z_1a2b3c4");
-        assert_eq!(id(None), "20260101T090312Z_nogit");
-        assert_eq!(id(Some("short")), "20260101T090312Z_nogit");
-        assert_eq!(id(Some("../../x/y")), "20260101T090312Z_nogit");
+        for (commit, expected) in [
+            (Some("1a2b3c4d5e6f"), "20260101T090312Z_1a2b3c4"),
+            (None, "20260101T090312Z_nogit"),
+            (Some("short"), "20260101T090312Z_nogit"),
+            (Some("../../x/y"), "20260101T090312Z_nogit"),
+        ] {
+            assert_eq!(new_run_id(moment(32_592), commit).0, expected);
+        }
     }
 
     #[test]
@@ -369,18 +371,10 @@ mod tests {
         let (dir, store) = store();
         drop(store);
         let results = dir.path().join("results");
-        let import = |time: u32| {
-            let store = Store::open_for_writing(&results).unwrap();
-            let one = Run {
-                benchmarks: vec![measured_case("a", f64::from(time))],
-                imported: true,
-                ..run("20260101T000000Z_nogit", 0)
-            };
-            let mut journal = store.begin(&one).unwrap();
-            journal.finish(&Run { run_id: journal.run().run_id.clone(), ..one }).unwrap()
-        };
+        let results = results.as_path();
         let mut paths: Vec<PathBuf> = std::thread::scope(|scope| {
-            let each: Vec<_> = (1..=8).map(|time| scope.spawn(move || import(time))).collect();
+            let each: Vec<_> =
+                (1..=8).map(|time| scope.spawn(move || import_one(results, time))).collect();
             each.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         let mut times: Vec<String> = paths
@@ -400,24 +394,38 @@ mod tests {
         );
     }
 
+    /// Keeps a run with an id that all of them have; returns its file.
+    fn import_one(results: &Path, time: u32) -> PathBuf {
+        let store = Store::open_for_writing(results).unwrap();
+        let one = Run {
+            benchmarks: vec![measured_case("a", f64::from(time))],
+            imported: true,
+            ..run("20260101T000000Z_nogit", 0)
+        };
+        let mut journal = store.begin(&one).unwrap();
+        journal.finish(&Run { run_id: journal.run().run_id.clone(), ..one }).unwrap()
+    }
+
     #[test]
     fn the_time_of_keeping_many_cases_grows_with_their_number() {
         // Looking at every case for each, as `Run::keep` does, would take 16 times as long for four
         // times as many.
-        let seconds = |count: usize| {
-            let (_dir, store) = store();
-            let cases: Vec<BenchmarkResult> =
-                (0..count).map(|case| skipped_case(&format!("case{case}"))).collect();
-            let begun = std::time::Instant::now();
-            let imported = Run { benchmarks: cases, imported: true, ..run("x", 0) };
-            let path = store.begin(&imported).unwrap().finish(&imported).unwrap();
-            let took = begun.elapsed().as_secs_f64();
-            assert_eq!(read_run(&path).unwrap().benchmarks.len(), count);
-            took
-        };
-        let least = |count: usize| seconds(count).min(seconds(count)).min(seconds(count));
-        let (few, many) = (least(4_000), least(16_000));
+        let [few, many] = [4_000, 16_000].map(|count| {
+            seconds_to_keep(count).min(seconds_to_keep(count)).min(seconds_to_keep(count))
+        });
         assert!(many < 10.0 * few, "{few} s and {many} s");
+    }
+
+    fn seconds_to_keep(count: usize) -> f64 {
+        let (_dir, store) = store();
+        let cases: Vec<BenchmarkResult> =
+            (0..count).map(|case| skipped_case(&format!("case{case}"))).collect();
+        let begun = std::time::Instant::now();
+        let imported = Run { benchmarks: cases, imported: true, ..run("x", 0) };
+        let path = store.begin(&imported).unwrap().finish(&imported).unwrap();
+        let took = begun.elapsed().as_secs_f64();
+        assert_eq!(read_run(&path).unwrap().benchmarks.len(), count);
+        took
     }
 
     #[test]

@@ -69,14 +69,16 @@ impl Store {
                    FROM variants v JOIN cases c ON c.id = v.case_id WHERE last IS NOT NULL ORDER BY last";
         let mut known: BTreeMap<String, KnownCase> = BTreeMap::new();
         let found: Vec<KnownCase> = self.query(|connection| {
-            let case = |row: &rusqlite::Row<'_>| {
-                Ok(KnownCase {
-                    id: row.get(0)?,
-                    outcome: row.get::<_, Parsed<_>>(1)?.0,
-                    last: time(row.get(2)?),
-                })
-            };
-            connection.prepare_cached(sql)?.query_map([], case)?.collect()
+            connection
+                .prepare_cached(sql)?
+                .query_map([], |row| {
+                    Ok(KnownCase {
+                        id: row.get(0)?,
+                        outcome: row.get::<_, Parsed<_>>(1)?.0,
+                        last: time(row.get(2)?),
+                    })
+                })?
+                .collect()
         })?;
         for case in found {
             known.insert(case.id.clone(), case);
@@ -138,12 +140,12 @@ impl Store {
                 (a.started, a.run, b.position).cmp(&(b.started, b.run, a.position))
             });
             found.dedup_by_key(|point| point.run);
-            let point = |point: &crate::history::IndexedPoint| LinePoint {
+            let points = found.iter().map(|point| LinePoint {
                 started: time(point.started),
                 run: point.run,
                 value: point.value,
-            };
-            Ok(found.iter().map(point).collect())
+            });
+            Ok(points.collect())
         })
     }
 

@@ -201,14 +201,15 @@ fn is_same(one: &Run, other: &Run) -> bool {
 fn clock_jumps(heads: &mut [Head]) -> Vec<MergedFile> {
     heads.sort_by_key(|head| head.sequence);
     let measured: Vec<&Head> = heads.iter().filter(|head| head.sequence.is_some()).collect();
-    let jump = |pair: &[&Head]| match pair {
-        [first, second] if first.started > second.started && first.sequence < second.sequence => {
-            Some(MergedFile::ClockWentBack {
+    let mut jumps = Vec::new();
+    for pair in measured.windows(2) {
+        let (first, second) = (pair[0], pair[1]);
+        if first.started > second.started && first.sequence < second.sequence {
+            jumps.push(MergedFile::ClockWentBack {
                 first: first.run_id.clone(),
                 second: second.run_id.clone(),
-            })
+            });
         }
-        _ => None,
-    };
-    measured.windows(2).filter_map(jump).collect()
+    }
+    jumps
 }

@@ -87,10 +87,9 @@ pub(crate) fn rebuild_always(
     is_sound: impl FnOnce() -> bool,
 ) -> Result<(FormerIndex, Vec<StoreNotice>), StoreError> {
     let path = results_dir.join(DATABASE);
-    let failed = |error| StoreError::write(&path, error);
     let guard = files::lock_file(results_dir)
         .and_then(|file| file.lock().map(|()| file))
-        .map_err(failed)?;
+        .map_err(|error| StoreError::write(&path, error))?;
     let found =
         rusqlite::Connection::open_with_flags(&path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
             .and_then(|known| known.pragma_query_value(None, "user_version", |row| row.get(0)));
@@ -100,11 +99,12 @@ pub(crate) fn rebuild_always(
     let former = if path.symlink_metadata().is_err() {
         FormerIndex::Absent
     } else if is_sound() {
-        fs::remove_file(&path).map_err(failed)?;
+        fs::remove_file(&path).map_err(|error| StoreError::write(&path, error))?;
         remove_beside(&path);
         FormerIndex::Sound
     } else {
-        FormerIndex::Damaged { kept: move_aside(&path).map_err(failed)? }
+        let kept = move_aside(&path).map_err(|error| StoreError::write(&path, error))?;
+        FormerIndex::Damaged { kept }
     };
     let rebuilt = opened_and_synced(results_dir);
     drop(guard);
@@ -112,7 +112,8 @@ pub(crate) fn rebuild_always(
         Ok((_, notices)) => Ok((former, notices)),
         Err(OpenError::Newer(found)) => Err(newer(results_dir, found)),
         Err(OpenError::Corrupt) => {
-            Err(failed(std::io::Error::other("it is damaged again after it was built")))
+            let error = std::io::Error::other("it is damaged again after it was built");
+            Err(StoreError::write(&path, error))
         }
         Err(OpenError::Unusable(error)) => Err(database_error(&path, error)),
     }
@@ -122,8 +123,10 @@ pub(crate) fn rebuild_always(
 fn whole(index: &Index) -> bool {
     let answer =
         index.connection().query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
-    let there = |table: &str| index.connection().table_exists(None, table).unwrap_or_default();
-    answer.is_ok_and(|answer| answer == "ok") && TABLES.iter().all(|table| there(table))
+    answer.is_ok_and(|answer| answer == "ok")
+        && TABLES
+            .iter()
+            .all(|table| index.connection().table_exists(None, *table).unwrap_or_default())
 }
 
 /// Renames the database, and the files that SQLite keeps beside it, to a name that is free.

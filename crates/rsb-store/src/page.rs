@@ -40,8 +40,7 @@ pub(crate) fn document_in(bytes: &[u8], most: u64) -> Option<Result<Vec<u8>, Str
 }
 
 fn unpack(page: &[u8], most: u64) -> Result<Vec<u8>, String> {
-    let changed = |how: &str| format!("it is an HTML page, and the run in it {how}; {WRITE_AGAIN}");
-    let page = std::str::from_utf8(page).map_err(|_| changed("is no longer UTF-8"))?;
+    let page = std::str::from_utf8(page).map_err(|_| changed_page("is no longer UTF-8"))?;
     let (_, rest) = page.split_once(OPEN).ok_or_else(|| {
         format!(
             "it is an HTML page without a run in it: cut off, or written with --no-data; \
@@ -49,22 +48,27 @@ fn unpack(page: &[u8], most: u64) -> Result<Vec<u8>, String> {
         )
     })?;
     if rest.contains(OPEN) {
-        return Err(changed("is there twice"));
+        return Err(changed_page("is there twice"));
     }
-    let (packed, _) = rest.split_once(CLOSE).ok_or_else(|| changed("was cut off"))?;
+    let (packed, _) = rest.split_once(CLOSE).ok_or_else(|| changed_page("was cut off"))?;
     let packed: Vec<u8> = packed.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let packed =
-        STANDARD.decode(packed).map_err(|_| changed("was changed since it was written"))?;
+        STANDARD.decode(packed).map_err(|_| changed_page("was changed since it was written"))?;
     let limit = usize::try_from(most).unwrap_or(usize::MAX);
     decompress_to_vec_zlib_with_limit(&packed, limit).map_err(|error| match error.status {
         TINFLStatus::HasMoreOutput => {
-            changed(&format!("has more than {} MiB, which no run has", most >> 20))
+            changed_page(&format!("has more than {} MiB, which no run has", most >> 20))
         }
         TINFLStatus::FailedCannotMakeProgress | TINFLStatus::NeedsMoreInput => {
-            changed("was cut off")
+            changed_page("was cut off")
         }
-        _ => changed("was changed since it was written"),
+        _ => changed_page("was changed since it was written"),
     })
+}
+
+/// The problem of a page whose run is no longer what was written.
+fn changed_page(how: &str) -> String {
+    format!("it is an HTML page, and the run in it {how}; {WRITE_AGAIN}")
 }
 
 #[cfg(test)]
@@ -110,15 +114,13 @@ mod tests {
         let element = data_element(&"{\"a\": [1, 2, 3]}".repeat(40));
         let bomb = data_element(&"a".repeat(1 + MOST as usize));
         assert!(bomb.len() < 3000, "{}", bomb.len());
-        let short = |element: &str| {
-            let kept = element.len() - CLOSE.len() - 30;
-            page(&format!("{}{CLOSE}", &element[..kept - kept % 4]))
-        };
+        let kept = element.len() - CLOSE.len() - 30;
+        let short = page(&format!("{}{CLOSE}", &element[..kept - kept % 4]));
         for (page, expected) in [
             (page(""), "without a run"),
             (page(&format!("{element}{element}")), "twice"),
             (page(element.trim_end().strip_suffix(CLOSE).unwrap()), "cut off"),
-            (short(&element), "was c"),
+            (short, "was c"),
             (page(&element.replacen(OPEN, &format!("{OPEN}!"), 1)), "was changed"),
             (page(&bomb), "more than 1 MiB"),
         ] {

@@ -95,10 +95,9 @@ fn copy_hashed(mut from: &File, to: &mut impl Write) -> io::Result<String> {
             Err(error) => return Err(error),
         }
     }
-    let digits = |byte: &u8| {
-        [byte >> 4, byte & 0xf].map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default())
-    };
-    Ok(sum.finalize().iter().flat_map(digits).collect())
+    let sum = sum.finalize();
+    let digits = sum.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    Ok(digits.map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default()).collect())
 }
 
 impl KeptProgram {
@@ -213,29 +212,32 @@ impl Programs {
         let marker = fs::symlink_metadata(dir.join(marker)).and_then(|data| data.modified());
         let since = marker.map_err(|_| ProgramUnavailable::Never)?;
         let path = dir.join(PROGRAM);
-        let untrusted = |why: io::Error| ProgramUnavailable::Untrusted {
-            path: path.clone(),
-            why: why.to_string(),
-        };
-        private(&self.dir).and_then(|()| private(&dir)).map_err(untrusted)?;
-        let file = open_checked(&path, hash).map_err(untrusted)?;
+        let file = private(&self.dir)
+            .and_then(|()| private(&dir))
+            .and_then(|()| open_checked(&path, hash))
+            .map_err(|why| ProgramUnavailable::Untrusted {
+                path: path.clone(),
+                why: why.to_string(),
+            })?;
         touch(&file);
         Ok(KeptProgram { file, path, since: Timestamp::try_from(since).unwrap_or_default() })
     }
 
     /// Removes all but those that were used last and the one in `newest`.
     fn keep_latest(&self, newest: &Path) -> io::Result<()> {
-        let used = |dir: PathBuf| {
-            Some((fs::symlink_metadata(dir.join(PROGRAM)).ok()?.modified().ok()?, dir))
-        };
-        let is_ours = |dir: &PathBuf| {
-            dir.file_name()
-                .and_then(|name| name.to_str())
-                .is_some_and(|name| is_hexadecimal(name, 64))
-        };
-        let all = fs::read_dir(&self.dir)?.flatten().map(|entry| entry.path()).filter(is_ours);
-        let mut others: Vec<(SystemTime, PathBuf)> =
-            all.filter(|dir| dir != newest).filter_map(used).collect();
+        let mut others: Vec<(SystemTime, PathBuf)> = Vec::new();
+        for entry in fs::read_dir(&self.dir)?.flatten() {
+            let dir = entry.path();
+            let name = dir.file_name().and_then(|name| name.to_str());
+            let is_ours = name.is_some_and(|name| is_hexadecimal(name, 64));
+            if !is_ours || dir == newest {
+                continue;
+            }
+            let program = fs::symlink_metadata(dir.join(PROGRAM));
+            if let Ok(used) = program.and_then(|data| data.modified()) {
+                others.push((used, dir));
+            }
+        }
         others.sort_by(|a, b| b.cmp(a));
         for (_, dir) in others.into_iter().skip(KEPT - 1) {
             match fs::remove_dir_all(dir) {
@@ -249,24 +251,27 @@ impl Programs {
 
 /// This program's part of the user's caches.
 fn cache_dir(variable: impl Fn(&str) -> Option<OsString>) -> io::Result<PathBuf> {
-    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let refused = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-    if let Some(named) = set("RSB_CACHE_DIR") {
-        return if named.is_absolute() {
-            Ok(named)
-        } else {
-            refused("RSB_CACHE_DIR must be an absolute path")
-        };
+    if let Some(named) = path_in(&variable, "RSB_CACHE_DIR") {
+        if named.is_absolute() {
+            return Ok(named);
+        }
+        let why = "RSB_CACHE_DIR must be an absolute path";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
-    let of_home = || set("HOME").map(|home| home.join(".cache"));
-    match set("XDG_CACHE_HOME")
+    let caches = path_in(&variable, "XDG_CACHE_HOME")
         .filter(|path| path.is_absolute())
-        .or_else(of_home)
-        .filter(|path| path.is_absolute())
-    {
-        Some(caches) => Ok(caches.join("rusty-stack-bench")),
-        None => refused("this user has no directory for caches; name one with RSB_CACHE_DIR"),
-    }
+        .or_else(|| path_in(&variable, "HOME").map(|home| home.join(".cache")))
+        .filter(|path| path.is_absolute());
+    let Some(caches) = caches else {
+        let why = "this user has no directory for caches; name one with RSB_CACHE_DIR";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    };
+    Ok(caches.join("rusty-stack-bench"))
+}
+
+/// The path in the variable called `name`, unless it is empty.
+fn path_in(variable: &impl Fn(&str) -> Option<OsString>, name: &str) -> Option<PathBuf> {
+    variable(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 fn is_hexadecimal(text: &str, digits: usize) -> bool {
@@ -321,15 +326,15 @@ fn open_checked(path: &Path, hash: &str) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     let data = file.metadata()?;
-    let refused = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     if !data.is_file()
         || data.uid() != rustix::process::geteuid().as_raw()
         || data.mode() & 0o222 != 0
     {
-        return refused("it is not a file of this user that nobody can write to");
+        let why = "it is not a file of this user that nobody can write to";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     if copy_hashed(&file, &mut io::sink())? != hash {
-        return refused("it is not what it was");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is not what it was"));
     }
     Ok(file)
 }
@@ -385,7 +390,6 @@ mod tests {
             keep(&programs, &original, &run).unwrap();
         }
         let kept = programs.find(&run).unwrap();
-        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
         assert_eq!(
             [mode(kept.path()), mode(kept.path().parent().unwrap()), mode(&programs.dir)],
             [0o500, 0o700, 0o700]
@@ -399,6 +403,10 @@ mod tests {
         assert!(error.contains("not what it was") && error.contains("refresh"), "{error}");
         keep(&programs, &original, &run).unwrap();
         assert!(programs.find(&run).is_ok(), "kept anew");
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o777
     }
 
     #[test]
@@ -441,13 +449,13 @@ mod tests {
         // earlier version.
         let other = Run { program: Some(hash.clone()), ..run("20260102T090312Z_1a2b3c4", 0) };
         assert!(matches!(programs.find(&other), Err(ProgramUnavailable::Never)));
-        let of = |program: &str| {
-            programs.find(&Run { program: Some(program.to_owned()), ..mine.clone() })
-        };
         for name in ["", "../original", "/bin/sh", &hash.to_uppercase(), &hash[..63]] {
-            assert!(matches!(of(name), Err(ProgramUnavailable::Never)), "{name}");
+            let found = programs.find(&Run { program: Some(name.to_owned()), ..mine.clone() });
+            assert!(matches!(found, Err(ProgramUnavailable::Never)), "{name}");
         }
-        assert!(matches!(of("0123456789abcdef"), Err(ProgramUnavailable::EarlierVersion)));
+        let earlier = Run { program: Some("0123456789abcdef".to_owned()), ..mine.clone() };
+        let found = programs.find(&earlier);
+        assert!(matches!(found, Err(ProgramUnavailable::EarlierVersion)));
         let elsewhere = Run { run_id: RunId("../x".to_owned()), ..mine.clone() };
         assert!(matches!(programs.find(&elsewhere), Err(ProgramUnavailable::Never)));
         assert!(keep(&programs, &original, &elsewhere).is_err());
@@ -509,11 +517,6 @@ mod tests {
 
     #[test]
     fn the_directory_is_the_users_and_never_below_the_working_tree() {
-        let dir = |set: &[(&str, &str)]| {
-            cache_dir(|name| {
-                set.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
-            })
-        };
         for (set, expected) in [
             (&[("RSB_CACHE_DIR", "/c"), ("XDG_CACHE_HOME", "/x"), ("HOME", "/h")][..], Some("/c")),
             (&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")], Some("/x/rusty-stack-bench")),
@@ -525,7 +528,10 @@ mod tests {
             (&[("HOME", "h")], None),
             (&[], None),
         ] {
-            match (dir(set), expected) {
+            let found = cache_dir(|name| {
+                set.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+            });
+            match (found, expected) {
                 (Ok(found), Some(expected)) => assert_eq!(found, Path::new(expected)),
                 (Err(error), None) => {
                     assert!(error.to_string().contains("RSB_CACHE_DIR"), "{error}");

@@ -41,13 +41,10 @@ impl Baselines {
         let mut ids = HashSet::new();
         for info in self.list() {
             for run in self.read(&info.path)?.runs {
-                let accepted = |case: &rsb_model::BenchmarkResult| {
-                    case.metadata
-                        .get(ACCEPTED_FROM)
-                        .and_then(|id| id.as_str())
-                        .map(|id| RunId(id.to_owned()))
-                };
-                ids.extend(run.benchmarks.iter().filter_map(accepted));
+                for case in &run.benchmarks {
+                    let accepted = case.metadata.get(ACCEPTED_FROM).and_then(|id| id.as_str());
+                    ids.extend(accepted.map(|id| RunId(id.to_owned())));
+                }
                 ids.insert(run.run_id);
             }
         }

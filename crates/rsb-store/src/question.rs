@@ -106,8 +106,8 @@ ORDER BY measured, benchmark_id"
 fn between(before: &str, after: &str) -> String {
     // CROSS JOIN keeps SQLite to this order: first the few runs of the two commits, then what they
     // hold.
-    let is_of = |commit: &str| format!("substr(r.commit_hash, 1, length({commit})) = {commit}");
-    let (is_before, is_after) = (is_of(before), is_of(after));
+    let [is_before, is_after] = [before, after]
+        .map(|commit| format!("substr(r.commit_hash, 1, length({commit})) = {commit}"));
     format!(
         "SELECT benchmark_id, metric, unit, before, after, round(100 * (after / before - 1), 2) AS difference_percent,
        runs_before, runs_after, (SELECT slug FROM machines WHERE id = machine) AS machine

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rsb_model::record::Comparison;
 use rsb_model::{BenchmarkResult, Better, ComparisonResult, Fields, ReasonCode, Run, Verdict};
 use rusqlite::Connection;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::question::HistoryQuestion;
 use crate::select::SqlError;
@@ -157,15 +157,15 @@ fn the_views_have_one_row_for_each_model_and_one_for_each_point_of_it() {
 #[test]
 fn named_questions_are_answered() {
     let (_dir, store) = with_runs(3, 3);
-    let answer = |question: &HistoryQuestion| store.select(&question.sql(), LIMIT).unwrap().rows;
-    let slowest = answer(&HistoryQuestion::Slowest { limit: 2 });
+    let slowest = answer(&store, &HistoryQuestion::Slowest { limit: 2 });
     assert_eq!((slowest.len(), &slowest[0][2]), (2, &json!("run-002")));
-    let unmeasured = answer(&HistoryQuestion::Unmeasured { since: moment(-1) });
+    let unmeasured = answer(&store, &HistoryQuestion::Unmeasured { since: moment(-1) });
     assert_eq!(
         unmeasured,
         [[json!("cpu_performance/gemm/cpu:0/none"), json!(null), json!("skipped")]]
     );
-    assert_eq!(answer(&HistoryQuestion::Unmeasured { since: moment(10 * DAY) }).len(), 4);
+    let later = HistoryQuestion::Unmeasured { since: moment(10 * DAY) };
+    assert_eq!(answer(&store, &later).len(), 4);
     let other = "f00df00d'f00d";
     let mut environment = machine(2);
     environment.git.as_mut().unwrap().commit = other.to_owned();
@@ -177,70 +177,80 @@ fn named_questions_are_answered() {
             ..run("other", 5 * DAY)
         },
     );
-    let between =
-        answer(&HistoryQuestion::Between { before: "1a2b3c4".to_owned(), after: other.to_owned() });
+    let between = answer(
+        &store,
+        &HistoryQuestion::Between { before: "1a2b3c4".to_owned(), after: other.to_owned() },
+    );
     assert_eq!(between.len(), 2, "two metrics of the case that both have");
     assert_eq!((&between[0][6], &between[0][7]), (&json!(3), &json!(1)));
     assert!(between[0][5].as_f64().unwrap() > 250.0, "{between:?}");
     store.save_comparison(&comparison("b-vs-a")).unwrap();
-    assert_eq!(answer(&HistoryQuestion::Regressed { since: moment(0) }).len(), 0, "it has no rows");
+    let regressed = answer(&store, &HistoryQuestion::Regressed { since: moment(0) });
+    assert_eq!(regressed.len(), 0, "it has no rows");
+}
+
+fn answer(store: &Store, question: &HistoryQuestion) -> Vec<Vec<Value>> {
+    store.select(&question.sql(), LIMIT).unwrap().rows
 }
 
 #[test]
 fn a_regression_that_was_judged_many_times_is_listed_once() {
     let (_dir, store) = with_runs(1, 1);
-    let judge = |at: i64, baseline: &str, current: &str, verdict: Verdict| {
-        let row = Comparison {
-            id: case_id("case-0"),
-            metric: "time_ms".to_owned(),
-            unit: "ms".to_owned(),
-            better: Better::Lower,
-            baseline_value: Some(1.0),
-            current_value: Some(1.2),
-            difference_percent: Some(20.0),
-            confidence_interval: None,
-            change_status: None,
-            verdict,
-            reason: String::new(),
-            reason_code: ReasonCode::AboveThreshold,
-            threshold_percent: 10.0,
-            detectable_percent: None,
-            statistics: None,
-        };
-        let result = ComparisonResult {
-            timestamp: moment(at),
-            baseline_run_id: baseline.to_owned(),
-            current_run_id: current.to_owned(),
-            comparisons: vec![row],
-            ..comparison(&format!("comparison-{at}"))
-        };
-        store.save_comparison(&result).unwrap();
-    };
-    let listed = || {
-        let rows = store
-            .select(&HistoryQuestion::Regressed { since: moment(0) }.sql(), LIMIT)
-            .unwrap()
-            .rows;
-        rows.into_iter().map(|row| row[7].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    judge(1, "a", "b", Verdict::Regressed);
-    judge(2, "a", "b", Verdict::Regressed);
-    judge(3, "a", "c", Verdict::Regressed);
-    assert_eq!(listed(), ["comparison-3", "comparison-2"], "once for each run");
-    judge(4, "other", "b", Verdict::Regressed);
-    judge(5, "third", "b", Verdict::Unchanged);
-    assert_eq!(listed(), ["comparison-4", "comparison-3"], "whatever the run was compared with");
-    judge(6, "a", "c", Verdict::Unchanged);
+    save_judgment(&store, 1, "a", "b", Verdict::Regressed);
+    save_judgment(&store, 2, "a", "b", Verdict::Regressed);
+    save_judgment(&store, 3, "a", "c", Verdict::Regressed);
+    let listed = listed_regressions(&store);
+    assert_eq!(listed, ["comparison-3", "comparison-2"], "once for each run");
+    save_judgment(&store, 4, "other", "b", Verdict::Regressed);
+    save_judgment(&store, 5, "third", "b", Verdict::Unchanged);
+    let listed = listed_regressions(&store);
+    assert_eq!(listed, ["comparison-4", "comparison-3"], "whatever the run was compared with");
+    save_judgment(&store, 6, "a", "c", Verdict::Unchanged);
     assert_eq!(
-        listed(),
+        listed_regressions(&store),
         ["comparison-4"],
         "a later judgment replaces an earlier one of the same two runs"
     );
 }
 
+/// The comparisons that the question names, in the order of its answer.
+fn listed_regressions(store: &Store) -> Vec<String> {
+    let rows = answer(store, &HistoryQuestion::Regressed { since: moment(0) });
+    rows.into_iter().map(|row| row[7].as_str().unwrap().to_owned()).collect()
+}
+
+/// Saves a comparison with one row.
+fn save_judgment(store: &Store, at: i64, baseline: &str, current: &str, verdict: Verdict) {
+    let row = Comparison {
+        id: case_id("case-0"),
+        metric: "time_ms".to_owned(),
+        unit: "ms".to_owned(),
+        better: Better::Lower,
+        baseline_value: Some(1.0),
+        current_value: Some(1.2),
+        difference_percent: Some(20.0),
+        confidence_interval: None,
+        change_status: None,
+        verdict,
+        reason: String::new(),
+        reason_code: ReasonCode::AboveThreshold,
+        threshold_percent: 10.0,
+        detectable_percent: None,
+        statistics: None,
+    };
+    let result = ComparisonResult {
+        timestamp: moment(at),
+        baseline_run_id: baseline.to_owned(),
+        current_run_id: current.to_owned(),
+        comparisons: vec![row],
+        ..comparison(&format!("comparison-{at}"))
+    };
+    store.save_comparison(&result).unwrap();
+}
+
 #[test]
 fn what_is_unmeasured_is_found_at_the_end_of_each_case() {
-    let steps = |runs: i64| {
+    let [few, many] = [3, 30].map(|runs| {
         let (dir, store) = with_runs(runs, 3);
         drop(store);
         let connection = Connection::open(dir.path().join("benchmarks.db")).unwrap();
@@ -248,7 +258,6 @@ fn what_is_unmeasured_is_found_at_the_end_of_each_case() {
             connection.prepare(&HistoryQuestion::Unmeasured { since: moment(0) }.sql()).unwrap();
         assert_eq!(statement.query_map([], |row| row.get::<_, String>(0)).unwrap().count(), 1);
         statement.get_status(rusqlite::StatementStatus::VmStep)
-    };
-    let (few, many) = (steps(3), steps(30));
+    });
     assert!(few > 0 && many < few + few / 4, "{few} and {many} steps");
 }

@@ -81,12 +81,13 @@ pub fn environment_in(text: &str) -> serde_json::Result<Environment> {
 /// # Errors
 /// When it is anything else, or cannot be read.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
-    let unfit = |problem| ReadError::Unfit { path: path.to_owned(), problem };
     let bytes = input::read(path, input::MOST_OF_OURS).map_err(|unread| match unread {
         ReadProblem::Io(source) => ReadError::Io { path: path.to_owned(), source },
-        ReadProblem::Unfit(problem) => unfit(problem),
+        ReadProblem::Unfit(problem) => ReadError::Unfit { path: path.to_owned(), problem },
     })?;
-    page::document_in(&bytes, input::MOST_OF_OURS).unwrap_or(Ok(bytes)).map_err(unfit)
+    page::document_in(&bytes, input::MOST_OF_OURS)
+        .unwrap_or(Ok(bytes))
+        .map_err(|problem| ReadError::Unfit { path: path.to_owned(), problem })
 }
 
 pub(crate) fn check_format(path: &Path, document: &Value) -> Result<(), ReadError> {
@@ -144,18 +145,18 @@ impl<'a> Document<'a> {
 
     /// Checks that a run or baseline of today's format is as it was written.
     pub(crate) fn check_seal(&self, path: &Path) -> Result<(), ReadError> {
-        let changed = |problem| Err(ReadError::Changed { path: path.to_owned(), problem });
-        match self.seal {
+        let problem = match self.seal {
             Some(Seal::Broken) => {
-                changed("was changed since it was written: its checksum is of another text")
+                "was changed since it was written: its checksum is of another text"
             }
-            Some(Seal::Missing) => changed(
+            Some(Seal::Missing) => {
                 "has no checksum, which every file of its format has: it was changed since it was \
-                 written",
-            ),
+                 written"
+            }
             // Of a part of a document.
-            _ => Ok(()),
-        }
+            _ => return Ok(()),
+        };
+        Err(ReadError::Changed { path: path.to_owned(), problem })
     }
 
     /// The run that it is.
@@ -203,21 +204,26 @@ const CASES_OF_A_THREAD: usize = 200;
 fn results_of(cases: &[&RawValue], fallback: Timestamp) -> Vec<BenchmarkResult> {
     let cpus = thread::available_parallelism().map_or(1, NonZero::get);
     let share = cases.len().div_ceil(cpus).max(CASES_OF_A_THREAD);
-    let parse = |(part, cases): (usize, &[&RawValue])| -> Vec<BenchmarkResult> {
-        let each = (part * share..).zip(cases);
-        each.map(|(index, case)| result_of(case, index, fallback)).collect()
-    };
     let mut parts = cases.chunks(share).enumerate();
     let first = parts.next();
     thread::scope(|scope| {
-        let others: Vec<_> = parts.map(|part| scope.spawn(move || parse(part))).collect();
-        let mut results = first.map(parse).unwrap_or_default();
+        let others: Vec<_> = parts
+            .map(|(part, cases)| scope.spawn(move || results_from(part * share, cases, fallback)))
+            .collect();
+        let mut results =
+            first.map(|(_, cases)| results_from(0, cases, fallback)).unwrap_or_default();
         for other in others {
             results.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }
         refuse_repeated(&mut results);
         results
     })
+}
+
+/// The results that `cases` are, where the first has the position `index`.
+fn results_from(index: usize, cases: &[&RawValue], fallback: Timestamp) -> Vec<BenchmarkResult> {
+    let each = (index..).zip(cases);
+    each.map(|(index, case)| result_of(case, index, fallback)).collect()
 }
 
 /// Makes failed cases of those whose id another has too: nobody can tell which of them is meant.

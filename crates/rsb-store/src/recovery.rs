@@ -109,12 +109,11 @@ pub(crate) fn living(results_dir: &Path) -> Vec<Run> {
 
 /// The journals whose writers live.
 fn live_journals(results_dir: &Path) -> Vec<PathBuf> {
-    let is_held = |path: &PathBuf| {
+    let mut journals = files::journals_in(results_dir);
+    journals.retain(|path| {
         let lock = File::open(path).map(|file| file.try_lock());
         matches!(lock, Ok(Err(TryLockError::WouldBlock)))
-    };
-    let mut journals = files::journals_in(results_dir);
-    journals.retain(is_held);
+    });
     journals
 }
 

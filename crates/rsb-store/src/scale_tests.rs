@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rsb_model::{BenchmarkResult, Run, Samples};
 use rusqlite::Connection;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::baselines::{Baseline, Baselines};
 use crate::check::{self, FormerIndex, StoreProblem};
@@ -96,7 +96,7 @@ fn a_question_about_one_series_costs_no_more_where_there_are_eight_times_as_many
         ..SeriesFilter::default()
     };
     // Steps of SQLite's machine, which no other program disturbs.
-    let steps = |cases: usize| {
+    let [few, many] = [4, 32].map(|cases| {
         let (dir, store) = with_runs(12, cases);
         assert_eq!(store.series(&asked).unwrap()[0].points.len(), 10);
         let connection = Connection::open(dir.path().join("benchmarks.db")).unwrap();
@@ -107,14 +107,13 @@ fn a_question_about_one_series_costs_no_more_where_there_are_eight_times_as_many
         let mut statement = connection.prepare(sql).unwrap();
         assert_eq!(statement.query_map([], |row| row.get::<_, f64>(0)).unwrap().count(), 10);
         statement.get_status(rusqlite::StatementStatus::VmStep)
-    };
-    let (few, many) = (steps(4), steps(32));
+    });
     assert!(few > 0 && many < few + few / 4, "{few} and {many} steps");
 }
 
 #[test]
 fn the_time_of_indexing_grows_with_the_number_of_values() {
-    let seconds = |runs: i64| {
+    let [few, many] = [20, 80].map(|runs| {
         let (dir, store) = with_runs(runs, 40);
         drop(store);
         let least = (0..3).map(|_| {
@@ -124,9 +123,8 @@ fn the_time_of_indexing_grows_with_the_number_of_values() {
             begun.elapsed().as_secs_f64()
         });
         least.fold(f64::INFINITY, f64::min)
-    };
+    });
     // With a look at every value for each, it would be 16 times as long for four times as many.
-    let (few, many) = (seconds(20), seconds(80));
     assert!(many < 10.0 * few, "{few} s and {many} s");
 }
 
@@ -134,10 +132,6 @@ fn the_time_of_indexing_grows_with_the_number_of_values() {
 fn a_trend_follows_the_figure_of_the_gate_and_an_export_the_record() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_for_writing(dir.path()).unwrap();
-    let samples = |replicate: u32, level: f64| {
-        let times: Vec<f64> = (0..11).map(|at| (level + f64::from(at)) * 1e6).collect();
-        Samples { replicate, iters: vec![1; 11], times_ns: times }
-    };
     // The 10 % quantiles are 11, 21 and 61 ms.
     let case = BenchmarkResult {
         samples: vec![samples(0, 10.0), samples(1, 60.0), samples(2, 20.0)],
@@ -157,21 +151,20 @@ fn a_trend_follows_the_figure_of_the_gate_and_an_export_the_record() {
     assert_eq!(rows.iter().map(|row| row.value).collect::<Vec<_>>(), [Some(1.0), Some(1.0)]);
 }
 
+fn samples(replicate: u32, level: f64) -> Samples {
+    let times: Vec<f64> = (0..11).map(|at| (level + f64::from(at)) * 1e6).collect();
+    Samples { replicate, iters: vec![1; 11], times_ns: times }
+}
+
 #[test]
 fn days_follow_runs_that_change_and_go() {
     let (dir, store) = with_runs(3, 2);
     keep(&store, &Run { benchmarks: vec![measured_case("case-0", 9.0)], ..run("more", 60) });
-    let mean = |store: &Store| {
-        let answer = store
-            .select("SELECT day, results, mean FROM daily_means WHERE metric = 'time_ms'", LIMIT)
-            .unwrap();
-        answer.rows
-    };
-    let lowest = |result: BenchmarkResult| result.figure("time_ms").unwrap();
-    let [one, two, three, nine] = [1.0, 2.0, 3.0, 9.0].map(|time| lowest(measured_case("x", time)));
+    let [one, two, three, nine] =
+        [1.0, 2.0, 3.0, 9.0].map(|time| measured_case("x", time).figure("time_ms").unwrap());
     let first = (2.0 * one + nine) / 3.0;
     assert_eq!(
-        mean(&store),
+        daily_means(&store),
         [
             json!(["2026-01-01", 3, first]),
             json!(["2026-01-02", 2, two]),
@@ -183,11 +176,16 @@ fn days_follow_runs_that_change_and_go() {
     fs::remove_file(dir.path().join("runs/run-001.json")).unwrap();
     let store = Store::open_existing(dir.path()).unwrap();
     assert_eq!(
-        mean(&store),
+        daily_means(&store),
         [json!(["2026-01-01", 2, one]), json!(["2026-01-03", 2, three])]
             .map(|row| row.as_array().unwrap().clone())
     );
     assert!(check::check(dir.path()).unwrap().problems.is_empty());
+}
+
+fn daily_means(store: &Store) -> Vec<Vec<Value>> {
+    let sql = "SELECT day, results, mean FROM daily_means WHERE metric = 'time_ms'";
+    store.select(sql, LIMIT).unwrap().rows
 }
 
 #[test]
@@ -206,12 +204,8 @@ fn readers_read_while_a_writer_writes() {
     let mut rows = statement.query([]).unwrap();
     assert!(rows.next().unwrap().is_some());
     keep(&store, &Run { benchmarks: vec![measured_case("case-0", 1.0)], ..run("more", 60) });
-    let known = |id: &str| format!("SELECT count(*) FROM runs WHERE run_id = '{id}'");
-    assert_eq!(
-        store.select(&known("more"), LIMIT).unwrap().rows,
-        [[json!(1)]],
-        "it is in the index"
-    );
+    let sql = "SELECT count(*) FROM runs WHERE run_id = 'more'";
+    assert_eq!(store.select(sql, LIMIT).unwrap().rows, [[json!(1)]], "it is in the index");
     assert!(rows.next().unwrap().is_some());
 }
 
@@ -234,11 +228,9 @@ fn a_prune_keeps_the_latest_the_newest_and_what_baselines_are_made_from() {
     let ids = baselines.run_ids().unwrap();
     let rule = PruneRule { before: moment(8 * DAY), keep: 3 };
     let plan = store.plan_prune(rule, &ids).unwrap();
-    let names = |runs: &[crate::RunSummary]| {
-        runs.iter().map(|run| run.run_id.0.clone()).collect::<Vec<_>>()
-    };
+    let deleted: Vec<String> = plan.deleted.iter().map(|run| run.run_id.0.clone()).collect();
     let expected = ["run-000", "run-001", "run-003", "run-004", "run-005", "run-006"];
-    assert_eq!((names(&plan.deleted), plan.kept), (expected.map(str::to_owned).to_vec(), 5));
+    assert_eq!((deleted, plan.kept), (expected.map(str::to_owned).to_vec(), 5));
     assert_eq!(plan.of_baselines.iter().map(|id| id.0.as_str()).collect::<Vec<_>>(), ["run-002"]);
     assert_eq!(store.runs().unwrap().len(), 12, "a plan deletes nothing");
     let mut told = Vec::new();
@@ -257,11 +249,6 @@ fn a_prune_keeps_the_latest_the_newest_and_what_baselines_are_made_from() {
 #[test]
 fn damage_and_disagreement_are_found_and_repaired() {
     type Harm = fn(&Path);
-    let sql = |dir: &Path, sql: &str| {
-        let connection = Connection::open(dir.join("benchmarks.db")).unwrap();
-        connection.pragma_update(None, "foreign_keys", "OFF").unwrap();
-        connection.execute_batch(sql).unwrap();
-    };
     let harms: [(&str, Harm, &str); 5] = [
         (
             "a value",
@@ -310,7 +297,9 @@ fn damage_and_disagreement_are_found_and_repaired() {
         assert!(check::check(dir.path()).unwrap().problems.is_empty());
         harm(dir.path());
         if let Ok(text) = fs::read_to_string(dir.path().join("sql")) {
-            sql(dir.path(), &text);
+            let connection = Connection::open(dir.path().join("benchmarks.db")).unwrap();
+            connection.pragma_update(None, "foreign_keys", "OFF").unwrap();
+            connection.execute_batch(&text).unwrap();
         }
         let found = check::check(dir.path()).unwrap();
         let problems: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
@@ -348,9 +337,9 @@ fn a_directory_that_cannot_be_written_is_checked_as_it_is() {
         "{:?}",
         found.problems
     );
-    let of_day = |name: &str| dir.path().join("runs").join(name);
-    fs::copy(of_day("run-001.json"), of_day("newer.json")).unwrap();
-    fs::write(of_day("run-001.json"), "{").unwrap();
+    let runs = dir.path().join("runs");
+    fs::copy(runs.join("run-001.json"), runs.join("newer.json")).unwrap();
+    fs::write(runs.join("run-001.json"), "{").unwrap();
     let found = check::check(dir.path()).unwrap();
     assert_eq!((found.problems.len(), found.runs), (1, 4), "{:?}", found.problems);
 }
@@ -388,25 +377,6 @@ fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
     keep(&theirs, &Run { benchmarks: vec![measured_case("case-0", 1.0)], ..run("back", -DAY) });
     fs::write(from.path().join("runs/broken.json"), "{").unwrap();
     let (to, store) = with_runs(1, 1);
-    let told = |store: &Store, dir: &Path| {
-        let mut told = Vec::new();
-        store
-            .merge(dir, |file| {
-                told.push(match file {
-                    MergedFile::Taken { run_id, .. } => format!("taken {run_id}"),
-                    MergedFile::Duplicate { of, .. } => format!("duplicate {of}"),
-                    MergedFile::Conflict { run_id, .. } => format!("conflict {run_id}"),
-                    MergedFile::Unreadable(error) => {
-                        format!("unreadable {}", error.to_string().contains("broken.json"))
-                    }
-                    MergedFile::ClockWentBack { first, second } => {
-                        format!("clock {first} {second}")
-                    }
-                });
-            })
-            .unwrap();
-        told
-    };
     let expected = [
         "unreadable true",
         "clock run-002 back",
@@ -415,7 +385,7 @@ fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
         "taken run-001",
         "taken run-002",
     ];
-    assert_eq!(told(&store, from.path()), expected);
+    assert_eq!(merge_all(&store, from.path()), expected);
     let expected = [
         "unreadable true",
         "clock run-002 back",
@@ -424,13 +394,14 @@ fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
         "duplicate run-001",
         "duplicate run-002",
     ];
-    assert_eq!(told(&store, &from.path().join("runs")), expected, "a second time nothing is added");
+    let again = merge_all(&store, &from.path().join("runs"));
+    assert_eq!(again, expected, "a second time nothing is added");
     // The same run under another id.
     let copy =
         Run { run_id: rsb_model::RunId("copy".to_owned()), ..theirs.run("run-001").unwrap() };
     let other = tempfile::tempdir().unwrap();
     fs::write(other.path().join("copy.json"), crate::sealed_text(&copy).unwrap()).unwrap();
-    assert_eq!(told(&store, other.path()), ["duplicate run-001"]);
+    assert_eq!(merge_all(&store, other.path()), ["duplicate run-001"]);
     let taken = store.take_in(&copy).unwrap();
     assert_eq!((taken.run_id.0.as_str(), taken.is_new), ("run-001", false));
     let ids: Vec<String> = store.runs().unwrap().into_iter().map(|run| run.run_id.0).collect();
@@ -449,4 +420,25 @@ fn a_merge_takes_each_run_once_by_its_own_time_and_says_what_it_left() {
     assert!(times.is_sorted() && times.len() == 4, "{times:?}");
     let ids: HashSet<_> = series[0].points.iter().map(|point| point.run_id.clone()).collect();
     assert_eq!(ids.len(), 4, "none twice");
+}
+
+/// Merges `dir` into `store`; returns what became of each file.
+fn merge_all(store: &Store, dir: &Path) -> Vec<String> {
+    let mut files = Vec::new();
+    store
+        .merge(dir, |file| {
+            files.push(match file {
+                MergedFile::Taken { run_id, .. } => format!("taken {run_id}"),
+                MergedFile::Duplicate { of, .. } => format!("duplicate {of}"),
+                MergedFile::Conflict { run_id, .. } => format!("conflict {run_id}"),
+                MergedFile::Unreadable(error) => {
+                    format!("unreadable {}", error.to_string().contains("broken.json"))
+                }
+                MergedFile::ClockWentBack { first, second } => {
+                    format!("clock {first} {second}")
+                }
+            });
+        })
+        .unwrap();
+    files
 }

@@ -208,8 +208,8 @@ impl AnswerSize {
     /// Counts a row; whether the answer may have it.
     pub(crate) fn has_room_for(&mut self, cells: &[Value]) -> bool {
         self.rows += 1;
-        let bytes = |cell: &Value| cell.as_str().map_or(size_of::<f64>(), str::len);
-        self.bytes += cells.iter().map(bytes).sum::<usize>();
+        let bytes = cells.iter().map(|cell| cell.as_str().map_or(size_of::<f64>(), str::len));
+        self.bytes += bytes.sum::<usize>();
         self.rows <= MOST_ROWS && self.bytes <= MOST_BYTES
     }
 }

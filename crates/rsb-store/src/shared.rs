@@ -292,10 +292,10 @@ impl SharedStore {
             let received =
                 known.get(&(run.run_id.0.clone(), run.started.as_microsecond(), run.slug));
             // Clocks differ: what changed within a day of being received is compared as a whole.
-            let is_older = |received: &f64| {
+            let is_older = received.is_some_and(|received| {
                 changed.is_some_and(|changed| changed.as_secs_f64() + 86_400.0 < *received)
-            };
-            if received.is_some_and(is_older) {
+            });
+            if is_older {
                 continue;
             }
             let run = store.run(&run.run_id.0)?;

@@ -1,8 +1,8 @@
 //! A directory of results: opening it, finding runs in it, writing to it.
 
 use std::cell::{Ref, RefCell};
-use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rsb_model::run::Counts;
 use rsb_model::{ComparisonResult, Fingerprint, Note, Run, RunId, Timestamp, Verdict};
@@ -287,10 +287,12 @@ impl Store {
     pub fn runs_before(&self, run: &Run, most: usize) -> Result<Vec<Run>, StoreError> {
         let slugs = self.slugs_of(&Fingerprint::of(&run.environment))?;
         // The index keeps microseconds, so by its time alone a run may be before itself.
-        let is_earlier =
-            |known: &RunSummary| known.run_id != run.run_id && known.started < run.started;
-        let is_alike = |known: &RunSummary| slugs.contains(&known.slug) && known.suite == run.suite;
-        let known = self.runs()?.into_iter().filter(|known| is_alike(known) && is_earlier(known));
+        let known = self.runs()?.into_iter().filter(|known| {
+            slugs.contains(&known.slug)
+                && known.suite == run.suite
+                && known.run_id != run.run_id
+                && known.started < run.started
+        });
         let read = known.filter_map(|known| read::read_run(&known.path).ok());
         let mut runs: Vec<Run> =
             read.filter(|run| !run.imported && !run.is_interrupted()).take(most).collect();
@@ -303,22 +305,20 @@ impl Store {
     pub fn left_out_after(&self, latest: Option<&RunId>) -> Vec<(PathBuf, String)> {
         let runs = self.results_dir.join(RUNS);
         let own = latest.map(|id| runs.join(format!("{id}.json")));
-        // Of a link that itself may be newer than what it leads to.
-        let changed = |meta: std::io::Result<Metadata>| meta.and_then(|meta| meta.modified()).ok();
-        let written = |path: &Path| changed(path.metadata()).max(changed(path.symlink_metadata()));
-        let is_later = |path: &Path| {
-            let Some(own) = &own else { return true };
-            path.file_name() > own.file_name() || written(path) >= written(own)
-        };
-        let left_out = |notice: &StoreNotice| match notice {
-            StoreNotice::LeftOut { path, problem }
-                if path.parent() == Some(&runs) && is_later(path) =>
-            {
-                Some((path.clone(), problem.clone()))
+        let mut left_out = Vec::new();
+        for notice in &*self.notices() {
+            let StoreNotice::LeftOut { path, problem } = notice else { continue };
+            if path.parent() != Some(runs.as_path()) {
+                continue;
             }
-            _ => None,
-        };
-        self.notices().iter().filter_map(left_out).collect()
+            let is_later = own.as_ref().is_none_or(|own| {
+                path.file_name() > own.file_name() || last_written(path) >= last_written(own)
+            });
+            if is_later {
+                left_out.push((path.clone(), problem.clone()));
+            }
+        }
+        left_out
     }
 
     /// The directory names under which runs of this hardware are indexed: versions that knew less
@@ -333,8 +333,11 @@ impl Store {
                 .query_map([], |row| Ok((row.get(0)?, row.get::<_, FromJson<_>>(1)?.0)))?
                 .collect()
         })?;
-        let is_alike = |other: &Fingerprint| fingerprint.differences(other).is_empty();
-        Ok(known.into_iter().filter(|(_, other)| is_alike(other)).map(|(slug, _)| slug).collect())
+        Ok(known
+            .into_iter()
+            .filter(|(_, other)| fingerprint.differences(other).is_empty())
+            .map(|(slug, _)| slug)
+            .collect())
     }
 
     /// The run that `text` names: a path, an id, or the beginning of one id.
@@ -461,6 +464,13 @@ impl Store {
             no_verdict: count(row, "no_verdict")?,
         })
     }
+}
+
+/// When `path` was written: a link may itself be newer than what it leads to.
+fn last_written(path: &Path) -> Option<SystemTime> {
+    let file = path.metadata().and_then(|meta| meta.modified()).ok();
+    let link = path.symlink_metadata().and_then(|meta| meta.modified()).ok();
+    file.max(link)
 }
 
 /// The rows of runs, each with the name of its machine.

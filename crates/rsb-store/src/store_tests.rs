@@ -57,6 +57,20 @@ impl Directory {
     fn ids(&self) -> Vec<String> {
         self.read().runs().unwrap().into_iter().map(|run| run.run_id.0).collect()
     }
+
+    fn journal(&self, name: &str) -> PathBuf {
+        self.path().join("runs").join(format!("{name}.partial.jsonl"))
+    }
+
+    fn set_index_version(&self, version: i64) {
+        let connection = rusqlite::Connection::open(self.database()).unwrap();
+        connection.pragma_update(None, "user_version", version).unwrap();
+    }
+
+    /// The ids of the runs before `run`, `most` of them.
+    fn ids_before(&self, run: &Run, most: usize) -> Vec<String> {
+        self.read().runs_before(run, most).unwrap().into_iter().map(|run| run.run_id.0).collect()
+    }
 }
 
 fn notices(store: &Store) -> Vec<String> {
@@ -126,19 +140,22 @@ fn a_run_is_named_by_its_id_or_a_unique_beginning() {
             store.begin(&run(id, 0)).unwrap().finish(&run(id, 0)).unwrap();
         }
     }
-    let found = |text: &str| store.run(text).map(|run| run.run_id.0);
-    assert_eq!(found("20260101T000000Z_abc").unwrap(), "20260101T000000Z_abc", "a whole id wins");
-    assert_eq!(found("202602").unwrap(), "20260202T000000Z_abc");
+    for (text, expected) in [
+        // A whole id wins.
+        ("20260101T000000Z_abc", "20260101T000000Z_abc"),
+        ("202602", "20260202T000000Z_abc"),
+    ] {
+        assert_eq!(store.run(text).unwrap().run_id.0, expected, "{text}");
+    }
+    let ambiguous = store.run("2026").unwrap_err();
+    assert!(matches!(ambiguous, StoreError::AmbiguousRun { matches, .. } if matches.len() == 3));
+    assert!(matches!(store.run("2027"), Err(StoreError::UnknownRun { .. })));
     assert!(
-        matches!(found("2026"), Err(StoreError::AmbiguousRun { matches, .. }) if matches.len() == 3)
-    );
-    assert!(matches!(found("2027"), Err(StoreError::UnknownRun { .. })));
-    assert!(
-        matches!(found("%"), Err(StoreError::UnknownRun { .. })),
+        matches!(store.run("%"), Err(StoreError::UnknownRun { .. })),
         "a percent sign is no wildcard"
     );
-    assert!(matches!(found(""), Err(StoreError::AmbiguousRun { .. })));
-    assert!(matches!(found("missing.json"), Err(StoreError::Read(_))));
+    assert!(matches!(store.run(""), Err(StoreError::AmbiguousRun { .. })));
+    assert!(matches!(store.run("missing.json"), Err(StoreError::Read(_))));
 }
 
 #[test]
@@ -148,13 +165,12 @@ fn a_killed_run_is_recovered_without_its_torn_line() {
     let mut journal = store.begin(&run("x", 0)).unwrap();
     journal.plan(5).unwrap();
     journal.add(&skipped_case("b")).unwrap();
-    let progress = || store.progress().remove(0).progress;
-    assert_eq!(progress(), None, "no replicate has ended");
+    assert_eq!(store.progress().remove(0).progress, None, "no replicate has ended");
     let third = ReplicateProgress { done: 3, total: 20 };
     journal.set_progress(third);
-    assert_eq!(progress(), None, "it ends with its result");
+    assert_eq!(store.progress().remove(0).progress, None, "it ends with its result");
     journal.add(&measured_case("a", 1.0)).unwrap();
-    assert_eq!(progress(), Some(third));
+    assert_eq!(store.progress().remove(0).progress, Some(third));
     assert_eq!(notices(&dir.write()), Vec::<String>::new(), "a live writer is left alone");
     let path = dir.path().join("runs/x.partial.jsonl");
     drop(journal);
@@ -184,20 +200,19 @@ fn a_killed_run_is_recovered_without_its_torn_line() {
 fn journals_that_hold_no_run_do_no_harm() {
     let dir = Directory::new();
     drop(dir.write().begin(&run("empty", 0)).unwrap());
-    let journal = |name: &str| dir.path().join("runs").join(format!("{name}.partial.jsonl"));
-    fs::write(journal("nothing"), "").unwrap();
-    fs::write(journal("torn"), "{\"run\": {\"form").unwrap();
-    fs::write(journal("garbage"), "\0\0\0\n{}\n").unwrap();
-    fs::write(journal("newer"), "{\"run\": {\"format_version\": 99}}\n").unwrap();
+    fs::write(dir.journal("nothing"), "").unwrap();
+    fs::write(dir.journal("torn"), "{\"run\": {\"form").unwrap();
+    fs::write(dir.journal("garbage"), "\0\0\0\n{}\n").unwrap();
+    fs::write(dir.journal("newer"), "{\"run\": {\"format_version\": 99}}\n").unwrap();
     let store = dir.read();
     assert_eq!(store.runs().unwrap(), []);
-    assert!(
-        !journal("empty").exists() && !journal("nothing").exists() && !journal("torn").exists()
-    );
-    assert!(
-        journal("garbage").exists() && journal("newer").exists(),
-        "what cannot be read is kept"
-    );
+    for name in ["empty", "nothing", "torn"] {
+        assert!(!dir.journal(name).exists(), "{name}");
+    }
+    // What cannot be read is kept.
+    for name in ["garbage", "newer"] {
+        assert!(dir.journal(name).exists(), "{name}");
+    }
     let told = notices(&store).join("\n");
     assert!(told.contains("99 is newer") && told.contains("garbage"), "{told}");
 }
@@ -264,18 +279,14 @@ fn corruption_that_shows_late_is_repaired_too() {
 #[test]
 fn a_newer_index_is_refused_and_an_older_one_rebuilt() {
     let dir = Directory::with_runs();
-    let set = |version: i64| {
-        let connection = rusqlite::Connection::open(dir.database()).unwrap();
-        connection.pragma_update(None, "user_version", version).unwrap();
-    };
-    set(index::SCHEMA_VERSION + 1);
+    dir.set_index_version(index::SCHEMA_VERSION + 1);
     for error in [Store::open_existing(&dir.path()), Store::open_for_writing(&dir.path())]
         .map(Result::unwrap_err)
     {
         assert!(matches!(error, StoreError::NewerDatabase { .. }));
         assert!(error.to_string().contains("update rusty-stack-bench"), "{error}");
     }
-    set(index::SCHEMA_VERSION - 1);
+    dir.set_index_version(index::SCHEMA_VERSION - 1);
     assert_eq!(dir.ids(), ["c", "b", "a"]);
 }
 
@@ -371,25 +382,27 @@ fn many_writers_at_once_lose_nothing() {
 fn history_filters_by_case_metric_and_runs() {
     let dir = Directory::with_runs();
     let store = dir.read();
-    let rows = |cases: Option<&str>, metric: Option<&str>, runs| {
+    for (cases, metric, runs, count) in [
+        // Three runs of two cases with two metrics and one without any.
+        (None, None, None, 15),
+        (None, None, Some(1), 5),
+        // A part of the id.
+        (Some("fast"), None, None, 6),
+        // A pattern is of the whole id.
+        (Some("fast*"), None, None, 0),
+        (Some("cpu_performance/*/fas?"), Some("time_ms"), None, 3),
+        // A bracket is a bracket.
+        (Some("[f]ast"), None, None, 0),
+    ] {
         let filter = HistoryFilter {
             cases: cases.map(str::to_owned),
             metric: metric.map(str::to_owned),
             runs,
         };
-        store.history(&filter).unwrap()
-    };
-    assert_eq!(
-        rows(None, None, None).len(),
-        15,
-        "three runs of two cases with two metrics and one without any"
-    );
-    assert_eq!(rows(None, None, Some(1)).len(), 5);
-    assert_eq!(rows(Some("fast"), None, None).len(), 6, "a part of the id");
-    assert_eq!(rows(Some("fast*"), None, None).len(), 0, "a pattern is of the whole id");
-    assert_eq!(rows(Some("cpu_performance/*/fas?"), Some("time_ms"), None).len(), 3);
-    assert_eq!(rows(Some("[f]ast"), None, None).len(), 0, "a bracket is a bracket");
-    assert_eq!(rows(None, None, Some(1)), {
+        assert_eq!(store.history(&filter).unwrap().len(), count, "{filter:?}");
+    }
+    let newest = HistoryFilter { cases: None, metric: None, runs: Some(1) };
+    assert_eq!(store.history(&newest).unwrap(), {
         let mut expected = export::rows_of(&store.run("c").unwrap());
         expected.sort_by_key(|row| row.benchmark_id.ends_with("none"));
         expected
@@ -414,23 +427,22 @@ fn a_series_is_of_one_machine_and_of_what_was_measured() {
         journal.add(&measured_case("fast", value)).unwrap();
         journal.finish(&other).unwrap();
     }
-    let values = |machine: Fingerprints| {
-        let filter = SeriesFilter {
-            cases: Some("fast".to_owned()),
-            metric: Some("time_ms".to_owned()),
-            machine,
-            runs: None,
-        };
-        let series = store.series(&filter).unwrap();
-        assert_eq!(series.len(), 1);
-        assert_eq!(
-            (series[0].unit.as_str(), series[0].better),
-            ("ms", Some(rsb_model::Better::Lower))
-        );
-        series[0].points.iter().map(|point| point.value).collect::<Vec<_>>()
+    assert_eq!(values_of_fast(&store, Fingerprints::OfLatest), [1.0, 2.0, 2.5, 3.0]);
+    let unlike = Fingerprints::Slug(Fingerprint::of(&machine(64)).slug());
+    assert_eq!(values_of_fast(&store, unlike), [500.0]);
+}
+
+fn values_of_fast(store: &Store, machine: Fingerprints) -> Vec<f64> {
+    let filter = SeriesFilter {
+        cases: Some("fast".to_owned()),
+        metric: Some("time_ms".to_owned()),
+        machine,
+        runs: None,
     };
-    assert_eq!(values(Fingerprints::OfLatest), [1.0, 2.0, 2.5, 3.0]);
-    assert_eq!(values(Fingerprints::Slug(Fingerprint::of(&machine(64)).slug())), [500.0]);
+    let series = store.series(&filter).unwrap();
+    assert_eq!(series.len(), 1);
+    assert_eq!((series[0].unit.as_str(), series[0].better), ("ms", Some(rsb_model::Better::Lower)));
+    series[0].points.iter().map(|point| point.value).collect()
 }
 
 #[test]
@@ -497,29 +509,27 @@ fn a_run_that_got_more_replicates_takes_its_own_place() {
 fn the_runs_before_one_are_whole_ones_of_its_machine_and_suite_oldest_first() {
     let dir = Directory::new();
     let store = dir.write();
-    let keep = |run: Run| {
-        let run = Run { finished: Some(moment(10_000)), ..run };
-        let mut journal = store.begin(&run).unwrap();
-        journal.add(&measured_case("fast", 1.0)).unwrap();
-        journal.finish(&run).unwrap();
-    };
     for (seconds, id) in [(7200, "c"), (0, "a"), (3600, "b")] {
-        keep(run(id, seconds));
+        keep_finished(&store, run(id, seconds));
     }
-    keep(Run { suite: "full".to_owned(), ..run("other-suite", 4000) });
-    keep(Run { environment: machine(3), ..run("other-machine", 4100) });
-    keep(Run { imported: true, ..run("imported", 4200) });
+    keep_finished(&store, Run { suite: "full".to_owned(), ..run("other-suite", 4000) });
+    keep_finished(&store, Run { environment: machine(3), ..run("other-machine", 4100) });
+    keep_finished(&store, Run { imported: true, ..run("imported", 4200) });
     drop(store.begin(&run("interrupted", 4300)).unwrap());
-    let before = |run: &Run, most: usize| -> Vec<String> {
-        dir.read().runs_before(run, most).unwrap().into_iter().map(|run| run.run_id.0).collect()
-    };
-    assert_eq!(before(&run("z", 9000), 5), ["a", "b", "c"]);
-    assert_eq!(before(&run("z", 9000), 2), ["b", "c"]);
-    assert_eq!(before(&run("b", 3600), 5), ["a"]);
+    assert_eq!(dir.ids_before(&run("z", 9000), 5), ["a", "b", "c"]);
+    assert_eq!(dir.ids_before(&run("z", 9000), 2), ["b", "c"]);
+    assert_eq!(dir.ids_before(&run("b", 3600), 5), ["a"]);
     let odd = Run {
         started: moment(8000) + std::time::Duration::from_nanos(123_456_789),
         ..run("odd", 0)
     };
-    keep(odd.clone());
-    assert_eq!(before(&odd, 5), ["a", "b", "c"], "no run is before itself");
+    keep_finished(&store, odd.clone());
+    assert_eq!(dir.ids_before(&odd, 5), ["a", "b", "c"], "no run is before itself");
+}
+
+fn keep_finished(store: &Store, run: Run) {
+    let run = Run { finished: Some(moment(10_000)), ..run };
+    let mut journal = store.begin(&run).unwrap();
+    journal.add(&measured_case("fast", 1.0)).unwrap();
+    journal.finish(&run).unwrap();
 }

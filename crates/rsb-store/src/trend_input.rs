@@ -93,19 +93,16 @@ pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, Tr
         .trim(csv::Trim::All)
         .delimiter(separator)
         .from_reader(bytes.as_slice());
-    let at = |line: u64, (problem, cure): Problem| TrendInputError::Line {
-        path: name.to_owned(),
-        line,
-        problem,
-        cure,
-    };
     let header = reader.headers().map_err(|error| from_csv(error, name))?.clone();
-    let columns = Columns::find(&header, separator).map_err(|problem| at(1, problem))?;
+    let columns = Columns::find(&header, separator)
+        .map_err(|(problem, cure)| wrong_line(name, 1, problem, cure))?;
     let mut series = BTreeMap::new();
     for record in reader.records() {
         let record = record.map_err(|error| from_csv(error, name))?;
         let line = record.position().map_or(0, csv::Position::line);
-        columns.take(&record, &mut series).map_err(|problem| at(line, problem))?;
+        columns
+            .take(&record, &mut series)
+            .map_err(|(problem, cure)| wrong_line(name, line, problem, cure))?;
     }
     if series.is_empty() {
         return Err(TrendInputError::Empty { path: name.to_owned() });
@@ -122,6 +119,10 @@ pub fn read_series_from(input: impl Read, name: &Path) -> Result<Vec<Series>, Tr
             .collect();
     }
     Ok(series)
+}
+
+fn wrong_line(path: &Path, line: u64, problem: String, cure: &'static str) -> TrendInputError {
+    TrendInputError::Line { path: path.to_owned(), line, problem, cure }
 }
 
 /// The bytes of a text in UTF-8: one in UTF-16 is known by its byte order mark.
@@ -146,20 +147,18 @@ fn separator(bytes: &[u8]) -> u8 {
 /// own: the benchmark itself, or else its medians under its name.
 fn without_aggregates(series: &mut Vec<Series>) {
     let ids: HashSet<String> = series.iter().map(|one| one.id.clone()).collect();
-    let is_aggregated = |base: &str| {
-        ["_mean", "_median", "_stddev"]
-            .iter()
-            .all(|suffix| ids.contains(&format!("{base}{suffix}")))
-    };
-    let base_of = |id: &str| {
-        let (base, suffix) =
-            AGGREGATES.iter().find_map(|suffix| Some((id.strip_suffix(suffix)?, *suffix)))?;
-        is_aggregated(base).then(|| (base.to_owned(), suffix))
-    };
     series.retain_mut(|one| {
-        let Some((base, suffix)) = base_of(&one.id) else { return true };
-        let is_kept = suffix == "_median" && !ids.contains(&base);
-        one.id = base;
+        let aggregate =
+            AGGREGATES.iter().find_map(|suffix| Some((one.id.strip_suffix(suffix)?, *suffix)));
+        let Some((base, suffix)) = aggregate else { return true };
+        let is_aggregated = ["_mean", "_median", "_stddev"]
+            .iter()
+            .all(|suffix| ids.contains(&format!("{base}{suffix}")));
+        if !is_aggregated {
+            return true;
+        }
+        let is_kept = suffix == "_median" && !ids.contains(base);
+        one.id = base.to_owned();
         is_kept
     });
 }
@@ -197,26 +196,13 @@ struct Columns {
 
 impl Columns {
     fn find(header: &StringRecord, separator: u8) -> Result<Self, Problem> {
-        let find = |name: &str| {
-            let mut found = header
-                .iter()
-                .enumerate()
-                .filter(|(_, column)| strip_bom(column).eq_ignore_ascii_case(name));
-            match (found.next(), found.next()) {
-                (_, Some(_)) => Err((format!("there are two columns `{name}`"), CURE_HEADER)),
-                (first, None) => Ok(first.map(|(index, _)| index)),
-            }
-        };
-        let needed = |name: &str| {
-            find(name)?.ok_or_else(|| (format!("there is no column `{name}`"), CURE_HEADER))
-        };
         Ok(Self {
             is_decimal_comma: separator != b',',
-            timestamp: needed("timestamp")?,
-            value: needed("value")?,
-            id: find("id")?,
-            unit: find("unit")?,
-            better: find("better")?,
+            timestamp: needed_column(header, "timestamp")?,
+            value: needed_column(header, "value")?,
+            id: find_column(header, "id")?,
+            unit: find_column(header, "unit")?,
+            better: find_column(header, "better")?,
         })
     }
 
@@ -225,13 +211,13 @@ impl Columns {
         record: &StringRecord,
         series: &mut BTreeMap<(String, String), Series>,
     ) -> Result<(), Problem> {
-        let text = |column: Option<usize>| {
-            column.and_then(|column| record.get(column)).unwrap_or_default()
+        let timestamp = parse_time(cell(record, Some(self.timestamp)))?;
+        let Some(value) = self.parse_value(cell(record, Some(self.value)))? else {
+            return Ok(());
         };
-        let timestamp = parse_time(text(Some(self.timestamp)))?;
-        let Some(value) = self.parse_value(text(Some(self.value)))? else { return Ok(()) };
-        let better = parse_better(text(self.better))?;
-        let (id, unit) = (from_cell(text(self.id)), from_cell(text(self.unit)));
+        let better = parse_better(cell(record, self.better))?;
+        let id = from_cell(cell(record, self.id));
+        let unit = from_cell(cell(record, self.unit));
         let id = if id.is_empty() { "value" } else { id };
         let entry = series.entry((id.to_owned(), unit.to_owned())).or_insert_with(|| Series {
             id: id.to_owned(),
@@ -271,6 +257,26 @@ impl Columns {
     }
 }
 
+fn needed_column(header: &StringRecord, name: &str) -> Result<usize, Problem> {
+    find_column(header, name)?.ok_or_else(|| (format!("there is no column `{name}`"), CURE_HEADER))
+}
+
+fn find_column(header: &StringRecord, name: &str) -> Result<Option<usize>, Problem> {
+    let mut found = header
+        .iter()
+        .enumerate()
+        .filter(|(_, column)| strip_bom(column).eq_ignore_ascii_case(name));
+    match (found.next(), found.next()) {
+        (_, Some(_)) => Err((format!("there are two columns `{name}`"), CURE_HEADER)),
+        (first, None) => Ok(first.map(|(index, _)| index)),
+    }
+}
+
+/// The text in `column`; empty without such a column.
+fn cell(record: &StringRecord, column: Option<usize>) -> &str {
+    column.and_then(|column| record.get(column)).unwrap_or_default()
+}
+
 /// Values of a cell without a measurement.
 const MISSING: [&str; 4] = ["", "nan", "na", "n/a"];
 
@@ -284,15 +290,20 @@ fn parse_time(text: &str) -> Result<Timestamp, Problem> {
     /// March 1973).
     const MILLISECONDS_FROM: f64 = 1e11;
     const MILLISECONDS_TO: f64 = 1e14;
-    let wrong = || (format!("`{text}` is not a time"), CURE_TIME);
-    let Ok(number) = text.parse::<f64>() else { return parse_calendar(text).ok_or_else(wrong) };
+    let Ok(number) = text.parse::<f64>() else {
+        return parse_calendar(text).ok_or_else(|| not_a_time(text));
+    };
     let size = number.abs();
     let milliseconds =
         if size < MILLISECONDS_FROM { (number * 1e3).round() } else { number.round() };
     if !number.is_finite() || size >= MILLISECONDS_TO {
-        return Err(wrong());
+        return Err(not_a_time(text));
     }
-    Timestamp::from_millisecond(milliseconds as i64).map_err(|_| wrong())
+    Timestamp::from_millisecond(milliseconds as i64).map_err(|_| not_a_time(text))
+}
+
+fn not_a_time(text: &str) -> Problem {
+    (format!("`{text}` is not a time"), CURE_TIME)
 }
 
 fn parse_better(text: &str) -> Result<Option<Better>, Problem> {
@@ -315,15 +326,20 @@ fn parse_calendar(text: &str) -> Option<Timestamp> {
     {
         return second_exists(text, time).then_some(time);
     }
-    let local = ["%Y-%m-%d", "%d.%m.%Y"].iter().find_map(|date| {
-        let parsed = |format: &str| jiff::fmt::strtime::parse(format, text).ok();
-        let day = || {
-            parsed(date)?.to_date().ok().map(|day| day.to_datetime(jiff::civil::Time::midnight()))
-        };
-        let minute = |time: &str| parsed(&format!("{date} {time}"))?.to_datetime().ok();
-        day().or_else(|| minute("%H:%M:%S")).or_else(|| minute("%H:%M"))
-    });
+    let local = ["%Y-%m-%d", "%d.%m.%Y"].iter().find_map(|date| parse_local(text, date));
     local?.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+}
+
+/// A day in the format `date`, or such a day with a time.
+fn parse_local(text: &str, date: &str) -> Option<jiff::civil::DateTime> {
+    let day = jiff::fmt::strtime::parse(date, text).and_then(|parsed| parsed.to_date());
+    if let Ok(day) = day {
+        return Some(day.to_datetime(jiff::civil::Time::midnight()));
+    }
+    ["%H:%M:%S", "%H:%M"].iter().find_map(|time| {
+        let parsed = jiff::fmt::strtime::parse(format!("{date} {time}"), text).ok()?;
+        parsed.to_datetime().ok()
+    })
 }
 
 #[cfg(test)]
@@ -463,16 +479,18 @@ mod tests {
 
     #[test]
     fn aggregates_of_one_benchmark_are_one_series() {
-        let rows = |ids: &[&str]| {
-            let rows: Vec<String> =
-                ids.iter().enumerate().map(|(at, id)| format!("0,{at},{id}")).collect();
-            let series = parse(&format!("timestamp,value,id\n{}\n", rows.join("\n"))).unwrap();
-            series.iter().map(|one| (one.id.clone(), one.points[0].value)).collect::<Vec<_>>()
-        };
         let four = ["f/8_mean", "f/8_median", "f/8_stddev", "f/8_cv"];
-        assert_eq!(rows(&four), [("f/8".to_owned(), 1.0)]);
-        assert_eq!(rows(&[&four[..], &["f/8"]].concat()), [("f/8".to_owned(), 4.0)]);
-        assert_eq!(rows(&["geo_mean", "x"]).len(), 2, "a name of its own");
+        assert_eq!(first_points(&four), [("f/8".to_owned(), 1.0)]);
+        assert_eq!(first_points(&[&four[..], &["f/8"]].concat()), [("f/8".to_owned(), 4.0)]);
+        assert_eq!(first_points(&["geo_mean", "x"]).len(), 2, "a name of its own");
+    }
+
+    /// The id and the first value of each series, where the value of a row is its position.
+    fn first_points(ids: &[&str]) -> Vec<(String, f64)> {
+        let rows: Vec<String> =
+            ids.iter().enumerate().map(|(at, id)| format!("0,{at},{id}")).collect();
+        let series = parse(&format!("timestamp,value,id\n{}\n", rows.join("\n"))).unwrap();
+        series.iter().map(|one| (one.id.clone(), one.points[0].value)).collect()
     }
 
     proptest::proptest! {

@@ -158,21 +158,20 @@ mod tests {
     fn the_reaches_are_those_that_the_first_part_asks_for() {
         let Some(series) = shared_series() else { return };
         let rule = Rule::DEFAULT;
-        let beyond = |rule: Rule| outside(&series, Part::First, rule);
-        assert!(beyond(rule).iter().all(|share| *share <= 0.025), "{:?}", beyond(rule));
-        assert!(beyond(Rule { slower: rule.slower - 0.05, ..rule })[0] > 0.025);
-        assert!(beyond(Rule { faster: rule.faster - 0.05, ..rule })[1] > 0.025);
+        let shares = outside(&series, Part::First, rule);
+        assert!(shares.iter().all(|share| *share <= 0.025), "{shares:?}");
+        let narrow = Rule { slower: rule.slower - 0.05, ..rule };
+        assert!(outside(&series, Part::First, narrow)[0] > 0.025);
+        let narrow = Rule { faster: rule.faster - 0.05, ..rule };
+        assert!(outside(&series, Part::First, narrow)[1] > 0.025);
     }
 
     #[test]
     fn a_small_study_has_every_table() {
-        let wobble = |at: usize| 1.0 + 0.01 * ((at * 7 % 13) as f64 / 6.0 - 1.0);
-        let one =
-            |id: &str, better| series::every_second(id, better, (0..60).map(wobble).collect());
         let series = [
-            one("a/time", rsb_model::Better::Lower),
-            one("a/other", rsb_model::Better::Lower),
-            one("b/rate", rsb_model::Better::Higher),
+            wobbling("a/time", rsb_model::Better::Lower),
+            wobbling("a/other", rsb_model::Better::Lower),
+            wobbling("b/rate", rsb_model::Better::Higher),
         ];
         let ways = ways(&series, Part::Second);
         assert!(
@@ -182,5 +181,11 @@ mod tests {
         assert_eq!(ways.lines().count(), 9, "{ways}");
         assert_eq!(calibration(&series).lines().count(), 6);
         assert!(heading(&series).contains("3 series of 180 figures"));
+    }
+
+    /// A series whose values lie within 1 % of 1.
+    fn wobbling(id: &str, better: rsb_model::Better) -> RecordedSeries {
+        let values = (0..60).map(|at| 1.0 + 0.01 * (f64::from(at * 7 % 13) / 6.0 - 1.0));
+        series::every_second(id, better, values.collect())
     }
 }

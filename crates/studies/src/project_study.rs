@@ -148,14 +148,14 @@ fn run_unchanged(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> 
         let judged = scratch.gate(study, &["--measure-equal"])?;
         seconds.push(began.elapsed().as_secs_f64());
         rows += judged.comparisons.len();
-        let count =
-            |wanted: &str| judged.comparisons.iter().filter(|row| row.verdict == wanted).count();
-        regressed += count("Regressed");
-        undecided += count("Inconclusive") + count("NotComparable");
-        suites += usize::from(count("Regressed") > 0);
+        let trial_regressed = count_verdicts(&judged.comparisons, "Regressed");
+        regressed += trial_regressed;
+        undecided += count_verdicts(&judged.comparisons, "Inconclusive")
+            + count_verdicts(&judged.comparisons, "NotComparable");
+        suites += usize::from(trial_regressed > 0);
         open += usize::from(judged.verdict == "Inconclusive");
-        let half = |row: &GateRow| row.confidence_interval.map(|[low, high]| (high - low) / 2.0);
-        widths.extend(judged.comparisons.iter().filter_map(half));
+        let intervals = judged.comparisons.iter().filter_map(|row| row.confidence_interval);
+        widths.extend(intervals.map(|[low, high]| (high - low) / 2.0));
         for row in judged.comparisons.iter().filter(|row| row.verdict != "Unchanged") {
             eprintln!("trial {trial}: {} {}: {}", row.id, row.verdict, row.reason);
         }
@@ -187,6 +187,10 @@ fn run_unchanged(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> 
     Ok(text)
 }
 
+fn count_verdicts(rows: &[GateRow], wanted: &str) -> usize {
+    rows.iter().filter(|row| row.verdict == wanted).count()
+}
+
 /// What the gate says of the made project, slowed by `pattern`.
 fn run_pattern(study: &ProjectStudy<'_>, scratch: &Scratch, pattern: Pattern) -> Result<String> {
     let mut rows: Vec<GateRow> = Vec::new();
@@ -199,8 +203,8 @@ fn run_pattern(study: &ProjectStudy<'_>, scratch: &Scratch, pattern: Pattern) ->
         eprintln!("trial {trial}: {}", judged.verdict);
         rows.extend(judged.comparisons);
     }
-    let count = |wanted: &str| rows.iter().filter(|row| row.verdict == wanted).count();
-    let [regressed, passed] = [count("Regressed"), count("Unchanged") + count("Improved")];
+    let regressed = count_verdicts(&rows, "Regressed");
+    let passed = count_verdicts(&rows, "Unchanged") + count_verdicts(&rows, "Improved");
     let changes: Vec<f64> = rows.iter().filter_map(|row| row.difference_percent).collect();
     let all = rows.len();
     Ok(format!(
@@ -279,13 +283,11 @@ fn run_slowed(study: &ProjectStudy<'_>, scratch: &Scratch) -> Result<String> {
     for trial in 0..study.trials {
         scratch.slow(study, turns)?;
         let judged = scratch.gate(study, &[])?;
-        let is_slowed = |row: &&GateRow| row.id.contains(study.slow_case);
-        let regressed = |row: &&GateRow| row.verdict == "Regressed";
-        let of_it: Vec<&GateRow> = judged.comparisons.iter().filter(is_slowed).collect();
-        let is_found = of_it.iter().any(regressed);
+        let (of_it, others): (Vec<&GateRow>, Vec<&GateRow>) =
+            judged.comparisons.iter().partition(|row| row.id.contains(study.slow_case));
+        let is_found = of_it.iter().any(|row| row.verdict == "Regressed");
         found += usize::from(is_found);
-        let others =
-            judged.comparisons.iter().filter(|row| !is_slowed(row)).filter(regressed).count();
+        let others = others.iter().filter(|row| row.verdict == "Regressed").count();
         alone += usize::from(is_found && others == 0);
         changes.extend(of_it.iter().filter_map(|row| row.difference_percent));
         eprintln!(
@@ -330,13 +332,9 @@ impl Scratch {
         let ignored = std::fs::read_to_string(&ignore).unwrap_or_default();
         std::fs::write(&ignore, format!("{ignored}\n/target\n"))?;
         // It may lie below somebody's workspace otherwise.
-        let git = |words: &[&str]| {
-            let author = ["-c", "user.name=study", "-c", "user.email=study@localhost"];
-            run_quietly(Command::new("git").current_dir(dir.path()).args(author).args(words))
-        };
-        git(&["init", "--quiet"])?;
-        git(&["add", "--all"])?;
-        git(&["commit", "--quiet", "-m", "as shipped"])?;
+        run_git(dir.path(), &["init", "--quiet"])?;
+        run_git(dir.path(), &["add", "--all"])?;
+        run_git(dir.path(), &["commit", "--quiet", "-m", "as shipped"])?;
         let program = super::gate_study::target().join("release/rusty-stack-bench");
         if !program.exists() {
             bail!("{} is missing: `cargo build --release` builds it", program.display());
@@ -421,6 +419,11 @@ impl Scratch {
 fn run_quietly(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
     if status.success() { Ok(()) } else { bail!("{command:?} ended with {status}") }
+}
+
+fn run_git(dir: &Path, words: &[&str]) -> Result<()> {
+    let author = ["-c", "user.name=study", "-c", "user.email=study@localhost"];
+    run_quietly(Command::new("git").current_dir(dir).args(author).args(words))
 }
 
 #[cfg(test)]

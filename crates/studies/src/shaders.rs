@@ -96,10 +96,6 @@ fn dir() -> PathBuf {
 }
 
 fn shaders(dir: &Path) -> Result<Vec<Shader>> {
-    let read = |file: String| {
-        let path = dir.join(file);
-        std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
-    };
     let mut made = Vec::new();
     let named = SOURCES
         .iter()
@@ -107,7 +103,10 @@ fn shaders(dir: &Path) -> Result<Vec<Shader>> {
     for (source, needs, name) in named {
         for (ending, mut parts) in needs.forms(name) {
             parts.push(format!("{source}.wgsl"));
-            let text = parts.into_iter().map(read).collect::<Result<String>>()?;
+            let text = parts
+                .into_iter()
+                .map(|file| read_source(&dir.join(file)))
+                .collect::<Result<String>>()?;
             let shape =
                 MATRICES.iter().find(|(known, _)| *known == ending).map(|(_, shape)| *shape);
             let bytes =
@@ -121,35 +120,33 @@ fn shaders(dir: &Path) -> Result<Vec<Shader>> {
     Ok(made)
 }
 
-/// The source for matrices of `rows` × `columns` instead of 16 × 16.
-fn set_matrix_size(text: &str, [rows, columns]: [CooperativeSize; 2]) -> String {
-    let set = |text: &str, name: &str, size: CooperativeSize| {
-        text.replacen(
-            &format!("const {name}: u32 = 16u;"),
-            &format!("const {name}: u32 = {}u;", size as u32),
-            1,
-        )
-    };
-    set(&set(text, "M", rows), "N", columns)
+fn read_source(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Gives every cooperative matrix of `module` the size that its role has in a product of `rows` ×
-/// `columns` × 16. WGSL can name squares alone; SPIR-V and naga's own form of it can have any.
-fn reshape(module: &mut naga::Module, [rows, columns]: [CooperativeSize; 2]) {
-    const LENGTH: CooperativeSize = CooperativeSize::Sixteen;
-    // Rows and columns of each role.
-    let of = |role: CooperativeRole| match role {
-        CooperativeRole::A => (rows, LENGTH),
-        CooperativeRole::B => (LENGTH, columns),
-        CooperativeRole::C => (rows, columns),
-    };
+/// The source for matrices of `rows` × `columns` instead of 16 × 16.
+fn set_matrix_size(text: &str, [rows, columns]: [CooperativeSize; 2]) -> String {
+    set_size(&set_size(text, "M", rows), "N", columns)
+}
+
+fn set_size(text: &str, name: &str, size: CooperativeSize) -> String {
+    text.replacen(
+        &format!("const {name}: u32 = 16u;"),
+        &format!("const {name}: u32 = {}u;", size as u32),
+        1,
+    )
+}
+
+/// Gives every cooperative matrix of `module` the size that its role has in a `product` of rows ×
+/// columns × 16. WGSL can name squares alone; SPIR-V and naga's own form of it can have any.
+fn reshape(module: &mut naga::Module, product: [CooperativeSize; 2]) {
     let handles: Vec<_> = module.types.iter().map(|(handle, _)| handle).collect();
     for handle in handles {
         let mut known = module.types[handle].clone();
         let TypeInner::CooperativeMatrix { columns, rows, role, .. } = &mut known.inner else {
             continue;
         };
-        let size = of(*role);
+        let size = matrix_size(*role, product);
         if (*rows, *columns) != size {
             (*rows, *columns) = size;
             module.types.replace(handle, known);
@@ -158,9 +155,22 @@ fn reshape(module: &mut naga::Module, [rows, columns]: [CooperativeSize; 2]) {
     for function in module.entry_points.iter_mut().map(|entry| &mut entry.function) {
         for (_, expression) in function.expressions.iter_mut() {
             if let Expression::CooperativeLoad { columns, rows, role, .. } = expression {
-                (*rows, *columns) = of(*role);
+                (*rows, *columns) = matrix_size(*role, product);
             }
         }
+    }
+}
+
+/// Rows and columns of a matrix with this role in a product of `rows` × `columns` × 16.
+fn matrix_size(
+    role: CooperativeRole,
+    [rows, columns]: [CooperativeSize; 2],
+) -> (CooperativeSize, CooperativeSize) {
+    const LENGTH: CooperativeSize = CooperativeSize::Sixteen;
+    match role {
+        CooperativeRole::A => (rows, LENGTH),
+        CooperativeRole::B => (LENGTH, columns),
+        CooperativeRole::C => (rows, columns),
     }
 }
 
@@ -249,14 +259,16 @@ mod tests {
             instructions.push((first & 0xffff, words.get(at + 1..at + length).unwrap_or_default()));
             at += length;
         }
-        let constant = |id: u32| {
-            let defines = |(code, operands): &&(u32, &[u32])| {
-                *code == CONSTANT && operands.get(1) == Some(&id)
-            };
-            instructions.iter().find(defines).unwrap().1[2]
-        };
         let types = instructions.iter().filter(|(code, _)| *code == COOPERATIVE_MATRIX);
-        types.map(|(_, operands)| [operands[3], operands[4], operands[5]].map(constant)).collect()
+        let sizes = types.map(|(_, operands)| {
+            [operands[3], operands[4], operands[5]].map(|id| {
+                let constant = instructions
+                    .iter()
+                    .find(|(code, operands)| *code == CONSTANT && operands.get(1) == Some(&id));
+                constant.unwrap().1[2]
+            })
+        });
+        sizes.collect()
     }
 
     #[test]

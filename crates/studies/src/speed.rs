@@ -158,12 +158,14 @@ fn measure_interleaved(
 }
 
 fn row(what: &str, unit: &str, ours: Option<f64>, peer: Option<f64>) {
-    let shown = |value: Option<f64>| {
-        value.map_or_else(|| "not here".to_owned(), |value| format!("{value:.1} {unit}"))
-    };
     let ratio =
         ours.zip(peer).map_or_else(|| "-".to_owned(), |(ours, peer)| format!("{:.3}", ours / peer));
-    println!("| {what} | {} | {} | {ratio} |", shown(ours), shown(peer));
+    let (ours, peer) = (format_figure(ours, unit), format_figure(peer, unit));
+    println!("| {what} | {ours} | {peer} | {ratio} |");
+}
+
+fn format_figure(value: Option<f64>, unit: &str) -> String {
+    value.map_or_else(|| "not here".to_owned(), |value| format!("{value:.1} {unit}"))
 }
 
 fn copy_against_c(program: &Program) -> Result<()> {
@@ -204,9 +206,10 @@ fn copy_against_c(program: &Program) -> Result<()> {
             "--axis",
             &stores_axis,
         ];
-        let stream = || stream_copy(&binary, bytes, peer);
-        let (our_rate, peer_rate) =
-            measure_interleaved(|| program.figure(&arguments, "bandwidth_gb_s"), stream)?;
+        let (our_rate, peer_rate) = measure_interleaved(
+            || program.figure(&arguments, "bandwidth_gb_s"),
+            || stream_copy(&binary, bytes, peer),
+        )?;
         row(&what, "GB/s", our_rate, peer_rate);
     }
     Ok(())
@@ -215,12 +218,13 @@ fn copy_against_c(program: &Program) -> Result<()> {
 /// Four times the largest cache of the first CPU, as STREAM demands, in steps of 64 MiB; 128 MiB
 /// where it is not told.
 fn beyond_caches() -> u64 {
-    let kibibytes = |index: u32| -> Option<u64> {
-        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
-        std::fs::read_to_string(path).ok()?.trim().strip_suffix('K')?.parse().ok()
-    };
-    let largest = (0..8).filter_map(kibibytes).max().unwrap_or(32 << 10);
+    let largest = (0..8).filter_map(cache_kibibytes).max().unwrap_or(32 << 10);
     (4 * 1024 * largest).next_multiple_of(64 << 20)
+}
+
+fn cache_kibibytes(index: u32) -> Option<u64> {
+    let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+    std::fs::read_to_string(path).ok()?.trim().strip_suffix('K')?.parse().ok()
 }
 
 /// What the C program reached; nothing where it has no such stores on this CPU.
@@ -269,33 +273,48 @@ struct Shape {
     shown: &'static str,
 }
 
+impl Shape {
+    const fn square_1024(dtype: &'static str) -> Self {
+        Self { dtype, axes: &["shape=1024x1024x1024"], shown: "1024³" }
+    }
+
+    const fn square_2048(dtype: &'static str) -> Self {
+        Self { dtype, axes: &["shape=2048x2048x2048"], shown: "2048³" }
+    }
+
+    /// A row times the transposed weights of a layer, as for one token.
+    const fn token(dtype: &'static str) -> Self {
+        Self {
+            dtype,
+            axes: &["shape=1x4096x4096", "transpose=nt"],
+            shown: "1×4096×4096, B transposed",
+        }
+    }
+}
+
 /// Products by the provider that is chosen here and by each other one, on one thread and on all;
 /// then our own kernels with the instruction set capped on both sides.
 fn gemm_against_providers(program: &Program) -> Result<()> {
     let all = std::thread::available_parallelism()?.to_string();
     let threads = if all == "1" { vec!["1"] } else { vec!["1", all.as_str()] };
-    let square = |dtype, edge| match edge {
-        1024 => Shape { dtype, axes: &["shape=1024x1024x1024"], shown: "1024³" },
-        _ => Shape { dtype, axes: &["shape=2048x2048x2048"], shown: "2048³" },
-    };
-    let token = |dtype| Shape {
-        dtype,
-        axes: &["shape=1x4096x4096", "transpose=nt"],
-        shown: "1×4096×4096, B transposed",
-    };
-    let squares = || [square("f32", 2048), square("bf16", 2048), square("i8", 2048)];
-    let shapes =
-        [square("f16", 2048), square("f32", 1024), square("f64", 1024), token("bf16"), token("i8")];
-    for shape in squares().iter().chain(&shapes) {
+    let squares = [Shape::square_2048("f32"), Shape::square_2048("bf16"), Shape::square_2048("i8")];
+    let shapes = [
+        Shape::square_2048("f16"),
+        Shape::square_1024("f32"),
+        Shape::square_1024("f64"),
+        Shape::token("bf16"),
+        Shape::token("i8"),
+    ];
+    for shape in squares.iter().chain(&shapes) {
         for threads in &threads {
             for peer in ["gemm", "openblas", "mkl", "onednn"] {
                 gemm_against(program, shape, threads, peer, None)?;
             }
         }
     }
-    let has_tiles = program.gemm(&square("bf16", 1024), "1", "native-amx", &[])?.is_some();
+    let has_tiles = program.gemm(&Shape::square_1024("bf16"), "1", "native-amx", &[])?.is_some();
     for cap in has_tiles.then_some(&AVX512).into_iter().chain([&AVX2]) {
-        for shape in &squares() {
+        for shape in &squares {
             for threads in &threads {
                 for peer in ["openblas", "mkl", "onednn"] {
                     gemm_against(program, shape, threads, peer, Some(cap))?;
@@ -364,17 +383,17 @@ fn harness_cost(program: &Program) -> Result<()> {
         return Ok(());
     }
     let results = program.measure(&["run", "--suite", "quick"])?;
-    let of = |case: &Value, name: &str| case["metadata"][name].as_f64();
-    let total = |name: &str| results.iter().filter_map(|case| of(case, name)).sum::<f64>();
-    let replicates = total("replicates");
-    let harness = total("harness_ms") / replicates;
+    let replicates = total(&results, "replicates");
+    let harness = total(&results, "harness_ms") / replicates;
     println!(
         "| harness beyond preparing and measuring, a replicate of a case | {harness:.1} ms | - | \
          at most 40 ms |"
     );
     let each = results
         .iter()
-        .filter_map(|case| Some(of(case, "prepare_ms")? / of(case, "replicates")?))
+        .filter_map(|case| {
+            Some(metadata_number(case, "prepare_ms")? / metadata_number(case, "replicates")?)
+        })
         .collect();
     if let Some(median) = median(each) {
         println!(
@@ -382,11 +401,19 @@ fn harness_cost(program: &Program) -> Result<()> {
              most 20 ms |"
         );
     }
-    let mean = total("prepare_ms") / replicates;
+    let mean = total(&results, "prepare_ms") / replicates;
     println!(
         "| the same on average, arrays that no cache holds among them | {mean:.1} ms | - | - |"
     );
     Ok(())
+}
+
+fn total(results: &[Value], name: &str) -> f64 {
+    results.iter().filter_map(|case| metadata_number(case, name)).sum()
+}
+
+fn metadata_number(case: &Value, name: &str) -> Option<f64> {
+    case["metadata"][name].as_f64()
 }
 
 fn start_up(program: &Program) -> Result<()> {

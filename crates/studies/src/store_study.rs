@@ -154,20 +154,18 @@ fn measure(dir: &Path, history: &str) -> Result<()> {
     };
     let all = SeriesFilter { runs: None, ..last.clone() };
     ask(history, "opened, and the last 500 of a metric of a case", || {
-        Ok(Store::open_existing(dir)?.series(&last)?.iter().map(|series| series.points.len()).sum())
+        count_points(&Store::open_existing(dir)?, &last)
     })?;
     let store = Store::open_existing(dir)?;
-    let points = |filter: &SeriesFilter| {
-        Ok(store.series(filter)?.iter().map(|series| series.points.len()).sum())
-    };
-    ask(history, "the last 500 of a metric of a case, as `trend` asks", || points(&last))?;
-    ask(history, "all of a metric of a case, as `trend` asks", || points(&all))?;
+    ask(history, "the last 500 of a metric of a case, as `trend` asks", || {
+        count_points(&store, &last)
+    })?;
+    ask(history, "all of a metric of a case, as `trend` asks", || count_points(&store, &all))?;
     let of_case = HistoryFilter { cases: Some(CASE.to_owned()), ..HistoryFilter::default() };
     ask(history, "every value of a case, as `history --case` asks", || {
         Ok(store.history(&of_case)?.len())
     })?;
     let since = Timestamp::now();
-    let commit = |at: u32| format!("{at:040x}");
     for (what, question) in [
         ("`history slowest`", HistoryQuestion::Slowest { limit: 20 }),
         (
@@ -204,6 +202,14 @@ fn measure(dir: &Path, history: &str) -> Result<()> {
     let megabytes = fs::metadata(&database)?.len() as f64 / 1e6;
     println!("| {history} | size of the index | {megabytes:.0} MB | |");
     Ok(())
+}
+
+fn count_points(store: &Store, filter: &SeriesFilter) -> Result<usize> {
+    Ok(store.series(filter)?.iter().map(|series| series.points.len()).sum())
+}
+
+fn commit(at: u32) -> String {
+    format!("{at:040x}")
 }
 
 /// How long one more run takes to be kept where there are many.
@@ -248,13 +254,15 @@ fn ask(history: &str, what: &str, mut question: impl FnMut() -> Result<usize>) -
 
 fn row(history: &str, what: &str, times: &mut [Duration]) {
     times.sort_unstable();
-    let at = |share: f64| {
-        times.get(((times.len() - 1) as f64 * share).round() as usize).copied().unwrap_or_default()
-    };
-    let mut line = format!("| {history} | {what} | {} |", format_duration(at(0.5)));
-    let slow = if times.len() > 1 { format_duration(at(0.99)) } else { String::new() };
+    let mut line = format!("| {history} | {what} | {} |", format_duration(at_share(times, 0.5)));
+    let slow = if times.len() > 1 { format_duration(at_share(times, 0.99)) } else { String::new() };
     let _ = write!(line, " {slow} |"); // Into a string it cannot fail.
     println!("{line}");
+}
+
+/// The time that the share `share` of the sorted `times` does not exceed.
+fn at_share(times: &[Duration], share: f64) -> Duration {
+    times.get(((times.len() - 1) as f64 * share).round() as usize).copied().unwrap_or_default()
 }
 
 fn format_duration(time: Duration) -> String {

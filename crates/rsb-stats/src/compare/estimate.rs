@@ -23,9 +23,9 @@ impl Center {
     /// By the ratios of neighbors where there are some, else by what the processes of each side
     /// show under `law`.
     pub(super) fn of(pair: &Pair, law: NoiseModel) -> Self {
-        let worse = |ratio: &f64| orient(*ratio, pair.better);
-        let ratios =
-            pair.ratios.as_ref().map(|ratios| ratios.iter().map(worse).collect::<Vec<_>>());
+        let ratios = pair.ratios.as_ref().map(|ratios| {
+            ratios.iter().map(|ratio| orient(*ratio, pair.better)).collect::<Vec<_>>()
+        });
         let sides = [&pair.baseline, &pair.current].map(|side| logs(side, pair.better));
         let neighbors = ratios.and_then(|ratios| Self::of_neighbors(&sides, &ratios));
         neighbors.unwrap_or_else(|| match law {
@@ -71,8 +71,9 @@ impl Center {
     fn of_leasts(sides: &[Vec<f64>; 2]) -> Self {
         let [before, after] = sides;
         let fewest = fewest(sides);
-        let least = |side: &[f64]| expected_least(side, fewest).unwrap_or(f64::NAN); // Never empty.
-        let [baseline, current] = [least(before), least(after)];
+        // Sides are never empty.
+        let [baseline, current] =
+            [before, after].map(|side| expected_least(side, fewest).unwrap_or(f64::NAN));
         let excess = mean_excess(&[before, after]);
         let faster = if current < baseline { after } else { before };
         let second =
@@ -177,12 +178,10 @@ impl Estimate {
     /// of that level. The end at zero of a change by `threshold` or more is that of the second
     /// smallest.
     pub(super) fn interval(&self, reach: f64, [better, worse]: [f64; 2]) -> [f64; 2] {
-        let far = |limit: bool| if limit { self.alone } else { 0.0 };
         let reach = reach * self.error;
-        [
-            self.worse - reach - far(self.worse >= worse),
-            self.worse + reach + far(self.worse <= better),
-        ]
+        let below = if self.worse >= worse { self.alone } else { 0.0 };
+        let above = if self.worse <= better { self.alone } else { 0.0 };
+        [self.worse - reach - below, self.worse + reach + above]
     }
 }
 

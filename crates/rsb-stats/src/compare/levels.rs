@@ -29,11 +29,14 @@ pub(super) fn corrected_levels(
     estimates: &[Option<Estimate>],
     alpha: f64,
 ) -> Vec<CorrectedLevel> {
-    let chance = |(pair, estimate): (&Pair, &Option<Estimate>)| {
-        estimate
-            .map(|estimate| estimate.chance_above(log_of_change(pair.threshold / 2.0, pair.better)))
-    };
-    let chances: Vec<Option<f64>> = pairs.iter().zip(estimates).map(chance).collect();
+    let chances: Vec<Option<f64>> = pairs
+        .iter()
+        .zip(estimates)
+        .map(|(pair, estimate)| {
+            let limit = log_of_change(pair.threshold / 2.0, pair.better);
+            estimate.map(|estimate| estimate.chance_above(limit))
+        })
+        .collect();
     // A pair without a spread asks no question, so it takes no part in the correction.
     let questions = chances.iter().flatten().count();
     let mut levels = vec![CorrectedLevel { level: alpha / 2.0, clear: Clear::Not }; pairs.len()];

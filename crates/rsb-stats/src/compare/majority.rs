@@ -68,40 +68,41 @@ mod tests {
 
     /// The verdict on a case beside eleven whose processes agree within 1 %.
     fn among_others(last: Pair, processes: usize) -> PairConclusion {
-        let level = |at: u32| {
-            let values = [1.0, 1.01, 0.995].map(|each| each * f64::from(100 + at));
-            let first = 1.0 + 0.002 * f64::from(at % 5);
-            side(&values[..processes], &values.map(|each| each * 1.02 * first)[..processes])
-        };
-        let others = (0..11).map(|at| pair(level(at), level(at)));
+        let others = (0..11).map(|at| pair(steady_side(at, processes), steady_side(at, processes)));
         let pairs: Vec<Pair> = others.chain([last]).collect();
         *compare(&pairs, ErrorRates::USUAL).last().unwrap()
+    }
+
+    fn steady_side(at: u32, processes: usize) -> Side {
+        let values = [1.0, 1.01, 0.995].map(|each| each * f64::from(100 + at));
+        let first = 1.0 + 0.002 * f64::from(at % 5);
+        side(&values[..processes], &values.map(|each| each * 1.02 * first)[..processes])
     }
 
     #[test]
     fn what_is_slow_most_of_the_time_is_not_unchanged_by_its_floor() {
         use ReasonCode::{AboveThreshold, MedianWorse, WithinNoise};
-        let steady = || side(&[100.0, 101.0, 99.5], &[102.0, 103.0, 101.5]);
-        let one = || side(&[100.0], &[102.0]);
+        let steady = side(&[100.0, 101.0, 99.5], &[102.0, 103.0, 101.5]);
+        let one = side(&[100.0], &[102.0]);
         for (baseline, current, reason) in [
             // 98 of 100 samples in every process; with one process a side, the other cases tell
             // what is usual.
-            (steady(), side(&[100.0, 101.0, 99.5], &[204.0, 206.0, 203.0]), MedianWorse),
-            (one(), side(&[100.0], &[204.0]), MedianWorse),
-            (one(), side(&[100.0], &[106.0]), WithinNoise),
+            (steady.clone(), side(&[100.0, 101.0, 99.5], &[204.0, 206.0, 203.0]), MedianWorse),
+            (one.clone(), side(&[100.0], &[204.0]), MedianWorse),
+            (one, side(&[100.0], &[106.0]), WithinNoise),
             // Improved by its floor.
-            (steady(), side(&[80.0, 80.5, 79.5], &[204.0, 206.0, 203.0]), MedianWorse),
+            (steady.clone(), side(&[80.0, 80.5, 79.5], &[204.0, 206.0, 203.0]), MedianWorse),
             // Below the threshold, or no further than the baseline strays by itself.
-            (steady(), side(&[100.0, 101.0, 99.5], &[110.0, 111.0, 109.5]), WithinNoise),
+            (steady.clone(), side(&[100.0, 101.0, 99.5], &[110.0, 111.0, 109.5]), WithinNoise),
             (
                 side(&[100.0, 101.0, 99.5], &[102.0, 140.0, 150.0]),
                 side(&[100.0, 101.0, 99.5], &[170.0; 3]),
                 WithinNoise,
             ),
             // One of three processes is a minority.
-            (steady(), side(&[100.0, 101.0, 99.5], &[102.0, 103.0, 204.0]), WithinNoise),
+            (steady.clone(), side(&[100.0, 101.0, 99.5], &[102.0, 103.0, 204.0]), WithinNoise),
             // What is clear stays clear.
-            (steady(), side(&[200.0, 202.0, 199.0], &[204.0, 206.0, 203.0]), AboveThreshold),
+            (steady.clone(), side(&[200.0, 202.0, 199.0], &[204.0, 206.0, 203.0]), AboveThreshold),
         ] {
             let processes = baseline.replicates().len();
             let found = among_others(pair(baseline.clone(), current.clone()), processes);
@@ -110,33 +111,35 @@ mod tests {
         }
         let neighbors = Pair {
             ratios: Some(vec![0.0; 3]),
-            ..pair(steady(), side(&[100.0, 101.0, 99.5], &[204.0, 206.0, 203.0]))
+            ..pair(steady, side(&[100.0, 101.0, 99.5], &[204.0, 206.0, 203.0]))
         };
         assert_eq!(among_others(neighbors, 3).reason, WithinNoise);
     }
 
     #[test]
     fn a_single_stray_run_of_ten_in_the_baseline_excuses_no_majority() {
-        let runs = |slow: usize, factor: f64| -> Side {
-            let time = |at: usize| {
-                100.0 * (1.0 + at as f64 / 1000.0) * if at >= 10 - slow { factor } else { 1.0 }
-            };
-            Side::new((0..10).map(time).collect()).unwrap()
-        };
-        let others = (0..11).map(|at| pair(runs(at % 2, 1.2), runs((at + 1) % 2, 1.2)));
-        let pairs: Vec<Pair> = others.chain([pair(runs(1, 3.5), runs(9, 3.0))]).collect();
+        let others = (0..11).map(|at| pair(ten_runs(at % 2, 1.2), ten_runs((at + 1) % 2, 1.2)));
+        let pairs: Vec<Pair> = others.chain([pair(ten_runs(1, 3.5), ten_runs(9, 3.0))]).collect();
         let found = compare(&pairs, ErrorRates::USUAL);
         assert!(!found[11].verdict.is_decided(), "{:?}", found[11]);
         assert!(found[..11].iter().all(|each| each.verdict == Verdict::Unchanged), "{found:?}");
     }
 
+    /// Ten runs, the last `slow` of them slower by `factor`.
+    fn ten_runs(slow: usize, factor: f64) -> Side {
+        let mut times = Vec::new();
+        for at in 0..10 {
+            let factor = if at >= 10 - slow { factor } else { 1.0 };
+            times.push(100.0 * (1.0 + at as f64 / 1000.0) * factor);
+        }
+        Side::new(times).unwrap()
+    }
+
     #[test]
     fn what_the_machine_did_is_taken_out_of_the_median_too() {
-        let slower = || pair(side(&[100.0; 3], &[102.0; 3]), side(&[115.0; 3], &[117.3; 3]));
+        let slower = pair(side(&[100.0; 3], &[102.0; 3]), side(&[115.0; 3], &[117.3; 3]));
         let shift = Shift { log: 1.15_f64.ln(), variance: 0.0 };
-        assert_eq!(
-            compare_less(&[slower()], ErrorRates::USUAL, shift)[0].verdict,
-            Verdict::Unchanged
-        );
+        let found = compare_less(&[slower], ErrorRates::USUAL, shift);
+        assert_eq!(found[0].verdict, Verdict::Unchanged);
     }
 }

@@ -3,7 +3,7 @@
 //! their memory or by a neighbor, three slow ones in a row come by luck; how often, the baseline
 //! itself tells, by ranks and without a law.
 
-use rsb_model::{ReasonCode, Verdict};
+use rsb_model::{Better, ReasonCode, Verdict};
 
 use super::{Pair, PairConclusion, Shift, log_of_change, orient};
 
@@ -41,16 +41,14 @@ pub struct BaselineRankTest {
 impl BaselineRankTest {
     /// `None` where none is as slow: ranks of a few processes say nothing more then.
     fn of(pair: &Pair, shift: Shift) -> Option<Self> {
-        let logs = |values: &[f64]| {
-            values.iter().map(|value| orient(value.ln(), pair.better)).collect::<Vec<_>>()
-        };
-        let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
-        let before = logs(pair.baseline.replicates());
-        let after: Vec<f64> =
-            logs(pair.current.replicates()).iter().map(|value| value - shift.log).collect();
+        let before = oriented_logs(pair.baseline.replicates(), pair.better);
+        let after: Vec<f64> = oriented_logs(pair.current.replicates(), pair.better)
+            .iter()
+            .map(|value| value - shift.log)
+            .collect();
         let (floor, fastest) = (least(&before), least(&after));
         let earlier = pair.baseline.past().iter().flat_map(|run| {
-            let run = logs(run);
+            let run = oriented_logs(run, pair.better);
             let own = least(&run);
             run.into_iter().map(move |value| value - own + floor)
         });
@@ -66,15 +64,21 @@ impl BaselineRankTest {
 
     /// Chance that all that are judged would lie there, were all of one kind.
     fn chance(self) -> f64 {
-        let ratio = |at: usize| (self.slow + at) as f64 / (self.processes + at) as f64;
-        (1..=self.judged).map(ratio).product()
+        (1..=self.judged).map(|at| (self.slow + at) as f64 / (self.processes + at) as f64).product()
     }
+}
+
+/// The logarithms of `values`, up being worse.
+fn oriented_logs(values: &[f64], better: Better) -> Vec<f64> {
+    values.iter().map(|value| orient(value.ln(), better)).collect()
+}
+
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 #[cfg(test)]
 mod tests {
-    use rsb_model::Better;
-
     use super::*;
     use crate::compare::{ErrorRates, Side, compare};
 
@@ -91,28 +95,35 @@ mod tests {
     /// One process in three is 1.3 times as long, in the baseline and in earlier runs.
     #[test]
     fn what_the_baseline_does_by_luck_is_no_regression() {
-        let side = |values: &[f64]| Side::new(values.to_vec()).unwrap();
-        let told = |baseline: Side, current: &[f64]| {
-            let pair = Pair {
-                baseline,
-                current: side(current),
-                ratios: None,
-                better: Better::Lower,
-                threshold: 0.1,
-            };
-            compare(&[pair], ErrorRates::USUAL)[0].reason
-        };
         let steady = [100.0, 101.0, 100.5, 100.2, 100.7, 100.1, 100.4, 100.6, 100.3];
         let bimodal = [100.0, 131.0, 100.5, 100.2, 130.0, 100.1, 100.4, 130.5, 100.3];
         let slow = [130.0, 130.5, 131.0];
-        assert_eq!(told(side(&steady), &slow), ReasonCode::AboveThreshold);
-        assert_eq!(told(side(&bimodal), &slow), ReasonCode::BaselineAsSlow);
+        assert_eq!(reason_of(side(&steady), &slow), ReasonCode::AboveThreshold);
+        assert_eq!(reason_of(side(&bimodal), &slow), ReasonCode::BaselineAsSlow);
         assert_eq!(
-            told(side(&bimodal), &[150.0, 150.5, 151.0]),
+            reason_of(side(&bimodal), &[150.0, 150.5, 151.0]),
             ReasonCode::AboveThreshold,
             "as slow as none was"
         );
         let earlier = vec![vec![50.0, 65.0, 50.2], vec![50.1, 50.0, 65.2]];
-        assert_eq!(told(side(&steady[..3]).with_past(earlier), &slow), ReasonCode::BaselineAsSlow);
+        assert_eq!(
+            reason_of(side(&steady[..3]).with_past(earlier), &slow),
+            ReasonCode::BaselineAsSlow
+        );
+    }
+
+    fn reason_of(baseline: Side, current: &[f64]) -> ReasonCode {
+        let pair = Pair {
+            baseline,
+            current: side(current),
+            ratios: None,
+            better: Better::Lower,
+            threshold: 0.1,
+        };
+        compare(&[pair], ErrorRates::USUAL)[0].reason
+    }
+
+    fn side(values: &[f64]) -> Side {
+        Side::new(values.to_vec()).unwrap()
     }
 }

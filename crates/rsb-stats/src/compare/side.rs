@@ -25,9 +25,8 @@ impl Side {
 
     /// As [`Side::new`], where the median of a process is another than its value.
     pub fn with_medians(replicates: Vec<f64>, medians: Vec<f64>) -> Option<Self> {
-        let usable = |value: &f64| value.is_finite() && *value > 0.0;
         let complete = !replicates.is_empty() && replicates.len() == medians.len();
-        let usable = complete && replicates.iter().chain(&medians).all(usable);
+        let usable = complete && replicates.iter().chain(&medians).all(|value| is_usable(*value));
         usable.then_some(Self { replicates, medians, past: Vec::new() })
     }
 
@@ -36,9 +35,10 @@ impl Side {
     /// apart, and nothing of where the side lies: the code may have been another.
     #[must_use]
     pub fn with_past(mut self, runs: Vec<Vec<f64>>) -> Self {
-        let usable = |run: &Vec<f64>| run.iter().all(|value| value.is_finite() && *value > 0.0);
-        self.past =
-            runs.into_iter().map(|run| if usable(&run) { run } else { Vec::new() }).collect();
+        self.past = runs
+            .into_iter()
+            .map(|run| if run.iter().all(|value| is_usable(*value)) { run } else { Vec::new() })
+            .collect();
         self
     }
 
@@ -73,4 +73,8 @@ impl Side {
     fn median_logs(&self) -> Vec<f64> {
         self.medians.iter().map(|value| value.ln()).collect()
     }
+}
+
+fn is_usable(value: f64) -> bool {
+    value.is_finite() && value > 0.0
 }

@@ -15,9 +15,10 @@ const VARIANCE_OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 /// or fewer than ten cases, tell it. Single cases whose code changed do not: a step is where most
 /// of the cases went.
 pub(super) fn variance(pairs: &[Pair]) -> f64 {
-    let apart = || pairs.iter().filter(|pair| pair.ratios.is_none());
-    let runs = apart().map(|pair| pair.baseline.past().len()).max().unwrap_or_default();
-    let levels: Vec<Vec<Option<f64>>> = apart()
+    let apart: Vec<&Pair> = pairs.iter().filter(|pair| pair.ratios.is_none()).collect();
+    let runs = apart.iter().map(|pair| pair.baseline.past().len()).max().unwrap_or_default();
+    let levels: Vec<Vec<Option<f64>>> = apart
+        .iter()
         .map(|pair| {
             let past =
                 (0..runs).map(|run| pair.baseline.past().get(run).map_or(&[][..], Vec::as_slice));
@@ -34,8 +35,10 @@ pub(super) fn variance(pairs: &[Pair]) -> f64 {
 /// The square of how far the cases went together from one run to the next, less what their own
 /// noise adds to it.
 fn squared_step(levels: &[Vec<Option<f64>>], run: usize) -> Option<f64> {
-    let of_case = |levels: &Vec<Option<f64>>| Some((*levels.get(run + 1)?)? - (*levels.get(run)?)?);
-    let steps: Vec<f64> = levels.iter().filter_map(of_case).collect();
+    let steps: Vec<f64> = levels
+        .iter()
+        .filter_map(|levels| Some((*levels.get(run + 1)?)? - (*levels.get(run)?)?))
+        .collect();
     if steps.len() < MIN_CASES {
         return None;
     }
@@ -61,17 +64,25 @@ mod tests {
     /// faster before the last.
     fn pairs(cases: usize, runs: &[f64]) -> Vec<Pair> {
         let (last, earlier) = runs.split_last().unwrap();
-        let case = |at: usize| {
-            let values = |level: f64| {
-                [1.0, 1.001, 1.002].map(|each| each * level * (100.0 + at as f64)).to_vec()
-            };
+        let mut pairs = Vec::new();
+        for at in 0..cases {
             let faster = if at == 0 { 0.5 } else { 1.0 };
-            let baseline = Side::new(values(last * faster)).unwrap();
-            let baseline = baseline.with_past(earlier.iter().map(|level| values(*level)).collect());
-            let current = Side::new(values(1.0)).unwrap();
-            Pair { baseline, current, ratios: None, better: Better::Lower, threshold: 0.1 }
-        };
-        (0..cases).map(case).collect()
+            let past = earlier.iter().map(|level| case_values(at, *level)).collect();
+            let baseline = Side::new(case_values(at, last * faster)).unwrap().with_past(past);
+            let current = Side::new(case_values(at, 1.0)).unwrap();
+            pairs.push(Pair {
+                baseline,
+                current,
+                ratios: None,
+                better: Better::Lower,
+                threshold: 0.1,
+            });
+        }
+        pairs
+    }
+
+    fn case_values(at: usize, level: f64) -> Vec<f64> {
+        [1.0, 1.001, 1.002].map(|each| each * level * (100.0 + at as f64)).to_vec()
     }
 
     #[test]

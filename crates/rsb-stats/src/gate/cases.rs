@@ -78,8 +78,9 @@ impl<'a> Cases<'a> {
     /// Whether `id` is among [`Cases::expected_cases`].
     pub(super) fn expects(&self, id: &CaseId) -> bool {
         self.find(id).is_some_and(|entry| {
-            let promises = |outcome| entry.has(outcome).is_some();
-            !entry.measured.is_empty() || promises(Outcome::Simulated) || promises(Outcome::Failed)
+            !entry.measured.is_empty()
+                || entry.has(Outcome::Simulated).is_some()
+                || entry.has(Outcome::Failed).is_some()
         })
     }
 
@@ -133,8 +134,11 @@ impl<'a> Cases<'a> {
             // held.
             let is_accepted =
                 entry.measured.iter().any(|result| result.metadata.contains_key(ACCEPTED_FROM));
-            let lacks = |at: &usize| !is_accepted && !entry.measured_in.contains(at);
-            let without = self.runs.iter().enumerate().filter(|(at, _)| lacks(at));
+            let without = self
+                .runs
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| !is_accepted && !entry.measured_in.contains(at));
             let without: Vec<&RunId> = without.map(|(_, run)| &run.run_id).collect();
             if without.is_empty() {
                 CaseStatus::Measured(entry.measured.clone())

@@ -8,7 +8,7 @@ use rsb_model::record::{
     BothSides, ComparisonResult, ComparisonStatistics, OutlierCounts, PercentileChanges, TTest,
     UTest,
 };
-use rsb_model::{BenchmarkResult, CaseId, Outcome, Run};
+use rsb_model::{CaseId, Outcome, Run};
 
 use super::timed::{TIME, by_process};
 use crate::effect::{cliffs_delta, cohens_d};
@@ -53,11 +53,12 @@ struct Times {
 impl Times {
     /// `None` when there is none, or one cannot be read.
     fn of(runs: &[Run], id: &CaseId) -> Option<Self> {
-        let measured = |result: &&BenchmarkResult| {
-            result.benchmark_id == *id && result.outcome == Outcome::Measured
-        };
         let mut times = Self { all: Vec::new(), medians: Vec::new() };
-        for result in runs.iter().flat_map(|run| &run.benchmarks).filter(measured) {
+        let measured = runs
+            .iter()
+            .flat_map(|run| &run.benchmarks)
+            .filter(|result| result.benchmark_id == *id && result.outcome == Outcome::Measured);
+        for result in measured {
             for process in by_process(&result.samples) {
                 let ms: Vec<f64> =
                     process.per_iteration().ok()?.iter().map(|ns| ns / 1e6).collect();
@@ -69,22 +70,28 @@ impl Times {
     }
 
     fn outliers(&self) -> OutlierCounts {
-        let count = |rule| outliers(&self.all, rule).into_iter().filter(|marked| *marked).count();
-        OutlierCounts { samples: self.all.len(), iqr: count(IQR), mad: count(MAD) }
+        OutlierCounts {
+            samples: self.all.len(),
+            iqr: count_outliers(&self.all, IQR),
+            mad: count_outliers(&self.all, MAD),
+        }
     }
+}
+
+fn count_outliers(values: &[f64], rule: OutlierRule) -> usize {
+    outliers(values, rule).into_iter().filter(|marked| *marked).count()
 }
 
 fn statistics(before: &Times, after: &Times) -> Option<ComparisonStatistics> {
     let (a, b) = (before.medians.as_slice(), after.medians.as_slice());
     let differences =
         || (a.len() == b.len()).then(|| a.iter().zip(b).map(|(a, b)| b - a).collect::<Vec<_>>());
-    let u_test = |test: TestResult| UTest { u: test.statistic, p: test.p_value };
     Some(ComparisonStatistics {
         replicates: BothSides { baseline: a.len(), current: b.len() },
         welch_t: welch_t(b, a).and_then(|test| t_test(test, difference_interval(a, b, ALPHA)?)),
         paired_t: paired_t(b, a)
             .and_then(|test| t_test(test, mean_interval(&differences()?, ALPHA)?)),
-        mann_whitney_u: mann_whitney(b, a).map(u_test),
+        mann_whitney_u: mann_whitney(b, a).map(|test| UTest { u: test.statistic, p: test.p_value }),
         cohens_d: cohens_d(a, b).filter(|d| d.is_finite()),
         cliffs_delta: cliffs_delta(a, b),
         outliers: BothSides { baseline: before.outliers(), current: after.outliers() },

@@ -60,14 +60,12 @@ impl ControlDrift {
     pub(crate) fn of(controls: &[(&CaseId, PairConclusion)], policy: &Policy) -> Self {
         let mut moves = Self::default();
         for (id, finding) in controls {
-            let told = || {
-                let short = id.as_str().split_once('/').map_or(id.as_str(), |(_, short)| short);
-                format!("{short} {}", reason::signed_percent(finding.change))
-            };
-            match direction(finding, policy) {
-                Some(Direction::Slower) => moves.slower.push(told()),
-                Some(Direction::Faster) => moves.faster.push(told()),
-                None => {}
+            let Some(direction) = direction(finding, policy) else { continue };
+            let short = id.as_str().split_once('/').map_or(id.as_str(), |(_, short)| short);
+            let text = format!("{short} {}", reason::signed_percent(finding.change));
+            match direction {
+                Direction::Slower => moves.slower.push(text),
+                Direction::Faster => moves.faster.push(text),
             }
         }
         moves

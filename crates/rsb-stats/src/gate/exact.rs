@@ -181,8 +181,8 @@ impl Question {
         let worse = sign * (new - old);
         let relative = if worse == 0.0 { 0.0 } else { worse / old }; // Infinite against zero.
         let change = Some(relative).filter(|change| change.is_finite());
-        let turned = |values: &[f64]| values.iter().map(|value| sign * value).collect::<Vec<_>>();
-        let (before, after) = (turned(before), turned(after));
+        let [before, after] = [before, after]
+            .map(|values| values.iter().map(|value| sign * value).collect::<Vec<_>>());
         let (verdict, code) = if worse.abs() <= self.floor {
             (Verdict::Unchanged, ReasonCode::WithinNoise)
         } else if relative >= self.threshold {

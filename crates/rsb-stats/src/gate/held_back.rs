@@ -26,21 +26,23 @@ impl SensorSummary {
             .flat_map(|result| telemetry::of_replicates(&result.metadata))
             .flatten()
             .collect();
-        let mean = |clock: fn(&GpuTelemetry) -> Option<Spread>| {
-            let clocks: Vec<f64> = known.iter().filter_map(clock).map(|clock| clock.mean).collect();
-            (!clocks.is_empty()).then(|| clocks.iter().sum::<f64>() / clocks.len() as f64)
-        };
         let told = known.iter().filter(|one| one.throttled.is_some());
         let mut reasons: Vec<String> =
             told.clone().flat_map(|one| one.throttle_reasons.clone()).collect();
         reasons.sort_unstable();
         reasons.dedup();
         Self {
-            clock_mhz: mean(|one| one.sclk_mhz),
-            memory_clock_mhz: mean(|one| one.mclk_mhz),
+            clock_mhz: mean_clock(&known, |one| one.sclk_mhz),
+            memory_clock_mhz: mean_clock(&known, |one| one.mclk_mhz),
             held_back: (told.count() > 0).then_some(reasons),
         }
     }
+}
+
+/// The mean over all processes that report this clock.
+fn mean_clock(known: &[GpuTelemetry], clock: fn(&GpuTelemetry) -> Option<Spread>) -> Option<f64> {
+    let clocks: Vec<f64> = known.iter().filter_map(clock).map(|clock| clock.mean).collect();
+    (!clocks.is_empty()).then(|| clocks.iter().sum::<f64>() / clocks.len() as f64)
 }
 
 /// What about the GPU accounts for the regression `row`, where anything does: a clock whose fall is

@@ -10,12 +10,11 @@ use rsb_model::{BenchmarkResult, DeviceType, Fingerprint, Run};
 /// Returns the sentence that names every hardware field in which any run differs from the first of
 /// the baseline; `None` if all agree.
 pub(super) fn hardware_difference(baseline: &[Run], current: &[Run]) -> Option<String> {
-    let fingerprint = |run: &Run| Fingerprint::of(&run.environment);
     let mut runs = baseline.iter().chain(current);
-    let first = fingerprint(runs.next()?);
+    let first = Fingerprint::of(&runs.next()?.environment);
     let mut found: Vec<Difference> = Vec::new();
     for run in runs {
-        add_new(&mut found, first.differences(&fingerprint(run)));
+        add_new(&mut found, first.differences(&Fingerprint::of(&run.environment)));
     }
     (!found.is_empty()).then(|| {
         format!("another machine: {}; save a baseline on this machine", list_differences(&found))
@@ -72,9 +71,9 @@ pub(super) fn device_difference(
     baseline: &[&BenchmarkResult],
     current: &[&BenchmarkResult],
 ) -> Option<String> {
-    let kinds = || baseline.iter().chain(current).filter_map(|result| result.device_type);
-    let first = kinds().next()?;
-    let other = kinds().find(|&kind| kind != first)?;
+    let mut kinds = baseline.iter().chain(current).filter_map(|result| result.device_type);
+    let first = kinds.next()?;
+    let other = kinds.find(|&kind| kind != first)?;
     let name = DeviceType::as_str;
     Some(format!(
         "another device: device_type differs ({} and {}); save a baseline on this machine",

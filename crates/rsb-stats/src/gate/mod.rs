@@ -101,18 +101,10 @@ fn judge(
         }
     }
     let mut notes: Vec<ComparisonNote> = evidence::note(&rows).into_iter().collect();
-    let each = || baseline.iter().chain(current).flat_map(|run| &run.benchmarks);
-    let ids_of = |wanted: fn(&&BenchmarkResult) -> bool| -> Vec<&str> {
-        each()
-            .filter(wanted)
-            .map(|result| result.benchmark_id.as_str())
-            .sorted_unstable()
-            .dedup()
-            .collect_vec()
-    };
-    notes.extend(
-        policy.notes(&ids_of(|_| true), &ids_of(|result| result.outcome != Outcome::Skipped)),
-    );
+    let each: Vec<&BenchmarkResult> =
+        baseline.iter().chain(current).flat_map(|run| &run.benchmarks).collect();
+    let attempted = each.iter().copied().filter(|result| result.outcome != Outcome::Skipped);
+    notes.extend(policy.notes(&unique_ids(each.iter().copied()), &unique_ids(attempted)));
     let mut comparisons = decide(rows, policy);
     instructions::beside_time(&mut comparisons);
     notes.splice(0..0, name_causes(&mut comparisons, &before, &after));
@@ -134,6 +126,11 @@ fn judge(
         notes,
         comparisons,
     }
+}
+
+/// The ids of `results` in ascending order, each once.
+fn unique_ids<'a>(results: impl Iterator<Item = &'a BenchmarkResult>) -> Vec<&'a str> {
+    results.map(|result| result.benchmark_id.as_str()).sorted_unstable().dedup().collect_vec()
 }
 
 /// `result`, with the cases that only one side has and that were therefore not measured: what
@@ -160,10 +157,9 @@ pub fn with_unmeasured(
     policy: &Policy,
 ) -> ComparisonResult {
     let mut result = result;
-    let had_turn = |id: &CaseId| !unmeasured.contains(id);
-    result.comparisons.retain(|row| had_turn(&row.id));
-    result.missing.retain(had_turn);
-    result.new.retain(had_turn);
+    result.comparisons.retain(|row| !unmeasured.contains(&row.id));
+    result.missing.retain(|id| !unmeasured.contains(id));
+    result.new.retain(|id| !unmeasured.contains(id));
     let sentence = "not measured before the budget ran out: allow more with --budget, or name \
                     fewer benchmarks";
     with_rows(result, unmeasured, Verdict::Inconclusive, ReasonCode::NotMeasured, sentence, policy)

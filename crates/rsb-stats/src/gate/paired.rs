@@ -18,10 +18,10 @@ pub fn with_paired(
     let mut result = result;
     for row in &mut result.comparisons {
         // What has no interval was not timed: it is the same question as before, or none.
-        let same = |other: &&Comparison| {
+        let beside = paired.comparisons.iter().find(|other| {
             other.id == row.id && other.metric == row.metric && other.confidence_interval.is_some()
-        };
-        if let Some(beside) = paired.comparisons.iter().find(same) {
+        });
+        if let Some(beside) = beside {
             *row = settle(row, beside);
         }
     }

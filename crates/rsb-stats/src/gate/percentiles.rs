@@ -35,11 +35,10 @@ fn row(
     let (Some(before), Some(after)) = (before, after) else {
         return too_few(id, percentile, policy);
     };
-    let ratio = |(before, after): (&f64, &f64)| (after / before).ln();
-    let belong =
+    let has_pairs =
         pairing != Pairing::Independent && before.replicates().len() == after.replicates().len();
-    let ratios =
-        belong.then(|| before.replicates().iter().zip(after.replicates()).map(ratio).collect());
+    let pairs = before.replicates().iter().zip(after.replicates());
+    let ratios = has_pairs.then(|| pairs.map(|(before, after)| (after / before).ln()).collect());
     let threshold = policy.threshold_percent_for(id.as_str(), metric) / 100.0;
     let pair = Pair { baseline: before, current: after, ratios, better: Better::Lower, threshold };
     Row::Asked { id: id.clone(), metric, unit: Unit::Milliseconds, pair }

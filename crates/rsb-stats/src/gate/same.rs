@@ -18,16 +18,11 @@ pub(super) fn sentence(
     let sides = [baseline, current]
         .map(|results| results.iter().copied().map(ResultSamples::of).collect::<Vec<_>>());
     let [before, after] = &sides;
-    let twice = |side: &[ResultSamples<'_>]| {
-        side.iter()
-            .enumerate()
-            .any(|(at, one)| side.iter().skip(at + 1).any(|other| one.is_copy(other)))
-    };
     let who = if before.iter().any(|one| after.iter().any(|other| one.is_copy(other))) {
         "both sides hold"
-    } else if twice(before) {
+    } else if has_copies(before) {
         "two runs of the baseline hold"
-    } else if twice(after) {
+    } else if has_copies(after) {
         "two of the runs that are judged hold"
     } else {
         return None;
@@ -39,42 +34,51 @@ pub(super) fn sentence(
     ))
 }
 
+/// Whether two of the results on one side hold the same samples.
+fn has_copies(side: &[ResultSamples<'_>]) -> bool {
+    side.iter()
+        .enumerate()
+        .any(|(at, one)| side.iter().skip(at + 1).any(|other| one.is_copy(other)))
+}
+
 /// The samples of one result, each process with its shortest time of an iteration.
 struct ResultSamples<'a>(Vec<(f64, &'a Samples)>);
 
 impl<'a> ResultSamples<'a> {
     fn of(result: &'a BenchmarkResult) -> Self {
-        let shortest = |samples: &Samples| {
-            let each = samples
-                .times_ns
-                .iter()
-                .zip(&samples.iters)
-                .map(|(time, iters)| time / *iters as f64);
-            each.fold(f64::INFINITY, f64::min)
-        };
-        Self(result.samples.iter().map(|samples| (shortest(samples), samples)).collect())
+        Self(result.samples.iter().map(|samples| (shortest_time(samples), samples)).collect())
     }
 
     /// Whether a process of several samples is in both, or all processes are, where each has a
     /// single sample.
     fn is_copy(&self, other: &Self) -> bool {
-        let process = |(least, one): &(f64, &Samples)| {
+        let is_in_both = self.0.iter().any(|(least, one)| {
             one.len() > 1
                 && other
                     .0
                     .iter()
                     .any(|(known, other)| is_near(*least, *known) && is_same(&[*one], &[*other]))
-        };
-        if self.0.iter().any(process) {
+        });
+        if is_in_both {
             return true;
         }
         let alike = self.0.iter().zip(&other.0).all(|((one, _), (other, _))| is_near(*one, *other));
-        let all = |taken: &Self| taken.0.iter().map(|(_, samples)| *samples).collect::<Vec<_>>();
         self.0.len() > 1
             && self.0.len() == other.0.len()
             && alike
-            && is_same(&all(self), &all(other))
+            && is_same(&self.samples(), &other.samples())
     }
+
+    fn samples(&self) -> Vec<&'a Samples> {
+        self.0.iter().map(|(_, samples)| *samples).collect()
+    }
+}
+
+/// The shortest time of one iteration, in nanoseconds.
+fn shortest_time(samples: &Samples) -> f64 {
+    let each =
+        samples.times_ns.iter().zip(&samples.iters).map(|(time, iters)| time / *iters as f64);
+    each.fold(f64::INFINITY, f64::min)
 }
 
 /// As near as the same time is that was rounded: most that is not the same is told by this alone.
@@ -84,16 +88,18 @@ fn is_near(one: f64, other: f64) -> bool {
 
 /// Whether these are the same samples, as they were taken or as a baseline keeps them.
 fn is_same(one: &[&Samples], other: &[&Samples]) -> bool {
-    let equal =
-        |one: &Samples, other: &Samples| one.iters == other.iters && one.times_ns == other.times_ns;
-    if one.iter().zip(other).all(|(one, other)| equal(one, other)) {
+    if one.iter().zip(other).all(|(one, other)| has_equal_times(one, other)) {
         return true;
     }
-    let kept = |list: &[&Samples]| list.iter().map(|samples| samples.thinned()).collect::<Vec<_>>();
-    let (one, other) = (kept(one), kept(other));
+    let [one, other] =
+        [one, other].map(|list| list.iter().map(|samples| samples.thinned()).collect::<Vec<_>>());
     let unlike: HashSet<u64> =
         one.iter().flat_map(|samples| &samples.times_ns).map(|time| time.to_bits()).collect();
-    unlike.len() >= UNLIKE && one.iter().zip(&other).all(|(one, other)| equal(one, other))
+    unlike.len() >= UNLIKE && one.iter().zip(&other).all(|(one, other)| has_equal_times(one, other))
+}
+
+fn has_equal_times(one: &Samples, other: &Samples) -> bool {
+    one.iters == other.iters && one.times_ns == other.times_ns
 }
 
 #[cfg(test)]
@@ -102,12 +108,12 @@ mod tests {
     use crate::gate::testing::measured_case;
 
     fn result(processes: &[&[f64]]) -> BenchmarkResult {
-        let process = |(replicate, times): (u32, &&[f64])| Samples {
+        let samples = (0..).zip(processes).map(|(replicate, times)| Samples {
             replicate,
             iters: vec![10; times.len()],
             times_ns: times.to_vec(),
-        };
-        measured_case("gemm", (0..).zip(processes).map(process).collect())
+        });
+        measured_case("gemm", samples.collect())
     }
 
     #[test]
@@ -118,9 +124,8 @@ mod tests {
         let mut kept = result(&[&long]);
         kept.samples[0] = kept.samples[0].thinned();
         let single: Vec<[f64; 1]> = (0..10).map(|at| [1_000.123_456_7 + f64::from(at)]).collect();
-        let runs = |from: usize| {
-            result(&single[from..from + 9].iter().map(<[f64; 1]>::as_slice).collect::<Vec<_>>())
-        };
+        let first = result_of_single(&single[..9]);
+        let second = result_of_single(&single[1..]);
         let (a, b) =
             (result(&[&[10.0, 11.0], &[12.0, 13.0]]), result(&[&[10.0, 11.5], &[12.0, 13.5]]));
         let swapped = result(&[&[14.0, 15.0], &[10.0, 11.0]]);
@@ -133,8 +138,8 @@ mod tests {
             (vec![&kept], vec![&result(&[&long])], Some("both sides")),
             (vec![&kept], vec![&result(&[&other])], None),
             // Runs of a command: one sample a process.
-            (vec![&runs(0)], vec![&runs(0)], Some("both sides")),
-            (vec![&runs(0)], vec![&runs(1)], None),
+            (vec![&first], vec![&first], Some("both sides")),
+            (vec![&first], vec![&second], None),
             (vec![&result(&[&[10.0]])], vec![&result(&[&[10.0]])], None),
         ] {
             let found = sentence(&baseline, &current);
@@ -144,5 +149,10 @@ mod tests {
                 "{said:?}"
             );
         }
+    }
+
+    /// A result of one sample a process.
+    fn result_of_single(times: &[[f64; 1]]) -> BenchmarkResult {
+        result(&times.iter().map(<[f64; 1]>::as_slice).collect::<Vec<_>>())
     }
 }

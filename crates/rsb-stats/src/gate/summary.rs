@@ -26,19 +26,25 @@ pub(crate) fn band(change: f64) -> ChangeStatus {
 
 /// The verdict on all together. Nothing compared is no verdict.
 pub(crate) fn overall(comparisons: &[Comparison]) -> Verdict {
-    let any = |verdict| comparisons.iter().any(|comparison| comparison.verdict == verdict);
     let decided = comparisons.iter().filter(|comparison| comparison.verdict.is_decided()).count();
-    if any(Verdict::Regressed) {
+    if has_verdict(comparisons, Verdict::Regressed) {
         Verdict::Regressed
-    } else if any(Verdict::NotComparable) && decided == 0 && !any(Verdict::Inconclusive) {
+    } else if has_verdict(comparisons, Verdict::NotComparable)
+        && decided == 0
+        && !has_verdict(comparisons, Verdict::Inconclusive)
+    {
         Verdict::NotComparable
     } else if decided < comparisons.len() || comparisons.is_empty() {
         Verdict::Inconclusive
-    } else if any(Verdict::Improved) {
+    } else if has_verdict(comparisons, Verdict::Improved) {
         Verdict::Improved
     } else {
         Verdict::Unchanged
     }
+}
+
+fn has_verdict(comparisons: &[Comparison], verdict: Verdict) -> bool {
+    comparisons.iter().any(|comparison| comparison.verdict == verdict)
 }
 
 /// Counts and the overall status.
@@ -114,11 +120,10 @@ fn significant(comparisons: &[Comparison], policy: &Policy) -> Vec<SignificantCh
             Some(SignificantChange { metric, change_percent, severity })
         })
         .collect();
-    let size = |change: &SignificantChange| change.change_percent.abs();
     found.sort_by(|a, b| {
         (b.severity != Severity::Info)
             .cmp(&(a.severity != Severity::Info))
-            .then(size(b).total_cmp(&size(a)))
+            .then(b.change_percent.abs().total_cmp(&a.change_percent.abs()))
     });
     found
 }

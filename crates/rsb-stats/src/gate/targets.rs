@@ -71,25 +71,25 @@ fn concerns(current: &Cases<'_>, pattern: &str) -> bool {
 fn is_owed(current: &Cases<'_>, pattern: &str) -> bool {
     let mut wanted = pattern.split('/');
     let (kind, benchmark) = (wanted.next().unwrap_or("*"), wanted.next().unwrap_or("*"));
-    let is_planned = |id: &CaseId| {
+    let skipped = current
+        .skipped_cases()
+        .filter(|id| self::kind(id.as_str()) != BenchmarkType::GpuPerformance.as_str());
+    current.present().chain(skipped).any(|id| {
         let named = glob::matches(kind, self::kind(id.as_str()))
             && glob::matches(benchmark, id.benchmark().unwrap_or_default());
         // A pattern of one part spans the kind and the benchmark.
-        named || !pattern.contains('/')
-    };
-    let for_gpus = |id: &CaseId| self::kind(id.as_str()) == BenchmarkType::GpuPerformance.as_str();
-    let skipped = current.skipped_cases().filter(|id| !for_gpus(id));
-    current.present().chain(skipped).any(|id| is_planned(id) && counts(current, id))
+        (named || !pattern.contains('/')) && counts(current, id)
+    })
 }
 
 /// Whether targets are meant for `id`: what a driver ran on the CPU is no GPU that could reach
 /// those for GPUs.
 fn counts(current: &Cases<'_>, id: &CaseId) -> bool {
-    let on_cpu = |results: &[&BenchmarkResult]| {
-        results.iter().all(|one| one.device_type == Some(DeviceType::Cpu))
-    };
-    kind(id.as_str()) != BenchmarkType::GpuPerformance.as_str()
-        || !current.measured_results(id).is_some_and(on_cpu)
+    if kind(id.as_str()) != BenchmarkType::GpuPerformance.as_str() {
+        return true;
+    }
+    let Some(results) = current.measured_results(id) else { return true };
+    !results.iter().all(|one| one.device_type == Some(DeviceType::Cpu))
 }
 
 fn kind(id: &str) -> &str {

@@ -50,9 +50,8 @@ pub(super) fn rows(
             policy,
         )];
     }
-    let has_samples =
-        |results: &[&BenchmarkResult]| results.iter().any(|result| !result.samples.is_empty());
-    let sampled = [has_samples(baseline), has_samples(current)];
+    let sampled =
+        [baseline, current].map(|results| results.iter().any(|result| !result.samples.is_empty()));
     // Samples on one side alone are as readable as samples that are broken.
     let question = if sampled == [false, false] {
         match common_metric(baseline, current, policy) {
@@ -81,19 +80,9 @@ pub(super) fn rows(
     if policy.ignores_metric(metric) {
         return Vec::new();
     }
-    let unreadable = |side: &str, why: &str| {
-        let sentence = format!("the samples of {side} cannot be read: {why}; measure it again");
-        vec![row_without_values(
-            id,
-            Verdict::Inconclusive,
-            ReasonCode::Unreadable,
-            &sentence,
-            policy,
-        )]
-    };
     match (before, after) {
-        (Err(why), _) => unreadable("the baseline", &why),
-        (_, Err(why)) => unreadable("the run", &why),
+        (Err(why), _) => vec![unreadable_row(id, "the baseline", &why, policy)],
+        (_, Err(why)) => vec![unreadable_row(id, "the run", &why, policy)],
         (Ok(before), Ok(after)) => {
             if let Some(sentence) = uneven(baseline, current) {
                 return vec![row_without_values(
@@ -118,6 +107,11 @@ pub(super) fn rows(
             rows
         }
     }
+}
+
+fn unreadable_row(id: &CaseId, side: &str, why: &str, policy: &Policy) -> Row {
+    let sentence = format!("the samples of {side} cannot be read: {why}; measure it again");
+    row_without_values(id, Verdict::Inconclusive, ReasonCode::Unreadable, &sentence, policy)
 }
 
 /// Whether nothing was at work: the samples are readings of the sensors of an idle GPU, whose time
@@ -171,10 +165,13 @@ pub(super) fn comparison(
     finding: &PairConclusion,
     context: reason::ReasonContext,
 ) -> Comparison {
-    let percent = |change: f64| 100.0 * difference(change, pair.better);
     let interval = finding.interval.map(|[low, high]| match pair.better {
-        Better::Lower => [percent(low), percent(high)],
-        Better::Higher => [percent(high), percent(low)],
+        Better::Lower => {
+            [difference_percent(low, pair.better), difference_percent(high, pair.better)]
+        }
+        Better::Higher => {
+            [difference_percent(high, pair.better), difference_percent(low, pair.better)]
+        }
     });
     Comparison {
         id,
@@ -183,7 +180,7 @@ pub(super) fn comparison(
         better: pair.better,
         baseline_value: Some(finding.baseline),
         current_value: Some(finding.current),
-        difference_percent: Some(percent(finding.change)),
+        difference_percent: Some(difference_percent(finding.change, pair.better)),
         confidence_interval: interval,
         detectable_percent: finding.detectable.map(|change| 100.0 * change),
         statistics: None,
@@ -195,12 +192,11 @@ pub(super) fn comparison(
     }
 }
 
-/// Current less baseline over baseline, from the change in the bad direction; and back, as it is
-/// its own inverse.
-fn difference(change: f64, better: Better) -> f64 {
+/// Current less baseline over baseline, in percent, from the change in the bad direction.
+fn difference_percent(change: f64, better: Better) -> f64 {
     match better {
-        Better::Lower => change,
-        Better::Higher => -change,
+        Better::Lower => 100.0 * change,
+        Better::Higher => 100.0 * -change,
     }
 }
 
@@ -214,14 +210,13 @@ const MANY: usize = 10;
 /// both have one, as from tools that print a figure a case, the other cases tell how far such
 /// figures vary.
 fn uneven(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<String> {
-    let count = |results: &[&BenchmarkResult]| -> usize {
+    let [before, after] = [baseline, current].map(|results| {
         results
             .iter()
             .flat_map(|result| &result.samples)
             .map(|samples| samples.times_ns.len())
-            .sum()
-    };
-    let [before, after] = [baseline, current].map(count);
+            .sum::<usize>()
+    });
     let (side, few, many) =
         if before < after { ("the baseline", before, after) } else { ("the run", after, before) };
     match few {
@@ -241,13 +236,13 @@ fn uneven(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option
 /// sample it is their floor, as what is compared is the least that each side shows. Beside it
 /// stands the median of the process.
 fn times(results: &[&BenchmarkResult], pairing: Pairing) -> Result<Side, String> {
-    let time = |replicate: &Samples| match pairing {
-        Pairing::Independent | Pairing::Turns => replicate.floor(),
-        Pairing::Paired => location(replicate),
-    };
     let (mut times, mut medians) = (Vec::new(), Vec::new());
     for replicate in results.iter().flat_map(|result| by_process(&result.samples)) {
-        times.push(time(&replicate).map_err(|error| error.to_string())? / 1e6);
+        let time = match pairing {
+            Pairing::Independent | Pairing::Turns => replicate.floor(),
+            Pairing::Paired => location(&replicate),
+        };
+        times.push(time.map_err(|error| error.to_string())? / 1e6);
         let each = replicate.per_iteration().map_err(|error| error.to_string())?;
         medians.extend(median(&each).map(|time| time / 1e6));
     }
@@ -274,8 +269,9 @@ pub(super) fn by_process(samples: &[Samples]) -> Vec<Samples> {
 fn values(field: &Field, results: &[&BenchmarkResult]) -> Result<Side, String> {
     let found: Option<Vec<f64>> =
         results.iter().map(|result| result.fields()?.number(field.name)).collect();
-    let unusable = || format!("`{}` must be a finite figure above zero", field.name);
-    found.and_then(Side::new).ok_or_else(unusable)
+    found
+        .and_then(Side::new)
+        .ok_or_else(|| format!("`{}` must be a finite figure above zero", field.name))
 }
 
 /// The first varying metric in the table that every result has. `Ok(None)` where neither side has
@@ -285,27 +281,12 @@ fn common_metric(
     current: &[&BenchmarkResult],
     policy: &Policy,
 ) -> Result<Option<&'static Field>, String> {
-    let wanted = |field: &&Field| {
-        field.better().is_some()
-            && !exact::is_exact(field.name)
-            && !policy.ignores_metric(field.name)
-    };
-    let varying = || FIELDS.iter().filter(wanted);
-    let carried = |results: &[&BenchmarkResult], field: &Field| {
-        results
-            .iter()
-            .all(|result| result.fields().is_some_and(|fields| fields.get(field.name).is_some()))
-    };
-    if let Some(field) = varying().find(|field| carried(baseline, field) && carried(current, field))
-    {
+    let common = varying_fields(policy)
+        .find(|field| is_reported(field, baseline) && is_reported(field, current));
+    if let Some(field) = common {
         return Ok(Some(field));
     }
-    let names = |results: &[&BenchmarkResult]| {
-        let names: Vec<&str> =
-            varying().filter(|field| carried(results, field)).map(|field| field.name).collect();
-        if names.is_empty() { "no time or rate".to_owned() } else { names.join(", ") }
-    };
-    let (before, after) = (names(baseline), names(current));
+    let (before, after) = (name_metrics(baseline, policy), name_metrics(current, policy));
     if before == after {
         return Ok(None);
     }
@@ -314,16 +295,39 @@ fn common_metric(
     ))
 }
 
+/// The metrics that vary from run to run, except those that the policy ignores.
+fn varying_fields(policy: &Policy) -> impl Iterator<Item = &'static Field> {
+    FIELDS.iter().filter(move |field| {
+        field.better().is_some()
+            && !exact::is_exact(field.name)
+            && !policy.ignores_metric(field.name)
+    })
+}
+
+/// Whether all of `results` have `field`.
+fn is_reported(field: &Field, results: &[&BenchmarkResult]) -> bool {
+    results
+        .iter()
+        .all(|result| result.fields().is_some_and(|fields| fields.get(field.name).is_some()))
+}
+
+/// The names of the varying metrics that all of `results` have.
+fn name_metrics(results: &[&BenchmarkResult], policy: &Policy) -> String {
+    let names: Vec<&str> = varying_fields(policy)
+        .filter(|field| is_reported(field, results))
+        .map(|field| field.name)
+        .collect();
+    if names.is_empty() { "no time or rate".to_owned() } else { names.join(", ") }
+}
+
 /// The sentence for statistics in another unit.
 fn unlike_units(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<String> {
-    let units = || {
-        baseline
-            .iter()
-            .chain(current)
-            .filter_map(|result| result.statistics.as_ref())
-            .map(|s| &s.unit)
-    };
-    let first = units().next()?;
-    let other = units().find(|&unit| unit != first)?;
+    let mut units = baseline
+        .iter()
+        .chain(current)
+        .filter_map(|result| result.statistics.as_ref())
+        .map(|statistics| &statistics.unit);
+    let first = units.next()?;
+    let other = units.find(|&unit| unit != first)?;
     Some(format!("the unit differs: {first} and {other}; save a new baseline"))
 }

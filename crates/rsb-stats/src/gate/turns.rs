@@ -8,9 +8,7 @@
 use std::collections::BTreeMap;
 
 use rsb_model::record::{Comparison, ComparisonResult};
-use rsb_model::{
-    BenchmarkResult, Better, CaseId, ReasonCode, Run, Samples, Timestamp, Unit, Verdict,
-};
+use rsb_model::{Better, CaseId, ReasonCode, Run, Timestamp, Unit, Verdict};
 
 use super::{Pairing, Sides, judge, reason, summary, timed};
 use crate::compare::{ErrorRates, Pair, PairConclusion, Side, compare};
@@ -202,16 +200,17 @@ impl PairTimes {
 
 /// The pairs of a case; `None` if a side has none, or they do not belong together.
 fn pairs_of(id: &CaseId, runs: [&Run; 2]) -> Option<Vec<PairTimes>> {
-    let find = |run: &'_ Run| -> Option<BenchmarkResult> {
-        run.benchmarks.iter().find(|known| known.benchmark_id == *id).cloned()
-    };
-    let [before, after] = [find(runs[0])?, find(runs[1])?];
+    let [before, after] =
+        runs.map(|run| run.benchmarks.iter().find(|known| known.benchmark_id == *id));
+    let (before, after) = (before?, after?);
     if before.samples.len() != after.samples.len() {
         return None;
     }
-    let times = |samples: &Samples| samples.per_iteration().ok();
     let both = before.samples.iter().zip(&after.samples);
-    both.map(|(before, after)| Some(PairTimes([times(before)?, times(after)?]))).collect()
+    both.map(|(before, after)| {
+        Some(PairTimes([before.per_iteration().ok()?, after.per_iteration().ok()?]))
+    })
+    .collect()
 }
 
 /// The judgment before confirmation, and the statistic of each case that something else than its
@@ -319,11 +318,12 @@ fn shapes(result: &ComparisonResult, runs: [&Run; 2], policy: &Policy) -> Vec<Sh
 
 /// The values of both sides, in nanoseconds, as a question.
 fn pair_of(values: &[[f64; 2]], threshold: f64) -> Option<Pair> {
-    let side = |which: usize| Side::new(values.iter().map(|pair| pair[which] / 1e6).collect());
+    let [baseline, current] =
+        [0, 1].map(|side| Side::new(values.iter().map(|pair| pair[side] / 1e6).collect()));
     let ratios = values.iter().map(|[before, after]| (after / before).ln()).collect();
     Some(Pair {
-        baseline: side(0)?,
-        current: side(1)?,
+        baseline: baseline?,
+        current: current?,
         ratios: Some(ratios),
         better: Better::Lower,
         threshold,
@@ -344,11 +344,11 @@ impl Shape {
         if row.verdict == Verdict::Regressed {
             return None;
         }
-        let clearly = |(_, pair, finding): &&(Statistic, Pair, PairConclusion)| {
+        let clear = self.findings.iter().find(|(_, pair, finding)| {
             finding.verdict == Verdict::Regressed
                 && finding.change >= CLEAR_CHANGE_FACTOR * pair.threshold
-        };
-        if let Some((statistic, pair, finding)) = self.findings.iter().find(clearly) {
+        });
+        if let Some((statistic, pair, finding)) = clear {
             let context = reason::ReasonContext {
                 pairs: self.questions,
                 alpha: policy.alpha(),
@@ -366,13 +366,15 @@ impl Shape {
         let doubt = findings.find_map(|(statistic, pair, finding)| {
             statistic.doubt(finding, pair.threshold, self.pairs)
         });
-        let grown =
-            || format!("more of its samples take over {INTERRUPTED} times as long as the fastest");
-        let few = || "most of its samples were interrupted, and the pairs are few".to_owned();
-        let is_open = self.is_mostly_interrupted && self.pairs < LEAST_PAIRS;
-        let doubt = doubt
-            .or_else(|| self.has_more_interrupted().then(grown))
-            .or_else(|| is_open.then(few))?;
+        let doubt = if let Some(doubt) = doubt {
+            doubt
+        } else if self.has_more_interrupted() {
+            format!("more of its samples take over {INTERRUPTED} times as long as the fastest")
+        } else if self.is_mostly_interrupted && self.pairs < LEAST_PAIRS {
+            "most of its samples were interrupted, and the pairs are few".to_owned()
+        } else {
+            return None;
+        };
         row.verdict = Verdict::Inconclusive;
         row.reason_code = ReasonCode::MedianWorse;
         row.change_status = None;

@@ -35,47 +35,46 @@ pub(super) struct RunMatrix {
 
 impl RunMatrix {
     pub(super) fn of(questions: &[Question], figures: &[Option<Figures>]) -> Self {
-        let shape = |question: &Question| (question.before.len(), question.now.len());
         let wanted = questions
             .iter()
             .find(|question| question.role == QuestionRole::Case)
-            .map(shape)
+            .map(run_counts)
             .unwrap_or_default();
-        let cases = || {
-            let each = questions.iter().zip(figures).enumerate();
-            each.filter(|(_, (question, _))| {
-                question.role == QuestionRole::Case && shape(question) == wanted
+        let cases: Vec<_> = questions
+            .iter()
+            .zip(figures)
+            .enumerate()
+            .filter(|(_, (question, _))| {
+                question.role == QuestionRole::Case && run_counts(question) == wanted
             })
             .filter_map(|(at, (question, figures))| {
                 Some((at, question, figures.as_ref()?.deviations()))
             })
-        };
-        let run = |side: usize, run: usize| {
-            cases().map(|(_, _, logs)| logs.get(side)?.get(run).copied()?).collect()
-        };
-        let side = |side: usize, runs: usize| (0..runs).map(|at| run(side, at)).collect();
-        let thresholds: Vec<f64> = cases().map(|(_, question, _)| question.threshold).collect();
+            .collect();
+        let mut runs = [Vec::new(), Vec::new()];
+        for (side, count) in [wanted.0, wanted.1].into_iter().enumerate() {
+            for run in 0..count {
+                let logs = cases.iter().map(|(_, _, logs)| logs[side].get(run).copied()?);
+                runs[side].push(logs.collect());
+            }
+        }
+        let thresholds: Vec<f64> =
+            cases.iter().map(|(_, question, _)| question.threshold).collect();
         Self {
-            at: cases().map(|(at, _, _)| at).collect(),
-            runs: [side(0, wanted.0), side(1, wanted.1)],
+            at: cases.iter().map(|(at, _, _)| *at).collect(),
+            runs,
             threshold: median(&thresholds).unwrap_or(f64::NAN),
-            slack: cases().map(|(_, question, _)| question.slack).fold(0.0, f64::max),
+            slack: cases.iter().map(|(_, question, _)| question.slack).fold(0.0, f64::max),
         }
     }
 
     /// The common mode as a question: how many times as long as at their levels the cases took.
     /// `None` with few cases.
     pub(super) fn question(&self) -> Option<Question> {
-        let mode = |run: &Vec<Option<f64>>| {
-            let known: Vec<f64> = run.iter().flatten().copied().collect();
-            if known.len() < MIN_CASES {
-                f64::NAN
-            } else {
-                median(&known).unwrap_or(f64::NAN).exp()
-            }
-        };
-        let [before, now] =
-            self.runs.each_ref().map(|runs| runs.iter().map(mode).collect::<Vec<f64>>());
+        let [before, now] = self
+            .runs
+            .each_ref()
+            .map(|runs| runs.iter().map(|run| common_factor(run)).collect::<Vec<f64>>());
         now.iter().any(|value| value.is_finite()).then_some(Question {
             before,
             accepted_from: None,
@@ -90,21 +89,37 @@ impl RunMatrix {
     /// What the question at `at` changed beyond the others; `None` where they are too few.
     pub(super) fn own_part(&self, at: usize, rule: &Rule) -> Option<OwnPart> {
         let case = self.at.iter().position(|known| *known == at)?;
-        let beyond = |run: &Vec<Option<f64>>| {
-            let others: Vec<f64> = run
-                .iter()
-                .enumerate()
-                .filter(|(other, _)| *other != case)
-                .filter_map(|(_, log)| *log)
-                .collect();
-            let own = run.get(case).copied().flatten()?;
-            if others.len() < OTHERS { None } else { Some(own - median(&others)?) }
-        };
         let [before, now] = &self.runs;
-        let has_own = |run: &&Vec<Option<f64>>| run.get(case).copied().flatten().is_some();
-        let before: Vec<f64> = before.iter().filter_map(beyond).collect();
-        let now: Option<Vec<f64>> = now.iter().filter(has_own).map(beyond).collect();
+        let before: Vec<f64> = before.iter().filter_map(|run| beyond_others(run, case)).collect();
+        let now: Option<Vec<f64>> = now
+            .iter()
+            .filter(|run| run.get(case).copied().flatten().is_some())
+            .map(|run| beyond_others(run, case))
+            .collect();
         let now = now.filter(|_| before.len() >= rule.level)?;
         Some(OwnPart { before, now })
     }
+}
+
+/// How many earlier and judged runs a question has.
+fn run_counts(question: &Question) -> (usize, usize) {
+    (question.before.len(), question.now.len())
+}
+
+/// How many times as long as at their levels the cases of a run took; NaN with few cases.
+fn common_factor(run: &[Option<f64>]) -> f64 {
+    let known: Vec<f64> = run.iter().flatten().copied().collect();
+    if known.len() < MIN_CASES { f64::NAN } else { median(&known).unwrap_or(f64::NAN).exp() }
+}
+
+/// How far `case` lies above the median of the others in a run.
+fn beyond_others(run: &[Option<f64>], case: usize) -> Option<f64> {
+    let others: Vec<f64> = run
+        .iter()
+        .enumerate()
+        .filter(|(other, _)| *other != case)
+        .filter_map(|(_, log)| *log)
+        .collect();
+    let own = run.get(case).copied().flatten()?;
+    if others.len() < OTHERS { None } else { Some(own - median(&others)?) }
 }

@@ -25,8 +25,9 @@ impl Looks {
     fn chance_beyond(self, rank: usize, seen: usize) -> f64 {
         let outermost = rank - 1 + self.most;
         let ways = choose(seen + self.runs, outermost);
-        let with = |these: usize| choose(self.runs, these) * choose(seen, outermost - these);
-        (self.most..=self.runs.min(outermost)).map(with).sum::<f64>() / ways
+        let with_more = (self.most..=self.runs.min(outermost))
+            .map(|these| choose(self.runs, these) * choose(seen, outermost - these));
+        with_more.sum::<f64>() / ways
     }
 }
 
@@ -139,11 +140,12 @@ mod tests {
     #[test]
     fn without_noise_nothing_lies_beyond() {
         let edge = Edge::new(vec![5.0; 15], 0.0);
-        let exactly = |actual: f64, expected: f64| {
-            assert!((actual - expected).abs() < f64::EPSILON, "{actual}");
-        };
-        exactly(edge.limit(Looks::new(1), 0.01), 5.0);
-        exactly(edge.chance(Looks::new(1), 5.1), 0.0);
-        exactly(edge.chance(Looks::new(1), 4.9), 1.0);
+        assert_exact(edge.limit(Looks::new(1), 0.01), 5.0);
+        assert_exact(edge.chance(Looks::new(1), 5.1), 0.0);
+        assert_exact(edge.chance(Looks::new(1), 4.9), 1.0);
+    }
+
+    fn assert_exact(actual: f64, expected: f64) {
+        assert!((actual - expected).abs() < f64::EPSILON, "{actual}");
     }
 }

@@ -35,13 +35,12 @@ pub(super) fn judge_with_controls(
     policy: &Policy,
 ) -> ControlledFindings {
     let rates = ErrorRates { alpha: policy.alpha(), miss: policy.miss() };
-    let is_control = |asked: &CaseQuestion<'_>| policy.is_control(asked.id.as_str());
     let questions: Vec<Question> = asked.iter().map(|one| one.question.clone()).collect();
     let plain = judge(&questions, &Rule::default(), rates);
     let controls: Vec<(&CaseId, PairConclusion)> = asked
         .iter()
         .zip(&plain.each)
-        .filter(|(one, _)| is_control(one))
+        .filter(|(one, _)| policy.is_control(one.id.as_str()))
         .map(|(one, found)| (one.id, pair_of(found)))
         .collect();
     let moves = ControlDrift::of(&controls, policy);
@@ -49,15 +48,16 @@ pub(super) fn judge_with_controls(
     let judged = match correction {
         None => plain.clone(),
         Some(shift) => {
-            let less = |one: &CaseQuestion<'_>| {
+            let mut less = Vec::with_capacity(asked.len());
+            for one in asked {
                 let slack = 2.0 * shift.variance.sqrt();
-                if is_control(one) {
+                less.push(if policy.is_control(one.id.as_str()) {
                     one.question.clone()
                 } else {
                     without(&one.question, shift.log, slack)
-                }
-            };
-            judge(&asked.iter().map(less).collect::<Vec<_>>(), &Rule::default(), rates)
+                });
+            }
+            judge(&less, &Rule::default(), rates)
         }
     };
     let HistoryVerdicts { each, common } = judged;
@@ -66,7 +66,7 @@ pub(super) fn judge_with_controls(
     };
     let each = asked.iter().zip(each).zip(plain.each).map(|((one, found), plain)| {
         let is_unknown = found.interval.is_none();
-        match is_control(one) {
+        match policy.is_control(one.id.as_str()) {
             _ if is_unknown => ControlledFinding { found, remark: None },
             true => answer(plain, control::of_control(one.id, pair_of(&plain), policy)),
             false => of_case(found),

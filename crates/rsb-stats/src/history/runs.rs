@@ -98,11 +98,11 @@ fn question(
     after: &Figures<'_>,
     stored: &StoredRuns<'_>,
 ) -> Question {
-    let concerns = |level: &&AcceptedLevel| {
+    let concerning = stored.accepted.iter().filter(|level| {
         level.id == row.id.as_str()
             && level.metric.as_ref().is_none_or(|metric| *metric == row.metric)
-    };
-    let since = stored.accepted.iter().filter(concerns).map(|level| level.since).max();
+    });
+    let since = concerning.map(|level| level.since).max();
     Question {
         before: before.of_metric(&row.id, &row.metric),
         accepted_from: since
@@ -155,15 +155,14 @@ fn rewrite(row: &mut Comparison, question: &Question, answer: &ControlledFinding
         Better::Lower => 100.0,
         Better::Higher => -100.0,
     };
-    let figure = |value: f64| Some(value).filter(|value| value.is_finite());
-    row.baseline_value = figure(found.before);
-    row.current_value = figure(found.now);
-    row.difference_percent = figure(sign * found.change);
+    row.baseline_value = finite_value(found.before);
+    row.current_value = finite_value(found.now);
+    row.difference_percent = finite_value(sign * found.change);
     row.confidence_interval = found.interval.map(|[low, high]| match question.better {
         Better::Lower => [sign * low, sign * high],
         Better::Higher => [sign * high, sign * low],
     });
-    row.detectable_percent = found.detectable.and_then(|change| figure(100.0 * change));
+    row.detectable_percent = found.detectable.and_then(|change| finite_value(100.0 * change));
     row.change_status = found.verdict.is_decided().then(|| band(found.change));
     row.reason = match &answer.remark {
         Some(remark) => format!("{reason}, {remark}"),
@@ -171,6 +170,11 @@ fn rewrite(row: &mut Comparison, question: &Question, answer: &ControlledFinding
     };
     row.verdict = found.verdict;
     row.reason_code = found.reason;
+}
+
+/// Returns `value`, or `None` if it is infinite or NaN.
+fn finite_value(value: f64) -> Option<f64> {
+    Some(value).filter(|value| value.is_finite())
 }
 
 /// What the cases have in common, as a row: its figures are times over those at the levels of the

@@ -197,8 +197,9 @@ impl View {
     fn is_usual(&self, change: f64, asking: Asking) -> bool {
         let [half, whole] =
             [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
-        let excludes = |part: &Part| part.interval(asking.rates.alpha / 2.0)[1] < NEVER_PASSES.ln();
-        let is_excluded = excludes(&self.total) || asking.has_common && excludes(self.evidence());
+        let level = asking.rates.alpha / 2.0;
+        let is_excluded = self.total.interval(level)[1] < NEVER_PASSES.ln()
+            || asking.has_common && self.evidence().interval(level)[1] < NEVER_PASSES.ln();
         is_excluded && change < whole && (change < half || self.total.chance(0.0) >= self.usual)
     }
 
@@ -218,22 +219,22 @@ impl View {
         let [half, whole] =
             [self.threshold / 2.0, self.threshold].map(|change| self.scale.log_of(change));
         let evidence = self.evidence();
-        let is_clear = |(run, shown): (&f64, &f64)| {
+        let clear = self.total.all.iter().zip(&evidence.all).filter(|&(run, shown)| {
             let reach = [run - self.total.level, shown - evidence.level]
                 .into_iter()
                 .all(|change| change >= whole);
             reach && evidence.high.chance(Looks::new(1), shown - evidence.slack - half) <= level
-        };
-        self.total.all.iter().zip(&evidence.all).filter(|pair| is_clear(*pair)).count()
+        });
+        clear.count()
     }
 }
 
 /// How far runs strayed from the level of the runs before them.
 fn noise(values: &[f64], rule: &Rule) -> Option<f64> {
-    let distance = |at: usize| {
+    let mut distances = Vec::new();
+    for at in FIRST_DISTANCE..values.len() {
         let level = median(values.get(at.saturating_sub(rule.level)..at)?)?;
-        Some((values.get(at)? - level).abs())
-    };
-    let distances: Option<Vec<f64>> = (FIRST_DISTANCE..values.len()).map(distance).collect();
-    quantile(&distances?, rule.share)
+        distances.push((values.get(at)? - level).abs());
+    }
+    quantile(&distances, rule.share)
 }

@@ -94,8 +94,12 @@ impl Policy {
     /// When its pattern is empty, or it is not a finite figure of at least zero.
     pub fn add_weight(&mut self, key: &str, added: Weight) -> Result<(), PolicyError> {
         check_pattern(&format!("{key}.id"), &added.id)?;
-        let usable = |weight: f64| weight.is_finite() && weight >= 0.0;
-        in_range(&format!("{key}.weight"), added.weight, usable, "a finite figure of at least 0")?;
+        in_range(
+            &format!("{key}.weight"),
+            added.weight,
+            |weight| weight.is_finite() && weight >= 0.0,
+            "a finite figure of at least 0",
+        )?;
         self.weights.push(added);
         Ok(())
     }
@@ -118,8 +122,8 @@ impl Policy {
 
     /// How often the case called `id` counts in the change over all.
     pub fn weight_of(&self, id: &str) -> f64 {
-        let fits = |entry: &&Weight| glob::matches(&entry.id, id);
-        self.weights.iter().rev().find(fits).map_or(1.0, |entry| entry.weight)
+        let entry = self.weights.iter().rev().find(|entry| glob::matches(&entry.id, id));
+        entry.map_or(1.0, |entry| entry.weight)
     }
 
     /// The chance that a detectable change is missed.
@@ -134,11 +138,6 @@ mod tests {
 
     #[test]
     fn a_percentile_needs_samples_beyond_it() {
-        let samples = |count: u32| {
-            let mut samples = Samples::new(0);
-            (1..=count).for_each(|time| samples.push(2, f64::from(time) * 2.0));
-            samples
-        };
         for (percentile, count, expected) in [
             (Percentile::P50, 1, None),
             (Percentile::P50, 3, Some(2.0)),
@@ -147,7 +146,11 @@ mod tests {
             (Percentile::P99, 99, None),
             (Percentile::P99, 101, Some(100.0)),
         ] {
-            assert_eq!(percentile.of(&samples(count)), Ok(expected), "{percentile:?} of {count}");
+            let mut samples = Samples::new(0);
+            for time in 1..=count {
+                samples.push(2, f64::from(time) * 2.0);
+            }
+            assert_eq!(percentile.of(&samples), Ok(expected), "{percentile:?} of {count}");
         }
     }
 

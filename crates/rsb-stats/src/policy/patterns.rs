@@ -3,7 +3,7 @@
 
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 
-use super::{Control, Override, Policy, PolicyError, WhenMoved};
+use super::{Control, Policy, PolicyError, WhenMoved};
 use crate::glob;
 
 /// A pattern on case ids, and what it is for.
@@ -38,18 +38,20 @@ impl PolicyPattern<'_> {
 impl Policy {
     /// Every pattern that somebody wrote, in the order of the keys.
     pub fn patterns(&self) -> Vec<PolicyPattern<'_>> {
-        let of = |key| move |pattern| PolicyPattern { key, pattern };
         let thresholds = self.overrides.iter().filter_map(|entry| entry.id.as_deref());
+        let ignored = self.ignored_cases.iter().map(String::as_str);
+        let weights = self.weights.iter().map(|entry| entry.id.as_str());
         let usual = Control::default();
         // Nobody wrote the usual ones.
         let control = self.control.cases.iter().filter(|pattern| !usual.cases.contains(pattern));
+        let targets = self.targets.iter().map(|target| target.id_pattern.as_str());
         let all = thresholds
-            .map(of("threshold"))
-            .chain(self.ignored_cases.iter().map(String::as_str).map(of("ignore")));
-        all.chain(self.weights.iter().map(|entry| entry.id.as_str()).map(of("weight")))
-            .chain(control.map(String::as_str).map(of("control.cases")))
-            .chain(self.targets.iter().map(|target| target.id_pattern.as_str()).map(of("target")))
-            .collect()
+            .map(|pattern| ("threshold", pattern))
+            .chain(ignored.map(|pattern| ("ignore", pattern)))
+            .chain(weights.map(|pattern| ("weight", pattern)))
+            .chain(control.map(|pattern| ("control.cases", pattern.as_str())))
+            .chain(targets.map(|pattern| ("target", pattern)));
+        all.map(|(key, pattern)| PolicyPattern { key, pattern }).collect()
     }
 
     /// What a reader of verdicts on the cases called `ids`, of which those called `ran` did run,
@@ -77,33 +79,35 @@ impl Policy {
     /// The thresholds that let more pass than the one for every case.
     fn wider(&self, ids: &[&str]) -> Option<String> {
         let own = self.own_threshold_percent();
-        let applies = |entry: &&Override| {
-            entry.id.as_deref().is_none_or(|id| ids.iter().any(|each| glob::matches(id, each)))
-        };
-        let told = |entry: &Override| {
-            let what: Vec<String> = [&entry.id, &entry.metric]
-                .into_iter()
-                .flatten()
-                .map(|part| format!("`{part}`"))
-                .collect();
-            format!("{} % for {}", entry.percent, what.join(" "))
-        };
         let asked = self.threshold_percent();
-        let asked = (asked > own).then(|| format!("{asked} % for every case, as it was asked for"));
-        let entries =
-            self.overrides.iter().filter(|entry| entry.percent > own).filter(applies).map(told);
-        let wider: Vec<String> = asked.into_iter().chain(entries).collect();
-        let all = wider.join(", ");
-        (!wider.is_empty()).then(|| format!("wider than the policy's threshold of {own} %: {all}"))
+        let mut wider = Vec::new();
+        if asked > own {
+            wider.push(format!("{asked} % for every case, as it was asked for"));
+        }
+        for entry in self.overrides.iter().filter(|entry| entry.percent > own) {
+            let applies =
+                entry.id.as_deref().is_none_or(|id| ids.iter().any(|each| glob::matches(id, each)));
+            if applies {
+                let parts: Vec<String> = [&entry.id, &entry.metric]
+                    .into_iter()
+                    .flatten()
+                    .map(|part| format!("`{part}`"))
+                    .collect();
+                wider.push(format!("{} % for {}", entry.percent, parts.join(" ")));
+            }
+        }
+        if wider.is_empty() {
+            return None;
+        }
+        Some(format!("wider than the policy's threshold of {own} %: {}", wider.join(", ")))
     }
 
     /// The smallest threshold of a metric that varies as time does.
     fn smallest_threshold_percent(&self) -> f64 {
-        let timed = |entry: &&Override| {
+        let timed = self.overrides.iter().filter(|entry| {
             entry.metric.as_deref().is_none_or(|metric| metric.starts_with("time_"))
-        };
-        let entries = self.overrides.iter().filter(timed).map(|entry| entry.percent);
-        entries.fold(self.threshold_percent(), f64::min)
+        });
+        timed.map(|entry| entry.percent).fold(self.threshold_percent(), f64::min)
     }
 
     /// A clear change of a control case by at least this much, in percent, means that the machine

@@ -46,10 +46,9 @@ impl Findings<'_> {
         let confirmed = self.confirmed.iter().enumerate().rev();
         let confirmed =
             confirmed.filter(|(at, change)| *at == last || self.is_recent(change.index));
-        let is_of_ramp = |index: usize| {
-            self.ramp.is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&index))
-        };
-        let confirmed = confirmed.filter(|(_, change)| !is_of_ramp(change.index));
+        let confirmed = confirmed.filter(|(_, change)| {
+            !self.ramp.is_some_and(|ramp| (ramp.from_index..=ramp.to_index).contains(&change.index))
+        });
         let confirmed = confirmed
             .filter(|(_, change)| counts(change))
             .map(|(_, change)| self.draft_step(change));

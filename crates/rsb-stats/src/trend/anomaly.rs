@@ -13,31 +13,36 @@ const FEWEST: usize = 4;
 /// window makes the first blunt, a few equal ones the second sharp. `points` are in order of time.
 pub fn anomalies(points: &[(Timestamp, f64)], window: usize, reach: f64) -> Vec<Anomaly> {
     let values: Vec<f64> = points.iter().map(|&(_, value)| value).collect();
-    let of = |(index, &(timestamp, value)): (usize, &(Timestamp, f64))| {
-        let before = values
-            .get(index.saturating_sub(window)..index)
-            .filter(|before| before.len() >= FEWEST)?;
-        let plain = z(value, mean(before)?, std_dev(before)?);
-        // Near to most by far: nothing to ask of the other.
-        if plain.is_some_and(|z| z.abs() < reach) {
-            return None;
-        }
-        let robust = z(value, median(before)?, median_absolute_deviation(before)?);
-        let is_far = |z: Option<f64>, center: Option<f64>| {
-            z.map_or_else(
-                || center.is_some_and(|center| differs(value, center)),
-                |z| z.abs() >= reach,
-            )
-        };
-        (is_far(plain, mean(before)) && is_far(robust, median(before))).then_some(Anomaly {
-            index,
-            timestamp,
-            value,
-            z_score: plain,
-            robust_z_score: robust,
+    points
+        .iter()
+        .enumerate()
+        .filter_map(|(index, &(timestamp, value))| {
+            let before = &values[index.saturating_sub(window)..index];
+            if before.len() < FEWEST {
+                return None;
+            }
+            let plain = z(value, mean(before)?, std_dev(before)?);
+            // Near to most by far: nothing to ask of the other.
+            if plain.is_some_and(|z| z.abs() < reach) {
+                return None;
+            }
+            let robust = z(value, median(before)?, median_absolute_deviation(before)?);
+            let is_far = is_far(value, plain, mean(before), reach)
+                && is_far(value, robust, median(before), reach);
+            is_far.then_some(Anomaly {
+                index,
+                timestamp,
+                value,
+                z_score: plain,
+                robust_z_score: robust,
+            })
         })
-    };
-    points.iter().enumerate().filter_map(of).collect()
+        .collect()
+}
+
+/// Whether `value` lies `reach` or more from `center`, by its distance `z` if there is one.
+fn is_far(value: f64, z: Option<f64>, center: Option<f64>, reach: f64) -> bool {
+    z.map_or_else(|| center.is_some_and(|center| differs(value, center)), |z| z.abs() >= reach)
 }
 
 /// Distance in units of `spread`; `None` where that is none, or rounding.

@@ -27,12 +27,10 @@ pub(super) fn common(inputs: &[SeriesInput], trends: &[SeriesTrend]) -> Vec<Comm
     let runs: BTreeSet<Timestamp> =
         inputs.iter().flat_map(|input| input.points.iter().map(|point| point.0)).collect();
     let runs: Vec<Timestamp> = runs.into_iter().collect();
-    let better = |trend: &SeriesTrend| {
-        inputs.iter().find(|input| is_of(input, trend)).and_then(|input| input.better)
-    };
     let mut steps: Vec<Step<'_>> = Vec::new();
     for series in trends.iter().filter(|series| !series.change_points.is_empty()) {
-        let better = better(series);
+        let input = inputs.iter().find(|input| is_of(input, series));
+        let better = input.and_then(|input| input.better);
         for change in &series.change_points {
             let direction = direction(better, change.change_percent);
             let run = runs.partition_point(|time| *time < change.timestamp);
@@ -72,16 +70,16 @@ fn one_finding(group: &[Step<'_>]) -> Option<CommonChange> {
     if series.len() < FEWEST {
         return None;
     }
-    let member = |step: &Step<'_>| CommonMember {
+    let members = group.iter().map(|step| CommonMember {
         id: step.series.id.clone(),
         metric: step.series.metric.clone(),
         index: step.change.index,
         change_percent: step.change.change_percent,
-    };
+    });
     Some(CommonChange {
         direction: group.first()?.direction.to_owned(),
         from_timestamp: group.first()?.change.timestamp,
         to_timestamp: group.last()?.change.timestamp,
-        series: group.iter().map(member).collect(),
+        series: members.collect(),
     })
 }

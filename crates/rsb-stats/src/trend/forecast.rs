@@ -42,26 +42,31 @@ pub fn predict_future(
     }
     let line = fit(past.days, past.values)
         .filter(|line| line.inflated_chance(n, past.inflation) < past.significance);
-    let at = |x: f64| line.map_or(center, |line: Line| line.at(x));
     let freedom = if line.is_some() { n - 2 } else { n - 1 } as f64;
-    let squares: f64 =
-        past.days.iter().zip(past.values).map(|(x, value)| (value - at(*x)).powi(2)).sum();
+    let squares: f64 = past
+        .days
+        .iter()
+        .zip(past.values)
+        .map(|(x, value)| (value - value_at(line, center, *x)).powi(2))
+        .sum();
     let spread = (squares / freedom).sqrt();
     let along: f64 = past.days.iter().map(|x| (x - day).powi(2)).sum();
     let t = t_exceeded_with((1.0 - confidence.clamp(0.0, 0.999_999)) / 2.0, freedom);
-    let predicted = |ahead: u32| {
+    let mut predicted = Vec::new();
+    for ahead in 1..=days_ahead {
         let x = last + f64::from(ahead);
         let slope = if line.is_some() { (x - day).powi(2) / along } else { 0.0 };
         let reach = t * spread * (1.0 + past.inflation * (1.0 / n as f64 + slope)).sqrt();
-        PredictedValue {
-            days: f64::from(ahead),
-            value: at(x),
-            low: at(x) - reach,
-            high: at(x) + reach,
+        let value = value_at(line, center, x);
+        let (low, high) = (value - reach, value + reach);
+        if low.is_finite() && high.is_finite() {
+            predicted.push(PredictedValue { days: f64::from(ahead), value, low, high });
         }
-    };
-    (1..=days_ahead)
-        .map(predicted)
-        .filter(|one| one.low.is_finite() && one.high.is_finite())
-        .collect()
+    }
+    predicted
+}
+
+/// The value at `x` on `line`, or `center` without a line.
+fn value_at(line: Option<Line>, center: f64, x: f64) -> f64 {
+    line.map_or(center, |line| line.at(x))
 }

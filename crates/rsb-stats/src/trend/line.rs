@@ -40,12 +40,15 @@ pub(super) fn fit(x: &[f64], y: &[f64]) -> Option<Line> {
         return None;
     }
     let (x_mean, y_mean) = (mean(x)?, mean(y)?);
-    let sum = |term: &dyn Fn(f64, f64) -> f64| {
-        x.iter().zip(y).map(|(x, y)| term(x - x_mean, y - y_mean)).sum::<f64>()
-    };
-    let (xx, xy, yy) = (sum(&|x, _| x * x), sum(&|x, y| x * y), sum(&|_, y| y * y));
-    let varies = |squares: f64, mean: f64| squares > (mean * f64::EPSILON).powi(2) * x.len() as f64;
-    if !varies(xx, x_mean) || !varies(yy, y_mean) || !xy.is_finite() || !yy.is_finite() {
+    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+    for (x, y) in x.iter().zip(y) {
+        let (x, y) = (x - x_mean, y - y_mean);
+        xx += x * x;
+        xy += x * y;
+        yy += y * y;
+    }
+    let varies = is_varying(xx, x_mean, x.len()) && is_varying(yy, y_mean, x.len());
+    if !varies || !xy.is_finite() || !yy.is_finite() {
         return None;
     }
     let slope = xy / xx;
@@ -55,4 +58,9 @@ pub(super) fn fit(x: &[f64], y: &[f64]) -> Option<Line> {
     let t = (degrees_of_freedom * r_squared / (1.0 - r_squared)).sqrt();
     let p_value = (2.0 * t_above(t, degrees_of_freedom)).min(1.0);
     Some(Line { slope, intercept: y_mean - slope * x_mean, r_squared, p_value })
+}
+
+/// Whether `squares` around the `mean` of `n` values are more than rounding.
+fn is_varying(squares: f64, mean: f64, n: usize) -> bool {
+    squares > (mean * f64::EPSILON).powi(2) * n as f64
 }

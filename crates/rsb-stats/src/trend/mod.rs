@@ -238,7 +238,6 @@ impl<'a> Analysis<'a> {
         };
         let alerts = findings.alerts();
         let lasting = self.days.last().is_some_and(|&span| span >= LEAST_SPAN);
-        let slope = |slope: f64| Some(slope).filter(|_| lasting);
         let predicted = if lasting && has_enough { self.predict() } else { Vec::new() };
         let forecast =
             predicted.last().filter(|_| self.direction != Direction::Stable).map(|last| Forecast {
@@ -248,7 +247,6 @@ impl<'a> Analysis<'a> {
                 high: Some(last.high),
                 confidence: Some(settings.confidence),
             });
-        let last_of = |rolled: Vec<f64>| rolled.last().copied();
         let newest =
             &self.values[self.values.len().saturating_sub(settings.rolling_window.max(1))..];
         SeriesTrend {
@@ -259,19 +257,21 @@ impl<'a> Analysis<'a> {
             first: self.values.first().copied().unwrap_or(f64::NAN),
             last: self.values.last().copied().unwrap_or(f64::NAN),
             last_change_percent: last_change_percent(&self.values),
-            slope_per_day: self.line.and_then(|line| slope(line.slope)),
+            slope_per_day: self.line.filter(|_| lasting).map(|line| line.slope),
             intercept: self.line.map(|line| line.intercept),
             r_squared: self.line.map(|line| line.r_squared),
             p_value: self.line.map(|line| line.p_value),
             direction: self.direction,
             shape,
-            theil_sen_per_day: monotone::theil_sen(&self.days, &self.values).and_then(slope),
+            theil_sen_per_day: monotone::theil_sen(&self.days, &self.values).filter(|_| lasting),
             mann_kendall: self
                 .test
                 .map(|test| MonotoneTest { tau: test.tau, p_value: test.p_value }),
             autocorrelation: self.changes.correlation,
-            rolling_mean: last_of(rolling::rolling_mean(newest, settings.rolling_window)),
-            rolling_median: last_of(rolling::rolling_median(newest, settings.rolling_window)),
+            rolling_mean: rolling::rolling_mean(newest, settings.rolling_window).last().copied(),
+            rolling_median: rolling::rolling_median(newest, settings.rolling_window)
+                .last()
+                .copied(),
             recent: self.recent(),
             change_points: confirmed,
             suspected,

@@ -26,19 +26,19 @@ pub struct MannKendall {
 /// where no two x differ. Beyond 250 points, of the pairs at 12 distances.
 pub fn theil_sen(x: &[f64], y: &[f64]) -> Option<f64> {
     let n = x.len().min(y.len());
+    let distances: Vec<usize> = if n <= EVERY_PAIR_UP_TO {
+        (1..n).collect()
+    } else {
+        (0..DISTANCES).map(|step| n / 3 + step * n / (2 * DISTANCES)).collect()
+    };
     let mut slopes = Vec::new();
-    let mut collect = |distance: usize| {
+    for distance in distances {
         let pairs = x.iter().zip(y).zip(x.iter().zip(y).skip(distance));
         slopes.extend(
             pairs
                 .map(|((x0, y0), (x1, y1))| (y1 - y0) / (x1 - x0))
                 .filter(|slope| slope.is_finite()),
         );
-    };
-    if n <= EVERY_PAIR_UP_TO {
-        (1..n).for_each(&mut collect);
-    } else {
-        (0..DISTANCES).for_each(|step| collect(n / 3 + step * n / (2 * DISTANCES)));
     }
     middle(slopes)
 }

@@ -44,11 +44,12 @@ impl SortedWindow {
 /// `values`.
 pub fn rolling_mean(values: &[f64], window: usize) -> Vec<f64> {
     let window = window.max(1);
-    let mean = |end: usize| {
+    let mut means = Vec::with_capacity(values.len());
+    for end in 0..values.len() {
         let part = &values[(end + 1).saturating_sub(window)..=end];
-        part.iter().sum::<f64>() / part.len() as f64
-    };
-    (0..values.len()).map(mean).collect()
+        means.push(part.iter().sum::<f64>() / part.len() as f64);
+    }
+    means
 }
 
 /// The median of each value and the `window − 1` before it; of fewer at the beginning. As long as

@@ -81,8 +81,11 @@ fn squares_around_levels(values: &[f64], changes: &[DetectedChange]) -> f64 {
 /// Squares around a climb.
 fn squares_around_climb(values: &[f64], climb: BestShape) -> f64 {
     let BestShape::Climb { from, to, before, after } = climb else { return f64::INFINITY };
-    let distance = |(at, value): (usize, &f64)| value - climbing(at, from..to, before, after);
-    values.iter().enumerate().map(|one| distance(one).powi(2)).sum()
+    values
+        .iter()
+        .enumerate()
+        .map(|(at, value)| (value - climbing(at, from..to, before, after)).powi(2))
+        .sum()
 }
 
 /// The value at the position `at` of a climb from `before` to `after`.
@@ -134,23 +137,22 @@ impl Thinned {
     fn climb(&self, min_size: usize) -> Option<(f64, BestShape)> {
         let n = self.values.len();
         let shortest = min_size.div_ceil(self.stride).max(2);
-        let places: Vec<usize> =
-            (1..PLACES).map(|step| step * n / PLACES).filter(|at| *at >= shortest).collect();
-        let side = |place: &usize| {
-            let (before, after) = self.values.split_at(*place);
-            Some((*place, median(before)?, median(after)?))
-        };
-        let sides: Vec<(usize, f64, f64)> = places.iter().filter_map(side).collect();
+        let mut sides = Vec::new();
+        for place in (1..PLACES).map(|step| step * n / PLACES).filter(|at| *at >= shortest) {
+            let (before, after) = self.values.split_at(place);
+            if let (Some(before), Some(after)) = (median(before), median(after)) {
+                sides.push((place, before, after));
+            }
+        }
         let pairs = sides.iter().flat_map(|a| sides.iter().map(move |b| (a, b)));
         let climbs =
             pairs.filter(|(a, b)| b.0 > a.0 + shortest && n - b.0 >= shortest).map(|(a, b)| {
                 let (from, to, before, after) = (a.0, b.0, a.1, b.2);
-                let expected = |at: usize| climbing(at, from..to, before, after);
                 let distance: f64 = self
                     .values
                     .iter()
                     .enumerate()
-                    .map(|(at, value)| (value - expected(at)).abs())
+                    .map(|(at, value)| (value - climbing(at, from..to, before, after)).abs())
                     .sum();
                 let told = BestShape::Climb {
                     from: from * self.stride,

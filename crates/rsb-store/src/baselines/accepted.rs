@@ -54,21 +54,22 @@ impl Baseline {
     /// # Errors
     /// When the run is of another machine, or has no such case.
     pub fn replace(&mut self, id: &CaseId, run: &Run) -> Result<(), StoreError> {
-        let problem = |problem: String| StoreError::NotABaseline { problem };
         let differences = self.fingerprint.differences(&Fingerprint::of(&run.environment));
         if let Some(found) = differences.first() {
             let (old, new) = (&found.baseline, &found.current);
-            return Err(problem(format!(
-                "{} is {old} in the baseline and {new} in {}",
-                found.field, run.run_id
-            )));
+            return Err(StoreError::NotABaseline {
+                problem: format!(
+                    "{} is {old} in the baseline and {new} in {}",
+                    found.field, run.run_id
+                ),
+            });
         }
-        let only = |run: &Run| {
-            run.benchmarks.iter().filter(|result| result.benchmark_id == *id).cloned().collect()
-        };
-        let mut taken = compact_run(&Run { benchmarks: only(run), ..run.clone() }).benchmarks;
+        let own = run.benchmarks.iter().filter(|result| result.benchmark_id == *id);
+        let only = Run { benchmarks: own.cloned().collect(), ..run.clone() };
+        let mut taken = compact_run(&only).benchmarks;
         if taken.is_empty() {
-            return Err(problem(format!("{} has no case {id}", run.run_id)));
+            let problem = format!("{} has no case {id}", run.run_id);
+            return Err(StoreError::NotABaseline { problem });
         }
         for result in &mut taken {
             result.metadata.insert(OF_ANOTHER_PROGRAM.to_owned(), run.program.clone().into());
@@ -105,9 +106,6 @@ mod tests {
         let again = Samples { replicate: 1, ..slower.benchmarks[1].samples[0].clone() };
         slower.benchmarks[1].samples.push(again);
         baseline.replace(&case_id("a"), &slower).unwrap();
-        let ids = |run: &Run| {
-            run.benchmarks.iter().map(|each| each.benchmark_id.clone()).collect::<Vec<_>>()
-        };
         assert_eq!(ids(&baseline.runs[0]), [case_id("a"), case_id("b")]);
         assert_eq!(ids(&baseline.runs[1]), [case_id("b")]);
         let taken = &baseline.runs[0].benchmarks[0];
@@ -129,6 +127,10 @@ mod tests {
             RunId("x".to_owned()),
             "the run itself is still the old one"
         );
+    }
+
+    fn ids(run: &Run) -> Vec<CaseId> {
+        run.benchmarks.iter().map(|each| each.benchmark_id.clone()).collect()
     }
 
     #[test]

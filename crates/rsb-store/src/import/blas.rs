@@ -106,8 +106,7 @@ fn align_columns<'a>(
     if names.len() == values.len() {
         return Some(names.iter().copied().zip(values.iter().copied()).collect());
     }
-    let is_figure = |name: &&str| tool.is_figure(name);
-    let figures = names.iter().rev().take_while(|name| is_figure(name)).count();
+    let figures = names.iter().rev().take_while(|name| tool.is_figure(name)).count();
     let (parameters, rest) = (names.len() - figures, values.len().checked_sub(figures)?);
     if rest == 0 || rest > parameters {
         return None;
@@ -224,8 +223,10 @@ impl<'a> Row<'a> {
         for name in ["m", "n", "k"] {
             expected *= self.number(name)?.unwrap_or(f64::NAN);
         }
-        let agrees = |factor: f64| (operations / (factor * expected) - 1.0).abs() <= ROUNDING;
-        if agrees(1.0) || agrees(4.0) {
+        let agrees = [1.0, 4.0]
+            .iter()
+            .any(|factor| (operations / (factor * expected) - 1.0).abs() <= ROUNDING);
+        if agrees {
             return Ok(());
         }
         Err(format!(

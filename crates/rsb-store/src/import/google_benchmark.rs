@@ -95,7 +95,6 @@ enum ReportedFailure<'a> {
 }
 
 fn reported_failure<'a>(group: &Group<'a>) -> Option<ReportedFailure<'a>> {
-    let is_set = |entry: &Value, key: &str| entry.get(key).and_then(Value::as_bool) == Some(true);
     group.repetitions.iter().find_map(|entry| {
         if is_set(entry, "error_occurred") {
             return Some(ReportedFailure::Failed(
@@ -106,6 +105,10 @@ fn reported_failure<'a>(group: &Group<'a>) -> Option<ReportedFailure<'a>> {
             ReportedFailure::Skipped(json::text(entry, "skip_message").unwrap_or("no message"))
         })
     })
+}
+
+fn is_set(entry: &Value, key: &str) -> bool {
+    entry.get(key).and_then(Value::as_bool) == Some(true)
 }
 
 fn figures(group: &Group<'_>) -> Result<ImportedCase, String> {
@@ -129,12 +132,12 @@ fn figures(group: &Group<'_>) -> Result<ImportedCase, String> {
 /// With `--benchmark_report_aggregates_only` there are no repetitions: the median stands for them,
 /// else the mean.
 fn aggregate_case(group: &Group<'_>) -> Result<ImportedCase, String> {
-    let of = |kind: &str| {
-        group.aggregates.iter().find(|(name, _)| *name == kind).map(|(_, entry)| *entry)
-    };
     let (kind, entry) = ["median", "mean"]
         .into_iter()
-        .find_map(|kind| Some((kind, of(kind)?)))
+        .find_map(|kind| {
+            let (_, entry) = group.aggregates.iter().find(|(name, _)| *name == kind)?;
+            Some((kind, *entry))
+        })
         .ok_or("it has neither repetitions nor a median or mean")?;
     let time_ns = json::required_number(entry, "real_time")? * nanoseconds(entry)?;
     let mut fields = rates(&[entry])?;

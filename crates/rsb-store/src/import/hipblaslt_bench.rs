@@ -163,12 +163,10 @@ mod tests {
 
     #[test]
     fn the_best_solution_has_an_id_that_does_not_say_which_it_is() {
-        let one = |number: &str| {
-            table("f16_r,f16_r,f16_r,f16_r,f32_r", "hipblaslt-Gflops,us", "20000,100")
-                .replace("[0]", number)
-        };
-        for best in ["[0]", "[1]"] {
-            let text = format!("{}{}Winner: \n{}", one("[0]"), one("[1]"), one(best));
+        let plain = table("f16_r,f16_r,f16_r,f16_r,f32_r", "hipblaslt-Gflops,us", "20000,100");
+        let other = plain.replace("[0]", "[1]");
+        for best in [&plain, &other] {
+            let text = format!("{plain}{other}Winner: \n{best}");
             let run = read(Format::HipblasltBench, &text).unwrap();
             let solutions: Vec<&str> = run
                 .benchmarks

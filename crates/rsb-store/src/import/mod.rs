@@ -114,16 +114,17 @@ impl Format {
 
     /// Whether a document of this tool looks like `document`.
     fn claims(self, document: &Value) -> bool {
-        let has = |keys: &[&str]| keys.iter().all(|key| document.get(key).is_some());
         match self {
             // A run of this program has both, too: one that is of a newer format is not somebody
             // else's.
-            Self::Nvbench => has(&["devices", "benchmarks"]) && !has(&["run_id"]),
-            Self::GoogleBenchmark => has(&["context", "benchmarks"]),
+            Self::Nvbench => {
+                has_keys(document, &["devices", "benchmarks"]) && !has_keys(document, &["run_id"])
+            }
+            Self::GoogleBenchmark => has_keys(document, &["context", "benchmarks"]),
             Self::Hyperfine => document.pointer("/results/0/command").is_some(),
-            Self::PytestBenchmark => has(&["machine_info", "benchmarks"]),
-            Self::Vllm => has(&["num_prompts", "completed", "duration"]),
-            Self::Nvbandwidth => has(&["nvbandwidth"]),
+            Self::PytestBenchmark => has_keys(document, &["machine_info", "benchmarks"]),
+            Self::Vllm => has_keys(document, &["num_prompts", "completed", "duration"]),
+            Self::Nvbandwidth => has_keys(document, &["nvbandwidth"]),
             Self::RocblasBench | Self::HipblasltBench | Self::NcclTests | Self::RocprofCompute => {
                 false
             }
@@ -192,12 +193,19 @@ pub fn detect(path: &Path, text: &str) -> Option<Format> {
 }
 
 fn by_content(document: Option<&Value>, text: &str) -> Option<Format> {
-    let claims = |format: &Format| document.is_some_and(|document| format.claims(document));
-    let is_marked = |format: &Format| {
-        !format.marks().is_empty() && format.marks().iter().all(|mark| text.contains(mark))
-    };
+    let claiming = Format::ALL
+        .into_iter()
+        .find(|format| document.is_some_and(|document| format.claims(document)));
     // A log may begin like a document too: `[1,0]<stdout>:`.
-    Format::ALL.into_iter().find(claims).or_else(|| Format::ALL.into_iter().find(is_marked))
+    claiming.or_else(|| {
+        Format::ALL.into_iter().find(|format| {
+            !format.marks().is_empty() && format.marks().iter().all(|mark| text.contains(mark))
+        })
+    })
+}
+
+fn has_keys(document: &Value, keys: &[&str]) -> bool {
+    keys.iter().all(|key| document.get(key).is_some())
 }
 
 fn by_name(path: &Path) -> Option<Format> {
@@ -358,15 +366,15 @@ mod tests {
     fn what_is_no_file_of_results_is_refused_in_no_time() {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         let dir = tempfile::tempdir().unwrap();
-        let at = |name: &str| dir.path().join(name);
-        mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        fs::File::create(at("sparse.json")).unwrap().set_len(3_000_000_000).unwrap();
-        fs::create_dir(at("results")).unwrap();
+        let dir = dir.path();
+        mknodat(CWD, dir.join("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        fs::File::create(dir.join("sparse.json")).unwrap().set_len(3_000_000_000).unwrap();
+        fs::create_dir(dir.join("results")).unwrap();
         let begun = std::time::Instant::now();
         for (path, what, cure) in [
-            (at("fifo"), "a pipe", "save what it gives"),
-            (at("sparse.json"), "2862 MiB, and at most 64 MiB", "fewer cases"),
-            (at("results"), "a directory", "name a file"),
+            (dir.join("fifo"), "a pipe", "save what it gives"),
+            (dir.join("sparse.json"), "2862 MiB, and at most 64 MiB", "fewer cases"),
+            (dir.join("results"), "a directory", "name a file"),
             ("/dev/zero".into(), "a device", "save what it gives"),
         ] {
             let error = import(&path, None).unwrap_err().to_string();

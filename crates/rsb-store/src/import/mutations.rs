@@ -157,11 +157,10 @@ fn check(run: &Run) {
         assert!(fields.metrics().next().is_some());
         for (name, value) in fields.iter() {
             if matches!(Field::find(name).unwrap().role, FieldRole::Metric(_)) {
-                let fits = |value: f64| value > 0.0 || (name == MAY_BE_ZERO && value == 0.0);
-                assert!(
-                    value.as_f64().is_some_and(|value| value.is_finite() && fits(value)),
-                    "{name} {value}"
-                );
+                let fits = value.as_f64().is_some_and(|value| {
+                    value.is_finite() && (value > 0.0 || (name == MAY_BE_ZERO && value == 0.0))
+                });
+                assert!(fits, "{name} {value}");
             }
         }
         assert!(case.samples.iter().all(|samples| samples.per_iteration().is_ok()));

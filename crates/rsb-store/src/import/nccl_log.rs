@@ -87,14 +87,13 @@ pub(super) struct Row<'a> {
 impl<'a> Columns<'a> {
     /// The columns that `words` name, below the line `title`.
     fn of(words: &[&'a str], title: &str, line: usize) -> Option<Self> {
-        let is_time = |name: &&str| ["time", "cputime"].contains(name);
-        let has = |name: &str| words.contains(&name);
-        if !(words.first() == Some(&"size") && has("type") && has("algbw") && has("busbw")) {
+        let is_header = words.first() == Some(&"size")
+            && ["type", "algbw", "busbw"].iter().all(|name| words.contains(name));
+        if !is_header {
             return None;
         }
-        let first = words.iter().position(is_time)?;
+        let first = words.iter().position(|name| is_time(name))?;
         let (parameters, figures) = words.split_at_checked(first)?;
-        let is_figure = |name: &&str| is_time(name) || FIGURES.contains(name);
         let figures: Vec<&str> =
             figures.iter().copied().take_while(|name| is_figure(name)).collect();
         let rest = words.len() - parameters.len() - figures.len();
@@ -141,12 +140,21 @@ impl<'a> Columns<'a> {
     }
 }
 
+fn is_figure(name: &str) -> bool {
+    is_time(name) || FIGURES.contains(&name)
+}
+
+fn is_time(name: &str) -> bool {
+    ["time", "cputime"].contains(&name)
+}
+
 /// Where each of `parts` was measured, by the line above the names. A table of one part says it
 /// there alone.
 fn places(title: &str, parts: usize) -> Option<Vec<&'static str>> {
     let words: Vec<&str> = title.split_whitespace().collect();
-    let at = |place: &str| words.iter().position(|word| *word == place);
-    match (parts, at("out-of-place"), at("in-place")) {
+    let out_of_place = words.iter().position(|word| *word == "out-of-place");
+    let in_place = words.iter().position(|word| *word == "in-place");
+    match (parts, out_of_place, in_place) {
         (1, Some(_), None) => Some(vec!["out-of-place"]),
         (1, None, Some(_)) => Some(vec!["in-place"]),
         (2, out, inside) if inside < out && inside.is_some() => {
@@ -159,10 +167,11 @@ fn places(title: &str, parts: usize) -> Option<Vec<&'static str>> {
 
 /// Whether `text` has a table as nccl-tests printed it in 2017 and 2018.
 pub(super) fn is_before_2019(text: &str) -> bool {
-    let names = |line| strip_tag(line).strip_prefix('#').map(str::split_whitespace);
-    text.lines()
-        .filter_map(names)
-        .any(|mut names| (names.next(), names.next()) == (Some("bytes"), Some("N")))
+    text.lines().any(|line| {
+        let Some(names) = strip_tag(line).strip_prefix('#') else { return false };
+        let mut names = names.split_whitespace();
+        (names.next(), names.next()) == (Some("bytes"), Some("N"))
+    })
 }
 
 /// The sections of `text`.
@@ -262,11 +271,13 @@ impl<'a> Reader<'a> {
 
 /// Ranks of one process, from the words of `nThread 1 nGpus 8 …`.
 fn ranks_each(words: &[&str]) -> usize {
-    let number = |name: &str| {
-        let at = words.iter().position(|word| *word == name)?;
-        words.get(at + 1)?.parse::<usize>().ok()
-    };
-    number("nThread").unwrap_or(1).saturating_mul(number("nGpus").unwrap_or(1))
+    let threads = number_after(words, "nThread").unwrap_or(1);
+    threads.saturating_mul(number_after(words, "nGpus").unwrap_or(1))
+}
+
+fn number_after(words: &[&str], name: &str) -> Option<usize> {
+    let at = words.iter().position(|word| *word == name)?;
+    words.get(at + 1)?.parse().ok()
 }
 
 /// `line` without the tag of whoever started the program: `[1,0]<stdout>:`, `[host:123]`, `[0]`,
@@ -307,19 +318,20 @@ fn programs(line: &str) -> impl Iterator<Item = &str> {
 /// The program that the name of the file tells, where it tells one: `all_reduce_perf` of
 /// `nccl-allreduce-8.log`.
 pub(super) fn program_of(path: &Path) -> Option<String> {
-    let letters = |text: &str| {
-        text.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase()
-    };
-    let mut name = letters(&path.file_stem()?.to_string_lossy());
+    let mut name = lowercase_letters(&path.file_stem()?.to_string_lossy());
     // The longer ones first: `reduce` is a part of `all_reduce`.
     let mut found = COLLECTIVES.iter().filter(|collective| {
-        let rest = name.replace(&letters(collective), " ");
+        let rest = name.replace(&lowercase_letters(collective), " ");
         let is_in = rest != name;
         name = rest;
         is_in
     });
     let only = found.next().copied();
     only.filter(|_| found.next().is_none()).map(|collective| format!("{collective}_perf"))
+}
+
+fn lowercase_letters(text: &str) -> String {
+    text.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase()
 }
 
 #[cfg(test)]

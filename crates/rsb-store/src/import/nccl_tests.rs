@@ -129,18 +129,16 @@ impl Table<'_> {
         let [time, algbw, busbw, error, ..] = figures else {
             return Err("it has no four figures".to_owned());
         };
-        let number = |name: &str, text: &str| {
-            text.parse::<f64>().map_err(|_| format!("the {name} is `{text}`, not a number"))
-        };
         let mut fields = Fields::new()
             .with("operation", self.program.as_str())
-            .with("time_us", number("time", time)?);
+            .with("time_us", parse_figure("time", time)?);
         fields.set("placement", place);
-        let parameter = |at: usize| row.parameters.get(at).map_or("", |(_, value)| *value);
-        if let Ok(size) = parameter(0).parse::<u64>() {
+        let size = row.parameters.first().map(|(_, value)| value.parse::<u64>());
+        if let Some(Ok(size)) = size {
             fields.set("size_bytes", size);
         }
-        if let Ok(dtype) = parameter(2).parse::<Dtype>() {
+        let dtype = row.parameters.get(2).map(|(_, value)| value.parse::<Dtype>());
+        if let Some(Ok(dtype)) = dtype {
             fields.set("dtype", dtype.as_str());
         }
         if self.section.ranks() > 0 {
@@ -151,7 +149,7 @@ impl Table<'_> {
         for (name, field, text) in
             [("algbw", "throughput_gb_s", algbw), ("busbw", "bandwidth_gb_s", busbw)]
         {
-            let value = number(name, text)?;
+            let value = parse_figure(name, text)?;
             if value != 0.0 {
                 fields.set(field, value);
             }
@@ -162,6 +160,10 @@ impl Table<'_> {
         found.note("verified", !error.eq_ignore_ascii_case("n/a"));
         Ok(found)
     }
+}
+
+fn parse_figure(name: &str, text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| format!("the {name} is `{text}`, not a number"))
 }
 
 #[cfg(test)]
@@ -239,21 +241,6 @@ mod tests {
 
     #[test]
     fn each_program_has_its_own_name_ranks_and_errors() {
-        let rank = |rank: usize| {
-            format!("#  Rank {rank:2} Group  0 Pid 9 on host device {rank} [0x07] GPU")
-        };
-        let ranks = |count: usize| (0..count).map(rank).collect::<Vec<String>>().join("\n");
-        let program = |name: &str, count: usize| {
-            let head = format!(
-                "# Collective test starting: {name}\n# nThread 1 nGpus 1 minBytes 8\n#\n# Using \
-                 devices\n"
-            );
-            format!(
-                "{head}{}\n{}# Collective test concluded: {name}\n\n",
-                ranks(count),
-                table(TITLE, NAMES, ROW)
-            )
-        };
         let wrong = program("all_reduce_perf", 4)
             .replace("#wrong", "error")
             .replace("values : 0", "values : 2");
@@ -272,6 +259,22 @@ mod tests {
             (2, 4),
             "the errors of one are not those of the others"
         );
+    }
+
+    /// The log of the program `name` with `count` ranks.
+    fn program(name: &str, count: usize) -> String {
+        let ranks: Vec<String> = (0..count)
+            .map(|rank| format!("#  Rank {rank:2} Group  0 Pid 9 on host device {rank} [0x07] GPU"))
+            .collect();
+        let head = format!(
+            "# Collective test starting: {name}\n# nThread 1 nGpus 1 minBytes 8\n#\n# Using \
+             devices\n"
+        );
+        format!(
+            "{head}{}\n{}# Collective test concluded: {name}\n\n",
+            ranks.join("\n"),
+            table(TITLE, NAMES, ROW)
+        )
     }
 
     #[test]
@@ -298,9 +301,6 @@ mod tests {
     fn a_name_comes_from_the_log_or_the_file_or_is_asked_for() {
         let unnamed =
             sample(Format::NcclTests).replace("# Collective test starting: all_reduce_perf\n", "");
-        let read = |file: &str, text: &str| {
-            import_text(Path::new(file), text, None, Timestamp::UNIX_EPOCH)
-        };
         for (file, text, name) in [
             (
                 "out.log",
@@ -322,7 +322,7 @@ mod tests {
                 "all_gather_perf",
             ),
         ] {
-            let run = read(file, &text).unwrap();
+            let run = import_text(Path::new(file), &text, None, Timestamp::UNIX_EPOCH).unwrap();
             assert!(ids(&run)[0].starts_with(&format!("{name}/ranks=2/")), "{:?}", ids(&run));
         }
         let built = "g++ -o build/all_reduce_perf\ng++ -o build/all_gather_perf\n";
@@ -332,7 +332,9 @@ mod tests {
             ("all_reduce.log", format!("{unnamed}{unnamed}")),
             ("out.log", format!("{}{unnamed}", sample(Format::NcclTests))),
         ] {
-            let error = read(file, &text).unwrap_err().to_string();
+            let error = import_text(Path::new(file), &text, None, Timestamp::UNIX_EPOCH)
+                .unwrap_err()
+                .to_string();
             let parts = [
                 file,
                 "refused",

@@ -50,12 +50,16 @@ fn has(document: &Value, keys: &[&str]) -> bool {
 }
 
 fn is_list_of_names(document: &Value) -> bool {
-    let benchmarks = document.get("benchmarks").and_then(Value::as_array);
-    let is_name = |entry: &Value| {
-        entry.as_object().is_some_and(|entry| entry.len() == 1 && entry.contains_key("name"))
+    if document.as_object().is_none_or(|document| document.len() != 1) {
+        return false;
+    }
+    let Some(benchmarks) = document.get("benchmarks").and_then(Value::as_array) else {
+        return false;
     };
-    document.as_object().is_some_and(|document| document.len() == 1)
-        && benchmarks.is_some_and(|all| !all.is_empty() && all.iter().all(is_name))
+    !benchmarks.is_empty()
+        && benchmarks.iter().all(|entry| {
+            entry.as_object().is_some_and(|entry| entry.len() == 1 && entry.contains_key("name"))
+        })
 }
 
 /// Two lists of as many numbers: iterations and times.

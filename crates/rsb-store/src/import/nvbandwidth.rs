@@ -101,9 +101,8 @@ impl<'a> Test<'a> {
                 Some(error.trim()).filter(|error| !error.is_empty()).or(Some("no message"));
         } else if let Some(matrix) = self.matrices.last_mut().filter(|matrix| matrix.sum.is_none())
         {
-            let is_number = |word: &&str| word.parse::<u32>().is_ok();
             if matrix.columns.is_empty() {
-                let is_columns = words.first().is_some_and(is_number);
+                let is_columns = words.first().is_some_and(|word| is_number(word));
                 matrix.columns =
                     words.iter().filter(|_| is_columns).map(|&word| word.to_owned()).collect();
             } else if let [label, cells @ ..] = words.as_slice()
@@ -124,10 +123,14 @@ impl<'a> Test<'a> {
     }
 }
 
+fn is_number(word: &str) -> bool {
+    word.parse::<u32>().is_ok()
+}
+
 /// Whether `cells` are a figure for each of `columns`: their label may be no number, as in `0->1`.
 fn is_row(cells: &[&str], columns: usize) -> bool {
-    let is_figure = |cell: &&str| cell.parse::<f64>().is_ok() || cell.eq_ignore_ascii_case("n/a");
-    cells.len() == columns && cells.iter().all(is_figure)
+    cells.len() == columns
+        && cells.iter().all(|cell| cell.parse::<f64>().is_ok() || cell.eq_ignore_ascii_case("n/a"))
 }
 
 fn is_title(line: &str) -> bool {
@@ -218,19 +221,20 @@ fn matrices<'a>(name: &'a str, test: &'a Value) -> Result<Vec<Matrix<'a>>, Strin
         ));
     }
     let each = rows.len() / parts.len();
-    let sum = |part: &str| {
-        test.get("sum").filter(|_| ["", "total"].contains(&part)).map(Value::to_string)
-    };
-    let labelled = |(label, row): (usize, &Vec<&'a str>)| (label.to_string(), row.clone());
-    let matrix = |(part, rows): (&str, &[Vec<&'a str>])| Matrix {
-        test: name,
-        part: part.to_owned(),
-        title,
-        columns: (0..columns).map(|column| column.to_string()).collect(),
-        rows: rows.iter().enumerate().map(labelled).collect(),
-        sum: sum(part),
-    };
-    Ok(parts.into_iter().zip(rows.chunks(each)).map(matrix).collect())
+    let mut matrices = Vec::with_capacity(parts.len());
+    for (part, rows) in parts.into_iter().zip(rows.chunks(each)) {
+        let sum = test.get("sum").filter(|_| ["", "total"].contains(&part));
+        let labelled = rows.iter().enumerate().map(|(label, row)| (label.to_string(), row.clone()));
+        matrices.push(Matrix {
+            test: name,
+            part: part.to_owned(),
+            title,
+            columns: (0..columns).map(|column| column.to_string()).collect(),
+            rows: labelled.collect(),
+            sum: sum.map(Value::to_string),
+        });
+    }
+    Ok(matrices)
 }
 
 /// The cells of a row of JSON, which are texts.
@@ -256,13 +260,13 @@ mod tests {
         let measured = run.benchmarks.iter().filter(|case| case.outcome == Outcome::Measured);
         measured
             .map(|case| {
-                let number = |name| case.fields().unwrap().number(name);
+                let fields = case.fields().unwrap();
                 let id = case
                     .benchmark_id
                     .as_str()
                     .strip_prefix("gpu_performance/nvbandwidth/")
                     .unwrap();
-                (id, number("bandwidth_gb_s"), number("latency_ns"))
+                (id, fields.number("bandwidth_gb_s"), fields.number("latency_ns"))
             })
             .collect()
     }

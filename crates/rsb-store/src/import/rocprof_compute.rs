@@ -62,11 +62,13 @@ fn rows(text: &str) -> Result<Vec<Row>, String> {
     let mut lines = csv::Reader::from_reader(text.as_bytes());
     let columns: Vec<String> =
         lines.headers().map_err(|error| error.to_string())?.iter().map(lower).collect();
-    let row = |line: Result<csv::StringRecord, csv::Error>| {
+    let mut rows = Vec::new();
+    for line in lines.records() {
         let line = line.map_err(|error| error.to_string())?;
-        Ok(columns.iter().cloned().zip(line.iter().map(|cell| cell.trim().to_owned())).collect())
-    };
-    lines.records().map(row).collect()
+        let cells = line.iter().map(|cell| cell.trim().to_owned());
+        rows.push(columns.iter().cloned().zip(cells).collect());
+    }
+    Ok(rows)
 }
 
 fn lower(name: &str) -> String {

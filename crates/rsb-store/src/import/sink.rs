@@ -50,12 +50,12 @@ impl ImportedCase {
 
     /// One sample of one iteration in each of several fresh processes.
     pub(super) fn of_processes(seconds: &[f64]) -> Self {
-        let process = |(replicate, time): (u32, &f64)| {
+        let samples = (0..).zip(seconds).map(|(replicate, time)| {
             let mut samples = Samples::new(replicate);
             samples.push(1, time * SECOND);
             samples
-        };
-        Self { samples: (0..).zip(seconds).map(process).collect(), ..Self::default() }
+        });
+        Self { samples: samples.collect(), ..Self::default() }
     }
 
     /// Adds what has no field of its own, unless it is null.
@@ -236,10 +236,10 @@ fn check_case(mut found: ImportedCase) -> Result<ImportedCase, String> {
     for (name, value) in found.fields.iter() {
         let is_metric =
             Field::find(name).is_some_and(|field| matches!(field.role, FieldRole::Metric(_)));
-        let fits = |value: f64| {
+        let fits = value.as_f64().is_some_and(|value| {
             value.is_finite() && (value > 0.0 || (name == MAY_BE_ZERO && value == 0.0))
-        };
-        if is_metric && !value.as_f64().is_some_and(fits) {
+        });
+        if is_metric && !fits {
             return Err(format!("`{name}` is {value}; it must be finite and above zero"));
         }
     }
@@ -258,6 +258,7 @@ fn check_case(mut found: ImportedCase) -> Result<ImportedCase, String> {
 /// The middle of `values`, of which there is at least one.
 pub(super) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
-    let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
-    f64::midpoint(at(values.len() / 2), at(values.len().saturating_sub(1) / 2))
+    let [upper, lower] = [values.len() / 2, values.len().saturating_sub(1) / 2]
+        .map(|at| values.get(at).copied().unwrap_or(f64::NAN));
+    f64::midpoint(upper, lower)
 }

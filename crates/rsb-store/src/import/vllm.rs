@@ -71,11 +71,12 @@ const LOAD: [&str; 7] = [
 fn name(document: &Value) -> String {
     let mut parts = vec![json::text(document, "model_id").unwrap_or("model").to_owned()];
     for key in DATASET.into_iter().chain(LOAD) {
-        let is_usual = |value: &Value| key == "burstiness" && value.as_f64() == Some(1.0);
-        let value = document.get(key).filter(|value| !value.is_null() && !is_usual(value));
-        parts.extend(value.map(|value| {
-            format!("{key}={}", value.as_str().map_or(value.to_string(), str::to_owned))
-        }));
+        let Some(value) = document.get(key).filter(|value| !value.is_null()) else { continue };
+        let is_usual = key == "burstiness" && value.as_f64() == Some(1.0);
+        if !is_usual {
+            let text = value.as_str().map_or(value.to_string(), str::to_owned);
+            parts.push(format!("{key}={text}"));
+        }
     }
     parts.join("/")
 }
@@ -98,18 +99,11 @@ struct Requests {
 
 impl Requests {
     fn of(document: &Value) -> Result<Self, String> {
-        let count = |key: &str| {
-            let number = json::number(document, key)?;
-            match number.filter(|number| !(*number >= 0.0 && number.fract() == 0.0)) {
-                Some(wrong) => Err(format!("`{key}` is {wrong}, not a count")),
-                None => Ok(number),
-            }
-        };
-        let sent = count("num_prompts")?.ok_or("it has no `num_prompts`")?;
-        let completed = count("completed")?.ok_or("it has no `completed`")?;
-        let failed = count("failed")?.unwrap_or(sent - completed).max(sent - completed);
+        let sent = count(document, "num_prompts")?.ok_or("it has no `num_prompts`")?;
+        let completed = count(document, "completed")?.ok_or("it has no `completed`")?;
+        let failed = count(document, "failed")?.unwrap_or(sent - completed).max(sent - completed);
         let seconds = json::required_number(document, "duration")?;
-        let good = count("good_completed")?;
+        let good = count(document, "good_completed")?;
         if completed > sent
             || completed + failed > sent
             || good.is_some_and(|good| good > completed)
@@ -122,6 +116,15 @@ impl Requests {
             return Err(format!("`duration` is {seconds}; it must be above zero"));
         }
         Ok(Self { sent, completed, failed, good, seconds })
+    }
+}
+
+/// The count called `key`, where there is one.
+fn count(document: &Value, key: &str) -> Result<Option<f64>, String> {
+    let number = json::number(document, key)?;
+    match number.filter(|number| !(*number >= 0.0 && number.fract() == 0.0)) {
+        Some(wrong) => Err(format!("`{key}` is {wrong}, not a count")),
+        None => Ok(number),
     }
 }
 
@@ -152,9 +155,9 @@ fn add(document: &Value, name: &str, requests: &Requests, sink: &mut Sink) {
     for key in document.as_object().into_iter().flat_map(|object| object.keys()) {
         if let Some((name, field, factor)) = latency(key) {
             // Without a second token there is no time between tokens, and the tool writes zero.
-            let means_none = |value: f64| value == 0.0 && ["tpot_ms", "itl_ms"].contains(&field);
-            let figure =
-                json::number(document, key).map(|value| value.filter(|value| !means_none(*value)));
+            let may_be_unknown = ["tpot_ms", "itl_ms"].contains(&field);
+            let figure = json::number(document, key)
+                .map(|value| value.filter(|value| !(may_be_unknown && *value == 0.0)));
             part(&name, figure.map(|value| Some((field, value? * factor))));
         }
     }
@@ -241,9 +244,8 @@ mod tests {
 
     fn figures(run: &Run) -> BTreeMap<&str, (&'static str, f64)> {
         let measured = run.benchmarks.iter().filter(|case| case.outcome == Outcome::Measured);
-        let figure = |case| rsb_model::BenchmarkResult::fields(case)?.metrics().next();
         measured
-            .filter_map(|case| Some((part(&case.benchmark_id), figure(case)?)))
+            .filter_map(|case| Some((part(&case.benchmark_id), case.fields()?.metrics().next()?)))
             .map(|(part, (field, value))| (part, (field.name, value)))
             .collect()
     }
@@ -304,19 +306,6 @@ mod tests {
     #[test]
     fn an_id_says_what_was_asked_for_and_not_what_came_of_it() {
         let text = sample(Format::Vllm);
-        let id = |text: &str| {
-            let run = read(Format::Vllm, text).unwrap();
-            let case = run
-                .benchmarks
-                .iter()
-                .find(|case| case.benchmark_id.as_str().ends_with("/ttft/p99"))
-                .unwrap();
-            case.benchmark_id
-                .as_str()
-                .strip_prefix("component_specific/vllm/org/model/")
-                .unwrap()
-                .to_owned()
-        };
         let asked = "num_prompts=40/request_rate=inf/max_concurrency=4/ttft/p99";
         for (from, to) in [
             // Fewer completed, with other lengths than before.
@@ -328,7 +317,7 @@ mod tests {
             ("\"model_id\"", "\"label\": \"after\", \"backend\": \"openai\", \"model_id\""),
         ] {
             assert!(text.contains(from));
-            assert_eq!(id(&text.replace(from, to)), asked, "{to}");
+            assert_eq!(ttft_id(&text.replace(from, to)), asked, "{to}");
         }
         for (from, to, other) in [
             ("\"inf\"", "2.5", "num_prompts=40/request_rate=2.5/max_concurrency=4/ttft/p99"),
@@ -354,21 +343,31 @@ mod tests {
                 "num_prompts=40/request_rate=inf/max_concurrency=4/ramp_up_strategy=linear/ramp_up_start_rps=1/ramp_up_end_rps=9/ttft/p99",
             ),
         ] {
-            assert_eq!(id(&text.replace(from, to)), other);
+            assert_eq!(ttft_id(&text.replace(from, to)), other);
         }
-        let told = |text: &str| {
-            read(Format::Vllm, text)
-                .unwrap()
-                .notes
-                .iter()
-                .any(|note| note.to_string().contains("dataset"))
-        };
-        assert!(
-            told(text)
-                && !told(
-                    &text.replace("\"burstiness\"", "\"dataset_name\": \"random\", \"burstiness\"")
-                )
-        );
+        assert!(has_dataset_note(text));
+        let named = text.replace("\"burstiness\"", "\"dataset_name\": \"random\", \"burstiness\"");
+        assert!(!has_dataset_note(&named));
+    }
+
+    /// The end of the id of the time to the first token.
+    fn ttft_id(text: &str) -> String {
+        let run = read(Format::Vllm, text).unwrap();
+        let case = run
+            .benchmarks
+            .iter()
+            .find(|case| case.benchmark_id.as_str().ends_with("/ttft/p99"))
+            .unwrap();
+        case.benchmark_id
+            .as_str()
+            .strip_prefix("component_specific/vllm/org/model/")
+            .unwrap()
+            .to_owned()
+    }
+
+    fn has_dataset_note(text: &str) -> bool {
+        let run = read(Format::Vllm, text).unwrap();
+        run.notes.iter().any(|note| note.to_string().contains("dataset"))
     }
 
     #[test]

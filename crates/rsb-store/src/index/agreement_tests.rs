@@ -2,6 +2,7 @@
 //! would be if it were built from the files that are there.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use rsb_model::{BenchmarkResult, Run, Samples};
@@ -36,57 +37,62 @@ fn step() -> impl Strategy<Value = Step> {
 /// Runs on three days and two machines; some cases end otherwise from time to time, and some keep
 /// samples.
 fn made_up(which: u8, cases: u8, level: u8) -> Run {
-    let case = |at: u8| -> BenchmarkResult {
-        let name = format!("case-{at}");
-        match (at + level) % 4 {
-            0 => skipped_case(&name),
-            1 => BenchmarkResult {
-                samples: Vec::<Samples>::new(),
-                ..measured_case(&name, f64::from(level))
-            },
-            _ => measured_case(&name, f64::from(level) + 0.1 * f64::from(at)),
-        }
-    };
     let environment = machine(2 + u32::from(which % 2));
-    let benchmarks = (0..cases).map(case).collect();
+    let benchmarks = (0..cases).map(|at| made_up_case(at, level)).collect();
     Run { environment, benchmarks, ..run(&format!("run-{which}"), i64::from(which) * 43_200) }
+}
+
+fn made_up_case(at: u8, level: u8) -> BenchmarkResult {
+    let name = format!("case-{at}");
+    match (at + level) % 4 {
+        0 => skipped_case(&name),
+        1 => BenchmarkResult {
+            samples: Vec::<Samples>::new(),
+            ..measured_case(&name, f64::from(level))
+        },
+        _ => measured_case(&name, f64::from(level) + 0.1 * f64::from(at)),
+    }
 }
 
 /// Everything that people can ask, in an order of its own.
 fn everything(store: &Store) -> Vec<Vec<Vec<Value>>> {
-    let ask = |sql: &str| store.select(sql, std::time::Duration::from_mins(1)).unwrap().rows;
-    vec![
-        ask("SELECT run_id, file, started, suite, measured, skipped FROM runs ORDER BY run_id"),
-        ask("SELECT * FROM measurements ORDER BY run_id, benchmark_id, metric"),
+    let questions = [
+        "SELECT run_id, file, started, suite, measured, skipped FROM runs ORDER BY run_id",
+        "SELECT * FROM measurements ORDER BY run_id, benchmark_id, metric",
         // Sums of the same values in another order may differ in their last digit.
-        ask("SELECT day, metric, machine, results, round(mean, 9) FROM daily_means ORDER BY day, \
-             metric, machine"),
-        ask("SELECT * FROM benchmark_runs ORDER BY id"),
-        ask("SELECT * FROM benchmark_results ORDER BY run_id, benchmark_id"),
-    ]
+        "SELECT day, metric, machine, results, round(mean, 9) FROM daily_means ORDER BY day, \
+         metric, machine",
+        "SELECT * FROM benchmark_runs ORDER BY id",
+        "SELECT * FROM benchmark_results ORDER BY run_id, benchmark_id",
+    ];
+    let limit = std::time::Duration::from_mins(1);
+    questions.iter().map(|sql| store.select(sql, limit).unwrap().rows).collect()
 }
 
-fn take(dir: &std::path::Path, store: &Store, step: Step) {
-    let path = |run: u8| dir.join(format!("runs/run-{run}.json"));
+fn take(dir: &Path, store: &Store, step: Step) {
     match step {
         Step::Write { run, cases, level } => {
             let made_up = made_up(run, cases, level);
-            if path(run).exists() {
+            if run_file(dir, run).exists() {
                 store.rewrite(&made_up).unwrap();
             } else {
                 store.begin(&made_up).unwrap().finish(&made_up).unwrap();
             }
         }
         Step::Delete { run } => {
-            let _ = fs::remove_file(path(run)); // It may not be there.
+            let _ = fs::remove_file(run_file(dir, run)); // It may not be there.
         }
         Step::Cut { run } => {
-            if let Ok(text) = fs::read(path(run)) {
-                fs::write(path(run), &text[..text.len() / 2]).unwrap();
+            if let Ok(text) = fs::read(run_file(dir, run)) {
+                fs::write(run_file(dir, run), &text[..text.len() / 2]).unwrap();
             }
         }
         Step::Open => drop(Store::open_existing(dir).unwrap()),
     }
+}
+
+fn run_file(dir: &Path, run: u8) -> PathBuf {
+    dir.join(format!("runs/run-{run}.json"))
 }
 
 proptest! {

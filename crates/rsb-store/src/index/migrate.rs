@@ -61,10 +61,10 @@ fn changed_metrics(connection: &Connection) -> rusqlite::Result<Vec<String>> {
         connection.prepare("SELECT name, unit, better FROM metrics ORDER BY name")?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let known: Vec<(String, String, String)> = rows.collect::<rusqlite::Result<_>>()?;
-    let is_changed = |(name, unit, better): &(String, String, String)| {
+    let changed = known.into_iter().filter(|(name, unit, better)| {
         Field::find(name).is_none_or(|field| {
             field.unit.symbol() != unit || field.better().map_or("", better_text) != better.as_str()
         })
-    };
-    Ok(known.into_iter().filter(is_changed).map(|(name, ..)| name).collect())
+    });
+    Ok(changed.map(|(name, ..)| name).collect())
 }

@@ -60,10 +60,11 @@ fn earlier_index() -> (tempfile::TempDir, PathBuf) {
 fn assert_untouched(database: &Path) {
     let index = Connection::open(database).unwrap();
     assert_eq!(version(&index).unwrap(), EARLIER);
-    let count = |table: &str| -> i64 {
-        index.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
-    };
-    assert_eq!(["runs", "results", "comparisons"].map(count), [3, 3, 1]);
+    let counts = ["runs", "results", "comparisons"].map(|table| {
+        let sql = format!("SELECT count(*) FROM {table}");
+        index.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap()
+    });
+    assert_eq!(counts, [3, 3, 1]);
     assert_eq!(
         index.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)).unwrap(),
         "ok"

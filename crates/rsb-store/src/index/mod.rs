@@ -196,14 +196,15 @@ impl Index {
     /// it was read from.
     fn forget(&mut self, notices: &[StoreNotice]) -> rusqlite::Result<()> {
         let names = notices.iter().filter_map(|notice| notice.path().file_name()?.to_str());
-        let is_known = |name: &str| -> rusqlite::Result<bool> {
-            self.connection.prepare_cached("SELECT 1 FROM runs WHERE file = ?1")?.exists([name])
-        };
-        let known: Vec<&str> = names.filter(|name| is_known(name).unwrap_or(true)).collect();
+        let known: Vec<&str> = names.filter(|name| self.has_file(name).unwrap_or(true)).collect();
         if known.is_empty() {
             return Ok(());
         }
         self.within(|writer| known.iter().try_for_each(|file| writer.remove("file", file)))
+    }
+
+    fn has_file(&self, file: &str) -> rusqlite::Result<bool> {
+        self.connection.prepare_cached("SELECT 1 FROM runs WHERE file = ?1")?.exists([file])
     }
 
     fn add_all(
@@ -256,10 +257,13 @@ fn take_in(
 
 /// The rows of the run in `file`, or why it is left out.
 fn read_rows(file: &StampedFile) -> Result<RunRows, StoreNotice> {
-    let left_out = |problem: String| StoreNotice::LeftOut { path: file.path.clone(), problem };
     let read = files::check_ending(&file.path).and_then(|()| read::read_run(&file.path));
-    let run = read.map_err(|error| left_out(error.to_string()))?;
-    RunRows::of(file, &run).map_err(|error| left_out(error.to_string()))
+    let run = read.map_err(|error| left_out(file, error.to_string()))?;
+    RunRows::of(file, &run).map_err(|error| left_out(file, error.to_string()))
+}
+
+fn left_out(file: &StampedFile, problem: String) -> StoreNotice {
+    StoreNotice::LeftOut { path: file.path.clone(), problem }
 }
 
 /// Adds `rows`, unless another file holds a run of that id.
@@ -302,8 +306,11 @@ fn differences(
         .prepare(&format!("SELECT file, stamp FROM {table}"))?
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
-    let is_new = |file: &&StampedFile| known.remove(&file.name).as_ref() != Some(&file.stamp);
-    let changed = present.iter().filter(is_new).cloned().collect();
+    let changed = present
+        .iter()
+        .filter(|file| known.remove(&file.name).as_ref() != Some(&file.stamp))
+        .cloned()
+        .collect();
     Ok((changed, known.into_keys().collect()))
 }
 

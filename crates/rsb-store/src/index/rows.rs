@@ -190,9 +190,11 @@ impl CaseText {
 
 /// What the sensors said, as a document; none where nothing was asked.
 fn device_metrics(fields: &Fields) -> Option<String> {
-    let told = |name: &&str| {
-        Some(((*name).to_owned(), fields.get(name).filter(|value| !value.is_null())?.clone()))
-    };
-    let metrics: Map<String, Value> = DEVICE_METRICS.iter().filter_map(told).collect();
+    let mut metrics = Map::new();
+    for name in DEVICE_METRICS {
+        if let Some(value) = fields.get(name).filter(|value| !value.is_null()) {
+            metrics.insert(name.to_owned(), value.clone());
+        }
+    }
     (!metrics.is_empty()).then(|| Value::from(metrics).to_string())
 }

@@ -71,8 +71,10 @@ fn source_key(store: &Store) -> Result<String, StoreError> {
     const SQL: &str = "SELECT 'run', file, stamp FROM runs UNION ALL SELECT 'comparison', file, \
                        stamp FROM comparisons ORDER BY 1, 2";
     let files: Vec<[String; 3]> = store.query(|connection| {
-        let file = |row: &rusqlite::Row<'_>| Ok([row.get(0)?, row.get(1)?, row.get(2)?]);
-        connection.prepare(SQL)?.query_map([], file)?.collect()
+        connection
+            .prepare(SQL)?
+            .query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))?
+            .collect()
     })?;
     let mut hash = Sha256::new();
     for part in [RUN_COLUMNS, INDEX_COLUMNS, env!("CARGO_PKG_VERSION")]
@@ -111,13 +113,11 @@ mod tests {
     #[test]
     fn an_export_is_written_again_only_once_something_changed() {
         let (dir, store) = with_runs(3, 2);
-        let written = || {
-            let mut begun = false;
-            let path = cached_export(&store, dir.path(), || begun = true).unwrap();
-            assert_eq!(read_parquet(&path).unwrap().len(), store.runs().unwrap().len());
-            begun
-        };
-        assert_eq!([written(), written()], [true, false]);
+        let dir_path = dir.path();
+        assert_eq!(
+            [is_exported_anew(&store, dir_path), is_exported_anew(&store, dir_path)],
+            [true, false]
+        );
         keep(
             &store,
             &Run {
@@ -126,16 +126,28 @@ mod tests {
                 ..run("more", DAY)
             },
         );
-        assert_eq!([written(), written()], [true, false]);
+        assert_eq!(
+            [is_exported_anew(&store, dir_path), is_exported_anew(&store, dir_path)],
+            [true, false]
+        );
         store.save_comparison(&comparison("b-vs-a")).unwrap();
-        assert_eq!([written(), written()], [true, false]);
+        assert_eq!(
+            [is_exported_anew(&store, dir_path), is_exported_anew(&store, dir_path)],
+            [true, false]
+        );
         fs::write(dir.path().join(NAME), "PAR1, or not").unwrap();
-        assert_eq!([written(), written()], [true, false]);
+        assert_eq!(
+            [is_exported_anew(&store, dir_path), is_exported_anew(&store, dir_path)],
+            [true, false]
+        );
         fs::remove_file(dir.path().join(NAME)).unwrap();
         let theirs = dir.path().join("theirs");
         fs::write(&theirs, "theirs").unwrap();
         std::os::unix::fs::symlink(&theirs, dir.path().join(NAME)).unwrap();
-        assert_eq!([written(), written()], [true, false]);
+        assert_eq!(
+            [is_exported_anew(&store, dir_path), is_exported_anew(&store, dir_path)],
+            [true, false]
+        );
         assert_eq!(fs::read_to_string(theirs).unwrap(), "theirs");
         let left = fs::read_dir(dir.path())
             .unwrap()
@@ -150,5 +162,13 @@ mod tests {
                 .count(),
             0
         );
+    }
+
+    /// Whether a file had to be written.
+    fn is_exported_anew(store: &Store, dir: &Path) -> bool {
+        let mut begun = false;
+        let path = cached_export(store, dir, || begun = true).unwrap();
+        assert_eq!(read_parquet(&path).unwrap().len(), store.runs().unwrap().len());
+        begun
     }
 }

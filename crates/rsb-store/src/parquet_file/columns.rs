@@ -146,28 +146,27 @@ impl Rows {
     }
 
     fn push_indexed(&mut self, indexed: &ResultRow, position: usize, part: usize) {
-        let text = |text: &String| text.as_str().into();
         let (case, variant) = (&indexed.case, &indexed.variant);
         self.position.push(i32::try_from(position).unwrap_or(i32::MAX));
         self.part.push(i32::try_from(part).unwrap_or(i32::MAX));
-        self.model_id.push(text(&case.model));
-        self.device.push(text(&case.device));
+        self.model_id.push(to_bytes(&case.model));
+        self.device.push(to_bytes(&case.device));
         self.batch_size.push(case.batch_size);
         self.sequence_length.push(case.sequence_length);
-        self.precision.push(case.precision.as_ref().map(text));
-        self.architecture_type.push(case.architecture_type.as_ref().map(text));
+        self.precision.push(case.precision.as_deref().map(to_bytes));
+        self.architecture_type.push(case.architecture_type.as_deref().map(to_bytes));
         self.parameter_count.push(case.parameter_count);
         self.benchmark_type.push(variant.benchmark_type.into());
         self.device_type
             .push(Some(variant.device_type).filter(|name| !name.is_empty()).map(Into::into));
-        self.device_metrics.push(indexed.device_metrics.as_ref().map(text));
+        self.device_metrics.push(indexed.device_metrics.as_deref().map(to_bytes));
         // Of a case the figures stand once, however many processes it has.
-        let points = || indexed.points.iter().filter(move |_| part == 0);
-        self.metrics.push(points().map(|point| point.field.name.into()));
-        self.units.push(points().map(|point| point.field.unit.symbol().into()));
+        let points = if part == 0 { indexed.points.as_slice() } else { &[] };
+        self.metrics.push(points.iter().map(|point| point.field.name.into()));
+        self.units.push(points.iter().map(|point| point.field.unit.symbol().into()));
         self.directions
-            .push(points().map(|point| point.field.better().map_or("", better_text).into()));
-        self.values.push_optional(points().map(|point| point.value));
+            .push(points.iter().map(|point| point.field.better().map_or("", better_text).into()));
+        self.values.push_optional(points.iter().map(|point| point.value));
     }
 
     pub(super) fn write<W: Write + Send>(
@@ -207,6 +206,10 @@ impl Rows {
         group.lists::<ByteArrayType>(&self.directions)?;
         group.lists::<DoubleType>(&self.values)
     }
+}
+
+fn to_bytes(text: &str) -> ByteArray {
+    text.into()
 }
 
 /// The columns of a group of rows, one after another.

@@ -5,10 +5,8 @@ use std::fs::File;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
-use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{ListAccessor as _, Row, RowAccessor};
-use parquet::schema::types::TypePtr;
 use rsb_model::{BenchmarkResult, Run, Samples};
 use serde::de::DeserializeOwned;
 
@@ -24,17 +22,16 @@ const MOST_ROWS: i64 = 20_000_000;
 /// # Errors
 /// When it cannot be read, or is not a file that [`ParquetSink`] wrote.
 pub fn read_parquet(path: &Path) -> Result<Vec<Run>, ParquetFileError> {
-    let unfit = |problem: String| ParquetFileError::Unfit { path: path.to_owned(), problem };
-    let io = |source| ParquetFileError::Io { path: path.to_owned(), source };
-    let file = input::open(path).map_err(io)?;
+    let file = input::open(path)
+        .map_err(|source| ParquetFileError::Io { path: path.to_owned(), source })?;
     // A damaged file is an error of the library in most places, and a panic in some.
     let read = panic::catch_unwind(AssertUnwindSafe(|| read_runs(file)));
-    read.unwrap_or_else(|_| Err("it is damaged".to_owned())).map_err(unfit)
+    read.unwrap_or_else(|_| Err("it is damaged".to_owned()))
+        .map_err(|problem| ParquetFileError::Unfit { path: path.to_owned(), problem })
 }
 
 fn read_runs(file: File) -> Result<Vec<Run>, String> {
-    let words = |error: ParquetError| error.to_string();
-    let reader = SerializedFileReader::new(file).map_err(words)?;
+    let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
     let metadata = reader.metadata().file_metadata();
     if metadata.num_rows() > MOST_ROWS {
         return Err(format!(
@@ -42,15 +39,17 @@ fn read_runs(file: File) -> Result<Vec<Run>, String> {
             metadata.num_rows()
         ));
     }
-    let ours = schema(RUN_COLUMNS).map_err(words)?;
+    let ours = schema(RUN_COLUMNS).map_err(|error| error.to_string())?;
     let known = metadata.schema().get_fields();
-    let is_same = |own: &TypePtr| known.iter().any(|field| field.name() == own.name());
-    if let Some(lacking) = ours.get_fields().iter().find(|own| !is_same(own)) {
+    let lacking =
+        ours.get_fields().iter().find(|own| !known.iter().any(|field| field.name() == own.name()));
+    if let Some(lacking) = lacking {
         return Err(format!("it has no column `{}`", lacking.name()));
     }
     let mut runs = Runs::default();
-    for row in reader.get_row_iter(Some(ours.as_ref().clone())).map_err(words)? {
-        runs.take(&row.map_err(words)?)?;
+    let rows = reader.get_row_iter(Some(ours.as_ref().clone()));
+    for row in rows.map_err(|error| error.to_string())? {
+        runs.take(&row.map_err(|error| error.to_string())?)?;
     }
     Ok(runs.all)
 }
@@ -73,13 +72,12 @@ struct Runs {
 
 impl Runs {
     fn take(&mut self, row: &Row) -> Result<(), String> {
-        let words = |error: ParquetError| error.to_string();
-        let text = |at: usize| row.get_string(at).map_err(words);
-        let id = text(0)?;
+        let id = row.get_string(0).map_err(|error| error.to_string())?;
         let place = if let Some(place) = self.places.get(id) {
             *place
         } else {
-            let run: Run = strict(text(14)?).map_err(|error| format!("run `{id}`: {error}"))?;
+            let text = row.get_string(14).map_err(|error| error.to_string())?;
+            let run: Run = strict(text).map_err(|error| format!("run `{id}`: {error}"))?;
             if run.run_id.0 != *id || !run.benchmarks.is_empty() {
                 return Err(format!("the rows of run `{id}` do not hold that run"));
             }
@@ -88,7 +86,7 @@ impl Runs {
             self.all.len() - 1
         };
         let run = self.all.get_mut(place).ok_or("a run is missing")?;
-        let rest = text(13)?;
+        let rest = row.get_string(13).map_err(|error| error.to_string())?;
         let samples = samples(row)?;
         let is_same_case =
             self.last.as_ref().is_some_and(|(at, known)| *at == place && known == rest);
@@ -113,16 +111,17 @@ fn follows(run: &Run, samples: &Samples) -> bool {
 }
 
 fn samples(row: &Row) -> Result<Option<Samples>, String> {
-    let words = |error: ParquetError| error.to_string();
     let Ok(replicate) = row.get_int(10) else { return Ok(None) };
-    let (iters, times) = (row.get_list(11).map_err(words)?, row.get_list(12).map_err(words)?);
+    let iters = row.get_list(11).map_err(|error| error.to_string())?;
+    let times = row.get_list(12).map_err(|error| error.to_string())?;
     let mut samples =
         Samples { replicate: replicate.cast_unsigned(), iters: Vec::new(), times_ns: Vec::new() };
     for at in 0..iters.len() {
-        samples.iters.push(iters.get_long(at).map_err(words)?.cast_unsigned());
+        let count = iters.get_long(at).map_err(|error| error.to_string())?;
+        samples.iters.push(count.cast_unsigned());
     }
     for at in 0..times.len() {
-        samples.times_ns.push(times.get_double(at).map_err(words)?);
+        samples.times_ns.push(times.get_double(at).map_err(|error| error.to_string())?);
     }
     Ok(Some(samples))
 }

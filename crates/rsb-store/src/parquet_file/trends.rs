@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
-use rsb_model::record::{Alert, ChangePoint, SeriesTrend, TrackedAlert, TrendDocument};
+use rsb_model::record::{Alert, ChangePoint, TrackedAlert, TrendDocument};
 use rsb_model::{Better, Timestamp};
 
 use super::columns::{ColumnWriter, Optional};
@@ -100,10 +100,10 @@ pub fn write_trends<W: Write + Send>(
                 ..bare.at(point)
             })?;
         }
-        let is_of = |trend: &&SeriesTrend| {
+        let trends = document.series.iter().filter(|trend| {
             (&trend.id, &trend.metric, &trend.unit) == (&one.id, &one.metric, &one.unit)
-        };
-        for trend in document.series.iter().filter(is_of) {
+        });
+        for trend in trends {
             for (kind, changes) in
                 [("change", &trend.change_points), ("suspected", &trend.suspected)]
             {
@@ -179,22 +179,24 @@ fn alert_row<'a>(alert: &'a Alert, bare: &TrendRow<'a>) -> TrendRow<'a> {
 }
 
 fn tracked_rows(alert: &TrackedAlert) -> impl Iterator<Item = TrendRow<'_>> {
-    let first = |one| &alert.range_of(one).first_after;
-    alert.moves.iter().map(move |one| TrendRow {
-        kind: "tracked",
-        id: &one.id,
-        metric: &one.metric,
-        timestamp: Some(first(one).timestamp),
-        run_id: first(one).run_id.as_ref().map(|id| id.0.as_str()),
-        commit: first(one).commit.as_deref(),
-        change_percent: Some(one.change_percent),
-        direction: Some(&alert.direction),
-        severity: word(&alert.severity),
-        basis: Some(if one.confirmed { "confirmed" } else { "suspected" }.to_owned()),
-        alert: Some(&alert.id),
-        state: Some(alert.state.as_str()),
-        description: alert.because.as_deref(),
-        ..TrendRow::default()
+    alert.moves.iter().map(move |one| {
+        let first = &alert.range_of(one).first_after;
+        TrendRow {
+            kind: "tracked",
+            id: &one.id,
+            metric: &one.metric,
+            timestamp: Some(first.timestamp),
+            run_id: first.run_id.as_ref().map(|id| id.0.as_str()),
+            commit: first.commit.as_deref(),
+            change_percent: Some(one.change_percent),
+            direction: Some(&alert.direction),
+            severity: word(&alert.severity),
+            basis: Some(if one.confirmed { "confirmed" } else { "suspected" }.to_owned()),
+            alert: Some(&alert.id),
+            state: Some(alert.state.as_str()),
+            description: alert.because.as_deref(),
+            ..TrendRow::default()
+        }
     })
 }
 
@@ -258,7 +260,6 @@ impl TrendRows {
         fn each<T, const N: usize>(columns: &mut [Optional<T>; N], values: [Option<T>; N]) {
             columns.iter_mut().zip(values).for_each(|(column, value)| column.push(value));
         }
-        let whole = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.count += 1;
         for (column, name) in self.names.iter_mut().zip([row.kind, row.id, row.metric]) {
             column.push(name.into());
@@ -269,12 +270,12 @@ impl TrendRows {
         );
         self.timestamp.push(row.timestamp.map(Timestamp::as_microsecond));
         each(&mut self.runs, [row.run_id, row.commit].map(|text| text.map(Into::into)));
-        self.position.push(row.position.map(whole));
+        self.position.push(row.position.map(to_i64));
         each(
             &mut self.figures,
             [row.value, row.before, row.after, row.change_percent, row.p_value, row.q_value],
         );
-        self.points.push(row.points.map(whole));
+        self.points.push(row.points.map(to_i64));
         let (severity, basis) = (row.severity.as_deref(), row.basis.as_deref());
         let words = [
             row.direction,
@@ -289,6 +290,10 @@ impl TrendRows {
     }
 }
 
+fn to_i64(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use parquet::file::reader::SerializedFileReader;
@@ -301,18 +306,18 @@ mod tests {
 
     #[test]
     fn points_changes_and_alerts_are_rows_of_one_table() {
-        let point = |at: i64| SeriesPoint {
+        let points = (0..40_i64).map(|at| SeriesPoint {
             timestamp: moment(at * DAY),
             value: if at < 20 { 10.0 } else { 15.0 } + (at * 7 % 5) as f64 / 50.0,
             run_id: Some(RunId(format!("run-{at}"))),
             commit: None,
-        };
+        });
         let series = Series {
             id: "a".to_owned(),
             metric: "time_ms".to_owned(),
             unit: "ms".to_owned(),
             better: Some(Better::Lower),
-            points: (0..40).map(point).collect(),
+            points: points.collect(),
         };
         let points = series.points.iter().map(|point| (point.timestamp, point.value)).collect();
         let input = SeriesInput {
@@ -332,22 +337,29 @@ mod tests {
         let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
         let rows: Vec<Row> = reader.into_iter().map(|row| row.unwrap()).collect();
         assert_eq!(rows.len(), 40 + 1 + 1);
-        let cells = |row: usize, names: [&str; 3]| {
-            names.map(|name| {
-                let cell = rows[row].get_column_iter().find(|(known, _)| *known == name);
-                cell.unwrap().1.to_string()
-            })
-        };
-        assert_eq!(cells(3, ["kind", "run_id", "value"]), ["\"point\"", "\"run-3\"", "10.02"]);
-        assert_eq!(cells(40, ["kind", "run_id", "severity"]), ["\"change\"", "\"run-20\"", "null"]);
+        assert_eq!(
+            cells(&rows[3], ["kind", "run_id", "value"]),
+            ["\"point\"", "\"run-3\"", "10.02"]
+        );
+        assert_eq!(
+            cells(&rows[40], ["kind", "run_id", "severity"]),
+            ["\"change\"", "\"run-20\"", "null"]
+        );
         let percent = found.change_points[0].change_percent;
         assert!(
-            cells(40, ["change_percent", "q_value", "points"])[0]
+            cells(&rows[40], ["change_percent", "q_value", "points"])[0]
                 .starts_with(&format!("{percent:.6}")[..6])
         );
         assert_eq!(
-            cells(41, ["kind", "severity", "basis"]),
+            cells(&rows[41], ["kind", "severity", "basis"]),
             ["\"alert\"", "\"critical\"", "\"confirmed\""]
         );
+    }
+
+    fn cells(row: &Row, names: [&str; 3]) -> [String; 3] {
+        names.map(|name| {
+            let cell = row.get_column_iter().find(|(known, _)| *known == name);
+            cell.unwrap().1.to_string()
+        })
     }
 }

@@ -17,21 +17,23 @@ pub(super) fn is_regressed(before: &Samples, after: &Samples, rng: &mut Rng) -> 
     };
     let Some(observed) = t(&before, &after) else { return false };
     let pooled: Vec<f64> = before.iter().chain(&after).copied().collect();
-    let drawn = |from: &[f64], count: usize, rng: &mut Rng| -> Vec<f64> {
-        (0..count).map(|_| from[rng.below(from.len())]).collect()
-    };
     let mut as_extreme = 0;
     let mut changes = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
-        let (one, other) = (drawn(&pooled, before.len(), rng), drawn(&pooled, after.len(), rng));
+        let (one, other) = (draw(&pooled, before.len(), rng), draw(&pooled, after.len(), rng));
         as_extreme += usize::from(t(&one, &other).is_some_and(|t| t.abs() >= observed.abs()));
-        let (one, other) = (drawn(&before, before.len(), rng), drawn(&after, after.len(), rng));
+        let (one, other) = (draw(&before, before.len(), rng), draw(&after, after.len(), rng));
         if let (Some(one), Some(other)) = (mean(&one), mean(&other)) {
             changes.push(other / one - 1.0);
         }
     }
     let low = quantile(&changes, 0.025).unwrap_or(0.0);
     (as_extreme as f64) < SIGNIFICANCE * RESAMPLES as f64 && low > NOISE
+}
+
+/// Returns `count` of the values, each drawn from all.
+fn draw(values: &[f64], count: usize, rng: &mut Rng) -> Vec<f64> {
+    (0..count).map(|_| values[rng.below(values.len())]).collect()
 }
 
 fn t(before: &[f64], after: &[f64]) -> Option<f64> {

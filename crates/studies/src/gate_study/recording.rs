@@ -78,17 +78,13 @@ fn build(dir: &Path) -> Result<[PathBuf; 2]> {
     if programs.iter().all(|program| program.exists()) {
         return Ok(programs);
     }
-    let git = |arguments: &[&str]| {
-        let mut command = Command::new("git");
-        run(command.args(arguments).current_dir(root()), "git could not do it")
-    };
     let tree = target().join("gate-study-tree");
     let place = tree.to_string_lossy().into_owned();
-    git(&["worktree", "add", "--force", "--detach", &place, "HEAD"])?;
+    run_git(&["worktree", "add", "--force", "--detach", &place, "HEAD"])?;
     let built = programs.iter().enumerate().try_for_each(|(at, program)| {
         if at == 1 {
             let patch = root().join(PATCH);
-            git(&["-C", &place, "apply", &patch.to_string_lossy()])?;
+            run_git(&["-C", &place, "apply", &patch.to_string_lossy()])?;
         }
         let output = target().join("gate-study-build");
         let mut cargo = Command::new("cargo");
@@ -103,8 +99,18 @@ fn build(dir: &Path) -> Result<[PathBuf; 2]> {
     let head =
         Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(root()).output()?;
     std::fs::write(dir.join("commit"), head.stdout)?;
-    git(&["worktree", "remove", "--force", &place])?;
+    run_git(&["worktree", "remove", "--force", &place])?;
     built.map(|()| programs)
+}
+
+fn run_git(arguments: &[&str]) -> Result<()> {
+    let mut command = Command::new("git");
+    run(command.args(arguments).current_dir(root()), "git could not do it")
+}
+
+/// The text of a file without spaces around it; empty without the file.
+fn read_trimmed(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
 
 fn run(command: &mut Command, otherwise: &str) -> Result<()> {
@@ -123,10 +129,8 @@ impl Recording {
             .collect();
         files.sort();
         let rounds = files.iter().map(|file| Self::round(file)).collect::<Result<Vec<Round>>>()?;
-        let text = |name: &str| {
-            std::fs::read_to_string(dir.join(name)).unwrap_or_default().trim().to_owned()
-        };
-        Self::of(&rounds, text("busy"), text("commit"))
+        let (busy, commit) = (read_trimmed(&dir.join("busy")), read_trimmed(&dir.join("commit")));
+        Self::of(&rounds, busy, commit)
             .with_context(|| format!("{} holds no case that every round measured", dir.display()))
     }
 
@@ -159,7 +163,7 @@ impl Recording {
         let name = RunId("made-up".to_owned());
         let blank =
             Run::begin(name, Timestamp::UNIX_EPOCH, "quick", "quick", Environment::default());
-        let case = |(at, rounds): (usize, Vec<[Samples; 2]>)| RecordedCase {
+        let cases = cases.enumerate().map(|(at, rounds)| RecordedCase {
             result: BenchmarkResult {
                 benchmark_id: CaseId::from_segments(&[
                     "cpu_performance",
@@ -183,8 +187,8 @@ impl Recording {
             rounds,
             seconds: 1.0,
             is_slowed: at == 0,
-        };
-        let cases: Vec<RecordedCase> = cases.enumerate().map(case).collect();
+        });
+        let cases: Vec<RecordedCase> = cases.collect();
         let rounds = cases.first().map_or(0, |case| case.rounds.len());
         Self {
             blank,
@@ -209,7 +213,6 @@ impl Recording {
     /// The machine, the day and the size, as a paragraph.
     pub(super) fn heading(&self) -> String {
         let environment = &self.blank.environment;
-        let known = |text: Option<&String>| text.map_or_else(|| "unknown".to_owned(), Clone::clone);
         let cpu = environment.cpu.as_ref().map_or_else(
             || "An unknown CPU".to_owned(),
             |cpu| {
@@ -219,7 +222,7 @@ impl Recording {
                     .map_or_else(String::new, |name| format!(" under {name}"));
                 format!(
                     "{} with {} usable threads{guest}",
-                    known(cpu.model.as_ref()),
+                    cpu.model.as_deref().unwrap_or("unknown"),
                     cpu.usable_cores
                 )
             },
@@ -230,7 +233,7 @@ impl Recording {
             "{cpu}, kernel {}, {}, commit {}. {} rounds of {} cases, {slowed} of them slower in \
              the second program, while {} \
              thread(s) of the recorder kept CPUs busy; load average {load:.1} in the median.\n",
-            known(environment.kernel.as_ref()),
+            environment.kernel.as_deref().unwrap_or("unknown"),
             self.blank.started.to_string().get(..10).unwrap_or_default(),
             self.commit,
             self.rounds,

@@ -176,20 +176,15 @@ fn turns(
     let stored = start + mode.earlier() * mode.baseline_rounds();
     let from = stored + later + mode.lag(recording);
     let same = recording.cases.iter().filter(|case| change == Change::InSource || !case.is_slowed);
-    let turn = |(at, case): (usize, &'_ RecordedCase)| {
+    let each = same.enumerate().map(|(at, case)| {
         let multiplied = match change {
             Change::Multiplied(factor) if at % ONE_IN == start % ONE_IN => Some(factor),
             _ => None,
         };
-        let is_slowed = case.is_slowed || multiplied.is_some();
-        (is_slowed, multiplied.unwrap_or(1.0))
-    };
-    let each = same.enumerate().map(|(at, case)| {
-        let (is_slowed, factor) = turn((at, case));
         Turn {
             case,
-            is_slowed,
-            factor,
+            is_slowed: case.is_slowed || multiplied.is_some(),
+            factor: multiplied.unwrap_or(1.0),
             stored: stored..stored + mode.baseline_rounds(),
             from,
             taken: 0,
@@ -267,12 +262,13 @@ impl Turn<'_> {
     /// What a baseline keeps of the runs before it.
     fn past(&self, mode: Mode) -> Vec<Vec<f64>> {
         let length = mode.baseline_rounds();
-        let begins = (1..=mode.earlier()).rev().map(|back| self.stored.start - back * length);
-        let run = |begin: usize| self.side(begin..begin + length, 0);
-        let floors = |run: Vec<Samples>| {
-            run.iter().filter_map(|one| Some(one.floor().ok()? / 1e6)).collect()
-        };
-        begins.map(run).map(floors).collect()
+        let mut past = Vec::with_capacity(mode.earlier());
+        for back in (1..=mode.earlier()).rev() {
+            let begin = self.stored.start - back * length;
+            let run = self.side(begin..begin + length, 0);
+            past.push(run.iter().filter_map(|one| Some(one.floor().ok()? / 1e6)).collect());
+        }
+        past
     }
 
     fn current(&self) -> Vec<Samples> {
@@ -282,13 +278,14 @@ impl Turn<'_> {
     fn is_separate(&self, mode: Mode) -> bool {
         let first =
             Turn { taken: mode.effort().0.first as usize, stored: self.stored.clone(), ..*self };
-        let floors = |side: Vec<Samples>| {
-            side.iter().filter_map(|one| one.floor().ok()).collect::<Vec<f64>>()
-        };
-        let (before, after) = (floors(first.baseline(mode)), floors(first.current()));
+        let (before, after) = (floors(&first.baseline(mode)), floors(&first.current()));
         let slowest = before.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         after.iter().all(|time| *time > slowest)
     }
+}
+
+fn floors(side: &[Samples]) -> Vec<f64> {
+    side.iter().filter_map(|one| one.floor().ok()).collect()
 }
 
 fn sides(recording: &Recording, mode: Mode, turns: &[Turn<'_>]) -> (Run, Run) {
@@ -316,44 +313,45 @@ mod tests {
     /// longer in the second program.
     fn recording() -> Recording {
         let mut rng = Rng::new(11);
-        let mut samples = |level: f64| {
-            let level = level * (0.01 * rng.normal()).exp();
-            let times_ns = (0..20).map(|_| level * (1.0 + 0.01 * rng.uniform())).collect();
-            Samples { replicate: 0, iters: vec![1; 20], times_ns }
-        };
         Recording::made_up((0..12).map(|case| {
             let slower = if case == 0 { 1.3 } else { 1.0 };
-            let level = |round: u32| if round.is_multiple_of(5) { 1300.0 } else { 1000.0 };
-            (0..30).map(|round| [samples(level(round)), samples(level(round) * slower)]).collect()
+            let rounds = (0..30_u32).map(|round| {
+                let level = if round.is_multiple_of(5) { 1300.0 } else { 1000.0 };
+                [samples(&mut rng, level), samples(&mut rng, level * slower)]
+            });
+            rounds.collect()
         }))
+    }
+
+    fn samples(rng: &mut Rng, level: f64) -> Samples {
+        let level = level * (0.01 * rng.normal()).exp();
+        let times_ns = (0..20).map(|_| level * (1.0 + 0.01 * rng.uniform())).collect();
+        Samples { replicate: 0, iters: vec![1; 20], times_ns }
     }
 
     #[test]
     fn the_same_function_is_unchanged_and_a_slower_one_is_found() {
         let recording = recording();
-        let is = |wanted: Verdict| move |found: &CaseVerdict| found.verdict == wanted;
         for mode in [Mode::Paired, Mode::Baseline, Mode::KeptProgram] {
             for start in 0..10 {
                 let same = suite(&recording, mode, Change::None, start);
                 assert_eq!((same.slowed.len(), same.untouched.len()), (0, 11));
-                assert!(same.untouched.iter().all(is(Verdict::Unchanged)), "{mode:?}: {same:?}");
+                assert!(are_all(&same.untouched, Verdict::Unchanged), "{mode:?}: {same:?}");
                 for (change, slowed) in
                     [(Change::InSource, 1..=1), (Change::Multiplied(1.3), 1..=2)]
                 {
                     let slower = suite(&recording, mode, change, start);
                     assert!(slowed.contains(&slower.slowed.len()), "{mode:?}: {slower:?}");
-                    assert!(
-                        slower.slowed.iter().all(is(Verdict::Regressed)),
-                        "{mode:?}: {slower:?}"
-                    );
-                    assert!(
-                        slower.untouched.iter().all(is(Verdict::Unchanged)),
-                        "{mode:?}: {slower:?}"
-                    );
+                    assert!(are_all(&slower.slowed, Verdict::Regressed), "{mode:?}: {slower:?}");
+                    assert!(are_all(&slower.untouched, Verdict::Unchanged), "{mode:?}: {slower:?}");
                 }
                 assert!(same.seconds > 0.0);
             }
         }
+    }
+
+    fn are_all(found: &[CaseVerdict], wanted: Verdict) -> bool {
+        found.iter().all(|found| found.verdict == wanted)
     }
 
     #[test]

@@ -75,15 +75,14 @@ pub(super) fn unchanged_table(recording: &Recording) -> String {
         let all: Vec<CaseVerdict> =
             ended.iter().flat_map(|each| each.untouched.iter().copied()).collect();
         let regressed = count(&all, Verdict::Regressed);
-        let is_wrong = |each: &SuiteVerdicts| count(&each.untouched, Verdict::Regressed) > 0;
-        let is_undecided = |each: &&SuiteVerdicts| {
-            !is_wrong(each) && count(&each.untouched, Verdict::Inconclusive) > 0
-        };
         let disjoint: Vec<&SuiteVerdicts> =
             ended.iter().step_by(mode.length().div_ceil(STEP)).collect();
         let disjoint = &disjoint[..disjoint.len().min(recording.rounds() / mode.length()).max(1)];
         let wrong = ended.iter().filter(|each| is_wrong(each)).count();
         let of_disjoint = disjoint.iter().filter(|each| is_wrong(each)).count();
+        let undecided = ended
+            .iter()
+            .filter(|each| !is_wrong(each) && count(&each.untouched, Verdict::Inconclusive) > 0);
         let by_median = all.iter().filter(|one| one.is_median_worse).count();
         let seconds: Vec<f64> = ended.iter().map(|each| each.seconds).collect();
         let _ = writeln!(
@@ -97,13 +96,18 @@ pub(super) fn unchanged_table(recording: &Recording) -> String {
             ended.len(),
             disjoint.len(),
             bound(of_disjoint, disjoint.len()),
-            percent(ended.iter().filter(is_undecided).count(), ended.len()),
+            percent(undecided.count(), ended.len()),
             percent(count(&all, Verdict::Inconclusive), all.len()),
             percent(by_median, all.len()),
             median(&seconds).unwrap_or_default(),
         );
     }
     text
+}
+
+/// Whether a function that nobody touched is called Regressed.
+fn is_wrong(suite: &SuiteVerdicts) -> bool {
+    count(&suite.untouched, Verdict::Regressed) > 0
 }
 
 /// What every mode makes of functions that take longer by their source.
@@ -120,10 +124,10 @@ pub(super) fn slowed_table(recording: &Recording) -> String {
              cases Regressed |\n|---|---|---|---|---|---|---|---|\n";
     for mode in Mode::ALL {
         let ended = suites(recording, mode, Change::InSource);
-        let all = |of: fn(&SuiteVerdicts) -> &Vec<CaseVerdict>| -> Vec<CaseVerdict> {
-            ended.iter().flat_map(|each| of(each).iter().copied()).collect()
-        };
-        let (slowed, others) = (all(|each| &each.slowed), all(|each| &each.untouched));
+        let slowed: Vec<CaseVerdict> =
+            ended.iter().flat_map(|each| each.slowed.iter().copied()).collect();
+        let others: Vec<CaseVerdict> =
+            ended.iter().flat_map(|each| each.untouched.iter().copied()).collect();
         let separate: Vec<CaseVerdict> =
             slowed.iter().copied().filter(|one| one.is_separate).collect();
         let found = count(&slowed, Verdict::Regressed);
@@ -159,8 +163,9 @@ pub(super) fn multiplied_table(recording: &Recording) -> String {
             let ended = suites(recording, mode, Change::Multiplied(factor));
             let slowed: Vec<CaseVerdict> =
                 ended.iter().flat_map(|each| each.slowed.iter().copied()).collect();
-            let share = |wanted: Verdict| percent(count(&slowed, wanted), slowed.len());
-            format!("{}, {}", share(Verdict::Regressed), share(Verdict::Inconclusive))
+            let found = percent(count(&slowed, Verdict::Regressed), slowed.len());
+            let undecided = percent(count(&slowed, Verdict::Inconclusive), slowed.len());
+            format!("{found}, {undecided}")
         });
         let _ = writeln!(text, "| {} | {} |", mode.title(), cells.join(" | "));
     }
@@ -217,31 +222,33 @@ pub(super) fn resolution(recording: &Recording) -> String {
 
 /// What each pair says, as a logarithm.
 fn ratios(case: &RecordedCase) -> Vec<f64> {
-    let ratio = |[one, other]: &[Samples; 2]| {
+    let each = case.rounds.iter().filter_map(|[one, other]| {
         let (one, other) = (one.per_iteration().ok()?, other.per_iteration().ok()?);
         let ratios: Vec<f64> =
             one.iter().zip(&other).map(|(one, other)| (other / one).ln()).collect();
         Some(trimmed_mean(&ratios, Cut::QUARTERS)?.mean)
-    };
-    case.rounds.iter().filter_map(ratio).collect()
+    });
+    each.collect()
 }
 
 fn resolution_of(case: &RecordedCase, pairs: usize) -> f64 {
     let ratios = ratios(case);
     let middle = median(&ratios).unwrap_or_default();
     let mut rng = Rng::new(7);
-    let mut center = || {
+    let mut centers = Vec::with_capacity(10_000);
+    for _ in 0..10_000 {
         let drawn: Vec<f64> = (0..pairs)
             .map(|_| {
                 (ratios[rng.below(ratios.len())] - middle)
                     * if rng.below(2) == 1 { -1.0 } else { 1.0 }
             })
             .collect();
-        trimmed_mean(&drawn, Cut::both_ends(pairs)).map_or(0.0, |found| found.mean)
-    };
-    let centers: Vec<f64> = (0..10_000).map(|_| center()).collect();
-    let at = |p| quantile(&centers, p).unwrap_or_default();
-    (at(0.99) - at(0.05)).exp_m1()
+        let center = trimmed_mean(&drawn, Cut::both_ends(pairs)).map_or(0.0, |found| found.mean);
+        centers.push(center);
+    }
+    let low = quantile(&centers, 0.05).unwrap_or_default();
+    let high = quantile(&centers, 0.99).unwrap_or_default();
+    (high - low).exp_m1()
 }
 
 fn percent(part: usize, whole: usize) -> String {

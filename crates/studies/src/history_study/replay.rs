@@ -28,19 +28,14 @@ pub(super) enum RegressionRule {
 impl RegressionRule {
     fn verdict(self, better: Better, before: &[f64], now: &[f64]) -> Verdict {
         let first = now.first().copied().unwrap_or(f64::NAN);
-        let worse_by = |level: Option<f64>| match (better, level) {
-            (_, None) => 0.0,
-            (Better::Lower, Some(level)) => first / level,
-            (Better::Higher, Some(level)) => level / first,
-        };
         let last_five = before.get(before.len().saturating_sub(5)..).unwrap_or_default();
         let is_regressed = match self {
             Self::History { rule, .. } => {
                 return judge_run(better, before, now, rule)
                     .map_or(Verdict::Inconclusive, |found| found.verdict);
             }
-            Self::Previous(factor) => worse_by(before.last().copied()) > factor,
-            Self::MedianOfFive(factor) => worse_by(median(last_five)) > factor,
+            Self::Previous(factor) => slowdown(better, before.last().copied(), first) > factor,
+            Self::MedianOfFive(factor) => slowdown(better, median(last_five), first) > factor,
             Self::Sigmas(count) => {
                 mean(before).zip(std_dev(before)).is_some_and(|(level, sigma)| match better {
                     Better::Lower => first > level + count * sigma,
@@ -56,6 +51,15 @@ impl RegressionRule {
             Self::History { repeats, .. } => repeats,
             _ => 0,
         }
+    }
+}
+
+/// How many times as bad as `level` the value `now` is; 0 without a level.
+fn slowdown(better: Better, level: Option<f64>, now: f64) -> f64 {
+    match (better, level) {
+        (_, None) => 0.0,
+        (Better::Lower, Some(level)) => now / level,
+        (Better::Higher, Some(level)) => level / now,
     }
 }
 
@@ -198,14 +202,20 @@ mod tests {
             (RegressionRule::Sigmas(3.0), 120.0, 123.0),
         ] {
             for (better, turned) in [(Better::Lower, false), (Better::Higher, true)] {
-                let turn = |value: f64| if turned { 10_000.0 / value } else { value };
-                let before = before.map(turn);
-                let verdict = |now: f64| way.verdict(better, &before, &[turn(now)]);
-                assert_eq!(verdict(fine), Verdict::Unchanged, "{way:?} {better:?}");
+                let before = before.map(|value| turn(value, turned));
                 // Three standard deviations of the reciprocals lie a little further out.
-                assert_eq!(verdict(regressed * 1.03), Verdict::Regressed, "{way:?} {better:?}");
+                for (now, expected) in
+                    [(fine, Verdict::Unchanged), (regressed * 1.03, Verdict::Regressed)]
+                {
+                    let found = way.verdict(better, &before, &[turn(now, turned)]);
+                    assert_eq!(found, expected, "{way:?} {better:?}");
+                }
             }
         }
+    }
+
+    fn turn(value: f64, turned: bool) -> f64 {
+        if turned { 10_000.0 / value } else { value }
     }
 
     #[test]

@@ -78,13 +78,12 @@ fn table(text: &str) -> Result<Points> {
     let mut lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
     let header: Vec<&str> =
         lines.next().map(|(line, _)| line.split(',').map(str::trim).collect()).unwrap_or_default();
-    let column = |name: &str| {
-        let found = header.iter().position(|known| *known == name);
-        found.ok_or_else(|| {
-            anyhow!("line 1: there is no column `{name}`; the columns are id,timestamp,value,unit")
-        })
-    };
-    let columns = [column("id")?, column("timestamp")?, column("value")?, column("unit")?];
+    let columns = [
+        find_column(&header, "id")?,
+        find_column(&header, "timestamp")?,
+        find_column(&header, "value")?,
+        find_column(&header, "unit")?,
+    ];
     let mut points = Points::new();
     for (line, number) in lines {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
@@ -104,6 +103,13 @@ fn table(text: &str) -> Result<Points> {
         points.entry((id.to_owned(), unit.to_owned())).or_default().entry(time).or_insert(value);
     }
     Ok(points)
+}
+
+fn find_column(header: &[&str], name: &str) -> Result<usize> {
+    let found = header.iter().position(|known| *known == name);
+    found.ok_or_else(|| {
+        anyhow!("line 1: there is no column `{name}`; the columns are id,timestamp,value,unit")
+    })
 }
 
 /// What github-action-benchmark publishes. Figures that have no logarithm are left out, as the gate
@@ -134,12 +140,12 @@ fn parse_benchmark_data(data: &str) -> Result<Points> {
 }
 
 fn series_of(points: Points) -> Vec<RecordedSeries> {
-    let of_points = |((id, unit), points): ((String, String), BTreeMap<i64, f64>)| {
+    let mut series = Vec::with_capacity(points.len());
+    for ((id, unit), points) in points {
         let better = Unit::direction_of(&unit).unwrap_or(Better::Lower);
         let (times, values) = points.into_iter().unzip();
-        RecordedSeries { id, better, times, values, second_from: i64::MAX }
-    };
-    let mut series: Vec<RecordedSeries> = points.into_iter().map(of_points).collect();
+        series.push(RecordedSeries { id, better, times, values, second_from: i64::MAX });
+    }
     let mut runs: BTreeMap<String, BTreeSet<i64>> = BTreeMap::new();
     for one in &series {
         runs.entry(one.group().to_owned()).or_default().extend(&one.times);
@@ -192,7 +198,6 @@ mod tests {
 
     #[test]
     fn the_second_part_begins_at_one_time_for_all_of_a_suite() {
-        let row = |id: &str, time: i64| format!("{id},{time},1,ns\n");
         let rows: String = (0..10)
             .map(|time| row("a/x", time))
             .chain((5..10).map(|time| row("a/late", time)))
@@ -205,6 +210,10 @@ mod tests {
                 .collect();
             assert_eq!(second, [6, 7, 8, 9], "{}", one.id);
         }
+    }
+
+    fn row(id: &str, time: i64) -> String {
+        format!("{id},{time},1,ns\n")
     }
 
     #[test]

@@ -42,11 +42,8 @@ pub(super) fn runs_of(series: &[RecordedSeries], part: Part) -> Vec<WholeRun> {
 /// The question about the run of `time` from those at the times `before`, where enough of them have
 /// the case.
 fn question(case: &RecordedSeries, before: &[i64], time: i64, part: Part) -> Option<Question> {
-    let position = |time: &i64| case.times.binary_search(time).ok();
-    let at = position(&time).filter(|at| case.part_of(*at) == part)?;
-    let value =
-        |time: &i64| position(time).and_then(|at| case.values.get(at).copied()).unwrap_or(f64::NAN);
-    let before: Vec<f64> = before.iter().map(value).collect();
+    let at = case.times.binary_search(&time).ok().filter(|at| case.part_of(*at) == part)?;
+    let before: Vec<f64> = before.iter().map(|time| value_at(case, *time)).collect();
     let known = before.iter().filter(|value| value.is_finite()).count();
     let now = vec![*case.values.get(at)?];
     let (better, threshold) = (case.better, THRESHOLD);
@@ -59,6 +56,12 @@ fn question(case: &RecordedSeries, before: &[i64], time: i64, part: Part) -> Opt
         slack: 0.0,
         role: QuestionRole::Case,
     })
+}
+
+/// The value of the run of `time`; NaN if it does not have the case.
+fn value_at(case: &RecordedSeries, time: i64) -> f64 {
+    let at = case.times.binary_search(&time).ok();
+    at.and_then(|at| case.values.get(at).copied()).unwrap_or(f64::NAN)
 }
 
 /// Which cases of a run are slower than they were.
@@ -99,16 +102,15 @@ pub(super) struct ExitCounts {
 
 impl ExitCounts {
     fn count(&mut self, verdicts: &[Verdict], wanted: Option<usize>) {
-        let any = |verdict| verdicts.contains(&verdict);
-        let named = wanted.map_or_else(
-            || any(Verdict::Regressed),
-            |at| verdicts.get(at) == Some(&Verdict::Regressed),
-        );
+        let has_regressed = verdicts.contains(&Verdict::Regressed);
+        let named =
+            wanted.map_or(has_regressed, |at| verdicts.get(at) == Some(&Verdict::Regressed));
         self.all += 1;
         self.found += usize::from(named);
-        let is_undecided = any(Verdict::Inconclusive) || any(Verdict::NotComparable);
-        self.undecided += usize::from(!any(Verdict::Regressed) && is_undecided);
-        self.passed += usize::from(!any(Verdict::Regressed) && !is_undecided);
+        let is_undecided =
+            verdicts.contains(&Verdict::Inconclusive) || verdicts.contains(&Verdict::NotComparable);
+        self.undecided += usize::from(!has_regressed && is_undecided);
+        self.passed += usize::from(!has_regressed && !is_undecided);
     }
 
     /// Shares in percent: found, undecided, passed.
@@ -196,11 +198,7 @@ mod tests {
 
     #[test]
     fn figures_of_one_suite_and_time_are_one_run_of_one_part() {
-        let wobble = |at: usize| 1.0 + 0.01 * ((at * 7 % 13) as f64 / 6.0 - 1.0);
-        let of = |id: &str, runs: usize| {
-            every_second(id, Better::Lower, (0..runs).map(wobble).collect())
-        };
-        let series = [of("a/x", 40), of("a/y", 40), of("b/z", 20)];
+        let series = [wobbling("a/x", 40), wobbling("a/y", 40), wobbling("b/z", 20)];
         let [first, second] = [Part::First, Part::Second].map(|part| runs_of(&series, part));
         // Of 40 runs the first 24 are tuned on, and 15 of these are the least history; of 20 the
         // last 8, of which 5 have it.
@@ -212,5 +210,11 @@ mod tests {
             table.contains("| +50 % | 100.0 % | 0.0 % | 0.00 % | 100.0 % | 0.0 % | 0.00 % |"),
             "{table}"
         );
+    }
+
+    /// A series whose values lie within 1 % of 1.
+    fn wobbling(id: &str, runs: usize) -> RecordedSeries {
+        let values = (0..runs).map(|at| 1.0 + 0.01 * ((at * 7 % 13) as f64 / 6.0 - 1.0));
+        every_second(id, Better::Lower, values.collect())
     }
 }

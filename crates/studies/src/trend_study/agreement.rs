@@ -11,17 +11,19 @@ const MARGIN: usize = 5;
 /// the mean over the annotators. `n` is the length of the series.
 pub(super) fn covering(annotations: &[Vec<usize>], found: &[usize], n: usize) -> f64 {
     let ours = segments(found, n);
-    let of_one = |marked: &Vec<usize>| {
-        let covered = |&(from, to): &(usize, usize)| {
+    let mut total = 0.0;
+    for marked in annotations {
+        let mut covered = 0.0;
+        for (from, to) in segments(marked, n) {
             let overlaps = ours.iter().map(|&(begin, end)| {
                 let common = to.min(end).saturating_sub(from.max(begin));
                 common as f64 / ((to - from) + (end - begin) - common) as f64
             });
-            (to - from) as f64 * overlaps.fold(0.0, f64::max)
-        };
-        segments(marked, n).iter().map(covered).sum::<f64>() / n as f64
-    };
-    annotations.iter().map(of_one).sum::<f64>() / annotations.len() as f64
+            covered += (to - from) as f64 * overlaps.fold(0.0, f64::max);
+        }
+        total += covered / n as f64;
+    }
+    total / annotations.len() as f64
 }
 
 /// The harmonic mean of precision, against the points of all annotators together, and of recall,

@@ -74,26 +74,22 @@ fn scores(recorded: &Recorded, annotations: &[Vec<usize>]) -> Scores {
 }
 
 fn format_scores(rows: &[(Scores, String)], missing: &[String]) -> String {
-    let is_tuned = |name: &str| TUNING.lines().any(|line| line == name);
     let mut text = "| series | number | covering | F1 | nothing found: covering | F1 \
          |\n|---|---|---|---|---|---|\n"
         .to_owned();
-    let mut part = |title: &str, wanted: &dyn Fn(&str) -> bool| {
-        let all: Vec<Scores> =
-            rows.iter().filter(|(_, name)| wanted(name)).map(|(scores, _)| *scores).collect();
-        let mean = |of: &dyn Fn(&Scores) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
-        let cells: [f64; 4] = [
-            mean(&|one| one.ours[0]),
-            mean(&|one| one.ours[1]),
-            mean(&|one| one.nothing[0]),
-            mean(&|one| one.nothing[1]),
-        ];
-        let [a, b, c, d] = cells;
+    for (title, wanted) in
+        [("for tuning", Some(true)), ("for reporting", Some(false)), ("all", None)]
+    {
+        let all: Vec<Scores> = rows
+            .iter()
+            .filter(|(_, name)| wanted.is_none_or(|wanted| is_tuned(name) == wanted))
+            .map(|(scores, _)| *scores)
+            .collect();
+        let count = all.len() as f64;
+        let [a, b] = [0, 1].map(|at| all.iter().map(|one| one.ours[at]).sum::<f64>() / count);
+        let [c, d] = [0, 1].map(|at| all.iter().map(|one| one.nothing[at]).sum::<f64>() / count);
         let _ = writeln!(text, "| {title} | {} | {a:.3} | {b:.3} | {c:.3} | {d:.3} |", all.len());
-    };
-    part("for tuning", &is_tuned);
-    part("for reporting", &|name| !is_tuned(name));
-    part("all", &|_| true);
+    }
     text.push('\n');
     for (scores, name) in rows {
         let ([covering, f1], [c, f]) = (scores.ours, scores.nothing);
@@ -101,4 +97,8 @@ fn format_scores(rows: &[(Scores, String)], missing: &[String]) -> String {
     }
     let _ = writeln!(text, "\nNot there, or of several dimensions: {}.", missing.join(", "));
     text
+}
+
+fn is_tuned(name: &str) -> bool {
+    TUNING.lines().any(|line| line == name)
 }

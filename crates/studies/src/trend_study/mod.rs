@@ -76,12 +76,13 @@ fn trend_of(values: &[f64]) -> SeriesTrend {
 
 /// Daily `values` in milliseconds.
 fn input_of(values: &[f64]) -> SeriesInput {
-    let day = |at: i64| Timestamp::from_second(1_700_000_000 + 86_400 * at).unwrap_or_default();
+    let days =
+        (0..).map(|at| Timestamp::from_second(1_700_000_000 + 86_400 * at).unwrap_or_default());
     SeriesInput {
         id: "series".to_owned(),
         metric: "time_ms".to_owned(),
         unit: "ms".to_owned(),
         better: Some(rsb_model::Better::Lower),
-        points: (0..).zip(values).map(|(at, &value)| (day(at), value)).collect(),
+        points: days.zip(values.iter().copied()).collect(),
     }
 }

@@ -147,8 +147,11 @@ pub(super) fn otava_of(
     series: &[Vec<f64>],
     file: &std::path::Path,
 ) -> Result<Option<(usize, f64)>> {
-    let line = |values: &Vec<f64>| values.iter().map(f64::to_string).collect::<Vec<_>>().join(",");
-    std::fs::write(file, series.iter().map(line).collect::<Vec<_>>().join("\n"))?;
+    let mut lines = Vec::with_capacity(series.len());
+    for values in series {
+        lines.push(values.iter().map(f64::to_string).collect::<Vec<_>>().join(","));
+    }
+    std::fs::write(file, lines.join("\n"))?;
     let script = root().join("scripts/otava_points.py");
     let output = Command::new(python)
         .arg(script)

@@ -51,17 +51,17 @@ pub(super) fn table(count: usize) -> String {
     let grid = [1.0, 3.0, 8.0].into_iter().flat_map(|cv| [5.0, 10.0, 20.0].map(|step| (step, cv)));
     for (step, cv) in grid.chain([(10.0, 2.0)]) {
         let mut rng = Rng::new(17);
-        let level = |at: usize| if at < SIDE { 100.0 } else { 100.0 + step };
-        let all: Vec<[bool; 2]> = (0..count)
-            .map(|_| {
-                (0..2 * SIDE)
-                    .map(|at| level(at) * (1.0 + cv / 100.0 * rng.normal()))
-                    .collect::<Vec<f64>>()
-            })
-            .map(|values| detects_change(&values, NEAR))
-            .collect();
-        let share = |which: usize| format_share(all.iter().filter(|one| one[which]).count(), count);
-        let _ = writeln!(text, "| +{step} % | {cv} % | {} | {} |", share(0), share(1));
+        let mut all = Vec::with_capacity(count);
+        for _ in 0..count {
+            let mut values = Vec::with_capacity(2 * SIDE);
+            for at in 0..2 * SIDE {
+                let level = if at < SIDE { 100.0 } else { 100.0 + step };
+                values.push(level * (1.0 + cv / 100.0 * rng.normal()));
+            }
+            all.push(detects_change(&values, NEAR));
+        }
+        let [confirmed, placed] = [0, 1].map(|which| share_of(&all, which));
+        let _ = writeln!(text, "| +{step} % | {cv} % | {confirmed} | {placed} |");
     }
     let _ = writeln!(
         text,
@@ -71,19 +71,25 @@ pub(super) fn table(count: usize) -> String {
     );
     for change in &TWO_LEVEL_CHANGES {
         let mut rng = Rng::new(19);
-        let mut value = |at: usize| {
-            let is_after = at >= TWO_LEVEL_SIDE;
-            let share = change.shares[usize::from(is_after)];
-            let level = if rng.uniform() < share { 130.0 } else { 100.0 };
-            level * if is_after { change.factor } else { 1.0 } * (1.0 + 0.01 * rng.normal())
-        };
-        let all: Vec<[bool; 2]> = (0..count)
-            .map(|_| {
-                detects_change(&(0..2 * TWO_LEVEL_SIDE).map(&mut value).collect::<Vec<f64>>(), 5)
-            })
-            .collect();
-        let share = |which: usize| format_share(all.iter().filter(|one| one[which]).count(), count);
-        let _ = writeln!(text, "| {} | {} | {} |", change.name, share(0), share(1));
+        let mut all = Vec::with_capacity(count);
+        for _ in 0..count {
+            let mut values = Vec::with_capacity(2 * TWO_LEVEL_SIDE);
+            for at in 0..2 * TWO_LEVEL_SIDE {
+                let is_after = at >= TWO_LEVEL_SIDE;
+                let share = change.shares[usize::from(is_after)];
+                let level = if rng.uniform() < share { 130.0 } else { 100.0 };
+                let factor = if is_after { change.factor } else { 1.0 };
+                values.push(level * factor * (1.0 + 0.01 * rng.normal()));
+            }
+            all.push(detects_change(&values, 5));
+        }
+        let [confirmed, placed] = [0, 1].map(|which| share_of(&all, which));
+        let _ = writeln!(text, "| {} | {confirmed} | {placed} |", change.name);
     }
     text
+}
+
+/// The share of series with the property at `which`, as text.
+fn share_of(all: &[[bool; 2]], which: usize) -> String {
+    format_share(all.iter().filter(|one| one[which]).count(), all.len())
 }

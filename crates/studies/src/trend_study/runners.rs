@@ -25,9 +25,7 @@ pub(super) fn table(file: Option<&Path>) -> Result<String> {
     };
     let series = read(file)?;
     let document = trend(&series.iter().map(input).collect::<Vec<_>>());
-    let count = |of: &dyn Fn(&rsb_model::record::SeriesTrend) -> usize| {
-        document.series.iter().map(of).sum::<usize>()
-    };
+    let trends = &document.series;
     let mut text = "| series | points | change points | suspected | alerts | points that the gate \
                     calls unchanged: judged | a change point there \
                     |\n|---|---|---|---|---|---|---|\n"
@@ -40,32 +38,32 @@ pub(super) fn table(file: Option<&Path>) -> Result<String> {
             }
             judged += 1;
             let found = trend(&[input(&one.first(end))]).series;
-            let is_last = |index: usize| index + LAST >= end && index + 1 < end;
-            against += usize::from(
-                found.iter().any(|one| one.change_points.iter().any(|c| is_last(c.index))),
-            );
+            against += usize::from(found.iter().any(|one| {
+                one.change_points.iter().any(|c| c.index + LAST >= end && c.index + 1 < end)
+            }));
         }
     }
     let _ = writeln!(
         text,
         "| {} | {} | {} | {} | {} | {judged} | {against} |",
         series.len(),
-        count(&|one| one.n),
-        count(&|one| one.change_points.len()),
-        count(&|one| one.suspected.len()),
-        count(&|one| one.alerts.len()),
+        trends.iter().map(|one| one.n).sum::<usize>(),
+        trends.iter().map(|one| one.change_points.len()).sum::<usize>(),
+        trends.iter().map(|one| one.suspected.len()).sum::<usize>(),
+        trends.iter().map(|one| one.alerts.len()).sum::<usize>(),
     );
     Ok(text)
 }
 
 fn input(series: &RecordedSeries) -> SeriesInput {
-    let time = |time: &i64| Timestamp::from_millisecond(*time).unwrap_or_default();
+    let times =
+        series.times.iter().map(|time| Timestamp::from_millisecond(*time).unwrap_or_default());
     SeriesInput {
         id: series.id.clone(),
         metric: "value".to_owned(),
         unit: String::new(),
         better: Some(series.better),
-        points: series.times.iter().map(time).zip(series.values.iter().copied()).collect(),
+        points: times.zip(series.values.iter().copied()).collect(),
     }
 }
 

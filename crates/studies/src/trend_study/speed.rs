@@ -15,12 +15,13 @@ use super::trend_of;
 const REPEATS: usize = 5;
 
 fn fastest(mut work: impl FnMut()) -> f64 {
-    let once = |_| {
+    let mut fastest = f64::INFINITY;
+    for _ in 0..REPEATS {
         let began = Instant::now();
         work();
-        began.elapsed().as_secs_f64()
-    };
-    (0..REPEATS).map(once).fold(f64::INFINITY, f64::min)
+        fastest = fastest.min(began.elapsed().as_secs_f64());
+    }
+    fastest
 }
 
 /// Seconds for many short series and for long ones.
@@ -35,16 +36,18 @@ pub(super) fn table(otava: Option<&str>) -> Result<String> {
         Some(python) => otava_of(python, &series, &tempfile::tempdir()?.path().join("series.csv"))?,
         None => None,
     };
-    let ratio = |ours: f64| {
-        peer.map_or("–".to_owned(), |(_, theirs)| format!("{:.0} times as fast", theirs / ours))
-    };
+    let theirs = peer.map(|(_, seconds)| seconds);
     let _ = writeln!(
         text,
         "| 100 series of 500 points, change points | {points:.4} | {} |",
-        ratio(points)
+        format_ratio(points, theirs)
     );
-    let _ = writeln!(text, "| the same, the whole trend | {whole:.4} | {} |", ratio(whole));
-    if let Some((_, seconds)) = peer {
+    let _ = writeln!(
+        text,
+        "| the same, the whole trend | {whole:.4} | {} |",
+        format_ratio(whole, theirs)
+    );
+    if let Some(seconds) = theirs {
         let _ = writeln!(text, "| the same, apache-otava's change points | {seconds:.4} | |");
     }
     text.push_str(
@@ -62,4 +65,8 @@ pub(super) fn table(otava: Option<&str>) -> Result<String> {
         );
     }
     Ok(text)
+}
+
+fn format_ratio(ours: f64, theirs: Option<f64>) -> String {
+    theirs.map_or("–".to_owned(), |theirs| format!("{:.0} times as fast", theirs / ours))
 }

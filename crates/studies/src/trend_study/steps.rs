@@ -32,10 +32,11 @@ const AIMS: [Aim; 4] = [
 
 /// After how many points of the new level it was first suspected or confirmed, and first confirmed.
 fn detection_delays(rng: &mut Rng, aim: &Aim) -> [Option<usize>; 2] {
-    let level = |at: usize| if at < BEFORE { 100.0 } else { 100.0 * (1.0 + aim.step) };
-    let values: Vec<f64> =
-        (0..BEFORE + MOST).map(|at| level(at) * (1.0 + aim.cv * rng.normal())).collect();
-    let is_near = |index: usize| index.abs_diff(BEFORE) <= NEAR;
+    let mut values = Vec::with_capacity(BEFORE + MOST);
+    for at in 0..BEFORE + MOST {
+        let level = if at < BEFORE { 100.0 } else { 100.0 * (1.0 + aim.step) };
+        values.push(level * (1.0 + aim.cv * rng.normal()));
+    }
     let mut first = [None; 2];
     for after in 1..=MOST {
         let found = trend_of(&values[..BEFORE + after]);
@@ -48,6 +49,10 @@ fn detection_delays(rng: &mut Rng, aim: &Aim) -> [Option<usize>; 2] {
         }
     }
     first
+}
+
+fn is_near(index: usize) -> bool {
+    index.abs_diff(BEFORE) <= NEAR
 }
 
 /// How many steps are seen in time.
@@ -63,24 +68,22 @@ pub(super) fn table(count: usize) -> String {
         let mut rng = Rng::new(11);
         let all: Vec<[Option<usize>; 2]> =
             (0..count).map(|_| detection_delays(&mut rng, aim)).collect();
-        let share = |which: usize, within: usize| {
-            format_share(
-                all.iter()
-                    .filter(|first| first[which].is_some_and(|after| after <= within))
-                    .count(),
-                count,
-            )
-        };
         let _ = writeln!(
             text,
             "| {:+.0} % | {:.0} % | {} points | {} | {} | {} |",
             100.0 * aim.step,
             100.0 * aim.cv,
             aim.within,
-            share(0, aim.within),
-            share(1, 8),
-            share(1, MOST)
+            share_within(&all, 0, aim.within),
+            share_within(&all, 1, 8),
+            share_within(&all, 1, MOST)
         );
     }
     text
+}
+
+/// The share of series seen within `within` points, as text.
+fn share_within(all: &[[Option<usize>; 2]], which: usize, within: usize) -> String {
+    let seen = all.iter().filter(|first| first[which].is_some_and(|after| after <= within));
+    format_share(seen.count(), all.len())
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use rsb_model::record::{Alert, AlertBasis, SeriesTrend};
+use rsb_model::record::{AlertBasis, SeriesTrend};
 use rsb_stats::rng::Rng;
 use rsb_stats::trend;
 
@@ -62,9 +62,10 @@ impl Unchanged {
     /// `count` values around 100.
     pub(super) fn series(self, rng: &mut Rng, count: usize) -> Vec<f64> {
         let mut last = rng.normal();
-        let mut value = |at: usize| {
+        let mut values = Vec::with_capacity(count);
+        for at in 0..count {
             let noise = rng.normal();
-            match self {
+            let value = match self {
                 Self::Normal => 1.0 + 0.02 * noise,
                 Self::Lognormal => (0.5 * noise).exp(),
                 Self::TwoValued(share) => {
@@ -76,18 +77,19 @@ impl Unchanged {
                     1.0 + 0.02 * last
                 }
                 Self::Drift(rise) => (1.0 + rise * at as f64 / count as f64) * (1.0 + 0.02 * noise),
-            }
-        };
-        (0..count).map(|at| 100.0 * value(at)).collect()
+            };
+            values.push(100.0 * value);
+        }
+        values
     }
 
     /// Whether `found` reports what is not there: a change of level, a ramp, or the alert of a
     /// drift if there is none.
     fn is_false(self, found: &SeriesTrend) -> bool {
         let is_drifting = matches!(self, Self::Drift(_));
-        let is_drift = |alert: &Alert| alert.basis == AlertBasis::Drift;
         let is_step = !found.change_points.is_empty() || found.ramp.is_some();
-        is_step || (!is_drifting && found.alerts.iter().any(is_drift))
+        let has_drift = found.alerts.iter().any(|alert| alert.basis == AlertBasis::Drift);
+        is_step || (!is_drifting && has_drift)
     }
 }
 
@@ -110,19 +112,18 @@ pub(super) fn table(count: usize) -> String {
         for length in LENGTHS {
             let mut rng = Rng::new(length as u64 * 29 + 11);
             let mut counts = [0; 4];
-            let mut add = |at: usize, found: bool| counts[at] += usize::from(found);
             for _ in 0..calls {
                 let all: Vec<_> = (0..SERIES_OF_A_CALL)
                     .map(|_| input_of(&kind.series(&mut rng, length)))
                     .collect();
                 for one in &all {
                     let found = trend(std::slice::from_ref(one)).series;
-                    add(0, found.iter().any(|found| kind.is_false(found)));
-                    add(1, found.iter().any(is_suspected));
+                    counts[0] += usize::from(found.iter().any(|found| kind.is_false(found)));
+                    counts[1] += usize::from(found.iter().any(is_suspected));
                 }
                 let together = trend(&all).series;
-                add(2, together.iter().any(|found| kind.is_false(found)));
-                add(3, together.iter().any(is_suspected));
+                counts[2] += usize::from(together.iter().any(|found| kind.is_false(found)));
+                counts[3] += usize::from(together.iter().any(is_suspected));
             }
             let series = calls * SERIES_OF_A_CALL;
             let cells = [(0, series), (1, series), (2, calls), (3, calls)]

@@ -1,5 +1,5 @@
 use rsb_model::record::Comparison;
-use rsb_model::{Environment, RunId};
+use rsb_model::{Environment, RunId, Samples};
 
 use super::*;
 use crate::gate::testing::measured_case;

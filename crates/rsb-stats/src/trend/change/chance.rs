@@ -20,12 +20,12 @@ pub(super) fn ln_chance(z: f64, n: usize, min_size: usize) -> f64 {
     // With one position there is no search, and the chance is that of one comparison.
     let single = (2.0 * normal_above(z)).ln();
     let width = 2.0 * end / STEPS as f64;
-    let at = |step: usize| {
+    let overshoots = (0..STEPS).map(|step| {
         let u = -end + width * (step as f64 + 0.5);
         let t = 1.0 / (1.0 + (-u).exp());
         overshoot(z / (n * t * (1.0 - t)).sqrt())
-    };
-    let integral: f64 = (0..STEPS).map(at).sum::<f64>() * width;
+    });
+    let integral = overshoots.sum::<f64>() * width;
     let search =
         z.ln() - z * z / 2.0 - (2.0 * std::f64::consts::PI).sqrt().ln() + integral.max(1e-300).ln();
     search.max(single).min(0.0)

@@ -36,12 +36,17 @@ pub(super) fn clip_outliers(values: &[f64], half: usize) -> Vec<f64> {
     } else {
         1.2533 * distances.iter().sum::<f64>() / n.max(1) as f64
     };
-    let held = |(value, center): (&f64, &f64)| {
+    let mut clipped = Vec::with_capacity(n);
+    for (value, center) in values.iter().zip(&centers) {
         let distance = value - center;
         let far = distance.abs() / spread;
         let kept =
             if far <= REACH { far } else { REACH * ((GONE - far) / (GONE - REACH)).max(0.0) };
-        if spread > 0.0 { center + distance.signum() * kept * spread } else { *center }
-    };
-    values.iter().zip(&centers).map(held).collect()
+        clipped.push(if spread > 0.0 {
+            center + distance.signum() * kept * spread
+        } else {
+            *center
+        });
+    }
+    clipped
 }

@@ -33,12 +33,8 @@ pub(super) fn confirm_starts(
 ) -> Vec<(usize, f64)> {
     loop {
         let tests = tests(sums, &starts, bar.min_size);
-        let fails = |at: usize| tests[at].ln_chance > bar.chance.ln();
-        let is_weakest = |at: usize| {
-            (at == 0 || tests[at - 1].ratio >= tests[at].ratio)
-                && tests.get(at + 1).is_none_or(|next| next.ratio > tests[at].ratio)
-        };
-        let failing: Vec<usize> = (0..starts.len()).filter(|&at| fails(at)).collect();
+        let failing: Vec<usize> =
+            (0..starts.len()).filter(|&at| tests[at].ln_chance > bar.chance.ln()).collect();
         let Some(&weakest) =
             failing.iter().min_by(|a, b| tests[**a].ratio.total_cmp(&tests[**b].ratio))
         else {
@@ -49,11 +45,17 @@ pub(super) fn confirm_starts(
                 .collect();
         };
         let gone: Vec<usize> =
-            failing.into_iter().filter(|&at| at == weakest || is_weakest(at)).collect();
+            failing.into_iter().filter(|&at| at == weakest || is_weakest(&tests, at)).collect();
         let left = starts.iter().enumerate().filter(|(at, _)| gone.binary_search(at).is_err());
         starts = left.map(|(_, start)| *start).collect();
         refine_starts(sums, &mut starts, bar.min_size);
     }
+}
+
+/// Whether the change at `at` is weaker than its neighbors.
+fn is_weakest(tests: &[Tested], at: usize) -> bool {
+    (at == 0 || tests[at - 1].ratio >= tests[at].ratio)
+        && tests.get(at + 1).is_none_or(|next| next.ratio > tests[at].ratio)
 }
 
 /// The chance of the best split of all points into two.
@@ -77,12 +79,14 @@ fn tests(sums: &Sums, starts: &[usize], min_size: usize) -> Vec<Tested> {
     let freedom = (n as f64 - 2.0 * starts.len() as f64 - 2.0).max(1.0);
     let floor = ROUNDING * n as f64;
     let with = total.innovation(MOST_CORRELATION) + floor;
-    let test = |at: usize| {
+    let mut tests = Vec::with_capacity(starts.len());
+    for at in 0..starts.len() {
         let without = sums.without(total, &ends, at).innovation(MOST_CORRELATION) + floor;
         let ratio = (freedom * (without / with).ln()).max(0.0);
-        Tested { ratio, ln_chance: ln_chance(ratio.sqrt(), ends[at + 2] - ends[at], min_size) }
-    };
-    (0..starts.len()).map(test).collect()
+        let ln_chance = ln_chance(ratio.sqrt(), ends[at + 2] - ends[at], min_size);
+        tests.push(Tested { ratio, ln_chance });
+    }
+    tests
 }
 
 /// Moves each start to the best place between its neighbors.

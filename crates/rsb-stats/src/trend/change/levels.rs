@@ -40,19 +40,13 @@ impl Remainder {
 
 impl Sums {
     pub(super) fn new(values: Vec<f64>) -> Self {
-        let running = |term: &dyn Fn(usize, f64) -> f64| {
-            let mut total = 0.0;
-            let mut sums = Vec::with_capacity(values.len() + 1);
-            sums.push(0.0);
-            for (at, &value) in values.iter().enumerate() {
-                total += term(at, value);
-                sums.push(total);
-            }
-            sums
-        };
-        let sum = running(&|_, value| value);
-        let squares = running(&|_, value| value * value);
-        let lagged = running(&|at, value| if at > 0 { value * values[at - 1] } else { 0.0 });
+        let sum = running_sums(values.iter().copied());
+        let squares = running_sums(values.iter().map(|value| value * value));
+        let products = values.iter().enumerate().map(|(at, value)| match at.checked_sub(1) {
+            Some(before) => value * values[before],
+            None => 0.0,
+        });
+        let lagged = running_sums(products);
         Self { values, sum, squares, lagged }
     }
 
@@ -132,4 +126,15 @@ impl Sums {
 /// The ends of all levels: 0, the starts, and the number of points.
 pub(super) fn ends(starts: &[usize], n: usize) -> Vec<usize> {
     std::iter::once(0).chain(starts.iter().copied()).chain([n]).collect()
+}
+
+/// The sums of the first 0, 1, 2, … of `terms`.
+fn running_sums(terms: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut total = 0.0;
+    let mut sums = vec![0.0];
+    for term in terms {
+        total += term;
+        sums.push(total);
+    }
+    sums
 }

@@ -155,12 +155,9 @@ fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) ->
         let level_from = of_part.confirmed.last().map_or(0, |change| change.index);
         let suspected =
             newest::find_suspected_change(&own, &tame, level_from, of_part.correlation, settings);
-        let placed = |change: DetectedChange| PartChange {
-            from: change.index.checked_sub(1).map_or(0, |before| positions[before] + 1),
-            change: DetectedChange { index: positions[change.index], part: Some(part), ..change },
-        };
-        changes.extend(of_part.confirmed.into_iter().map(placed));
-        let suspected = suspected.map(|change| placed(change).change);
+        let confirmed = of_part.confirmed.into_iter();
+        changes.extend(confirmed.map(|change| place_in_series(change, &positions, part)));
+        let suspected = suspected.map(|change| place_in_series(change, &positions, part).change);
         found.suspected = [found.suspected, suspected]
             .into_iter()
             .flatten()
@@ -190,22 +187,34 @@ fn in_two_levels(values: &[f64], levels: LevelPair, settings: &TrendSettings) ->
     found
 }
 
+/// `change` of one part, whose points have `positions` in the series, as a change of the series.
+fn place_in_series(change: DetectedChange, positions: &[usize], part: LevelPart) -> PartChange {
+    PartChange {
+        from: change.index.checked_sub(1).map_or(0, |before| positions[before] + 1),
+        change: DetectedChange { index: positions[change.index], part: Some(part), ..change },
+    }
+}
+
 /// `changes` of the share of points at the upper of two levels, with the means of `values` before
 /// and after.
 fn of_share_in(values: &[f64], changes: &[DetectedChange]) -> Vec<PartChange> {
     let starts: Vec<usize> = changes.iter().map(|change| change.index).collect();
     let ends = ends(&starts, values.len());
-    let mean_of = |at: usize| mean(&values[ends[at]..ends[at + 1]]).unwrap_or(f64::NAN);
-    let placed = |(at, change): (usize, &DetectedChange)| PartChange {
-        from: change.index,
-        change: DetectedChange {
-            before: mean_of(at),
-            after: mean_of(at + 1),
-            part: Some(LevelPart::Share),
-            ..*change
-        },
-    };
-    changes.iter().enumerate().map(placed).collect()
+    let levels: Vec<f64> =
+        ends.windows(2).map(|pair| mean(&values[pair[0]..pair[1]]).unwrap_or(f64::NAN)).collect();
+    let mut found = Vec::with_capacity(changes.len());
+    for (at, change) in changes.iter().enumerate() {
+        found.push(PartChange {
+            from: change.index,
+            change: DetectedChange {
+                before: levels[at],
+                after: levels[at + 1],
+                part: Some(LevelPart::Share),
+                ..*change
+            },
+        });
+    }
+    found
 }
 
 /// The changes in `values` that are found in `tame`, which is `values` without outliers, and that
@@ -221,8 +230,8 @@ fn find_steps(
     let Some(sums) = normalized_sums(tame) else { return found };
     let bar = ChangeCriterion { min_size, chance };
     let mut cut = cut(&sums, bar, settings.method);
-    let starts = |cut: &[(usize, f64)]| cut.iter().map(|&(start, _)| start).collect::<Vec<usize>>();
-    found.correlation = correlation(&sums, &starts(&cut));
+    let starts: Vec<usize> = cut.iter().map(|&(start, _)| start).collect();
+    found.correlation = correlation(&sums, &starts);
     found.chance = confirm::best_chance(&sums, bar);
     if !cut.is_empty() {
         let cautious = cautious(found.correlation, values.len(), cut.len());
@@ -332,8 +341,10 @@ pub(super) fn cautious(correlation: f64, n: usize, changes: usize) -> f64 {
 fn build_changes(values: &[f64], cut: &[(usize, f64)]) -> Vec<DetectedChange> {
     let starts: Vec<usize> = cut.iter().map(|&(start, _)| start).collect();
     let ends = ends(&starts, values.len());
-    let level = |pair: &[usize]| values.get(pair[0]..pair[1]).and_then(median).unwrap_or(f64::NAN);
-    let levels: Vec<f64> = ends.windows(2).map(level).collect();
+    let levels: Vec<f64> = ends
+        .windows(2)
+        .map(|pair| values.get(pair[0]..pair[1]).and_then(median).unwrap_or(f64::NAN))
+        .collect();
     let sides = levels.windows(2).zip(ends.windows(2).skip(1));
     let changes =
         cut.iter().zip(sides).map(|(&(index, ln_chance), (levels, ends))| DetectedChange {
@@ -356,9 +367,10 @@ fn stands(values: &[f64], last: &DetectedChange, min_size: usize) -> bool {
 /// The position of the first point since `from` that lies nearer to the level after `change` than
 /// to that before it.
 fn first_new(values: &[f64], from: usize, change: &DetectedChange) -> usize {
-    let is_new = |value: &f64| (value - change.after).abs() < (value - change.before).abs();
     let since = values.get(from..).unwrap_or_default();
-    from + since.iter().position(is_new).unwrap_or(since.len())
+    let first =
+        since.iter().position(|value| (value - change.after).abs() < (value - change.before).abs());
+    from + first.unwrap_or(since.len())
 }
 
 /// Variance of independent noise, from how far neighbors differ: a change of level is one

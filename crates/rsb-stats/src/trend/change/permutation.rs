@@ -237,9 +237,8 @@ mod tests {
     /// How many of 400 series have a chance of at most 5 %, where `value` gives the next value.
     fn count_rejections(mut value: impl FnMut(&mut Rng) -> f64, correlation: f64) -> usize {
         let mut rng = Rng::new(3);
-        let mut series = |rng: &mut Rng| (0..60).map(|_| value(rng)).collect::<Vec<f64>>();
         (0..400)
-            .map(|_| series(&mut rng))
+            .map(|_| (0..60).map(|_| value(&mut rng)).collect::<Vec<f64>>())
             .filter(|values| chance(values, correlation, 5) <= 0.05)
             .count()
     }
@@ -259,26 +258,29 @@ mod tests {
             assert!(range.contains(&rejected), "{rejected} of 400");
         }
         let mut last = 0.0;
-        let autoregression = |rng: &mut Rng| {
-            last = 0.6 * last + 0.8 * rng.normal();
-            last
-        };
-        let rejected = count_rejections(autoregression, 0.6);
+        let rejected = count_rejections(
+            |rng| {
+                last = 0.6 * last + 0.8 * rng.normal();
+                last
+            },
+            0.6,
+        );
         assert!(range.contains(&rejected), "{rejected} of 400");
     }
 
     #[test]
     fn a_chance_is_not_smaller_than_the_permutations_allow() {
-        let step = |before: usize, after: usize| {
-            let mut rng = Rng::new(4);
-            (0..before + after)
-                .map(|at| if at < before { 1.0 } else { 9.0 } + 0.01 * rng.normal())
-                .collect::<Vec<f64>>()
-        };
         // 15! / (5! 10!) = 3003 sets of five, at either end.
-        assert!(chance(&step(10, 5), 0.0, 5) >= 2.0 / 3003.0 * 0.999);
-        assert!(chance(&step(40, 5), 0.0, 5) < 1e-4);
+        assert!(chance(&step_series(10, 5), 0.0, 5) >= 2.0 / 3003.0 * 0.999);
+        assert!(chance(&step_series(40, 5), 0.0, 5) < 1e-4);
         assert!(chance(&[1.0; 30], 0.0, 5) >= 1.0);
-        assert!(chance(&step(3, 3), 0.0, 5) >= 1.0);
+        assert!(chance(&step_series(3, 3), 0.0, 5) >= 1.0);
+    }
+
+    fn step_series(before: usize, after: usize) -> Vec<f64> {
+        let mut rng = Rng::new(4);
+        (0..before + after)
+            .map(|at| if at < before { 1.0 } else { 9.0 } + 0.01 * rng.normal())
+            .collect()
     }
 }

@@ -57,15 +57,15 @@ impl LevelPair {
 
     /// The same levels by the points of `values` from `from` on, if both have some.
     pub(super) fn since(self, values: &[f64], from: usize) -> Self {
-        let level = |upper: bool| {
+        let [lower, upper] = [false, true].map(|wanted| {
             let own = values
                 .iter()
                 .zip(&self.is_upper)
                 .skip(from)
-                .filter(|(_, is_upper)| **is_upper == upper);
+                .filter(|(_, is_upper)| **is_upper == wanted);
             median(&own.map(|(value, _)| *value).collect::<Vec<_>>())
-        };
-        match (level(false), level(true)) {
+        });
+        match (lower, upper) {
             (Some(lower), Some(upper)) => {
                 Self { lower, upper, is_upper: self.is_upper[from..].to_vec() }
             }
@@ -120,8 +120,11 @@ mod tests {
     /// How many of 500 series of `n` points, each made by `value`, have two levels.
     fn count_two_level_series(n: usize, value: impl Fn(&mut Rng) -> f64) -> usize {
         let mut rng = Rng::new(n as u64);
-        let mut series = || (0..n).map(|_| value(&mut rng)).collect::<Vec<f64>>();
-        (0..500).filter(|_| LevelPair::find(&series()).is_some()).count()
+        let found = (0..500).filter(|_| {
+            let series: Vec<f64> = (0..n).map(|_| value(&mut rng)).collect();
+            LevelPair::find(&series).is_some()
+        });
+        found.count()
     }
 
     #[test]
@@ -138,9 +141,13 @@ mod tests {
 
     #[test]
     fn two_levels_in_noise_are_found() {
-        let two = |rng: &mut Rng| if rng.uniform() < 0.3 { 130.0 } else { 100.0 } * (1.0 + 0.01 * rng.normal());
         for n in [40, 100] {
-            assert!(count_two_level_series(n, two) >= 490, "{n} points");
+            assert!(count_two_level_series(n, value_of_two_levels) >= 490, "{n} points");
         }
+    }
+
+    fn value_of_two_levels(rng: &mut Rng) -> f64 {
+        let level = if rng.uniform() < 0.3 { 130.0 } else { 100.0 };
+        level * (1.0 + 0.01 * rng.normal())
     }
 }
