@@ -197,10 +197,9 @@ fn the_inventory_is_held_against_rocminfo() {
 fn modules_compile_and_the_chase_is_disassembled() {
     let code = |load: &str| {
         format!(
-            "printf '0000000000001000 <rsb_pointer_chase>:\\n\\ts_load_dwordx4 s[0:3] // \
-             000000001000: C0\\n\\t{load} v[0:1] \
-             // 000000001008: DC\\n\\ts_cbranch_scc1 65532 // 000000001010: BF
-             // <rsb_pointer_chase+0x8>\\n'"
+            "printf '0000000000001000 <rsb_pointer_chase>:\\n\\ts_load_dwordx4 s[0:3] \
+             // 000000001000: C0\\n\\t{load} v[0:1] // 000000001008: DC\\n\\ts_cbranch_scc1 \
+             65532 // 000000001010: BF <rsb_pointer_chase+0x8>\\n'"
         )
     };
     for (load, exit, status, found) in [

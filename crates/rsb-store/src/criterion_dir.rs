@@ -41,7 +41,7 @@ const MOST_DIRECTORIES: usize = 300_000;
 pub fn read_criterion_dir(dir: &Path, name: &str) -> Result<Run, ReadError> {
     let mut cases = Vec::new();
     let mut left = MOST_DIRECTORIES;
-    collect(dir, &|own| own == name, (DEPTH, &mut left), &mut cases)
+    collect(dir, &|own| own == name, DEPTH, &mut left, &mut cases)
         .map_err(|source| ReadError::Io { path: dir.to_owned(), source })?;
     if left == 0 {
         return Err(ReadError::Unfit {
@@ -87,7 +87,7 @@ fn others(dir: &Path) -> String {
 /// When the directory cannot be read.
 pub fn saved_names(dir: &Path) -> std::io::Result<BTreeSet<String>> {
     let mut found = Vec::new();
-    collect(dir, &|_| true, (DEPTH, &mut MOST_DIRECTORIES.clone()), &mut found)?;
+    collect(dir, &|_| true, DEPTH, &mut MOST_DIRECTORIES.clone(), &mut found)?;
     Ok(found
         .iter()
         .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
@@ -99,7 +99,8 @@ pub fn saved_names(dir: &Path) -> std::io::Result<BTreeSet<String>> {
 fn collect(
     dir: &Path,
     wanted: &dyn Fn(&OsStr) -> bool,
-    (depth, left): (usize, &mut usize),
+    depth: usize,
+    left: &mut usize,
     found: &mut Vec<PathBuf>,
 ) -> std::io::Result<()> {
     for entry in fs::read_dir(dir)? {
@@ -117,7 +118,7 @@ fn collect(
                 found.push(path);
             }
         } else if depth > 0 {
-            collect(&path, wanted, (depth - 1, left), found)?;
+            collect(&path, wanted, depth - 1, left, found)?;
         }
     }
     Ok(())

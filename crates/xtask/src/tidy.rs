@@ -127,9 +127,9 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
         &["crate::revisions"],
         "the gate judges programs, whoever built them",
     ),
-    ("src/cli", &["crate::commands", "crate::config", "crate::show"], "types and help text alone"),
-    ("src/show.rs", &["crate::commands"], "verbs use it, not it them"),
-    ("src/console.rs", &["crate::commands"], "verbs use it, not it them"),
+    ("src/cli", &["crate::commands", "crate::config", "crate::show"], "types and help text only"),
+    ("src/show.rs", &["crate::commands"], "subcommands use it, not the reverse"),
+    ("src/console.rs", &["crate::commands"], "subcommands use it, not the reverse"),
     ("src/config.rs", &["crate::commands", "crate::cli"], "the configuration knows no flags"),
 ];
 
@@ -220,12 +220,73 @@ fn file_breaches(shown: &str, text: &str) -> Vec<String> {
         let found = words.iter().filter(|word| code.iter().any(|line| line.contains(**word)));
         breaches.extend(found.map(|word| format!("{shown} uses `{word}` below {place}: {why}")));
     }
+    let is_test =
+        shown.starts_with("tests/") || shown.contains("/tests/") || shown.ends_with("tests.rs");
+    if !is_test {
+        breaches.extend(tuple_breaches(shown, &code.join("\n")));
+    }
     let pure = PURE.iter().find(|name| shown.starts_with(&format!("crates/{name}/src/")));
     if let Some(name) = pure {
         let impure = IMPURE.iter().filter(|word| code.iter().any(|line| line.contains(**word)));
         breaches.extend(impure.map(|word| format!("{shown} uses `{word}`; {name} is pure")));
     }
     breaches
+}
+
+/// The functions that take a tuple apart in their signature.
+fn tuple_breaches(shown: &str, code: &str) -> Vec<String> {
+    let mut breaches = Vec::new();
+    for function in code.split("fn ").skip(1) {
+        let signature = function.split(['{', ';']).next().unwrap_or_default();
+        if has_tuple_parameter(signature) {
+            let name = signature.split(['(', '<']).next().unwrap_or_default();
+            breaches.push(format!(
+                "{shown}: `{name}` takes a tuple apart; name each value, or give them a type"
+            ));
+        }
+    }
+    breaches
+}
+
+/// Whether `signature` has a parameter such as `(x, y): (f64, f64)`.
+fn has_tuple_parameter(signature: &str) -> bool {
+    let mut depth = 0_usize;
+    let mut previous = ' ';
+    for (at, character) in signature.char_indices() {
+        match character {
+            '(' => {
+                let rest = signature.get(at..).unwrap_or_default();
+                let is_first = depth == 1 && matches!(previous, '(' | ',');
+                if is_first && !rest.starts_with("()") && is_pattern(rest) {
+                    return true;
+                }
+                depth += 1;
+            }
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if !character.is_whitespace() {
+            previous = character;
+        }
+    }
+    false
+}
+
+/// Whether the parentheses that `text` begins with are followed by a type.
+fn is_pattern(text: &str) -> bool {
+    let mut depth = 0_usize;
+    for (at, character) in text.char_indices() {
+        match character {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            let rest = text.get(at + 1..).unwrap_or_default().trim_start();
+            return rest.starts_with(':') && !rest.starts_with("::");
+        }
+    }
+    false
 }
 
 fn rust_files(root: &Path) -> Result<Vec<PathBuf>> {
@@ -291,10 +352,14 @@ mod tests {
             ("crates/rsb-stats/src/a.rs", "//! x\nuse std::fs;", "pure"),
             ("crates/rsb-engine/src/a.rs", "//! x\nfn f() { eprintln!(); }", "prints nothing"),
             ("crates/rsb-engine/src/suites/a.rs", "//! x\nuse crate::plan;", "a suite is a list"),
+            ("src/a.rs", "//! x\nfn f(a: u8, (b, c): (u8, u8)) {}", "`f` takes a tuple apart"),
+            ("src/a.rs", "//! x\npub fn g<T>(\n    (b, c): (u8, T),\n) {}", "`g` takes"),
         ] {
             let breaches = file_breaches(shown, text);
             assert!(breaches.len() == 1 && breaches[0].contains(word), "{breaches:?}");
         }
+        let whole = "//! x\nfn f(each: impl Fn((u8, u8)), pair: (u8, u8)) -> (u8, u8) {}";
+        assert!(file_breaches("src/a.rs", whole).is_empty());
         assert!(file_breaches("crates/rsb-cpu/src/a.rs", unsafely).is_empty());
         assert_eq!(
             file_breaches("crates/rsb-device/src/a.rs", unsafely).len(),

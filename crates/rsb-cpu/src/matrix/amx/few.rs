@@ -52,7 +52,7 @@ where
                     U::multiply(SIDE, step, a.add(word * PANEL), step, output);
                 }
                 let there = (PANEL.min(rows.len() - first), lanes);
-                store((tile, there), c.add(first * stride + column), stride);
+                store(tile, there.0, there.1, c.add(first * stride + column), stride);
             }
         }
     }
@@ -63,7 +63,7 @@ where
 /// # Safety
 /// The tile is whole, C has these rows `stride` words apart, and the CPU has AVX-512.
 #[inline(always)]
-unsafe fn store((tile, (rows, columns)): (*const u32, (usize, usize)), c: *mut u32, stride: usize) {
+unsafe fn store(tile: *const u32, rows: usize, columns: usize, c: *mut u32, stride: usize) {
     let mut turned = [Line([0; SIDE]); SIDE];
     for row in (0..rows).step_by(SIDE) {
         for column in (0..columns).step_by(SIDE) {
