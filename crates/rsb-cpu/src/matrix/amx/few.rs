@@ -51,14 +51,14 @@ where
                     let output = OutputTile { ptr: tile, stride: PANEL, accumulate: word > 0 };
                     U::multiply(SIDE, step, a.add(word * PANEL), step, output);
                 }
-                let there = (PANEL.min(rows.len() - first), lanes);
-                store(tile, there.0, there.1, c.add(first * stride + column), stride);
+                let height = PANEL.min(rows.len() - first);
+                store(tile, height, lanes, c.add(first * stride + column), stride);
             }
         }
     }
 }
 
-/// Writes so many rows and columns of a tile whose columns are rows.
+/// Writes `rows` rows and `columns` columns of a tile, which holds them transposed, to C.
 ///
 /// # Safety
 /// The tile is whole, C has these rows `stride` words apart, and the CPU has AVX-512.
