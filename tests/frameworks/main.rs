@@ -122,7 +122,7 @@ fn check(results: &[Value], least: usize) {
                 assert!(verified && result["device_type"] == "cpu", "{id}");
             }
             "skipped" => {
-                assert!(result["cure"].as_str().is_some_and(|cure| !cure.is_empty()), "{id}")
+                assert!(result["cure"].as_str().is_some_and(|cure| !cure.is_empty()), "{id}");
             }
             other => panic!("{id}: {other}: {result}"),
         }
