@@ -3,6 +3,8 @@
 //! PDF/UA-1 allows no character without a shape. One that no font has, and one that would steer the
 //! text around it instead of being seen, is written as its number: `[U+4E2D]`.
 
+use std::fmt::Write;
+
 use serde_json::Value;
 use typst::foundations::Bytes;
 use typst::text::Font;
@@ -46,7 +48,7 @@ fn drawable(text: &str, fonts: &[Font]) -> (Option<String>, usize) {
         if matches!(c, ' '..='~' | '\n') || (!steers(c) && has_glyph(c, fonts)) {
             written.push(c);
         } else {
-            written.push_str(&format!("[U+{:04X}]", u32::from(c)));
+            let _ = write!(written, "[U+{:04X}]", u32::from(c));
             named += 1;
         }
     }
