@@ -268,15 +268,48 @@ fn two_gates_at_once_take_turns() {
 }
 
 #[test]
-fn a_target_that_cannot_be_asked_has_no_verdict_unless_cases_are_chosen() {
+fn a_target_that_runs_on_neither_side_is_named_and_decides_nothing() {
     let bench = repository("");
-    write(&bench, "", &[("parsing", FAST), ("bare", &[])]);
+    write(&bench, "", &[("parsing", FAST), ("bare", &[]), ("nightly", OTHERS)]);
+    // What needs another compiler does not build with this one.
+    let path = bench.path("benches/nightly.rs");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("compile_error!(\"needs nightly\");\n{text}")).unwrap();
     commit(&bench, "fast");
     bench.write("src/lib.rs", "pub fn ready() -> bool { let _more = 1; true }\n");
-    let result = bench.run(&[&JSON[..], &["--measure-equal"]].concat()).expect(4).json();
+    let result = bench.run(&[&JSON[..], &["--measure-equal"]].concat()).expect(0).json();
+    assert_eq!(rows(&result).len(), FAST.len(), "{result:#}");
     assert!(
-        rows(&result).iter().any(|row| is(row, "bare (bench target)", "Inconclusive")),
+        result["notes"]
+            .to_string()
+            .contains("they run on neither side: bench targets bare, nightly"),
         "{result:#}"
     );
-    bench.run(&[&JSON[..], &["--measure-equal", "--benchmark", "fib"]].concat()).expect(0);
+    // One that ran before and does not build now took its cases with it.
+    write(&bench, "", &[("parsing", FAST), ("hashing", OTHERS)]);
+    commit(&bench, "two targets");
+    bench.write("benches/hashing.rs", "fn main() { let number: u8 = \"\"; }\n");
+    let result = bench.run(&[&JSON[..], &["--measure-equal"]].concat()).expect(4).json();
+    assert_eq!(result["missing"], serde_json::json!(["hash"]), "{result:#}");
+    assert!(rows(&result).iter().any(|row| is(row, "fib 20", "Unchanged")), "{result:#}");
+}
+
+#[test]
+fn benchmarks_in_a_workspace_of_their_own_below_the_package_are_found() {
+    let bench = repository("bench");
+    bench.write("Cargo.toml", "[package]\nname = \"root\"\nversion = \"0.0.0\"\n\n[workspace]\n");
+    bench.write("src/lib.rs", "");
+    write(&bench, "bench", &[("parsing", FAST)]);
+    commit(&bench, "fast");
+    write(&bench, "bench", &[("parsing", SLOW)]);
+    let result = bench.run(&JSON).expect(3).json();
+    assert!(rows(&result).iter().any(|row| is(row, "parse/a.json", "Regressed")), "{result:#}");
+    assert!(
+        result["notes"].to_string().contains("bench targets measured: parsing in bench"),
+        "{result:#}"
+    );
+    // Chosen by its name or its manifest, it is the same one.
+    for words in [["--package", "other"], ["--manifest-path", "bench/Cargo.toml"]] {
+        bench.run(&[&JSON[..], &["--"], &words].concat()).expect(3);
+    }
 }

@@ -29,7 +29,7 @@ pub mod trimmed;
 pub use estimate::{ESTIMATOR, location, median, median_absolute_deviation, statistics};
 pub use gate::{
     exit_code, gate, gate_in_turns, gate_in_turns_confirmed, gate_paired, threshold_checks,
-    with_one_sided, with_paired, with_same_code, with_statistics, with_unlisted, with_unmeasured,
+    with_one_sided, with_paired, with_same_code, with_statistics, with_unmeasured,
 };
 pub use history::{AcceptedLevel, StoredRuns, gate_history};
 pub use policy::{Policy, PolicyError};

@@ -83,7 +83,6 @@ pub fn against(
         if request.count_instructions { sides.count_instructions(listener) } else { None };
     let result =
         rsb_stats::with_same_code(sides.compare(judge.policy()), &plan.alike, judge.policy());
-    let result = rsb_stats::with_unlisted(result, &plan.unlisted, judge.policy());
     let mut result = rsb_stats::with_one_sided(result, &plan.vanished, &plan.new, judge.policy());
     result.notes.extend(notes(&builds, &changed));
     if request.layouts > 0 {
@@ -105,7 +104,27 @@ pub fn against(
 
 /// What differs between the sides besides the code that is measured.
 fn notes(builds: &Builds, changed: &[PathBuf]) -> Vec<ComparisonNote> {
+    let [before, after] = &builds.sides;
     let mut notes = Vec::new();
+    let places = after.bench_places();
+    if places.keys().any(|place| !place.is_empty()) {
+        let places = places.into_iter().map(|(place, targets)| {
+            let place = if place.is_empty() { "the project itself" } else { &place };
+            format!("{} in {place}", targets.into_iter().join(", "))
+        });
+        let text = format!("bench targets measured: {}", places.collect_vec().join("; "));
+        notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
+    }
+    let unable: BTreeSet<&str> = before.left_out().into_iter().collect();
+    let unable = after.left_out().into_iter().filter(|target| unable.contains(target));
+    let unable: BTreeSet<&str> = unable.collect();
+    if !unable.is_empty() {
+        let text = format!(
+            "not measured, since they run on neither side: bench targets {}",
+            unable.into_iter().join(", ")
+        );
+        notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
+    }
     let settings: Vec<String> = changed
         .iter()
         .filter(|path| is_setting(path))
@@ -150,8 +169,6 @@ struct CommonPlan {
     common: Vec<Case>,
     /// Both sides have them, and execute the same machine code.
     alike: Vec<CaseId>,
-    /// Bench targets that cannot be asked for their cases, where nobody chose cases.
-    unlisted: Vec<CaseId>,
     vanished: Vec<CaseId>,
     new: Vec<CaseId>,
 }
@@ -176,12 +193,7 @@ impl CommonPlan {
             common.retain(|case| !same.contains(&case.id));
             alike.extend(same);
         }
-        let mut unlisted = BTreeSet::new();
-        if request.benchmarks.is_empty() && request.cases.is_empty() {
-            let targets = builds.sides.iter().flat_map(Build::left_out);
-            unlisted.extend(targets.map(|target| CaseId::from(format!("{target} (bench target)"))));
-        }
-        Ok(Self { common, alike, unlisted: unlisted.into_iter().collect(), vanished, new })
+        Ok(Self { common, alike, vanished, new })
     }
 
     fn ids(&self) -> impl Iterator<Item = &CaseId> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result};
-use rsb_model::{Event, json};
+use rsb_model::{Event, Reason, json};
 use serde_json::Value;
 
 use super::builds::git;
@@ -97,78 +97,227 @@ fn leading_out(table: &toml::Table, directory: &Path) -> Option<String> {
 }
 
 /// The bench targets of a revision, and what else was built for them.
+#[derive(Default)]
 pub(super) struct BuiltTargets {
     pub(super) executables: Vec<BenchExecutable>,
+    /// Targets that did not build, by name, and why.
+    pub(super) left_out: Vec<(String, Reason)>,
     pub(super) outputs: BuildOutputs,
 }
 
-/// Builds the bench targets of the project in `place`. `None` when they do not build.
+/// Builds the bench targets of the project in `place`: those of its own workspace, and those of the
+/// packages below it that are in other workspaces. A target that does not build costs its own cases
+/// only. `None` if none builds.
 ///
 /// # Errors
-/// When it could not be tried, or the project has none.
+/// When it could not be tried, or a path dependency leads out of the repository.
 pub(super) fn build(
     place: BuildTarget<'_>,
     request: &BenchTargets<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<Option<BuiltTargets>> {
-    let BuildTarget { tree, target } = place;
     let BenchTargets { top, directory, arguments } = *request;
-    let project = tree.join(directory);
-    let Some(metadata) = Metadata::of(&project)? else {
-        return match dependency_outside(tree)? {
+    let (manifest, arguments) = take_manifest_path(arguments);
+    let directory = manifest.map_or_else(|| directory.to_owned(), |found| directory.join(found));
+    let Some(workspaces) = find_workspaces(place.tree, &directory)? else {
+        return match dependency_outside(place.tree)? {
             Some(outside) => Err(outside.into()),
             None => Ok(None),
         };
     };
-    metadata.take_over_lock(tree, top);
-    let mut command = cargo(&project);
-    command
-        .args(["bench", "--no-run", "--quiet", "--message-format", "json", "--target-dir"])
-        .arg(target);
-    command.args(SMALL.iter().flat_map(|setting| ["--config", setting]));
-    align_functions(&mut command, |name| std::env::var(name).ok());
-    let is_chosen = arguments.iter().any(|argument| {
-        CHOICES
-            .iter()
-            .any(|choice| argument == choice || argument.starts_with(&format!("{choice}=")))
-    });
+    let workspaces = choose(workspaces, &arguments);
+    let is_chosen = arguments.iter().any(|argument| is_choice(argument));
     if !is_chosen {
-        let has_features = arguments
-            .iter()
-            .any(|argument| argument.starts_with("-F") || argument.contains("-features"));
-        let (packages, targets) = metadata.benches(has_features);
-        let wanting = if has_features { Vec::new() } else { metadata.wanting_features() };
-        if packages.is_empty() {
-            let manifest = directory.join("Cargo.toml");
-            let text = match wanting.as_slice() {
-                [] => "no bench target found; add `[[bench]]` to Cargo.toml or a file in benches/"
-                    .to_owned(),
-                wanting => format!("every bench target needs features: {}", wanting.join(", ")),
+        let unbuilt = unbuilt_targets(&workspaces, &arguments);
+        if workspaces.iter().all(|found| found.bench_targets(&arguments).is_empty()) {
+            let text = if unbuilt.is_empty() {
+                "no bench target found; add `[[bench]]` to Cargo.toml or a file in benches/"
+                    .to_owned()
+            } else {
+                format!("every bench target needs features: {}", unbuilt.join(", "))
             };
+            let manifest = directory.join("Cargo.toml");
             listener(&Event::warning(format!("{text} ({})", manifest.display())));
             return Ok(None);
         }
-        if !wanting.is_empty() {
-            listener(&Event::note(format!(
-                "not measured, as by `cargo bench`: {}",
-                wanting.join(", ")
-            )));
+        if !unbuilt.is_empty() {
+            let names = unbuilt.join(", ");
+            listener(&Event::note(format!("not measured, as by `cargo bench`: {names}")));
         }
-        // Only these: a library built as a test of itself is nothing to measure.
-        command.args(targets.iter().flat_map(|target| ["--bench", target]));
-        command.args(packages.iter().flat_map(|package| ["--package", package]));
     }
-    let output = run_cargo(command.args(arguments))?;
-    let messages = String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() {
-        for error in errors(&messages) {
-            listener(&Event::warning(error));
+    let mut built = BuiltTargets::default();
+    for workspace in &workspaces {
+        workspace.metadata.take_over_lock(place.tree, top);
+        workspace.build(place, &arguments, &mut built, listener)?;
+    }
+    built.executables.sort_by(|a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
+    built.outputs.library_directories =
+        vec![place.target.join("release/deps"), place.target.join("release")];
+    Ok((!built.executables.is_empty()).then_some(built))
+}
+
+/// Whether `argument` chooses packages or targets.
+fn is_choice(argument: &str) -> bool {
+    CHOICES.iter().any(|choice| {
+        argument.strip_prefix(choice).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    })
+}
+
+fn has_features(arguments: &[String]) -> bool {
+    arguments.iter().any(|argument| argument.starts_with("-F") || argument.contains("-features"))
+}
+
+/// The directory of the manifest that `--manifest-path` names, and the other arguments.
+fn take_manifest_path(arguments: &[String]) -> (Option<PathBuf>, Vec<String>) {
+    const FLAG: &str = "--manifest-path";
+    let (mut manifest, mut others) = (None, Vec::new());
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if word == FLAG {
+            manifest = words.next().cloned();
+        } else if let Some(path) = word.strip_prefix(FLAG).and_then(|rest| rest.strip_prefix('=')) {
+            manifest = Some(path.to_owned());
+        } else {
+            others.push(word.clone());
         }
-        return Ok(None);
     }
-    let library_directories = vec![target.join("release/deps"), target.join("release")];
-    let outputs = BuildOutputs { library_directories, ..outputs(&messages, target) };
-    Ok(Some(BuiltTargets { executables: executables(&messages), outputs }))
+    let directory = manifest.map(|path| Path::new(&path).parent().unwrap_or(Path::new("")).into());
+    (directory, others)
+}
+
+/// A workspace with what cargo says of it.
+struct Workspace {
+    /// Where cargo is called.
+    directory: PathBuf,
+    metadata: Metadata,
+}
+
+/// Directories whose packages are data for tests or the code of others.
+const FOREIGN: [&str; 5] = ["tests", "testdata", "fixtures", "vendor", "target"];
+
+/// The workspace in `directory` of `tree`, and those of other packages below it that have bench
+/// targets. `None` if the manifests of the first are wrong.
+fn find_workspaces(tree: &Path, directory: &Path) -> Result<Option<Vec<Workspace>>> {
+    let project = tree.join(directory);
+    let Some(metadata) = Metadata::of(&project)? else { return Ok(None) };
+    let mut found = vec![Workspace { directory: project.clone(), metadata }];
+    let listing = git(&project, &["ls-files", "-z", "--", "*/Cargo.toml"])?;
+    for name in listing.split('\0').filter(|name| !name.is_empty()) {
+        let manifest = project.join(name);
+        let Some(package) = manifest.parent() else { continue };
+        let is_foreign = Path::new(name)
+            .components()
+            .any(|part| FOREIGN.iter().any(|foreign| part.as_os_str() == *foreign));
+        let may_have_benches = package.join("benches").is_dir()
+            || std::fs::read_to_string(&manifest).is_ok_and(|text| text.contains("[[bench]]"));
+        if is_foreign || !may_have_benches {
+            continue;
+        }
+        // What cargo cannot read below the project is no part of it.
+        let Some(metadata) = Metadata::of(package)? else { continue };
+        let is_known = found.iter().any(|other| other.metadata.root() == metadata.root());
+        if !is_known && !metadata.benches(true).1.is_empty() {
+            found.push(Workspace { directory: package.to_owned(), metadata });
+        }
+    }
+    Ok(Some(found))
+}
+
+/// Those of `workspaces` that have the packages and targets which `arguments` name; the first if
+/// none has, so that cargo says what is wrong.
+fn choose(workspaces: Vec<Workspace>, arguments: &[String]) -> Vec<Workspace> {
+    let named = |flags: &[&str]| {
+        let follows = arguments.windows(2).filter(|pair| flags.iter().any(|flag| pair[0] == *flag));
+        let attached = arguments.iter().filter_map(|argument| {
+            let (flag, name) = argument.split_once('=')?;
+            flags.iter().any(|known| flag == *known).then_some(name)
+        });
+        follows.map(|pair| pair[1].as_str()).chain(attached).collect::<Vec<_>>()
+    };
+    let (packages, targets) = (named(&["-p", "--package"]), named(&["--bench"]));
+    let fits = |workspace: &Workspace| {
+        packages.iter().all(|name| workspace.metadata.has_package(name))
+            && targets.iter().all(|name| workspace.metadata.benches(true).1.contains(*name))
+    };
+    let fitting: Vec<bool> = workspaces.iter().map(fits).collect();
+    let is_any = fitting.iter().any(|fits| *fits);
+    let kept = workspaces.into_iter().zip(fitting).enumerate();
+    kept.filter(|(at, (_, fits))| if is_any { *fits } else { *at == 0 })
+        .map(|(_, (workspace, _))| workspace)
+        .collect()
+}
+
+/// The bench targets of `workspaces` that need features which `arguments` do not ask for, each with
+/// the words that would build it.
+fn unbuilt_targets(workspaces: &[Workspace], arguments: &[String]) -> Vec<String> {
+    if has_features(arguments) {
+        return Vec::new();
+    }
+    workspaces.iter().flat_map(|workspace| workspace.metadata.wanting_features()).collect()
+}
+
+impl Workspace {
+    /// The bench targets that are built with `arguments`.
+    fn bench_targets(&self, arguments: &[String]) -> BTreeSet<String> {
+        self.metadata.benches(has_features(arguments)).1
+    }
+
+    /// Builds the bench targets that `arguments` choose, all if they choose none, and adds them to
+    /// `built`.
+    ///
+    /// # Errors
+    /// If cargo cannot be started, or was killed.
+    fn build(
+        &self,
+        place: BuildTarget<'_>,
+        arguments: &[String],
+        built: &mut BuiltTargets,
+        listener: &mut Listener<'_>,
+    ) -> Result<()> {
+        let mut command = cargo(&self.directory);
+        // Without fail-fast, one target that does not compile leaves the others.
+        command
+            .args(["bench", "--no-run", "--no-fail-fast", "--quiet", "--message-format", "json"])
+            .arg("--target-dir")
+            .arg(place.target);
+        command.args(SMALL.iter().flat_map(|setting| ["--config", setting]));
+        align_functions(&mut command, |name| std::env::var(name).ok());
+        let mut wanted = BTreeSet::new();
+        if !arguments.iter().any(|argument| is_choice(argument)) {
+            let (packages, targets) = self.metadata.benches(has_features(arguments));
+            if targets.is_empty() {
+                return Ok(());
+            }
+            // Only these: a library built as a test of itself is nothing to measure.
+            command.args(targets.iter().flat_map(|target| ["--bench", target]));
+            command.args(packages.iter().flat_map(|package| ["--package", package]));
+            wanted = targets;
+        }
+        let output = run_cargo(command.args(arguments))?;
+        let messages = String::from_utf8_lossy(&output.stdout);
+        let executables = executables(&messages);
+        if !output.status.success() {
+            for message in compiler_errors(&messages) {
+                let text = message["message"]["rendered"].as_str().unwrap_or_default();
+                listener(&Event::warning(text));
+                if is_bench(&message["target"]) {
+                    wanted.extend(message["target"]["name"].as_str().map(str::to_owned));
+                }
+            }
+            wanted.retain(|target| executables.iter().all(|built| built.target != *target));
+            built.left_out.extend(wanted.into_iter().map(|target| {
+                let reason = Reason::new(
+                    format!("bench target `{target}`"),
+                    "it does not build",
+                    format!("run `cargo bench --no-run --bench {target}` to see why"),
+                );
+                (target, reason)
+            }));
+        }
+        built.executables.extend(executables);
+        built.outputs.add(outputs(&messages, place.target));
+        Ok(())
+    }
 }
 
 /// What cargo says of a workspace.
@@ -185,6 +334,19 @@ impl Metadata {
         }
         let metadata = json::parse_bytes(&output.stdout);
         Ok(Some(Self(metadata.context("the output of `cargo metadata` is not valid JSON")?)))
+    }
+
+    /// The directory of the workspace.
+    fn root(&self) -> Option<&Path> {
+        self.0["workspace_root"].as_str().map(Path::new)
+    }
+
+    /// Whether the workspace has a package called `name`, which may be the specification of one:
+    /// `name@version` or a URL.
+    fn has_package(&self, name: &str) -> bool {
+        let short = name.rsplit('#').next().unwrap_or(name);
+        let short = short.split(['@', ':']).next().unwrap_or(short);
+        elements(&self.0["packages"]).iter().any(|package| package["name"] == *short)
     }
 
     /// The packages that have bench targets, as cargo wants them named, and the names of those
@@ -222,8 +384,7 @@ impl Metadata {
     /// A library seldom commits its Cargo.lock. The user's own then counts for both sides, as it
     /// does for the user: without it each would get what is the newest when it is built.
     fn take_over_lock(&self, tree: &Path, top: &Path) {
-        let root = self.0["workspace_root"].as_str().map(Path::new);
-        let Some(place) = root.and_then(|root| root.strip_prefix(tree).ok()) else { return };
+        let Some(place) = self.root().and_then(|root| root.strip_prefix(tree).ok()) else { return };
         let lock = tree.join(place).join("Cargo.lock");
         let is_committed =
             git(tree, &["ls-files", "--error-unmatch", &lock.display().to_string()]).is_ok();
@@ -239,20 +400,17 @@ fn elements(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// What the compiler found wrong, as it would show it. Warnings of somebody's project are not this
+/// The errors of the compiler in cargo's `messages`. Warnings of somebody's project are not this
 /// program's to repeat.
-fn errors(messages: &str) -> Vec<String> {
+fn compiler_errors(messages: &str) -> Vec<Value> {
     let messages = messages.lines().filter_map(|line| json::parse(line).ok());
-    let errors = messages.filter(|message| message["message"]["level"] == "error");
-    errors
-        .filter_map(|message| message["message"]["rendered"].as_str().map(str::to_owned))
-        .collect()
+    messages.filter(|message: &Value| message["message"]["level"] == "error").collect()
 }
 
-/// The executables of bench targets in cargo's `messages`, sorted by package and target.
+/// The executables of bench targets in cargo's `messages`.
 fn executables(messages: &str) -> Vec<BenchExecutable> {
     let messages = messages.lines().filter_map(|line| json::parse(line).ok());
-    let mut found: Vec<BenchExecutable> = messages
+    messages
         .filter(|message| message["reason"] == "compiler-artifact" && is_bench(&message["target"]))
         .filter_map(|message| {
             let manifest = PathBuf::from(message["manifest_path"].as_str()?);
@@ -262,9 +420,7 @@ fn executables(messages: &str) -> Vec<BenchExecutable> {
                 package: manifest.parent()?.to_owned(),
             })
         })
-        .collect();
-    found.sort_by(|a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
-    found
+        .collect()
 }
 
 /// What cargo's `messages` name in the directory `target` that a process may open: executables,
@@ -351,9 +507,9 @@ mod tests {
         ];
         let found = executables(&messages.join("\n"));
         let names: Vec<&str> = found.iter().map(|each| each.target.as_str()).collect();
-        assert_eq!(names, ["one", "two"]);
+        assert_eq!(names, ["two", "one"]);
         assert_eq!(
-            (found[0].package.as_path(), found[0].program.as_path()),
+            (found[1].package.as_path(), found[0].program.as_path()),
             (Path::new("/w/a"), Path::new("/t/one-1"))
         );
     }

@@ -143,6 +143,16 @@ pub(super) struct BuildOutputs {
     pub(super) library_directories: Vec<PathBuf>,
 }
 
+impl BuildOutputs {
+    /// Adds what another workspace of the same side made.
+    pub(super) fn add(&mut self, other: Self) {
+        self.benches.extend(other.benches);
+        self.own.extend(other.own);
+        self.shared.extend(other.shared);
+        self.library_directories.extend(other.library_directories);
+    }
+}
+
 /// The tree and the outputs of one side.
 #[derive(Debug, Clone)]
 pub struct BuiltSide {
@@ -191,6 +201,11 @@ impl BuiltSide {
     pub(crate) fn stored_path(&self, path: &Path) -> PathBuf {
         path.strip_prefix(self.place.path())
             .map_or_else(|_| path.to_owned(), |name| self.dir.join(name))
+    }
+
+    /// A path in the tree where it was built, from the top of the repository.
+    pub(super) fn path_in_tree(&self, path: &Path) -> String {
+        path.strip_prefix(self.place.tree()).unwrap_or(path).display().to_string()
     }
 
     /// Where the tree is stored.

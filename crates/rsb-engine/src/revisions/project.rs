@@ -203,7 +203,8 @@ impl Project {
                 })?;
                 let Some(built) = built else { return Ok(None) };
                 let side = BuiltSide::copy(worktree.place(), built.outputs, &into)?;
-                let listed = Executables::list(built.executables, Some(side));
+                let mut listed = Executables::list(built.executables, Some(side));
+                listed.left_out.extend(built.left_out);
                 for (_, reason) in &listed.left_out {
                     listener(&Event::note(format!("not measured: {reason}")));
                 }
@@ -318,7 +319,21 @@ impl Build {
         }
     }
 
-    /// The bench targets of another project that cannot be asked for their cases.
+    /// The bench targets of another project that are measured, by the directory of their package
+    /// in the repository.
+    pub(super) fn bench_places(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let Self::Benches(benches) = self else { return places };
+        let Some(executables) = benches.executables() else { return places };
+        let Some(side) = executables.side() else { return places };
+        for executable in executables.all() {
+            let place = side.path_in_tree(&executable.package);
+            places.entry(place).or_default().insert(executable.target.clone());
+        }
+        places
+    }
+
+    /// The bench targets of another project that do not build, or cannot be asked for their cases.
     pub(super) fn left_out(&self) -> Vec<&str> {
         let Self::Benches(benches) = self else { return Vec::new() };
         let executables = benches.executables();

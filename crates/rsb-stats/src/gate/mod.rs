@@ -176,18 +176,6 @@ pub fn with_same_code(
     with_rows(result, ids, Verdict::Unchanged, ReasonCode::SameMachineCode, sentence, policy)
 }
 
-/// `result`, with what could not be asked for its cases, on one side or both: it has no verdict.
-pub fn with_unlisted(
-    result: ComparisonResult,
-    ids: &[CaseId],
-    policy: &Policy,
-) -> ComparisonResult {
-    let sentence = "it cannot list its cases, so none of them is judged: name the cases to judge, \
-                    choose other bench \
-                    targets, or ignore it in the policy";
-    with_rows(result, ids, Verdict::Inconclusive, ReasonCode::NotMeasured, sentence, policy)
-}
-
 /// `result`, with a row without figures for each of `ids`, counted again.
 fn with_rows(
     result: ComparisonResult,
