@@ -3,8 +3,7 @@
 
 use std::ops::Range;
 
-use super::tile::ask_for;
-use super::unit::{MOST_LANES, Unit};
+use crate::simd::{MAX_LANES, SimdUnit, prefetch, widen_bits};
 
 /// How elements become a word of 32 bits.
 ///
@@ -22,8 +21,8 @@ pub(super) unsafe trait Packing {
     unsafe fn next(at: *const Self::Element) -> u32;
     /// A vector of such words, one behind the other, on a CPU that has the unit.
     #[inline(always)]
-    unsafe fn vector<U: Unit>(at: *const Self::Element) -> U::Vector {
-        let mut words = [0; MOST_LANES];
+    unsafe fn vector<U: SimdUnit>(at: *const Self::Element) -> U::Vector {
+        let mut words = [0; MAX_LANES];
         for (lane, word) in words.iter_mut().take(U::LANES).enumerate() {
             // SAFETY: by the promise of the caller.
             *word = unsafe { Self::next(at.add(lane * Self::GROUP)) };
@@ -44,8 +43,8 @@ pub(super) unsafe trait Packing {
     }
     /// A vector of words whose elements lie `stride` apart, each word one element behind the last.
     #[inline(always)]
-    unsafe fn vector_of_columns<U: Unit>(at: *const Self::Element, stride: usize) -> U::Vector {
-        let mut words = [0; MOST_LANES];
+    unsafe fn vector_of_columns<U: SimdUnit>(at: *const Self::Element, stride: usize) -> U::Vector {
+        let mut words = [0; MAX_LANES];
         for (lane, word) in words.iter_mut().take(U::LANES).enumerate() {
             // SAFETY: by the promise of the caller.
             *word = unsafe { Self::word(at.add(lane), stride, Self::GROUP) };
@@ -85,7 +84,7 @@ macro_rules! packing {
 
             $(
                 #[inline(always)]
-                unsafe fn vector<U: Unit>(at: *const $element) -> U::Vector {
+                unsafe fn vector<U: SimdUnit>(at: *const $element) -> U::Vector {
                     // SAFETY: as above.
                     unsafe { U::$vector(at) }
                 }
@@ -113,17 +112,6 @@ unsafe fn as_it_lies(at: *const u32) -> u32 {
     u32::from_le(unsafe { at.read_unaligned() })
 }
 
-/// An f16 as the bits of an f32, without a branch, so that a compiler makes vectors of it.
-#[inline(always)]
-pub(super) fn wide(bits: u16) -> u32 {
-    /// 2¹¹², by which the exponents of the two differ.
-    const SCALE: f32 = f32::from_bits(0x7780_0000);
-    let magnitude = u32::from(bits & 0x7fff) << 13;
-    let number = (f32::from_bits(magnitude) * SCALE).to_bits();
-    let is_none = bits & 0x7c00 == 0x7c00;
-    (if is_none { magnitude | 0x7f80_0000 } else { number }) | (u32::from(bits & 0x8000) << 16)
-}
-
 packing!(
     /// f32 as it is.
     F32,
@@ -148,9 +136,9 @@ packing!(
     WidenF16,
     u16,
     1,
-    |element, index| wide(element) << index,
+    |element, index| widen_bits(element) << index,
     |word| word,
-    |at| wide(*at),
+    |at| widen_bits(*at),
     vector: of_f16
 );
 packing!(
@@ -164,19 +152,19 @@ packing!(
     columns: columns_of_pairs
 );
 packing!(
-    /// Fours of i8.
-    Fours,
+    /// Quads of i8.
+    Quads,
     u8,
     4,
     |element, index| u32::from(element) << (8 * index),
     |word| word,
     |at| as_it_lies(at.cast()),
-    columns: columns_of_fours
+    columns: columns_of_quads
 );
 packing!(
-    /// Fours of i8 as u8, 128 more: the instruction takes no other A. What that is too much, 128
+    /// Quads of i8 as u8, 128 more: the instruction takes no other A. What that is too much, 128
     /// for each element of B, is taken off where a tile begins.
-    FoursFrom128,
+    OffsetQuads,
     u8,
     4,
     |element, index| u32::from(element) << (8 * index),
@@ -237,7 +225,7 @@ unsafe fn columns_of_pairs<const WIDTH: usize>(at: *const u16, step: usize, to: 
 /// As there.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn columns_of_fours<const WIDTH: usize>(at: *const u8, step: usize, to: *mut u32) {
+unsafe fn columns_of_quads<const WIDTH: usize>(at: *const u8, step: usize, to: *mut u32) {
     use std::arch::x86_64::{
         _mm_loadu_si128, _mm_storeu_si128, _mm_unpackhi_epi8, _mm_unpackhi_epi16,
         _mm_unpacklo_epi8, _mm_unpacklo_epi16,
@@ -257,13 +245,13 @@ unsafe fn columns_of_fours<const WIDTH: usize>(at: *const u8, step: usize, to: *
             _mm_storeu_si128(to.add(3), _mm_unpackhi_epi16(high, next_high));
         }
         for lane in whole..WIDTH {
-            *to.add(lane) = Fours::word(at.add(lane), step, 4);
+            *to.add(lane) = Quads::word(at.add(lane), step, 4);
         }
     }
 }
 
 /// A matrix as panels see it: rows of A or columns of B are lanes, and its sums go along the depth.
-pub(super) struct Source<E> {
+pub(super) struct PackSource<E> {
     pub(super) start: *const E,
     /// Elements from one lane to the next.
     pub(super) lane: usize,
@@ -273,13 +261,13 @@ pub(super) struct Source<E> {
     pub(super) depth: usize,
 }
 
-impl<E> Clone for Source<E> {
+impl<E> Clone for PackSource<E> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<E> Copy for Source<E> {}
+impl<E> Copy for PackSource<E> {}
 
 /// Packs words `words` of lanes `lanes` into panels of `WIDTH` lanes at `to`.
 ///
@@ -288,7 +276,7 @@ impl<E> Copy for Source<E> {}
 /// meanwhile.
 #[inline(always)]
 pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
-    source: Source<P::Element>,
+    source: PackSource<P::Element>,
     lanes: &Range<usize>,
     words: &Range<usize>,
     to: *mut u32,
@@ -297,7 +285,7 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
     // end there may be more words.
     let mut whole = words.start..(source.depth / P::GROUP).clamp(words.start, words.end);
     let panels = lanes.len() / WIDTH;
-    // SAFETY: lanes and words of the matrix, in a room for whole panels, by the promise of the
+    // SAFETY: lanes and words of the matrix, in memory for whole panels, by the promise of the
     // caller.
     unsafe {
         let start = source.start.add(lanes.start * source.lane);
@@ -325,10 +313,10 @@ pub(super) unsafe fn pack<P: Packing, const WIDTH: usize>(
                     for element in
                         (0..WIDTH).step_by(LINE * size_of::<u32>() / size_of::<P::Element>())
                     {
-                        ask_for(at.wrapping_add(P::GROUP * source.step + element).cast());
+                        prefetch(at.wrapping_add(P::GROUP * source.step + element).cast());
                     }
                     for lane in (0..WIDTH).step_by(LINE) {
-                        ask_for(to.wrapping_add(2 * WIDTH + lane));
+                        prefetch(to.wrapping_add(2 * WIDTH + lane));
                     }
                     P::columns::<WIDTH>(at, source.step, to);
                 }
@@ -408,7 +396,7 @@ unsafe fn transpose<P: Packing, const WIDTH: usize>(
 /// # Safety
 /// As there.
 unsafe fn edge<P: Packing, const WIDTH: usize>(
-    source: Source<P::Element>,
+    source: PackSource<P::Element>,
     start: *const P::Element,
     lanes: usize,
     words: Range<usize>,
@@ -424,24 +412,6 @@ unsafe fn edge<P: Packing, const WIDTH: usize>(
                 *to.add(index * WIDTH + lane) =
                     if lane < lanes { P::word(at, source.step, count) } else { 0 }
             };
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use half::f16;
-
-    use super::wide;
-
-    #[test]
-    fn every_f16_is_the_f32_that_it_is() {
-        for bits in 0..=u16::MAX {
-            let (ours, right) = (f32::from_bits(wide(bits)), f16::from_bits(bits).to_f32());
-            assert!(
-                ours.to_bits() == right.to_bits() || (ours.is_nan() && right.is_nan()),
-                "{bits:#x}"
-            );
         }
     }
 }

@@ -1,25 +1,15 @@
-//! Products of few rows, as in a decoder that makes one token: B is read once, as it lies, since
-//! packing it would take longer than multiplying it.
+//! Products of few rows, as in a decoder that makes one token: B is read once without packing, which
+//! would take longer than the product.
 
 use std::ops::Range;
 
-use rsb_device::operation::Gemm;
+use crate::kernel::{GemmTask, MAX_SKINNY_ROWS, Scratch, padded_words, writes_sums};
+use crate::micro_kernel::offset_compensation;
+use crate::pack::{PackSource, Packing};
+use crate::simd::{MAX_LANES, SimdUnit};
 
-use super::pack::{Packing, Source};
-use super::tile::less_128_of_b;
-use super::unit::{MOST_LANES, Unit};
-use super::way::TileFn;
-use super::{Scratch, Task, is_direct};
-
-/// Rows up to which B is not packed where its columns lie along the depth, which takes long to
-/// pack.
-const MAX_SKINNY_ROWS: usize = 48;
-/// The same where tiles do it.
-const FEW_OF_TILES: usize = 128;
-/// Rows up to which vectors do it all the same: there is little to do beside reading B.
-pub(super) const LEAST_OF_TILES: usize = 5;
-/// The same of other B.
-const FEW_ACROSS: usize = 10;
+/// Rows from which matrix tiles are faster than vectors: below, reading B takes longest.
+pub(super) const MIN_ROWS_OF_TILES: usize = 5;
 /// Columns that are summed at once where sums go along the lanes.
 const COLUMNS: usize = 4;
 /// The same of a single row whose elements are words, of which there is less to do beside reading.
@@ -29,64 +19,31 @@ const COLUMNS_OF_ONE: usize = 8;
 /// of one set of the first cache.
 const DEPTH: usize = 8;
 
-/// How products of few rows are made, without packing B.
-#[derive(Clone, Copy)]
-pub(super) struct SkinnyGemm {
-    pub(super) sums: TileFn,
-    /// Elements of A in a word.
-    pub(super) group: usize,
-    /// Rows up to which it is better, where columns of B lie along the depth.
-    most: usize,
-}
-
-impl SkinnyGemm {
-    /// By vectors.
-    pub(super) const fn of_vectors(sums: TileFn, group: usize) -> Self {
-        Self { sums, group, most: MAX_SKINNY_ROWS }
-    }
-
-    /// By tiles, which keep up with more rows.
-    pub(super) const fn of_tiles(sums: TileFn, group: usize) -> Self {
-        Self { sums, group, most: FEW_OF_TILES }
-    }
-
-    /// Whether B is better not packed for so many rows of a product.
-    pub(super) fn is_for(&self, rows: usize, op: &Gemm) -> bool {
-        rows <= if op.transpose_b { self.most } else { FEW_ACROSS }
-    }
-}
-
-/// Words of a row of A in the room, for `words` words: behind the end are zeros.
-pub(super) fn padded_words(words: usize) -> usize {
-    words.next_multiple_of(MOST_LANES)
-}
-
-/// The sums of a part of C of few rows by `U`, `R` rows at once. A and B change places, so that
-/// where `FROM_128` it is B that is 128 too much, and what that adds is the same in a whole row of
-/// C.
+/// Computes the sums of a block of C of few rows by `U`, `R` rows at once. A and B change places, so
+/// with `OFFSET_A` it is B that is 128 too large, which adds the same to a whole row of C.
 ///
 /// # Safety
-/// As [`super::way`]'s for many rows.
+/// As [`blocked_gemm`](crate::blocked::blocked_gemm).
 #[inline(always)]
-pub(super) unsafe fn few<U, A, B, const R: usize, const FROM_128: bool>(
-    task: &Task<'_>,
-    room: &mut Scratch,
+pub(super) unsafe fn skinny_gemm<U, A, B, const R: usize, const OFFSET_A: bool>(
+    task: &GemmTask<'_>,
+    scratch: &mut Scratch,
 ) where
-    U: Unit,
+    U: SimdUnit,
     A: Packing,
     B: Packing<Element = A::Element>,
 {
-    let (rows, columns) = (&task.part.rows, &task.part.columns);
+    let (rows, columns) = (&task.block.rows, &task.block.columns);
     let (a, mut b) = (task.a::<A::Element>(), task.b::<A::Element>());
     let words = a.depth.div_ceil(A::GROUP);
-    let packed = room.a.as_mut_ptr().cast::<u32>();
-    let own = (room.sums.as_mut_ptr().cast(), columns.len());
-    let (c, stride) = if is_direct(&task.op) { (task.c, task.stride) } else { own };
-    let mut begin = [0; MAX_SKINNY_ROWS];
-    // SAFETY: rows and columns of the matrices; the room has so many padded rows; sums are within
-    // this part of C.
+    let packed = scratch.a.as_mut_ptr().cast::<u32>();
+    let own = (scratch.sums.as_mut_ptr().cast(), columns.len());
+    let (c, stride) = if writes_sums(&task.op) { (task.c, task.stride) } else { own };
+    let mut initial = [0; MAX_SKINNY_ROWS];
+    // SAFETY: rows and columns of the matrices; the scratch has so many padded rows; sums are within
+    // this block of C.
     unsafe {
-        for (row, begin) in begin.iter_mut().enumerate().take(rows.len()) {
+        for (row, initial) in initial.iter_mut().enumerate().take(rows.len()) {
             let (to, at) =
                 (packed.add(row * padded_words(words)), a.start.add((rows.start + row) * a.lane));
             for word in 0..words {
@@ -94,14 +51,14 @@ pub(super) unsafe fn few<U, A, B, const R: usize, const FROM_128: bool>(
                 *to.add(word) = B::word(at.add(word * A::GROUP * a.step), a.step, count);
             }
             to.add(words).write_bytes(0, padded_words(words) - words);
-            if FROM_128 {
-                let mut lanes = [0; MOST_LANES];
-                less_128_of_b::<U, 1>(padded_words(words) / U::LANES, to, lanes.as_mut_ptr());
-                *begin = total::<U>(lanes);
+            if OFFSET_A {
+                let mut lanes = [0; MAX_LANES];
+                offset_compensation::<U, 1>(padded_words(words) / U::LANES, to, lanes.as_mut_ptr());
+                *initial = total::<U>(lanes);
             }
         }
         b.start = b.start.add(columns.start * b.lane);
-        let work = Work { a: packed, begin, b, words, c, stride };
+        let work = Work { a: packed, initial, b, words, c, stride };
         if b.step == 1 {
             along::<U, A, R>(&work, rows.len(), columns.len());
         } else {
@@ -110,11 +67,11 @@ pub(super) unsafe fn few<U, A, B, const R: usize, const FROM_128: bool>(
     }
 }
 
-/// Rows of A in words, what their sums begin with, B from the first column on, and where sums go.
+/// Rows of A in words, their initial sums, B from the first column on, and where sums go.
 struct Work<E> {
     a: *const u32,
-    begin: [u32; MAX_SKINNY_ROWS],
-    b: Source<E>,
+    initial: [u32; MAX_SKINNY_ROWS],
+    b: PackSource<E>,
     /// Words of a row of A that hold something.
     words: usize,
     c: *mut u32,
@@ -133,7 +90,7 @@ impl<E> Work<E> {
 
 /// The sum of lanes.
 #[inline(always)]
-fn total<U: Unit>(mut lanes: [u32; MOST_LANES]) -> u32 {
+fn total<U: SimdUnit>(mut lanes: [u32; MAX_LANES]) -> u32 {
     let mut half = U::LANES / 2;
     while half > 0 {
         for lane in 0..half {
@@ -148,9 +105,9 @@ fn total<U: Unit>(mut lanes: [u32; MOST_LANES]) -> u32 {
 /// summed in the end.
 ///
 /// # Safety
-/// As [`few`].
+/// As [`skinny_gemm`].
 #[inline(always)]
-unsafe fn along<U: Unit, B: Packing, const R: usize>(
+unsafe fn along<U: SimdUnit, B: Packing, const R: usize>(
     work: &Work<B::Element>,
     rows: usize,
     columns: usize,
@@ -187,9 +144,9 @@ unsafe fn along<U: Unit, B: Packing, const R: usize>(
 /// The sums of `R` rows and `C` columns from there on.
 ///
 /// # Safety
-/// As [`few`], with so many rows and columns.
+/// As [`skinny_gemm`], with so many rows and columns.
 #[inline(always)]
-unsafe fn dots<U: Unit, B: Packing, const R: usize, const C: usize>(
+unsafe fn dots<U: SimdUnit, B: Packing, const R: usize, const C: usize>(
     work: &Work<B::Element>,
     row: usize,
     column: usize,
@@ -207,7 +164,7 @@ unsafe fn dots<U: Unit, B: Packing, const R: usize, const C: usize>(
             for (index, vector) in columns.iter_mut().enumerate() {
                 *vector = B::vector::<U>(b.start.add((column + index) * b.lane + word * B::GROUP));
             }
-            add::<U, R, C>(&mut sums, (work.a(row, word), padded_words(work.words)), columns);
+            add::<U, R, C>(&mut sums, work.a(row, word), padded_words(work.words), columns);
         }
         if whole < work.words {
             let mut columns = [zero; C];
@@ -216,14 +173,14 @@ unsafe fn dots<U: Unit, B: Packing, const R: usize, const C: usize>(
                 *vector =
                     last::<U, B>(b.start.add((column + index) * b.lane + first), b.depth - first);
             }
-            add::<U, R, C>(&mut sums, (work.a(row, whole), padded_words(work.words)), columns);
+            add::<U, R, C>(&mut sums, work.a(row, whole), padded_words(work.words), columns);
         }
         for (index, sums) in sums.into_iter().enumerate() {
             let to = work.c.add((row + index) * work.stride + column);
             for (next, sum) in sums.into_iter().enumerate() {
-                let mut lanes = [0; MOST_LANES];
+                let mut lanes = [0; MAX_LANES];
                 U::store(lanes.as_mut_ptr(), sum);
-                *to.add(next) = U::sum(total::<U>(lanes), work.begin[row + index]);
+                *to.add(next) = U::sum(total::<U>(lanes), work.initial[row + index]);
             }
         }
     }
@@ -236,9 +193,10 @@ unsafe fn dots<U: Unit, B: Packing, const R: usize, const C: usize>(
 /// # Safety
 /// There are so many rows, and the CPU has the unit.
 #[inline(always)]
-unsafe fn add<U: Unit, const R: usize, const C: usize>(
+unsafe fn add<U: SimdUnit, const R: usize, const C: usize>(
     sums: &mut [[U::Vector; C]; R],
-    (a, stride): (*const u32, usize),
+    a: *const u32,
+    stride: usize,
     columns: [U::Vector; C],
 ) {
     for (index, sums) in sums.iter_mut().enumerate() {
@@ -257,8 +215,8 @@ unsafe fn add<U: Unit, const R: usize, const C: usize>(
 /// # Safety
 /// They are there, and the CPU has the unit.
 #[inline(always)]
-unsafe fn last<U: Unit, B: Packing>(at: *const B::Element, count: usize) -> U::Vector {
-    let mut words = [0; MOST_LANES];
+unsafe fn last<U: SimdUnit, B: Packing>(at: *const B::Element, count: usize) -> U::Vector {
+    let mut words = [0; MAX_LANES];
     for (first, word) in (0..count).step_by(B::GROUP).zip(&mut words) {
         // SAFETY: by the promise of the caller.
         *word = unsafe { B::word(at.add(first), 1, B::GROUP.min(count - first)) };
@@ -270,9 +228,9 @@ unsafe fn last<U: Unit, B: Packing>(at: *const B::Element, count: usize) -> U::V
 /// Rows of B that lie along the columns: a vector has a word of each of its columns.
 ///
 /// # Safety
-/// As [`few`].
+/// As [`skinny_gemm`].
 #[inline(always)]
-unsafe fn across<U: Unit, B: Packing, const R: usize>(
+unsafe fn across<U: SimdUnit, B: Packing, const R: usize>(
     work: &Work<B::Element>,
     rows: usize,
     columns: usize,
@@ -301,14 +259,14 @@ unsafe fn across<U: Unit, B: Packing, const R: usize>(
 /// As [`across`] of a single row: there is least to do where B is read from one end to the other.
 ///
 /// # Safety
-/// As [`few`].
+/// As [`skinny_gemm`].
 #[inline(always)]
-unsafe fn across_once<U: Unit, B: Packing>(work: &Work<B::Element>, columns: usize) {
+unsafe fn across_once<U: SimdUnit, B: Packing>(work: &Work<B::Element>, columns: usize) {
     let whole = columns - columns % U::LANES;
     // SAFETY: by the promise of the caller.
     unsafe {
         for column in 0..columns {
-            *work.c.add(column) = work.begin[0];
+            *work.c.add(column) = work.initial[0];
         }
         for word in 0..work.words {
             let (a, b) = (U::broadcast(work.a(0, word)), work.b.start.add(word * work.b.step));
@@ -326,9 +284,9 @@ unsafe fn across_once<U: Unit, B: Packing>(work: &Work<B::Element>, columns: usi
 /// Adds the products of `words` of B to `R` rows of C, from `row` on.
 ///
 /// # Safety
-/// As [`few`], with so many rows and words.
+/// As [`skinny_gemm`], with so many rows and words.
 #[inline(always)]
-unsafe fn strip<U: Unit, B: Packing, const R: usize>(
+unsafe fn strip<U: SimdUnit, B: Packing, const R: usize>(
     work: &Work<B::Element>,
     row: usize,
     columns: &Range<usize>,
@@ -344,10 +302,10 @@ unsafe fn strip<U: Unit, B: Packing, const R: usize>(
         if whole < columns.end {
             let lanes = columns.end - whole;
             for row in row..row + R {
-                let mut edge = [0_u32; MOST_LANES];
+                let mut edge = [0_u32; MAX_LANES];
                 let c = work.c.add(row * work.stride + whole);
                 edge.as_mut_ptr().copy_from_nonoverlapping(c, lanes);
-                sums::<U, B, 1>(work, row, whole, lanes, words, edge.as_mut_ptr(), MOST_LANES);
+                sums::<U, B, 1>(work, row, whole, lanes, words, edge.as_mut_ptr(), MAX_LANES);
                 c.copy_from_nonoverlapping(edge.as_ptr(), lanes);
             }
         }
@@ -358,9 +316,9 @@ unsafe fn strip<U: Unit, B: Packing, const R: usize>(
 /// apart at `c`.
 ///
 /// # Safety
-/// As [`few`], with so many rows and words; the rows at `c` have a vector each.
+/// As [`skinny_gemm`], with so many rows and words; the rows at `c` have a vector each.
 #[inline(always)]
-unsafe fn sums<U: Unit, B: Packing, const R: usize>(
+unsafe fn sums<U: SimdUnit, B: Packing, const R: usize>(
     work: &Work<B::Element>,
     row: usize,
     column: usize,
@@ -377,7 +335,7 @@ unsafe fn sums<U: Unit, B: Packing, const R: usize>(
         let mut sums = [U::broadcast(&raw const none); R];
         for (index, sum) in sums.iter_mut().enumerate() {
             *sum = match words.start {
-                0 => U::broadcast(work.begin.as_ptr().add(row + index)),
+                0 => U::broadcast(work.initial.as_ptr().add(row + index)),
                 _ => U::load(c.add(index * stride)),
             };
         }
@@ -406,13 +364,13 @@ unsafe fn sums<U: Unit, B: Packing, const R: usize>(
 /// # Safety
 /// They are there, `step` elements apart from row to row, and the CPU has the unit.
 #[inline(always)]
-unsafe fn edge<U: Unit, B: Packing>(
+unsafe fn edge<U: SimdUnit, B: Packing>(
     at: *const B::Element,
     lanes: usize,
     step: usize,
     count: usize,
 ) -> U::Vector {
-    let mut words = [0; MOST_LANES];
+    let mut words = [0; MAX_LANES];
     for (lane, word) in words.iter_mut().take(lanes).enumerate() {
         // SAFETY: by the promise of the caller.
         *word = unsafe { B::word(at.add(lane), step, count) };

@@ -7,9 +7,9 @@ use std::arch::x86_64::{
 };
 use std::ops::Range;
 
-use super::super::Line;
-use super::super::pack::{Packing, Source, pack};
 use super::{PANEL, SIDE};
+use crate::kernel::CacheLine;
+use crate::pack::{PackSource, Packing, pack};
 
 /// A step in depth of a panel.
 struct Step<E> {
@@ -20,13 +20,13 @@ struct Step<E> {
     word: usize,
     /// Whether no lane and no element lacks.
     is_whole: bool,
-    /// Words before it in the room.
+    /// Words before it in the panels.
     place: usize,
 }
 
 /// Each step of each panel of `lanes`.
 fn steps<P: Packing>(
-    source: Source<P::Element>,
+    source: PackSource<P::Element>,
     lanes: &Range<usize>,
     words: &Range<usize>,
 ) -> impl Iterator<Item = Step<P::Element>> {
@@ -55,13 +55,13 @@ fn steps<P: Packing>(
 /// for it.
 #[inline(always)]
 pub(super) unsafe fn pack_tiles<P: Packing>(
-    source: Source<P::Element>,
+    source: PackSource<P::Element>,
     lanes: &Range<usize>,
     words: &Range<usize>,
     to: *mut u32,
 ) {
     for Step { at, lanes, word, is_whole, place } in steps::<P>(source, lanes, words) {
-        // SAFETY: lanes and words of the matrix, in a room for whole panels, by the promise of the
+        // SAFETY: lanes and words of the matrix, in memory for whole panels, by the promise of the
         // caller.
         unsafe {
             if is_whole {
@@ -90,13 +90,18 @@ unsafe fn step_of_tiles<P: Packing>(at: *const P::Element, lane: usize, step: us
             return;
         }
         // Lanes lie side by side: words across them first, then each lane's words together.
-        let mut across = [Line([0; SIDE]); 2 * SIDE];
+        let mut across = [CacheLine([0; SIDE]); 2 * SIDE];
         let words = across.as_mut_ptr().cast::<u32>();
         for word in 0..SIDE {
             P::columns::<PANEL>(at.add(word * P::GROUP * step), step, words.add(word * PANEL));
         }
         for half in 0..2 {
-            turn(words.add(half * SIDE).cast(), 4 * PANEL, to.add(half * SIDE * SIDE), SIDE);
+            transpose_square(
+                words.add(half * SIDE).cast(),
+                4 * PANEL,
+                to.add(half * SIDE * SIDE),
+                SIDE,
+            );
         }
     }
 }
@@ -108,7 +113,7 @@ unsafe fn step_of_tiles<P: Packing>(at: *const P::Element, lane: usize, step: us
 /// Both squares are there and do not overlap, on a CPU with AVX-512, in a function that is compiled
 /// for it.
 #[inline(always)]
-pub(super) unsafe fn turn(from: *const u8, row: usize, to: *mut u32, stride: usize) {
+pub(super) unsafe fn transpose_square(from: *const u8, row: usize, to: *mut u32, stride: usize) {
     // SAFETY: by the promise of the caller.
     unsafe {
         let mut rows = [_mm512_setzero_si512(); SIDE];
@@ -154,7 +159,7 @@ pub(super) unsafe fn turn(from: *const u8, row: usize, to: *mut u32, stride: usi
 /// As [`pack_tiles`].
 #[inline(always)]
 pub(super) unsafe fn pack_words<P: Packing>(
-    source: Source<P::Element>,
+    source: PackSource<P::Element>,
     lanes: &Range<usize>,
     words: &Range<usize>,
     to: *mut u32,
@@ -164,17 +169,22 @@ pub(super) unsafe fn pack_words<P: Packing>(
         return unsafe { pack::<P, PANEL>(source, lanes, words, to) };
     }
     for Step { at, lanes, word, is_whole, place } in steps::<P>(source, lanes, words) {
-        let mut edge = [Line([0; SIDE]); PANEL];
-        // SAFETY: lanes and words of the matrix, in a room for whole panels.
+        let mut edge = [CacheLine([0; SIDE]); PANEL];
+        // SAFETY: lanes and words of the matrix, in memory for whole panels.
         unsafe {
             let (from, row) = if is_whole {
                 (at.cast::<u8>(), source.lane * size_of::<P::Element>())
             } else {
                 edge_of_tiles::<P>(at, source, lanes, word, edge.as_mut_ptr().cast());
-                (edge.as_ptr().cast(), size_of::<Line>())
+                (edge.as_ptr().cast(), size_of::<CacheLine>())
             };
             for half in 0..2 {
-                turn(from.add(half * SIDE * row), row, to.add(place + half * SIDE), PANEL);
+                transpose_square(
+                    from.add(half * SIDE * row),
+                    row,
+                    to.add(place + half * SIDE),
+                    PANEL,
+                );
             }
         }
     }
@@ -186,7 +196,7 @@ pub(super) unsafe fn pack_words<P: Packing>(
 /// As [`pack_tiles`].
 pub(super) unsafe fn edge_of_tiles<P: Packing>(
     at: *const P::Element,
-    source: Source<P::Element>,
+    source: PackSource<P::Element>,
     lanes: usize,
     word: usize,
     to: *mut u32,

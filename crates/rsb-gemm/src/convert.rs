@@ -1,28 +1,30 @@
-//! 16-bit floating point in memory, 32-bit in registers: blocks are widened, worked on and narrowed
-//! in the first cache.
+//! Conversion between f16 or bf16 in memory and f32 in registers: blocks are widened, computed and
+//! narrowed in the first cache.
 
 use rsb_device::convert::HalfFormat;
 
-/// Elements that are widened at once.
-pub(crate) const BLOCK: usize = 1024;
+/// Elements of a block that is widened at once.
+pub const BLOCK: usize = 1024;
 
-/// The f32 values of `from`; both are equally long.
-pub(crate) fn widen(format: HalfFormat, from: &[u16], to: &mut [f32]) {
+/// Writes the f32 values of `from`, numbers in `format`, to `to`. Both are equally long.
+#[inline]
+pub fn widen(format: HalfFormat, from: &[u16], to: &mut [f32]) {
     match format {
         HalfFormat::F16 => widen_f16(from, to),
         HalfFormat::Bf16 => format.widen(from, to),
     }
 }
 
-/// `from` rounded to nearest even; both are equally long.
-pub(crate) fn narrow(format: HalfFormat, from: &[f32], to: &mut [u16]) {
+/// Writes `from`, rounded to nearest even, to `to` in `format`. Both are equally long.
+#[inline]
+pub fn narrow(format: HalfFormat, from: &[f32], to: &mut [u16]) {
     match format {
         HalfFormat::F16 => narrow_f16(from, to),
         HalfFormat::Bf16 => format.narrow(from, to),
     }
 }
 
-/// By the CPU's own instructions where it has them, eight at a time.
+/// By the CPU's own instructions if it has them, eight at a time.
 fn widen_f16(from: &[u16], to: &mut [f32]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx") && std::arch::is_x86_feature_detected!("f16c") {

@@ -1,21 +1,21 @@
-//! Which thread computes which part of C.
+//! The partition of C among threads.
 
 use std::ops::Range;
 
 use rsb_device::operation::Gemm;
 
-/// A rectangle of one product of the batch.
+/// A block of C of one product of the batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct OutputBlock {
     pub(super) batch: usize,
     pub(super) rows: Range<usize>,
     pub(super) columns: Range<usize>,
 }
 
-/// What each of `threads` threads computes. Whole products where there are enough of them, else
-/// rectangles of whole tiles of each: every thread packs the rows and columns of its own, so they
-/// are as square as can be.
-pub(super) fn parts(op: &Gemm, threads: usize, tile: (usize, usize)) -> Vec<Vec<Part>> {
+/// Returns the blocks of each of `threads` threads: whole products if there are enough of them, else
+/// blocks of whole tiles (`mr` × `nr`) of each. Every thread packs the rows and columns of its own
+/// blocks, so they are as square as possible.
+pub(super) fn partition(op: &Gemm, threads: usize, mr: usize, nr: usize) -> Vec<Vec<OutputBlock>> {
     let (batch, m, n) = (op.batch as usize, op.m as usize, op.n as usize);
     let threads = threads.max(1);
     if batch >= threads && batch.is_multiple_of(threads) {
@@ -23,23 +23,23 @@ pub(super) fn parts(op: &Gemm, threads: usize, tile: (usize, usize)) -> Vec<Vec<
         return (0..threads)
             .map(|thread| {
                 (thread * each..(thread + 1) * each)
-                    .map(|batch| Part { batch, rows: 0..m, columns: 0..n })
+                    .map(|batch| OutputBlock { batch, rows: 0..m, columns: 0..n })
                     .collect()
             })
             .collect();
     }
-    let (down, across) = grid(m, n, threads, tile);
+    let (down, across) = grid(m, n, threads, mr, nr);
     let mut all = Vec::with_capacity(threads);
     for thread in 0..threads {
         let mut own = Vec::new();
         for batch in 0..batch {
-            let part = Part {
+            let block = OutputBlock {
                 batch,
-                rows: cut(m, thread / across, down, tile.0),
-                columns: cut(n, thread % across, across, tile.1),
+                rows: cut(m, thread / across, down, mr),
+                columns: cut(n, thread % across, across, nr),
             };
-            if !part.is_empty() {
-                own.push(part);
+            if !block.is_empty() {
+                own.push(block);
             }
         }
         all.push(own);
@@ -47,29 +47,29 @@ pub(super) fn parts(op: &Gemm, threads: usize, tile: (usize, usize)) -> Vec<Vec<
     all
 }
 
-impl Part {
+impl OutputBlock {
     fn is_empty(&self) -> bool {
         self.rows.is_empty() || self.columns.is_empty()
     }
 }
 
-/// How many parts C has down and across: those whose largest takes the least time. Packing a row or
-/// a column takes about as long as 48 sums of the same depth. Of two that are alike, the one with
-/// more parts down: rows of B are packed by whole lines, those of A are turned.
-fn grid(m: usize, n: usize, threads: usize, tile: (usize, usize)) -> (usize, usize) {
+/// Returns how many blocks C has down and across, so that the largest takes the least time. Packing a
+/// row or a column takes about as long as 48 sums of the same depth. Of two equal grids, the one with
+/// more blocks down is better: rows of B are packed by whole lines, those of A are transposed.
+fn grid(m: usize, n: usize, threads: usize, mr: usize, nr: usize) -> (usize, usize) {
     let grids = (1..=threads)
         .rev()
         .filter(|down| threads.is_multiple_of(*down))
         .map(|down| (down, threads / down));
     let best = grids.min_by_key(|&(down, across)| {
-        let rows = m.div_ceil(tile.0).div_ceil(down) * tile.0;
-        let columns = n.div_ceil(tile.1).div_ceil(across) * tile.1;
+        let rows = m.div_ceil(mr).div_ceil(down) * mr;
+        let columns = n.div_ceil(nr).div_ceil(across) * nr;
         rows * columns + 48 * (rows + columns)
     });
     best.unwrap_or((threads, 1))
 }
 
-/// Part `index` of `count` of so many rows, in whole tiles.
+/// Returns range `index` of `count` of `rows` rows, in whole tiles.
 fn cut(rows: usize, index: usize, count: usize, tile: usize) -> Range<usize> {
     let tiles = rows.div_ceil(tile);
     let first = (tiles * index / count * tile).min(rows);
@@ -83,19 +83,19 @@ mod tests {
     use rsb_model::Dtype;
 
     #[test]
-    fn every_element_of_c_is_one_threads() {
+    fn every_element_of_c_is_computed_by_one_thread() {
         for threads in [1, 2, 3, 8, 12] {
             for (m, n, batch) in
                 [(1, 1, 1), (100, 70, 1), (2048, 2048, 1), (8, 5000, 3), (33, 49, 24)]
             {
                 let op = Gemm { batch, ..Gemm::new(Dtype::Bf16, m, n, 4) };
-                let all = parts(&op, threads, (6, 64));
+                let all = partition(&op, threads, 6, 64);
                 assert_eq!(all.len(), threads);
                 let mut seen = vec![0; (batch * m * n) as usize];
-                for part in all.iter().flatten() {
-                    for row in part.rows.clone() {
-                        for column in part.columns.clone() {
-                            seen[(part.batch * m as usize + row) * n as usize + column] += 1;
+                for block in all.iter().flatten() {
+                    for row in block.rows.clone() {
+                        for column in block.columns.clone() {
+                            seen[(block.batch * m as usize + row) * n as usize + column] += 1;
                         }
                     }
                 }
@@ -108,9 +108,9 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_as_square_as_can_be() {
-        assert_eq!(grid(2048, 2048, 4, (6, 64)), (2, 2));
-        assert_eq!(grid(8, 4096, 4, (6, 64)), (1, 4));
-        assert_eq!(grid(4096, 48, 4, (6, 64)), (4, 1));
+    fn blocks_are_as_square_as_possible() {
+        assert_eq!(grid(2048, 2048, 4, 6, 64), (2, 2));
+        assert_eq!(grid(8, 4096, 4, 6, 64), (1, 4));
+        assert_eq!(grid(4096, 48, 4, 6, 64), (4, 1));
     }
 }

@@ -7,8 +7,8 @@
 use std::hint::black_box;
 use std::rc::Rc;
 
-use super::kernels::{Bound, CpuKernel, unsupported_error};
-use super::refused_memory;
+use crate::kernel::{Bound, CpuKernel, unsupported_error};
+use crate::memory::refused_memory;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Allocate, Churn, Touch};
 

@@ -1,4 +1,5 @@
 //! A stretch of memory that several threads of a pool see at once.
+#![allow(unsafe_code)]
 
 use std::ops::Range;
 
@@ -17,7 +18,7 @@ unsafe impl Send for Span {}
 unsafe impl Sync for Span {}
 
 impl Span {
-    pub(super) const EMPTY: Self =
+    pub(crate) const EMPTY: Self =
         Self { start: std::ptr::NonNull::<u64>::dangling().as_ptr().cast(), bytes: 0 };
 
     pub(crate) fn of(memory: &Memory) -> Self {
@@ -35,7 +36,7 @@ impl Span {
     }
 
     /// What is left from element `first` of `T` on; nothing beyond the end.
-    pub(super) fn from<T>(self, first: usize) -> Self {
+    pub(crate) fn from<T>(self, first: usize) -> Self {
         let skipped = first.saturating_mul(size_of::<T>()).min(self.bytes);
         Self { start: self.start.wrapping_add(skipped), bytes: self.bytes - skipped }
     }

@@ -1,17 +1,22 @@
-//! Matrix products: the crate `gemm`, kernels of our own, and OpenBLAS, oneMKL and oneDNN where
-//! they are found.
+//! Matrix products: the crate `gemm`, the crate `rsb-gemm` of this workspace, and OpenBLAS, oneMKL
+//! and oneDNN if they are installed.
 #![allow(unsafe_code)]
 
-use std::ffi::c_int;
+mod blas;
+mod onednn;
+
+use std::ffi::{c_int, c_void};
 
 use half::f16;
+use rsb_gemm::{GemmError, Matrices, PreparedGemm};
 use rsb_model::{Dtype, Reason};
 
-use super::blas::Blas;
-use super::kernels::{Bound, CpuKernel, Span, no_kernel, unsupported_error};
-use super::matrix;
-use super::onednn::OneDnn;
-use super::thread_pool::ThreadPool;
+use crate::kernel::{Bound, CpuKernel, no_kernel, unsupported_error};
+use crate::memory::refused_memory;
+use crate::span::Span;
+use crate::thread_pool::ThreadPool;
+use blas::Blas;
+use onednn::OneDnn;
 use rsb_device::device::{DeviceError, Options};
 use rsb_device::operation::Gemm;
 
@@ -44,7 +49,7 @@ enum Provider {
     Library(Library),
     /// By what it made ready before.
     OneDnn(&'static OneDnn),
-    /// Kernels of our own, by one of their names.
+    /// By `rsb-gemm`, by one of its names.
     Native(&'static str),
 }
 
@@ -58,14 +63,7 @@ pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKe
     let library = match provider {
         Provider::Library(library) => library,
         Provider::OneDnn(library) => return prepare_onednn(library, &product, bound),
-        Provider::Native(name) => {
-            let ready = matrix::PreparedGemm::new(name, product, bound.pool.threads())?;
-            return Ok(CpuKernel::new(ready.name(), move || {
-                // SAFETY: as below.
-                unsafe { ready.run(&bound.pool) };
-                Ok(())
-            }));
-        }
+        Provider::Native(name) => return prepare_native(name, &product, bound),
     };
     Ok(CpuKernel::new(library.name(), move || {
         // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the operation
@@ -75,7 +73,29 @@ pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKe
     }))
 }
 
-/// A product that the library keeps ready between launches.
+/// Prepares a product by `rsb-gemm`.
+fn prepare_native(name: &str, product: &Product, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    let prepared =
+        PreparedGemm::new(name, product.op, bound.pool.threads()).map_err(|error| match error {
+            GemmError::Unsupported(reason) => DeviceError::Unsupported(reason),
+            GemmError::OutOfMemory { bytes } => refused_memory(bytes),
+        })?;
+    let matrices = Matrices {
+        a: product.a.start::<c_void>().cast_const(),
+        b: product.b.start::<c_void>().cast_const(),
+        c: product.c.start::<c_void>(),
+    };
+    Ok(CpuKernel::new(prepared.name(), move || {
+        bound.pool.each(|thread| {
+            // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the
+            // operation says, and nothing else uses them during a launch.
+            unsafe { prepared.compute(thread, &matrices) };
+        });
+        Ok(())
+    }))
+}
+
+/// Prepares a product that oneDNN keeps between launches.
 fn prepare_onednn(
     library: &'static OneDnn,
     product: &Product,
@@ -142,7 +162,7 @@ fn find(name: &str, op: &Gemm) -> Result<Provider, DeviceError> {
         "openblas" => Blas::openblas().map(|blas| Provider::Library(Library::Blas(blas))),
         "mkl" => Blas::mkl().map(|blas| Provider::Library(Library::Blas(blas))),
         "onednn" => OneDnn::get().map(Provider::OneDnn),
-        _ => match matrix::NAMES.into_iter().find(|own| *own == name) {
+        _ => match rsb_gemm::PROVIDERS.into_iter().find(|own| *own == name) {
             Some(own) => Ok(Provider::Native(own)),
             None => return Err(unknown(name)),
         },
@@ -156,7 +176,7 @@ fn unknown(name: &str) -> DeviceError {
     let why = format!(
         "the CPU has the providers {}, and {}",
         PROVIDERS.join(", "),
-        matrix::NAMES[1..].join(", ")
+        rsb_gemm::PROVIDERS[1..].join(", ")
     );
     unsupported_error(
         format!("provider {name}"),
@@ -179,7 +199,9 @@ fn check(provider: Provider, op: &Gemm) -> Result<(), DeviceError> {
         Provider::OneDnn(library) => {
             return library.check(op).map_err(|why| lacks_error(provider, op, why));
         }
-        Provider::Native(name) => return matrix::check(name, op).map_err(DeviceError::Unsupported),
+        Provider::Native(name) => {
+            return rsb_gemm::check(name, op).map_err(DeviceError::Unsupported);
+        }
     };
     if op.is_narrowed() {
         let why = format!("its products of {} are wider than their inputs", op.dtype);
@@ -230,7 +252,7 @@ fn lacks_error(provider: Provider, op: &Gemm, why: String) -> DeviceError {
 /// to 20 times as fast.
 fn choose_provider(op: &Gemm) -> Result<Provider, DeviceError> {
     check_type(op)?;
-    let first = if matrix::reads_once(op) { "native" } else { PROVIDERS[0] };
+    let first = if rsb_gemm::reads_b_once(op) { "native" } else { PROVIDERS[0] };
     std::iter::once(first)
         .chain(PROVIDERS)
         .find_map(|name| find(name, op).ok())

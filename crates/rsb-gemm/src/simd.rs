@@ -5,10 +5,8 @@
 //! another in depth. A word of A goes to every lane, a vector of B has a word of each of its
 //! columns.
 
-use super::pack::wide;
-
 /// Lanes of the widest unit.
-pub(super) const MOST_LANES: usize = 16;
+pub(super) const MAX_LANES: usize = 16;
 
 /// An instruction that multiplies words and adds the products to sums of 32 bits.
 ///
@@ -16,7 +14,7 @@ pub(super) const MOST_LANES: usize = 16;
 /// Whoever calls a method runs on a CPU that has the unit's instructions, in a function that is
 /// compiled for them, so that the method becomes a part of it. Pointers are valid for a vector
 /// (`broadcast`: a word), however aligned.
-pub(super) unsafe trait Unit {
+pub(super) unsafe trait SimdUnit {
     /// Sums, or words of B.
     type Vector: Copy;
     /// Words in a vector.
@@ -26,10 +24,10 @@ pub(super) unsafe trait Unit {
     /// A vector of so many f16, each as an f32.
     #[inline(always)]
     unsafe fn of_f16(from: *const u16) -> Self::Vector {
-        let mut words = [0; MOST_LANES];
+        let mut words = [0; MAX_LANES];
         for (lane, word) in words.iter_mut().take(Self::LANES).enumerate() {
             // SAFETY: by the promise of the caller, here and below.
-            *word = wide(unsafe { *from.add(lane) });
+            *word = widen_bits(unsafe { *from.add(lane) });
         }
         // SAFETY: as many words as any vector has.
         unsafe { Self::load(words.as_ptr()) }
@@ -41,6 +39,30 @@ pub(super) unsafe trait Unit {
     unsafe fn subtract(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// The sum of two lanes.
     fn sum(a: u32, b: u32) -> u32;
+}
+
+/// An f16 as the bits of an f32, without a branch, so that a compiler makes vectors of it.
+#[inline(always)]
+pub(super) fn widen_bits(bits: u16) -> u32 {
+    /// 2¹¹², by which the exponents of the two differ.
+    const SCALE: f32 = f32::from_bits(0x7780_0000);
+    let magnitude = u32::from(bits & 0x7fff) << 13;
+    let number = (f32::from_bits(magnitude) * SCALE).to_bits();
+    let is_none = bits & 0x7c00 == 0x7c00;
+    (if is_none { magnitude | 0x7f80_0000 } else { number }) | (u32::from(bits & 0x8000) << 16)
+}
+
+/// Asks for the cache line there, which need not be anybody's.
+#[inline(always)]
+pub(super) fn prefetch(at: *const u32) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: it reads nothing, and faults nowhere.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
 }
 
 /// The sum of two f32.
@@ -67,11 +89,11 @@ macro_rules! unit {
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy)]
-        pub(in crate::matrix) struct $name;
+        pub(crate) struct $name;
 
         // SAFETY: every method asks of its caller what the trait does, and nothing else.
         #[allow(clippy::cast_ptr_alignment)]
-        unsafe impl Unit for $name {
+        unsafe impl SimdUnit for $name {
             type Vector = $vector;
             const LANES: usize = $lanes;
 
@@ -139,7 +161,7 @@ mod x86 {
     };
     use std::mem::transmute;
 
-    use super::{Unit, sum_f32, sum_i32};
+    use super::{SimdUnit, sum_f32, sum_i32};
 
     unit!(
         /// f32 in vectors of sixteen.
@@ -240,10 +262,10 @@ macro_rules! plain_unit {
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy)]
-        pub(in crate::matrix) struct $name;
+        pub(crate) struct $name;
 
         // SAFETY: any CPU has what these need.
-        unsafe impl Unit for $name {
+        unsafe impl SimdUnit for $name {
             type Vector = [$number; PLAIN];
             const LANES: usize = PLAIN;
 
@@ -319,3 +341,21 @@ plain_unit!(
     |a, b| a.wrapping_sub(b),
     sum_i32
 );
+
+#[cfg(test)]
+mod tests {
+    use half::f16;
+
+    use super::widen_bits;
+
+    #[test]
+    fn every_f16_is_the_f32_that_it_is() {
+        for bits in 0..=u16::MAX {
+            let (ours, right) = (f32::from_bits(widen_bits(bits)), f16::from_bits(bits).to_f32());
+            assert!(
+                ours.to_bits() == right.to_bits() || (ours.is_nan() && right.is_nan()),
+                "{bits:#x}"
+            );
+        }
+    }
+}

@@ -1,38 +1,40 @@
-//! Products of whole tiles by AMX: sixteen rows of A by sixteen columns of B, sixteen words in
-//! depth, in one instruction.
+//! AMX: sixteen rows of A by sixteen columns of B, sixteen words in depth, in one instruction.
 //!
-//! The standard library has no functions for it yet, so the instructions are written here. Each
-//! keeps its tiles to itself: what one leaves in them, no other relies on.
+//! The standard library has no stable functions for it yet, so the instructions are inline assembly.
+//! No block of it relies on what another left in the tile registers.
 
-mod few;
 mod pack;
+mod skinny;
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::block::Multiply;
-use super::pack::{Fours, Packing, Pairs, Source};
-use super::tile::OutputTile;
-pub(super) use few::few;
+use crate::micro_kernel::{MicroKernel, OutputTile};
+use crate::pack::{PackSource, Packing, Pairs, Quads};
 use pack::{pack_tiles, pack_words};
+pub(super) use skinny::skinny_gemm;
 
 /// Rows of a tile, columns, and words in its depth.
 const SIDE: usize = 16;
 /// Rows and columns of C that are multiplied at once, in four tiles.
 const PANEL: usize = 2 * SIDE;
 
-/// What an AMX unit multiplies.
-#[derive(Clone, Copy)]
-pub(crate) enum Type {
+/// An element type of AMX.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AmxType {
+    /// Pairs of bf16, summed in f32.
     Bf16,
+    /// Pairs of f16, summed in f32.
     F16,
+    /// Fours of i8, summed in 32 bits.
     I8,
 }
 
-/// Whether the CPU has the unit, and Linux lets this process use it: it asks when first asked.
-pub(crate) fn is_here(of: Type) -> bool {
+/// Returns whether the CPU multiplies tiles of `of`, and Linux lets this process use them. The first
+/// call requests the permission.
+pub fn is_available(of: AmxType) -> bool {
     static ALLOWED: OnceLock<bool> = OnceLock::new();
     let (leaf, highest) = (7, __cpuid(0).eax);
     if highest < leaf {
@@ -40,20 +42,20 @@ pub(crate) fn is_here(of: Type) -> bool {
     }
     let (first, second) = (__cpuid_count(leaf, 0), __cpuid_count(leaf, 1));
     let has_unit = match of {
-        Type::Bf16 => has_bit(first.edx, 22),
-        Type::I8 => has_bit(first.edx, 25),
-        Type::F16 => has_bit(second.eax, 21),
+        AmxType::Bf16 => has_bit(first.edx, 22),
+        AmxType::I8 => has_bit(first.edx, 25),
+        AmxType::F16 => has_bit(second.eax, 21),
     };
-    has_bit(first.edx, 24) && has_unit && *ALLOWED.get_or_init(ask)
+    has_bit(first.edx, 24) && has_unit && *ALLOWED.get_or_init(request_permission)
 }
 
 fn has_bit(register: u32, bit: u32) -> bool {
     register & (1 << bit) != 0
 }
 
-/// Asks Linux for room for tiles among what it saves of each thread (`arch_prctl(2)`).
+/// Requests that Linux saves the tile registers of this process (`arch_prctl(2)`).
 #[cfg(target_os = "linux")]
-fn ask() -> bool {
+fn request_permission() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
     const XFEATURE_XTILEDATA: libc::c_long = 18;
     // SAFETY: it takes two numbers and touches no memory.
@@ -61,16 +63,16 @@ fn ask() -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn ask() -> bool {
+fn request_permission() -> bool {
     false
 }
 
-/// While it lives, this thread has eight tiles of 16 rows of 64 bytes.
-pub(crate) struct Tiles(());
+/// The tile registers of this thread: eight tiles of 16 rows of 64 bytes, released when dropped.
+pub struct AmxTiles(());
 
-/// What `ldtilecfg` reads.
+/// The memory operand of `ldtilecfg`.
 #[repr(C, align(64))]
-struct Shape {
+struct TileConfig {
     palette: u8,
     start_row: u8,
     reserved: [u8; 14],
@@ -78,52 +80,56 @@ struct Shape {
     rows: [u8; 16],
 }
 
-impl Tiles {
+impl AmxTiles {
+    /// Configures the tile registers of this thread.
+    ///
     /// # Safety
-    /// [`is_here`] said yes, and this thread has none yet.
-    pub(crate) unsafe fn new() -> Self {
+    /// [`is_available`] returned true, and this thread has no other `AmxTiles`.
+    #[inline]
+    pub unsafe fn new() -> Self {
         let rows = std::array::from_fn(|tile| if tile < 8 { SIDE as u8 } else { 0 });
         let bytes_of_row = rows.map(|rows| 4 * u16::from(rows));
-        let shape = Shape { palette: 1, start_row: 0, reserved: [0; 14], bytes_of_row, rows };
-        // SAFETY: it reads the shape, which is a valid one; the unit is here, by the promise of the
+        let config = TileConfig { palette: 1, start_row: 0, reserved: [0; 14], bytes_of_row, rows };
+        // SAFETY: it reads the configuration, which is valid; the unit is here, by the promise of the
         // caller.
         unsafe {
-            asm!("ldtilecfg [{}]", in(reg) &raw const shape, options(nostack, preserves_flags, readonly));
+            asm!("ldtilecfg [{}]", in(reg) &raw const config, options(nostack, preserves_flags, readonly));
         };
         Self(())
     }
 }
 
-impl Drop for Tiles {
+impl Drop for AmxTiles {
+    #[inline]
     fn drop(&mut self) {
-        // SAFETY: this thread has tiles; what is in them is nobody's any more.
+        // SAFETY: this thread has tiles; nothing uses their content any more.
         unsafe { asm!("tilerelease", options(nostack, preserves_flags, nomem)) };
     }
 }
 
-/// Rows of a panel of A, or of what takes its place: where those of the first tile begin, those of
-/// the second, the bytes from row to row, and those from step to step.
+/// Rows of two tiles of A: where each tile begins, bytes from row to row, and bytes from step to
+/// step.
 #[derive(Clone, Copy)]
-pub(super) struct Rows {
+pub(super) struct TileRows {
     first: *const u8,
     second: *const u8,
     row: usize,
     step: usize,
 }
 
-/// An instruction of the unit.
+/// An AMX instruction.
 ///
 /// # Safety
-/// As [`Multiply`].
-pub(super) unsafe trait Unit: Multiply {
-    /// As [`Multiply::multiply`], of rows wherever they are.
+/// As [`MicroKernel`].
+pub(super) unsafe trait AmxUnit: MicroKernel {
+    /// As [`MicroKernel::multiply`], of rows of A at any place.
     ///
     /// # Safety
     /// As there; the rows hold as many words, in whole steps.
-    unsafe fn tile(words: usize, rows: Rows, b: *const u32, output: OutputTile);
+    unsafe fn tile(words: usize, rows: TileRows, b: *const u32, output: OutputTile);
 }
 
-/// A tile of C of 32 rows and columns by `$instruction`, for which [`Tiles`] must be there.
+/// A tile of C of 32 rows and columns by `$instruction`, which needs [`AmxTiles`].
 macro_rules! tiles {
     ($(#[$about:meta])* $name:ident, $packing:ident, $instruction:literal) => {
         $(#[$about])*
@@ -131,19 +137,19 @@ macro_rules! tiles {
 
         // SAFETY: it reads panels as they are packed, whose steps are whole, and C where the trait
         // says.
-        unsafe impl Multiply for $name {
+        unsafe impl MicroKernel for $name {
             type A = $packing;
             type B = $packing;
-            const ROWS: usize = PANEL;
-            const COLUMNS: usize = PANEL;
-            const DEPTH: usize = 1024;
-            /// With `DEPTH` words in each, half a megabyte.
-            const BLOCK: usize = 128;
+            const MR: usize = PANEL;
+            const NR: usize = PANEL;
+            const KC: usize = 1024;
+            /// With `KC` words in each, half a megabyte.
+            const MC: usize = 128;
             const STEP: usize = SIDE;
 
             #[inline(always)]
             unsafe fn pack_a(
-                source: Source<<$packing as Packing>::Element>,
+                source: PackSource<<$packing as Packing>::Element>,
                 lanes: &Range<usize>,
                 words: &Range<usize>,
                 to: *mut u32,
@@ -154,7 +160,7 @@ macro_rules! tiles {
 
             #[inline(always)]
             unsafe fn pack_b(
-                source: Source<<$packing as Packing>::Element>,
+                source: PackSource<<$packing as Packing>::Element>,
                 lanes: &Range<usize>,
                 words: &Range<usize>,
                 to: *mut u32,
@@ -168,22 +174,22 @@ macro_rules! tiles {
                 words: usize,
                 a: *const u32,
                 b: *const u32,
-                _begin: *const u32,
+                _initial: *const u32,
                 output: OutputTile,
             ) {
                 let first = a.cast::<u8>();
                 // SAFETY: as above: two tiles follow one another, and then those of the next step.
                 unsafe {
-                    let rows = Rows { first, second: first.add(1024), row: 4 * SIDE, step: 2048 };
-                    <Self as Unit>::tile(words, rows, b, output);
+                    let rows = TileRows { first, second: first.add(1024), row: 4 * SIDE, step: 2048 };
+                    <Self as AmxUnit>::tile(words, rows, b, output);
                 }
             }
         }
 
-        // SAFETY: it reads the rows, and else what `Multiply` says.
-        unsafe impl Unit for $name {
+        // SAFETY: it reads the rows, and else what `MicroKernel` says.
+        unsafe impl AmxUnit for $name {
             #[inline(always)]
-            unsafe fn tile(words: usize, rows: Rows, b: *const u32, output: OutputTile) {
+            unsafe fn tile(words: usize, rows: TileRows, b: *const u32, output: OutputTile) {
                 // SAFETY: by the promise of the caller; tiles are named as clobbered, though
                 // nothing else uses any.
                 unsafe {
@@ -252,8 +258,8 @@ tiles!(
     "tdpfp16ps"
 );
 tiles!(
-    /// Fours of i8, summed in 32 bits.
+    /// Quads of i8, summed in 32 bits.
     I8,
-    Fours,
+    Quads,
     "tdpbssd"
 );

@@ -8,16 +8,15 @@ use std::arch::x86_64::{
 };
 use std::ops::Range;
 
-use super::block::Multiply;
-use super::pack::{Pairs, Source, pack};
-use super::tile::OutputTile;
+use crate::micro_kernel::{MicroKernel, OutputTile};
+use crate::pack::{PackSource, Pairs, pack};
 
 /// Rows of a tile.
-const ROWS: usize = 6;
+const MR: usize = 6;
 /// Vectors of sixteen columns of a tile.
 const VECTORS: usize = 4;
 /// Columns of a tile.
-const COLUMNS: usize = 16 * VECTORS;
+const NR: usize = 16 * VECTORS;
 /// Words that are summed in f16: of a word each half has a sum of its own, so that it has so many
 /// products.
 const WORDS: usize = 32;
@@ -26,35 +25,35 @@ const WORDS: usize = 32;
 pub(super) struct Fp16Avx512;
 
 // SAFETY: it reads panels as `pack` makes them, and C where the trait says.
-unsafe impl Multiply for Fp16Avx512 {
+unsafe impl MicroKernel for Fp16Avx512 {
     type A = Pairs;
     type B = Pairs;
-    const ROWS: usize = ROWS;
-    const COLUMNS: usize = COLUMNS;
-    const DEPTH: usize = 1024;
-    const BLOCK: usize = 480;
+    const MR: usize = MR;
+    const NR: usize = NR;
+    const KC: usize = 1024;
+    const MC: usize = 480;
     const STEP: usize = 1;
 
     #[inline(always)]
     unsafe fn pack_a(
-        source: Source<u16>,
+        source: PackSource<u16>,
         lanes: &Range<usize>,
         words: &Range<usize>,
         to: *mut u32,
     ) {
         // SAFETY: by the promise of the caller, here and below.
-        unsafe { pack::<Pairs, ROWS>(source, lanes, words, to) };
+        unsafe { pack::<Pairs, MR>(source, lanes, words, to) };
     }
 
     #[inline(always)]
     unsafe fn pack_b(
-        source: Source<u16>,
+        source: PackSource<u16>,
         lanes: &Range<usize>,
         words: &Range<usize>,
         to: *mut u32,
     ) {
         // SAFETY: as above.
-        unsafe { pack::<Pairs, COLUMNS>(source, lanes, words, to) };
+        unsafe { pack::<Pairs, NR>(source, lanes, words, to) };
     }
 
     #[inline(always)]
@@ -62,14 +61,14 @@ unsafe impl Multiply for Fp16Avx512 {
         words: usize,
         a: *const u32,
         b: *const u32,
-        _begin: *const u32,
+        _initial: *const u32,
         output: OutputTile,
     ) {
         for first in (0..words).step_by(WORDS) {
             let count = WORDS.min(words - first);
             // SAFETY: as above.
             unsafe {
-                let sums = sums(count, a.add(first * ROWS), b.add(first * COLUMNS));
+                let sums = sums(count, a.add(first * MR), b.add(first * NR));
                 for (row, sums) in sums.into_iter().enumerate() {
                     for (vector, sum) in sums.into_iter().enumerate() {
                         let to = output.ptr.add(row * output.stride + 16 * vector).cast::<f32>();
@@ -101,12 +100,12 @@ unsafe fn wide(words: __m512i) -> std::arch::x86_64::__m512 {
 /// Sums of so many words of two panels, in f16.
 ///
 /// # Safety
-/// As [`Multiply::multiply`].
+/// As [`MicroKernel::multiply`].
 #[inline(always)]
-unsafe fn sums(words: usize, mut a: *const u32, mut b: *const u32) -> [[__m512h; VECTORS]; ROWS] {
+unsafe fn sums(words: usize, mut a: *const u32, mut b: *const u32) -> [[__m512h; VECTORS]; MR] {
     // SAFETY: all within the panels, by the promise of the caller.
     unsafe {
-        let mut sums = [[_mm512_setzero_ph(); VECTORS]; ROWS];
+        let mut sums = [[_mm512_setzero_ph(); VECTORS]; MR];
         for _ in 0..words {
             let mut columns = [_mm512_setzero_ph(); VECTORS];
             for (vector, column) in columns.iter_mut().enumerate() {
@@ -118,8 +117,8 @@ unsafe fn sums(words: usize, mut a: *const u32, mut b: *const u32) -> [[__m512h;
                     *sum = _mm512_fmadd_ph(word, column, *sum);
                 }
             }
-            a = a.add(ROWS);
-            b = b.add(COLUMNS);
+            a = a.add(MR);
+            b = b.add(NR);
         }
         sums
     }
