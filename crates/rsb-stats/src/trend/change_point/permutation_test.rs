@@ -41,7 +41,7 @@ const RATIO: f64 = 1.15;
 /// points. If no permutation reaches the observed statistic, the chance is extrapolated by an
 /// exponential tail, and never below the share of all permutations that keep the points of the best
 /// stretch together.
-pub(super) fn chance(values: &[f64], correlation: f64, min_size: usize) -> f64 {
+pub(super) fn p_value(values: &[f64], correlation: f64, min_size: usize) -> f64 {
     let n = values.len();
     let Some(values) = standardize(values) else { return 1.0 };
     if n < 2 * min_size {
@@ -239,7 +239,7 @@ mod tests {
         let mut rng = Rng::new(3);
         (0..400)
             .map(|_| (0..60).map(|_| value(&mut rng)).collect::<Vec<f64>>())
-            .filter(|values| chance(values, correlation, 5) <= 0.05)
+            .filter(|values| p_value(values, correlation, 5) <= 0.05)
             .count()
     }
 
@@ -271,10 +271,10 @@ mod tests {
     #[test]
     fn a_chance_is_not_smaller_than_the_permutations_allow() {
         // 15! / (5! 10!) = 3003 sets of five, at either end.
-        assert!(chance(&step_series(10, 5), 0.0, 5) >= 2.0 / 3003.0 * 0.999);
-        assert!(chance(&step_series(40, 5), 0.0, 5) < 1e-4);
-        assert!(chance(&[1.0; 30], 0.0, 5) >= 1.0);
-        assert!(chance(&step_series(3, 3), 0.0, 5) >= 1.0);
+        assert!(p_value(&step_series(10, 5), 0.0, 5) >= 2.0 / 3003.0 * 0.999);
+        assert!(p_value(&step_series(40, 5), 0.0, 5) < 1e-4);
+        assert!(p_value(&[1.0; 30], 0.0, 5) >= 1.0);
+        assert!(p_value(&step_series(3, 3), 0.0, 5) >= 1.0);
     }
 
     fn step_series(before: usize, after: usize) -> Vec<f64> {

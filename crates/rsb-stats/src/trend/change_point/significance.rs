@@ -1,4 +1,4 @@
-//! How often the best of all splits of a series without a change is as good as the one found.
+//! The significance of a change: how often the best of all splits of an unchanged series is as good.
 
 use crate::distribution::normal_above;
 
@@ -32,7 +32,7 @@ pub(super) fn ln_chance(z: f64, n: usize, min_size: usize) -> f64 {
 }
 
 /// The z that is reached with a chance of `chance`.
-pub(super) fn critical(chance: f64, n: usize, min_size: usize) -> f64 {
+pub(super) fn critical_value(chance: f64, n: usize, min_size: usize) -> f64 {
     // The chance is nearly that of z² / 2: stepping to where that makes up for what is missing
     // closes in fast.
     let mut z: f64 = 4.0;
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn critical_values_are_reached_with_their_chance() {
         for (chance, n) in [(0.05, 20), (0.005, 100), (0.005, 5000), (1e-9, 500)] {
-            let z = critical(chance, n, 5);
+            let z = critical_value(chance, n, 5);
             assert!((ln_chance(z, n, 5) - f64::ln(chance)).abs() < 1e-3, "{chance} of {n}");
         }
         // One position is no search.

@@ -1,6 +1,6 @@
 //! Positions that may be a change, for series too long to try them all.
 
-use super::levels::Sums;
+use super::segments::Sums;
 
 /// What windows must differ by to be looked at, in standard errors of independent noise.
 const WORTH_A_LOOK: f64 = 2.8;

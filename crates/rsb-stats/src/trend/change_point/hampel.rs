@@ -1,4 +1,4 @@
-//! Outliers, brought back to what their neighbors do.
+//! The Hampel filter: outliers are brought back towards the median of their neighbors.
 
 use crate::estimate::MAD_TO_SIGMA;
 use crate::trend::monotone::middle;

@@ -1,22 +1,23 @@
 //! Points where the level of a series changed, and what the newest points raise a suspicion of.
 //!
-//! Outliers are first brought back to what their neighbors do ([`clip`]). Then the series is cut
-//! into levels, the cut that is best for its squares at a penalty for each change ([`partition`]).
-//! The penalty is what the best split of a series without a change reaches with the allowed chance,
-//! in units of the long-run variance: the variance of a mean of many points times their number,
-//! which is (1 + ρ) / (1 − ρ) of the variance where neighbors resemble each other by ρ. It begins
-//! with the variance of the whole series, as if nothing had changed, and is estimated anew around
-//! the levels found until these stay. Each change must then be significant where noise is a
-//! first-order autoregression that is estimated with it and without it ([`confirm`]).
+//! Outliers are first brought back towards their neighbors ([`hampel`]). Then the series is cut into
+//! levels so that the sum of squares plus a penalty for each change is least
+//! ([`optimal_partitioning`]; of long series, at the positions that [`screen`] selects). The penalty
+//! is what the best split of a series without a change reaches with the allowed chance
+//! ([`significance`]), in units of the long-run variance: (1 + ρ) / (1 − ρ) times the variance if
+//! neighbors resemble each other by ρ. It begins with the variance of the whole series, as if nothing
+//! had changed, and is estimated again around the levels found until these stay. Each change must
+//! then be significant if noise is a first-order autoregression that is estimated with it and without
+//! it ([`likelihood_ratio`]), and the order of the values must matter ([`permutation_test`]).
 
-mod chance;
-mod clip;
-mod confirm;
-mod levels;
+mod hampel;
+mod likelihood_ratio;
 mod newest;
-mod partition;
-mod permutation;
+mod optimal_partitioning;
+mod permutation_test;
 mod screen;
+mod segments;
+mod significance;
 mod two_levels;
 
 use rsb_model::record::LevelPart;
@@ -24,8 +25,8 @@ use rsb_model::record::LevelPart;
 use super::monotone::middle;
 use super::settings::{ChangeMethod, TrendSettings};
 use crate::estimate::{MAD_TO_SIGMA, mean, median};
-use confirm::ChangeCriterion;
-use levels::{Sums, ends};
+use likelihood_ratio::ChangeCriterion;
+use segments::{Sums, ends};
 pub use two_levels::LevelPair;
 
 /// Neighbors that resemble each other more than this are no noise: their level wanders, and is cut
@@ -123,7 +124,7 @@ fn in_one_level(values: &[f64], settings: &TrendSettings) -> DetectedChanges {
 
 /// `values` with outliers brought back to what their neighbors do.
 pub(super) fn without_outliers(values: &[f64], settings: &TrendSettings) -> Vec<f64> {
-    clip::clip_outliers(values, settings.min_size.max(2))
+    hampel::clip_outliers(values, settings.min_size.max(2))
 }
 
 /// The newest points against the whole series before them, as if nothing else had changed.
@@ -232,10 +233,10 @@ fn find_steps(
     let mut cut = cut(&sums, bar, settings.method);
     let starts: Vec<usize> = cut.iter().map(|&(start, _)| start).collect();
     found.correlation = correlation(&sums, &starts);
-    found.chance = confirm::best_chance(&sums, bar);
+    found.chance = likelihood_ratio::best_chance(&sums, bar);
     if !cut.is_empty() {
         let cautious = cautious(found.correlation, values.len(), cut.len());
-        found.chance = permutation::chance(values, cautious, min_size);
+        found.chance = permutation_test::p_value(values, cautious, min_size);
         if found.chance > chance {
             return found;
         }
@@ -256,8 +257,9 @@ fn lasting(values: &[f64], cut: &mut Vec<(usize, f64)>, correlation: f64, min_si
     }
     loop {
         let ends = ends(&cut.iter().map(|&(start, _)| start).collect::<Vec<_>>(), values.len());
-        let chance =
-            |at: usize| permutation::chance(&values[ends[at]..ends[at + 2]], correlation, min_size);
+        let chance = |at: usize| {
+            permutation_test::p_value(&values[ends[at]..ends[at + 2]], correlation, min_size)
+        };
         let chances: Vec<f64> = (0..cut.len()).map(chance).collect();
         let Some((at, worst)) = chances.into_iter().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))
         else {
@@ -294,13 +296,17 @@ fn cut(sums: &Sums, bar: ChangeCriterion, method: ChangeMethod) -> Vec<(usize, f
     };
     let positions =
         if is_exact { (0..=n).collect() } else { screen::candidates(sums, bar.min_size) };
-    let z = chance::critical(bar.chance, n, bar.min_size);
+    let z = significance::critical_value(bar.chance, n, bar.min_size);
     let mut found: Vec<(usize, f64)> = Vec::new();
     let mut long_run = sums.scatter(0, n) / (n - 1) as f64;
     for round in 0..=ROUNDS {
-        let starts =
-            partition::among(sums, &positions, bar.min_size, z * z * long_run.max(NO_VARIANCE));
-        let again = confirm::confirm_starts(sums, starts, bar);
+        let starts = optimal_partitioning::segment_starts(
+            sums,
+            &positions,
+            bar.min_size,
+            z * z * long_run.max(NO_VARIANCE),
+        );
+        let again = likelihood_ratio::confirm_starts(sums, starts, bar);
         let is_same = again.iter().map(|cut| cut.0).eq(found.iter().map(|cut| cut.0));
         found = again;
         if found.is_empty() || (is_same && round > 0) {

@@ -1,8 +1,8 @@
-//! Which changes stand where neighbors resemble each other.
+//! The likelihood ratio test of each change, with autocorrelated noise.
 
 use super::MOST_CORRELATION;
-use super::chance::ln_chance;
-use super::levels::{Sums, ends};
+use super::segments::{Sums, ends};
+use super::significance::ln_chance;
 
 /// Squares of figures of unit size that are no more than rounding.
 const ROUNDING: f64 = 1e-20;

@@ -3,7 +3,7 @@
 
 use super::{Pair, orient};
 use crate::estimate::{median, median_absolute_deviation};
-use crate::spread::MIN_CASES;
+use crate::noise_model::MIN_CASES;
 
 /// Fewest steps from one run to the next that tell it.
 const FEWEST: usize = 3;
@@ -14,7 +14,7 @@ const VARIANCE_OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 /// The variance that this adds to a change between two runs; 0 where fewer than three earlier runs,
 /// or fewer than ten cases, tell it. Single cases whose code changed do not: a step is where most
 /// of the cases went.
-pub(super) fn variance(pairs: &[Pair]) -> f64 {
+pub(super) fn run_variance(pairs: &[Pair]) -> f64 {
     let apart: Vec<&Pair> = pairs.iter().filter(|pair| pair.ratios.is_none()).collect();
     let runs = apart.iter().map(|pair| pair.baseline.past().len()).max().unwrap_or_default();
     let levels: Vec<Vec<Option<f64>>> = apart
@@ -87,11 +87,14 @@ mod tests {
 
     #[test]
     fn a_machine_that_wanders_is_told_by_its_runs_and_not_by_a_change_of_one_case() {
-        assert!(variance(&pairs(12, &[1.0, 1.0, 1.0, 1.0])) < 1e-6);
+        assert!(run_variance(&pairs(12, &[1.0, 1.0, 1.0, 1.0])) < 1e-6);
         let step = 1.05_f64.ln();
-        let wandering = variance(&pairs(12, &[1.0, 1.05, 1.0, 1.05]));
+        let wandering = run_variance(&pairs(12, &[1.0, 1.05, 1.0, 1.05]));
         assert!((wandering.sqrt() - step).abs() < 1e-4, "{wandering}");
-        assert!(variance(&pairs(12, &[1.0, 1.05, 1.0])).abs() < 1e-12, "two steps tell too little");
-        assert!(variance(&pairs(9, &[1.0, 1.05, 1.0, 1.05])).abs() < 1e-12, "so do few cases");
+        assert!(
+            run_variance(&pairs(12, &[1.0, 1.05, 1.0])).abs() < 1e-12,
+            "two steps tell too little"
+        );
+        assert!(run_variance(&pairs(9, &[1.0, 1.05, 1.0, 1.05])).abs() < 1e-12, "so do few cases");
     }
 }

@@ -1,4 +1,4 @@
-//! How far one fresh process lies from another: the spread that every verdict rests on.
+//! The noise model: how far one fresh process lies from another, which every verdict rests on.
 //!
 //! Two to five replicates tell little about a case's own spread, so each case borrows from all
 //! others (empirical Bayes, after Smyth, 2004): its scale is moderated towards the one that is

@@ -1,6 +1,7 @@
-//! The segmentation of least cost: squares around the levels, and a penalty for each change.
+//! Optimal partitioning: the segmentation with the least sum of squares around the levels plus a
+//! penalty for each change.
 
-use super::levels::Sums;
+use super::segments::Sums;
 
 /// Positions of one pass of the inner loop; its figures stay in registers.
 const LANES: usize = 8;
@@ -12,7 +13,12 @@ const LANES: usize = 8;
 /// Optimal partitioning (Jackson and others, IEEE Signal Processing Letters 12, 2005): exact, in
 /// half of the square of the positions. Pruning (Killick and others, 2012) saves nothing where few
 /// changes are found, which is the rule here.
-pub(super) fn among(sums: &Sums, positions: &[usize], min_size: usize, penalty: f64) -> Vec<usize> {
+pub(super) fn segment_starts(
+    sums: &Sums,
+    positions: &[usize],
+    min_size: usize,
+    penalty: f64,
+) -> Vec<usize> {
     let count = positions.len();
     // Of a beginning: what stands before it, less its squares; infinite where no level can begin.
     let mut open = vec![f64::INFINITY; count];

@@ -5,7 +5,7 @@
 
 mod alert;
 pub mod anomaly;
-pub mod change;
+pub mod change_point;
 mod common;
 pub mod forecast;
 mod line;
@@ -23,8 +23,8 @@ use rsb_model::{Better, Timestamp};
 
 use crate::estimate::{mean, median};
 use crate::hypothesis::mann_whitney;
-use crate::multiple::benjamini_hochberg;
-use change::{DetectedChange, DetectedChanges};
+use crate::multiple_testing::benjamini_hochberg;
+use change_point::{DetectedChange, DetectedChanges};
 use forecast::ForecastInput;
 pub use line::Line;
 use monotone::MannKendall;
@@ -117,14 +117,14 @@ impl<'a> Analysis<'a> {
         let days: Vec<f64> = points.iter().map(|&(time, _)| days_between(begin, time)).collect();
         let line = line::fit(&days, &values);
         let direction = line.map_or(Direction::Stable, |line| direction(line, settings));
-        let mut changes = change::detect(&values, settings);
+        let mut changes = change_point::detect(&values, settings);
         let mut climb = None;
         let mut best = BestShape::Line;
         let is_of_parts = changes.confirmed.iter().any(|change| change.part.is_some());
         if !changes.confirmed.is_empty() && is_of_parts {
             best = BestShape::Levels;
         } else if !changes.confirmed.is_empty() {
-            let tame = change::without_outliers(&values, settings);
+            let tame = change_point::without_outliers(&values, settings);
             let (told, has_levels) =
                 shape::best_shape(&values, &tame, &changes.confirmed, settings.min_size, margin);
             best = told;
@@ -137,7 +137,7 @@ impl<'a> Analysis<'a> {
             }
         }
         let around = line.map_or(0.0, |line| correlation_around(line, &days, &values));
-        let around = change::cautious(around, values.len(), 0);
+        let around = change_point::cautious(around, values.len(), 0);
         let inflation = (1.0 + around) / (1.0 - around);
         let test = monotone::mann_kendall(&values, inflation);
         let drift_chance = match (best, line, test) {
@@ -150,7 +150,7 @@ impl<'a> Analysis<'a> {
             // In a drift the newest points differ from those before them anyway.
             let level: Vec<f64> =
                 days.iter().zip(&values).map(|(day, value)| value - line.at(*day)).collect();
-            if change::suspected_alone(&level, settings).is_none() {
+            if change_point::suspected_alone(&level, settings).is_none() {
                 changes.suspected = None;
             }
         }
@@ -186,7 +186,7 @@ impl<'a> Analysis<'a> {
         if !self.changes.confirmed.is_empty() && changed > self.settings.significance {
             self.changes.confirmed.clear();
             self.climb = None;
-            self.changes.suspected = change::suspected_alone(&self.values, self.settings);
+            self.changes.suspected = change_point::suspected_alone(&self.values, self.settings);
             newest = self
                 .changes
                 .suspected
@@ -386,7 +386,7 @@ fn correlation_around(line: Line, days: &[f64], values: &[f64]) -> f64 {
     let center = mean(&rest).unwrap_or(0.0);
     let squares: f64 = rest.iter().map(|value| (value - center).powi(2)).sum();
     let lagged: f64 = rest.windows(2).map(|pair| (pair[0] - center) * (pair[1] - center)).sum();
-    if squares > 0.0 { (lagged / squares).clamp(0.0, change::MOST_CORRELATION) } else { 0.0 }
+    if squares > 0.0 { (lagged / squares).clamp(0.0, change_point::MOST_CORRELATION) } else { 0.0 }
 }
 
 fn direction(line: Line, settings: &TrendSettings) -> Direction {

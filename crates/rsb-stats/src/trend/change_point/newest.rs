@@ -6,7 +6,7 @@
 //! confirmed yet, are judged by their mean.
 
 use super::DetectedChange;
-use super::levels::Sums;
+use super::segments::Sums;
 use crate::distribution::t_above;
 use crate::estimate::{mean, median, quantile, std_dev};
 use crate::history::edge::{Edge, Looks};

@@ -1,7 +1,7 @@
-//! What the baseline's own processes have shown by chance. A law tells how far processes lie apart
-//! as long as they are of one kind. Where some are slow for all of their life, by the layout of
-//! their memory or by a neighbor, three slow ones in a row come by luck; how often, the baseline
-//! itself tells, by ranks and without a law.
+//! The rank test against the baseline's own processes. A noise model describes processes of one
+//! kind. If some are slow for all of their life, because of their memory layout or a neighbor, three
+//! slow ones in a row come by luck; ranks among the processes of the baseline give the chance of it
+//! without a model.
 
 use rsb_model::{Better, ReasonCode, Verdict};
 
@@ -17,13 +17,13 @@ pub(super) fn apply(pair: &Pair, shift: Shift, finding: PairConclusion) -> PairC
     if finding.verdict != Verdict::Regressed || pair.ratios.is_some() {
         return finding;
     }
-    let Some(precedent) =
-        BaselineRankTest::of(pair, shift).filter(|precedent| precedent.chance() > MAX_RANK_CHANCE)
+    let Some(rank_test) =
+        BaselineRankTest::of(pair, shift).filter(|rank_test| rank_test.chance() > MAX_RANK_CHANCE)
     else {
         return finding;
     };
     let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::BaselineAsSlow);
-    PairConclusion { precedent: Some(precedent), verdict, reason, ..finding }
+    PairConclusion { rank_test: Some(rank_test), verdict, reason, ..finding }
 }
 
 /// How many processes of the baseline, and of earlier runs, lie among those that are judged, but

@@ -1,8 +1,8 @@
-//! What the number of cases costs: the level at which the low end of each is looked at.
+//! The levels of the low ends of intervals, corrected for the number of cases.
 
 use super::estimate::Estimate;
 use super::{Pair, log_of_change};
-use crate::multiple::ascending;
+use crate::multiple_testing::ascending;
 
 /// What Holm's correction leaves to one pair.
 #[derive(Debug, Clone, Copy)]

@@ -1,12 +1,11 @@
-//! What most of each side shows. A floor and a minimum tell what code costs when nothing disturbs
-//! it; code that became slow most of the time, and not always, is as fast as ever by them. So where
+//! The check of the median. A floor and a minimum tell what code costs when nothing disturbs it; code that became slow most of the time, and not always, is as fast as ever by them. So where
 //! the median is worse, and by more than the baseline itself explains, a case is not called
 //! Unchanged or Improved by its fastest samples alone.
 
 use rsb_model::{ReasonCode, Verdict};
 
 use super::{Pair, PairConclusion, Shift, change_of_log, orient};
-use crate::spread::ChangeCluster;
+use crate::noise_model::ChangeCluster;
 
 /// How far the medians of cases with a single process in the baseline move, all cases together.
 pub(super) struct MedianCheck {
