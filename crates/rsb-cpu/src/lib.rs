@@ -2,16 +2,13 @@
 //!
 //! Launches are synchronous, so the clock of the host is the clock of the device.
 
-mod blas;
 mod counters;
-mod gemm;
-mod heap;
 pub mod instructions;
+mod kernel;
 mod kernels;
-mod matrix;
 mod memory;
 mod numa;
-mod onednn;
+mod span;
 mod thread_pool;
 
 use std::cell::RefCell;
@@ -23,7 +20,7 @@ use rsb_model::{BackendId, Reason};
 
 pub use numa::bind_near;
 
-use memory::Memory;
+use memory::{Memory, refused_memory};
 use rsb_device::device::{
     Backend, Buffer, CacheCounters, Device, DeviceError, DeviceInfo, Kernel, NumaMemory, Options,
     Stream, StreamEvent, too_much_memory,
@@ -197,15 +194,6 @@ fn memory_of(buffer: &Buffer) -> Result<Rc<Memory>, DeviceError> {
             "this is a defect of this program: please report it with the case's id",
         ))
     })
-}
-
-/// For what the machine should have, and its allocator does not give.
-fn refused_memory(bytes: u64) -> DeviceError {
-    DeviceError::Failed(Reason::new(
-        format!("{} of memory", rsb_model::shape::rounded_bytes(bytes)),
-        "the system refused to give it to this process",
-        "raise the limit of the process (`ulimit -v`), choose a smaller size, or free memory",
-    ))
 }
 
 fn out_of_range(buffer: &Buffer, offset: u64, count: usize) -> DeviceError {

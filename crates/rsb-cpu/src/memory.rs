@@ -5,6 +5,9 @@
 use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
 
+use rsb_device::device::DeviceError;
+use rsb_model::Reason;
+
 /// A page, and more than any vector needs.
 const PAGE: usize = 4096;
 
@@ -29,22 +32,6 @@ enum Block {
         start: NonNull<u8>,
         bytes: usize,
     },
-}
-
-/// Asks for huge pages where `room` is large enough to have some. Small ones are no error.
-pub(super) fn in_huge_pages<T>(room: &mut [std::mem::MaybeUninit<T>]) {
-    #[cfg(target_os = "linux")]
-    if size_of_val(room) >= HUGE_PAGE {
-        use rustix::mm::{Advice, madvise};
-        let start = room.as_mut_ptr().cast::<u8>();
-        let skipped = start.align_offset(PAGE);
-        let bytes = (size_of_val(room) - skipped) / PAGE * PAGE;
-        // SAFETY: whole pages within the room, whose size is all that the advice changes.
-        let _ =
-            unsafe { madvise(start.wrapping_add(skipped).cast(), bytes, Advice::LinuxHugepage) };
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = room;
 }
 
 impl Memory {
@@ -150,6 +137,15 @@ impl Drop for Memory {
             }
         }
     }
+}
+
+/// Returns the error for an allocation that the system refused.
+pub(super) fn refused_memory(bytes: u64) -> DeviceError {
+    DeviceError::Failed(Reason::new(
+        format!("{} of memory", rsb_model::shape::rounded_bytes(bytes)),
+        "the system refused to give it to this process",
+        "raise the limit of the process (`ulimit -v`), choose a smaller size, or free memory",
+    ))
 }
 
 #[cfg(test)]

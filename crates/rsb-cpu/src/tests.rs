@@ -75,7 +75,7 @@ fn check_where_it_is(gemm: &Gemm, provider: &str, count: u32) {
 
 #[test]
 fn products_of_our_own_of_more_than_a_block() {
-    for name in crate::matrix::NAMES {
+    for name in rsb_gemm::PROVIDERS {
         for (dtype, k) in
             [(Dtype::F32, 1030), (Dtype::F16, 1030), (Dtype::Bf16, 2053), (Dtype::I8, 4105)]
         {
@@ -201,7 +201,7 @@ proptest! {
     #[test]
     fn products_of_our_own(
         dtype in prop::sample::select(vec![Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8]),
-        name in prop::sample::select(crate::matrix::NAMES.to_vec()),
+        name in prop::sample::select(rsb_gemm::PROVIDERS.to_vec()),
         sizes in (prop_oneof![1_u64..20, 1_u64..150], 1_u64..150, 1_u64..150, 1_u64..4),
         (transpose_a, transpose_b, is_narrow) in any::<(bool, bool, bool)>(),
         factors in (prop::sample::select(vec![1.0, -0.5]), prop::sample::select(vec![0.0, 1.0, 0.5])),

@@ -6,25 +6,25 @@
 //! a tenth less done.
 
 mod agreement;
+mod corrected_levels;
 mod estimate;
-mod levels;
-mod majority;
-mod precedent;
+mod median_check;
+mod rank_test;
+mod run_variance;
 mod side;
-mod wander;
 
 use std::collections::BTreeMap;
 
 use rsb_model::{Better, ReasonCode, Verdict};
 
 use self::agreement::Agreement;
+pub(crate) use self::corrected_levels::Clear;
+use self::corrected_levels::{CorrectedLevel, corrected_levels};
 use self::estimate::{Center, Estimate, past};
-pub(crate) use self::levels::Clear;
-use self::levels::{CorrectedLevel, corrected_levels};
-use self::majority::MedianCheck;
-pub use self::precedent::BaselineRankTest;
+use self::median_check::MedianCheck;
+pub use self::rank_test::BaselineRankTest;
 pub use self::side::Side;
-use crate::spread::{NoiseModel, SurpriseLimits, spreads};
+use crate::noise_model::{NoiseModel, SurpriseLimits, spreads};
 
 /// The largest change that is told.
 pub(crate) const LARGEST: f64 = 1e9;
@@ -72,7 +72,7 @@ pub struct PairConclusion {
     /// verdict.
     pub median_change: Option<f64>,
     /// How the baseline's own processes lie, where that is why there is no verdict.
-    pub precedent: Option<BaselineRankTest>,
+    pub rank_test: Option<BaselineRankTest>,
     /// The conclusion.
     pub verdict: Verdict,
     /// Why.
@@ -132,7 +132,7 @@ pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Pair
     let few = if pairs.len() < FREE_CHOICE { 2.0 } else { 1.0 };
     let asked = if is_paired { LOOKS } else { few };
     let rates = ErrorRates { alpha: rates.alpha / asked, ..rates };
-    let shift = Shift { variance: shift.variance + wander::variance(pairs), ..shift };
+    let shift = Shift { variance: shift.variance + run_variance::run_variance(pairs), ..shift };
     let [normal, least] = [NoiseModel::Normal, NoiseModel::Minimum]
         .map(|law| Estimates::of(pairs, law, rates.alpha, shift));
     let estimates = if least.reach < normal.reach { least } else { normal };
@@ -143,11 +143,11 @@ pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Pair
         miss: Factor::new(rates.miss),
         agreement: Agreement::of(&estimates.each, rates.alpha / 2.0, shift),
     };
-    let majority = MedianCheck::of(pairs, shift);
+    let median_check = MedianCheck::of(pairs, shift);
     let each = pairs.iter().zip(estimates.centers).zip(estimates.each).zip(levels);
     each.map(|(((pair, center), estimate), level)| {
         let finding = judging.finding(pair, center, estimate, level);
-        precedent::apply(pair, shift, majority.apply(pair, finding))
+        rank_test::apply(pair, shift, median_check.apply(pair, finding))
     })
     .collect()
 }
@@ -246,7 +246,7 @@ impl Judging {
                 corrected_low: None,
                 detectable: None,
                 median_change: None,
-                precedent: None,
+                rank_test: None,
                 verdict,
                 reason,
             };
@@ -274,7 +274,7 @@ impl Judging {
             corrected_low,
             detectable,
             median_change: None,
-            precedent: None,
+            rank_test: None,
             verdict,
             reason,
         }

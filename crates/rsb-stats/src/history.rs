@@ -27,7 +27,7 @@ use rsb_model::{Better, ReasonCode, Verdict};
 
 use crate::compare::ErrorRates;
 use crate::estimate::median;
-use crate::multiple::holm;
+use crate::multiple_testing::holm;
 use common::RunMatrix;
 use figures::{Figures, present};
 use scale::Scale;

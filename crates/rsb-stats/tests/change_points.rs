@@ -11,7 +11,7 @@ use rsb_model::{Better, Timestamp, Verdict};
 use rsb_stats::compare::ErrorRates;
 use rsb_stats::history::{Question, QuestionRole, Rule, judge};
 use rsb_stats::rng::Rng;
-use rsb_stats::trend::change::detect;
+use rsb_stats::trend::change_point::detect;
 use rsb_stats::trend::{ChangeMethod, TrendSettings};
 use rsb_stats::{SeriesInput, trend, trend_with};
 

@@ -5,7 +5,7 @@ use rsb_stats::estimate::{
 };
 use rsb_stats::hypothesis::{TestResult, mann_whitney, paired_t, welch_t};
 use rsb_stats::interval::{difference_interval, mean_interval};
-use rsb_stats::multiple::holm;
+use rsb_stats::multiple_testing::holm;
 use rsb_stats::{effect, trend};
 
 const A: [f64; 6] = [10.1, 9.8, 10.4, 10.0, 9.7, 10.2];

@@ -2,7 +2,7 @@
 //! anomalies, rolling figures.
 
 use rsb_model::Timestamp;
-use rsb_stats::multiple::benjamini_hochberg;
+use rsb_stats::multiple_testing::benjamini_hochberg;
 use rsb_stats::rng::Rng;
 use rsb_stats::trend::anomaly::anomalies;
 use rsb_stats::trend::forecast::{ForecastInput, predict_future};

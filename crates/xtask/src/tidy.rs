@@ -13,7 +13,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-stats", &[]),
     ("rsb-probe", &["cuda-sys", "timed-child"]),
     ("rsb-device", &["timed-child"]),
-    ("rsb-cpu", &["rsb-device"]),
+    ("rsb-gemm", &["rsb-device"]),
+    ("rsb-cpu", &["rsb-device", "rsb-gemm"]),
     (
         "rsb-gpu",
         &[
@@ -85,6 +86,7 @@ const UNSAFE: &[&str] = &[
     "crates/nccl-sys/src",
     "crates/duckdb-sys/src",
     "crates/rsb-cpu/src",
+    "crates/rsb-gemm/src",
     "crates/rsb-gpu/src",
     "crates/rsb-portable/src",
     "crates/rsb-fake-gpu",

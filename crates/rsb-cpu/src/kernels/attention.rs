@@ -9,13 +9,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use multiversion::target::target_cfg_f;
 use rsb_model::Dtype;
 
+use super::gemm::{Product, plain_product};
 use super::maths::exp;
 use super::normalize::{lanes, larger};
-use super::{Bound, CpuKernel, Span, ThreadPool, format_of, sixteen};
-use crate::gemm::{Product, plain_product};
+use crate::kernel::{Bound, CpuKernel, format_of};
+use crate::span::Span;
+use crate::thread_pool::ThreadPool;
 use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Attention, Gemm};
+use rsb_gemm::convert;
 
 /// Queries that a thread takes at once, of heads that share keys.
 const QUERIES: usize = 64;
@@ -132,7 +135,7 @@ impl Work {
         unsafe {
             match self.format {
                 None => self.y.slice_mut(&elements).copy_from_slice(sums),
-                Some(format) => sixteen::narrow(format, sums, self.y.slice_mut(&elements)),
+                Some(format) => convert::narrow(format, sums, self.y.slice_mut(&elements)),
             }
         }
     }
@@ -146,7 +149,7 @@ impl Work {
         let Some(format) = self.format else { return input.from::<f32>(elements.start) };
         wide.resize(elements.len(), 0.0);
         // SAFETY: by the promise of the caller.
-        sixteen::widen(format, unsafe { input.slice(&elements) }, wide);
+        convert::widen(format, unsafe { input.slice(&elements) }, wide);
         Span::of_slice(wide)
     }
 

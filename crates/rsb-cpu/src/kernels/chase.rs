@@ -1,6 +1,6 @@
 //! Dependent reads: each one says where the next one goes, so that no two overlap.
 
-use super::{Bound, CpuKernel};
+use crate::kernel::{Bound, CpuKernel};
 use rsb_device::operation::PointerChase;
 
 pub(super) fn kernel(op: &PointerChase, bound: Bound) -> CpuKernel {

@@ -3,9 +3,11 @@
 
 use rsb_model::Dtype;
 
-use super::{Bound, CpuKernel, Span, ThreadPool, no_kernel, unsupported_error};
-use crate::gemm::{Product, plain_product};
+use super::gemm::{Product, plain_product};
+use crate::kernel::{Bound, CpuKernel, no_kernel, unsupported_error};
 use crate::memory::Memory;
+use crate::span::Span;
+use crate::thread_pool::ThreadPool;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Convolution, Gemm};
 

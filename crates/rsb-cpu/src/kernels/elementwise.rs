@@ -5,13 +5,14 @@ use std::ops::Range;
 use multiversion::target::target_cfg_f;
 
 use super::maths;
-use super::sixteen::{self, BLOCK};
-use super::span::Span;
 use super::whole::{self, IntegerFormat};
-use super::{Bound, CpuKernel, ThreadPool, format_of};
+use crate::kernel::{Bound, CpuKernel, format_of};
+use crate::span::Span;
+use crate::thread_pool::ThreadPool;
 use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Elementwise, ElementwiseOp};
+use rsb_gemm::convert::{self, BLOCK};
 
 /// f(x, z) over equally long slices; functions of one argument are given x twice.
 pub(super) type Function = fn(&[f32], &[f32], &mut [f32]);
@@ -70,12 +71,12 @@ fn run_sixteen(function: Function, format: HalfFormat, x: &[u16], z: &[u16], y: 
         else {
             return;
         };
-        sixteen::widen(format, x, wide_x);
+        convert::widen(format, x, wide_x);
         if !same {
-            sixteen::widen(format, z, wide_z);
+            convert::widen(format, z, wide_z);
         }
         function(wide_x, wide_z, wide_y);
-        sixteen::narrow(format, wide_y, y);
+        convert::narrow(format, wide_y, y);
     }
 }
 

@@ -7,12 +7,13 @@ use std::sync::Mutex;
 use multiversion::target::target_cfg_f;
 
 use super::maths::exp;
-use super::sixteen;
-use super::span::Span;
-use super::{Bound, CpuKernel, ThreadPool, format_of};
+use crate::kernel::{Bound, CpuKernel, format_of};
+use crate::span::Span;
+use crate::thread_pool::ThreadPool;
 use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{LAYER_NORM_EPSILON, Normalize, NormalizeOp};
+use rsb_gemm::convert;
 
 /// Independent sums of a row.
 const LANES: usize = 32;
@@ -97,12 +98,12 @@ unsafe fn run_sixteen(work: &Work, format: HalfFormat, rows: &Range<usize>, scra
         let from: &[u16] = unsafe { from.slice(&(0..work.columns)) };
         // What the operation has none of stays empty.
         to.resize(from.len(), 0.0);
-        sixteen::widen(format, from, to);
+        convert::widen(format, from, to);
     }
     for (x, y) in x.chunks_exact(work.columns).zip(y.chunks_exact_mut(work.columns)) {
-        sixteen::widen(format, x, &mut scratch.x);
+        convert::widen(format, x, &mut scratch.x);
         row(work.op, &scratch.x, &scratch.gain, &scratch.bias, &mut scratch.y);
-        sixteen::narrow(format, &scratch.y, y);
+        convert::narrow(format, &scratch.y, y);
     }
 }
 

@@ -17,7 +17,8 @@ use std::sync::Mutex;
 use half::{bf16, f16};
 use rsb_model::Dtype;
 
-use super::{Bound, CpuKernel, ThreadPool, no_kernel, unsupported_error};
+use crate::kernel::{Bound, CpuKernel, no_kernel, unsupported_error};
+use crate::thread_pool::ThreadPool;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::PeakArithmetic;
 use rsb_device::random::{Distribution, Values};

@@ -7,12 +7,15 @@ use std::sync::Mutex;
 
 use rsb_model::Dtype;
 
-use super::{Bound, CpuKernel, Span, ThreadPool, format_of, sixteen};
-use crate::gemm::{Product, plain_product};
+use super::gemm::{Product, plain_product};
+use crate::kernel::{Bound, CpuKernel, format_of};
+use crate::span::Span;
+use crate::thread_pool::ThreadPool;
 use numbers::{UNIT, apart, panel, rows};
 use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Gemm, QuantizedProduct};
+use rsb_gemm::convert;
 
 mod numbers;
 
@@ -104,7 +107,7 @@ impl Work {
             // SAFETY: by the promise of the caller.
             None => to.copy_from_slice(unsafe { from.slice(&elements) }),
             // SAFETY: by the promise of the caller.
-            Some(format) => sixteen::widen(format, unsafe { from.slice(&elements) }, to),
+            Some(format) => convert::widen(format, unsafe { from.slice(&elements) }, to),
         }
         if sorted {
             apart(to);
@@ -165,7 +168,7 @@ impl Work {
         let groups = self.op.groups() as usize;
         scales.resize(rows.len() * groups, 0.0);
         // SAFETY: by the promise of the caller.
-        sixteen::widen(
+        convert::widen(
             HalfFormat::F16,
             unsafe { self.scales.slice(&(rows.start * groups..rows.end * groups)) },
             scales,
@@ -184,7 +187,7 @@ impl Work {
             unsafe {
                 match self.format {
                     None => self.c.slice_mut(&elements).copy_from_slice(sums),
-                    Some(format) => sixteen::narrow(format, sums, self.c.slice_mut(&elements)),
+                    Some(format) => convert::narrow(format, sums, self.c.slice_mut(&elements)),
                 }
             }
         }

@@ -2,7 +2,9 @@
 //! its position.
 
 use super::elementwise::{self, Function};
-use super::{Bound, CpuKernel, Span, ThreadPool, format_of, unsupported_error};
+use crate::kernel::{Bound, CpuKernel, format_of, unsupported_error};
+use crate::span::Span;
+use crate::thread_pool::ThreadPool;
 use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Gather, Rearrange};

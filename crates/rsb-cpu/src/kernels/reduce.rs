@@ -5,13 +5,14 @@ use std::sync::Mutex;
 
 use rsb_model::Dtype;
 
-use super::sixteen::{self, BLOCK};
-use super::span::Span;
 use super::whole::{self, IntegerFormat};
-use super::{Bound, CpuKernel, ThreadPool, no_kernel};
+use crate::kernel::{Bound, CpuKernel, no_kernel};
+use crate::span::Span;
+use crate::thread_pool::ThreadPool;
 use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Reduce, ReduceOp};
+use rsb_gemm::convert::{self, BLOCK};
 
 /// Independent sums or maxima: enough vectors to hide the latency of an addition.
 const LANES: usize = 64;
@@ -108,7 +109,7 @@ unsafe fn run(kind: ReduceOp, form: ElementFormat, input: Span, share: &Range<us
             let mut total = Partial::NONE;
             for (block, x) in x.chunks(BLOCK).enumerate() {
                 let Some(wide) = wide.get_mut(..x.len()) else { return total };
-                sixteen::widen(format, x, wide);
+                convert::widen(format, x, wide);
                 total = total.and(fold(kind, share.start + block * BLOCK, std::iter::once(&*wide)));
             }
             total

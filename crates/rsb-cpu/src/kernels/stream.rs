@@ -8,14 +8,15 @@ use std::sync::Mutex;
 
 use rsb_model::Dtype;
 
-use super::sixteen::{self, BLOCK};
-use super::span::Span;
 use super::vector::{self, PlainNumber};
-use super::{Bound, CpuKernel, ThreadPool, no_kernel, unsupported_error};
+use crate::kernel::{Bound, CpuKernel, no_kernel, unsupported_error};
 use crate::memory::Memory;
+use crate::span::Span;
+use crate::thread_pool::ThreadPool;
 use rsb_device::convert::HalfFormat;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{MemoryStream, STREAM_SCALAR, Stores, StreamPattern};
+use rsb_gemm::convert::{self, BLOCK};
 
 /// Threads take whole lines, so that no two of them write to the same one.
 const LINE: usize = 64;
@@ -221,10 +222,10 @@ fn triad_sixteen(format: HalfFormat, a: &[u16], b: &[u16], c: &mut [u16]) {
     else {
         return;
     };
-    sixteen::widen(format, a, wide_a);
-    sixteen::widen(format, b, wide_b);
+    convert::widen(format, a, wide_a);
+    convert::widen(format, b, wide_b);
     triad_f32(wide_a, wide_b, wide_c);
-    sixteen::narrow(format, wide_c, c);
+    convert::narrow(format, wide_c, c);
 }
 
 /// Reads and rewrites all of `memory`, so that what was in the caches before no longer is.

@@ -7,11 +7,12 @@ use std::ops::Range;
 use rsb_model::Dtype;
 
 use super::reduce::Partial;
-use super::sixteen::BLOCK;
-use super::span::Span;
-use super::{Bound, CpuKernel, ThreadPool, unsupported_error};
+use crate::kernel::{Bound, CpuKernel, unsupported_error};
+use crate::span::Span;
+use crate::thread_pool::ThreadPool;
 use rsb_device::device::DeviceError;
 use rsb_device::operation::{Elementwise, ElementwiseOp, ReduceOp};
+use rsb_gemm::convert::BLOCK;
 
 /// f(x, z) over equally long slices; a function of one argument is given x twice.
 type Function = fn(&[i8], &[i8], &mut [i8]);

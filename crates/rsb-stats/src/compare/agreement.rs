@@ -4,7 +4,7 @@
 
 use super::Shift;
 use super::estimate::Estimate;
-use crate::spread::{ChangeCluster, NoiseModel};
+use crate::noise_model::{ChangeCluster, NoiseModel};
 
 /// How near to each other two undisturbed sides lie. It narrows the interval of a change within the
 /// threshold, so it never makes one Regressed or Improved.

@@ -7,7 +7,7 @@ use super::{Pair, Shift, Side, orient};
 use crate::distribution::{least_above, least_exceeded_with, t_above, t_exceeded_with};
 use crate::estimate::sorted;
 use crate::minimum::{expected_least, mean_excess};
-use crate::spread::{NoiseModel, ProcessSpread, Residual};
+use crate::noise_model::{NoiseModel, ProcessSpread, Residual};
 use crate::trimmed::{Cut, Trimmed, trimmed_mean};
 
 /// Where the two sides of a pair lie.

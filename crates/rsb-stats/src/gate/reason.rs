@@ -36,7 +36,7 @@ pub(super) fn of_finding(pair: &Pair, finding: &PairConclusion, context: ReasonC
             } else {
                 format!("{} cases", context.pairs)
             },
-            crate::spread::MIN_CASES,
+            crate::noise_model::MIN_CASES,
         );
     };
     let change = |more: &str| with_interval(pair, finding.change, interval, context, more);
@@ -81,7 +81,7 @@ pub(super) fn of_finding(pair: &Pair, finding: &PairConclusion, context: ReasonC
         }
         ReasonCode::BaselineAsSlow => {
             let (slow, processes) =
-                finding.precedent.map_or((0, 0), |known| (known.slow, known.processes));
+                finding.rank_test.map_or((0, 0), |known| (known.slow, known.processes));
             format!(
                 "{}, which may be luck: measure again, or both sides at once with `gate --against`",
                 change(&format!("{slow} of {processes} earlier processes were as slow"))

@@ -9,7 +9,7 @@
 use super::figures::Figures;
 use super::{Question, QuestionRole, Rule};
 use crate::estimate::median;
-use crate::spread::MIN_CASES;
+use crate::noise_model::MIN_CASES;
 use rsb_model::Better;
 
 /// Fewest others that a case is compared with: a change of one of four hardly moves their median.

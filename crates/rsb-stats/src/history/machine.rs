@@ -109,7 +109,7 @@ fn pair_of(found: &HistoryConclusion) -> PairConclusion {
         corrected_low: None,
         detectable: found.detectable,
         median_change: None,
-        precedent: None,
+        rank_test: None,
         verdict: found.verdict,
         reason: found.reason,
     }

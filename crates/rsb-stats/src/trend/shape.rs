@@ -4,7 +4,7 @@
 //! for what each has to say: a line two figures, a climb two levels and two places, levels
 //! themselves and the places between.
 
-use super::change::DetectedChange;
+use super::change_point::DetectedChange;
 use super::line;
 use super::monotone::theil_sen;
 use crate::estimate::{mean, median};

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use rsb_stats::TrendSettings;
 use rsb_stats::rng::Rng;
-use rsb_stats::trend::change::detect;
+use rsb_stats::trend::change_point::detect;
 
 use super::noise::{Noise, otava_of};
 use super::trend_of;

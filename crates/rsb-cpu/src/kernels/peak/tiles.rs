@@ -11,10 +11,10 @@ use std::sync::LazyLock;
 use half::{bf16, f16};
 use rsb_device::operation::PeakArithmetic;
 use rsb_device::random::{Distribution, Values};
+use rsb_gemm::amx::{self, AmxTiles, AmxType};
 use rsb_model::Dtype;
 
 use super::{BurstKernel, SEED};
-use crate::matrix::amx;
 
 /// Units of [`PeakArithmetic::UNIT`] that are whole turns of every type.
 const GRAIN: usize = 32;
@@ -26,12 +26,12 @@ const TILES: usize = 4;
 /// The burst of `dtype`, where the CPU has tiles for it.
 pub(super) fn burst(dtype: Dtype) -> Option<BurstKernel> {
     let (of, burst): (_, super::Burst) = match dtype {
-        Dtype::Bf16 => (amx::Type::Bf16, bf16_burst),
-        Dtype::F16 => (amx::Type::F16, f16_burst),
-        Dtype::I8 => (amx::Type::I8, i8_burst),
+        Dtype::Bf16 => (AmxType::Bf16, bf16_burst),
+        Dtype::F16 => (AmxType::F16, f16_burst),
+        Dtype::I8 => (AmxType::I8, i8_burst),
         _ => return None,
     };
-    amx::is_here(of).then_some(BurstKernel { burst, name: "native-amx", grain: GRAIN })
+    amx::is_available(of).then_some(BurstKernel { burst, name: "native-amx", grain: GRAIN })
 }
 
 /// Which tiles of operands make the product of each sum, in one half of a turn and in the other: no
@@ -128,7 +128,7 @@ impl Operands {
         // SAFETY: both are four tiles; no burst is found without the unit, and this thread has no
         // tiles meanwhile.
         unsafe {
-            let _tiles = amx::Tiles::new();
+            let _tiles = AmxTiles::new();
             work(turns, black_box(self.words.as_ptr()), sums.as_mut_ptr());
         }
         (turns, sums)

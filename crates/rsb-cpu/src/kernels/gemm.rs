@@ -1,0 +1,444 @@
+//! Matrix products: the crate `gemm`, the crate `rsb-gemm` of this workspace, and OpenBLAS, oneMKL
+//! and oneDNN if they are installed.
+#![allow(unsafe_code)]
+
+mod blas;
+mod onednn;
+
+use std::ffi::{c_int, c_void};
+
+use half::f16;
+use rsb_gemm::{GemmError, Matrices, PreparedGemm};
+use rsb_model::{Dtype, Reason};
+
+use crate::kernel::{Bound, CpuKernel, no_kernel, unsupported_error};
+use crate::memory::refused_memory;
+use crate::span::Span;
+use crate::thread_pool::ThreadPool;
+use blas::Blas;
+use onednn::OneDnn;
+use rsb_device::device::{DeviceError, Options};
+use rsb_device::operation::Gemm;
+
+/// Who can do it, in the order in which they are preferred.
+const PROVIDERS: [&str; 5] = ["gemm", "native", "openblas", "mkl", "onednn"];
+
+/// Whether the crate has f16: on `x86_64` it is built without, since our own kernels have it.
+const CRATE_HAS_F16: bool = cfg!(not(target_arch = "x86_64"));
+
+/// A product, who does it, and on how many threads.
+#[derive(Clone, Copy)]
+pub(super) struct Product {
+    pub(super) op: Gemm,
+    pub(super) a: Span,
+    pub(super) b: Span,
+    pub(super) c: Span,
+}
+
+/// One way to do it.
+#[derive(Clone, Copy)]
+enum Library {
+    Crate,
+    Blas(&'static Blas),
+}
+
+/// Who does it.
+#[derive(Clone, Copy)]
+enum Provider {
+    /// In one call for each matrix of the batch.
+    Library(Library),
+    /// By what it made ready before.
+    OneDnn(&'static OneDnn),
+    /// By `rsb-gemm`, by one of its names.
+    Native(&'static str),
+}
+
+pub(super) fn kernel(op: &Gemm, options: &Options, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    op.check_plain(options, "libraries of the CPU")?;
+    let product = Product { op: *op, a: bound.span(0), b: bound.span(1), c: bound.span(2) };
+    let provider = match options.provider.as_deref() {
+        Some(name) => find(name, op)?,
+        None => choose_provider(op)?,
+    };
+    let library = match provider {
+        Provider::Library(library) => library,
+        Provider::OneDnn(library) => return prepare_onednn(library, &product, bound),
+        Provider::Native(name) => return prepare_native(name, &product, bound),
+    };
+    Ok(CpuKernel::new(library.name(), move || {
+        // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the operation
+        // says, and nobody else uses them during a launch.
+        unsafe { library.run(&product, &bound.pool) };
+        Ok(())
+    }))
+}
+
+/// Prepares a product by `rsb-gemm`.
+fn prepare_native(name: &str, product: &Product, bound: Bound) -> Result<CpuKernel, DeviceError> {
+    let prepared =
+        PreparedGemm::new(name, product.op, bound.pool.threads()).map_err(|error| match error {
+            GemmError::Unsupported(reason) => DeviceError::Unsupported(reason),
+            GemmError::OutOfMemory { bytes } => refused_memory(bytes),
+        })?;
+    let matrices = Matrices {
+        a: product.a.start::<c_void>().cast_const(),
+        b: product.b.start::<c_void>().cast_const(),
+        c: product.c.start::<c_void>(),
+    };
+    Ok(CpuKernel::new(prepared.name(), move || {
+        bound.pool.each(|thread| {
+            // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the
+            // operation says, and nothing else uses them during a launch.
+            unsafe { prepared.compute(thread, &matrices) };
+        });
+        Ok(())
+    }))
+}
+
+/// Prepares a product that oneDNN keeps between launches.
+fn prepare_onednn(
+    library: &'static OneDnn,
+    product: &Product,
+    bound: Bound,
+) -> Result<CpuKernel, DeviceError> {
+    let matrices = [product.a, product.b, product.c].map(Span::start);
+    // SAFETY: `bound` keeps the three buffers, which are distinct and as large as the operation
+    // says, as long as the kernel.
+    let prepared = unsafe { library.prepare(&product.op, matrices) };
+    let dtype = product.op.dtype;
+    let mut work = prepared.map_err(|why| onednn_error(dtype, why))?;
+    Ok(CpuKernel::new("onednn", move || {
+        work.run(bound.pool.threads()).map_err(|why| onednn_error(dtype, why))
+    }))
+}
+
+fn onednn_error(dtype: Dtype, why: String) -> DeviceError {
+    DeviceError::Failed(Reason::new(
+        format!("{dtype} product by onednn"),
+        why,
+        "choose another provider, or report it with the version of oneDNN",
+    ))
+}
+
+impl Library {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Crate => "gemm",
+            Self::Blas(blas) => blas.name,
+        }
+    }
+
+    /// # Safety
+    /// The spans must be as large as the operation says and outlive the call, and C must overlap
+    /// neither A nor B and be nobody else's.
+    unsafe fn run(self, product: &Product, pool: &ThreadPool) {
+        for batch in 0..product.op.batch as usize {
+            // SAFETY: by the promise of the caller.
+            unsafe {
+                match self {
+                    Self::Crate => crate_product(product, batch, pool),
+                    Self::Blas(blas) => blas_product(blas, product, batch, pool.threads()),
+                }
+            }
+        }
+    }
+}
+
+impl Provider {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Library(library) => library.name(),
+            Self::OneDnn(_) => "onednn",
+            Self::Native(name) => name,
+        }
+    }
+}
+
+/// The library of that name, if it can do `op`.
+fn find(name: &str, op: &Gemm) -> Result<Provider, DeviceError> {
+    check_type(op)?;
+    let provider = match name {
+        "gemm" => Ok(Provider::Library(Library::Crate)),
+        "openblas" => Blas::openblas().map(|blas| Provider::Library(Library::Blas(blas))),
+        "mkl" => Blas::mkl().map(|blas| Provider::Library(Library::Blas(blas))),
+        "onednn" => OneDnn::get().map(Provider::OneDnn),
+        _ => match rsb_gemm::PROVIDERS.into_iter().find(|own| *own == name) {
+            Some(own) => Ok(Provider::Native(own)),
+            None => return Err(unknown(name)),
+        },
+    };
+    let provider = provider.map_err(DeviceError::Unsupported)?;
+    check(provider, op)?;
+    Ok(provider)
+}
+
+fn unknown(name: &str) -> DeviceError {
+    let why = format!(
+        "the CPU has the providers {}, and {}",
+        PROVIDERS.join(", "),
+        rsb_gemm::PROVIDERS[1..].join(", ")
+    );
+    unsupported_error(
+        format!("provider {name}"),
+        why,
+        "choose one of these, or leave it to the device",
+    )
+}
+
+/// Refuses the types that no library of products has.
+fn check_type(op: &Gemm) -> Result<(), DeviceError> {
+    match op.dtype {
+        Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::Bf16 | Dtype::I8 => Ok(()),
+        other => Err(no_kernel("matrix product", other, "f64, f32, f16, bf16 and i8")),
+    }
+}
+
+fn check(provider: Provider, op: &Gemm) -> Result<(), DeviceError> {
+    let library = match provider {
+        Provider::Library(library) => library,
+        Provider::OneDnn(library) => {
+            return library.check(op).map_err(|why| lacks_error(provider, op, why));
+        }
+        Provider::Native(name) => {
+            return rsb_gemm::check(name, op).map_err(DeviceError::Unsupported);
+        }
+    };
+    if op.is_narrowed() {
+        let why = format!("its products of {} are wider than their inputs", op.dtype);
+        return Err(lacks_error(provider, op, why));
+    }
+    match (library, op.dtype) {
+        (Library::Crate, Dtype::F16) if !CRATE_HAS_F16 => {
+            let why = "the crate is built without f16 on x86_64, where provider=native has it";
+            Err(lacks_error(provider, op, why.to_owned()))
+        }
+        (Library::Crate, Dtype::Bf16 | Dtype::I8) => {
+            Err(lacks_error(provider, op, format!("the crate has no {}", op.dtype)))
+        }
+        (Library::Crate, _) => Ok(()),
+        (Library::Blas(blas), dtype) => {
+            let has = match dtype {
+                Dtype::F32 => blas.sgemm.is_some(),
+                Dtype::F64 => blas.dgemm.is_some(),
+                Dtype::Bf16 => blas.sbgemm.is_some(),
+                _ => false,
+            };
+            if !has {
+                let why = format!("this build of {} has no such function", blas.name);
+                return Err(lacks_error(provider, op, why));
+            }
+            let most = c_int::MAX as u64;
+            if [op.m, op.n, op.k].iter().any(|&size| size > most) {
+                return Err(lacks_error(provider, op, format!("its sizes are limited to {most}")));
+            }
+            Ok(())
+        }
+    }
+}
+
+fn lacks_error(provider: Provider, op: &Gemm, why: String) -> DeviceError {
+    DeviceError::Unsupported(Reason::new(
+        format!("{} product by {}", op.dtype, provider.name()),
+        why,
+        "choose another provider, or f32, which all have",
+    ))
+}
+
+/// The first that can do it. Choosing by a trial run would be a choice by noise: the same case
+/// would have one library in one run and another in the next. On server CPUs with AVX2 and with
+/// AVX-512 the crate was within 4 % of the best of all for f32, on every shape tried; on others
+/// `provider=gemm,native,openblas,mkl,onednn` tells. Of few rows, where B is transposed, as in
+/// decode of several sequences, the crate packs B and our own kernels do not, which makes them 1.6
+/// to 20 times as fast.
+fn choose_provider(op: &Gemm) -> Result<Provider, DeviceError> {
+    check_type(op)?;
+    let first = if rsb_gemm::reads_b_once(op) { "native" } else { PROVIDERS[0] };
+    std::iter::once(first)
+        .chain(PROVIDERS)
+        .find_map(|name| find(name, op).ok())
+        .ok_or_else(|| no_provider_error(op))
+}
+
+/// No library can: why each cannot, once.
+fn no_provider_error(op: &Gemm) -> DeviceError {
+    let mut reasons = Vec::new();
+    for name in PROVIDERS {
+        if let Err(DeviceError::Unsupported(reason) | DeviceError::Failed(reason)) = find(name, op)
+        {
+            reasons.push(format!("{name}: {}", reason.why));
+        }
+    }
+    unsupported_error(
+        format!("matrix product of {}", op.dtype),
+        reasons.join("; "),
+        "choose f32, or install a library that has it",
+    )
+}
+
+/// Rows and columns of A, B and C of one matrix of the batch, and where they begin.
+struct Strides {
+    a: (isize, isize),
+    b: (isize, isize),
+    c: isize,
+    first: [usize; 3],
+}
+
+impl Strides {
+    fn of(op: &Gemm, batch: usize) -> Self {
+        let (m, n, k) = (op.m as usize, op.n as usize, op.k as usize);
+        Self {
+            a: row_major(op.transpose_a, m, k),
+            b: row_major(op.transpose_b, k, n),
+            c: n.cast_signed(),
+            first: [batch * m * k, batch * op.stride_b() as usize, batch * m * n],
+        }
+    }
+}
+
+/// From row to row and from column to column of a matrix that is stored row by row, or turned.
+fn row_major(transposed: bool, rows: usize, columns: usize) -> (isize, isize) {
+    if transposed { (1, rows.cast_signed()) } else { (columns.cast_signed(), 1) }
+}
+
+/// # Safety
+/// As [`Library::run`].
+unsafe fn crate_product(product: &Product, batch: usize, pool: &ThreadPool) {
+    // SAFETY: by the promise of the caller, and the type is that of the buffers.
+    unsafe {
+        match product.op.dtype {
+            Dtype::F64 => typed_product(product, batch, pool, |value| value),
+            Dtype::F16 if CRATE_HAS_F16 => typed_product(product, batch, pool, f16::from_f64),
+            _ => typed_product(product, batch, pool, |value| value as f32),
+        }
+    }
+}
+
+/// # Safety
+/// As [`Library::run`], with buffers of `T`.
+unsafe fn typed_product<T: 'static + Send + Copy>(
+    product: &Product,
+    batch: usize,
+    pool: &ThreadPool,
+    to: fn(f64) -> T,
+) {
+    let op = product.op;
+    let at = Strides::of(&op, batch);
+    let parallelism = match pool.threads() {
+        1 => gemm::Parallelism::None,
+        threads => gemm::Parallelism::Rayon(threads),
+    };
+    let product = *product;
+    // The crate names the factor of C `alpha` and that of the product `beta`.
+    let (factor_of_c, factor) = (to(op.beta), to(op.alpha));
+    pool.install(move || {
+        let product = product;
+        // SAFETY: each matrix lies in its buffer with these strides, by the promise of the caller.
+        unsafe {
+            gemm::gemm(
+                op.m as usize,
+                op.n as usize,
+                op.k as usize,
+                product.c.start::<T>().add(at.first[2]),
+                1,
+                at.c,
+                op.reads_c(),
+                product.a.start::<T>().add(at.first[0]),
+                at.a.1,
+                at.a.0,
+                product.b.start::<T>().add(at.first[1]),
+                at.b.1,
+                at.b.0,
+                factor_of_c,
+                factor,
+                false,
+                false,
+                false,
+                parallelism,
+            );
+        }
+    });
+}
+
+/// # Safety
+/// As [`Library::run`]; `check` found the function for this type.
+unsafe fn blas_product(blas: &Blas, product: &Product, batch: usize, threads: usize) {
+    const ROW_MAJOR: c_int = 101;
+    let op = product.op;
+    let [a, b, c] = Strides::of(&op, batch).first;
+    let (m, n, k) = (to_c_int(op.m), to_c_int(op.n), to_c_int(op.k));
+    let leading_a = if op.transpose_a { m } else { k };
+    let leading_b = if op.transpose_b { k } else { n };
+    blas.set_threads(threads);
+    macro_rules! call {
+        ($function:expr, $element:ty, $result:ty) => {
+            if let Some(function) = $function {
+                // SAFETY: by the promise of the caller, and sizes fit by `check`.
+                unsafe {
+                    function(
+                        ROW_MAJOR,
+                        transposition(op.transpose_a),
+                        transposition(op.transpose_b),
+                        m,
+                        n,
+                        k,
+                        op.alpha as $result,
+                        product.a.start::<$element>().add(a),
+                        leading_a,
+                        product.b.start::<$element>().add(b),
+                        leading_b,
+                        op.beta as $result,
+                        product.c.start::<$result>().add(c),
+                        n,
+                    );
+                }
+            }
+        };
+    }
+    match op.dtype {
+        Dtype::F64 => call!(blas.dgemm, f64, f64),
+        Dtype::Bf16 => call!(blas.sbgemm, u16, f32),
+        _ => call!(blas.sgemm, f32, f32),
+    }
+}
+
+/// `CBLAS_TRANSPOSE`.
+fn transposition(transposed: bool) -> c_int {
+    if transposed { 112 } else { 111 }
+}
+
+fn to_c_int(value: u64) -> c_int {
+    c_int::try_from(value).unwrap_or(c_int::MAX)
+}
+
+/// C ← A·B in f32 on `pool`, for kernels that are made of products.
+///
+/// # Safety
+/// As [`Library::run`].
+pub(super) unsafe fn plain_product(product: &Product, pool: &ThreadPool) {
+    // SAFETY: by the promise of the caller.
+    unsafe { crate_product(product, 0, pool) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_device::operation::OutputWidth;
+
+    fn product(dtype: Dtype) -> Gemm {
+        Gemm::new(dtype, 8, 8, 8)
+    }
+
+    #[test]
+    fn a_refusal_says_what_once_and_why_once() {
+        let Err(refused) = choose_provider(&product(Dtype::I4)) else {
+            panic!("i4 is a type of no library")
+        };
+        let refused = refused.to_string();
+        assert_eq!(refused.matches("product").count(), 1, "{refused}");
+        assert_eq!(refused.matches("the CPU has kernels for").count(), 1, "{refused}");
+        let narrow = Gemm { stored: OutputWidth::AsInputs, ..product(Dtype::I8) };
+        let none = no_provider_error(&narrow).to_string();
+        assert!(none.contains("matrix product of i8: gemm: "), "{none}");
+        assert_eq!(none.matches("matrix product").count(), 1, "{none}");
+    }
+}

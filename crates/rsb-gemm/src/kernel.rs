@@ -1,0 +1,256 @@
+//! What every kernel has in common: its tile and block sizes, its task and its scratch memory.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+
+use rsb_device::operation::Gemm;
+use rsb_model::Dtype;
+
+use crate::micro_kernel::{MicroKernel, NC};
+use crate::pack::{PackSource, Packing};
+use crate::partition::OutputBlock;
+use crate::simd::MAX_LANES;
+
+/// Rows up to which B is not packed by vector kernels if its columns lie along the depth, since
+/// packing it would take longest.
+pub(super) const MAX_SKINNY_ROWS: usize = 48;
+/// The same for kernels with matrix tiles.
+const MAX_SKINNY_ROWS_OF_TILES: usize = 128;
+/// The same if rows of B lie along its columns.
+const MAX_SKINNY_ROWS_ACROSS: usize = 10;
+
+/// Where the matrices of a product begin: row-major, dense, one batch after another.
+///
+/// A is `batch × m × k` (`k × m` if transposed), B is `k × n` (`n × k` if transposed) with
+/// [`Gemm::stride_b`] elements from batch to batch, and C is `batch × m × n`.
+#[derive(Debug, Clone, Copy)]
+pub struct Matrices {
+    /// The first element of A.
+    pub a: *const c_void,
+    /// The first element of B.
+    pub b: *const c_void,
+    /// The first element of C.
+    pub c: *mut c_void,
+}
+
+// SAFETY: only addresses; the unsafe functions that use them justify it.
+unsafe impl Send for Matrices {}
+// SAFETY: as above.
+unsafe impl Sync for Matrices {}
+
+/// Computes the sums of a block of C.
+pub(super) type GemmFn = unsafe fn(&GemmTask<'_>, &mut Scratch);
+
+/// A kernel for one data type and one instruction set.
+#[derive(Clone, Copy)]
+pub(super) struct GemmKernel {
+    /// The provider's name, with the instruction set.
+    pub(super) name: &'static str,
+    /// The product with packed panels.
+    pub(super) blocked: GemmFn,
+    /// The product of few rows, if the CPU has vectors for it.
+    pub(super) skinny: Option<SkinnyGemm>,
+    /// Rows of a tile.
+    pub(super) mr: usize,
+    /// Columns of a tile.
+    pub(super) nr: usize,
+    /// Rows of a block of A.
+    mc: usize,
+    /// Words in depth of a block.
+    kc: usize,
+    /// Elements of A in a word.
+    group: usize,
+    /// Words in depth that are multiplied at once.
+    step: usize,
+}
+
+impl GemmKernel {
+    pub(super) const fn new<M: MicroKernel>(
+        name: &'static str,
+        blocked: GemmFn,
+        skinny: Option<SkinnyGemm>,
+    ) -> Self {
+        Self {
+            name,
+            blocked,
+            skinny,
+            mr: M::MR,
+            nr: M::NR,
+            mc: M::MC,
+            kc: M::KC,
+            group: <M::A as Packing>::GROUP,
+            step: M::STEP,
+        }
+    }
+
+    /// Words of `depth` elements, in whole steps.
+    fn words(&self, depth: usize) -> usize {
+        depth.div_ceil(self.group).next_multiple_of(self.step)
+    }
+}
+
+/// A product of few rows that reads B without packing it.
+#[derive(Clone, Copy)]
+pub(super) struct SkinnyGemm {
+    pub(super) run: GemmFn,
+    /// Elements of A in a word.
+    group: usize,
+    /// Rows up to which it is faster, if columns of B lie along the depth.
+    max_rows: usize,
+}
+
+impl SkinnyGemm {
+    /// Creates one that uses vectors.
+    pub(super) const fn of_vectors(run: GemmFn, group: usize) -> Self {
+        Self { run, group, max_rows: MAX_SKINNY_ROWS }
+    }
+
+    /// Creates one that uses matrix tiles, which is faster up to more rows.
+    pub(super) const fn of_tiles(run: GemmFn, group: usize) -> Self {
+        Self { run, group, max_rows: MAX_SKINNY_ROWS_OF_TILES }
+    }
+
+    /// Returns whether a product with `rows` rows is faster without packing B.
+    pub(super) fn is_faster(&self, rows: usize, op: &Gemm) -> bool {
+        rows <= if op.transpose_b { self.max_rows } else { MAX_SKINNY_ROWS_ACROSS }
+    }
+}
+
+/// Words of a row of A in the scratch memory, for `words` words; the rest are zeros.
+pub(super) fn padded_words(words: usize) -> usize {
+    words.next_multiple_of(MAX_LANES)
+}
+
+/// Scratch memory of one thread.
+pub(super) struct Scratch {
+    /// Whether all blocks that it is for have few rows, so that B is not packed.
+    pub(super) is_skinny: bool,
+    /// Packed panels of A.
+    pub(super) a: Vec<CacheLine>,
+    /// Packed panels of B.
+    pub(super) b: Vec<CacheLine>,
+    /// Sums row by row, if C holds something else than plain sums of 32 bits.
+    pub(super) sums: Vec<CacheLine>,
+    /// A tile at the edge of C, of which C has not all rows or columns.
+    pub(super) tile: Vec<CacheLine>,
+    /// The initial sums of each column of a panel of B.
+    pub(super) initial: Vec<CacheLine>,
+}
+
+impl Scratch {
+    /// Allocates scratch memory for blocks of up to `rows` × `columns`, or returns `None` if there
+    /// is not that much.
+    pub(super) fn new(kernel: &GemmKernel, op: &Gemm, rows: usize, columns: usize) -> Option<Self> {
+        let depth = op.k as usize;
+        let words = kernel.words(depth).min(kernel.kc);
+        let panels = |block: usize, count: usize, tile: usize| {
+            lines(block.min(count.next_multiple_of(tile)).next_multiple_of(tile) * words)
+        };
+        let skinny = kernel.skinny.filter(|skinny| skinny.is_faster(rows, op));
+        Some(Self {
+            is_skinny: skinny.is_some(),
+            a: match skinny {
+                Some(skinny) => lines(
+                    rows.next_multiple_of(kernel.mr) * padded_words(depth.div_ceil(skinny.group)),
+                ),
+                None => panels(kernel.mc, rows, kernel.mr),
+            }?,
+            b: if skinny.is_some() { lines(0) } else { panels(NC, columns, kernel.nr) }?,
+            sums: lines(if writes_sums(op) { 0 } else { rows * columns })?,
+            tile: lines(kernel.mr * kernel.nr)?,
+            initial: lines(kernel.nr)?,
+        })
+    }
+}
+
+/// A cache line of words.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(super) struct CacheLine(#[allow(dead_code)] pub(super) [u32; 16]);
+
+/// Allocates `words` zeros in whole lines, or returns `None` if there is no memory for them.
+fn lines(words: usize) -> Option<Vec<CacheLine>> {
+    let mut lines = Vec::new();
+    let count = words.div_ceil(16);
+    lines.try_reserve_exact(count).ok()?;
+    advise_huge_pages(lines.spare_capacity_mut());
+    lines.resize(count, CacheLine([0; 16]));
+    Some(lines)
+}
+
+/// Requests huge pages for `memory` if it is large enough. The system may refuse.
+fn advise_huge_pages<T>(memory: &mut [MaybeUninit<T>]) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::mm::{Advice, madvise};
+        const PAGE: usize = 4096;
+        const HUGE_PAGE: usize = 2 << 20;
+        if size_of_val(memory) < HUGE_PAGE {
+            return;
+        }
+        let start = memory.as_mut_ptr().cast::<u8>();
+        let skipped = start.align_offset(PAGE);
+        let bytes = (size_of_val(memory) - skipped) / PAGE * PAGE;
+        // SAFETY: whole pages within the memory, whose size is all that the advice changes.
+        let _ =
+            unsafe { madvise(start.wrapping_add(skipped).cast(), bytes, Advice::LinuxHugepage) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = memory;
+}
+
+/// Returns whether C holds the plain sums, so that kernels write to it directly.
+pub(super) fn writes_sums(op: &Gemm) -> bool {
+    (op.alpha, op.beta) == (1.0, 0.0) && matches!(op.output_dtype(), Dtype::F32 | Dtype::I32)
+}
+
+/// One block of C to compute.
+pub(super) struct GemmTask<'p> {
+    pub(super) block: &'p OutputBlock,
+    pub(super) op: Gemm,
+    /// The first bytes of A and B of this batch.
+    a: *const u8,
+    b: *const u8,
+    /// The first sum of the block in C.
+    pub(super) c: *mut u32,
+    /// Words from row to row of C.
+    pub(super) stride: usize,
+}
+
+impl<'p> GemmTask<'p> {
+    /// # Safety
+    /// The matrices are as large as `op` says, and `block` is within C.
+    pub(super) unsafe fn new(op: &Gemm, matrices: &Matrices, block: &'p OutputBlock) -> Self {
+        let op = *op;
+        let width = op.dtype.bytes(1) as usize;
+        let (m, n, k) = (op.m as usize, op.n as usize, op.k as usize);
+        // SAFETY: the batch has this block, by the promise of the caller.
+        unsafe {
+            Self {
+                block,
+                op,
+                a: matrices.a.cast::<u8>().add(block.batch * m * k * width),
+                b: matrices.b.cast::<u8>().add(block.batch * op.stride_b() as usize * width),
+                c: matrices
+                    .c
+                    .cast::<u32>()
+                    .wrapping_add(block.batch * m * n + block.rows.start * n + block.columns.start),
+                stride: n,
+            }
+        }
+    }
+
+    /// Rows of A as lanes.
+    pub(super) fn a<E>(&self) -> PackSource<E> {
+        let (m, k) = (self.op.m as usize, self.op.k as usize);
+        let (lane, step) = if self.op.transpose_a { (1, m) } else { (k, 1) };
+        PackSource { start: self.a.cast(), lane, step, depth: k }
+    }
+
+    /// Columns of B as lanes.
+    pub(super) fn b<E>(&self) -> PackSource<E> {
+        let (n, k) = (self.op.n as usize, self.op.k as usize);
+        let (lane, step) = if self.op.transpose_b { (k, 1) } else { (1, n) };
+        PackSource { start: self.b.cast(), lane, step, depth: k }
+    }
+}

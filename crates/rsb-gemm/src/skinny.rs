@@ -1,0 +1,380 @@
+//! Products of few rows, as in a decoder that makes one token: B is read once without packing, which
+//! would take longer than the product.
+
+use std::ops::Range;
+
+use crate::kernel::{GemmTask, MAX_SKINNY_ROWS, Scratch, padded_words, writes_sums};
+use crate::micro_kernel::offset_compensation;
+use crate::pack::{PackSource, Packing};
+use crate::simd::{MAX_LANES, SimdUnit};
+
+/// Rows from which matrix tiles are faster than vectors: below, reading B takes longest.
+pub(super) const MIN_ROWS_OF_TILES: usize = 5;
+/// Columns that are summed at once where sums go along the lanes.
+const COLUMNS: usize = 4;
+/// The same of a single row whose elements are words, of which there is less to do beside reading.
+const COLUMNS_OF_ONE: usize = 8;
+/// Rows of B that are read side by side where a row of B has a lane for each column: C is read and
+/// written once for as many. Those of matrices whose rows are a power of two apart share the ways
+/// of one set of the first cache.
+const DEPTH: usize = 8;
+
+/// Computes the sums of a block of C of few rows by `U`, `R` rows at once. A and B change places, so
+/// with `OFFSET_A` it is B that is 128 too large, which adds the same to a whole row of C.
+///
+/// # Safety
+/// As [`blocked_gemm`](crate::blocked::blocked_gemm).
+#[inline(always)]
+pub(super) unsafe fn skinny_gemm<U, A, B, const R: usize, const OFFSET_A: bool>(
+    task: &GemmTask<'_>,
+    scratch: &mut Scratch,
+) where
+    U: SimdUnit,
+    A: Packing,
+    B: Packing<Element = A::Element>,
+{
+    let (rows, columns) = (&task.block.rows, &task.block.columns);
+    let (a, mut b) = (task.a::<A::Element>(), task.b::<A::Element>());
+    let words = a.depth.div_ceil(A::GROUP);
+    let packed = scratch.a.as_mut_ptr().cast::<u32>();
+    let own = (scratch.sums.as_mut_ptr().cast(), columns.len());
+    let (c, stride) = if writes_sums(&task.op) { (task.c, task.stride) } else { own };
+    let mut initial = [0; MAX_SKINNY_ROWS];
+    // SAFETY: rows and columns of the matrices; the scratch has so many padded rows; sums are within
+    // this block of C.
+    unsafe {
+        for (row, initial) in initial.iter_mut().enumerate().take(rows.len()) {
+            let (to, at) =
+                (packed.add(row * padded_words(words)), a.start.add((rows.start + row) * a.lane));
+            for word in 0..words {
+                let count = A::GROUP.min(a.depth - word * A::GROUP);
+                *to.add(word) = B::word(at.add(word * A::GROUP * a.step), a.step, count);
+            }
+            to.add(words).write_bytes(0, padded_words(words) - words);
+            if OFFSET_A {
+                let mut lanes = [0; MAX_LANES];
+                offset_compensation::<U, 1>(padded_words(words) / U::LANES, to, lanes.as_mut_ptr());
+                *initial = total::<U>(lanes);
+            }
+        }
+        b.start = b.start.add(columns.start * b.lane);
+        let work = Work { a: packed, initial, b, words, c, stride };
+        if b.step == 1 {
+            along::<U, A, R>(&work, rows.len(), columns.len());
+        } else {
+            across::<U, A, R>(&work, rows.len(), columns.len());
+        }
+    }
+}
+
+/// Rows of A in words, their initial sums, B from the first column on, and where sums go.
+struct Work<E> {
+    a: *const u32,
+    initial: [u32; MAX_SKINNY_ROWS],
+    b: PackSource<E>,
+    /// Words of a row of A that hold something.
+    words: usize,
+    c: *mut u32,
+    stride: usize,
+}
+
+impl<E> Work<E> {
+    /// # Safety
+    /// There is such a row, and word `word` is in it.
+    #[inline(always)]
+    unsafe fn a(&self, row: usize, word: usize) -> *const u32 {
+        // SAFETY: by the promise of the caller.
+        unsafe { self.a.add(row * padded_words(self.words) + word) }
+    }
+}
+
+/// The sum of lanes.
+#[inline(always)]
+fn total<U: SimdUnit>(mut lanes: [u32; MAX_LANES]) -> u32 {
+    let mut half = U::LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            lanes[lane] = U::sum(lanes[lane], lanes[lane + half]);
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+/// Columns of B that lie along their depth: a vector has words of one column, and its lanes are
+/// summed in the end.
+///
+/// # Safety
+/// As [`skinny_gemm`].
+#[inline(always)]
+unsafe fn along<U: SimdUnit, B: Packing, const R: usize>(
+    work: &Work<B::Element>,
+    rows: usize,
+    columns: usize,
+) {
+    let whole = columns - columns % COLUMNS_OF_ONE;
+    // SAFETY: by the promise of the caller.
+    unsafe {
+        for column in (0..whole).step_by(COLUMNS_OF_ONE) {
+            let mut row = 0;
+            while row + R <= rows {
+                for half in 0..COLUMNS_OF_ONE / COLUMNS {
+                    dots::<U, B, R, COLUMNS>(work, row, column + half * COLUMNS);
+                }
+                row += R;
+            }
+            for row in row..rows {
+                if B::GROUP == 1 {
+                    dots::<U, B, 1, COLUMNS_OF_ONE>(work, row, column);
+                } else {
+                    for half in 0..COLUMNS_OF_ONE / COLUMNS {
+                        dots::<U, B, 1, COLUMNS>(work, row, column + half * COLUMNS);
+                    }
+                }
+            }
+        }
+        for column in whole..columns {
+            for row in 0..rows {
+                dots::<U, B, 1, 1>(work, row, column);
+            }
+        }
+    }
+}
+
+/// The sums of `R` rows and `C` columns from there on.
+///
+/// # Safety
+/// As [`skinny_gemm`], with so many rows and columns.
+#[inline(always)]
+unsafe fn dots<U: SimdUnit, B: Packing, const R: usize, const C: usize>(
+    work: &Work<B::Element>,
+    row: usize,
+    column: usize,
+) {
+    let b = &work.b;
+    let whole = b.depth / B::GROUP / U::LANES * U::LANES;
+    let none = 0_u32;
+    // SAFETY: words of the rows of A, and elements of the columns of B, by the promise of the
+    // caller.
+    unsafe {
+        let zero = U::broadcast(&raw const none);
+        let mut sums = [[zero; C]; R];
+        for word in (0..whole).step_by(U::LANES) {
+            let mut columns = [zero; C];
+            for (index, vector) in columns.iter_mut().enumerate() {
+                *vector = B::vector::<U>(b.start.add((column + index) * b.lane + word * B::GROUP));
+            }
+            add::<U, R, C>(&mut sums, work.a(row, word), padded_words(work.words), columns);
+        }
+        if whole < work.words {
+            let mut columns = [zero; C];
+            for (index, vector) in columns.iter_mut().enumerate() {
+                let first = whole * B::GROUP;
+                *vector =
+                    last::<U, B>(b.start.add((column + index) * b.lane + first), b.depth - first);
+            }
+            add::<U, R, C>(&mut sums, work.a(row, whole), padded_words(work.words), columns);
+        }
+        for (index, sums) in sums.into_iter().enumerate() {
+            let to = work.c.add((row + index) * work.stride + column);
+            for (next, sum) in sums.into_iter().enumerate() {
+                let mut lanes = [0; MAX_LANES];
+                U::store(lanes.as_mut_ptr(), sum);
+                *to.add(next) = U::sum(total::<U>(lanes), work.initial[row + index]);
+            }
+        }
+    }
+}
+
+/// Adds products of a vector of each row of A, `stride` words apart, and of each column of B. Not a
+/// closure: that is no part of a function which is compiled for a CPU's instructions, unless the
+/// compiler likes to.
+///
+/// # Safety
+/// There are so many rows, and the CPU has the unit.
+#[inline(always)]
+unsafe fn add<U: SimdUnit, const R: usize, const C: usize>(
+    sums: &mut [[U::Vector; C]; R],
+    a: *const u32,
+    stride: usize,
+    columns: [U::Vector; C],
+) {
+    for (index, sums) in sums.iter_mut().enumerate() {
+        // SAFETY: by the promise of the caller.
+        unsafe {
+            let a = U::load(a.add(index * stride));
+            for (sum, column) in sums.iter_mut().zip(columns) {
+                *sum = U::multiply_add(*sum, column, a);
+            }
+        }
+    }
+}
+
+/// A vector of the last `count` elements of a column, fewer than a vector has, and zeros.
+///
+/// # Safety
+/// They are there, and the CPU has the unit.
+#[inline(always)]
+unsafe fn last<U: SimdUnit, B: Packing>(at: *const B::Element, count: usize) -> U::Vector {
+    let mut words = [0; MAX_LANES];
+    for (first, word) in (0..count).step_by(B::GROUP).zip(&mut words) {
+        // SAFETY: by the promise of the caller.
+        *word = unsafe { B::word(at.add(first), 1, B::GROUP.min(count - first)) };
+    }
+    // SAFETY: as many words as any vector has.
+    unsafe { U::load(words.as_ptr()) }
+}
+
+/// Rows of B that lie along the columns: a vector has a word of each of its columns.
+///
+/// # Safety
+/// As [`skinny_gemm`].
+#[inline(always)]
+unsafe fn across<U: SimdUnit, B: Packing, const R: usize>(
+    work: &Work<B::Element>,
+    rows: usize,
+    columns: usize,
+) {
+    if rows == 1 && B::GROUP == 1 {
+        // SAFETY: by the promise of the caller.
+        return unsafe { across_once::<U, B>(work, columns) };
+    }
+    let step = (DEPTH / B::GROUP).max(1);
+    for first in (0..work.words).step_by(step) {
+        let words = first..work.words.min(first + step);
+        // SAFETY: by the promise of the caller.
+        unsafe {
+            let mut row = 0;
+            while row + R <= rows {
+                strip::<U, B, R>(work, row, &(0..columns), &words);
+                row += R;
+            }
+            for row in row..rows {
+                strip::<U, B, 1>(work, row, &(0..columns), &words);
+            }
+        }
+    }
+}
+
+/// As [`across`] of a single row: there is least to do where B is read from one end to the other.
+///
+/// # Safety
+/// As [`skinny_gemm`].
+#[inline(always)]
+unsafe fn across_once<U: SimdUnit, B: Packing>(work: &Work<B::Element>, columns: usize) {
+    let whole = columns - columns % U::LANES;
+    // SAFETY: by the promise of the caller.
+    unsafe {
+        for column in 0..columns {
+            *work.c.add(column) = work.initial[0];
+        }
+        for word in 0..work.words {
+            let (a, b) = (U::broadcast(work.a(0, word)), work.b.start.add(word * work.b.step));
+            for column in (0..whole).step_by(U::LANES) {
+                let c = work.c.add(column);
+                U::store(c, U::multiply_add(U::load(c), B::vector::<U>(b.add(column)), a));
+            }
+        }
+        if whole < columns {
+            strip::<U, B, 1>(work, 0, &(whole..columns), &(0..work.words));
+        }
+    }
+}
+
+/// Adds the products of `words` of B to `R` rows of C, from `row` on.
+///
+/// # Safety
+/// As [`skinny_gemm`], with so many rows and words.
+#[inline(always)]
+unsafe fn strip<U: SimdUnit, B: Packing, const R: usize>(
+    work: &Work<B::Element>,
+    row: usize,
+    columns: &Range<usize>,
+    words: &Range<usize>,
+) {
+    let whole = columns.end - columns.len() % U::LANES;
+    // SAFETY: by the promise of the caller.
+    unsafe {
+        for column in (columns.start..whole).step_by(U::LANES) {
+            let c = work.c.add(row * work.stride + column);
+            sums::<U, B, R>(work, row, column, U::LANES, words, c, work.stride);
+        }
+        if whole < columns.end {
+            let lanes = columns.end - whole;
+            for row in row..row + R {
+                let mut edge = [0_u32; MAX_LANES];
+                let c = work.c.add(row * work.stride + whole);
+                edge.as_mut_ptr().copy_from_nonoverlapping(c, lanes);
+                sums::<U, B, 1>(work, row, whole, lanes, words, edge.as_mut_ptr(), MAX_LANES);
+                c.copy_from_nonoverlapping(edge.as_ptr(), lanes);
+            }
+        }
+    }
+}
+
+/// As [`strip`], of one vector of columns, of which `lanes` lanes are there, in rows `stride` words
+/// apart at `c`.
+///
+/// # Safety
+/// As [`skinny_gemm`], with so many rows and words; the rows at `c` have a vector each.
+#[inline(always)]
+unsafe fn sums<U: SimdUnit, B: Packing, const R: usize>(
+    work: &Work<B::Element>,
+    row: usize,
+    column: usize,
+    lanes: usize,
+    words: &Range<usize>,
+    c: *mut u32,
+    stride: usize,
+) {
+    let b = &work.b;
+    // SAFETY: words of A and elements of B; C has these rows and columns, by the promise of the
+    // caller.
+    unsafe {
+        let none = 0_u32;
+        let mut sums = [U::broadcast(&raw const none); R];
+        for (index, sum) in sums.iter_mut().enumerate() {
+            *sum = match words.start {
+                0 => U::broadcast(work.initial.as_ptr().add(row + index)),
+                _ => U::load(c.add(index * stride)),
+            };
+        }
+        for word in words.clone() {
+            let at = b.start.add(column + word * B::GROUP * b.step);
+            let left = b.depth - word * B::GROUP;
+            let columns = if lanes < U::LANES || left < B::GROUP {
+                edge::<U, B>(at, lanes, b.step, left.min(B::GROUP))
+            } else if B::GROUP == 1 {
+                B::vector::<U>(at)
+            } else {
+                B::vector_of_columns::<U>(at, b.step)
+            };
+            for (index, sum) in sums.iter_mut().enumerate() {
+                *sum = U::multiply_add(*sum, columns, U::broadcast(work.a(row + index, word)));
+            }
+        }
+        for (index, sum) in sums.into_iter().enumerate() {
+            U::store(c.add(index * stride), sum);
+        }
+    }
+}
+
+/// A vector of `lanes` columns, with `count` elements in each word, and zeros.
+///
+/// # Safety
+/// They are there, `step` elements apart from row to row, and the CPU has the unit.
+#[inline(always)]
+unsafe fn edge<U: SimdUnit, B: Packing>(
+    at: *const B::Element,
+    lanes: usize,
+    step: usize,
+    count: usize,
+) -> U::Vector {
+    let mut words = [0; MAX_LANES];
+    for (lane, word) in words.iter_mut().take(lanes).enumerate() {
+        // SAFETY: by the promise of the caller.
+        *word = unsafe { B::word(at.add(lane), step, count) };
+    }
+    // SAFETY: as many words as any vector has.
+    unsafe { U::load(words.as_ptr()) }
+}

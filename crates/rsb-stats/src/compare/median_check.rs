@@ -1,0 +1,144 @@
+//! The check of the median. A floor and a minimum tell what code costs when nothing disturbs it; code that became slow most of the time, and not always, is as fast as ever by them. So where
+//! the median is worse, and by more than the baseline itself explains, a case is not called
+//! Unchanged or Improved by its fastest samples alone.
+
+use rsb_model::{ReasonCode, Verdict};
+
+use super::{Pair, PairConclusion, Shift, change_of_log, orient};
+use crate::noise_model::ChangeCluster;
+
+/// How far the medians of cases with a single process in the baseline move, all cases together.
+pub(super) struct MedianCheck {
+    scatter: Option<f64>,
+    shift: f64,
+}
+
+impl MedianCheck {
+    pub(super) fn of(pairs: &[Pair], shift: Shift) -> Self {
+        let alone = pairs.iter().filter(|pair| pair.ratios.is_none() && pair.baseline.is_lone());
+        let moves: Vec<f64> = alone.map(worsening).collect();
+        Self { scatter: ChangeCluster::of(&moves).map(|common| common.reach()), shift: shift.log }
+    }
+
+    /// `finding`, without a verdict where it is a pass and the median is worse.
+    pub(super) fn apply(&self, pair: &Pair, finding: PairConclusion) -> PairConclusion {
+        let worse = worsening(pair) - self.shift;
+        let change = change_of_log(worse, pair.better);
+        let passes = matches!(finding.verdict, Verdict::Unchanged | Verdict::Improved);
+        // Pairs tell by their neighbors, most of which count.
+        if pair.ratios.is_some()
+            || !passes
+            || change < pair.threshold
+            || worse <= self.median_tolerance(pair)
+        {
+            return finding;
+        }
+        let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::MedianWorse);
+        PairConclusion { median_change: Some(change), verdict, reason, ..finding }
+    }
+
+    /// How far a median may be off without any change of the code: as far as those of the
+    /// baseline's own processes; with one process there, as far as those of the other cases, or
+    /// else as those of the current side.
+    fn median_tolerance(&self, pair: &Pair) -> f64 {
+        let own = pair.baseline.medians_apart();
+        own.or(self.scatter).or_else(|| pair.current.medians_apart()).unwrap_or(0.0)
+    }
+}
+
+fn worsening(pair: &Pair) -> f64 {
+    orient(pair.current.median_log() - pair.baseline.median_log(), pair.better)
+}
+
+#[cfg(test)]
+mod tests {
+    use rsb_model::Better;
+
+    use super::*;
+    use crate::compare::{ErrorRates, Side, compare, compare_less};
+
+    fn side(replicates: &[f64], medians: &[f64]) -> Side {
+        Side::with_medians(replicates.to_vec(), medians.to_vec()).unwrap()
+    }
+
+    fn pair(baseline: Side, current: Side) -> Pair {
+        Pair { baseline, current, ratios: None, better: Better::Lower, threshold: 0.1 }
+    }
+
+    /// The verdict on a case beside eleven whose processes agree within 1 %.
+    fn among_others(last: Pair, processes: usize) -> PairConclusion {
+        let others = (0..11).map(|at| pair(steady_side(at, processes), steady_side(at, processes)));
+        let pairs: Vec<Pair> = others.chain([last]).collect();
+        *compare(&pairs, ErrorRates::USUAL).last().unwrap()
+    }
+
+    fn steady_side(at: u32, processes: usize) -> Side {
+        let values = [1.0, 1.01, 0.995].map(|each| each * f64::from(100 + at));
+        let first = 1.0 + 0.002 * f64::from(at % 5);
+        side(&values[..processes], &values.map(|each| each * 1.02 * first)[..processes])
+    }
+
+    #[test]
+    fn what_is_slow_most_of_the_time_is_not_unchanged_by_its_floor() {
+        use ReasonCode::{AboveThreshold, MedianWorse, WithinNoise};
+        let steady = side(&[100.0, 101.0, 99.5], &[102.0, 103.0, 101.5]);
+        let one = side(&[100.0], &[102.0]);
+        for (baseline, current, reason) in [
+            // 98 of 100 samples in every process; with one process a side, the other cases tell
+            // what is usual.
+            (steady.clone(), side(&[100.0, 101.0, 99.5], &[204.0, 206.0, 203.0]), MedianWorse),
+            (one.clone(), side(&[100.0], &[204.0]), MedianWorse),
+            (one, side(&[100.0], &[106.0]), WithinNoise),
+            // Improved by its floor.
+            (steady.clone(), side(&[80.0, 80.5, 79.5], &[204.0, 206.0, 203.0]), MedianWorse),
+            // Below the threshold, or no further than the baseline strays by itself.
+            (steady.clone(), side(&[100.0, 101.0, 99.5], &[110.0, 111.0, 109.5]), WithinNoise),
+            (
+                side(&[100.0, 101.0, 99.5], &[102.0, 140.0, 150.0]),
+                side(&[100.0, 101.0, 99.5], &[170.0; 3]),
+                WithinNoise,
+            ),
+            // One of three processes is a minority.
+            (steady.clone(), side(&[100.0, 101.0, 99.5], &[102.0, 103.0, 204.0]), WithinNoise),
+            // What is clear stays clear.
+            (steady.clone(), side(&[200.0, 202.0, 199.0], &[204.0, 206.0, 203.0]), AboveThreshold),
+        ] {
+            let processes = baseline.replicates().len();
+            let found = among_others(pair(baseline.clone(), current.clone()), processes);
+            assert_eq!(found.reason, reason, "{baseline:?} {current:?}: {found:?}");
+            assert_eq!(found.median_change.is_some(), reason == MedianWorse, "{found:?}");
+        }
+        let neighbors = Pair {
+            ratios: Some(vec![0.0; 3]),
+            ..pair(steady, side(&[100.0, 101.0, 99.5], &[204.0, 206.0, 203.0]))
+        };
+        assert_eq!(among_others(neighbors, 3).reason, WithinNoise);
+    }
+
+    #[test]
+    fn a_single_stray_run_of_ten_in_the_baseline_excuses_no_majority() {
+        let others = (0..11).map(|at| pair(ten_runs(at % 2, 1.2), ten_runs((at + 1) % 2, 1.2)));
+        let pairs: Vec<Pair> = others.chain([pair(ten_runs(1, 3.5), ten_runs(9, 3.0))]).collect();
+        let found = compare(&pairs, ErrorRates::USUAL);
+        assert!(!found[11].verdict.is_decided(), "{:?}", found[11]);
+        assert!(found[..11].iter().all(|each| each.verdict == Verdict::Unchanged), "{found:?}");
+    }
+
+    /// Ten runs, the last `slow` of them slower by `factor`.
+    fn ten_runs(slow: usize, factor: f64) -> Side {
+        let mut times = Vec::new();
+        for at in 0..10 {
+            let factor = if at >= 10 - slow { factor } else { 1.0 };
+            times.push(100.0 * (1.0 + at as f64 / 1000.0) * factor);
+        }
+        Side::new(times).unwrap()
+    }
+
+    #[test]
+    fn what_the_machine_did_is_taken_out_of_the_median_too() {
+        let slower = pair(side(&[100.0; 3], &[102.0; 3]), side(&[115.0; 3], &[117.3; 3]));
+        let shift = Shift { log: 1.15_f64.ln(), variance: 0.0 };
+        let found = compare_less(&[slower], ErrorRates::USUAL, shift);
+        assert_eq!(found[0].verdict, Verdict::Unchanged);
+    }
+}

@@ -1,0 +1,129 @@
+//! The rank test against the baseline's own processes. A noise model describes processes of one
+//! kind. If some are slow for all of their life, because of their memory layout or a neighbor, three
+//! slow ones in a row come by luck; ranks among the processes of the baseline give the chance of it
+//! without a model.
+
+use rsb_model::{Better, ReasonCode, Verdict};
+
+use super::{Pair, PairConclusion, Shift, log_of_change, orient};
+
+/// What is Regressed and may well come by luck is Inconclusive: with a chance above this.
+const MAX_RANK_CHANCE: f64 = 0.005;
+
+/// `finding`, without a verdict where it is Regressed and so many processes of the baseline, or of
+/// earlier runs, lie where all of the current side do that these would all lie there by chance too
+/// often.
+pub(super) fn apply(pair: &Pair, shift: Shift, finding: PairConclusion) -> PairConclusion {
+    if finding.verdict != Verdict::Regressed || pair.ratios.is_some() {
+        return finding;
+    }
+    let Some(rank_test) =
+        BaselineRankTest::of(pair, shift).filter(|rank_test| rank_test.chance() > MAX_RANK_CHANCE)
+    else {
+        return finding;
+    };
+    let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::BaselineAsSlow);
+    PairConclusion { rank_test: Some(rank_test), verdict, reason, ..finding }
+}
+
+/// How many processes of the baseline, and of earlier runs, lie among those that are judged, but
+/// for half of the threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BaselineRankTest {
+    /// As slow.
+    pub slow: usize,
+    /// All of them.
+    pub processes: usize,
+    /// Processes that are judged.
+    pub judged: usize,
+}
+
+impl BaselineRankTest {
+    /// `None` where none is as slow: ranks of a few processes say nothing more then.
+    fn of(pair: &Pair, shift: Shift) -> Option<Self> {
+        let before = oriented_logs(pair.baseline.replicates(), pair.better);
+        let after: Vec<f64> = oriented_logs(pair.current.replicates(), pair.better)
+            .iter()
+            .map(|value| value - shift.log)
+            .collect();
+        let (floor, fastest) = (least(&before), least(&after));
+        let earlier = pair.baseline.past().iter().flat_map(|run| {
+            let run = oriented_logs(run, pair.better);
+            let own = least(&run);
+            run.into_iter().map(move |value| value - own + floor)
+        });
+        let all: Vec<f64> = before.iter().copied().chain(earlier).collect();
+        let margin = log_of_change(pair.threshold / 2.0, pair.better);
+        let slowest = after.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let slow = all
+            .iter()
+            .filter(|value| (fastest - margin..=slowest + margin).contains(*value))
+            .count();
+        (slow > 0).then_some(Self { slow, processes: all.len(), judged: after.len() })
+    }
+
+    /// Chance that all that are judged would lie there, were all of one kind.
+    fn chance(self) -> f64 {
+        (1..=self.judged).map(|at| (self.slow + at) as f64 / (self.processes + at) as f64).product()
+    }
+}
+
+/// The logarithms of `values`, up being worse.
+fn oriented_logs(values: &[f64], better: Better) -> Vec<f64> {
+    values.iter().map(|value| orient(value.ln(), better)).collect()
+}
+
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{ErrorRates, Side, compare};
+
+    #[test]
+    fn the_chance_is_that_of_ranks() {
+        for (slow, processes, judged, chance) in
+            [(1, 9, 3, 4.0 / 220.0), (2, 9, 3, 10.0 / 220.0), (3, 3, 3, 1.0)]
+        {
+            let found = BaselineRankTest { slow, processes, judged }.chance();
+            assert!((found - chance).abs() < 1e-12, "{slow} of {processes}, {judged}: {found}");
+        }
+    }
+
+    /// One process in three is 1.3 times as long, in the baseline and in earlier runs.
+    #[test]
+    fn what_the_baseline_does_by_luck_is_no_regression() {
+        let steady = [100.0, 101.0, 100.5, 100.2, 100.7, 100.1, 100.4, 100.6, 100.3];
+        let bimodal = [100.0, 131.0, 100.5, 100.2, 130.0, 100.1, 100.4, 130.5, 100.3];
+        let slow = [130.0, 130.5, 131.0];
+        assert_eq!(reason_of(side(&steady), &slow), ReasonCode::AboveThreshold);
+        assert_eq!(reason_of(side(&bimodal), &slow), ReasonCode::BaselineAsSlow);
+        assert_eq!(
+            reason_of(side(&bimodal), &[150.0, 150.5, 151.0]),
+            ReasonCode::AboveThreshold,
+            "as slow as none was"
+        );
+        let earlier = vec![vec![50.0, 65.0, 50.2], vec![50.1, 50.0, 65.2]];
+        assert_eq!(
+            reason_of(side(&steady[..3]).with_past(earlier), &slow),
+            ReasonCode::BaselineAsSlow
+        );
+    }
+
+    fn reason_of(baseline: Side, current: &[f64]) -> ReasonCode {
+        let pair = Pair {
+            baseline,
+            current: side(current),
+            ratios: None,
+            better: Better::Lower,
+            threshold: 0.1,
+        };
+        compare(&[pair], ErrorRates::USUAL)[0].reason
+    }
+
+    fn side(values: &[f64]) -> Side {
+        Side::new(values.to_vec()).unwrap()
+    }
+}

@@ -1,0 +1,128 @@
+//! The newest points, too few to confirm a level: whether they fit the one before them.
+//!
+//! Of few points the rule is that of [`crate::history`]: by rank among the points before, and
+//! beyond the outermost of these by an exponential tail. A series that has outliers now and then
+//! does not raise a suspicion with another one. As many points as a level needs, which are not
+//! confirmed yet, are judged by their mean.
+
+use super::DetectedChange;
+use super::segments::Sums;
+use crate::distribution::t_above;
+use crate::estimate::{mean, median, quantile, std_dev};
+use crate::history::edge::{Edge, Looks};
+use crate::history::{LEVEL, Rule};
+use crate::trend::settings::TrendSettings;
+
+/// How many points before them the newest are compared with, at most.
+const BEFORE: usize = 50;
+
+/// The last points that fit the level from `level_from` on least (`tame` is `values` without
+/// outliers), where they fit it with less than the allowed chance. The chance pays for both
+/// directions and for how many of the last points are looked at.
+pub(super) fn find_suspected_change(
+    values: &[f64],
+    tame: &[f64],
+    level_from: usize,
+    correlation: f64,
+    settings: &TrendSettings,
+) -> Option<DetectedChange> {
+    let (level, tame_level) = (values.get(level_from..)?, tame.get(level_from..)?);
+    // Up to twice as many points: a small change needs more than the fewest to be confirmed.
+    let looks = 2 * settings.min_size.max(2) - 1;
+    let fewest = settings.min_data_points.max(4);
+    // A change that is not known yet makes neighbors look alike: only those before it are asked.
+    let quiet = tame_level.len().saturating_sub(looks).max(fewest).min(tame_level.len());
+    let alike = correlation.min(correlation_of(&tame_level[..quiet]));
+    let of_last = |points: usize| {
+        let middle = level.len().checked_sub(points).filter(|before| before + 1 >= fewest)?;
+        let p_value = if points < settings.min_size {
+            let (before, last) = (&level[middle.saturating_sub(BEFORE)..middle], &level[middle..]);
+            let plain = by_rank(before, last, alike)?;
+            // Skewed noise has its tail on a logarithmic scale.
+            match (logarithms(before), logarithms(last)) {
+                (Some(before), Some(last)) => plain.max(by_rank(&before, &last, alike)?),
+                _ => plain,
+            }
+        } else {
+            by_mean(&tame_level[..middle], &tame_level[middle..], alike)
+        };
+        Some((points, p_value))
+    };
+    let (points, p_value) = (1..=looks).filter_map(of_last).min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let p_value = (p_value * 2.0 * looks as f64).min(1.0);
+    if p_value > settings.change_chance() {
+        return None;
+    }
+    let (before, last) = level.split_at_checked(level.len() - points)?;
+    let strongest = DetectedChange {
+        index: 0,
+        before: median(before)?,
+        after: median(last)?,
+        points,
+        p_value,
+        part: None,
+    };
+    // As many points as tell most may begin with one of before.
+    let points =
+        values.len() - super::first_new(values, values.len() - strongest.points, &strongest);
+    Some(DetectedChange { index: values.len() - points, points, ..strongest })
+}
+
+/// How alike neighbors are, as around levels ([`super::correlation`]).
+fn correlation_of(values: &[f64]) -> f64 {
+    let center = mean(values).unwrap_or(0.0);
+    let rest: Vec<f64> = values.iter().map(|value| value - center).collect();
+    super::correlation(&Sums::new(rest), &[])
+}
+
+/// The chance of such a mean of `last`, in its own direction, after the points `before`.
+fn by_mean(before: &[f64], last: &[f64], correlation: f64) -> f64 {
+    let (Some(level), Some(now), Some(spread)) = (mean(before), mean(last), std_dev(before)) else {
+        return 1.0;
+    };
+    let inflation = (1.0 + correlation) / (1.0 - correlation);
+    let error = spread * (inflation * (1.0 / before.len() as f64 + 1.0 / last.len() as f64)).sqrt();
+    if error > 1e-12 * level.abs() {
+        t_above((now - level).abs() / error, before.len() as f64 - 1.0)
+    } else {
+        1.0
+    }
+}
+
+/// The logarithms of `values`; `None` if some are not positive.
+fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
+    values.iter().map(|value| Some(value.ln()).filter(|_| *value > 0.0)).collect()
+}
+
+/// How far out `last` lies as a whole, in its own direction.
+fn by_rank(before: &[f64], last: &[f64], correlation: f64) -> Option<f64> {
+    let (level, now) = (median(before)?, median(last)?);
+    let sign = if now >= level { 1.0 } else { -1.0 };
+    let turned =
+        |values: &[f64]| values.iter().map(|value| sign * (value - level)).collect::<Vec<f64>>();
+    let (seen, mut now_seen) = (turned(before), turned(last));
+    now_seen.sort_unstable_by(|a, b| b.total_cmp(a));
+    // More than half of the points lie at least so far out.
+    let reached = *now_seen.get(last.len() / 2)?;
+    if reached <= 0.0 {
+        return None;
+    }
+    // Neighbors that resemble each other are fewer looks than points.
+    let looks =
+        (last.len() as f64 * (1.0 - correlation) / (1.0 + correlation)).round().max(1.0) as usize;
+    let distances: Vec<f64> = seen.iter().map(|value| value.abs()).collect();
+    let noise = quantile(&distances, Rule::DEFAULT.share)?;
+    let ranked =
+        Edge::new(seen.clone(), Rule::DEFAULT.slower * noise).chance(Looks::new(looks), reached);
+    let few = if before.len() < LEVEL { by_student(&seen, reached) } else { 0.0 };
+    Some(if ranked.is_nan() { 1.0 } else { ranked.max(few) })
+}
+
+/// The chance of a next point at `reached` or beyond by Student's t: few points do not tell how
+/// fast they thin out.
+fn by_student(seen: &[f64], reached: f64) -> f64 {
+    let n = seen.len() as f64;
+    let (Some(center), Some(spread)) = (mean(seen), std_dev(seen)) else { return 1.0 };
+    let error = spread * (1.0 + 1.0 / n).sqrt();
+    if error > 0.0 { t_above((reached - center) / error, n - 1.0) } else { 0.0 }
+}
