@@ -25,7 +25,7 @@ from .core import (
 SEED = 20_231
 
 
-def check(case: Case):
+def check(case: Case) -> None:
     """Whether PyTorch is here and drives the device, and the model where one is named."""
     local_model(case)
     torch, _ = torch_device(case)
@@ -370,3 +370,17 @@ def _cold(case: Case, torch, compiled, x, fields) -> Work:
 
     torch._inductor.config.force_disable_caches = True
     return _work(case, without_gradients(torch, lambda: compiled()(x)), finished, before)
+
+
+WORKLOADS = {
+    "matmul": matmul,
+    "convolution": convolution,
+    "memory-transfer": memory_transfer,
+    "autograd": autograd,
+    "layer-norm": layer_norm,
+    "attention": attention,
+    "transformer": transformer,
+    "execution": execution,
+    "training": training,
+    "torch-compile": torch_compile,
+}

@@ -28,7 +28,7 @@ from .serving import arrivals
 TOLERANCES = {"f64": 1e-10, "f32": 1e-4, "f16": 3e-2, "bf16": 1e-1, "i8": 2e-1}
 
 
-def check(case: Case):
+def check(case: Case) -> None:
     """Whether the packages of the runtime are here, and PyTorch drives the device."""
     torch_device(case)
     package("transformers")
@@ -297,3 +297,6 @@ def _common(case: Case, made: Verified) -> dict:
         common["threads"] = subject.torch.get_num_threads()
         common |= heap_unused_percent()
     return common | made.ready.fields
+
+
+WORKLOADS = {"forward": forward, "load": load, "generate": generate}

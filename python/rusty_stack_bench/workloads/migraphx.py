@@ -33,7 +33,7 @@ def _own():
         return None
 
 
-def check(case: Case):
+def check(case: Case) -> None:
     """Whether MIGraphX is here in either form. ONNX Runtime falls back to the CPU without a word: it is asserted."""
     own = _own()
     if own is not None:
@@ -183,3 +183,6 @@ def held_bytes(text: str, in_place: bool) -> int | None:
         if name in _ALLOCATES or (not in_place and name not in _VIEWS):
             held += _BYTES.get(kind, 1) * math.prod(int(size) for size in sizes.replace(",", " ").split())
     return held or None
+
+
+WORKLOADS = {"inference": inference, "compilation": compilation}

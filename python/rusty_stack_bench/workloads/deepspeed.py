@@ -32,7 +32,7 @@ PARTITION = {
 }
 
 
-def check(case: Case):
+def check(case: Case) -> None:
     """Whether DeepSpeed is here, and as many devices as ranks."""
     torch, _ = torch_device(case)
     _quiet(case)
@@ -439,3 +439,6 @@ def _scaled(case: Case, ranks: int, time_ns: float) -> dict:
         alone = min(single.ask("run", 1)[0]["total"] for _ in range(10))
         single.close()
     return {"speedup": alone / time_ns, "efficiency": alone / time_ns / ranks}
+
+
+WORKLOADS = {"zero": zero, "tensor-parallel": tensor_parallel}

@@ -11,7 +11,7 @@ import time
 from .core import Case, Work
 
 
-def check(case: Case):
+def check(case: Case) -> None:
     """It needs nothing but Python."""
 
 
@@ -59,3 +59,6 @@ def fault(case: Case) -> Work:
 
     value = float("nan") if case.text("fault") == "nan" else 1.0
     return Work(run, lambda time_ns: {"speedup": value})
+
+
+WORKLOADS = {"fault": fault}

@@ -7,7 +7,7 @@ from .memory import peak_of_pass
 from .pytorch import SEED
 
 
-def check(case: Case):
+def check(case: Case) -> None:
     """Whether PyTorch is here and drives the device."""
     torch, _ = torch_device(case)
     torch.manual_seed(SEED)
@@ -186,3 +186,6 @@ def _compared(torch, case: Case, passes: Passes, attend, time_ns: float, provide
         best = min(times, key=times.get)
         found |= {"alternative": best, "alternative_time_ms": times[best] / 1e6, "speedup_over_alternative": times[best] / own}
     return found
+
+
+WORKLOADS = {"flash": flash}

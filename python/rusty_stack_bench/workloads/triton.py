@@ -32,7 +32,7 @@ KERNELS = {
 TYPES = {"f32": "fp32", "f16": "fp16", "bf16": "bf16"}
 
 
-def check(case: Case):
+def check(case: Case) -> None:
     """Whether Triton is here. Its interpreter takes the place of a GPU where there is none."""
     if case.workload == "operation" and case.on_cpu:
         os.environ["TRITON_INTERPRET"] = "1"
@@ -184,3 +184,5 @@ def _compared(torch, device, made, time_ns: float) -> dict:
     fields = {"comparison_to_pytorch": "pytorch", "comparison_to_compiled": "compiled"}
     return {field: times[name] / times["own"] for field, name in fields.items() if name in times}
 
+
+WORKLOADS = {"compile": compile, "operation": operation}

@@ -26,7 +26,7 @@ SESSIONS = 5
 _BEGUN: set[tuple[str, str]] = set()
 
 
-def check(case: Case):
+def check(case: Case) -> None:
     """Whether ONNX Runtime is here, and has a provider for the device."""
     runtime = package("onnxruntime")
     needed(case)
@@ -290,3 +290,6 @@ def _optimized(case: Case, ready: Prepared, level: str) -> dict:
         "optimized_nodes": nodes,
         "optimized_graph_nodes": nodes,
     }
+
+
+WORKLOADS = {"inference": inference, "graph-optimization": graph_optimization, "compilation": compilation}

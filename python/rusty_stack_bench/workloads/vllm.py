@@ -53,7 +53,7 @@ CACHE_GB = "1"
 CPU_BLOCK, GPU_BLOCK = 32, 16
 
 
-def check(case: Case):
+def check(case: Case) -> None:
     """Whether vLLM is here. It drags its own PyTorch along: an environment of its own is best."""
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", CACHE_GB)
@@ -413,3 +413,6 @@ def serve(case: Case) -> Work:
 
     work.fields = fields
     return work
+
+
+WORKLOADS = {"generation": generation, "serve": serve}

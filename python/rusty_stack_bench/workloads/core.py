@@ -128,6 +128,10 @@ def model_fields(architecture: str, model) -> dict[str, Any]:
     return {"architecture_type": architecture, "parameter_count": sum(weight.numel() for weight in model.parameters())}
 
 
+# Verifies a case and prepares it to be timed.
+Workload = Callable[[Case], Work]
+
+
 def fastest(work: Work, times: int) -> float:
     """Nanoseconds of the fastest of some iterations: what disturbs a machine only ever adds time."""
     return min(work.sample(1) for _ in range(times))
