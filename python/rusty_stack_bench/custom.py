@@ -58,14 +58,14 @@ class Benchmark:
         verify: Callable[[Any, Any], Any] | None,
         figures: Mapping[str, Callable[[Any, float], float]],
         targets: Mapping[str, tuple[str, float]],
-    ):
+    ) -> None:
         self.function, self.name, self.axes = function, name, {axis: list(values) for axis, values in axes.items()}
         self.set_up, self.verify, self.figures, self.targets = set_up, verify, dict(figures), dict(targets)
         self.source = os.path.abspath(inspect.getfile(function))
         self.about = (inspect.getdoc(function) or "").partition("\n")[0]
         self._check()
 
-    def _check(self):
+    def _check(self) -> None:
         if not _is_name(self.name):
             raise ValueError(f"`{self.name}` is no name: write a letter, then letters, digits, dashes and underscores")
         for axis, values in self.axes.items():
@@ -123,6 +123,8 @@ class Benchmark:
 
 class _Sourced(OwnCase):
     """With the file that a process is told to find it in."""
+
+    source: str
 
     def __new__(cls, case: OwnCase, source: str):
         self = super().__new__(cls, *case)

@@ -1,6 +1,8 @@
 """Attention of any kernel: its operations, and what is right, written out in double precision."""
 from __future__ import annotations
 
+from typing import Any
+
 from .core import Case, room, within
 
 # Gradients of 16-bit types add up more roundings than outputs.
@@ -31,7 +33,7 @@ def operations(heads: int, length: int, head: int, causal: bool = False, backwar
     return 4 * heads * length**2 * head * (2.5 if backward else 1) * (0.5 if causal else 1)
 
 
-def verified(case: Case, torch, inputs, out, ahead=None, causal: bool | None = None) -> float:
+def verified(case: Case, torch: Any, inputs: Any, out: Any, ahead: Any = None, causal: bool | None = None) -> float:
     """Output, and gradients for the one `ahead`, against attention written out in double precision on the case's device."""
     causal = case.text("causal") == "yes" if causal is None else causal
     found = torch.autograd.grad(out, inputs, ahead) if ahead is not None else []
@@ -56,7 +58,7 @@ def verified(case: Case, torch, inputs, out, ahead=None, causal: bool | None = N
     return max(errors)
 
 
-def written_out(torch, parts, ahead, causal: bool):
+def written_out(torch: Any, parts: Any, ahead: Any, causal: bool) -> tuple[Any, list[Any]]:
     """The output of some heads of queries on one of keys and values (heads, positions, head), and its gradients, in double
     precision. Some positions at a time, as all scores of a long sequence would not fit."""
     q, k, v = (one.detach().double().requires_grad_(ahead is not None) for one in parts)

@@ -15,7 +15,7 @@ DOES_NOT_FIT, MISSING_PACKAGE, UNSUPPORTED_OPERATOR = "does_not_fit", "missing_p
 class Trouble(Exception):
     """Why a case has no figures: what, why, cure, and the kind of obstacle where it is one that programs tell apart."""
 
-    def __init__(self, what: str, why: str, cure: str, obstacle: str | None = None):
+    def __init__(self, what: str, why: str, cure: str, obstacle: str | None = None) -> None:
         super().__init__(f"{what}: {why}; {cure}")
         self.what, self.why, self.cure, self.obstacle = what, why, cure, obstacle
 
@@ -123,7 +123,7 @@ class Work:
         return total
 
 
-def model_fields(architecture: str, model) -> dict[str, Any]:
+def model_fields(architecture: str, model: Any) -> dict[str, Any]:
     """What a model of PyTorch is; a weight that stands in two places counts once."""
     return {"architecture_type": architecture, "parameter_count": sum(weight.numel() for weight in model.parameters())}
 
@@ -137,7 +137,7 @@ def fastest(work: Work, times: int) -> float:
     return min(work.sample(1) for _ in range(times))
 
 
-def without_gradients(torch, run):
+def without_gradients(torch: Any, run: Callable[[], Any]) -> Callable[[], Any]:
     """`run` under no_grad, which costs nothing where no input asks for a gradient; parameters of modules do."""
 
     def plain():
@@ -177,7 +177,7 @@ def token_times(first: Work, whole: Work, count: int, time_ns: float, rounds: in
     return {"ttft_ms": milliseconds(first_ns), "tpot_ms": milliseconds((time_ns - first_ns) / (count - 1))}
 
 
-def package(name: str, install: str | None = None):
+def package(name: str, install: str | None = None) -> Any:
     """The module called `name`, or a skip that says how to get it."""
     try:
         return importlib.import_module(name)
@@ -190,7 +190,7 @@ def package(name: str, install: str | None = None):
         raise Skip(f"package {own}", why, cure, MISSING_PACKAGE) from error
 
 
-def torch_device(case: Case):
+def torch_device(case: Case) -> tuple[Any, Any]:
     """PyTorch and the device of the case, which must be one that this PyTorch was made for."""
     torch = package("torch")
     if case.on_cpu:
@@ -232,7 +232,7 @@ DTYPES = {"f64": "float64", "f32": "float32", "tf32": "float32", "f16": "float16
 TOLERANCES = {"f64": 1e-12, "f32": 2e-5, "tf32": 5e-3, "f16": 5e-3, "bf16": 3e-2}
 
 
-def torch_dtype(case: Case, torch):
+def torch_dtype(case: Case, torch: Any) -> Any:
     """The type of the case's elements."""
     name = case.text("dtype")
     if name not in DTYPES or (name == "tf32" and case.on_cpu):
@@ -244,7 +244,7 @@ def torch_dtype(case: Case, torch):
     return getattr(torch, DTYPES[name])
 
 
-def room(what: str, size_bytes: float):
+def room(what: str, size_bytes: float) -> None:
     """Skips what needs more memory than the host has free: the system would end the process, and perhaps others."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
@@ -257,18 +257,18 @@ def room(what: str, size_bytes: float):
         raise Skip(what, why, "choose smaller sizes, or free memory", DOES_NOT_FIT)
 
 
-def random(torch, device, dtype, *sizes):
+def random(torch: Any, device: Any, dtype: Any, *sizes: int) -> Any:
     """Uniform in [-1, 1) from the fixed seed that was set before."""
     room("inputs of " + "x".join(str(size) for size in sizes), 8.0 * math.prod(sizes))
     return (torch.rand(*sizes, dtype=torch.float32) * 2 - 1).to(dtype).to(device)
 
 
-def verified(case: Case, result, reference) -> float:
+def verified(case: Case, result: Any, reference: Any) -> float:
     """max|x - ref| / max|ref|, when it is within what the type allows; tensors of PyTorch."""
     return within(case, *differences(result, reference))
 
 
-def differences(result, reference):
+def differences(result: Any, reference: Any) -> tuple[float, float]:
     """The largest difference and the largest of the reference, both in double precision on the CPU."""
     result, reference = result.detach().double().cpu(), reference.detach().double().cpu()
     return (result - reference).abs().max().item(), reference.abs().max().item()

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import time
+from typing import Any, Callable
 
 from . import gpus
 from .core import Case, Failure, Skip, Work, milliseconds, model_fields, package, torch_device
@@ -56,7 +57,7 @@ def version() -> str:
     return package("deepspeed").__version__
 
 
-def _quiet(case: Case):
+def _quiet(case: Case) -> None:
     """Nothing is compiled at run time unless asked: the optimizer is PyTorch's, and no shared-memory operator is built."""
     os.environ["DS_SKIP_CUDA_CHECK"] = "1"
     os.environ.setdefault("DEEPSPEED_LOG_LEVEL", "error")
@@ -68,7 +69,7 @@ def _quiet(case: Case):
 STALE_SECONDS = 1800
 
 
-def _refuse_stale_locks():
+def _refuse_stale_locks() -> None:
     """A build that was ended leaves its lock, and PyTorch's next build of the same waits for it for ever."""
     root = os.environ.get("TORCH_EXTENSIONS_DIR") or os.path.expanduser("~/.cache/torch_extensions")
     locks = [os.path.join(directory, "lock") for directory, _, files in os.walk(root) if "lock" in files]
@@ -135,7 +136,7 @@ def _settings(case: Case, weights: int) -> dict:
 class Trainer:
     """A rank's engine and its batch."""
 
-    def __init__(self, case: Case, rank: int):
+    def __init__(self, case: Case, rank: int) -> None:
         import torch
 
         _quiet(case)
@@ -157,7 +158,7 @@ class Trainer:
         """The answer to a question of the master."""
         return getattr(self, word)(*more)
 
-    def step(self, looking=lambda phase: None):
+    def step(self, looking: Callable[[str], object] = lambda phase: None) -> Any:
         """One step of training; its loss. `looking` is called at the end of each phase."""
         watch = Watch(self.torch, None if self.device.type == "cpu" else self.device)
         loss = _loss(self.torch, self.engine(self.tokens), self.wanted)
@@ -172,11 +173,11 @@ class Trainer:
         self.watches.append(watch)
         return loss
 
-    def check(self):
+    def check(self) -> dict[str, Any]:
         """The losses of the first steps, and for each weight how far its gradient is off: the most, over the largest."""
         errors = {}
 
-        def looking(phase):
+        def looking(phase) -> None:
             if phase == "backward" and not errors:
                 errors.update(self._gradient_errors())
 
@@ -211,11 +212,11 @@ class Trainer:
         self.torch.distributed.all_gather(parts, part.contiguous())
         return self.torch.cat(parts, cut)
 
-    def seat(self):
+    def seat(self) -> dict[str, str | None]:
         """Which GPU this rank works on."""
         return gpus.seat(self.torch, self.torch.cuda.current_device())
 
-    def run(self, count: int):
+    def run(self, count: int) -> dict[str, Any]:
         """So many steps: nanoseconds of all, and of each phase."""
         self.watches = []
         self.torch.distributed.barrier()
@@ -229,12 +230,12 @@ class Trainer:
         laps = zip(*(watch.laps() for watch in self.watches))
         return {"total": total} | {name: sum(spent) for name, spent in zip(PHASES, laps)}
 
-    def held(self):
+    def held(self) -> dict[str, Any]:
         """Bytes of weights and optimizer after a step, and what the allocator handed out in one."""
         self.step(lambda _: self.memory.look())
         return {"state": _held(self.torch, self.engine)} | self.memory.fields()
 
-    def talk(self):
+    def talk(self) -> float:
         """Nanoseconds of a step in collectives, as PyTorch's profiler sees them, with waiting for the others."""
         profiler = self.torch.profiler
         on_cpu = self.device.type == "cpu"
@@ -248,7 +249,7 @@ class Trainer:
         return spoken_us(profile.events(), on_cpu) * 1e3 / STEPS_WATCHED
 
 
-def spoken_us(events, on_cpu: bool) -> float:
+def spoken_us(events: Any, on_cpu: bool) -> float:
     """Microseconds of the collectives among a profiler's events: operations of gloo, or kernels of NCCL and RCCL."""
     if on_cpu:
         return sum(event.time_range.elapsed_us() for event in events if event.name.startswith("gloo:"))
@@ -259,11 +260,11 @@ def spoken_us(events, on_cpu: bool) -> float:
 class Watch:
     """Laps by events of the GPU, or by the clock of the host: a GPU is not made to wait between two phases."""
 
-    def __init__(self, torch, gpu):
+    def __init__(self, torch: Any, gpu: Any) -> None:
         self._torch, self._gpu, self._marks = torch, gpu, []
         self.lap()
 
-    def lap(self):
+    def lap(self) -> None:
         """Here one phase ends."""
         if self._gpu is None:
             self._marks.append(time.perf_counter_ns())
@@ -284,7 +285,7 @@ def _held(torch, engine) -> int:
     """Bytes of this rank's weights and state of the optimizer after a step, as they stand in its tensors."""
     seen = {}
 
-    def walk(value):
+    def walk(value) -> None:
         if isinstance(value, torch.Tensor):
             storage = value.untyped_storage()
             seen[storage.data_ptr()] = storage.nbytes()
@@ -306,7 +307,7 @@ def _held(torch, engine) -> int:
     return sum(seen.values())
 
 
-def verified(case: Case, found, exact) -> float:
+def verified(case: Case, found: Any, exact: Any) -> float:
     """The largest error of any gradient on any rank, when each and every loss is right."""
     allowed, dtype = TOLERANCES[case.text("dtype")], case.text("dtype")
     errors = [(error, name, rank) for rank, one in enumerate(found) for name, error in one["errors"].items()]
@@ -346,7 +347,7 @@ def _alone(torch, case: Case, batches):
 class Trained(Work):
     """Steps of all ranks; the times of phases are those of every sample."""
 
-    def __init__(self, ranks: Ranks, fields):
+    def __init__(self, ranks: Ranks, fields: Callable[[float], dict[str, Any]]) -> None:
         super().__init__(lambda: None, fields)
         self._ranks, self._count, self._spent = ranks, 0, dict.fromkeys(PHASES, 0.0)
 

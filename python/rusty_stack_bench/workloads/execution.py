@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import time
+from typing import Callable
 
 from .core import Case, Skip, Work, milliseconds, model_fields, side_by_side, torch_device, torch_dtype, within, without_gradients
 
@@ -12,7 +13,7 @@ HEAD = 64
 TOLERANCES = {"f32": 1e-4, "tf32": 2e-2, "f16": 3e-2, "bf16": 1e-1}
 
 
-def measured(case: Case, work) -> Work:
+def measured(case: Case, work: Callable[..., Work]) -> Work:
     """The pass, verified; `work` makes a piece of work of PyTorch."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)

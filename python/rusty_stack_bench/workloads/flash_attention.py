@@ -1,6 +1,8 @@
 """Attention without its matrix of scores: flash_attn where it is installed, else PyTorch's flash kernel, against the others."""
 from __future__ import annotations
 
+from typing import Any, Callable
+
 from . import attention
 from .core import Case, Failure, Skip, Work, package, random, side_by_side, torch_device, torch_dtype
 from .memory import peak_of_pass
@@ -97,27 +99,27 @@ def _inputs(case: Case, torch, device, dtype):
 class Passes:
     """What is timed of one kernel: its pass forward, or the one backward after it."""
 
-    def __init__(self, torch, gpu, inputs, ahead, backward: bool):
+    def __init__(self, torch: Any, gpu: Any, inputs: Any, ahead: Any, backward: bool) -> None:
         self._torch, self._gpu, self._inputs, self._ahead, self._backward = torch, gpu, inputs, ahead, backward
 
-    def work(self, attend) -> Work:
+    def work(self, attend: Callable[..., Any]) -> Work:
         """A pass of `attend`."""
         state = {}
 
-        def before():
+        def before() -> None:
             state["out"] = attend(*self._inputs)
 
-        def back():
+        def back() -> None:
             self._torch.autograd.grad(state.pop("out"), self._inputs, self._ahead)
 
         if self._backward:
             return Work(back, lambda _: {}, before, self._gpu)
         return Work(lambda: self._forward(attend), lambda _: {}, None, self._gpu)
 
-    def peak(self, attend) -> float | None:
+    def peak(self, attend: Callable[..., Any]) -> float | None:
         """Bytes that a pass allocates at the most; what the pass forward keeps for the one backward counts."""
 
-        def both():
+        def both() -> None:
             self._torch.autograd.grad(attend(*self._inputs), self._inputs, self._ahead)
 
         return peak_of_pass(self._torch, self._gpu, both if self._backward else lambda: self._forward(attend))

@@ -5,12 +5,14 @@ import ctypes
 import os
 import threading
 import time
+from collections.abc import Iterable
+from typing import Any, Callable
 
 
 class HostMemory:
     """The resident set of this process, above what it was before the case."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._before = _status("VmRSS") or 0.0
         self._seen = []
         self._page = os.sysconf("SC_PAGE_SIZE")
@@ -20,7 +22,7 @@ class HostMemory:
         except OSError:
             self._file = None
 
-    def begin(self):
+    def begin(self) -> None:
         """From here on the peak counts."""
         try:
             with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
@@ -28,7 +30,7 @@ class HostMemory:
         except OSError:
             pass  # Then the peak holds the preparation too.
 
-    def look(self):
+    def look(self) -> None:
         """Between two samples."""
         if self._file is not None:
             self._seen.append(int(os.pread(self._file, 128, 0).split()[1]) * self._page)
@@ -57,14 +59,14 @@ def of_children() -> dict:
 class HostAllocator:
     """What the C library's allocator, which PyTorch asks on a CPU, has handed out above what it had before the case."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._before, self._seen = handed_out(), []
 
-    def begin(self):
+    def begin(self) -> None:
         """What was seen so far is another matter."""
         self._seen = []
 
-    def look(self):
+    def look(self) -> None:
         """Now; takes some microseconds."""
         self._seen.append(handed_out())
 
@@ -109,14 +111,14 @@ def _allocator() -> _MallInfo | None:
 class GpuMemory:
     """What PyTorch's allocator holds of a GPU."""
 
-    def __init__(self, torch, gpu):
+    def __init__(self, torch: Any, gpu: Any) -> None:
         self._torch, self._gpu, self._seen = torch, gpu, []
 
-    def begin(self):
+    def begin(self) -> None:
         """From here on the peak counts."""
         self._torch.cuda.reset_peak_memory_stats(self._gpu)
 
-    def look(self):
+    def look(self) -> None:
         """Between two samples."""
         self._seen.append(self._torch.cuda.memory_allocated(self._gpu))
 
@@ -137,18 +139,18 @@ class GpuPeak:
     """The most memory of a GPU that was in use by all, by the driver's figure, asked again and again: who holds it may be
     another process, and what is held at the end is no peak."""
 
-    def __init__(self, torch, gpu, seconds: float = 0.1):
+    def __init__(self, torch: Any, gpu: Any, seconds: float = 0.1) -> None:
         self._ask, self._seconds = lambda: torch.cuda.mem_get_info(gpu), seconds
         free, self._total = self._ask()
         self._least = free
         threading.Thread(target=self._watch, daemon=True).start()
 
-    def _watch(self):
+    def _watch(self) -> None:
         while True:
             self._look()
             time.sleep(self._seconds)
 
-    def _look(self):
+    def _look(self) -> None:
         self._least = min(self._least, self._ask()[0])
 
     def fields(self) -> dict:
@@ -157,7 +159,7 @@ class GpuPeak:
         return {"gpu_memory_peak_mb": (self._total - self._least) / 1e6, "gpu_memory_total_mb": self._total / 1e6}
 
 
-def peak_of_pass(torch, gpu, run) -> float | None:
+def peak_of_pass(torch: Any, gpu: Any, run: Callable[[], Any]) -> float | None:
     """Bytes that PyTorch's allocator hands out at once, at the most, while `run` runs; nothing where a GPU has not so many."""
     if gpu is None:
         with torch.autograd.profiler.profile(profile_memory=True) as profile:
@@ -177,7 +179,7 @@ def peak_of_pass(torch, gpu, run) -> float | None:
     return float(torch.cuda.max_memory_allocated(gpu) - before)
 
 
-def most_at_once(changes) -> int:
+def most_at_once(changes: Iterable[tuple[int, int]]) -> int:
     """The largest sum of changes in the order of their times; what is freed is below zero."""
     held = most = 0
     for _, change in sorted(changes, key=lambda one: one[0]):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 from . import onnxruntime as runtime
 from .core import Case, Skip, Work, milliseconds, package
@@ -101,7 +102,7 @@ def compilation(case: Case) -> Work:
 class Program:
     """A graph, compiled for the target, with its arguments where it wants them."""
 
-    def __init__(self, case: Case, own, made: Graph):
+    def __init__(self, case: Case, own: Any, made: Graph) -> None:
         self._own, self._made = own, made
         self._name, target = _target(own, case)
         self._program = own.parse_onnx_buffer(made.model)
@@ -117,13 +118,13 @@ class Program:
             return own.generate_argument(shape) if case.on_cpu else own.allocate_gpu(shape)
         return own.argument(given) if case.on_cpu else own.to_gpu(own.argument(given))
 
-    def run(self):
+    def run(self) -> Any:
         """One inference, to its end."""
         found = self._program.run(self._held)
         self._finished()
         return found
 
-    def outputs(self):
+    def outputs(self) -> list[Any]:
         """Arrays, in the shapes of the reference."""
         numpy, exact = package("numpy"), self._made.exact
         found = self.run()[-len(exact) :]

@@ -17,7 +17,7 @@ PASSAGES = 64
 CAPTION = 77
 
 
-def class_of(definition: dict):
+def class_of(definition: dict) -> Any:
     """The class that a definition names."""
     library = package(definition.get("library", "transformers"))
     found = getattr(library, definition["class"], None)
@@ -41,7 +41,7 @@ def _classes(library) -> list:
     return [name for name in public if "For" in name or any(kind in name for kind in kinds)]
 
 
-def build(definition: dict):
+def build(definition: dict) -> Any:
     """The model with random weights, on the device that PyTorch builds on."""
     kind, config = class_of(definition), definition["config"]
     if definition.get("library") == "diffusers":
@@ -50,7 +50,7 @@ def build(definition: dict):
     return kind(kind.config_class(**config))
 
 
-def _check_keys(kind, config: dict):
+def _check_keys(kind, config: dict) -> None:
     """Refuses a key that a configuration does not have: it would be kept, and change nothing."""
     try:
         usual = kind()
@@ -64,7 +64,7 @@ def _check_keys(kind, config: dict):
             raise Skip(f"config of {kind.__name__}", f"it has no `{name}`", f"{cure}Correct `config` in the catalogue")
 
 
-def described(definition: dict):
+def described(definition: dict) -> tuple[Any, Any]:
     """The class and the configuration of a directory, without its weights, and whether it is one of diffusers."""
     directory = definition["path"]
     os.environ["HF_HUB_OFFLINE"] = "1"  # What is not in the directory is missing, not downloaded.
@@ -84,7 +84,7 @@ def _unreadable(definition: dict, error: Exception) -> Skip:
     return Skip(f"model {definition['path']}", why, "name a directory with config.json and safetensors")
 
 
-def load(definition: dict, torch):
+def load(definition: dict, torch: Any) -> Any:
     """The model of a directory that has a configuration and weights, in f32."""
     kind, _ = described(definition)
     dtype = "torch_dtype" if definition.get("library") == "diffusers" else "dtype"
@@ -94,12 +94,12 @@ def load(definition: dict, torch):
         raise _unreadable(definition, error) from error
 
 
-def count(model) -> int:
+def count(model: Any) -> int:
     """Weights, one that stands in two places once."""
     return sum(weight.numel() for weight in model.parameters())
 
 
-def counted(torch, definition: dict) -> int:
+def counted(torch: Any, definition: dict) -> int:
     """Weights of a model and its parts, without taking memory for them. Of a directory its configuration counts too: what its
     files lack is made when it is loaded."""
     told = definition.get("parameters", 0)
@@ -121,7 +121,7 @@ def _in_directory(torch, definition: dict) -> int:
 class Subject:
     """A model with what belongs to it, and the inputs of one pass."""
 
-    def __init__(self, torch, definition: dict, batch: int, length: int):
+    def __init__(self, torch: Any, definition: dict, batch: int, length: int) -> None:
         self.torch, self.definition, self.batch, self.length = torch, definition, batch, length
         self.family = definition["family"]
         torch.manual_seed(SEED)
@@ -133,7 +133,7 @@ class Subject:
         self.said: dict[str, Any] = {}
         self._fill()
 
-    def _fill(self):
+    def _fill(self) -> None:
         """What a pass is given: what the row asks for, or what its family takes."""
         with self.torch.no_grad():
             if self.definition.get("inputs"):
@@ -156,11 +156,11 @@ class Subject:
         self.inputs, self.said = kept
         return found
 
-    def tokens(self, *sizes: int, below: int | None = None):
+    def tokens(self, *sizes: int, below: int | None = None) -> Any:
         """Random words. The first few mean beginnings, ends and gaps: none of them."""
         return self.torch.randint(5, below or self._text().vocab_size, sizes)
 
-    def noise(self, *sizes: int):
+    def noise(self, *sizes: int) -> Any:
         """What an image, a spectrum or a latent is after it was normalized."""
         return self.torch.randn(*sizes)
 
@@ -170,7 +170,7 @@ class Subject:
                 return getattr(self.config, name)
         return self.config
 
-    def image(self):
+    def image(self) -> Any:
         """Random pixels of the size that the model wants."""
         vision = self.config
         for name in ("vision_config", "image_config"):
@@ -178,12 +178,12 @@ class Subject:
         size = vision.image_size  # Some say how high and how wide.
         return self.noise(self.batch, 3, *([size, size] if isinstance(size, int) else size))
 
-    def first_words(self):
+    def first_words(self) -> Any:
         """What a decoder begins with."""
         return self.torch.full((self.batch, 1), getattr(self._text(), "decoder_start_token_id", None) or 0)
 
 
-def _as_described(subject: Subject):
+def _as_described(subject: Subject) -> None:
     """The inputs that a row of one's own lists: names of the pass's arguments, each with its kind and shape."""
     known = {"batch": subject.batch, "length": subject.length}
     for name, one in subject.definition["inputs"].items():
@@ -198,7 +198,7 @@ def _as_described(subject: Subject):
         subject.config.use_cache = False  # A single pass keeps nothing for the next.
 
 
-def _of_text(subject: Subject):
+def _of_text(subject: Subject) -> None:
     subject.inputs["input_ids"] = subject.tokens(subject.batch, subject.length)
 
 
@@ -209,25 +209,25 @@ def _of_causal_text(subject: Subject):
     subject.said["use_cache"] = False
 
 
-def _of_two_texts(subject: Subject):
+def _of_two_texts(subject: Subject) -> None:
     """The encoder reads everything, the decoder is at its first word."""
     _of_text(subject)
     subject.inputs["decoder_input_ids"] = subject.first_words()
     subject.said["use_cache"] = False
 
 
-def _of_images(subject: Subject):
+def _of_images(subject: Subject) -> None:
     subject.inputs["pixel_values"] = subject.image()
 
 
-def _of_images_and_text(subject: Subject):
+def _of_images_and_text(subject: Subject) -> None:
     subject.inputs["input_ids"] = subject.tokens(subject.batch, subject.length)
     # Where a text ends is the largest word of it.
     subject.inputs["input_ids"][:, -1] = subject._text().vocab_size - 1
     _of_images(subject)
 
 
-def _of_speech(subject: Subject):
+def _of_speech(subject: Subject) -> None:
     if hasattr(subject.config, "num_mel_bins"):
         subject.inputs["input_features"] = subject.noise(subject.batch, subject.config.num_mel_bins, 100 * SPEECH_SECONDS)
         subject.inputs["decoder_input_ids"] = subject.first_words()
@@ -248,7 +248,7 @@ def _of_images_in_text(subject: Subject):
     subject.said["use_cache"] = False
 
 
-def _of_diffusion(subject: Subject):
+def _of_diffusion(subject: Subject) -> None:
     config, batch = subject.config, subject.batch
     side = config.sample_size
     subject.inputs["sample"] = subject.noise(batch, config.in_channels, side, side)
@@ -268,7 +268,7 @@ def _of_diffusion(subject: Subject):
         subject.said["added_cond_kwargs"] = {"text_embeds": text, "time_ids": sizes}
 
 
-def _of_questions(subject: Subject):
+def _of_questions(subject: Subject) -> None:
     """A question, and the passages of which the model reads the likeliest."""
     subject.inputs["input_ids"] = subject.tokens(subject.batch, subject.length, below=subject.config.question_encoder.vocab_size)
     width = subject.config.question_encoder.hidden_size
@@ -293,14 +293,14 @@ _INPUTS = {
 }
 
 
-def forward_module(subject: Subject):
+def forward_module(subject: Subject) -> Any:
     """A module that takes the tensors of the inputs in their order and gives the one that says most."""
     torch, names, said = subject.torch, list(subject.inputs), subject.said
 
     class Forward(torch.nn.Module):
         """One pass through the model."""
 
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.model = subject.model
 
@@ -313,7 +313,7 @@ def forward_module(subject: Subject):
     return Forward().eval()
 
 
-def retrieved(model, n_docs: int, input_ids, passages, index, decoder_input_ids) -> dict:
+def retrieved(model: Any, n_docs: int, input_ids: Any, passages: Any, index: Any, decoder_input_ids: Any) -> dict:
     """The passages nearest to the questions, as the generator wants them."""
     question = model.question_encoder(input_ids)[0]
     scores, which = (question.float() @ index.float().t()).topk(n_docs)
@@ -327,7 +327,7 @@ def retrieved(model, n_docs: int, input_ids, passages, index, decoder_input_ids)
     }
 
 
-def foremost(output):
+def foremost(output: Any) -> Any:
     """The tensor that a model is asked for."""
     for name in ("logits", "logits_per_image", "sample", "last_hidden_state"):
         if getattr(output, name, None) is not None:

@@ -18,17 +18,17 @@ class Load:
         arrivals: Sequence[float],
         clock: Callable[[], float] = time.perf_counter,
         pause: Callable[[float], None] = time.sleep,
-    ):
+    ) -> None:
         self._lanes, self._arrivals, self._clock, self._pause = lanes, arrivals, clock, pause
         # Of every request so far, in seconds: from its arrival to its end, and from its arrival to its beginning.
         self.latencies: list[float] = []
         self.waits: list[float] = []
 
-    def run(self):
+    def run(self) -> None:
         """Every request once."""
         begin, left, lock, broken = self._clock(), iter(self._arrivals), threading.Lock(), []
 
-        def serve(lane):
+        def serve(lane) -> None:
             while not broken:
                 with lock:
                     arrival = next(left, None)

@@ -1,13 +1,15 @@
 """What PyTorch tells of a device beside times: `device_metrics`, by the schema of its backend."""
 from __future__ import annotations
 
+from typing import Any, Callable
+
 from .core import Case
 
 # Kernels that are told, the longest first.
 KERNELS = 20
 
 
-def of_pytorch(case: Case, torch, run) -> dict:
+def of_pytorch(case: Case, torch: Any, run: Callable[[], Any]) -> dict:
     """The metrics of the case's backend, from one pass that is watched."""
     return _of_cpu(torch, run) if case.on_cpu else _of_gpu(case, torch, run)
 

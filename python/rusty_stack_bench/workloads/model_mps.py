@@ -3,6 +3,7 @@ a machine yet: the tests put the CPU in its place."""
 from __future__ import annotations
 
 import time
+from typing import Any, Callable
 
 from . import powermetrics
 from .core import Case, Skip, package
@@ -17,7 +18,7 @@ class Mps:
     device = "mps"
 
     @staticmethod
-    def check(case: Case):
+    def check(case: Case) -> None:
         """Whether this PyTorch sees such a GPU."""
         torch = package("torch")
         if not torch.backends.mps.is_available():
@@ -25,7 +26,7 @@ class Mps:
             raise Skip("MPS", why, "run it on a Mac with Apple's GPU, or choose --backend cpu")
 
     @classmethod
-    def prepare(cls, case: Case, torch, model, tensors) -> Ready:
+    def prepare(cls, case: Case, torch: Any, model: Any, tensors: Any) -> Ready:
         """The module and its inputs there. Each pass is waited for: events may reverse short times (pytorch #162872)."""
         module, subject = model
         module.to(cls.device)
@@ -42,7 +43,7 @@ class Mps:
         return Ready(run, lambda: run().cpu(), fields, lambda: metrics(torch, run), lambda count: [run] * count, device_type="gpu")
 
 
-def metrics(torch, run) -> dict:
+def metrics(torch: Any, run: Callable[[], Any]) -> dict:
     """What its allocator holds, and the time of a pass by events, where they do not contradict the clock."""
     begin, end = (torch.mps.event.Event(enable_timing=True) for _ in range(2))
     began = time.perf_counter_ns()

@@ -6,6 +6,7 @@ import os
 import tempfile
 import time
 from types import SimpleNamespace
+from typing import Any
 
 from . import onnxruntime as provider
 from .core import Case, Failure, Skip, milliseconds, package
@@ -21,7 +22,7 @@ class OnnxRuntime:
     name = "onnxruntime"
 
     @staticmethod
-    def check(case: Case):
+    def check(case: Case) -> None:
         """Whether it is here, with what writes its graphs."""
         for name in ("onnxruntime", "onnx", "onnxscript"):
             package(name)
@@ -33,7 +34,7 @@ class OnnxRuntime:
             raise Skip(f"models by ONNX Runtime on {case.device}", "only its CPU provider is supported", cure)
 
     @staticmethod
-    def prepare(case: Case, torch, model, tensors) -> Ready:
+    def prepare(case: Case, torch: Any, model: Any, tensors: Any) -> Ready:
         """Exported, optimized at the highest level, with as many threads as PyTorch has; inputs and outputs stay bound."""
         module, subject = model
         begin = time.perf_counter_ns()

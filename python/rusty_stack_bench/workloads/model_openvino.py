@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from typing import Any
 
 from . import model_openvino_text
 from .core import Case, Skip, milliseconds, package
@@ -19,7 +20,7 @@ class OpenVino:
     name = "openvino"
 
     @staticmethod
-    def check(case: Case):
+    def check(case: Case) -> None:
         """Whether it is here; it drives no GPU of AMD or NVIDIA."""
         package("openvino")
         if case.text("dtype") == "i8":
@@ -30,7 +31,7 @@ class OpenVino:
             raise Skip(f"OpenVINO on {case.device}", "it only drives Intel's hardware and CPUs", cure)
 
     @staticmethod
-    def prepare(case: Case, torch, model, tensors) -> Ready:
+    def prepare(case: Case, torch: Any, model: Any, tensors: Any) -> Ready:
         """Exported, converted and compiled; the types of the inputs are f32 and whole numbers, whatever it works in."""
         openvino = package("openvino")
         module, subject = model
@@ -67,7 +68,7 @@ class OpenVino:
             passes(request)()
             return torch.from_numpy(request.get_output_tensor(0).data.copy())
 
-        def all_at_once():
+        def all_at_once() -> None:
             for one in (request, *others):
                 one.start_async()
             for one in (request, *others):
@@ -89,7 +90,7 @@ class OpenVino:
         )
 
 
-def hints(case: Case, torch) -> dict:
+def hints(case: Case, torch: Any) -> dict:
     """What OpenVINO is told, so that it and PyTorch have the same threads and the precision that was asked for."""
     wanted, hint = case.text("dtype"), case.params.get("performance_hint", "latency")
     said = {
@@ -121,7 +122,7 @@ def _quantized(torch, module, subject, tensors):
         return package("openvino").Core().read_model(made), {"model_size_gb": os.path.getsize(made) / 1e9}
 
 
-def _check_precision(compiled, wanted: str):
+def _check_precision(compiled, wanted: str) -> None:
     """Refuses what a plug-in does in another precision than it was asked for."""
     if wanted == "i8":
         if not any(_precision(node) in ("i8", "u8") for node in compiled.get_runtime_model().get_ops()):

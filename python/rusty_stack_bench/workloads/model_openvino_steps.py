@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 from .core import UNSUPPORTED_OPERATOR, Case, Skip, package
 from .model_ready import experts_as_products
@@ -11,7 +12,7 @@ NEW, BEFORE = 3, 5
 CURE = "choose --backend cpu for pytorch, or --workload forward"
 
 
-def of_text(case: Case, torch, subject):
+def of_text(case: Case, torch: Any, subject: Any) -> Any:
     """One step: new words behind those whose keys and values are the state."""
     words = subject.inputs["input_ids"]
     with experts_as_products(subject), torch.no_grad():
@@ -21,7 +22,7 @@ def of_text(case: Case, torch, subject):
     return _with_state(graph, shapes, -1)
 
 
-def behind_an_encoder(case: Case, torch, subject) -> list:
+def behind_an_encoder(case: Case, torch: Any, subject: Any) -> list:
     """What the encoder reads, as the keys and values that the text attends to, and one step of the text, a word each time."""
     source, words = subject.inputs.values()
     with experts_as_products(subject), torch.no_grad():
@@ -88,7 +89,7 @@ def _step(torch, model):
     class Step(torch.nn.Module):
         """One step of a text."""
 
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.model = model
 
@@ -129,7 +130,7 @@ def _encoder(torch, subject):
     class Encoder(torch.nn.Module):
         """The encoder, with what the decoder makes of its result."""
 
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.model, self.layers = subject.model, subject.model.get_decoder().config.num_hidden_layers
 
@@ -153,7 +154,7 @@ def _step_behind(torch, model, count: int):
     class StepBehind(torch.nn.Module):
         """One step of a text behind an encoder."""
 
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__()
             self.model = model
 

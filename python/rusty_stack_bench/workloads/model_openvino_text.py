@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from . import model_openvino_steps as steps
 from .core import Case, Skip, milliseconds, package
 from .model_ready import Ready
 
 
-def prepare(case: Case, torch, subject, hints: dict) -> tuple:
+def prepare(case: Case, torch: Any, subject: Any, hints: dict) -> tuple:
     """The model as a step of a text, and as what is read before it, compiled: what writes tokens, and the step."""
     if case.text("dtype") == "i8":
         raise Skip("tokens in i8 by OpenVINO", "whole numbers are for single passes so far", "choose --precision bf16, or f32")
@@ -36,13 +37,13 @@ def prepare(case: Case, torch, subject, hints: dict) -> tuple:
 class Text:
     """What goes on with a text, the likeliest token each time."""
 
-    def __init__(self, torch, compiled, words):
+    def __init__(self, torch: Any, compiled: Any, words: Any) -> None:
         self._torch, self._numpy = torch, package("numpy")
         self._request, self._words = compiled.create_infer_request(), words.contiguous().numpy()
         # Every text goes on with itself: no search among several.
         self._same = self._numpy.arange(len(self._words), dtype="int32")
 
-    def _begin(self):
+    def _begin(self) -> None:
         """Nothing is known of any text."""
         self._request.reset_state()
 
@@ -51,13 +52,13 @@ class Text:
         self._request.infer({"input_ids": words, "beam_idx": self._same}, share_outputs=True)
         return self._request.get_tensor("logits").data
 
-    def first(self):
+    def first(self) -> Any:
         """The logits behind the text, which is read anew."""
         self._begin()
         self._step(self._words)
         return self.logits()
 
-    def write(self, count: int):
+    def write(self, count: int) -> Any:
         """The text with so many more tokens."""
         self._begin()
         written = [self._words]
@@ -66,7 +67,7 @@ class Text:
             written.append(logits[:, -1].argmax(-1)[:, None])
         return self._torch.from_numpy(self._numpy.concatenate(written, 1))
 
-    def logits(self):
+    def logits(self) -> Any:
         """Those of the last step."""
         return self._torch.from_numpy(self._request.get_tensor("logits").data.copy())
 
@@ -74,7 +75,7 @@ class Text:
 class TextBehind(Text):
     """A text behind something that an encoder reads first; what the text attends to of it is made once."""
 
-    def __init__(self, torch, compiled, inputs):
+    def __init__(self, torch: Any, compiled: Any, inputs: Any) -> None:
         encoder, step = compiled
         source, words = inputs
         super().__init__(torch, step, words)
@@ -82,7 +83,7 @@ class TextBehind(Text):
         self._encoder.set_input_tensor(package("openvino").Tensor(source.contiguous().numpy(), shared_memory=True))
         self._made = [f"cross.{at}" for at in range(len(encoder.outputs))]
 
-    def _begin(self):
+    def _begin(self) -> None:
         super()._begin()
         self._encoder.infer(share_outputs=True)
         for at, name in enumerate(self._made):

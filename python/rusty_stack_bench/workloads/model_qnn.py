@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import tempfile
+from typing import Any
 
 from .core import MISSING_PACKAGE, UNSUPPORTED_OPERATOR, Case, Failure, Skip, milliseconds, package
 from .model_ready import CALIBRATION, Ready, cache_directory, save_inputs, to_onnx
@@ -21,7 +22,7 @@ class Qnn:
     name = "qnn"
 
     @staticmethod
-    def check(case: Case):
+    def check(case: Case) -> None:
         """Whether an environment with it is here."""
         if case.workload == "load":
             raise Skip("load by QNN", "its emulator does one pass after another", "choose --workload forward")
@@ -32,7 +33,7 @@ class Qnn:
             raise Skip(f"QNN on {case.device}", "its emulator runs on the CPU", "choose only --backend qnn")
 
     @staticmethod
-    def prepare(case: Case, torch, model, tensors) -> Ready:
+    def prepare(case: Case, torch: Any, model: Any, tensors: Any) -> Ready:
         """Exported here; quantized, compiled and run by a process of QNN's environment. Every node must be QNN's."""
         module, subject = model
         # Isolated: beside the script lie files that have the names of packages.
@@ -88,14 +89,14 @@ def refusal(model: str, nodes: list) -> Skip:
 class Process:
     """A process of QNN's environment, which ends with this one."""
 
-    def __init__(self, command: list):
+    def __init__(self, command: list) -> None:
         clean = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}  # It was for this Python.
         try:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean, text=True)
         except OSError as error:
             raise Skip("Python of QNN", f"it cannot be started: {error}", f"name another in {VARIABLE}", MISSING_PACKAGE) from error
 
-    def ask(self, what: str, **more) -> dict:
+    def ask(self, what: str, **more: Any) -> dict:
         """The answer to a question; a failure where there is none."""
         try:
             self._process.stdin.write(json.dumps({"ask": what, **more}) + "\n")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
@@ -39,7 +40,7 @@ class Ready:
 
 
 @contextlib.contextmanager
-def experts_as_products(subject):
+def experts_as_products(subject: Any) -> Iterator[None]:
     """The experts of a mixture as one product of all: graphs have no loop over those that were chosen."""
     kept = getattr(subject.config, "_experts_implementation", None)
     if kept is not None:
@@ -51,13 +52,13 @@ def experts_as_products(subject):
             subject.config._experts_implementation = kept
 
 
-def exported(torch, module, subject, tensors):
+def exported(torch: Any, module: Any, subject: Any, tensors: Any) -> Any:
     """The module as a graph of PyTorch."""
     with experts_as_products(subject), torch.no_grad():
         return torch.export.export(module, tensors, strict=False)
 
 
-def to_onnx(torch, module, subject, tensors, path: str):
+def to_onnx(torch: Any, module: Any, subject: Any, tensors: Any, path: str) -> None:
     """Writes the module as one file of ONNX; its inputs have the names of the model's."""
     package("onnx")
     package("onnxscript")
@@ -81,7 +82,7 @@ def unexported(error: Exception) -> Skip:
     return Skip("graph of ONNX", why, "choose --backend cpu for PyTorch, or openvino, which needs no ONNX but for i8", UNSUPPORTED_OPERATOR)
 
 
-def quantized_onnx(torch, module, subject, tensors, directory: str) -> str:
+def quantized_onnx(torch: Any, module: Any, subject: Any, tensors: Any, directory: str) -> str:
     """The path of the module as a file of ONNX in `directory`, with products and convolutions of whole numbers."""
     quantization = package("onnxruntime.quantization")
     source, made = (os.path.join(directory, name) for name in ("model.onnx", "quantized.onnx"))
@@ -103,7 +104,7 @@ def quantized_onnx(torch, module, subject, tensors, directory: str) -> str:
 class _Inputs:
     """The inputs that a quantizer looks at, one after another."""
 
-    def __init__(self, subject):
+    def __init__(self, subject) -> None:
         names = list(subject.inputs)
         self._left = iter([dict(zip(names, (one.numpy() for one in each))) for each in subject.calibration(CALIBRATION)])
 
@@ -112,7 +113,7 @@ class _Inputs:
         return next(self._left, None)
 
 
-def save_inputs(subject, path: str, tensors):
+def save_inputs(subject: Any, path: str, tensors: Any) -> None:
     """Writes inputs as arrays by name."""
     package("numpy").savez(path, **{name: one.numpy() for name, one in zip(subject.inputs, tensors)})
 

@@ -1,6 +1,8 @@
 """The runtimes that models run in, by name: for each what it needs, how a model is prepared, and what it says of itself."""
 from __future__ import annotations
 
+from typing import Any
+
 from . import model_metrics
 from .core import Case, Skip, package
 from .model_mps import Mps
@@ -16,13 +18,13 @@ class PyTorch:
     name = "pytorch"
 
     @staticmethod
-    def check(case: Case):
+    def check(case: Case) -> None:
         """Whole numbers are a matter of CPUs in it."""
         if case.text("dtype") == "i8" and not case.on_cpu:
             raise Skip(f"i8 by PyTorch on {case.device}", "it only quantizes for CPUs", "choose --precision f16")
 
     @staticmethod
-    def prepare(case: Case, torch, model, tensors) -> Ready:
+    def prepare(case: Case, torch: Any, model: Any, tensors: Any) -> Ready:
         """The module as it is; for i8 its linear layers with weights of whole numbers."""
         module, _ = model
         fields = {"component_version": package("torch").__version__}
@@ -35,7 +37,7 @@ class PyTorch:
 
         if case.text("dtype") == "i8":
             _try(run, case.text("model"))
-        def one():
+        def one() -> None:
             run()
             if not case.on_cpu:
                 torch.cuda.synchronize(case.gpu)
@@ -43,7 +45,7 @@ class PyTorch:
         return Ready(run, run, fields, lambda: model_metrics.of_pytorch(case, torch, run), lambda count: [one] * count)
 
 
-def _try(run, name: str):
+def _try(run, name: str) -> None:
     """One pass, which a model breaks that reads the weights of its linear layers itself."""
     try:
         run()
@@ -67,7 +69,7 @@ def _quantized(torch, module, name: str):
 RUNTIMES = {runtime.name: runtime for runtime in (PyTorch, OpenVino, OnnxRuntime, Qnn, Mps)}
 
 
-def of(case: Case):
+def of(case: Case) -> Any:
     """The runtime that the case names."""
     name = case.params.get("runtime", PyTorch.name)
     if name not in RUNTIMES:

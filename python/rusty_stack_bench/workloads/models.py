@@ -241,7 +241,7 @@ def _writer(torch, subject: Subject, given: dict):
     return write
 
 
-def _check_words(torch, case: Case, write, logits, count: int):
+def _check_words(torch, case: Case, write, logits, count: int) -> None:
     """The first token written is the likeliest of the verified pass, unless two are as good as one; the second time the
     same are written, as many as were asked for."""
     made = write(count)
@@ -257,7 +257,7 @@ def _check_words(torch, case: Case, write, logits, count: int):
         raise Failure(f"tokens of {case.text('model')}", why, "report it to transformers")
 
 
-def _check_later_words(torch, case: Case, made: Verified, count: int):
+def _check_later_words(torch, case: Case, made: Verified, count: int) -> None:
     """Each token that a runtime wrote is the likeliest behind those before it, by one pass of PyTorch over the whole text, unless
     two are as good as one, and its last logits are those of that pass: what it kept of the text is right."""
     subject, text = made.subject, made.ready.write(count)

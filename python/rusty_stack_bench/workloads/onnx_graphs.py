@@ -57,7 +57,7 @@ def _linear(case: Case) -> Graph:
     helper, kinds = onnx.helper, onnx.TensorProto
     nodes, values, weights = [], [], []
 
-    def constant(name, array):
+    def constant(name, array) -> None:
         values.append(onnx.numpy_helper.from_array(array.astype(kind), name))
 
     for name, number in (("half", 0.5), ("one", 1.0), ("root", 2**0.5)):
@@ -172,12 +172,12 @@ def _quiet_log():
 class _Once:
     """The inputs, one time, as a reader of data for calibration gives them."""
 
-    def __init__(self, inputs):
+    def __init__(self, inputs) -> None:
         self._left = [inputs]
 
     def get_next(self):
         """The inputs, then nothing."""
         return self._left.pop() if self._left else None
 
-    def set_range(self, start_index, end_index):
+    def set_range(self, start_index, end_index) -> None:
         """There is one."""

@@ -33,7 +33,7 @@ def check(case: Case) -> None:
     chosen(runtime, case)
 
 
-def needed(case: Case):
+def needed(case: Case) -> None:
     """What graphs are made with, imported before memory is looked at."""
     for name in ("onnx", "numpy") if case.text("network") == "mlp" else ("onnx", "numpy", "torch"):
         package(name)
@@ -44,7 +44,7 @@ def version() -> str:
     return package("onnxruntime").__version__
 
 
-def chosen(runtime, case: Case) -> str:
+def chosen(runtime: Any, case: Case) -> str:
     """The provider for the device, which must be in this build."""
     wanted = PROVIDERS[case.device.split(":")[0]]
     there = runtime.get_available_providers()
@@ -58,7 +58,9 @@ def chosen(runtime, case: Case) -> str:
     )
 
 
-def session(case: Case, model: bytes, level: str, optimized_at=None, profile_at=None, threads=0):
+def session(
+    case: Case, model: bytes, level: str, optimized_at: str | None = None, profile_at: str | None = None, threads: int = 0
+) -> Any:
     """A session that really uses the provider for the device: ONNX Runtime goes on without one and says little."""
     runtime = package("onnxruntime")
     provider = chosen(runtime, case)
@@ -106,7 +108,7 @@ def prepared(case: Case, graph: Graph, level: str) -> Prepared:
     return Prepared(graph, made, run, right(case, outputs(), graph.exact), footprint)
 
 
-def first_session(case: Case, graph: Graph):
+def first_session(case: Case, graph: Graph) -> None:
     """What a process's first session and run take beside the graph is taken once: no memory of the session measured."""
     key = (chosen(package("onnxruntime"), case), case.device)
     if key not in _BEGUN:
@@ -126,7 +128,7 @@ def _taken(case: Case) -> float | None:
     return float(total - free)
 
 
-def right(case: Case, outputs, exact) -> float:
+def right(case: Case, outputs: Any, exact: Any) -> float:
     """The largest error of any output, when all are right; arrays of NumPy."""
     numpy, allowed = package("numpy"), TOLERANCES[case.text("dtype")]
     errors = []
@@ -136,7 +138,7 @@ def right(case: Case, outputs, exact) -> float:
     return max(errors)
 
 
-def bound(case: Case, made, graph: Graph):
+def bound(case: Case, made: Any, graph: Graph) -> tuple[Callable[[], Any], Callable[[], Any]]:
     """One inference, and what reads its outputs. All lies where it is needed: nothing is allocated or copied for a run. On a
     GPU the call returns when the work is done."""
     runtime, binding = package("onnxruntime"), made.io_binding()
@@ -185,7 +187,7 @@ def shape_fields(case: Case, graph: Graph, error: float) -> dict:
     }
 
 
-def rates(case: Case, run, time_ns: float) -> dict:
+def rates(case: Case, run: Callable[[], Any], time_ns: float) -> dict:
     """The time of a run, and those of some one by one."""
     times = sorted(Work(run, lambda _: {}).sample(1) for _ in range(max(20, min(RUNS_BESIDE, round(2e9 / time_ns)))))
     return {
@@ -197,7 +199,7 @@ def rates(case: Case, run, time_ns: float) -> dict:
     }
 
 
-def compiled_ns(make, times: int = SESSIONS) -> float:
+def compiled_ns(make: Callable[[], Any], times: int = SESSIONS) -> float:
     """Nanoseconds to make a program of a graph: the median of some."""
     return statistics.median(Work(make, lambda _: {}).sample(1) for _ in range(times))
 

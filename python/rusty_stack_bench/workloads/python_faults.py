@@ -25,11 +25,11 @@ def fault(case: Case) -> Work:
     hoard = []
     calls = 0
 
-    def allocate():
+    def allocate() -> None:
         while True:
             hoard.append(bytearray(64 << 20))
 
-    def chatter():
+    def chatter() -> None:
         print("chatter on standard output", flush=True)
         os.write(1, b"and more of it, past Python\n")
 
@@ -50,7 +50,7 @@ def fault(case: Case) -> Work:
     if case.text("fault") != "none":
         subprocess.Popen(["sleep", "60"])
 
-    def run():
+    def run() -> None:
         nonlocal calls
         calls += 1
         time.sleep(0.001)

@@ -2,6 +2,7 @@
 
 import contextlib
 import tempfile
+from typing import Any
 
 from . import attention as dot_product
 from .core import (
@@ -64,7 +65,7 @@ def matmul(case: Case) -> Work:
     left, right = (a if first == "n" else a.t()), (b if second == "n" else b.t())
     out = torch.empty(m, n, dtype=dtype, device=device)
 
-    def run():
+    def run() -> None:
         torch.matmul(left, right, out=out)
 
     with torch.no_grad():
@@ -156,7 +157,7 @@ def memory_transfer(case: Case) -> Work:
     else:
         source, sink = on_gpu, torch.empty_like(on_gpu, device=gpu if direction == "gpu_to_gpu" else _peer(torch, gpu))
 
-    def run():
+    def run() -> None:
         sink.copy_(source, non_blocking=pinned)
 
     run()
@@ -219,7 +220,7 @@ def autograd(case: Case) -> Work:
     held = sum(one.numel() * one.element_size() * 2 for one in model.parameters())
     state = {}
 
-    def before():
+    def before() -> None:
         model.zero_grad(set_to_none=True)
         state["loss"] = forward()
 
@@ -245,7 +246,7 @@ def autograd(case: Case) -> Work:
     return _work(case, forward, fields)
 
 
-def parts_in_double(torch, model):
+def parts_in_double(torch: Any, model: Any) -> list[Any]:
     """The layers of `model` again, on the CPU and in double precision."""
     import copy
 
@@ -354,7 +355,7 @@ def _cold(case: Case, torch, compiled, x, fields) -> Work:
     """Each iteration compiles with empty caches, in memory and on disk."""
     held = contextlib.ExitStack()
 
-    def before():
+    def before() -> None:
         import os
 
         held.close()

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import traceback
+from typing import Any
 
 try:
     import numpy
@@ -31,7 +32,7 @@ KEPT = 32
 class Refused(Exception):
     """Nodes that QNN does not take."""
 
-    def __init__(self, nodes: list):
+    def __init__(self, nodes: list) -> None:
         super().__init__(f"{len(nodes)} nodes")
         self.nodes = nodes
 
@@ -39,10 +40,10 @@ class Refused(Exception):
 class Inputs:
     """The inputs that a quantizer looks at, one after another."""
 
-    def __init__(self, arrays: list):
+    def __init__(self, arrays: list) -> None:
         self._left = iter(arrays)
 
-    def get_next(self):
+    def get_next(self) -> Any:
         """As `CalibrationDataReader` has it."""
         return next(self._left, None)
 
@@ -73,7 +74,7 @@ def arrays(path: str, names: list) -> dict:
         return {name: found[name] for name in names if name in found.files}
 
 
-def opened(path: str, entries: dict, level: int = 3, **provider):
+def opened(path: str, entries: dict, level: int = 3, **provider: Any) -> Any:
     """A session whose provider is QNN's emulator."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = level
@@ -92,7 +93,7 @@ def opened(path: str, entries: dict, level: int = 3, **provider):
     return onnxruntime.InferenceSession(path, options)
 
 
-def assigned(session) -> tuple:
+def assigned(session: Any) -> tuple:
     """How many nodes QNN has, and those that it has not."""
     taken, others = 0, []
     for part in session.get_provider_graph_assignment_info():
@@ -157,7 +158,7 @@ def version() -> str:
     return importlib.metadata.version("onnxruntime-qnn")
 
 
-def forget_oldest(cache: str):
+def forget_oldest(cache: str) -> None:
     """Leaves so many compiled graphs as are kept."""
     files = sorted(glob.glob(os.path.join(cache, "*.onnx")), key=os.path.getmtime)
     for path in files[:-KEPT]:
@@ -169,7 +170,7 @@ def forget_oldest(cache: str):
 class Session:
     """A graph that QNN has, every node of it, with its inputs."""
 
-    def __init__(self, directory: str, cache: str):
+    def __init__(self, directory: str, cache: str) -> None:
         onnxruntime.register_execution_provider_library(PROVIDER, onnxruntime_qnn.get_library_path())
         begin = time.perf_counter_ns()
         self._context = os.path.join(cache, fingerprint(directory) + ".onnx")
@@ -202,7 +203,7 @@ class Session:
             print(f"compiled graph {self._context} is made again: {error}", file=sys.stderr)
             return None, 0
 
-    def run(self):
+    def run(self) -> Any:
         """One pass; its result."""
         return self._session.run(None, self._inputs)[0]
 
@@ -232,7 +233,7 @@ def cycles(path: str) -> dict:
 class Server:
     """The far end of the conversation."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._session = None
 
     def answer(self, request: dict) -> dict:
@@ -260,7 +261,7 @@ class Server:
         return {}
 
 
-def serve():
+def serve() -> None:
     """Answers until nobody asks. Libraries print: only answers go to standard output."""
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)

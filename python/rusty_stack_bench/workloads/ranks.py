@@ -1,10 +1,12 @@
 """Processes that do the same at the same time, told by this one."""
+from __future__ import annotations
 
 import multiprocessing
 import os
 import socket
 import sys
 import traceback
+from typing import Any, Callable
 
 from .core import Case, Failure
 
@@ -15,7 +17,7 @@ START_SECONDS = 240
 class Ranks:
     """One process for each rank of a case, in each of which `role(case, rank)` gives what answers questions."""
 
-    def __init__(self, case: Case, role):
+    def __init__(self, case: Case, role: Callable[[Case, int], Callable[..., Any]]) -> None:
         context = multiprocessing.get_context("spawn")
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -29,13 +31,13 @@ class Ranks:
             self.pipes.append(ours)
             self._processes.append(process)
 
-    def ask(self, *words):
+    def ask(self, *words: Any) -> list[Any]:
         """Every rank's answer to the same question."""
         for pipe in self.pipes:
             pipe.send(words)
         return [self._answer(rank) for rank in range(len(self.pipes))]
 
-    def close(self):
+    def close(self) -> None:
         """Nobody asks any more."""
         for pipe in self.pipes:
             pipe.close()
@@ -57,7 +59,7 @@ class Ranks:
         return answer
 
 
-def _rank(role, case: Case, rank: int, port: int, pipe):
+def _rank(role, case: Case, rank: int, port: int, pipe) -> None:
     """The life of a rank: prepare, then answer until nobody asks."""
     try:
         # A rank must not outlive its master, whatever becomes of that.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections import deque
+from typing import Any, Callable
 
 from .core import Case, Skip, Work, milliseconds, model_fields, torch_device, torch_dtype, within
 
@@ -19,7 +20,7 @@ PARTS = {"PARAMETER": "model", "GRADIENT": "gradients", "OPTIMIZER_STATE": "opti
 NAMES = (*PARTS.values(), "other")
 
 
-def measured(case: Case, work) -> Work:
+def measured(case: Case, work: Callable[..., Work]) -> Work:
     """The step, its gradients verified; `work` makes a piece of work of PyTorch."""
     torch, device = torch_device(case)
     dtype = torch_dtype(case, torch)
@@ -28,7 +29,7 @@ def measured(case: Case, work) -> Work:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     phases = _Phases(torch, None if case.on_cpu else device)
 
-    def step():
+    def step() -> None:
         phases.mark()
         optimizer.zero_grad(set_to_none=True)
         loss = _loss(torch, model, tokens)
@@ -89,11 +90,11 @@ def _verified(case: Case, torch, model, tokens) -> float:
 class _Phases:
     """When the phases of steps began and ended, by the clock of the device."""
 
-    def __init__(self, torch, gpu):
+    def __init__(self, torch, gpu) -> None:
         self._torch, self._gpu = torch, gpu
         self._marks: deque = deque(maxlen=4 * STEPS)
 
-    def mark(self):
+    def mark(self) -> None:
         if self._gpu is None:
             self._marks.append(time.perf_counter_ns())
             return
@@ -112,7 +113,7 @@ class _Phases:
         return [sorted(times)[len(times) // 2] for times in (between[phase::4] for phase in range(3))]
 
 
-def memory_of_step(torch, device, step) -> dict:
+def memory_of_step(torch: Any, device: Any, step: Callable[[], Any]) -> dict:
     """What `step` holds over its time and at its peak, in MB, as PyTorch's profiler tells weights from gradients; a version whose
     profiler does not has none."""
     try:

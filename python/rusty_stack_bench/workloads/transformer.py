@@ -71,7 +71,7 @@ def _model(case: Case):
     return torch, device, model, tokens, error
 
 
-def prefill(case: Case):
+def prefill(case: Case) -> Work:
     """One pass over the prompt; its work and fields."""
     torch, device, model, tokens, error = _model(case)
 
@@ -91,7 +91,7 @@ def prefill(case: Case):
     return Work(run, fields, None, None if case.on_cpu else device)
 
 
-def decode(case: Case):
+def decode(case: Case) -> Work:
     """Tokens one after another, each the likeliest; with and without the cache they must be the same."""
     torch, device, model, tokens, error = _model(case)
     count, use_cache = case.count("output_length"), case.text("use_cache") == "yes"

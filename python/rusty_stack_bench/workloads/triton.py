@@ -67,13 +67,13 @@ def compile(case: Case) -> Work:
     cold = case.text("compilation") == "cold"
     held = {}
 
-    def before():
+    def before() -> None:
         if "directory" in held:
             held["directory"].cleanup()
         held["directory"] = tempfile.TemporaryDirectory(prefix="rsb-triton-")
         os.environ["TRITON_CACHE_DIR"] = held["directory"].name
 
-    def run():
+    def run() -> None:
         source = ASTSource(function, signature, constexprs=constants)
         held["made"] = triton.compile(source, target=goal, options=options)
 

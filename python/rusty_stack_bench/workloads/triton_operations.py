@@ -36,7 +36,7 @@ class Operation:
     chosen: Callable[[], str | None] = lambda: None
 
 
-def made(case: Case, torch, device) -> Operation:
+def made(case: Case, torch: Any, device: Any) -> Operation:
     """The operation that the case asks for."""
     return OPERATIONS[case.text("kernel")](case, torch, device)
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import time
-from typing import Any
+from typing import Any, Callable
 
 from . import serving
 from .core import (
@@ -144,7 +144,7 @@ def sizes(case: Case) -> tuple[str, dict[str, int]]:
 class Model:
     """The directory of the model: the user's, or one with a configuration alone, which lives as long as its engine starts."""
 
-    def __init__(self, case: Case):
+    def __init__(self, case: Case) -> None:
         self.own = local_model(case)
         self._made = None
         if self.own:
@@ -174,7 +174,7 @@ class Model:
             "enforce_eager": execution == "eager" or (execution == "auto" and case.on_cpu),
         }
 
-    def close(self):
+    def close(self) -> None:
         """What its directory held is read."""
         if self._made:
             shutil.rmtree(self._made, ignore_errors=True)
@@ -193,7 +193,7 @@ def _described(directory: str) -> dict[str, Any]:
     return model_fields(config.model_type, model)
 
 
-def _fits(case: Case, most: int):
+def _fits(case: Case, most: int) -> None:
     length, asked = case.count("prompt_length"), case.count("output_length")
     if length + asked > most:
         raise Skip("vLLM", f"{length} + {asked} tokens are more than the model's {most}", "choose shorter ones")
@@ -232,7 +232,7 @@ def _shared(case: Case) -> int:
     return shared
 
 
-def sampling(tokens: int, **more):
+def sampling(tokens: int, **more: Any) -> Any:
     """Exactly so many tokens."""
     vllm = package("vllm")
     return vllm.SamplingParams(max_tokens=tokens, min_tokens=tokens, ignore_eos=True, detokenize=False, **more)
@@ -254,7 +254,7 @@ def _peak(case: Case) -> GpuPeak | None:
     return None if case.on_cpu else GpuPeak(package("torch"), case.gpu)
 
 
-def offline_engine(case: Case):
+def offline_engine(case: Case) -> tuple[Any, dict[str, Any], Model]:
     """An engine for batches, in this very process, what it was started with, and its model."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     model = Model(case)
@@ -270,7 +270,7 @@ def offline_engine(case: Case):
 class Batches(Work):
     """Batches whose times are kept one by one."""
 
-    def __init__(self, run, fields, before):
+    def __init__(self, run: Callable[[], Any], fields: Callable[[float], dict[str, Any]], before: Callable[[], Any]) -> None:
         super().__init__(run, fields, before)
         self.times: list[float] = []
 
@@ -289,7 +289,7 @@ def generation(case: Case) -> Work:
     engine, settings, model = offline_engine(case)
     state: dict[str, Any] = {"turn": 0}
 
-    def before():
+    def before() -> None:
         state["inputs"] = prompts(count, case.count("prompt_length"), shared, state["turn"])
         state["turn"] += 1
 
@@ -334,7 +334,7 @@ def _hits(pairs) -> dict[str, float]:
 class Serving(Work):
     """Requests that arrive at random times; what is seen of each is kept from sample to sample."""
 
-    def __init__(self, once, fields):
+    def __init__(self, once: Callable[[], list[Any]], fields: Callable[[float], dict[str, Any]]) -> None:
         super().__init__(lambda: None, fields)
         self._once, self.served, self.seconds = once, [], 0.0
 
