@@ -29,7 +29,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy
 import torch
 
-from rsb_workloads import core, models, onnx_graphs, onnxruntime, pytorch
+from rusty_stack_bench.workloads import core, models, onnx_graphs, onnxruntime, pytorch
 
 ROUNDS = 5
 # Turns of each side in a round. They are short, so that what else the machine does falls on both.
@@ -127,7 +127,7 @@ def benchmark_app() -> list[float]:
     """OpenVINO: its program is given the graph that our workload made, and the same inputs."""
     import openvino
 
-    from rsb_workloads import model_openvino
+    from rusty_stack_bench.workloads import model_openvino
 
     case, seen = catalogued(OPENVINO_MODEL, runtime="openvino"), {}
     models.check(case)

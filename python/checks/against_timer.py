@@ -12,7 +12,7 @@ import sys
 import torch
 from torch.utils.benchmark import Timer
 
-from rsb_workloads import core, pytorch
+from rusty_stack_bench.workloads import core, pytorch
 
 PAIRS = int(os.environ.get("PAIRS", "300"))
 LIMIT_PERCENT = 2.0

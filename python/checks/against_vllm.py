@@ -12,8 +12,8 @@ import statistics
 import sys
 import time
 
-from rsb_workloads import core, serving
-from rsb_workloads import vllm as workload
+from rusty_stack_bench.workloads import core, serving
+from rusty_stack_bench.workloads import vllm as workload
 
 # One thread, unless somebody wants more: on a machine that does other things, too, threads that wait for one another are
 # torn apart, and a batch of one side takes twice as long as the next.

@@ -19,7 +19,7 @@ def main() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # It must not outlive who asks.
     except (OSError, AttributeError):
         pass  # Where the system cannot do it, it still ends with its input.
-    from rsb_workloads.worker import Worker
+    from .workloads.worker import Worker
 
     worker = Worker()
     for line in sys.stdin:
@@ -27,14 +27,15 @@ def main() -> None:
 
 
 def _own(line: str) -> str | None:
-    """Makes a benchmark that somebody brings known, where a case is of one; the answer where it cannot be."""
+    """Registers the user-defined benchmark of a case that has a source. Returns the answer if that fails."""
     case = json.loads(line).get("case", {})
     if "source" not in case:
         return None
     try:
-        from .custom import as_workloads
+        from .custom import as_component
+        from .workloads import registry
 
-        sys.modules["rsb_workloads." + case["benchmark"].replace("-", "_")] = as_workloads(case["benchmark"], case["source"])
+        registry.register(case["benchmark"], as_component(case["benchmark"], case["source"]))
     except Exception as error:
         traceback.print_exception(error, file=sys.stderr)
         why = f"{case['source']} cannot be loaded: {type(error).__name__}: {error}"

@@ -24,7 +24,7 @@ class BenchmarkComparator:
 
     def __init__(
         self, baseline: Path | Sequence[Path], current: Path | Sequence[Path], config: dict[str, Any] | None = None
-    ):
+    ) -> None:
         from . import _native
 
         unknown = set(config or {}) - {"threshold_percent", "policy"}
@@ -92,7 +92,7 @@ class BenchmarkComparator:
 class StatisticalAnalyzer:
     """Lists of figures, at a confidence."""
 
-    def __init__(self, confidence: float = 0.95):
+    def __init__(self, confidence: float = 0.95) -> None:
         self.confidence = confidence
 
     def analyze(self, values: Sequence[float]) -> dict[str, Any]:
@@ -105,8 +105,8 @@ class StatisticalAnalyzer:
         """Whether two lists differ: Welch's t, Mann-Whitney, effect sizes, the interval of the difference."""
         from . import _native
 
-        sides = ([float(value) for value in side] for side in (before, after))
-        return json.loads(_native.difference(*sides, self.confidence))
+        first, second = ([float(value) for value in side] for side in (before, after))
+        return json.loads(_native.difference(first, second, self.confidence))
 
     def detect_outliers(self, values: Sequence[float]) -> list[int]:
         """The places of the outliers."""
@@ -116,7 +116,7 @@ class StatisticalAnalyzer:
 class TrendAnalyzer:
     """Where stored figures go."""
 
-    def __init__(self, results_dir: Path = "benchmark_results"):
+    def __init__(self, results_dir: Path = "benchmark_results") -> None:
         self.results_dir = str(results_dir)
 
     def analyze(self, metric: str = "time_ms", case: str | None = None) -> list[dict[str, Any]]:
@@ -139,7 +139,7 @@ class TrendAnalyzer:
 class DegradationDetector:
     """What became worse, of the stored runs."""
 
-    def __init__(self, results_dir: Path = "benchmark_results"):
+    def __init__(self, results_dir: Path = "benchmark_results") -> None:
         self._trends = TrendAnalyzer(results_dir)
 
     def detect(self, metric: str = "time_ms", case: str | None = None) -> list[dict[str, Any]]:

@@ -116,6 +116,6 @@ def every(component: str, workload: str, device: str, **values: Sequence[Value])
     missing = [name for name, default in axes if default is None and name not in values]
     if missing:
         raise ValueError(f"{component} {workload} needs {', '.join(missing)}")
-    lists = [[written(one) for one in values.get(name, [default])] for name, default in axes]
+    lists = [[written(one) for one in values[name]] if name in values else [default or ""] for name, default in axes]
     names = [name for name, _ in axes]
     return [Case(component, workload, device, dict(zip(names, point))) for point in itertools.product(*lists)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 class ASCIIChartGenerator:
     """Charts that are never wider or taller than this. With `ascii` alone characters that every terminal has."""
 
-    def __init__(self, width: int = 60, height: int = 20, ascii: bool = True):
+    def __init__(self, width: int = 60, height: int = 20, ascii: bool = True) -> None:
         self.width, self.height, self.ascii = width, height, ascii
 
     def _draw(

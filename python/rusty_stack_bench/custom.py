@@ -23,14 +23,14 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from types import ModuleType, SimpleNamespace
 from typing import Any, Callable
-
-from rsb_workloads.core import Failure, Work
 
 from .cases import Case, Value, written
 from .measuring import Settings, measure
 from .results import Result
+from .workloads import core
+from .workloads.core import Failure, Work
+from .workloads.registry import Component
 
 # Every benchmark of this process, by the file that it is in.
 _KNOWN: list[Benchmark] = []
@@ -58,14 +58,14 @@ class Benchmark:
         verify: Callable[[Any, Any], Any] | None,
         figures: Mapping[str, Callable[[Any, float], float]],
         targets: Mapping[str, tuple[str, float]],
-    ):
+    ) -> None:
         self.function, self.name, self.axes = function, name, {axis: list(values) for axis, values in axes.items()}
         self.set_up, self.verify, self.figures, self.targets = set_up, verify, dict(figures), dict(targets)
         self.source = os.path.abspath(inspect.getfile(function))
         self.about = (inspect.getdoc(function) or "").partition("\n")[0]
         self._check()
 
-    def _check(self):
+    def _check(self) -> None:
         if not _is_name(self.name):
             raise ValueError(f"`{self.name}` is no name: write a letter, then letters, digits, dashes and underscores")
         for axis, values in self.axes.items():
@@ -124,6 +124,8 @@ class Benchmark:
 class _Sourced(OwnCase):
     """With the file that a process is told to find it in."""
 
+    source: str
+
     def __new__(cls, case: OwnCase, source: str):
         self = super().__new__(cls, *case)
         self.source = source
@@ -175,14 +177,27 @@ def load(path: str) -> list[Benchmark]:
     return list(latest.values())
 
 
-def as_workloads(name: str, source: str) -> ModuleType:
-    """The benchmark `name` of a file, as the worker finds those of the frameworks: a module with a function of each case."""
-    chosen = next(known for known in load(source) if known.name == name)
-    return SimpleNamespace(  # type: ignore[return-value]
-        check=lambda case: None,
-        version=platform.python_version,
-        run=lambda case: chosen.work({axis: case.params[axis] for axis in chosen.axes}, case.device),
-    )
+class _UserComponent:
+    """A benchmark of a user as a component of the worker, with one workload."""
+
+    def __init__(self, chosen: Benchmark) -> None:
+        self._chosen = chosen
+        self.WORKLOADS = {"run": self._run}
+
+    def check(self, case: core.Case) -> None:
+        """Accepts every case: only the function knows what it needs."""
+
+    def version(self) -> str:
+        """Returns the version of Python."""
+        return platform.python_version()
+
+    def _run(self, case: core.Case) -> Work:
+        return self._chosen.work({axis: case.params[axis] for axis in self._chosen.axes}, case.device)
+
+
+def as_component(name: str, source: str) -> Component:
+    """Returns the benchmark `name` of a file as a component that the worker can register."""
+    return _UserComponent(next(known for known in load(source) if known.name == name))
 
 
 def _is_name(text: str) -> bool:

@@ -35,7 +35,7 @@ class Settings:
 class _Ended(Exception):
     """A replicate that has no figures."""
 
-    def __init__(self, outcome: Outcome, reason: Reason):
+    def __init__(self, outcome: Outcome, reason: Reason) -> None:
         super().__init__(str(reason))
         self.outcome, self.reason = outcome, reason
 
@@ -43,7 +43,7 @@ class _Ended(Exception):
 class _Replicate:
     """A process that prepares one case, samples as often as it is asked, and leaves."""
 
-    def __init__(self, case: Case, timeout: float):
+    def __init__(self, case: Case, timeout: float) -> None:
         self._case, self._timeout = case, timeout
         command = [sys.executable, "-m", "rusty_stack_bench._worker"]
         self._process = subprocess.Popen(
@@ -61,17 +61,20 @@ class _Replicate:
         for listener in self._listeners:
             listener.start()
 
-    def _read_answers(self):
+    def _read_answers(self) -> None:
+        assert self._process.stdout is not None, "it is a pipe"
         for line in self._process.stdout:
             self._answers.put(line)
         self._answers.put(None)
 
-    def _read_errors(self):
+    def _read_errors(self) -> None:
+        assert self._process.stderr is not None, "it is a pipe"
         for line in self._process.stderr:
             self._said = [*self._said[-11:], line.rstrip()]
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """The answer, unless it is that there will be none."""
+        assert self._process.stdin is not None, "it is a pipe"
         try:
             self._process.stdin.write(json.dumps(question) + "\n")
             self._process.stdin.flush()
@@ -95,7 +98,7 @@ class _Replicate:
         words = f"; its last lines: {' | '.join(self._said)}" if self._said else ""
         return _Ended(Outcome.FAILED, Reason(f"case {self._case.id}", why + words, cure))
 
-    def close(self):
+    def close(self) -> None:
         """Whatever it started ends with it."""
         try:
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -106,12 +109,13 @@ class _Replicate:
             listener.join()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             try:
-                stream.close()
+                if stream is not None:
+                    stream.close()
             except BrokenPipeError:
                 pass  # It left without reading the last question.
 
 
-def _replicate(case: Case, number: int, settings: Settings):
+def _replicate(case: Case, number: int, settings: Settings) -> tuple[Samples, dict[str, Any], str]:
     replicate = _Replicate(case, settings.timeout)
     try:
         ready = replicate.ask({"ask": "prepare", "case": case.request()})
@@ -129,7 +133,7 @@ def _replicate(case: Case, number: int, settings: Settings):
         replicate.close()
 
 
-def _watch(pci_address: str | None):
+def _watch(pci_address: str | None) -> Any:
     """Reads the sensors of the GPU at this address beside the samples; nothing on a CPU, and without the package's native part."""
     if pci_address is None:
         return None

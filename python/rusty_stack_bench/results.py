@@ -87,9 +87,10 @@ Kind = TypeVar("Kind", bound=Result)
 
 def typed(kind: type[Kind], result: Result) -> Kind:
     """The result with its fields as attributes of `kind`; one that it does not have is None."""
-    own = {one.name: getattr(result, one.name) for one in dataclasses.fields(Result)}
+    own: dict[str, Any] = {one.name: getattr(result, one.name) for one in dataclasses.fields(Result)}
     more = {one.name for one in dataclasses.fields(kind)} - set(own)
-    return kind(**own, **{name: result.fields.get(name) for name in more})
+    own.update((name, result.fields.get(name)) for name in more)
+    return kind(**own)
 
 
 @dataclass(frozen=True)

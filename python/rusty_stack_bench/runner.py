@@ -52,7 +52,7 @@ class BenchmarkRunnerConfig:
 class BenchmarkRunner:
     """Runs suites and keeps what the last one measured in `run`, as the program's document."""
 
-    def __init__(self, config: BenchmarkRunnerConfig | None = None):
+    def __init__(self, config: BenchmarkRunnerConfig | None = None) -> None:
         self.config = config or BenchmarkRunnerConfig()
         self.run: dict[str, Any] | None = None
         self.path: str | None = None
@@ -173,8 +173,8 @@ class BenchmarkRunner:
                 raise ProgramError(f"`{' '.join(command[1:])}` ended with {code}: {said.strip()[-500:]}")
             with open(named, encoding="utf-8") as file:
                 self.path = os.path.join(self.config.output_dir, "runs", f"{file.read().strip()}.json")
-        self.run = json.loads(document)
-        return self.run
+        self.run = run = json.loads(document)
+        return run
 
     def _ask(self, command: list[str]) -> tuple[int, str, str]:
         said: list[str] = []
@@ -185,6 +185,7 @@ class BenchmarkRunner:
             except OSError as error:
                 raise ProgramError(f"{command[0]} cannot be started: {error}") from None
             with process:
+                assert process.stderr is not None, "it is a pipe"
                 for line in process.stderr:
                     said.append(line)
                     self._tell(line.rstrip())

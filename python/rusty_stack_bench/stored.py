@@ -11,7 +11,7 @@ Path = Union[str, "PathLike[str]"]
 class ResultsPersistence:
     """A results directory."""
 
-    def __init__(self, results_dir: Path = "benchmark_results", baselines_dir: Path = "baselines"):
+    def __init__(self, results_dir: Path = "benchmark_results", baselines_dir: Path = "baselines") -> None:
         self.results_dir, self.baselines_dir = str(results_dir), str(baselines_dir)
 
     def get_runs(self) -> list[dict[str, Any]]:
@@ -64,7 +64,7 @@ FORMATS = {"markdown": "md", "html": "html", "text": "txt", "csv": "csv", "json"
 class ReportGenerator:
     """Reports on a stored run, compared with a baseline where one is named; both are files."""
 
-    def __init__(self, run: Path, baseline: Path | None = None):
+    def __init__(self, run: Path, baseline: Path | None = None) -> None:
         self.run, self.baseline = str(run), None if baseline is None else str(baseline)
 
     def generate(self, format: str = "markdown") -> str:

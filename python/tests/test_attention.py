@@ -9,7 +9,7 @@ try:
 except ImportError:
     torch = None
 
-from rsb_workloads import attention, core, flash_attention
+from rusty_stack_bench.workloads import attention, core, flash_attention
 
 SHAPE = {"batch_size": "2", "num_heads": "4", "sequence_length": "24", "head_dim": "8", "num_kv_heads": "2", "dtype": "f32"}
 

@@ -10,6 +10,7 @@ import unittest
 from types import SimpleNamespace
 from unittest import mock
 
+import rusty_stack_bench
 from rusty_stack_bench import BenchmarkRunner, BenchmarkRunnerConfig, Outcome, ProgramError, benchmark
 from rusty_stack_bench.__main__ import main
 from rusty_stack_bench.custom import Benchmark, load
@@ -161,7 +162,7 @@ echo '{answer}'
         path = written('{"run_id": "abc"}', self, "abc.json")
         kept = mock.Mock(return_value=path)
         compared = mock.Mock(return_value="one\ntwo")
-        native = mock.patch("rusty_stack_bench._native", SimpleNamespace(against_saved=compared), create=True)
+        native = mock.patch.dict(vars(rusty_stack_bench), _native=SimpleNamespace(against_saved=compared))
         stored = mock.patch("rusty_stack_bench.runner.store", kept)
         written_reports = mock.patch("rusty_stack_bench.runner.ReportGenerator.write", lambda self, path, format: path)
         with mock.patch.object(Benchmark, "run", run), stored, written_reports, native:

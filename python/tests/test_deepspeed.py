@@ -6,7 +6,7 @@ import types
 import unittest
 from unittest import mock
 
-from rsb_workloads import core, deepspeed
+from rusty_stack_bench.workloads import core, deepspeed
 
 TINY = {"num_ranks": "2", "width": "128", "num_layers": "2", "batch_size": "1", "sequence_length": "8", "dtype": "f32"}
 

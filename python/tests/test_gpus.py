@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
-from rsb_workloads import core, gpus
+from rusty_stack_bench.workloads import core, gpus
 
 # A PyTorch that reports which GPU of the machine each of its devices is, as a driver does: by the variables of its process.
 TORCH = '''
@@ -118,7 +118,7 @@ def get_target(name):
     "seats.py": '''
 import os
 
-from rsb_workloads import gpus
+from rusty_stack_bench.workloads import gpus
 
 
 class Seat:
@@ -136,7 +136,7 @@ class Seat:
 }
 PREPARE = '''
 import sys
-from rsb_workloads.worker import Worker
+from rusty_stack_bench.workloads.worker import Worker
 
 print(Worker().answer(sys.stdin.read()))
 '''
@@ -145,8 +145,8 @@ import json
 import sys
 
 if __name__ == "__main__":
-    from rsb_workloads import core, gpus
-    from rsb_workloads.ranks import Ranks
+    from rusty_stack_bench.workloads import core, gpus
+    from rusty_stack_bench.workloads.ranks import Ranks
     from seats import Seat
 
     case = core.Case("deepspeed", "zero", sys.argv[1], {"num_ranks": sys.argv[2]})

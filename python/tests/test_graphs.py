@@ -6,7 +6,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from rsb_workloads import core, onnxruntime
+from rusty_stack_bench.workloads import core, onnxruntime
 
 SMALL = {"batch_size": "1", "width": "64", "num_layers": "2", "sequence_length": "32", "network": "mlp", "dtype": "f32"}
 
@@ -61,7 +61,7 @@ class Graphs(unittest.TestCase):
     def test_a_step_gives_what_the_decoder_gives_at_the_end_of_the_text(self):
         import torch
 
-        from rsb_workloads import networks
+        from rusty_stack_bench.workloads import networks
 
         torch.manual_seed(1)
         decoder = networks.Decoder(50, 16, 8, 2, 6).double().eval()

@@ -4,7 +4,7 @@ import types
 import unittest
 from unittest import mock
 
-from rsb_workloads import core, memory, pytorch, vllm
+from rusty_stack_bench.workloads import core, memory, pytorch, vllm
 
 
 class Peaks(unittest.TestCase):

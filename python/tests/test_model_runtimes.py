@@ -25,7 +25,7 @@ try:
 except ImportError:
     onnxruntime = None
 
-from rsb_workloads import (
+from rusty_stack_bench.workloads import (
     core,
     memory,
     model_load,

@@ -15,7 +15,7 @@ try:
 except ImportError:
     torch = None
 
-from rsb_workloads import core, model_build, model_runtimes, models
+from rusty_stack_bench.workloads import core, model_build, model_runtimes, models
 
 # Counted each time; RSB_EVERY_MODEL=1 counts the whole catalogue.
 COUNTED = ("bert-base", "gpt2", "vit-base", "whisper-tiny", "mixtral-8x7b", "llava-1.5-7b", "rag-token-nq")
@@ -77,7 +77,7 @@ class Catalogue(unittest.TestCase):
             (Path(directory) / "config.json").write_text(json.dumps(config), encoding="utf-8")
             row = {"name": "huge", "family": "decoder-only", "path": directory, "parameters": 0}
             self.assertGreater(model_build.counted(torch, row), 68_000_000_000)
-            with mock.patch("rsb_workloads.model_build.load") as loaded, self.assertRaises(core.Skip) as skipped:
+            with mock.patch("rusty_stack_bench.workloads.model_build.load") as loaded, self.assertRaises(core.Skip) as skipped:
                 models.forward(case("bert-tiny", model="huge", definition=json.dumps(row)))
             loaded.assert_not_called()
         self.assertEqual(skipped.exception.obstacle, core.DOES_NOT_FIT)
@@ -143,6 +143,6 @@ class Catalogue(unittest.TestCase):
             model_build.class_of({"class": "BertOfAnotherVersion"})
         self.assertIn("install another version of transformers", skipped.exception.cure)
         too_little = core.Skip("memory", "too little", "free some")
-        with mock.patch("rsb_workloads.models.room", side_effect=too_little) as asked, self.assertRaises(core.Skip):
+        with mock.patch("rusty_stack_bench.workloads.models.room", side_effect=too_little) as asked, self.assertRaises(core.Skip):
             models.forward(case("bert-base"))
         self.assertEqual(asked.call_args.args[1], 12.0 * 109_514_298)

@@ -7,6 +7,7 @@ import types
 import unittest
 from unittest import mock
 
+import rusty_stack_bench
 from rusty_stack_bench import Outcome
 from rusty_stack_bench.cases import AXES, every
 from rusty_stack_bench.measuring import Settings, measure
@@ -122,7 +123,7 @@ class Processes(unittest.TestCase):
             return json.dumps({"gpu_utilization_percent": 97.0, "gpu_power_w": 90.0})
 
         native = types.SimpleNamespace(watch=lambda address: asked.append(address) or types.SimpleNamespace(stop=stop))
-        here = mock.patch("rusty_stack_bench._native", native, create=True)
+        here = mock.patch.dict(vars(rusty_stack_bench), _native=native)
         cases = every("migraphx", "inference", "rocm:0")
         with here, mock.patch("rusty_stack_bench.measuring._Replicate.ask", ask):
             (result,) = measure(InferenceResult, cases, Settings(replicates=1, runs=2, timeout=30))

@@ -8,7 +8,7 @@ import types
 import unittest
 from unittest import mock
 
-from rsb_workloads import core, deepspeed, migraphx
+from rusty_stack_bench.workloads import core, deepspeed, migraphx
 
 
 def case(device="cpu:0", **params):
@@ -146,7 +146,7 @@ main:pointwise0:@1 = erf(main:pointwise0:x0) -> half_type, {1}, {0}
 
 def fake_migraphx(factor=1.0):
     """As much of MIGraphX as a reference on the CPU is: the graph is computed in double precision."""
-    from rsb_workloads import onnx_graphs
+    from rusty_stack_bench.workloads import onnx_graphs
 
     module = types.ModuleType("migraphx")
     module.__version__ = "2.14"

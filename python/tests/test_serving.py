@@ -3,7 +3,7 @@
 import asyncio
 import unittest
 
-from rsb_workloads import serving
+from rusty_stack_bench.workloads import serving
 
 
 class Jumping(asyncio.SelectorEventLoop):

@@ -2,7 +2,7 @@
 
 import unittest
 
-from rsb_workloads import training
+from rusty_stack_bench.workloads import training
 
 
 class Curve(unittest.TestCase):

@@ -3,7 +3,7 @@
 import unittest
 from unittest import mock
 
-from rsb_workloads import core, vllm
+from rusty_stack_bench.workloads import core, vllm
 
 AXES = {"execution": "auto", "prefix_cache": "on", "shared_prefix": "96", "prompt_length": "128", "model": "random"}
 

@@ -2,12 +2,18 @@
 
 import json
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
 import unittest
 from types import SimpleNamespace
 from unittest import mock
 
-from rsb_workloads import core
-from rsb_workloads.worker import Worker
+import rusty_stack_bench
+from rusty_stack_bench.cases import AXES
+from rusty_stack_bench.workloads import core, registry
+from rusty_stack_bench.workloads.worker import Worker
 
 
 def asked(worker, **request):
@@ -53,10 +59,10 @@ class Conversation(unittest.TestCase):
         # By ONNX Runtime, by nobody but the CPU, with a PyTorch for other GPUs, and with one that does not tell.
         for torch_here, device_type in ((torch, None), (torch, "cpu"), (torch, None), (torch, None), (None, None)):
             work = core.Work(lambda: None, lambda _: {}, device_type=device_type)
-            runtime = SimpleNamespace(check=lambda _: None, inference=lambda _, work=work: work)
-            modules = [runtime, torch_here or ImportError("torch")]
+            runtime = SimpleNamespace(check=lambda _: None, WORKLOADS={"inference": lambda _, work=work: work})
+            here = mock.patch("importlib.import_module", side_effect=[torch_here or ImportError("torch")])
             # The worker changes which GPUs its process sees.
-            with mock.patch("importlib.import_module", side_effect=modules), mock.patch.dict(os.environ):
+            with here, mock.patch.dict(registry.COMPONENTS, onnxruntime=runtime), mock.patch.dict(os.environ):
                 ready = asked(Worker(), ask="prepare", case=case)
             self.assertEqual((ready["answer"], ready["device_type"]), ("ready", device_type or "gpu"))
             addresses.append(ready.get("pci_address"))
@@ -88,6 +94,58 @@ class Conversation(unittest.TestCase):
         worker = prepared()
         with mock.patch.object(worker._work, "sample", lambda _: float("nan")), mock.patch("traceback.print_exception"):
             self.assertEqual(asked(worker, ask="sample", iters=1)["answer"], "failed")
+
+
+class Components(unittest.TestCase):
+    """Which module serves which benchmark."""
+
+    def test_every_component_serves_its_workloads(self):
+        served = set()
+        for name in registry.COMPONENTS:
+            component = registry.component(name)
+            self.assertTrue(callable(component.check) and callable(component.version), name)
+            for workload in component.WORKLOADS:
+                prepare = registry.workload(component, core.Case(name, workload, "cpu:0", {}))
+                self.assertTrue(callable(prepare), (name, workload))
+                served.add((name, workload))
+        self.assertEqual(served - set(AXES), {("models", "forward"), ("models", "load"), ("models", "generate"), ("python-faults", "fault")})
+        self.assertEqual(set(AXES) - served, set())
+
+    def test_the_worker_needs_no_other_part_of_the_package(self):
+        script = (
+            "import sys, rusty_stack_bench.workloads.worker\n"
+            "names = (name for name in sys.modules if name.startswith('rusty_stack_bench.'))\n"
+            "print([name for name in names if not name.startswith('rusty_stack_bench.workloads')], 'torch' in sys.modules)\n"
+            "for name in ('gate', '_native'):\n"
+            "    try:\n"
+            "        getattr(rusty_stack_bench, name)\n"
+            "    except ImportError as error:\n"
+            "        print(error)\n"
+        )
+        package = os.path.dirname(rusty_stack_bench.__file__)
+        with tempfile.TemporaryDirectory() as directory:
+            copy = os.path.join(directory, "rusty_stack_bench")
+            shutil.copytree(os.path.join(package, "workloads"), os.path.join(copy, "workloads"))
+            shutil.copy(os.path.join(package, "__init__.py"), copy)
+            command = [sys.executable, "-B", "-c", script]
+            environment = {**os.environ, "PYTHONPATH": directory}
+            said = subprocess.run(command, check=True, cwd=directory, env=environment, capture_output=True, text=True)
+        first, *errors = said.stdout.splitlines()
+        self.assertEqual(first, "[] False", said.stderr)
+        self.assertEqual(["module keeping" in errors[0], "compiled extension" in errors[1]], [True, True], errors)
+
+    def test_an_unknown_benchmark_or_workload_fails_with_the_known_names(self):
+        for benchmark, workload, known in (("pytorhc", "matmul", "pytorch"), ("python-faults", "faults", "choose one of fault")):
+            case = {"benchmark": benchmark, "device": "cpu:0", "params": {"workload": workload}}
+            answer = asked(Worker(), ask="prepare", case=case)
+            self.assertEqual(answer["answer"], "failed")
+            self.assertIn(known, answer["reason"]["cure"])
+
+    def test_a_registered_component_replaces_one_of_the_same_name(self):
+        own = SimpleNamespace(check=lambda _: None, version=lambda: "1", WORKLOADS={})
+        with mock.patch.dict(registry.COMPONENTS):
+            registry.register("pytorch", own)
+            self.assertIs(registry.component("pytorch"), own)
 
 
 if __name__ == "__main__":

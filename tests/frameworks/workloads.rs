@@ -89,7 +89,7 @@ fn a_provider_that_falls_back_silently_is_refused() {
     // A build for CPUs that says it has CUDA's provider: the session is made, on the CPU.
     let script = "
 import onnxruntime
-from rsb_workloads import core, onnxruntime as workload
+from rusty_stack_bench.workloads import core, onnxruntime as workload
 onnxruntime.get_available_providers = lambda: ['CUDAExecutionProvider', 'CPUExecutionProvider']
 params = {'batch_size': '2', 'width': '16', 'num_layers': '1', 'network': 'mlp', 'dtype': 'f32'}
 try:

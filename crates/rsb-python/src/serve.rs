@@ -80,7 +80,7 @@ fn converse(py: Python<'_>, answers: &mut impl Write, adjust: Adjust) -> PyResul
     }
 }
 
-/// The worker of `rsb_workloads`.
+/// The worker of `rusty_stack_bench.workloads`.
 struct Worker<'py> {
     object: Bound<'py, PyAny>,
     sample: Bound<'py, PyAny>,
@@ -89,7 +89,7 @@ struct Worker<'py> {
 
 impl<'py> Worker<'py> {
     fn start(py: Python<'py>) -> PyResult<Self> {
-        let object = py.import("rsb_workloads.worker")?.getattr("Worker")?.call0()?;
+        let object = py.import("rusty_stack_bench.workloads.worker")?.getattr("Worker")?.call0()?;
         let (sample, look) = (object.getattr("sample")?, object.getattr("look")?);
         Ok(Self { object, sample, look })
     }

@@ -7,53 +7,58 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
-// `rsb_workloads` beside `src` is a link to `python/rsb_workloads`: a package holds only what lies
-// within it.
+/// The import package that contains the workloads.
+const PACKAGE: &str = "rusty_stack_bench";
+
+// `rusty_stack_bench` next to `src` is a link to `python/rusty_stack_bench`: a crate's package
+// contains only files below its own directory.
 macro_rules! sources {
     ($($name:literal),*) => {
         const SOURCES: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../rsb_workloads/", $name)))),*];
+            &[$(($name, include_str!(concat!("../rusty_stack_bench/", $name)))),*];
     };
 }
 
 sources![
     "__init__.py",
-    "attention.py",
-    "core.py",
-    "deepspeed.py",
-    "execution.py",
-    "flash_attention.py",
-    "gpus.py",
-    "memory.py",
-    "migraphx.py",
-    "model_build.py",
-    "model_load.py",
-    "model_metrics.py",
-    "model_mps.py",
-    "model_onnxruntime.py",
-    "model_openvino.py",
-    "model_openvino_steps.py",
-    "model_openvino_text.py",
-    "model_qnn.py",
-    "model_ready.py",
-    "model_runtimes.py",
-    "models.py",
-    "networks.py",
-    "onnx_graphs.py",
-    "onnxruntime.py",
-    "powermetrics.py",
-    "python_faults.py",
-    "pytorch.py",
-    "qnn_session.py",
-    "ranks.py",
-    "serving.py",
-    "training.py",
-    "transformer.py",
-    "triton.py",
-    "triton_kernels.py",
-    "triton_operations.py",
-    "vllm.py",
-    "worker.py"
+    "workloads/__init__.py",
+    "workloads/attention.py",
+    "workloads/core.py",
+    "workloads/deepspeed.py",
+    "workloads/execution.py",
+    "workloads/flash_attention.py",
+    "workloads/gpus.py",
+    "workloads/memory.py",
+    "workloads/migraphx.py",
+    "workloads/model_build.py",
+    "workloads/model_load.py",
+    "workloads/model_metrics.py",
+    "workloads/model_mps.py",
+    "workloads/model_onnxruntime.py",
+    "workloads/model_openvino.py",
+    "workloads/model_openvino_steps.py",
+    "workloads/model_openvino_text.py",
+    "workloads/model_qnn.py",
+    "workloads/model_ready.py",
+    "workloads/model_runtimes.py",
+    "workloads/models.py",
+    "workloads/networks.py",
+    "workloads/onnx_graphs.py",
+    "workloads/onnxruntime.py",
+    "workloads/powermetrics.py",
+    "workloads/python_faults.py",
+    "workloads/pytorch.py",
+    "workloads/qnn_session.py",
+    "workloads/ranks.py",
+    "workloads/registry.py",
+    "workloads/serving.py",
+    "workloads/training.py",
+    "workloads/transformer.py",
+    "workloads/triton.py",
+    "workloads/triton_kernels.py",
+    "workloads/triton_operations.py",
+    "workloads/vllm.py",
+    "workloads/worker.py"
 ];
 
 /// The directory to put in front of Python's search path. It is written once for each version of
@@ -83,14 +88,13 @@ pub(crate) fn dir() -> io::Result<PathBuf> {
 
 fn is_whole(dir: &Path) -> bool {
     SOURCES.iter().all(|(name, text)| {
-        std::fs::read(dir.join("rsb_workloads").join(name))
-            .is_ok_and(|found| found == text.as_bytes())
+        std::fs::read(dir.join(PACKAGE).join(name)).is_ok_and(|found| found == text.as_bytes())
     })
 }
 
 fn write(dir: &Path) -> io::Result<()> {
-    let package = dir.join("rsb_workloads");
-    std::fs::create_dir_all(&package)?;
+    let package = dir.join(PACKAGE);
+    std::fs::create_dir_all(package.join("workloads"))?;
     SOURCES.iter().try_for_each(|(name, text)| std::fs::write(package.join(name), text))
 }
 
@@ -107,11 +111,14 @@ mod tests {
 
     #[test]
     fn every_python_file_is_carried() {
-        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/rsb_workloads");
-        let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
-        let mut files: Vec<String> =
-            files.map(|name| name.to_string_lossy().into_owned()).collect();
-        files.retain(|name| name != "__pycache__");
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python").join(PACKAGE);
+        let mut files = vec!["__init__.py".to_owned()];
+        for entry in std::fs::read_dir(dir.join("workloads")).unwrap() {
+            let name = entry.unwrap().file_name();
+            if name != "__pycache__" {
+                files.push(format!("workloads/{}", name.to_string_lossy()));
+            }
+        }
         files.sort();
         let carried: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).collect();
         assert_eq!(carried, files);
@@ -123,7 +130,7 @@ mod tests {
         assert!(!is_whole(&dir));
         write(&dir).unwrap();
         assert!(is_whole(&dir));
-        std::fs::write(dir.join("rsb_workloads/core.py"), "x").unwrap();
+        std::fs::write(dir.join(PACKAGE).join("workloads/core.py"), "x").unwrap();
         assert!(!is_whole(&dir));
         std::fs::remove_dir_all(&dir).unwrap();
     }

@@ -2,7 +2,7 @@
 
     python3 python/checks/recommendation/times.py --out times.csv bert-tiny vit-tiny   # no name: all of models.toml
 
-The models are prepared, verified and timed by the code that `rusty-stack-bench models` runs (`rsb_workloads`), in one process, so
+The models are prepared, verified and timed by the code that `rusty-stack-bench models` runs (`workloads`), in one process, so
 that a model is built and exported once for all runtimes and threads. Once a model is prepared in all its shapes it waits for a line on
 standard input, now and then: whoever measures makes the machine quiet first (`yes "" |` where it is). A time is the median of samples, after a pass that does not count; the
 runtimes take turns, so that what disturbs the machine falls on all of them.
@@ -27,7 +27,7 @@ sys.path.insert(0, str(HERE.parents[1]))
 
 import torch
 
-from rsb_workloads import core, model_build, model_onnxruntime, model_openvino, model_runtimes, models
+from rusty_stack_bench.workloads import core, model_build, model_onnxruntime, model_openvino, model_runtimes, models
 
 RUNTIMES = ("pytorch", "onnxruntime", "openvino")
 THREADS = (1, 2)

@@ -25,7 +25,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from rsb_workloads import model_build, model_ready
+from rusty_stack_bench.workloads import model_build, model_ready
 
 CATALOGUE = HERE.parents[2] / "crates/rsb-engine/src/models/catalogue.toml"
 

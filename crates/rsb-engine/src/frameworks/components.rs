@@ -1,5 +1,5 @@
 //! The components and what installs them. Their workloads are in `workloads` and `networks`, the
-//! functions in `python/rsb_workloads`.
+//! functions in `python/rusty_stack_bench/workloads`.
 
 use rsb_workloads::{AxisInfo, AxisKind};
 

@@ -1,7 +1,8 @@
 //! ML frameworks: what is measured of them, and the Python environment that they run in.
 //!
-//! The work itself is in `python/rsb_workloads`, run by the worker `rsb-python-worker`. This
-//! program only plans the cases and finds the worker and the environment; it never links Python.
+//! The work itself is in `python/rusty_stack_bench/workloads`, run by the worker
+//! `rsb-python-worker`. This program only plans the cases and finds the worker and the environment;
+//! it never links Python.
 
 mod cases;
 mod catalog;

@@ -62,7 +62,7 @@ fn worker_of<'a>(
 
 /// What `command` passes on to the worker of a framework: a slow-down on purpose, and which GPU the
 /// case is planned on. The worker itself makes that GPU the first one visible
-/// (`python/rsb_workloads/gpus.py`).
+/// (`python/rusty_stack_bench/workloads/gpus.py`).
 fn for_framework(command: &WorkerCommand, case: &Case) -> Vec<(&'static str, Option<String>)> {
     let slowed = command.environment.iter().filter(|(name, _)| *name == SLOWDOWN);
     let mut passed: Vec<_> = slowed.cloned().collect();

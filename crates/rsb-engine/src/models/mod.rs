@@ -1,5 +1,6 @@
 //! Models of eleven families: what the catalogue holds, what a model needs of memory, what cannot
-//! be, and the cases of a sweep. Pure. The work itself is in `python/rsb_workloads/models.py`.
+//! be, and the cases of a sweep. Pure. The work itself is in
+//! `python/rusty_stack_bench/workloads/models.py`.
 
 mod cases;
 mod catalogue;

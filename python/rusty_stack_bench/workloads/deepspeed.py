@@ -1,0 +1,445 @@
+"""DeepSpeed: training steps of a decoder under the stages of ZeRO, and with its layers cut among ranks by AutoTP."""
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, Callable
+
+from . import gpus
+from .core import Case, Failure, Skip, Work, milliseconds, model_fields, package, torch_device
+from .memory import GpuMemory, HostAllocator
+from .ranks import Ranks
+
+SEED = 20_231
+WORDS = 1024
+HEAD = 64
+RATE = 1e-3
+STEPS_CHECKED = 3
+# Steps in which PyTorch's profiler watches what ranks say to each other; they are not among the samples.
+STEPS_WATCHED = 3
+# How far a gradient, or a loss, may be from that of one process that trains alone in double precision.
+TOLERANCES = {"f32": 1e-3, "bf16": 1e-1}
+LOSS_TOLERANCES = {"f32": 1e-3, "bf16": 3e-2}
+CURE = "DeepSpeed trains wrongly here: try another version, or report it there"
+PHASES = ("forward", "backward", "step")
+# What AutoTP cuts: by outputs where each rank has heads or units of its own, by inputs where their results are summed.
+PARTITION = {
+    "use_default_specs": False,
+    "layer_specs": [
+        {"patterns": [r".*\.(query|key|value|up)\.weight$"], "partition_type": "column"},
+        {"patterns": [r".*\.(out|down)\.weight$"], "partition_type": "row"},
+        {"patterns": [r".*(words|places|logits)\.weight$"], "partition_type": "skip"},
+    ],
+}
+
+
+def check(case: Case) -> None:
+    """Whether DeepSpeed is here, and as many devices as ranks."""
+    torch, _ = torch_device(case)
+    _quiet(case)
+    package("deepspeed")
+    if case.params.get("optimizer") == "deepspeed":
+        _refuse_stale_locks()
+    ranks = case.count("num_ranks")
+    if case.text("dtype") not in TOLERANCES:
+        raise Skip(f"type {case.text('dtype')}", "DeepSpeed trains in f32 or bf16 here", "choose one of these")
+    if not case.on_cpu and ranks > torch.cuda.device_count():
+        why = f"{torch.cuda.device_count()} GPUs are visible from {case.device} on, for {ranks} ranks"
+        raise Skip(f"DeepSpeed on {case.device}", why, "ask for fewer (--axis num_ranks=1), or begin at --device 0")
+    parts = HEAD * (ranks if case.workload == "tensor-parallel" else 1)
+    if case.count("width") % parts:
+        why = f"the width is no multiple of {parts}: heads of {HEAD} for each that shares them"
+        raise Skip(f"a decoder {case.text('width')} wide on {ranks} ranks", why, "choose others")
+
+
+def version() -> str:
+    """DeepSpeed's."""
+    return package("deepspeed").__version__
+
+
+def _quiet(case: Case) -> None:
+    """Nothing is compiled at run time unless asked: the optimizer is PyTorch's, and no shared-memory operator is built."""
+    os.environ["DS_SKIP_CUDA_CHECK"] = "1"
+    os.environ.setdefault("DEEPSPEED_LOG_LEVEL", "error")
+    if case.on_cpu:
+        os.environ["DS_ACCELERATOR"] = "cpu"
+
+
+# A build of one operator takes minutes; a lock that is older than this belongs to nobody.
+STALE_SECONDS = 1800
+
+
+def _refuse_stale_locks() -> None:
+    """A build that was ended leaves its lock, and PyTorch's next build of the same waits for it for ever."""
+    root = os.environ.get("TORCH_EXTENSIONS_DIR") or os.path.expanduser("~/.cache/torch_extensions")
+    locks = [os.path.join(directory, "lock") for directory, _, files in os.walk(root) if "lock" in files]
+    stale = [lock for lock in locks if time.time() - os.path.getmtime(lock) > STALE_SECONDS]
+    if stale:
+        why = f"the lock {stale[0]} was left by a build that ended, and a new one would wait for it for ever"
+        raise Skip("DeepSpeed's own optimizer", why, f"end what still builds, then `rm {' '.join(stale)}`")
+
+
+def _started(case: Case):
+    """The group of this rank, and its device."""
+    import deepspeed
+    import torch
+
+    # It would be compiled now, in the middle of a measurement.
+    known = getattr(deepspeed.ops, "__compatible_ops__", {})
+    known["deepspeed_shm_comm"] = False
+    deepspeed.init_distributed(dist_backend="gloo" if case.on_cpu else "nccl", auto_mpi_discovery=False, verbose=False)
+    return torch.device("cpu") if case.on_cpu else torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+
+
+def _decoder(torch, case: Case):
+    """The same model on every rank and in the reference, of weights that the case's type can hold."""
+    from .networks import Decoder
+
+    torch.manual_seed(SEED)
+    model = Decoder(WORDS, case.count("width"), HEAD, case.count("num_layers"), case.count("sequence_length"))
+    return model.bfloat16().float() if case.text("dtype") == "bf16" else model
+
+
+def _batch(torch, case: Case, rank: int):
+    """What a rank trains on: tokens, and which follow them."""
+    draw = torch.Generator().manual_seed(SEED + 1 + rank)
+    made = torch.randint(0, WORDS, (case.count("batch_size"), case.count("sequence_length") + 1), generator=draw)
+    return made[:, :-1], made[:, 1:]
+
+
+def _loss(torch, logits, wanted):
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), wanted.flatten())
+
+
+def _settings(case: Case, weights: int) -> dict:
+    """What DeepSpeed is told of a model of so many weights."""
+    is_parallel = case.workload == "tensor-parallel"
+    own = case.params.get("optimizer", "torch") == "torch"
+    settings = {
+        "train_micro_batch_size_per_gpu": case.count("batch_size"),
+        "optimizer": {"type": "Adam", "params": {"lr": RATE, "torch_adam": own, "adam_w_mode": False}},
+        "zero_optimization": {
+            "stage": 0 if is_parallel else case.count("zero_stage"),
+            "overlap_comm": False,
+            # By default 2 GB are set aside for it, however small the model.
+            "reduce_bucket_size": min(int(5e8), weights),
+            "stage3_param_persistence_threshold": 0,
+        },
+        "bf16": {"enabled": case.text("dtype") == "bf16"},
+        "steps_per_print": 1 << 30,
+    }
+    if is_parallel:
+        settings["tensor_parallel"] = {"autotp_size": case.count("num_ranks"), "partition_config": PARTITION}
+    return settings
+
+
+class Trainer:
+    """A rank's engine and its batch."""
+
+    def __init__(self, case: Case, rank: int) -> None:
+        import torch
+
+        _quiet(case)
+        self.torch, self.case, self.device = torch, case, _started(case)
+        import deepspeed
+
+        # Importing is no part of the work.
+        self.memory = HostAllocator() if case.on_cpu else GpuMemory(torch, self.device)
+        model = _decoder(torch, case)
+        settings = _settings(case, sum(weight.numel() for weight in model.parameters()))
+        self.engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=settings)
+        # Ranks that share layers work on the same; others each on their own.
+        share = [0] if case.workload == "tensor-parallel" else range(case.count("num_ranks"))
+        self.batches = [_batch(torch, case, one) for one in share]
+        self.tokens, self.wanted = (one.to(self.device) for one in self.batches[rank % len(self.batches)])
+        self.watches, self.cut = [], 0
+
+    def __call__(self, word: str, *more):
+        """The answer to a question of the master."""
+        return getattr(self, word)(*more)
+
+    def step(self, looking: Callable[[str], object] = lambda phase: None) -> Any:
+        """One step of training; its loss. `looking` is called at the end of each phase."""
+        watch = Watch(self.torch, None if self.device.type == "cpu" else self.device)
+        loss = _loss(self.torch, self.engine(self.tokens), self.wanted)
+        watch.lap()
+        looking("forward")
+        self.engine.backward(loss)
+        watch.lap()
+        looking("backward")
+        self.engine.step()
+        watch.lap()
+        looking("step")
+        self.watches.append(watch)
+        return loss
+
+    def check(self) -> dict[str, Any]:
+        """The losses of the first steps, and for each weight how far its gradient is off: the most, over the largest."""
+        errors = {}
+
+        def looking(phase) -> None:
+            if phase == "backward" and not errors:
+                errors.update(self._gradient_errors())
+
+        losses = [self.step(looking).item() for _ in range(STEPS_CHECKED)]
+        self.memory.begin()
+        return {"losses": losses, "errors": errors, "cut": self.cut}
+
+    def _gradient_errors(self):
+        exact = _decoder(self.torch, self.case).double().to(self.device)
+        for tokens, wanted in self.batches:
+            logits, wanted = exact(tokens.to(self.device)).flatten(0, 1), wanted.flatten().to(self.device)
+            (self.torch.nn.functional.cross_entropy(logits, wanted) / len(self.batches)).backward()
+        found = dict(self.engine.module.named_parameters())
+        return {name: self._error(found[name], weight.grad) for name, weight in exact.named_parameters()}
+
+    def _error(self, weight, exact) -> float:
+        gradient = self._whole(weight, exact.shape)
+        if gradient is None:
+            return float("inf")  # Nobody computed it.
+        return ((gradient.double() - exact).abs().max() / exact.abs().max()).item()
+
+    def _whole(self, weight, shape):
+        """The gradient of a weight of which this rank may hold a part."""
+        from deepspeed.utils import safe_get_full_grad
+
+        part = safe_get_full_grad(weight)
+        if part is None or part.shape == shape:
+            return part
+        self.cut += 1
+        cut = next(place for place, (own, whole) in enumerate(zip(part.shape, shape)) if own != whole)
+        parts = [self.torch.empty_like(part) for _ in range(self.case.count("num_ranks"))]
+        self.torch.distributed.all_gather(parts, part.contiguous())
+        return self.torch.cat(parts, cut)
+
+    def seat(self) -> dict[str, str | None]:
+        """Which GPU this rank works on."""
+        return gpus.seat(self.torch, self.torch.cuda.current_device())
+
+    def run(self, count: int) -> dict[str, Any]:
+        """So many steps: nanoseconds of all, and of each phase."""
+        self.watches = []
+        self.torch.distributed.barrier()
+        begin = time.perf_counter_ns()
+        for _ in range(count):
+            self.step()
+        if self.device.type != "cpu":
+            self.torch.cuda.synchronize(self.device)
+        self.torch.distributed.barrier()
+        total = time.perf_counter_ns() - begin
+        laps = zip(*(watch.laps() for watch in self.watches))
+        return {"total": total} | {name: sum(spent) for name, spent in zip(PHASES, laps)}
+
+    def held(self) -> dict[str, Any]:
+        """Bytes of weights and optimizer after a step, and what the allocator handed out in one."""
+        self.step(lambda _: self.memory.look())
+        return {"state": _held(self.torch, self.engine)} | self.memory.fields()
+
+    def talk(self) -> float:
+        """Nanoseconds of a step in collectives, as PyTorch's profiler sees them, with waiting for the others."""
+        profiler = self.torch.profiler
+        on_cpu = self.device.type == "cpu"
+        kind = profiler.ProfilerActivity.CPU if on_cpu else profiler.ProfilerActivity.CUDA
+        self.torch.distributed.barrier()
+        with profiler.profile(activities=[kind]) as profile:
+            for _ in range(STEPS_WATCHED):
+                self.step()
+            if not on_cpu:
+                self.torch.cuda.synchronize(self.device)
+        return spoken_us(profile.events(), on_cpu) * 1e3 / STEPS_WATCHED
+
+
+def spoken_us(events: Any, on_cpu: bool) -> float:
+    """Microseconds of the collectives among a profiler's events: operations of gloo, or kernels of NCCL and RCCL."""
+    if on_cpu:
+        return sum(event.time_range.elapsed_us() for event in events if event.name.startswith("gloo:"))
+    kernels = (event for event in events if event.name.startswith(("nccl", "rccl")) and "Kernel" in event.name)
+    return sum(event.device_time_total for event in kernels)
+
+
+class Watch:
+    """Laps by events of the GPU, or by the clock of the host: a GPU is not made to wait between two phases."""
+
+    def __init__(self, torch: Any, gpu: Any) -> None:
+        self._torch, self._gpu, self._marks = torch, gpu, []
+        self.lap()
+
+    def lap(self) -> None:
+        """Here one phase ends."""
+        if self._gpu is None:
+            self._marks.append(time.perf_counter_ns())
+        else:
+            event = self._torch.cuda.Event(enable_timing=True)
+            event.record()
+            self._marks.append(event)
+
+    def laps(self) -> list[float]:
+        """Nanoseconds of each phase, once everything is done."""
+        pairs = list(zip(self._marks, self._marks[1:]))
+        if self._gpu is None:
+            return [float(end - begin) for begin, end in pairs]
+        return [begin.elapsed_time(end) * 1e6 for begin, end in pairs]
+
+
+def _held(torch, engine) -> int:
+    """Bytes of this rank's weights and state of the optimizer after a step, as they stand in its tensors."""
+    seen = {}
+
+    def walk(value) -> None:
+        if isinstance(value, torch.Tensor):
+            storage = value.untyped_storage()
+            seen[storage.data_ptr()] = storage.nbytes()
+        elif isinstance(value, dict):
+            for one in value.values():
+                walk(one)
+        elif isinstance(value, (list, tuple)):
+            for one in value:
+                walk(one)
+
+    for weight in engine.module.parameters():
+        walk([weight, weight.grad, getattr(weight, "ds_tensor", None)])
+    inner = engine.optimizer
+    while inner is not None:
+        walk(list(getattr(inner, "state", {}).values()))
+        walk([group["params"] for group in getattr(inner, "param_groups", [])])
+        following = getattr(inner, "optimizer", None)
+        inner = following if following is not inner else None
+    return sum(seen.values())
+
+
+def verified(case: Case, found: Any, exact: Any) -> float:
+    """The largest error of any gradient on any rank, when each and every loss is right."""
+    allowed, dtype = TOLERANCES[case.text("dtype")], case.text("dtype")
+    errors = [(error, name, rank) for rank, one in enumerate(found) for name, error in one["errors"].items()]
+    worst, name, rank = max(errors, key=lambda one: one[0] if one[0] == one[0] else float("inf"))
+    if not worst <= allowed:
+        why = f"that of {name} on rank {rank} is off by {worst:.3g} of its largest value, where {allowed:.3g} is allowed"
+        raise Failure(f"gradients of {case.workload}", why, CURE)
+    if case.workload == "tensor-parallel" and len(found) > 1 and not all(one["cut"] for one in found):
+        raise Failure(f"{case.workload} on {len(found)} ranks", "each holds every weight whole", "report it to DeepSpeed")
+    losses = [sum(one["losses"][step] for one in found) / len(found) for step in range(STEPS_CHECKED)]
+    off = max(abs(own - one) / one for own, one in zip(losses, exact))
+    if not off <= LOSS_TOLERANCES[dtype]:
+        why = f"of {STEPS_CHECKED} steps one is off by {off:.3g}, where {LOSS_TOLERANCES[dtype]:.3g} is allowed"
+        raise Failure(f"losses of {case.workload}", why, CURE)
+    return worst
+
+
+def _alone(torch, case: Case, batches):
+    """The losses of one process that trains on every batch, in f32 on the case's device."""
+    _, device = torch_device(case)
+    model = _decoder(torch, case).to(device)
+    optimizer, losses = torch.optim.Adam(model.parameters(), lr=RATE), []
+    if case.text("dtype") == "bf16" and (case.workload == "tensor-parallel" or case.count("zero_stage") == 0):
+        # There DeepSpeed makes the optimizer's state by a step without gradients, which counts: later ones are shorter.
+        for weight in model.parameters():
+            weight.grad = torch.zeros_like(weight)
+        optimizer.step()
+    for _ in range(STEPS_CHECKED):
+        optimizer.zero_grad()
+        loss = sum(_loss(torch, model(tokens.to(device)), wanted.to(device)) for tokens, wanted in batches) / len(batches)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+class Trained(Work):
+    """Steps of all ranks; the times of phases are those of every sample."""
+
+    def __init__(self, ranks: Ranks, fields: Callable[[float], dict[str, Any]]) -> None:
+        super().__init__(lambda: None, fields)
+        self._ranks, self._count, self._spent = ranks, 0, dict.fromkeys(PHASES, 0.0)
+
+    def sample(self, iters: int) -> float:
+        """The slowest rank's time."""
+        answers = self._ranks.ask("run", iters)
+        self._count += iters
+        for name in PHASES:
+            self._spent[name] += max(one[name] for one in answers)
+        return float(max(one["total"] for one in answers))
+
+    def phases(self) -> dict[str, float]:
+        """Means over all steps."""
+        names = dict(zip(PHASES, ("forward_time_ms", "backward_time_ms", "optimizer_step_time_ms")))
+        return {names[name]: milliseconds(spent / max(self._count, 1)) for name, spent in self._spent.items()}
+
+
+def _training(case: Case, role, more) -> Work:
+    """Verified steps of training; `more` gives the fields of a workload of its own."""
+    torch, _ = torch_device(case)
+    ranks = Ranks(case, role)
+    if not case.on_cpu:
+        gpus.check_ranks(case, ranks.ask("seat"))
+    found = ranks.ask("check")
+    share = [0] if case.workload == "tensor-parallel" else range(case.count("num_ranks"))
+    error = verified(case, found, _alone(torch, case, [_batch(torch, case, one) for one in share]))
+
+    def fields(time_ns):
+        held = ranks.ask("held")
+        talk = min(ranks.ask("talk"))  # The rank that is last waits for nobody.
+        with torch.device("meta"):
+            model = _decoder(torch, case)
+        described = model_fields("decoder", model)
+        size = 2 if case.text("dtype") == "bf16" else 4
+        samples = case.count("batch_size") * len(share)
+        peaks = {name: max(one[name] for one in held) for name in held[0] if name != "state"}
+        return {
+            "num_ranks": case.count("num_ranks"),
+            "dtype": case.text("dtype"),
+            "batch_size": case.count("batch_size"),
+            "sequence_length": case.count("sequence_length"),
+            "num_layers": case.count("num_layers"),
+            **described,
+            "model_size_gb": size * described["parameter_count"] / 1e9,
+            **work.phases(),
+            **peaks,
+            "communication_overhead_ms": milliseconds(talk),
+            "communication_overhead_percent": 100.0 * talk / time_ns,
+            "throughput_samples_per_second": samples * 1e9 / time_ns,
+            "tokens_per_second": samples * case.count("sequence_length") * 1e9 / time_ns,
+            "accuracy_error": error,
+        } | more(time_ns, held, described["parameter_count"])
+
+    work = Trained(ranks, fields)
+    return work
+
+
+def zero(case: Case) -> Work:
+    """Training steps under a stage of ZeRO."""
+    if case.count("zero_stage") > 3:
+        raise Skip(f"ZeRO stage {case.text('zero_stage')}", "there are stages 0 to 3", "choose one of these")
+
+    def more(_, held, parameters):
+        # Weights, and in f32 two moments of Adam and, where those are not f32, a copy of the weights.
+        whole = (14 if case.text("dtype") == "bf16" else 12) * parameters
+        return {
+            "zero_stage": case.count("zero_stage"),
+            "optimizer": case.text("optimizer"),
+            "memory_saved_gb": (whole - max(one["state"] for one in held)) / 1e9,
+        }
+
+    return _training(case, Trainer, more)
+
+
+def tensor_parallel(case: Case) -> Work:
+    """Training steps with each layer cut among ranks by DeepSpeed's AutoTP, against one rank that has them all."""
+    ranks = case.count("num_ranks")
+
+    def more(time_ns, _, __):
+        return {"provider": "deepspeed AutoTP"} | _scaled(case, ranks, time_ns)
+
+    return _training(case, Trainer, more)
+
+
+def _scaled(case: Case, ranks: int, time_ns: float) -> dict:
+    alone = time_ns
+    if ranks > 1:
+        single = Ranks(Case(case.component, case.workload, case.device, case.params | {"num_ranks": "1"}), Trainer)
+        single.ask("run", 2)
+        alone = min(single.ask("run", 1)[0]["total"] for _ in range(10))
+        single.close()
+    return {"speedup": alone / time_ns, "efficiency": alone / time_ns / ranks}
+
+
+WORKLOADS = {"zero": zero, "tensor-parallel": tensor_parallel}

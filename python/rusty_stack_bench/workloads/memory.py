@@ -1,0 +1,200 @@
+"""What a case holds of memory while it is sampled: the process's on a CPU, the allocator's on a GPU."""
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any, Callable
+
+
+class HostMemory:
+    """The resident set of this process, above what it was before the case."""
+
+    def __init__(self) -> None:
+        self._before = _status("VmRSS") or 0.0
+        self._seen = []
+        self._page = os.sysconf("SC_PAGE_SIZE")
+        try:
+            # Kept open and read without decoding: what is done between two samples must take microseconds.
+            self._file = os.open("/proc/self/statm", os.O_RDONLY)
+        except OSError:
+            self._file = None
+
+    def begin(self) -> None:
+        """From here on the peak counts."""
+        try:
+            with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+                file.write("5")  # Sets the peak back to what is resident now.
+        except OSError:
+            pass  # Then the peak holds the preparation too.
+
+    def look(self) -> None:
+        """Between two samples."""
+        if self._file is not None:
+            self._seen.append(int(os.pread(self._file, 128, 0).split()[1]) * self._page)
+
+    def fields(self) -> dict:
+        """Peak and mean; nothing where the system does not tell."""
+        peak = _status("VmHWM")
+        if peak is None or not self._seen:
+            return {}
+        mean = sum(self._seen) / len(self._seen)
+        return {
+            "memory_used_mb": max(peak - self._before, 0.0) / 1e6,
+            "memory_average_mb": max(mean - self._before, 0.0) / 1e6,
+        }
+
+
+def of_children() -> dict:
+    """The most that processes started by this one ever held, for work that is done there."""
+    peak = 0.0
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        if _status("PPid", name, scale=1) == os.getpid():
+            peak += _status("VmHWM", name) or 0.0
+    return {"memory_used_mb": peak / 1e6} if peak else {}
+
+
+class HostAllocator:
+    """What the C library's allocator, which PyTorch asks on a CPU, has handed out above what it had before the case."""
+
+    def __init__(self) -> None:
+        self._before, self._seen = handed_out(), []
+
+    def begin(self) -> None:
+        """What was seen so far is another matter."""
+        self._seen = []
+
+    def look(self) -> None:
+        """Now; takes some microseconds."""
+        self._seen.append(handed_out())
+
+    def fields(self) -> dict:
+        """The most and the mean of what was seen; nothing where the library does not tell."""
+        if self._before is None or not self._seen:
+            return {}
+        above = [max(seen - self._before, 0) / 1e6 for seen in self._seen]
+        return {"memory_used_mb": max(above), "memory_average_mb": sum(above) / len(above)}
+
+
+def handed_out() -> int | None:
+    """Bytes that are in use; nothing where the library does not tell."""
+    told = _allocator()
+    return told and told.uordblks + told.hblkhd
+
+
+def heap_unused_percent() -> dict:
+    """The share of what the C library's allocator holds of the system that is not in use; nothing where it does not tell."""
+    told = _allocator()
+    held = told.arena + told.hblkhd if told else 0
+    return {"memory_fragmentation_percent": 100.0 * told.fordblks / held} if held else {}
+
+
+class _MallInfo(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+    ]
+
+
+def _allocator() -> _MallInfo | None:
+    """What `mallinfo2` of glibc 2.33 or later says."""
+    try:
+        ask = ctypes.CDLL(None).mallinfo2
+    except (AttributeError, OSError):
+        return None
+    ask.restype = _MallInfo
+    return ask()
+
+
+class GpuMemory:
+    """What PyTorch's allocator holds of a GPU."""
+
+    def __init__(self, torch: Any, gpu: Any) -> None:
+        self._torch, self._gpu, self._seen = torch, gpu, []
+
+    def begin(self) -> None:
+        """From here on the peak counts."""
+        self._torch.cuda.reset_peak_memory_stats(self._gpu)
+
+    def look(self) -> None:
+        """Between two samples."""
+        self._seen.append(self._torch.cuda.memory_allocated(self._gpu))
+
+    def fields(self) -> dict:
+        """Peak, mean, and the share of what is reserved that nobody uses."""
+        cuda = self._torch.cuda
+        reserved, allocated = cuda.memory_reserved(self._gpu), cuda.memory_allocated(self._gpu)
+        peak = cuda.max_memory_allocated(self._gpu)
+        fields = {"memory_used_mb": peak / 1e6, "gpu_memory_peak_mb": peak / 1e6}
+        if self._seen:
+            fields["memory_average_mb"] = sum(self._seen) / len(self._seen) / 1e6
+        if reserved:
+            fields["memory_fragmentation_percent"] = 100.0 * (reserved - allocated) / reserved
+        return fields
+
+
+class GpuPeak:
+    """The most memory of a GPU that was in use by all, by the driver's figure, asked again and again: who holds it may be
+    another process, and what is held at the end is no peak."""
+
+    def __init__(self, torch: Any, gpu: Any, seconds: float = 0.1) -> None:
+        self._ask, self._seconds = lambda: torch.cuda.mem_get_info(gpu), seconds
+        free, self._total = self._ask()
+        self._least = free
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        while True:
+            self._look()
+            time.sleep(self._seconds)
+
+    def _look(self) -> None:
+        self._least = min(self._least, self._ask()[0])
+
+    def fields(self) -> dict:
+        """Up to now."""
+        self._look()
+        return {"gpu_memory_peak_mb": (self._total - self._least) / 1e6, "gpu_memory_total_mb": self._total / 1e6}
+
+
+def peak_of_pass(torch: Any, gpu: Any, run: Callable[[], Any]) -> float | None:
+    """Bytes that PyTorch's allocator hands out at once, at the most, while `run` runs; nothing where a GPU has not so many."""
+    if gpu is None:
+        with torch.autograd.profiler.profile(profile_memory=True) as profile:
+            run()
+        found = [event for event in profile.kineto_results.events() if event.name() == "[memory]"]
+        return float(most_at_once((event.start_ns(), event.nbytes()) for event in found))
+    try:
+        run()  # Workspaces that stay are no part of it.
+        torch.cuda.synchronize(gpu)
+        before = torch.cuda.memory_allocated(gpu)
+        torch.cuda.reset_peak_memory_stats(gpu)
+        run()
+        torch.cuda.synchronize(gpu)
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+        return None
+    return float(torch.cuda.max_memory_allocated(gpu) - before)
+
+
+def most_at_once(changes: Iterable[tuple[int, int]]) -> int:
+    """The largest sum of changes in the order of their times; what is freed is below zero."""
+    held = most = 0
+    for _, change in sorted(changes, key=lambda one: one[0]):
+        held += change
+        most = max(most, held)
+    return most
+
+
+def _status(name: str, process: str = "self", scale: int = 1024):
+    """A line of a process's status, in bytes unless it is of something else."""
+    try:
+        with open(f"/proc/{process}/status", encoding="ascii", errors="replace") as file:
+            for line in file:
+                if line.startswith(name + ":"):
+                    return float(line.split()[1]) * scale
+    except OSError:
+        pass
+    return None

@@ -1,0 +1,189 @@
+"""MIGraphX: inference, and the time to compile a graph; through its own module where it is, else ONNX Runtime's provider."""
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from . import onnxruntime as runtime
+from .core import Case, Skip, Work, milliseconds, package
+from .onnx_graphs import Graph, graph
+
+# Programs of which the time to compile one is the median.
+COMPILED = 3
+PROVIDER = "MIGraphXExecutionProvider"
+# A line of a program's text: what is done there, and the type and sizes of what comes of it.
+_LINE = re.compile(r" = ([@\w:]+).* -> (\w+)_type, \{([\d, ]*)\}")
+_BYTES = {"double": 8, "int64": 8, "uint64": 8, "float": 4, "int32": 4, "uint32": 4, "half": 2, "bf16": 2, "int16": 2, "uint16": 2}
+# What shows an array in another form, or checks something, and holds no memory of its own.
+_VIEWS = (
+    *("broadcast", "multibroadcast", "transpose", "reshape", "reshape_lazy", "squeeze", "unsqueeze", "flatten", "slice", "step"),
+    *("scalar", "identity", "load", "as_shape", "check_context", "@return"),
+)
+# What a program for a GPU allocates; its kernels write into that.
+_ALLOCATES = ("@literal", "@param", "hip::hip_copy_literal", "hip::hip_allocate_memory", "hip::allocate", "allocate")
+
+
+def _own():
+    """MIGraphX's own module; it comes with ROCm and not from a registry of packages."""
+    try:
+        import migraphx
+
+        return migraphx
+    except ImportError:
+        return None
+
+
+def check(case: Case) -> None:
+    """Whether MIGraphX is here in either form. ONNX Runtime falls back to the CPU without a word: it is asserted."""
+    own = _own()
+    if own is not None:
+        runtime.needed(case)
+        _target(own, case)
+        return
+    found = package("onnxruntime", "onnxruntime-migraphx")
+    runtime.needed(case)
+    if PROVIDER not in found.get_available_providers():
+        why = f"ONNX Runtime {found.__version__} has no {PROVIDER}, only {', '.join(found.get_available_providers())}"
+        raise Skip("MIGraphX", why, "install ROCm and `pip install onnxruntime-migraphx` in place of onnxruntime")
+    if not case.device.startswith("rocm:"):
+        raise Skip("MIGraphX", f"it works on GPUs of AMD, not on {case.device}", "choose --backend rocm")
+
+
+def version() -> str:
+    """That of the module, or of the ONNX Runtime that it came with."""
+    own = _own()
+    return getattr(own, "__version__", "unknown") if own is not None else package("onnxruntime").__version__
+
+
+def _target(own, case: Case):
+    """The GPU, or the reference implementation on a CPU."""
+    name = "ref" if case.on_cpu else "gpu"
+    if not case.on_cpu and not case.device.startswith("rocm:"):
+        raise Skip("MIGraphX", f"it works on GPUs of AMD, not on {case.device}", "choose --backend rocm")
+    try:
+        return name, own.get_target(name)
+    except RuntimeError as error:
+        cure = "choose --backend rocm" if case.on_cpu else "install ROCm's package migraphx with its target for GPUs"
+        raise Skip(f"MIGraphX's target {name}", f"this build does not have it: {str(error).splitlines()[0]}", cure) from error
+
+
+def inference(case: Case) -> Work:
+    """The graphs of ONNX Runtime; the time to compile them beside it."""
+    own = _own()
+    if own is not None:
+        return _by_module(case, own)
+    ready = runtime.prepared(case, graph(case), "all")
+
+    def fields(time_ns):
+        found = runtime.inference_fields(case, ready, time_ns) | runtime.saved(case, ready)
+        return found | {"compile_time_ms": found["compilation_time_ms"]}
+
+    return Work(ready.run, fields)
+
+
+def compilation(case: Case) -> Work:
+    """From a graph to a program of the GPU, each time anew."""
+    own = _own()
+    if own is None:
+        whole = Case(case.component, case.workload, case.device, case.params | {"graph_optimization": "all"})
+        return runtime.compilation(whole, saving=True)
+    made = graph(case)
+    program = Program(case, own, made)
+    error = runtime.right(case, program.outputs(), made.exact)
+
+    def fields(time_ns):
+        times = {name: milliseconds(time_ns) for name in ("compile_time_ms", "compilation_time_ms")}
+        return runtime.shape_fields(case, made, error) | program.fields() | times
+
+    return Work(lambda: Program(case, own, made), fields)
+
+
+class Program:
+    """A graph, compiled for the target, with its arguments where it wants them."""
+
+    def __init__(self, case: Case, own: Any, made: Graph) -> None:
+        self._own, self._made = own, made
+        self._name, target = _target(own, case)
+        self._program = own.parse_onnx_buffer(made.model)
+        self._given = held_bytes(str(self._program), in_place=False)
+        self._program.compile(target, offload_copy=False)
+        self._shapes = self._program.get_parameter_shapes()
+        self._held = {name: self._argument(case, name, shape) for name, shape in self._shapes.items()}
+        self._read, self._finished = (lambda value: value, lambda: None) if case.on_cpu else (own.from_gpu, own.gpu_sync)
+
+    def _argument(self, case: Case, name: str, shape):
+        own, given = self._own, self._made.inputs.get(name)
+        if given is None:
+            return own.generate_argument(shape) if case.on_cpu else own.allocate_gpu(shape)
+        return own.argument(given) if case.on_cpu else own.to_gpu(own.argument(given))
+
+    def run(self) -> Any:
+        """One inference, to its end."""
+        found = self._program.run(self._held)
+        self._finished()
+        return found
+
+    def outputs(self) -> list[Any]:
+        """Arrays, in the shapes of the reference."""
+        numpy, exact = package("numpy"), self._made.exact
+        found = self.run()[-len(exact) :]
+        return [numpy.array(self._read(value).tolist()).reshape(one.shape) for value, one in zip(found, exact)]
+
+    def fields(self) -> dict:
+        """What a compiled program says of itself."""
+        nodes = _nodes(self._program)
+        # The graph holds its weights.
+        held = len(self._made.model) + sum(shape.bytes() for shape in self._shapes.values())
+        given, kept = self._given, held_bytes(str(self._program), in_place=self._name == "gpu")
+        saved = {} if given is None or kept is None else {"memory_savings_mb": (given - kept) / 1e6}
+        return saved | {
+            "provider": f"migraphx {self._name}",
+            "optimization_level": "migraphx",
+            "optimized_nodes": nodes,
+            "optimized_graph_nodes": nodes,
+            "memory_used_mb": held / 1e6,
+            "memory_footprint_mb": held / 1e6,
+        }
+
+
+def _by_module(case: Case, own) -> Work:
+    made = graph(case)
+    program = Program(case, own, made)
+    error = runtime.right(case, program.outputs(), made.exact)
+
+    def fields(time_ns):
+        compiled = milliseconds(runtime.compiled_ns(lambda: Program(case, own, made), COMPILED))
+        return runtime.shape_fields(case, made, error) | program.fields() | runtime.rates(case, program.run, time_ns) | {
+            "compile_time_ms": compiled,
+            "compilation_time_ms": compiled,
+        }
+
+    return Work(program.run, fields)
+
+
+def _nodes(program) -> int:
+    """The instructions of a compiled program, which its text has one a line."""
+    return sum(" = " in line for line in str(program).splitlines())
+
+
+def held_bytes(text: str, in_place: bool) -> int | None:
+    """What a program holds by its text: all that its main module allocates; where its kernels do not write `in_place` into that,
+    every result has memory of its own. None where the text has another form."""
+    # The text of a fused kernel is a module beside it.
+    main = text.partition('module: "main"\n')[2].partition("\nmodule: ")[0]
+    held = 0
+    for line in main.splitlines():
+        found = _LINE.search(line)
+        if found is None:
+            if " = " in line and "@return" not in line:
+                return None
+            continue
+        name, kind, sizes = found.groups()
+        name = name.removesuffix(":").partition(":")[0] if name.startswith(("@", "check_context")) else name
+        if name in _ALLOCATES or (not in_place and name not in _VIEWS):
+            held += _BYTES.get(kind, 1) * math.prod(int(size) for size in sizes.replace(",", " ").split())
+    return held or None
+
+
+WORKLOADS = {"inference": inference, "compilation": compilation}

@@ -1,0 +1,61 @@
+"""A model under load: requests that arrive at random times, worked on by some lanes at a time, and how long each had to wait."""
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Callable
+
+from .serving import percentile
+
+
+class Load:
+    """Requests at the times of `arrivals`, in seconds from the beginning; each is taken by the first lane that is free."""
+
+    def __init__(
+        self,
+        lanes: Sequence[Callable[[], object]],
+        arrivals: Sequence[float],
+        clock: Callable[[], float] = time.perf_counter,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._lanes, self._arrivals, self._clock, self._pause = lanes, arrivals, clock, pause
+        # Of every request so far, in seconds: from its arrival to its end, and from its arrival to its beginning.
+        self.latencies: list[float] = []
+        self.waits: list[float] = []
+
+    def run(self) -> None:
+        """Every request once."""
+        begin, left, lock, broken = self._clock(), iter(self._arrivals), threading.Lock(), []
+
+        def serve(lane) -> None:
+            while not broken:
+                with lock:
+                    arrival = next(left, None)
+                if arrival is None:
+                    return
+                self._pause(max(0.0, begin + arrival - self._clock()))
+                began = self._clock()
+                try:
+                    lane()
+                except Exception as error:
+                    broken.append(error)
+                    return
+                with lock:
+                    self.waits.append(began - begin - arrival)
+                    self.latencies.append(self._clock() - begin - arrival)
+
+        others = [threading.Thread(target=serve, args=(lane,)) for lane in self._lanes[1:]]
+        for one in others:
+            one.start()
+        serve(self._lanes[0])
+        for one in others:
+            one.join()
+        if broken:
+            raise broken[0]
+
+    def fields(self) -> dict:
+        """Latencies of all requests of all samples, waiting included."""
+        shares = {"latency_p50_ms": 50, "latency_p90_ms": 90, "latency_p99_ms": 99}
+        found = {name: percentile(self.latencies, share) * 1e3 for name, share in shares.items()}
+        return found | {"queue_time_ms": sum(self.waits) / len(self.waits) * 1e3}

@@ -1,0 +1,63 @@
+"""Models by PyTorch on a GPU of Apple. Its memory is the host's, so its cases are the host's device. Nobody ran this on such
+a machine yet: the tests put the CPU in its place."""
+from __future__ import annotations
+
+import time
+from typing import Any, Callable
+
+from . import powermetrics
+from .core import Case, Skip, package
+from .model_ready import Ready
+
+
+class Mps:
+    """PyTorch on Apple's Metal."""
+
+    name = "mps"
+    # What PyTorch calls the device.
+    device = "mps"
+
+    @staticmethod
+    def check(case: Case) -> None:
+        """Whether this PyTorch sees such a GPU."""
+        torch = package("torch")
+        if not torch.backends.mps.is_available():
+            why = "it has no Metal here" if torch.backends.mps.is_built() else f"PyTorch {torch.__version__} was made without it"
+            raise Skip("MPS", why, "run it on a Mac with Apple's GPU, or choose --backend cpu")
+
+    @classmethod
+    def prepare(cls, case: Case, torch: Any, model: Any, tensors: Any) -> Ready:
+        """The module and its inputs there. Each pass is waited for: events may reverse short times (pytorch #162872)."""
+        module, subject = model
+        module.to(cls.device)
+        tensors = tuple(one.to(cls.device) for one in tensors)
+        subject.said = {name: one.to(cls.device) if torch.is_tensor(one) else one for name, one in subject.said.items()}
+
+        def run():
+            with torch.no_grad():
+                made = module(*tensors)
+            torch.mps.synchronize()
+            return made
+
+        fields = {"component_version": torch.__version__}
+        return Ready(run, lambda: run().cpu(), fields, lambda: metrics(torch, run), lambda count: [run] * count, device_type="gpu")
+
+
+def metrics(torch: Any, run: Callable[[], Any]) -> dict:
+    """What its allocator holds, and the time of a pass by events, where they do not contradict the clock."""
+    begin, end = (torch.mps.event.Event(enable_timing=True) for _ in range(2))
+    began = time.perf_counter_ns()
+    begin.record()
+    run()
+    end.record()
+    end.synchronize()
+    clock_ms, event_ms = (time.perf_counter_ns() - began) / 1e6, begin.elapsed_time(end)
+    allocated, reserved = torch.mps.current_allocated_memory(), torch.mps.driver_allocated_memory()
+    return {
+        "backend": "mps",
+        "allocated_mb": allocated / 1e6,
+        "reserved_mb": reserved / 1e6,
+        "fragmentation_percent": 100.0 * (reserved - allocated) / reserved if reserved else 0.0,
+        "recommended_max_mb": torch.mps.recommended_max_memory() / 1e6,
+        "event_time_ms": event_ms if 0.0 < event_ms <= clock_ms else None,
+    } | powermetrics.watched(run)

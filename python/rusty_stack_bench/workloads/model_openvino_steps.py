@@ -1,0 +1,202 @@
+"""Steps of a text as graphs of OpenVINO, whose state are keys and values."""
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from .core import UNSUPPORTED_OPERATOR, Case, Skip, package
+from .model_ready import experts_as_products
+
+# Positions of the example that is traced: the new ones and those before them, which must not be alike.
+NEW, BEFORE = 3, 5
+CURE = "choose --backend cpu for pytorch, or --workload forward"
+
+
+def of_text(case: Case, torch: Any, subject: Any) -> Any:
+    """One step: new words behind those whose keys and values are the state."""
+    words = subject.inputs["input_ids"]
+    with experts_as_products(subject), torch.no_grad():
+        kept = getattr(subject.model(input_ids=words[:, :NEW], use_cache=True), "past_key_values", None)
+        shapes = _shapes(case, kept)
+        graph = _converted(case, _step(torch, subject.model), (words[:, :NEW], *_example(torch, len(words), shapes)))
+    return _with_state(graph, shapes, -1)
+
+
+def behind_an_encoder(case: Case, torch: Any, subject: Any) -> list:
+    """What the encoder reads, as the keys and values that the text attends to, and one step of the text, a word each time."""
+    source, words = subject.inputs.values()
+    with experts_as_products(subject), torch.no_grad():
+        kept = getattr(_tried(case, lambda: subject.model(**subject.inputs, use_cache=True)), "past_key_values", None)
+        own = _shapes(case, getattr(kept, "self_attention_cache", None))
+        other = _shapes(case, getattr(kept, "cross_attention_cache", None))
+        encoder = _converted(case, _encoder(torch, subject), (source,))
+        cross = [one for layer in kept.cross_attention_cache.layers for one in (layer.keys, layer.values)]
+        same, *past = _example(torch, len(words), own)
+        step = _converted(case, _step_behind(torch, subject.model, len(cross)), (words, same, *cross, *past))
+    return [encoder, _with_state(step, own, 1, other)]
+
+
+def _shapes(case: Case, kept) -> list:
+    """Heads and width of the keys and of the values of each layer."""
+    layers = getattr(kept, "layers", [])
+    if not layers or any(type(layer).__name__ != "DynamicLayer" for layer in layers):
+        kind = ", ".join(sorted({type(layer).__name__ for layer in layers})) or type(kept).__name__
+        why = f"it keeps {kind}, and only keys and values of every position can be a state of the graph so far"
+        raise Skip(f"tokens of {case.text('model')} by OpenVINO", why, CURE)
+    return [(one.shape[1], one.shape[3]) for layer in layers for one in (layer.keys, layer.values)]
+
+
+def _example(torch, batch: int, shapes: list) -> list:
+    """What selects among texts, as the plug-in's attention over its state wants it, with keys and values of some positions."""
+    return [torch.arange(batch, dtype=torch.int32), *(torch.zeros(batch, heads, BEFORE, width) for heads, width in shapes)]
+
+
+def _tried(case: Case, make):
+    """What `make` gives, or why a model does not go on with a text in this form."""
+    try:
+        return make()
+    except (package("openvino").frontend.OpConversionFailure, RuntimeError, TypeError, ValueError) as error:
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        why = f"a step of it with its cache is no graph: {said[0]}"
+        raise Skip(f"tokens of {case.text('model')} by OpenVINO", why, CURE, UNSUPPORTED_OPERATOR) from error
+
+
+def _converted(case: Case, module, example: tuple):
+    return _tried(case, lambda: package("openvino").convert_model(module.eval(), example_input=example))
+
+
+def _cache(given) -> object:
+    """A cache that holds keys and values, given one after the other."""
+    kinds = package("transformers.cache_utils")
+    cache = kinds.DynamicCache()
+    cache.layers.clear()
+    for keys, values in zip(given[::2], given[1::2]):
+        layer = kinds.DynamicLayer()
+        layer.keys, layer.values, layer.is_initialized = keys, values, True
+        layer.dtype, layer.device = keys.dtype, keys.device
+        cache.layers.append(layer)
+    return cache
+
+
+def _kept(cache) -> tuple:
+    return tuple(one for layer in cache.layers for one in (layer.keys, layer.values))
+
+
+def _step(torch, model):
+    """A module that reads new words behind those whose keys and values are given, and gives the last logits with all of these."""
+    known = inspect.signature(model.forward).parameters
+
+    class Step(torch.nn.Module):
+        """One step of a text."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, input_ids, beam_idx, *past):
+            """All are tensors: a graph takes nothing else."""
+            before, new = past[0].shape[2], input_ids.shape[1]
+            at = torch.arange(new) + before
+            # Written out, since what a model makes of a mask by itself depends on sizes that a trace takes for constants.
+            is_seen = torch.arange(before + new)[None, :] <= at[:, None]
+            mask = torch.zeros(1, 1, 1, 1).masked_fill(~is_seen[None, None], torch.finfo(torch.float32).min)
+            more = {"position_ids": at[None].expand(input_ids.shape[0], -1), "logits_to_keep": 1}
+            found = self.model(
+                input_ids=input_ids,
+                attention_mask=mask.expand(input_ids.shape[0], 1, -1, -1),
+                past_key_values=_cache([one.index_select(0, beam_idx) for one in past]),
+                use_cache=True,
+                **{name: value for name, value in more.items() if name in known},
+            )
+            return (found.logits[:, -1:], *_kept(found.past_key_values))
+
+    return Step()
+
+
+def _encoder(torch, subject):
+    """A module that reads the source, and gives the keys and values of it for each layer of the decoder."""
+    kinds = package("transformers.cache_utils")
+    name, begin = next(iter(subject.inputs)), subject.inputs["decoder_input_ids"]
+
+    class Held(kinds.DynamicLayer):
+        """Holds what it is given first: a graph has no place for the empty tensor that the plain one begins with."""
+
+        def update(self, key_states, value_states, *_args, **_kwargs):
+            """As the plain one, once."""
+            self.keys, self.values, self.is_initialized = key_states, value_states, True
+            self.dtype, self.device = key_states.dtype, key_states.device
+            return key_states, value_states
+
+    class Encoder(torch.nn.Module):
+        """The encoder, with what the decoder makes of its result."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.model, self.layers = subject.model, subject.model.get_decoder().config.num_hidden_layers
+
+        def forward(self, source):
+            """The decoder's own result is not asked for, and no part of the graph."""
+            caches = [kinds.DynamicCache() for _ in range(2)]
+            for cache in caches:
+                cache.layers.clear()
+                cache.layers.extend(Held() for _ in range(self.layers))
+            both = kinds.EncoderDecoderCache(*caches)
+            self.model(**{name: source}, decoder_input_ids=begin, past_key_values=both, use_cache=True)
+            return _kept(both.cross_attention_cache)
+
+    return Encoder()
+
+
+def _step_behind(torch, model, count: int):
+    """A module that reads a word behind those whose keys and values are given, and attends to what was read before the text."""
+    kinds = package("transformers.cache_utils")
+
+    class StepBehind(torch.nn.Module):
+        """One step of a text behind an encoder."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, input_ids, beam_idx, *given):
+            """What was read comes before what was written."""
+            cross, past = given[:count], [one.index_select(0, beam_idx) for one in given[count:]]
+            # Of the encoder's result only the length counts: keys and values of it are there.
+            read = torch.zeros(input_ids.shape[0], cross[0].shape[2], self.model.config.d_model)
+            both = kinds.EncoderDecoderCache(_cache(past), _cache(cross))
+            found = self.model(encoder_outputs=(read,), decoder_input_ids=input_ids, past_key_values=both, use_cache=True)
+            return (found.logits[:, -1:], *_kept(found.past_key_values.self_attention_cache))
+
+    return StepBehind()
+
+
+def _with_state(graph, shapes: list, new: int, cross: list = ()):
+    """The graph with keys and values as its state, in place of inputs and outputs, and empty at first; `new` words in a step, -1 for
+    any number."""
+    openvino = package("openvino")
+    make_stateful = package("openvino._offline_transformations").apply_make_stateful_transformation
+    names = ["input_ids", "beam_idx", *(f"cross.{at}" for at in range(len(cross))), *(f"past.{at}" for at in range(len(shapes)))]
+    sizes = [[-1, new], [-1], *([-1, heads, -1, width] for heads, width in (*cross, *shapes))]
+    for port, name in zip(graph.inputs, names, strict=True):
+        port.get_tensor().set_names({name})
+    for port, name in zip(graph.outputs, ["logits", *(f"present.{at}" for at in range(len(shapes)))], strict=True):
+        port.get_tensor().set_names({name})
+    graph.reshape({name: openvino.PartialShape(size) for name, size in zip(names, sizes)})
+    graph.validate_nodes_and_infer_types()
+    make_stateful(graph, {f"past.{at}": f"present.{at}" for at in range(len(shapes))})
+    return _empty_at_first(graph)
+
+
+def _empty_at_first(graph):
+    """The state of as many texts as are read, with no position yet: what OpenVINO's attention over a state asks for."""
+    operations, numpy = package("openvino.opset13"), package("numpy")
+    constant = operations.constant
+    sizes = operations.shape_of(graph.input("input_ids"), output_type="i64")
+    batch = operations.gather(sizes, constant([0]), constant(0))
+    for state in [node for node in graph.get_ops() if node.get_type_name() == "ReadValue"]:
+        _, heads, _, width = state.get_output_partial_shape(0)
+        of_state = [batch, *(constant(numpy.array([size], dtype="int64")) for size in (heads.get_length(), 0, width.get_length()))]
+        zero = constant(0.0, dtype=state.get_output_element_type(0))
+        state.set_arguments([operations.broadcast(zero, operations.concat(of_state, axis=0))])
+    graph.validate_nodes_and_infer_types()
+    return graph

@@ -1,0 +1,77 @@
+"""The runtimes that models run in, by name: for each what it needs, how a model is prepared, and what it says of itself."""
+from __future__ import annotations
+
+from typing import Any
+
+from . import model_metrics
+from .core import Case, Skip, package
+from .model_mps import Mps
+from .model_onnxruntime import OnnxRuntime
+from .model_openvino import OpenVino
+from .model_qnn import Qnn
+from .model_ready import Ready
+
+
+class PyTorch:
+    """Eager PyTorch on any device that it drives."""
+
+    name = "pytorch"
+
+    @staticmethod
+    def check(case: Case) -> None:
+        """Whole numbers are a matter of CPUs in it."""
+        if case.text("dtype") == "i8" and not case.on_cpu:
+            raise Skip(f"i8 by PyTorch on {case.device}", "it only quantizes for CPUs", "choose --precision f16")
+
+    @staticmethod
+    def prepare(case: Case, torch: Any, model: Any, tensors: Any) -> Ready:
+        """The module as it is; for i8 its linear layers with weights of whole numbers."""
+        module, _ = model
+        fields = {"component_version": package("torch").__version__}
+        if case.text("dtype") == "i8":
+            fields |= _quantized(torch, module, case.text("model"))
+
+        def run():
+            with torch.no_grad():
+                return module(*tensors)
+
+        if case.text("dtype") == "i8":
+            _try(run, case.text("model"))
+        def one() -> None:
+            run()
+            if not case.on_cpu:
+                torch.cuda.synchronize(case.gpu)
+
+        return Ready(run, run, fields, lambda: model_metrics.of_pytorch(case, torch, run), lambda count: [one] * count)
+
+
+def _try(run, name: str) -> None:
+    """One pass, which a model breaks that reads the weights of its linear layers itself."""
+    try:
+        run()
+    except (AttributeError, TypeError) as error:
+        why = f"the model reads weights of its layers itself, which quantized layers do not have: {error}"
+        raise Skip(f"{name} in i8 by PyTorch", why, "choose --backend openvino, or --precision bf16") from error
+
+
+def _quantized(torch, module, name: str):
+    """Puts the linear layers of the module into i8 in place; values are quantized as they come. What it says of itself then."""
+    torch.ao.quantization.quantize_dynamic(module, {torch.nn.Linear}, dtype=torch.qint8, inplace=True)
+    layers = [one for one in module.modules() if isinstance(one, torch.ao.nn.quantized.dynamic.Linear)]
+    if not layers:
+        why = "PyTorch only quantizes linear layers, and the model has none"
+        raise Skip(f"{name} in i8 by PyTorch", why, "choose --backend openvino, or --precision bf16")
+    held = sum(weight.numel() * weight.element_size() for weight in module.parameters())
+    held += sum(layer.weight().numel() for layer in layers)
+    return {"quantized_layers": len(layers), "model_size_gb": held / 1e9}
+
+
+RUNTIMES = {runtime.name: runtime for runtime in (PyTorch, OpenVino, OnnxRuntime, Qnn, Mps)}
+
+
+def of(case: Case) -> Any:
+    """The runtime that the case names."""
+    name = case.params.get("runtime", PyTorch.name)
+    if name not in RUNTIMES:
+        raise Skip(f"runtime {name}", "this program knows none of that name", f"choose one of {', '.join(RUNTIMES)}")
+    return RUNTIMES[name]

@@ -1,0 +1,302 @@
+"""Models of eleven families, each by any runtime: one pass, or tokens one after another."""
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from . import model_ready, model_runtimes
+from .core import (
+    Case,
+    Failure,
+    Skip,
+    Work,
+    milliseconds,
+    package,
+    room,
+    token_times,
+    torch_device,
+    torch_dtype,
+    within,
+)
+from .memory import heap_unused_percent
+from .model_build import SEED, SPEECH_SECONDS, Subject, counted, forward_module, retrieved
+from .model_load import Load
+from .serving import arrivals
+
+# Errors of many layers add up.
+TOLERANCES = {"f64": 1e-10, "f32": 1e-4, "f16": 3e-2, "bf16": 1e-1, "i8": 2e-1}
+
+
+def check(case: Case) -> None:
+    """Whether the packages of the runtime are here, and PyTorch drives the device."""
+    torch_device(case)
+    package("transformers")
+    model_runtimes.of(case).check(case)
+
+
+def version() -> str:
+    """The package's that has the models."""
+    return package("transformers").__version__
+
+
+def _definition(case: Case) -> dict:
+    try:
+        return json.loads(case.text("definition"))
+    except (KeyError, ValueError) as error:
+        what = f"model {case.params.get('model')}"
+        raise Skip(what, "the case does not say what it is made of", "plan it with `rusty-stack-bench models`") from error
+
+
+def _subject(case: Case, torch) -> Subject:
+    definition, dtype = _definition(case), case.text("dtype")
+    if dtype not in TOLERANCES:
+        raise Skip(f"type {dtype}", "models are verified in f32, f16, bf16 and i8", "choose one of these")
+    # The weights in f32, and again in double precision for the reference of f32.
+    room(f"model {case.text('model')}", counted(torch, definition) * (12.0 if dtype == "f32" else 6.0))
+    return Subject(torch, definition, case.count("batch_size"), case.count("sequence_length"))
+
+
+def _as_type(torch, module, tensors, dtype):
+    """The weights and the tensors in `dtype`. Buffers stay as they are: angles of rotary positions lose too much in 16 bits."""
+    for weight in module.parameters():
+        weight.data = weight.data.to(dtype)
+    return tuple(one.to(dtype) if one.is_floating_point() else one for one in tensors)
+
+
+def _in_type(torch, said, dtype, device="cpu"):
+    """What is said beside tensors, the tensors in it in `dtype` on `device`."""
+    if isinstance(said, dict):
+        return {name: _in_type(torch, value, dtype, device) for name, value in said.items()}
+    if not torch.is_tensor(said):
+        return said
+    return said.to(device, dtype) if said.is_floating_point() else said.to(device)
+
+
+def _reference(torch, subject: Subject, module, tensors, dtype: str):
+    """The result on the CPU: in double precision for f32, else in f32."""
+    wanted = torch.float64 if dtype in ("f32", "f64") else torch.float32
+    experts = getattr(subject.config, "_experts_implementation", None)
+    if experts is not None:  # The joined product of all experts has no double precision.
+        subject.config._experts_implementation = "eager"
+    plain, subject.said = subject.said, _in_type(torch, subject.said, wanted)
+    with torch.no_grad():
+        result = module(*_as_type(torch, module, tensors, wanted))
+    if experts is not None:
+        subject.config._experts_implementation = experts
+    subject.said = plain
+    return result.detach().double()
+
+
+@dataclass
+class Verified:
+    """A model whose pass gave what it must."""
+
+    subject: Subject
+    # Its weights, counted while they are all PyTorch's.
+    parameters: int
+    ready: model_runtimes.Ready
+    tensors: tuple
+    # What a pass gave, and how far that is from the reference.
+    found: Any
+    error: float
+
+
+def _verified(case: Case) -> Verified:
+    """The model in the runtime and the type of the case, compared with the CPU in higher precision."""
+    torch, device = torch_device(case)
+    # What works in whole numbers makes them of weights in f32 by itself.
+    dtype = torch.float32 if case.text("dtype") == "i8" else torch_dtype(case, torch)
+    subject = _subject(case, torch)
+    module, tensors = forward_module(subject), tuple(subject.inputs.values())
+    wanted = _reference(torch, subject, module, tensors, case.text("dtype"))
+    tensors = tuple(one.to(device) for one in _as_type(torch, module, tensors, dtype))
+    subject.said = _in_type(torch, subject.said, dtype, device)
+    parameters = subject.parameters()
+    ready = model_runtimes.of(case).prepare(case, torch, (module.to(device), subject), tensors)
+    found = ready.result().detach().double().cpu()
+    if ready.write is not None:  # What goes on with a text tells the last position alone.
+        wanted = wanted[:, -found.shape[1] :]
+    error = within(case, (found - wanted).abs().max().item(), wanted.abs().max().item(), TOLERANCES[case.text("dtype")])
+    return Verified(subject, parameters, ready, tensors, found, error)
+
+
+def forward(case: Case) -> Work:
+    """One pass through the model."""
+    made = _verified(case)
+    subject, ready = made.subject, made.ready
+    shares = _expert_balance(subject, made.tensors) if model_runtimes.of(case).name == "pytorch" else {}
+    _, device = torch_device(case)
+
+    def fields(time_ns):
+        return _common(case, made) | shares | {
+            "forward_time_ms": milliseconds(time_ns) if ready.passes == 1 else None,
+            "output_shape": "x".join(str(size) for size in made.found.shape),
+            "device_metrics": ready.metrics(),
+            **_rates(subject, time_ns / ready.passes),
+            **({"num_requests": ready.passes} if ready.passes > 1 else {}),
+        }
+
+    def of_simulated(_):
+        """No time of it is a speed."""
+        return _common(case, made) | {"device_metrics": ready.metrics()}
+
+    gpu = None if case.on_cpu else device
+    return Work(ready.run, of_simulated if ready.device_type == "simulated" else fields, None, gpu, ready.device_type)
+
+
+def _rates(subject: Subject, time_ns: float) -> dict:
+    """What the family is told in beside samples a second."""
+    batch, each = subject.batch, 1e9 / time_ns
+    rates = {"throughput_samples_per_second": batch * each}
+    if subject.family == "speech":
+        return rates | {"real_time_factor": time_ns / 1e9 / (SPEECH_SECONDS * batch)}
+    if subject.family == "diffusion":
+        return rates | {"steps_per_second": each}
+    if subject.family in ("vision", "vision-encoder-text-decoder"):
+        return rates | {"images_per_second": batch * each}
+    return rates | {"tokens_per_second": batch * subject.length * each}
+
+
+def _expert_balance(subject: Subject, tensors) -> dict:
+    """How evenly tokens are shared among experts: the entropy of their shares over the most that it could be, in percent."""
+    if subject.family != "mixture-of-experts" or not hasattr(subject.config, "num_experts_per_tok"):
+        return {}
+    torch, words = subject.torch, dict(zip(subject.inputs, tensors))["input_ids"]
+    with torch.no_grad():
+        routed = subject.model(words, output_router_logits=True, use_cache=False).router_logits
+    of_token = subject.config.num_experts_per_tok
+    shares = [one.float().topk(of_token, -1).indices.flatten().bincount(minlength=one.shape[-1]) for one in routed]
+    shares = [one / one.sum() for one in shares]
+    even = [-(one[one > 0] * one[one > 0].log()).sum() / torch.tensor(float(len(one))).log() for one in shares]
+    return {"expert_balance_percent": 100.0 * sum(even).item() / len(even)}
+
+
+def load(case: Case) -> Work:
+    """Requests that arrive at random times, one pass each."""
+    made = _verified(case)
+    subject, ready, count, lanes = made.subject, made.ready, case.count("num_requests"), case.count("concurrency")
+    served = Load(ready.lanes(lanes), arrivals(count, case.number("request_rate"), SEED))
+
+    def fields(time_ns):
+        rate = count * 1e9 / time_ns
+        return _common(case, made) | served.fields() | {
+            "request_rate": case.number("request_rate"),
+            "num_requests": count,
+            "concurrency": lanes,
+            "requests_per_second": rate,
+            "throughput_samples_per_second": subject.batch * rate,
+            "device_metrics": ready.metrics(),
+        }
+
+    return Work(served.run, fields, None, None if case.on_cpu else torch_device(case)[1], ready.device_type)
+
+
+def generate(case: Case) -> Work:
+    """Tokens one after another, each the likeliest."""
+    torch, device = torch_device(case)
+    made = _verified(case)
+    subject, count = made.subject, case.count("output_length")
+    write = made.ready.write or _writer(torch, subject, dict(zip(subject.inputs, made.tensors)))
+    _check_words(torch, case, write, made.found, count)
+    if made.ready.write is not None:
+        _check_later_words(torch, case, made, count)
+    gpu = None if case.on_cpu else device
+
+    def fields(time_ns):
+        first = Work(lambda: write(1), lambda _: {}, None, gpu)
+        return _common(case, made) | {
+            "output_length": count,
+            "total_time_ms": milliseconds(time_ns),
+            **token_times(first, work, count, time_ns, rounds=3),
+            "tokens_per_second": subject.batch * count * 1e9 / time_ns,
+            "throughput_samples_per_second": subject.batch * 1e9 / time_ns,
+        }
+
+    work = Work(lambda: write(count), fields, None, gpu)
+    return work
+
+
+def _writer(torch, subject: Subject, given: dict):
+    """What writes so many tokens; it gives those that it wrote."""
+    model = subject.model
+    texts = {name: value for name, value in given.items() if name != "decoder_input_ids"}
+    start = int(given["decoder_input_ids"][0, 0]) if "decoder_input_ids" in given else 0
+    # A model of one's own directory may come with habits: none of them here.
+    config = package("transformers").GenerationConfig
+
+    def write(count):
+        says = config(
+            max_new_tokens=count, min_new_tokens=count, do_sample=False, num_beams=1, pad_token_id=0, bos_token_id=0,
+            decoder_start_token_id=start, eos_token_id=None, use_cache=True,
+        )
+        with torch.no_grad():
+            if subject.family != "rag":
+                mask = {"attention_mask": torch.ones_like(texts["input_ids"])} if "input_ids" in texts else {}
+                return model.generate(**texts, **mask, generation_config=says)
+            read = retrieved(model, subject.config.n_docs, **given)
+            del read["use_cache"], read["decoder_input_ids"]
+            return model.generate(**read, n_docs=subject.config.n_docs, generation_config=says)
+
+    return write
+
+
+def _check_words(torch, case: Case, write, logits, count: int) -> None:
+    """The first token written is the likeliest of the verified pass, unless two are as good as one; the second time the
+    same are written, as many as were asked for."""
+    made = write(count)
+    if not torch.equal(made, write(count)):
+        raise Failure(f"tokens of {case.text('model')}", "the second time it writes others", "report it to transformers")
+    first = made[:, -count].cpu()
+    last = logits[:, -1] if logits.shape[0] == first.shape[0] else None
+    if last is None:  # Several passages for each question: their logits are joined when tokens are chosen.
+        return
+    behind = last.max(-1).values - last.gather(-1, first[:, None])[:, 0]
+    if (behind > TOLERANCES[case.text("dtype")] * last.abs().max()).any():
+        why = "its first token is not the likeliest of a single pass"
+        raise Failure(f"tokens of {case.text('model')}", why, "report it to transformers")
+
+
+def _check_later_words(torch, case: Case, made: Verified, count: int) -> None:
+    """Each token that a runtime wrote is the likeliest behind those before it, by one pass of PyTorch over the whole text, unless
+    two are as good as one, and its last logits are those of that pass: what it kept of the text is right."""
+    subject, text = made.subject, made.ready.write(count)
+    words = "decoder_input_ids" if "decoder_input_ids" in subject.inputs else "input_ids"
+    with torch.no_grad(), model_ready.experts_as_products(subject):
+        given = subject.inputs | {words: text[:, :-1]}
+        logits = subject.model(**given, use_cache=False).logits[:, -count:].float()
+    largest, allowed = logits.abs().max().item(), TOLERANCES[case.text("dtype")]
+    behind = logits.max(-1).values - logits.gather(-1, text[:, -count:, None])[..., 0]
+    wrong = (behind > allowed * largest).any(0).nonzero()
+    if len(wrong):
+        provider = case.params.get("runtime")
+        why = f"token {int(wrong[0]) + 1} of {count} is not the likeliest behind those before it"
+        raise Failure(f"tokens of {case.text('model')} by {provider}", why, f"choose another precision, or report it to {provider}")
+    within(case, (made.ready.logits()[:, -1].float() - logits[:, -1]).abs().max().item(), largest, allowed)
+
+
+def _common(case: Case, made: Verified) -> dict:
+    subject, definition = made.subject, made.subject.definition
+    weights = sum(
+        weight.numel() * weight.element_size() for one in (subject.model, *subject.parts.values()) for weight in one.parameters()
+    )
+    common = {
+        "model": case.text("model"),
+        "model_class": type(subject.model).__name__,
+        "architecture_type": subject.family,
+        "parameter_count": made.parameters,
+        "dtype": case.text("dtype"),
+        "batch_size": subject.batch,
+        "sequence_length": subject.length,
+        "provider": case.params.get("runtime", "pytorch"),
+        "model_size_gb": weights / 1e9,
+        "accuracy_error": made.error,
+        "init": "random weights" if "path" not in definition else "weights of the directory",
+    }
+    if case.on_cpu:
+        common["threads"] = subject.torch.get_num_threads()
+        common |= heap_unused_percent()
+    return common | made.ready.fields
+
+
+WORKLOADS = {"forward": forward, "load": load, "generate": generate}

@@ -1,0 +1,183 @@
+"""Networks as ONNX graphs: one of linear layers that is written here, others exported by PyTorch; what is right for each."""
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import os
+import tempfile
+import warnings
+from dataclasses import dataclass
+
+from .core import Case, Skip, package
+
+SEED = 20_231
+WORDS = 1024
+CLASSES = 100
+HEAD = 64
+OPSET = 17
+DTYPES = ("f32", "f16", "i8")
+# How far outputs may be from those in double precision, over the largest of them.
+TOLERANCES = {"f32": 1e-4, "f16": 2e-2, "i8": 5e-2}
+
+
+@dataclass
+class Graph:
+    """A network, what goes in, and what must come out."""
+
+    model: bytes
+    # Nodes as they were given.
+    nodes: int
+    inputs: dict
+    # The outputs in double precision, in their order.
+    exact: list
+    # Weights, each counted once.
+    weights: int
+    architecture: str
+
+
+def graph(case: Case) -> Graph:
+    """The network that the case asks for, in its type."""
+    if case.text("dtype") not in DTYPES:
+        raise Skip(f"type {case.text('dtype')}", "graphs are made in f32, f16 and i8", "choose one of these")
+    made = _linear(case) if case.text("network") == "mlp" else _exported(case)
+    if case.text("dtype") == "i8":
+        made.model = _quantized(case, made)
+        made.nodes = len(package("onnx").load_from_string(made.model).graph.node)
+    return made
+
+
+def _linear(case: Case) -> Graph:
+    """Layers of multiply, add, GELU written out and normalize; with steps that an optimizer can fold or fuse."""
+    onnx, numpy = package("onnx"), package("numpy")
+    width, layers = case.count("width"), case.count("num_layers")
+    half = case.text("dtype") == "f16"
+    kind = numpy.float16 if half else numpy.float32
+    draw = numpy.random.default_rng(SEED)
+    helper, kinds = onnx.helper, onnx.TensorProto
+    nodes, values, weights = [], [], []
+
+    def constant(name, array) -> None:
+        values.append(onnx.numpy_helper.from_array(array.astype(kind), name))
+
+    for name, number in (("half", 0.5), ("one", 1.0), ("root", 2**0.5)):
+        constant(name, numpy.array([number]))
+    current = "x"
+    for layer in range(layers):
+        weight = draw.uniform(-1, 1, (width, width)) / width**0.5
+        bias = draw.uniform(-1, 1, (width,))
+        weights.append((weight.astype(numpy.float32), bias.astype(numpy.float32)))
+        constant(f"w{layer}", weight)
+        constant(f"b{layer}", bias)
+        name = lambda step, layer=layer: f"{step}{layer}"
+        nodes += [
+            helper.make_node("MatMul", [current, name("w")], [name("product")]),
+            helper.make_node("Add", [name("product"), name("b")], [name("sum")]),
+            helper.make_node("Div", [name("sum"), "root"], [name("scaled")]),
+            helper.make_node("Erf", [name("scaled")], [name("erf")]),
+            helper.make_node("Add", [name("erf"), "one"], [name("plus")]),
+            helper.make_node("Mul", [name("sum"), name("plus")], [name("times")]),
+            helper.make_node("Mul", [name("times"), "half"], [name("gelu")]),
+            helper.make_node("Identity", [name("gelu")], [name("out")]),
+        ]
+        current = f"out{layer}"
+    shape = [case.count("batch_size"), width]
+    x, y = (helper.make_tensor_value_info(name, kinds.FLOAT16 if half else kinds.FLOAT, shape) for name in ("x", current))
+    graph = helper.make_graph(nodes, "layers", [x], [y], values)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+    given = numpy.random.default_rng(SEED + 1).uniform(-1, 1, shape).astype(kind)
+    count = layers * (width**2 + width)
+    return Graph(model.SerializeToString(), len(nodes), {"x": given}, [_exact(numpy, given, weights)], count, "mlp")
+
+
+def _exact(numpy, x, weights):
+    erf = numpy.vectorize(math.erf)
+    x = x.astype(numpy.float64)
+    for weight, bias in weights:
+        x = x @ weight.astype(numpy.float64) + bias
+        x = x * (erf(x / 2**0.5) + 1) * 0.5
+    return x
+
+
+def _exported(case: Case) -> Graph:
+    """A network of PyTorch with random weights, by its exporter."""
+    torch, onnx = package("torch"), package("onnx")
+    torch.manual_seed(SEED)
+    made, given = _network(torch, case)
+    made = made.eval().requires_grad_(False)
+    weights = sum(one.numel() for one in made.parameters())
+    exact = made.double()(*(one.double() if one.is_floating_point() else one for one in given))
+    kind = torch.float16 if case.text("dtype") == "f16" else torch.float32
+    made, given = made.to(kind), [one.to(kind) if one.is_floating_point() else one for one in given]
+    names, file = [f"in{place}" for place in range(len(given))], io.BytesIO()
+    # The other exporter wants a package more. This one says on standard output what it does.
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        torch.onnx.export(made, tuple(given), file, input_names=names, opset_version=OPSET, dynamo=False)
+    outputs = exact if isinstance(exact, tuple) else (exact,)
+    arrays = {name: one.numpy() for name, one in zip(names, given)}
+    nodes = len(onnx.load_from_string(file.getvalue()).graph.node)
+    return Graph(file.getvalue(), nodes, arrays, [one.numpy() for one in outputs], weights, case.text("network"))
+
+
+def _network(torch, case: Case):
+    """A network of PyTorch, and what goes into it."""
+    from . import networks
+
+    batch, width, layers, length = (case.count(name) for name in ("batch_size", "width", "num_layers", "sequence_length"))
+    if width % HEAD:
+        raise Skip(f"a {case.text('network')} {width} wide", f"heads have {HEAD} each", f"choose a multiple of {HEAD}")
+    if case.text("network") == "convolutional":
+        net = networks.Convolutional(width // 4, layers, CLASSES)
+        return net, [torch.rand(batch, 3, length, length) * 2 - 1]
+    if case.text("network") == "encoder":
+        return networks.Encoder(WORDS, width, HEAD, layers, length), [torch.randint(0, WORDS, (batch, length))]
+    cache = (torch.rand(layers, batch, width // HEAD, length, HEAD) * 2 - 1 for _ in range(2))
+    step = networks.Step(networks.Decoder(WORDS, width, HEAD, layers, length + 1))
+    return step, [torch.randint(0, WORDS, (batch, 1)), *cache]
+
+
+def _quantized(case: Case, made: Graph) -> bytes:
+    """The model in eight bits: sums of whole numbers, with the scale of what is worked on found while it runs. Convolutions,
+    and GPUs, want that scale beforehand: it is what the input shows here. On a CPU weights have seven bits: without VNNI sums of
+    two products of eight overflow 16 bits, and results were off by half."""
+    package("onnxruntime")
+    from onnxruntime import quantization
+
+    proto = package("onnx").load_from_string(made.model)
+    with tempfile.TemporaryDirectory(prefix="rsb-onnx-") as directory:
+        path = os.path.join(directory, "quantized.onnx")
+        with contextlib.redirect_stdout(io.StringIO()), _quiet_log():
+            if case.on_cpu and case.text("network") != "convolutional":
+                kind = quantization.QuantType.QInt8
+                quantization.quantize_dynamic(proto, path, per_channel=True, reduce_range=True, weight_type=kind)
+            else:
+                quantization.quantize_static(proto, path, _Once(made.inputs), per_channel=True, reduce_range=case.on_cpu)
+        with open(path, "rb") as file:
+            return file.read()
+
+
+@contextlib.contextmanager
+def _quiet_log():
+    """Without its advice on how to prepare a model."""
+    import logging
+
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+class _Once:
+    """The inputs, one time, as a reader of data for calibration gives them."""
+
+    def __init__(self, inputs) -> None:
+        self._left = [inputs]
+
+    def get_next(self):
+        """The inputs, then nothing."""
+        return self._left.pop() if self._left else None
+
+    def set_range(self, start_index, end_index) -> None:
+        """There is one."""

@@ -1,0 +1,274 @@
+"""Qualcomm's QNN in a Python of its own: a graph is quantized, compiled for the HTP, and run by the emulator of it that QNN's
+package has for other CPUs. Started by `model_qnn`; a line asks, a line answers."""
+from __future__ import annotations
+
+import csv
+import glob
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import time
+import traceback
+from typing import Any
+
+try:
+    import numpy
+    import onnxruntime
+    import onnxruntime_qnn
+
+    MISSING = None
+except ImportError as error:
+    MISSING = error
+
+PROVIDER = "QNNExecutionProvider"
+# The HTP that is emulated: v75 of the Snapdragon 8 Gen 3. Without both, the emulator has no memory to give.
+ARCHITECTURE, CHIP = "75", "57"
+# Compiled graphs that are kept.
+KEPT = 32
+
+
+class Refused(Exception):
+    """Nodes that QNN does not take."""
+
+    def __init__(self, nodes: list) -> None:
+        super().__init__(f"{len(nodes)} nodes")
+        self.nodes = nodes
+
+
+class Inputs:
+    """The inputs that a quantizer looks at, one after another."""
+
+    def __init__(self, arrays: list) -> None:
+        self._left = iter(arrays)
+
+    def get_next(self) -> Any:
+        """As `CalibrationDataReader` has it."""
+        return next(self._left, None)
+
+
+def quantized(directory: str) -> str:
+    """The graph with weights of 8 bits and values between of 16; what is constant is computed first, as QNN lacks some of it."""
+    from onnxruntime.quantization import QuantType, quantize
+    from onnxruntime.quantization.execution_providers.qnn import get_qnn_qdq_config, qnn_preprocess_model
+
+    source, folded, ready, made = (os.path.join(directory, name + ".onnx") for name in ("model", "folded", "ready", "quantized"))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = folded
+    plain = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    names = [one.name for one in plain.get_inputs()]
+    others = [arrays(path, names) for path in sorted(glob.glob(os.path.join(directory, "calibration*.npz")))]
+    if not qnn_preprocess_model(folded, ready):
+        ready = folded
+    kinds = {"activation_type": QuantType.QUInt16, "weight_type": QuantType.QUInt8}
+    quantize(ready, made, get_qnn_qdq_config(ready, Inputs(others), **kinds))
+    return made
+
+
+def arrays(path: str, names: list) -> dict:
+    """The arrays of a file that the graph takes."""
+    with numpy.load(path) as found:
+        return {name: found[name] for name in names if name in found.files}
+
+
+def opened(path: str, entries: dict, level: int = 3, **provider: Any) -> Any:
+    """A session whose provider is QNN's emulator."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = level
+    for name, value in {"session.record_ep_graph_assignment_info": "1", **entries}.items():
+        options.add_session_config_entry(name, value)
+    said = {
+        "backend_path": onnxruntime_qnn.get_qnn_htp_path(),
+        "htp_arch": ARCHITECTURE,
+        "soc_model": CHIP,
+        "offload_graph_io_quantization": "0",
+    }
+    devices = [device for device in onnxruntime.get_ep_devices() if device.ep_name == PROVIDER]
+    if not devices:
+        raise RuntimeError("onnxruntime lists no device of QNN's")
+    options.add_provider_for_devices(devices[:1], said | provider)
+    return onnxruntime.InferenceSession(path, options)
+
+
+def assigned(session: Any) -> tuple:
+    """How many nodes QNN has, and those that it has not."""
+    taken, others = 0, []
+    for part in session.get_provider_graph_assignment_info():
+        nodes = part.get_nodes()
+        if part.ep_name == PROVIDER:
+            taken += len(nodes)
+        else:
+            others += [{"name": node.name, "op_type": node.op_type, "provider": part.ep_name} for node in nodes]
+    return taken, others
+
+
+def reasons(path: str, nodes: list) -> list:
+    """The nodes, each with what QNN said of it: it says so only when it is asked to talk, and then to standard error."""
+    with tempfile.TemporaryFile() as said:
+        kept = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            opened(path, {}, level=0)
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        said.seek(0)
+        lines = said.read().decode("utf-8", "replace").splitlines()
+    return [node | {"why": why(lines, node)} for node in nodes]
+
+
+def why(lines: list, node: dict) -> str:
+    """What a log says of a node."""
+    marks = ("not supported", "unsupported", "failed", "error", "invalid")
+    own = [line for line in lines if node["name"] in line and any(mark in line.lower() for mark in marks)]
+    return own[0].split("] ", 1)[-1].strip()[:300] if own else "QNN does not say why"
+
+
+def compiled(graph: str, context: str) -> int:
+    """Compiles `graph` for the HTP into the file `context`; how many nodes that are."""
+    part = f"{context}.{os.getpid()}.onnx"
+    try:
+        entries = {"ep.context_enable": "1", "ep.context_file_path": part, "ep.context_embed_mode": "1"}
+        taken, others = assigned(opened(graph, entries))
+        if others or not taken:
+            raise Refused(reasons(graph, others))
+        os.replace(part, context)
+    finally:
+        if os.path.exists(part):
+            os.unlink(part)
+    return taken
+
+
+def fingerprint(directory: str) -> str:
+    """What a compiled graph depends on."""
+    digest = hashlib.sha256(f"{onnxruntime.__version__} {version()} {ARCHITECTURE} {CHIP}".encode())
+    for path in [os.path.join(directory, "model.onnx"), *sorted(glob.glob(os.path.join(directory, "calibration*.npz")))]:
+        with open(path, "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()[:32]
+
+
+def version() -> str:
+    """QNN's package's."""
+    import importlib.metadata
+
+    return importlib.metadata.version("onnxruntime-qnn")
+
+
+def forget_oldest(cache: str) -> None:
+    """Leaves so many compiled graphs as are kept."""
+    files = sorted(glob.glob(os.path.join(cache, "*.onnx")), key=os.path.getmtime)
+    for path in files[:-KEPT]:
+        for name in (path, path + ".json"):
+            if os.path.exists(name):
+                os.unlink(name)
+
+
+class Session:
+    """A graph that QNN has, every node of it, with its inputs."""
+
+    def __init__(self, directory: str, cache: str) -> None:
+        onnxruntime.register_execution_provider_library(PROVIDER, onnxruntime_qnn.get_library_path())
+        begin = time.perf_counter_ns()
+        self._context = os.path.join(cache, fingerprint(directory) + ".onnx")
+        self._session, taken = self._cached()
+        is_cached = self._session is not None
+        if not is_cached:
+            taken = compiled(quantized(directory), self._context)
+            with open(self._context + ".json", "w", encoding="ascii") as file:
+                json.dump({"nodes": taken}, file)
+            forget_oldest(cache)
+            self._session = opened(self._context, {})
+        self._inputs = arrays(os.path.join(directory, "inputs.npz"), [one.name for one in self._session.get_inputs()])
+        self.about = {
+            "version": version(),
+            "nodes": taken,
+            "is_cached": is_cached,
+            "made_ns": time.perf_counter_ns() - begin,
+            "context_bytes": os.path.getsize(self._context),
+            "htp_arch": f"v{ARCHITECTURE}",
+        }
+
+    def _cached(self) -> tuple:
+        """The session of what was compiled before, with its number of nodes; what cannot be read is compiled again."""
+        try:
+            with open(self._context + ".json", encoding="ascii") as file:
+                return opened(self._context, {}), int(json.load(file)["nodes"])
+        except FileNotFoundError:
+            return None, 0
+        except Exception as error:
+            print(f"compiled graph {self._context} is made again: {error}", file=sys.stderr)
+            return None, 0
+
+    def run(self) -> Any:
+        """One pass; its result."""
+        return self._session.run(None, self._inputs)[0]
+
+    def profile(self) -> dict:
+        """The cycles of the emulated HTP in one pass, in all and by node, the longest first."""
+        with tempfile.TemporaryDirectory(prefix="rsb-qnn-") as directory:
+            path = os.path.join(directory, "profile.csv")
+            session = opened(self._context, {}, profiling_level="detailed", profiling_file_path=path)
+            session.run(None, self._inputs)
+            del session  # Then the file is whole.
+            return cycles(path)
+
+
+def cycles(path: str) -> dict:
+    """What a profile of QNN says of its last pass."""
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row.get("Unit of Measurement") == "CYCLES"]
+    named = [(row["Event Identifier"].removesuffix(" (cycles)"), int(row["Time"]), row["Event Level"]) for row in rows]
+    total = [count for name, count, level in named if level == "ROOT" and "execute" in name]
+    layers = [{"name": name.rsplit(":OpId", 1)[0], "cycles": count} for name, count, level in named if level == "SUB-EVENT"]
+    return {
+        "cycles": total[-1] if total else None,
+        "layers": sorted(layers, key=lambda layer: -layer["cycles"])[:20],
+    }
+
+
+class Server:
+    """The far end of the conversation."""
+
+    def __init__(self) -> None:
+        self._session = None
+
+    def answer(self, request: dict) -> dict:
+        """What was asked for, or why not."""
+        try:
+            return self._answer(request)
+        except Refused as refused:
+            return {"refused": refused.nodes}
+        except Exception as error:
+            traceback.print_exc()
+            return {"error": f"{type(error).__name__}: {error}".splitlines()[0][:500]}
+
+    def _answer(self, request: dict) -> dict:
+        if MISSING is not None:
+            raise MISSING
+        if request["ask"] == "prepare":
+            self._session = Session(request["directory"], request["cache"])
+            return self._session.about
+        if request["ask"] == "result":
+            numpy.save(request["path"], self._session.run())
+        elif request["ask"] == "run":
+            self._session.run()
+        else:
+            return self._session.profile()
+        return {}
+
+
+def serve() -> None:
+    """Answers until nobody asks. Libraries print: only answers go to standard output."""
+    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(2, 1)
+    server = Server()
+    for line in sys.stdin:
+        print(json.dumps(server.answer(json.loads(line))), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    serve()

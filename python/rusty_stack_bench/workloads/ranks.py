@@ -1,0 +1,84 @@
+"""Processes that do the same at the same time, told by this one."""
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import sys
+import traceback
+from typing import Any, Callable
+
+from .core import Case, Failure
+
+# How long a rank may take to start, or to answer; the case's own limit is usually over before.
+START_SECONDS = 240
+
+
+class Ranks:
+    """One process for each rank of a case, in each of which `role(case, rank)` gives what answers questions."""
+
+    def __init__(self, case: Case, role: Callable[[Case, int], Callable[..., Any]]) -> None:
+        context = multiprocessing.get_context("spawn")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.pipes, self._processes = [], []
+        for rank in range(case.count("num_ranks")):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_rank, args=(role, case, rank, port, theirs), daemon=True)
+            process.start()
+            theirs.close()
+            self.pipes.append(ours)
+            self._processes.append(process)
+
+    def ask(self, *words: Any) -> list[Any]:
+        """Every rank's answer to the same question."""
+        for pipe in self.pipes:
+            pipe.send(words)
+        return [self._answer(rank) for rank in range(len(self.pipes))]
+
+    def close(self) -> None:
+        """Nobody asks any more."""
+        for pipe in self.pipes:
+            pipe.close()
+        for process in self._processes:
+            process.join(5)
+
+    def _answer(self, rank: int):
+        pipe = self.pipes[rank]
+        try:
+            if pipe.poll(START_SECONDS):
+                kind, answer = pipe.recv()
+            else:
+                kind, answer = "failed", f"it did not answer within {START_SECONDS} s"
+        except EOFError:
+            self._processes[rank].join(5)
+            kind, answer = "failed", f"its process ended with {self._processes[rank].exitcode}"
+        if kind == "failed":
+            raise Failure(f"rank {rank}", answer, "run it with one rank: --axis num_ranks=1, and RSB_LOG=debug")
+        return answer
+
+
+def _rank(role, case: Case, rank: int, port: int, pipe) -> None:
+    """The life of a rank: prepare, then answer until nobody asks."""
+    try:
+        # A rank must not outlive its master, whatever becomes of that.
+        import ctypes
+        import signal
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        ranks = case.count("num_ranks")
+        os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank), "LOCAL_RANK": str(rank)}
+        os.environ |= {"WORLD_SIZE": str(ranks), "LOCAL_SIZE": str(ranks)}
+        import torch
+
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // ranks))
+        answer = role(case, rank)
+        while True:
+            question = pipe.recv()
+            pipe.send(("well", answer(*question)))
+    except EOFError:
+        pass  # Nobody asks any more.
+    except BaseException as error:
+        traceback.print_exc(file=sys.stderr)
+        pipe.send(("failed", f"{type(error).__name__}: {error}".splitlines()[0][:500]))

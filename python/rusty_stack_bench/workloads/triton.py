@@ -1,0 +1,188 @@
+"""Triton: compilation for GPUs that need not be here, and operations against PyTorch's own."""
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from .core import Case, Failure, Skip, Work, milliseconds, package, side_by_side, torch_device, without_gradients
+
+SEED = 20_231
+# Lanes of a wave or warp.
+WARP = {"gfx90a": 64, "gfx942": 64, "gfx1100": 32, "gfx1201": 32}
+KERNELS = {
+    # Pointers and counts with their types, then what is known when compiling.
+    "vector-add": ("vector_add", {"x": "*T", "y": "*T", "out": "*T", "count": "i32"}, {"BLOCK": 1024}),
+    "softmax": ("softmax", {"x": "*T", "out": "*T", "width": "i32"}, {"BLOCK": 1024}),
+    "layer-norm": ("layer_norm", {"x": "*T", "scale": "*T", "shift": "*T", "out": "*T", "width": "i32"}, {"BLOCK": 1024}),
+    "matmul": (
+        "matmul",
+        {"a": "*T", "b": "*T", "out": "*T", "m": "i32", "n": "i32", "k": "i32"},
+        {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP": 8, "PRECISION": "ieee"},
+    ),
+    "attention": (
+        "attention",
+        {"q": "*T", "k": "*T", "v": "*T", "out": "*T", "length": "i32", "scale": "fp32"},
+        {"HEAD": 64, "BLOCK_M": 64, "BLOCK_N": 64, "PRECISION": "ieee"},
+    ),
+}
+TYPES = {"f32": "fp32", "f16": "fp16", "bf16": "bf16"}
+
+
+def check(case: Case) -> None:
+    """Whether Triton is here. Its interpreter takes the place of a GPU where there is none."""
+    if case.workload == "operation" and case.on_cpu:
+        os.environ["TRITON_INTERPRET"] = "1"
+    package("triton")
+
+
+def version() -> str:
+    """Triton's."""
+    return package("triton").__version__
+
+
+def _kernels():
+    package("triton")
+    return importlib.import_module(".triton_kernels", __package__)
+
+
+def compile(case: Case) -> Work:
+    """From a kernel's source to a program of the GPU named: with empty caches, or from what Triton keeps on disk."""
+    triton = package("triton")
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    name, kinds, constants = KERNELS[case.text("kernel")]
+    target = case.text("target")
+    if case.text("dtype") not in TYPES:
+        raise Skip(f"type {case.text('dtype')}", "these kernels have none of it", "choose f32, f16 or bf16")
+    kinds = {argument: kind.replace("T", TYPES[case.text("dtype")]) for argument, kind in kinds.items()}
+    signature = kinds | {constant: "constexpr" for constant in constants}
+    function = getattr(_kernels(), name)
+    goal = GPUTarget("cuda", int(target[3:]), 32) if target.startswith("sm_") else GPUTarget("hip", target, WARP[target])
+    options = {"num_warps": case.count("num_warps"), "num_stages": case.count("num_stages")}
+    cold = case.text("compilation") == "cold"
+    held = {}
+
+    def before() -> None:
+        if "directory" in held:
+            held["directory"].cleanup()
+        held["directory"] = tempfile.TemporaryDirectory(prefix="rsb-triton-")
+        os.environ["TRITON_CACHE_DIR"] = held["directory"].name
+
+    def run() -> None:
+        source = ASTSource(function, signature, constexprs=constants)
+        held["made"] = triton.compile(source, target=goal, options=options)
+
+    before()
+    run()
+    counts = _counts(held["made"], target)
+
+    def fields(time_ns):
+        held["directory"].cleanup()
+        # How full that leaves the GPU is counted on the other side, which knows the architectures.
+        return options | counts | {
+            "dtype": case.text("dtype"),
+            "gfx_target": target,
+            "operation": case.text("kernel"),
+            "compilation": case.text("compilation"),
+            "compile_time_ms": milliseconds(time_ns),
+            "shared_mem_bytes": held["made"].metadata.shared,
+        }
+
+    return Work(run, fields, before if cold else None, device_type="cpu")
+
+
+def _counts(made, target: str) -> dict:
+    """Registers and spills, from what the compiler left, which must be a program of the target."""
+    binary = made.asm.get("cubin" if target.startswith("sm_") else "hsaco") or b""
+    if not binary.startswith(b"\x7fELF"):
+        raise Failure(f"Triton for {target}", "it made no program of the GPU", "report it to Triton with this kernel")
+    size = {"code_object_bytes": len(binary)}
+    if target.startswith("sm_"):
+        return size | _by_ptxas(made.asm["ptx"])
+    text = made.asm["amdgcn"]
+    numbers = {name: re.search(rf"\.{name}:\s+(\d+)", text) for name in ("vgpr_count", "vgpr_spill_count")}
+    known = {"vgpr_count": "registers", "vgpr_spill_count": "spills"}
+    return size | {known[name]: int(found.group(1)) for name, found in numbers.items() if found}
+
+
+def _by_ptxas(ptx: str) -> dict:
+    """What NVIDIA's assembler, which comes with Triton, says of its registers: the one of two that knows this PTX."""
+    directory = os.path.join(os.path.dirname(package("triton").__file__), "backends", "nvidia", "bin")
+    for name in ("ptxas-blackwell", "ptxas"):
+        said = _assembled(os.path.join(directory, name), ptx)
+        if said is not None:
+            registers, spills = re.search(r"Used (\d+) registers", said), re.search(r"(\d+) bytes spill stores", said)
+            found = {"registers": int(registers.group(1))} if registers else {}
+            return found | ({"spills": int(spills.group(1)) // 4} if spills else {})
+    return {}  # Unknown, not zero.
+
+
+def _assembled(program: str, ptx: str) -> str | None:
+    """What the assembler says of `ptx`; nothing where it does not take it."""
+    with tempfile.TemporaryDirectory(prefix="rsb-ptxas-") as directory:
+        source = os.path.join(directory, "kernel.ptx")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(ptx)
+        chip = re.search(r"\.target\s+(\w+)", ptx).group(1)
+        command = [program, "-v", f"--gpu-name={chip}", source, "-o", os.path.join(directory, "kernel.cubin")]
+        try:
+            return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr
+        except (OSError, subprocess.SubprocessError):
+            return None
+
+
+def operation(case: Case) -> Work:
+    """A kernel against PyTorch's own. On a CPU the interpreter checks it, and is never timed."""
+    torch, device = torch_device(case)
+    package("triton")
+    torch.manual_seed(SEED)
+    made = importlib.import_module(".triton_operations", __package__).made(case, torch, device)
+    error = made.error(made.run())
+    if case.on_cpu:
+        raise Skip(
+            f"Triton's {case.text('kernel')}",
+            f"the interpreter computes it rightly (error {error:.2g}), and its time says nothing of a GPU",
+            "measure it on a GPU: --backend rocm or cuda",
+        )
+
+    def fields(time_ns):
+        return made.shape | _rates(made, time_ns) | _compared(torch, device, made, time_ns) | {
+            "operation": case.text("kernel"),
+            "dtype": case.text("dtype"),
+            "output_shape": "x".join(str(size) for size in made.run().shape),
+            "kernel_used": made.chosen(),
+            "accuracy_error": error,
+        }
+
+    return Work(made.run, fields, None, device)
+
+
+def _rates(made, time_ns: float) -> dict:
+    """Bytes that must be moved over time, and operations where they are what bounds it."""
+    found = {"throughput_gb_s": made.moved / time_ns, "size_bytes": made.moved}
+    return found | ({"tflops": made.operations / time_ns / 1e3} if made.operations > 16 * made.moved else {})
+
+
+def _compared(torch, device, made, time_ns: float) -> dict:
+    """Against PyTorch's own and what torch.compile makes of it, each as many times in a row."""
+    compiled = torch.compile(made.standard, dynamic=False)
+    ways = {"own": made.run, "pytorch": lambda: made.standard(*made.inputs), "compiled": lambda: compiled(*made.inputs)}
+    works = {}
+    for name, run in ways.items():
+        try:
+            run()
+        except Exception as error:  # PyTorch lacks it for the type, or its compiler lacks something here.
+            print(f"PyTorch's way ({name}) is left out: {type(error).__name__}: {error}", file=sys.stderr)
+            continue
+        works[name] = Work(without_gradients(torch, run), lambda _: {}, None, device)
+    times = side_by_side(works, time_ns)
+    fields = {"comparison_to_pytorch": "pytorch", "comparison_to_compiled": "compiled"}
+    return {field: times[name] / times["own"] for field, name in fields.items() if name in times}
+
+
+WORKLOADS = {"compile": compile, "operation": operation}

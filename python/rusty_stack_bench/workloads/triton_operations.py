@@ -1,0 +1,189 @@
+"""What Triton's kernels compute, PyTorch's own way to do the same, and what is right."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from . import attention as dot_product
+from . import triton_kernels as kernels
+from .core import Case, Skip, differences, random, torch_dtype, within
+
+# Of e4m3: three bits after the point, and sums in f32.
+TOLERANCES = {"fp8": 2e-2}
+ROWS = 4096
+HEADS = 16
+# Products up to which every row is compared with the reference; beyond, 16 of them.
+PRODUCTS_COMPARED = 2**24
+
+
+@dataclass
+class Operation:
+    """A kernel with its inputs."""
+
+    # One launch; what it computed.
+    run: Callable[[], Any]
+    # PyTorch's own, of the same inputs; a function that torch.compile may be given, and its arguments.
+    standard: Callable[..., Any] | None
+    inputs: tuple
+    # The error of what the kernel computed.
+    error: Callable[[Any], float]
+    # Operations and bytes of one launch.
+    operations: float
+    moved: int
+    # Fields of its shape.
+    shape: dict
+    # What the tuner chose, once it ran.
+    chosen: Callable[[], str | None] = lambda: None
+
+
+def made(case: Case, torch: Any, device: Any) -> Operation:
+    """The operation that the case asks for."""
+    return OPERATIONS[case.text("kernel")](case, torch, device)
+
+
+def _power(width: int) -> int:
+    return 1 << (width - 1).bit_length()
+
+
+def _size(case: Case, interpreted: int) -> int:
+    """The interpreter takes milliseconds for each block."""
+    return interpreted if case.on_cpu else case.count("size")
+
+
+def _compared(case: Case, result, reference) -> float:
+    return within(case, *differences(result, reference), TOLERANCES.get(case.text("dtype")))
+
+
+def _in_double(*tensors):
+    return [one.double() for one in tensors]
+
+
+def _vector_add(case, torch, device):
+    count, dtype = _size(case, 70) ** 2, torch_dtype(case, torch)
+    x, y = (random(torch, device, dtype, count) for _ in range(2))
+    out = torch.empty_like(x)
+
+    def run():
+        kernels.vector_add[(-(-count // 1024),)](x, y, out, count, BLOCK=1024)
+        return out
+
+    def error(result):
+        left, right = _in_double(x, y)
+        return _compared(case, result, left + right)
+
+    return Operation(run, torch.add, (x, y), error, count, 3 * count * x.element_size(), {"input_shape": str(count)})
+
+
+def _by_rows(case, torch, device, kernel, standard, weights: int):
+    rows, width, dtype = 4 if case.on_cpu else ROWS, _size(case, 1000), torch_dtype(case, torch)
+    inputs = (random(torch, device, dtype, rows, width), *(random(torch, device, dtype, width) for _ in range(weights)))
+    out, block = torch.empty_like(inputs[0]), _power(width)
+    warps = min(max(block // 512, 4), 16)
+
+    def run():
+        kernel[(rows,)](*inputs, out, width, BLOCK=block, num_warps=warps)
+        return out
+
+    moved = 2 * rows * width * out.element_size()
+    error = lambda result: _compared(case, result, standard(*_in_double(*inputs)))
+    return Operation(run, standard, inputs, error, 0.0, moved, {"input_shape": f"{rows}x{width}"})
+
+
+def _softmax(case, torch, device):
+    return _by_rows(case, torch, device, kernels.softmax, lambda x: torch.softmax(x, -1), 0)
+
+
+def _layer_norm(case, torch, device):
+    norm = torch.nn.functional.layer_norm
+    return _by_rows(case, torch, device, kernels.layer_norm, lambda x, scale, shift: norm(x, x.shape[-1:], scale, shift), 2)
+
+
+def _fp8(torch, device):
+    """The kind of eight bits that the GPU multiplies: gfx942 has one without zeros of two signs."""
+    if torch.version.hip and "gfx94" in torch.cuda.get_device_properties(device).gcnArchName:
+        return torch.float8_e4m3fnuz
+    return torch.float8_e4m3fn
+
+
+def _product_dtypes(case, torch, device):
+    """The type of what is multiplied, and of the result."""
+    if case.on_cpu and case.text("dtype") in ("fp8", "bf16"):
+        why = "Triton's interpreter multiplies none of it rightly"
+        raise Skip(f"type {case.text('dtype')}", why, "measure it on a GPU: --backend rocm or cuda")
+    if case.text("dtype") != "fp8" or case.text("kernel") != "matmul":
+        dtype = torch_dtype(case, torch)
+        return dtype, dtype
+    return _fp8(torch, device), torch.bfloat16
+
+
+def _precision(case: Case) -> str:
+    """Of a product: f32 is f32, and what PyTorch rounds to tf32 is rounded here too."""
+    return "tf32" if case.text("dtype") == "tf32" else "ieee"
+
+
+def _matmul(case, torch, device):
+    size = _size(case, 96)
+    dtype, result_dtype = _product_dtypes(case, torch, device)
+    a, b = (random(torch, device, dtype, size, size) for _ in range(2))
+    out = torch.empty(size, size, dtype=result_dtype, device=device)
+    fixed = {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32, "GROUP": 2}
+    kernel, more = (kernels.matmul, fixed) if case.on_cpu else (kernels.tuned_matmul(), {})
+
+    def blocks(meta):
+        return (-(-size // meta["BLOCK_M"]) * -(-size // meta["BLOCK_N"]),)
+
+    def run():
+        kernel[blocks](a, b, out, size, size, size, PRECISION=_precision(case), **more)
+        return out
+
+    def error(result):
+        every = size**3 <= PRODUCTS_COMPARED
+        rows = torch.linspace(0, size - 1, size if every else 16, device=device).long()
+        left, right = _in_double(a, b)
+        return _compared(case, result[rows], left[rows] @ right.t())
+
+    moved = 2 * size**2 * a.element_size() + out.numel() * out.element_size()
+    shape = {"m": size, "n": size, "k": size, "input_shape": f"{size}x{size}"}
+    standard = _scaled(torch, device) if case.text("dtype") == "fp8" else lambda a, b: a @ b.t()
+    return Operation(run, standard, (a, b), error, 2.0 * size**3, moved, shape, _choice(kernel))
+
+
+def _scaled(torch, device):
+    """PyTorch's product of eight bits."""
+    one = torch.ones((), device=device)
+    return lambda a, b: torch._scaled_mm(a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+
+
+def _attention(case, torch, device):
+    dtype, _ = _product_dtypes(case, torch, device)
+    heads, head = (2, 64) if case.on_cpu else (HEADS, 128)
+    length = _size(case, 48)
+    q, k, v = (random(torch, device, dtype, 1, heads, length, head) for _ in range(3))
+    out = torch.empty_like(q)
+    kernel, more = (kernels.attention, {"BLOCK_M": 16, "BLOCK_N": 16}) if case.on_cpu else (kernels.tuned_attention(), {})
+
+    def run():
+        blocks = lambda meta: (-(-length // meta["BLOCK_M"]), heads)
+        kernel[blocks](q, k, v, out, length, head**-0.5, HEAD=head, PRECISION=_precision(case), **more)
+        return out
+
+    def error(result):
+        return dot_product.verified(case, torch, (q, k, v), result, None, False)
+
+    shape = {"input_shape": f"1x{heads}x{length}x{head}", "num_heads": heads, "sequence_length": length, "head_dim": head}
+    standard = torch.nn.functional.scaled_dot_product_attention
+    operations, moved = dot_product.operations(heads, length, head), 4 * q.numel() * q.element_size()
+    return Operation(run, standard, (q, k, v), error, operations, moved, shape, _choice(kernel))
+
+
+def _choice(kernel):
+    return lambda: str(kernel.best_config) if hasattr(kernel, "best_config") else None
+
+
+OPERATIONS = {
+    "vector-add": _vector_add,
+    "softmax": _softmax,
+    "layer-norm": _layer_norm,
+    "matmul": _matmul,
+    "attention": _attention,
+}

