@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::values::{Since, parse_since, parse_time, text};
+use super::values::{Since, import_format_help, parse_since, parse_time, text};
 use super::{FilterArgs, Places};
 
 /// Arguments of `history`.
@@ -151,10 +151,7 @@ pub struct ImportArgs {
     /// Import this output file, or a directory of results or runs
     pub file: PathBuf,
     /// Name the format [default: detected]
-    ///
-    /// nvbench, google-benchmark, hyperfine, pytest-benchmark, rocblas-bench, hipblaslt-bench,
-    /// nccl-tests, nvbandwidth, rocprof-compute or vllm.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", long_help = import_format_help())]
     pub format: Option<String>,
     /// Where things are kept
     #[command(flatten, next_help_heading = "Places")]

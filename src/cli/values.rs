@@ -59,6 +59,12 @@ pub(super) fn report_form() -> impl TypedValueParser<Value = ReportForm> {
     })
 }
 
+/// Returns the long help of `import --format`.
+pub(super) fn import_format_help() -> String {
+    let [names @ .., last] = Format::ALL.map(Format::as_str);
+    format!("Name the format [default: detected]\n\n{} or {last}.", names.join(", "))
+}
+
 /// The format of another tool.
 pub(super) fn import_format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::as_str))

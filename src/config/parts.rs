@@ -8,6 +8,7 @@ use rsb_engine::measure::ComponentSettings;
 use rsb_engine::plan;
 use rsb_model::{BenchmarkType, Better, Case, CaseId, Field, Params, Reason};
 use rsb_stats::policy_file::TargetFile;
+use rsb_workloads::BenchmarkGroup;
 use serde::{Deserialize, Serialize};
 
 /// Refuses an axis that the benchmark of an entry of `[[custom]]` does not have, and what is no
@@ -97,19 +98,6 @@ impl Default for GpuSection {
     }
 }
 
-const OF_MEMORY: [&str; 7] = [
-    "memory-bandwidth",
-    "memory-latency",
-    "memory-transfer",
-    "memory-tiers",
-    "cache-hit-rate",
-    "memory-allocation",
-    "memory-fragmentation",
-];
-const OF_COMPUTE: [&str; 7] =
-    ["compute-peak", "tensor-core", "gemm", "tensor-ops", "convolution", "precision", "inference"];
-const OF_SCALING: [&str; 2] = ["multi-gpu", "all-reduce"];
-
 impl ComponentSection {
     pub(super) fn check(&self, name: &str) -> Result<(), String> {
         if frameworks::find(name).is_none() {
@@ -183,14 +171,15 @@ impl GpuSection {
                 "`gpu_indices` of [gpu] leaves it out",
             ));
         }
-        let groups = [
-            (self.test_memory, &OF_MEMORY[..], "test_memory"),
-            (self.test_compute, &OF_COMPUTE[..], "test_compute"),
-            (self.test_scaling, &OF_SCALING[..], "test_scaling"),
-        ];
-        let (.., key) = groups
-            .into_iter()
-            .find(|(is_on, names, _)| !is_on && names.contains(&case.benchmark.as_str()))?;
+        let group = rsb_workloads::find(&case.benchmark)?.group()?;
+        let (is_on, key) = match group {
+            BenchmarkGroup::Memory => (self.test_memory, "test_memory"),
+            BenchmarkGroup::Compute => (self.test_compute, "test_compute"),
+            BenchmarkGroup::Scaling => (self.test_scaling, "test_scaling"),
+        };
+        if is_on {
+            return None;
+        }
         Some(instead(
             case,
             &case.benchmark,
@@ -238,17 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn every_group_names_benchmarks_that_there_are() {
-        for name in [&OF_MEMORY[..], &OF_COMPUTE, &OF_SCALING].concat() {
-            assert!(rsb_workloads::find(name).is_some(), "{name}");
-        }
-    }
-
-    #[test]
     fn what_is_left_out_on_gpus_is_named_once_and_the_cpu_stays() {
         let off = GpuSection { enabled: false, ..GpuSection::default() };
         let one = GpuSection { gpu_indices: vec![1], ..GpuSection::default() };
         let no_memory = GpuSection { test_memory: false, ..GpuSection::default() };
+        let no_compute = GpuSection { test_compute: false, ..GpuSection::default() };
+        let no_scaling = GpuSection { test_scaling: false, ..GpuSection::default() };
         let copy = "gpu_performance/memory-bandwidth/rocm:0/copy";
         for (section, of, expected) in [
             (&GpuSection::default(), copy, None),
@@ -258,6 +242,14 @@ mod tests {
             (&one, "gpu_performance/gemm/rocm:1/f32", None),
             (&no_memory, copy, Some("gpu_performance/memory-bandwidth/rocm:0")),
             (&no_memory, "gpu_performance/gemm/rocm:0/f32", None),
+            (&no_compute, "gpu_performance/gemm/rocm:0/f32", Some("gpu_performance/gemm/rocm:0")),
+            (&no_compute, copy, None),
+            (
+                &no_scaling,
+                "gpu_performance/multi-gpu/rocm:0",
+                Some("gpu_performance/multi-gpu/rocm:0"),
+            ),
+            (&no_scaling, "gpu_performance/launch-latency/rocm:0", None),
         ] {
             let id = section.left_out(&case(of)).map(|(entry, _)| entry.id.to_string());
             assert_eq!(id.as_deref(), expected, "{of}");

@@ -77,6 +77,17 @@ impl RunsOn {
     }
 }
 
+/// What of a GPU a benchmark measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BenchmarkGroup {
+    /// Memory and transfers.
+    Memory,
+    /// Arithmetic and operations of models.
+    Compute,
+    /// Several GPUs together.
+    Scaling,
+}
+
 /// Something to measure.
 pub trait Benchmark: Sync {
     /// Also its verb: `memory-bandwidth`.
@@ -84,6 +95,16 @@ pub trait Benchmark: Sync {
 
     /// One line for `--help`.
     fn about(&self) -> &'static str;
+
+    /// Group by which a configuration leaves it out on GPUs; `None` if it belongs to no group.
+    fn group(&self) -> Option<BenchmarkGroup> {
+        None
+    }
+
+    /// Whether its arrays are as large as the caches require, and smaller if little memory is free.
+    fn is_sized_by_caches(&self) -> bool {
+        false
+    }
 
     /// What it runs on.
     fn runs_on(&self) -> RunsOn {

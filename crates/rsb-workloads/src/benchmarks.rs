@@ -28,6 +28,7 @@ use rsb_model::{BackendId, Case, CaseDevice, DeviceType, Dtype, Note, Params, Re
 
 use crate::benchmark::{Benchmark, Grid, unusable};
 use crate::plausibility::times_of_last_cache;
+use crate::registered::find;
 
 /// Every benchmark of this crate, the control set first, then memory.
 pub fn all() -> &'static [&'static dyn Benchmark] {
@@ -143,15 +144,14 @@ fn affordable(device: &DeviceInfo, wanted: u64) -> u64 {
     if wanted <= affordable { wanted } else { affordable.next_power_of_two() / 2 }
 }
 
-/// Whose arrays are as large as the caches ask for.
-const OF_MEMORY: [&str; 3] = ["memory-bandwidth", "memory-tiers", "inference"];
-
 /// What is to be said when so little memory of `device` is free that some of `cases` are smaller
 /// than they should be.
 pub fn sized_down(device: &DeviceInfo, cases: &[Case]) -> Option<Note> {
     let here = CaseDevice::Device(device.device);
-    if !cases.iter().any(|case| case.device == here && OF_MEMORY.contains(&case.benchmark.as_str()))
-    {
+    let is_affected = |case: &Case| {
+        case.device == here && find(&case.benchmark).is_some_and(Benchmark::is_sized_by_caches)
+    };
+    if !cases.iter().any(is_affected) {
         return None;
     }
     let wanted = wanted_stream_size(device, last_level_cache(device));

@@ -21,7 +21,9 @@ mod timed;
 mod transformer;
 
 pub use axis::{AxisInfo, AxisKind, IdForm};
-pub use benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
+pub use benchmark::{
+    Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Iterations, Prepared, RunsOn,
+};
 pub use benchmarks::{all, sized_down};
 pub use cases::{CaseOrReason, UsageError, cases, check_axes};
 pub use registered::{NameTaken, all_benchmarks, find, register, registered_benchmarks};

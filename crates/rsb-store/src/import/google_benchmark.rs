@@ -4,14 +4,14 @@
 //! What it fits to the times of several sizes (`_BigO`, `_RMS`) are coefficients, not times, and so
 //! no cases.
 
-use rsb_model::{Fields, Samples};
+use rsb_model::{BenchmarkType, DeviceType, Fields, Samples};
 use serde_json::Value;
 
-use super::Input;
 use super::dates::Unzoned;
 use super::error::Problem;
 use super::json;
 use super::sink::{ImportedCase, SECOND, Sink, median};
+use super::{Importer, Input};
 
 /// How aggregates are called; older versions say so only at the end of the name.
 const AGGREGATES: [&str; 7] = ["mean", "median", "stddev", "cv", "min", "max", "statistics"];
@@ -23,8 +23,17 @@ struct Group<'a> {
     aggregates: Vec<(&'a str, &'a Value)>,
 }
 
+pub(super) const IMPORTER: Importer = Importer {
+    name: "google-benchmark",
+    benchmark_type: BenchmarkType::CpuPerformance,
+    device_type: Some(DeviceType::Cpu),
+    is_document: |document| json::has_keys(document, &["context", "benchmarks"]),
+    marks: &[],
+    read,
+};
+
 /// Adds each benchmark.
-pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     let entries = json::list(&document, "benchmarks")?;
     let context = document.get("context").ok_or_else(|| Problem::shape("it has no `context`"))?;

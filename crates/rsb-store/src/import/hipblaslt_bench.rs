@@ -4,9 +4,10 @@
 //! Its GB/s are GiB/s: `testing_matmul.hpp` divides the bytes by 1024³, `argument_model.hpp` prints
 //! that.
 
-use super::Input;
+use rsb_model::{BenchmarkType, DeviceType};
+
+use super::Importer;
 use super::blas::{self, Tool};
-use super::sink::Sink;
 
 const TOOL: Tool = Tool {
     gflops: "hipblaslt-gflops",
@@ -45,10 +46,17 @@ const TOOL: Tool = Tool {
     ],
 };
 
-/// Adds each solution.
-pub(super) fn read(input: &Input<'_>, sink: &mut Sink) {
-    blas::read(TOOL, input.text, sink);
-}
+pub(super) const IMPORTER: Importer = Importer {
+    name: "hipblaslt-bench",
+    benchmark_type: BenchmarkType::GpuPerformance,
+    device_type: Some(DeviceType::Gpu),
+    is_document: |_| false,
+    marks: &["hipblaslt-Gflops"],
+    read: |input, sink| {
+        blas::read(TOOL, input.text, sink);
+        Ok(())
+    },
+};
 
 #[cfg(test)]
 mod tests {

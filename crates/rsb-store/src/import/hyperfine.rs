@@ -1,16 +1,25 @@
 //! `hyperfine --export-json`: the wall time of each run of each command, in seconds. Each run is a
 //! fresh process, and so a replicate of its own.
 
-use rsb_model::Fields;
+use rsb_model::{BenchmarkType, DeviceType, Fields};
 use serde_json::Value;
 
-use super::Input;
 use super::error::Problem;
 use super::json;
 use super::sink::{ImportedCase, Sink};
+use super::{Importer, Input};
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "hyperfine",
+    benchmark_type: BenchmarkType::CpuPerformance,
+    device_type: Some(DeviceType::Cpu),
+    is_document: |document| document.pointer("/results/0/command").is_some(),
+    marks: &[],
+    read,
+};
 
 /// Adds each command.
-pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     for result in json::list(&document, "results")? {
         let name = json::text(result, "command").unwrap_or_default();

@@ -24,6 +24,11 @@ pub(super) fn document(text: &str) -> Result<Value, Problem> {
     rsb_model::json::parse(text).map_err(Problem::Syntax)
 }
 
+/// Returns whether `document` has all of `keys`.
+pub(super) fn has_keys(document: &Value, keys: &[&str]) -> bool {
+    keys.iter().all(|key| document.get(key).is_some())
+}
+
 /// The list `key` of `document`.
 pub(super) fn list<'a>(document: &'a Value, key: &str) -> Result<&'a [Value], Problem> {
     let list = document.get(key).and_then(Value::as_array).map(Vec::as_slice);

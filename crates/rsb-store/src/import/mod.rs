@@ -31,7 +31,7 @@ use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
-use rsb_model::{BenchmarkType, Run, Timestamp};
+use rsb_model::{BenchmarkType, DeviceType, Run, Timestamp};
 use serde_json::Value;
 
 use error::Problem;
@@ -40,128 +40,75 @@ use sink::Sink;
 
 use crate::input::{self, ReadProblem};
 
-/// A tool whose output can be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
+/// How the output of a tool is recognized and read: one row of the table below, which the module of
+/// the tool defines.
+struct Importer {
+    /// Name used on the command line and in case ids.
+    name: &'static str,
+    /// Type under which its cases are counted.
+    benchmark_type: BenchmarkType,
+    /// Type of the devices that it measures, if all are of one type.
+    device_type: Option<DeviceType>,
+    /// Returns whether a JSON document looks like one of this tool.
+    is_document: fn(&Value) -> bool,
+    /// Words that all occur in its output; empty if the output is always JSON.
+    marks: &'static [&'static str],
+    /// Adds the cases of an output to the run.
+    read: fn(&Input<'_>, &mut Sink) -> Result<(), Problem>,
+}
+
+/// The table of importers, in the order in which they are tried.
+macro_rules! formats {
+    ($($(#[$doc:meta])* $format:ident = $module:ident;)*) => {
+        /// A tool whose output can be read.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Format {
+            $($(#[$doc])* $format,)*
+        }
+
+        impl Format {
+            /// Every format, in the order in which they are tried.
+            pub const ALL: [Self; [$(stringify!($format)),*].len()] = [$(Self::$format),*];
+
+            const fn importer(self) -> &'static Importer {
+                match self { $(Self::$format => &$module::IMPORTER),* }
+            }
+        }
+    };
+}
+
+formats! {
     /// JSON of `nvbench --json` or `--jsonbin`, schema 1.
-    Nvbench,
+    Nvbench = nvbench;
     /// JSON of Google Benchmark, `--benchmark_format=json`.
-    GoogleBenchmark,
+    GoogleBenchmark = google_benchmark;
     /// JSON of `hyperfine --export-json`.
-    Hyperfine,
+    Hyperfine = hyperfine;
     /// JSON of `pytest --benchmark-json`.
-    PytestBenchmark,
-    /// What `rocblas-bench` prints.
-    RocblasBench,
-    /// What `hipblaslt-bench` prints.
-    HipblasltBench,
-    /// What nccl-tests and rccl-tests print.
-    NcclTests,
-    /// What `nvbandwidth` prints, also as JSON.
-    Nvbandwidth,
+    PytestBenchmark = pytest_benchmark;
+    /// Text printed by `rocblas-bench`.
+    RocblasBench = rocblas_bench;
+    /// Text printed by `hipblaslt-bench`.
+    HipblasltBench = hipblaslt_bench;
+    /// Text printed by nccl-tests and rccl-tests.
+    NcclTests = nccl_tests;
+    /// Text or JSON printed by `nvbandwidth`.
+    Nvbandwidth = nvbandwidth;
     /// `roofline.csv` of ROCm Compute Profiler.
-    RocprofCompute,
+    RocprofCompute = rocprof_compute;
     /// JSON of `vllm bench serve --save-result`.
-    Vllm,
+    Vllm = vllm;
 }
 
 impl Format {
-    /// Every format, in the order in which they are tried.
-    pub const ALL: [Self; 10] = [
-        Self::Nvbench,
-        Self::GoogleBenchmark,
-        Self::Hyperfine,
-        Self::PytestBenchmark,
-        Self::RocblasBench,
-        Self::HipblasltBench,
-        Self::NcclTests,
-        Self::Nvbandwidth,
-        Self::RocprofCompute,
-        Self::Vllm,
-    ];
-
-    /// The name used on the command line and in case ids.
+    /// Returns the name used on the command line and in case ids.
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Nvbench => "nvbench",
-            Self::GoogleBenchmark => "google-benchmark",
-            Self::Hyperfine => "hyperfine",
-            Self::PytestBenchmark => "pytest-benchmark",
-            Self::RocblasBench => "rocblas-bench",
-            Self::HipblasltBench => "hipblaslt-bench",
-            Self::NcclTests => "nccl-tests",
-            Self::Nvbandwidth => "nvbandwidth",
-            Self::RocprofCompute => "rocprof-compute",
-            Self::Vllm => "vllm",
-        }
+        self.importer().name
     }
 
-    /// The kind under which its cases are counted.
+    /// Returns the type under which its cases are counted.
     pub const fn benchmark_type(self) -> BenchmarkType {
-        match self {
-            Self::Vllm => BenchmarkType::ComponentSpecific,
-            Self::GoogleBenchmark | Self::Hyperfine | Self::PytestBenchmark => {
-                BenchmarkType::CpuPerformance
-            }
-            Self::Nvbench
-            | Self::RocblasBench
-            | Self::HipblasltBench
-            | Self::NcclTests
-            | Self::Nvbandwidth
-            | Self::RocprofCompute => BenchmarkType::GpuPerformance,
-        }
-    }
-
-    /// Whether a document of this tool looks like `document`.
-    fn claims(self, document: &Value) -> bool {
-        match self {
-            // A run of this program has both, too: one that is of a newer format is not somebody
-            // else's.
-            Self::Nvbench => {
-                has_keys(document, &["devices", "benchmarks"]) && !has_keys(document, &["run_id"])
-            }
-            Self::GoogleBenchmark => has_keys(document, &["context", "benchmarks"]),
-            Self::Hyperfine => document.pointer("/results/0/command").is_some(),
-            Self::PytestBenchmark => has_keys(document, &["machine_info", "benchmarks"]),
-            Self::Vllm => has_keys(document, &["num_prompts", "completed", "duration"]),
-            Self::Nvbandwidth => has_keys(document, &["nvbandwidth"]),
-            Self::RocblasBench | Self::HipblasltBench | Self::NcclTests | Self::RocprofCompute => {
-                false
-            }
-        }
-    }
-
-    /// Words that all stand in what this tool prints.
-    const fn marks(self) -> &'static [&'static str] {
-        match self {
-            Self::RocblasBench => &["rocblas-Gflops"],
-            Self::HipblasltBench => &["hipblaslt-Gflops"],
-            Self::NcclTests => &["algbw", "busbw"],
-            Self::Nvbandwidth => &["Running ", "(column)"],
-            Self::RocprofCompute => &["device,", "HBMBw", "Flops"],
-            Self::Nvbench
-            | Self::GoogleBenchmark
-            | Self::Hyperfine
-            | Self::PytestBenchmark
-            | Self::Vllm => &[],
-        }
-    }
-
-    /// Adds what `input` holds to `sink`.
-    fn read(self, input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
-        match self {
-            Self::Nvbench => nvbench::read(input, sink)?,
-            Self::GoogleBenchmark => google_benchmark::read(input, sink)?,
-            Self::Hyperfine => hyperfine::read(input, sink)?,
-            Self::PytestBenchmark => pytest_benchmark::read(input, sink)?,
-            Self::RocblasBench => rocblas_bench::read(input, sink),
-            Self::HipblasltBench => hipblaslt_bench::read(input, sink),
-            Self::NcclTests => nccl_tests::read(input, sink)?,
-            Self::Nvbandwidth => nvbandwidth::read(input, sink)?,
-            Self::RocprofCompute => rocprof_compute::read(input, sink)?,
-            Self::Vllm => vllm::read(input, sink)?,
-        }
-        Ok(())
+        self.importer().benchmark_type
     }
 }
 
@@ -193,19 +140,17 @@ pub fn detect(path: &Path, text: &str) -> Option<Format> {
 }
 
 fn by_content(document: Option<&Value>, text: &str) -> Option<Format> {
-    let claiming = Format::ALL
-        .into_iter()
-        .find(|format| document.is_some_and(|document| format.claims(document)));
+    if let Some(document) = document
+        && let Some(format) =
+            Format::ALL.into_iter().find(|format| (format.importer().is_document)(document))
+    {
+        return Some(format);
+    }
     // A log may begin like a document too: `[1,0]<stdout>:`.
-    claiming.or_else(|| {
-        Format::ALL.into_iter().find(|format| {
-            !format.marks().is_empty() && format.marks().iter().all(|mark| text.contains(mark))
-        })
+    Format::ALL.into_iter().find(|format| {
+        let marks = format.importer().marks;
+        !marks.is_empty() && marks.iter().all(|mark| text.contains(mark))
     })
-}
-
-fn has_keys(document: &Value, keys: &[&str]) -> bool {
-    keys.iter().all(|key| document.get(key).is_some())
 }
 
 fn by_name(path: &Path) -> Option<Format> {
@@ -257,7 +202,8 @@ fn import_text(
     }
     let format = format.map_or_else(|| detect_or_error(path, text), Ok)?;
     let mut sink = Sink::new(format, path, written);
-    format.read(&Input { path, text }, &mut sink).map_err(|problem| problem.at(path, format))?;
+    (format.importer().read)(&Input { path, text }, &mut sink)
+        .map_err(|problem| problem.at(path, format))?;
     let run = sink.finish();
     if run.benchmarks.is_empty() {
         return Err(Problem::shape("it holds no result").at(path, format));

@@ -4,15 +4,24 @@
 //! The algorithm's bandwidth is size over time; the bus bandwidth is it times a factor of the
 //! collective. They are two fields and never stand for each other.
 
-use rsb_model::{Dtype, Fields};
+use rsb_model::{BenchmarkType, DeviceType, Dtype, Fields};
 
-use super::Input;
 use super::error::Problem;
 use super::nccl_log::{self, Columns, Row, Section};
 use super::sink::{ImportedCase, Sink};
+use super::{Importer, Input};
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "nccl-tests",
+    benchmark_type: BenchmarkType::GpuPerformance,
+    device_type: Some(DeviceType::Gpu),
+    is_document: |_| false,
+    marks: &["algbw", "busbw"],
+    read,
+};
 
 /// Adds each part of each row of each program in the log.
-pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let sections = nccl_log::sections(input.text);
     if sections.is_empty() && nccl_log::is_before_2019(input.text) {
         let problem = "it is a log of nccl-tests of 2017 or 2018 (with columns `bytes`, `N` and \

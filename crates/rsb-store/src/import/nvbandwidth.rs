@@ -2,16 +2,26 @@
 //! latency tests. A test of both directions prints three, each with a sum of its own name:
 //! `…_read1`, `…_read2`, `…_total`.
 
+use rsb_model::{BenchmarkType, DeviceType};
 use serde_json::Value;
 
-use super::Input;
 use super::error::Problem;
 use super::json;
 use super::nvbandwidth_matrix::Matrix;
 use super::sink::Sink;
+use super::{Importer, Input};
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "nvbandwidth",
+    benchmark_type: BenchmarkType::GpuPerformance,
+    device_type: Some(DeviceType::Gpu),
+    is_document: |document| json::has_keys(document, &["nvbandwidth"]),
+    marks: &["Running ", "(column)"],
+    read,
+};
 
 /// Adds each cell of each matrix, and the sum that closes it.
-pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     if input.text.trim_start().starts_with('{') {
         return read_json(input.text, sink);
     }

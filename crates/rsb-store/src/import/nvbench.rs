@@ -3,20 +3,33 @@
 
 use std::path::{Component, Path};
 
-use rsb_model::Fields;
+use rsb_model::{BenchmarkType, DeviceType, Fields};
 use serde_json::Value;
 
-use super::Input;
 use super::error::Problem;
 use super::json;
 use super::sink::{ImportedCase, Sink};
+use super::{Importer, Input};
 use crate::input::{self, ReadProblem};
 
 /// Bytes of one sample: a little-endian float.
 const SAMPLE_BYTES: usize = 4;
 
+pub(super) const IMPORTER: Importer = Importer {
+    name: "nvbench",
+    benchmark_type: BenchmarkType::GpuPerformance,
+    device_type: Some(DeviceType::Gpu),
+    // A run of this program has both, too; one of a newer format must not be read as nvbench's.
+    is_document: |document| {
+        json::has_keys(document, &["devices", "benchmarks"])
+            && !json::has_keys(document, &["run_id"])
+    },
+    marks: &[],
+    read,
+};
+
 /// Adds each state of each benchmark.
-pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     let benchmarks = json::list(&document, "benchmarks")?;
     match document.pointer("/meta/version/json/major") {

@@ -1,17 +1,26 @@
 //! `pytest --benchmark-json`: seconds of one call, for each round where `--benchmark-save-data` was
 //! given.
 
-use rsb_model::Fields;
+use rsb_model::{BenchmarkType, DeviceType, Fields};
 use serde_json::Value;
 
-use super::Input;
 use super::dates::Unzoned;
 use super::error::Problem;
 use super::json;
 use super::sink::{ImportedCase, Sink};
+use super::{Importer, Input};
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "pytest-benchmark",
+    benchmark_type: BenchmarkType::CpuPerformance,
+    device_type: Some(DeviceType::Cpu),
+    is_document: |document| json::has_keys(document, &["machine_info", "benchmarks"]),
+    marks: &[],
+    read,
+};
 
 /// Adds each test.
-pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let document = json::document(input.text)?;
     let tests = json::list(&document, "benchmarks")?;
     // `utcnow` without a zone up to version 4.0, `now(timezone.utc)` with it since 5.0.

@@ -1,16 +1,24 @@
 //! `rocblas-bench`: a line of names and a line of values for each call, GFLOP/s and microseconds.
 
-use super::Input;
+use rsb_model::{BenchmarkType, DeviceType};
+
+use super::Importer;
 use super::blas::{self, Tool};
-use super::sink::Sink;
 
 const TOOL: Tool =
     Tool { gflops: "rocblas-gflops", bandwidth: "rocblas-gb/s", gigabyte: 1.0, measured: &[] };
 
-/// Adds each call.
-pub(super) fn read(input: &Input<'_>, sink: &mut Sink) {
-    blas::read(TOOL, input.text, sink);
-}
+pub(super) const IMPORTER: Importer = Importer {
+    name: "rocblas-bench",
+    benchmark_type: BenchmarkType::GpuPerformance,
+    device_type: Some(DeviceType::Gpu),
+    is_document: |_| false,
+    marks: &["rocblas-Gflops"],
+    read: |input, sink| {
+        blas::read(TOOL, input.text, sink);
+        Ok(())
+    },
+};
 
 #[cfg(test)]
 mod tests {

@@ -5,11 +5,11 @@
 use std::path::Path;
 
 use rsb_model::architecture::{Architecture, Engine};
-use rsb_model::{Dtype, Fields};
+use rsb_model::{BenchmarkType, DeviceType, Dtype, Fields};
 
-use super::Input;
 use super::error::Problem;
 use super::sink::{ImportedCase, Sink};
+use super::{Importer, Input};
 
 /// Columns and their values of a line.
 type Row = Vec<(String, String)>;
@@ -17,8 +17,17 @@ type Row = Vec<(String, String)>;
 /// The largest file that is read beside the first.
 const MOST: u64 = 1 << 20;
 
+pub(super) const IMPORTER: Importer = Importer {
+    name: "rocprof-compute",
+    benchmark_type: BenchmarkType::GpuPerformance,
+    device_type: Some(DeviceType::Gpu),
+    is_document: |_| false,
+    marks: &["device,", "HBMBw", "Flops"],
+    read,
+};
+
 /// Adds each figure of each GPU.
-pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     let gpu = Gpu::beside(input.path);
     let rows = rows(input.text).map_err(Problem::shape)?;
     // The tool ends each line, so the last figure of an open one may lack digits.

@@ -8,8 +8,8 @@ use rsb_model::field::FieldRole;
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::samples::SamplesError;
 use rsb_model::{
-    BenchmarkResult, CaseId, DeviceType, Environment, Field, Fields, Note, Outcome, Reason, Run,
-    RunId, Samples, Timestamp,
+    BenchmarkResult, CaseId, Environment, Field, Fields, Note, Outcome, Reason, Run, RunId,
+    Samples, Timestamp,
 };
 use serde_json::{Map, Value};
 
@@ -181,22 +181,14 @@ impl Sink {
     }
 
     fn blank(&mut self, name: &str, outcome: Outcome) -> BenchmarkResult {
-        let kind = self.format.benchmark_type();
-        let device_type = match self.format {
-            Format::GoogleBenchmark | Format::Hyperfine | Format::PytestBenchmark => {
-                Some(DeviceType::Cpu)
-            }
-            Format::Vllm => None,
-            _ => Some(DeviceType::Gpu),
-        };
         BenchmarkResult {
             benchmark_id: self.id(name),
             timestamp: self.timestamp,
-            benchmark_type: kind,
+            benchmark_type: self.format.benchmark_type(),
             category: Some(self.format.as_str().to_owned()),
             outcome,
             reason: None,
-            device_type,
+            device_type: self.format.importer().device_type,
             environment: EnvironmentSummary::default(),
             results: Vec::new(),
             statistics: None,

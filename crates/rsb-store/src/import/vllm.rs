@@ -8,21 +8,30 @@
 //! An id says what was asked of the server, never what came of it. The tool records neither the
 //! dataset nor its lengths; who gives them with `--metadata` has them in the ids.
 
-use rsb_model::Fields;
+use rsb_model::{BenchmarkType, Fields};
 use serde_json::Value;
 
-use super::Input;
 use super::dates::Unzoned;
 use super::error::Problem;
 use super::json;
 use super::sink::{ImportedCase, Sink};
+use super::{Importer, Input};
 
 /// What the tool measures of a request, and the field for it.
 const LATENCIES: [(&str, &str); 4] =
     [("ttft", "ttft_ms"), ("tpot", "tpot_ms"), ("itl", "itl_ms"), ("e2el", "total_latency_ms")];
 
+pub(super) const IMPORTER: Importer = Importer {
+    name: "vllm",
+    benchmark_type: BenchmarkType::ComponentSpecific,
+    device_type: None,
+    is_document: |document| json::has_keys(document, &["num_prompts", "completed", "duration"]),
+    marks: &[],
+    read,
+};
+
 /// Adds each document: the tool can append to its file.
-pub(super) fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
+fn read(input: &Input<'_>, sink: &mut Sink) -> Result<(), Problem> {
     for document in json::documents(input.text)? {
         if !document.is_object() {
             return Err(Problem::shape("it is not an object with `num_prompts` and `completed`"));

@@ -12,7 +12,7 @@ use rsb_model::{BackendId, Fields, Params, Reason};
 
 use super::{axis, by_kind, bytes, dtype, grid, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::collective::ByLibrary;
 use crate::device_group::devices;
 use crate::plausibility::check_bandwidth;
@@ -102,6 +102,10 @@ impl Benchmark for AllReduce {
 
     fn about(&self) -> &'static str {
         "All-reduce and the other collectives over several GPUs, with bus and algorithm bandwidth"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Scaling)
     }
 
     fn runs_on(&self) -> RunsOn {

@@ -10,7 +10,7 @@ use rsb_model::{Fields, Params, Reason};
 
 use super::{bytes, grid, sizes};
 use crate::axis::{AxisInfo, AxisKind};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
 use crate::timed::{PreparedCase, Timed};
 
 /// Allocate and free.
@@ -33,6 +33,10 @@ impl Benchmark for MemoryAllocation {
     fn about(&self) -> &'static str {
         "Cost of allocating and freeing a large tensor; with glibc, below 32 MiB that of its list \
          of free blocks"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Memory)
     }
 
     fn axes(&self) -> &'static [AxisInfo] {

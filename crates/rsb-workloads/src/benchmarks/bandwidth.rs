@@ -10,7 +10,7 @@ use super::{
     stream_size, thread_counts,
 };
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, NUMA, THREADS};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::{check_bandwidth, lies_in, set_note};
 use crate::timed::{PreparedCase, Timed};
 
@@ -48,6 +48,14 @@ impl Benchmark for MemoryBandwidth {
 
     fn about(&self) -> &'static str {
         "Bandwidth of reads and writes, from the nearest cache to memory"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Memory)
+    }
+
+    fn is_sized_by_caches(&self) -> bool {
+        true
     }
 
     fn axes(&self) -> &'static [AxisInfo] {

@@ -7,7 +7,7 @@ use rsb_model::{Dtype, Fields, Params, Reason};
 
 use super::{axis, bytes, grid, sizes};
 use crate::axis::{AxisInfo, AxisKind};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
 use crate::timed::{PreparedCase, SEED, Timed};
 
 /// Hits of the first-level data cache.
@@ -29,6 +29,10 @@ impl Benchmark for CacheHitRate {
 
     fn about(&self) -> &'static str {
         "Hits of the first-level data cache, by hardware counters"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Memory)
     }
 
     fn needs_counters(&self) -> bool {

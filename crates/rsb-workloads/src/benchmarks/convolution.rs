@@ -7,7 +7,7 @@ use rsb_model::{Fields, Params, Reason};
 
 use super::{axis, dtype, grid, is_cpu, number, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::Compute;
 use crate::timed::{PreparedCase, Timed};
 
@@ -71,6 +71,10 @@ impl Benchmark for ConvolutionBenchmark {
 
     fn about(&self) -> &'static str {
         "2-D convolution: layers of image models, depthwise, dilated"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Compute)
     }
 
     fn axes(&self) -> &'static [AxisInfo] {

@@ -7,7 +7,7 @@ use rsb_model::{Params, Reason};
 
 use super::{axis, grid};
 use crate::axis::{AxisInfo, AxisKind};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
 use crate::timed::{PreparedCase, SEED, Timed};
 
 /// Fragmentation after extended use.
@@ -26,6 +26,10 @@ impl Benchmark for MemoryFragmentation {
 
     fn about(&self) -> &'static str {
         "Memory held but not in use after extended use"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Memory)
     }
 
     fn axes(&self) -> &'static [AxisInfo] {

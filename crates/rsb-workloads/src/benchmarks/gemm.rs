@@ -8,7 +8,7 @@ use rsb_model::{BackendId, DeviceType, Dtype, Fields, Params, Reason};
 
 use super::{axis, dtype, grid, is_cpu, last_level_cache, newer, number, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, PROVIDER, THREADS};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::{Compute, lie_in};
 use crate::timed::{PreparedCase, Timed};
 
@@ -157,6 +157,10 @@ impl Benchmark for GemmBenchmark {
 
     fn about(&self) -> &'static str {
         "Matrix products: squares, shapes of transformers, batches, transposes"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Compute)
     }
 
     fn axes(&self) -> &'static [AxisInfo] {

@@ -12,7 +12,7 @@ use super::{
     axis, dtype, grid, is_cpu, last_level_cache, newer, number, shape, stream_size, thread_counts,
 };
 use crate::axis::{AxisInfo, AxisKind, DTYPE, THREADS};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::{
     are_beyond_caches, best_peak_note, check_compute, check_memory, set_note,
 };
@@ -106,6 +106,14 @@ impl Benchmark for Inference {
 
     fn about(&self) -> &'static str {
         "Transformer blocks with a cache of keys and values: prefill and decode, tokens a second"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Compute)
+    }
+
+    fn is_sized_by_caches(&self) -> bool {
+        true
     }
 
     fn axes(&self) -> &'static [AxisInfo] {

@@ -6,7 +6,7 @@ use rsb_model::{BackendId, Fields, Params, Reason};
 
 use super::{axis, beyond_caches, bytes, grid, is_cpu, last_level_cache, sizes};
 use crate::axis::{AxisInfo, AxisKind, NUMA};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::{SHORTEST_LATENCY_NS, lies_in};
 use crate::timed::{PreparedCase, SEED, Timed};
 
@@ -41,6 +41,10 @@ impl Benchmark for MemoryLatency {
 
     fn about(&self) -> &'static str {
         "Time of one dependent read, from the nearest cache to memory"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Memory)
     }
 
     fn axes(&self) -> &'static [AxisInfo] {

@@ -14,7 +14,7 @@ use super::{
     latency, sizes, stream_size,
 };
 use crate::axis::{AxisInfo, AxisKind, NUMA};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::peer_copy::{PeerCopy, PeerDirection};
 use crate::timed::{PreparedCase, Timed};
 
@@ -69,6 +69,14 @@ impl Benchmark for MemoryTiers {
 
     fn about(&self) -> &'static str {
         "The GPU's memory, the host's memory and the link between them, compared"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Memory)
+    }
+
+    fn is_sized_by_caches(&self) -> bool {
+        true
     }
 
     fn runs_on(&self) -> RunsOn {

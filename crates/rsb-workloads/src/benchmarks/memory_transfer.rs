@@ -7,7 +7,7 @@ use rsb_model::{Fields, Params, Reason};
 
 use super::{axis, by_kind, bytes, grid, is_by_vendor, number, sizes};
 use crate::axis::{AxisInfo, AxisKind};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::plausibility::{check, check_bandwidth, set_note};
 use crate::timed::{Pace, PreparedCase, Timed};
 
@@ -59,6 +59,10 @@ impl Benchmark for MemoryTransfer {
 
     fn about(&self) -> &'static str {
         "Transfers between host and GPU, pinned and pageable, and within the GPU"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Memory)
     }
 
     fn runs_on(&self) -> RunsOn {

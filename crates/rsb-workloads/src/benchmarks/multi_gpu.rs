@@ -12,7 +12,7 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
 use super::{affordable, axis, bytes, dtype, grid, last_level_cache, number, sizes, stream_size};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared, RunsOn};
 use crate::data_parallel::{GradientSync, StepShape};
 use crate::device_group::{DeviceGroup, devices};
 use crate::peer_copy::{PeerCopy, PeerDirection};
@@ -96,6 +96,10 @@ impl Benchmark for MultiGpu {
     fn about(&self) -> &'static str {
         "Strong and weak scaling over several GPUs, a step of training, and bandwidth from each \
          GPU to each other"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Scaling)
     }
 
     fn runs_on(&self) -> RunsOn {

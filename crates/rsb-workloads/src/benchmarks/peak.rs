@@ -8,7 +8,7 @@ use rsb_model::{Params, Reason};
 
 use super::{axis, dtype, grid, is_by_vendor, is_cpu, number, thread_counts};
 use crate::axis::{AxisInfo, DTYPE, THREADS};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared};
+use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Iterations, Prepared};
 use crate::plausibility::{best_peak_note, check_core_rate, set_note};
 use crate::timed::{PreparedCase, Timed};
 
@@ -24,6 +24,10 @@ impl Benchmark for ComputePeak {
 
     fn about(&self) -> &'static str {
         "Highest arithmetic rate: multiply-adds in registers"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Compute)
     }
 
     fn iterations(&self) -> Iterations {

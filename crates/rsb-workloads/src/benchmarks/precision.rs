@@ -11,7 +11,7 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
 use super::{axis, dtype, grid, is_by_vendor, is_cpu, number};
 use crate::axis::{AxisInfo, AxisKind, DTYPE, PROVIDER, THREADS};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::{Compute, check_bandwidth, set_note};
 use crate::timed::{PreparedCase, SEED, Timed};
 
@@ -53,6 +53,10 @@ impl Benchmark for Precision {
 
     fn about(&self) -> &'static str {
         "The same work in every data type: speed-up over f32 or another and accuracy side by side"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Compute)
     }
 
     fn axes(&self) -> &'static [AxisInfo] {

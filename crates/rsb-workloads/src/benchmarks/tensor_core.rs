@@ -9,7 +9,9 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
 use super::{axis, dtype, grid};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Iterations, Prepared, RunsOn,
+};
 use crate::plausibility::gpu::{peak_note, rated_gpu};
 use crate::plausibility::{check_core_rate, set_note};
 use crate::timed::{PreparedCase, Timed};
@@ -51,6 +53,10 @@ impl Benchmark for TensorCore {
 
     fn about(&self) -> &'static str {
         "Peak of a GPU's matrix and vector units by type, by the data sheet and as measured"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Compute)
     }
 
     fn runs_on(&self) -> RunsOn {

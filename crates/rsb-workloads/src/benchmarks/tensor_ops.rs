@@ -8,7 +8,7 @@ use rsb_model::{DeviceType, Dtype, Params, Reason};
 
 use super::{axis, dtype, grid, is_by_vendor, is_cpu, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
 use crate::plausibility::{check_bandwidth, set_note};
 use crate::timed::{PreparedCase, Timed};
 
@@ -58,6 +58,10 @@ impl Benchmark for TensorOps {
 
     fn about(&self) -> &'static str {
         "Element-wise operations, reductions, softmax and layer norm"
+    }
+
+    fn group(&self) -> Option<BenchmarkGroup> {
+        Some(BenchmarkGroup::Compute)
     }
 
     fn axes(&self) -> &'static [AxisInfo] {
