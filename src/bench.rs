@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
+use rsb_app::{Project, environment, project};
 use rsb_engine::measure::{self, bench};
 use rsb_engine::plan::{Machine, Plan, Selection};
 use rsb_engine::recorder::Recorder;
@@ -13,7 +14,7 @@ use rsb_model::run::Counts;
 use rsb_model::{Environment, Event, Outcome, Profile, Suite};
 
 use crate::cli::Places;
-use crate::commands::{self, environment, settings};
+use crate::commands;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
@@ -65,7 +66,7 @@ fn under_criterion(
         custom: path_in("RSB_CUSTOM"),
         ..Places::default()
     };
-    let (_, directories) = settings::load(&places)?;
+    let directories = Project::open(&places.paths())?.directories;
     let profile = match std::env::var("RSB_PROFILE") {
         Ok(name) => {
             name.parse().map_err(|error| CliError::usage(anyhow!("RSB_PROFILE: {error}")))?
@@ -102,7 +103,7 @@ fn begin(
     environment: &Environment,
     plan: &Plan,
 ) -> Result<Recorder, EngineError> {
-    let store = crate::commands::run::open_store(results)?;
+    let store = project::open_results(results, &mut console::tell)?;
     let mut recorder = Recorder::begin(&store, suite, "criterion", environment.clone(), plan)
         .map_err(CliError::usage)?;
     recorder.run.notes.extend(plan.notes.iter().cloned());

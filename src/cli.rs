@@ -23,13 +23,18 @@ mod watch;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{
+    ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+};
 
+use rsb_app::measure::MeasureOptions;
+use rsb_app::report::{ReportForm, ReportFormat};
+use rsb_app::{ProjectPaths, choices};
 use rsb_engine::frameworks;
 use rsb_engine::models::ModelRow;
 use rsb_model::{Profile, Suite};
 
-use crate::{commands, console, exit};
+use crate::{console, exit};
 
 pub use baseline::{AcceptArgs, BaselineVerb, RefreshArgs};
 pub use bisect::BisectArgs;
@@ -55,8 +60,10 @@ pub use trend::{
     TrendVerb,
 };
 pub use tui::{PaletteArg, TuiArgs};
-pub use values::{ReportForm, Since, VerdictFile};
-use values::{parse_axis, parse_percent, profile, profiler, report_form, suite, text};
+pub use values::VerdictFile;
+use values::{
+    parse_axis, parse_percent, profile, profiler, report_form, report_format, suite, text,
+};
 pub use watch::WatchArgs;
 
 /// Benchmark GPUs, CPUs and ML frameworks, and gate what got slower
@@ -245,6 +252,14 @@ pub struct Places {
     pub custom: Option<PathBuf>,
 }
 
+impl Places {
+    /// Returns the paths that were given.
+    pub fn paths(&self) -> ProjectPaths {
+        let Self { results_dir, baselines_dir, policy, config, custom } = self.clone();
+        ProjectPaths { results_dir, baselines_dir, policy, config, custom }
+    }
+}
+
 /// How to measure.
 #[derive(Debug, Clone, Default, Args)]
 pub struct MeasureArgs {
@@ -296,6 +311,25 @@ pub struct MeasureArgs {
     /// Where things are kept
     #[command(flatten, next_help_heading = "Places")]
     pub places: Places,
+}
+
+impl MeasureArgs {
+    /// Returns how to measure.
+    pub fn options(&self) -> MeasureOptions {
+        MeasureOptions {
+            backend: self.backend.clone(),
+            device: self.device.clone(),
+            axis: self.axis.clone(),
+            profile: self.profile,
+            runs: self.runs,
+            warmup: self.warmup,
+            replicates: self.replicates,
+            timeout: self.timeout,
+            count_instructions: self.metric == Some(ExtraMetric::Instructions),
+            profiler: self.profiler.clone(),
+            sweep: self.sweep.clone(),
+        }
+    }
 }
 
 /// Arguments of `run`.
@@ -417,34 +451,14 @@ pub struct ExportArgs {
     pub places: Places,
 }
 
-/// The format of a report.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum ReportFormat {
-    /// Tables, with charts in a folder next to it
-    #[default]
-    Markdown,
-    /// One page with charts and the run itself, which `gate` reads as a run
-    Html,
-    /// The same page as an accessible PDF; needs the feature `pdf`
-    Pdf,
-    /// The run as stored
-    Json,
-    /// One line per metric
-    Csv,
-    /// For a terminal
-    Text,
-    /// Only the charts
-    Svg,
-}
-
 /// Arguments of `report`.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
     /// Report on this run file or id [default: the latest run]
     #[arg(value_parser = text())]
     pub run: Option<String>,
     /// Choose the format
-    #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
+    #[arg(long, default_value = "markdown", value_parser = report_format())]
     pub format: ReportFormat,
     /// Write to PATH, a directory for svg [default: next to the results, or stdout]
     #[arg(long, short, value_name = "PATH")]
@@ -521,11 +535,25 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
     if error.kind() == clap::error::ErrorKind::MissingRequiredArgument
         && let Ok(matches) = command().ignore_errors(true).try_get_matches_from(arguments)
     {
-        for line in commands::choices::of(&matches) {
+        for line in choices_for(&matches) {
             console::say(&line);
         }
     }
     std::process::exit(error.exit_code())
+}
+
+/// Returns lines that list what the subcommand in `matches` takes.
+fn choices_for(matches: &ArgMatches) -> Vec<String> {
+    let Some((name, own)) = matches.subcommand() else { return Vec::new() };
+    let (name, own) = match own.subcommand() {
+        Some((inner, own)) if name == "baseline" => (inner, own),
+        _ => (name, own),
+    };
+    if !choices::SUBCOMMANDS.contains(&name) {
+        return Vec::new();
+    }
+    let places = Places::from_arg_matches(own).unwrap_or_default();
+    choices::of(name, &places.paths(), &mut console::tell)
 }
 
 #[cfg(test)]

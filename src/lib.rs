@@ -3,8 +3,9 @@
 pub mod bench;
 pub mod cli;
 pub mod commands;
-pub mod config;
 pub mod console;
 pub mod custom;
 pub mod exit;
 pub mod show;
+
+pub use rsb_app::config;

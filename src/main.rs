@@ -11,7 +11,7 @@ fn main() -> ExitCode {
     }
     let cli = cli::parse(std::env::args_os());
     commands::finish(
-        commands::environment::check()
+        rsb_app::environment::check()
             .and_then(|()| commands::dispatch(cli.verb, show::style(cli.color))),
     )
 }

@@ -1,12 +1,19 @@
 //! Standard output: where a person's text and a program's document leave the program, and nowhere
-//! else.
+//! else; and the files that take their place.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 
+use anyhow::Context as _;
+pub use rsb_app::error_chain as chain;
+pub use rsb_app::export::TextSink;
+use rsb_app::{named_file, output_error};
 use rsb_report::{Color, Style};
+use rsb_store::output;
 use serde::Serialize;
 
 use crate::cli::ColorChoice;
+use crate::exit::{CliResult, Exit};
 
 /// Colors only on a terminal, unless asked otherwise; `NO_COLOR` is honored.
 pub fn style(choice: ColorChoice) -> Style {
@@ -90,9 +97,6 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Takes pieces of a text.
-pub type TextSink<'s> = dyn FnMut(&str) -> std::io::Result<()> + 's;
-
 /// Writes `document` as one JSON document to standard output.
 ///
 /// # Errors
@@ -101,15 +105,34 @@ pub fn json(document: &impl Serialize) -> anyhow::Result<()> {
     Ok(text(&rsb_report::json(document)?)?)
 }
 
-/// `error` and its causes in one line; a cause that the text before already says is not said twice.
-pub fn chain(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |mut said, cause| {
-        if !said.contains(&cause) {
-            if !said.is_empty() {
-                said.push_str(": ");
-            }
-            said.push_str(&cause);
+/// Writes `text` to the file `path`; to standard output without one, or for `-`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn to(path: Option<&Path>, text: &str) -> CliResult {
+    match named_file(path) {
+        Some(path) => output::write(path, text).map_err(output_error)?,
+        None => self::text(text)?,
+    }
+    Ok(Exit::Pass)
+}
+
+/// As [`to`], what `write` hands on, piece by piece: all of it is never in memory at once.
+///
+/// # Errors
+/// As [`to`], and those of `write`.
+pub fn pieces_to(
+    path: Option<&Path>,
+    write: impl FnOnce(&mut TextSink<'_>) -> anyhow::Result<()>,
+) -> CliResult {
+    match named_file(path) {
+        Some(path) => {
+            let mut out = std::io::BufWriter::new(output::create(path).map_err(output_error)?);
+            let written =
+                write(&mut |text| out.write_all(text.as_bytes())).and_then(|()| Ok(out.flush()?));
+            written.with_context(|| format!("cannot write {}", path.display()))?;
         }
-        said
-    })
+        None => pieces(write)?,
+    }
+    Ok(Exit::Pass)
 }

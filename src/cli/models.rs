@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
-use rsb_engine::models::{Family, PRECISIONS, SizeClass};
+use rsb_engine::models::{Family, Goal, PRECISIONS, SizeClass};
 use rsb_model::Dtype;
 
 use super::{MeasureArgs, Places};
@@ -97,6 +97,18 @@ pub enum GoalArg {
     Cost,
     /// Lowest energy per item, if the power was measured
     Energy,
+}
+
+impl GoalArg {
+    /// Returns the goal.
+    pub const fn goal(self) -> Goal {
+        match self {
+            Self::Latency => Goal::Latency,
+            Self::Throughput => Goal::Throughput,
+            Self::Cost => Goal::Cost,
+            Self::Energy => Goal::Energy,
+        }
+    }
 }
 
 /// Arguments of `recommend`.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rsb_engine::first_day::CHECKS;
+use rsb_probe::ProbeOptions;
 
 use super::Places;
 
@@ -24,6 +25,13 @@ pub struct ProbeArgs {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+impl ProbeArgs {
+    /// Returns what to look at.
+    pub fn options(&self) -> ProbeOptions {
+        ProbeOptions { sysfs_root: self.sysfs_root.clone() }
+    }
 }
 
 /// Arguments of `doctor`.

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use rsb_app::history::Since;
 
-use super::values::{Since, import_format_help, parse_since, parse_time, text};
+use super::values::{import_format_help, parse_since, parse_time, text};
 use super::{FilterArgs, Places};
 
 /// Arguments of `history`.

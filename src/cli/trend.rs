@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use rsb_app::trend::TrendQuery;
+use rsb_model::record::AlertState;
+use rsb_stats::trend::{ChangeMethod, TrendSettings};
 
 use super::{FilterArgs, Places};
 
@@ -50,6 +53,19 @@ pub struct FollowedArgs {
     pub places: Places,
 }
 
+impl FollowedArgs {
+    /// Returns what to follow.
+    pub fn query(&self) -> TrendQuery {
+        TrendQuery {
+            input: self.input.clone(),
+            filter: self.filter.filter(),
+            metric: self.metric.clone(),
+            improvements: self.improvements,
+            settings: self.settings.settings(),
+        }
+    }
+}
+
 /// Subcommands of `trend`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum TrendVerb {
@@ -89,6 +105,17 @@ pub enum AckState {
     Downstream,
     /// Not a change
     Invalid,
+}
+
+impl AckState {
+    /// Returns the state of the alert.
+    pub const fn state(self) -> AlertState {
+        match self {
+            Self::Acknowledged => AlertState::Acknowledged,
+            Self::Downstream => AlertState::Downstream,
+            Self::Invalid => AlertState::Invalid,
+        }
+    }
 }
 
 /// The format of exported trends.
@@ -166,6 +193,32 @@ pub struct TrendSettingsArgs {
     /// Call a point an anomaly from Z standard deviations on
     #[arg(long, value_name = "Z", default_value_t = 2.5, value_parser = positive)]
     pub z_score: f64,
+}
+
+impl TrendSettingsArgs {
+    /// Returns the settings.
+    pub fn settings(&self) -> TrendSettings {
+        let method = match self.method {
+            ChangeMethodArg::Auto => ChangeMethod::Auto,
+            ChangeMethodArg::Exact => ChangeMethod::Exact,
+            ChangeMethodArg::Screened => ChangeMethod::Screened,
+            ChangeMethodArg::Off => ChangeMethod::Off,
+        };
+        TrendSettings {
+            method,
+            min_size: self.min_size as usize,
+            significance: self.significance,
+            alert_threshold_percent: self.threshold,
+            lookback_days: self.lookback_days,
+            min_data_points: self.min_points as usize,
+            recent_points: self.recent_points as usize,
+            rolling_window: self.rolling_window as usize,
+            days_ahead: self.days_ahead,
+            confidence: self.confidence,
+            anomaly_z: self.z_score,
+            window_size: self.window as usize,
+        }
+    }
 }
 
 fn count(least: i64) -> clap::builder::RangedI64ValueParser<u32> {

@@ -2,16 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
+use rsb_app::history::Since;
+use rsb_app::report::{ReportForm, ReportFormat};
 use rsb_engine::gate::SideName;
 use rsb_engine::measure::PROFILERS;
 use rsb_model::{Profile, Suite};
 use rsb_report::GateFormat;
 use rsb_report::gate::UnknownFormat;
 use rsb_store::import::Format;
-
-use super::ReportFormat;
 
 /// `NAME=V1,V2`.
 pub(super) fn parse_axis(text: &str) -> Result<(String, Vec<String>), String> {
@@ -30,32 +29,24 @@ pub(super) fn gate_format() -> impl TypedValueParser<Value = GateFormat> {
         .try_map(|name| name.parse::<GateFormat>())
 }
 
-/// What `run --reports` takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReportForm {
-    /// Every form.
-    All,
-    /// This one.
-    One(ReportFormat),
+/// The format of a report.
+pub(super) fn report_format() -> impl TypedValueParser<Value = ReportFormat> {
+    PossibleValuesParser::new(ReportFormat::ALL.map(report_value))
+        .try_map(|name| ReportFormat::find(&name).ok_or("no format has that name"))
 }
 
-impl ReportForm {
-    /// The forms that `asked` stand for, each once, in the order of the help.
-    pub fn expand(asked: &[Self]) -> Vec<ReportFormat> {
-        let is_asked =
-            |form: &&ReportFormat| asked.contains(&Self::All) || asked.contains(&Self::One(**form));
-        ReportFormat::value_variants().iter().filter(is_asked).copied().collect()
-    }
+fn report_value(format: ReportFormat) -> PossibleValue {
+    PossibleValue::new(format.as_str()).help(format.about())
 }
 
 /// The form of a report, or all of them.
 pub(super) fn report_form() -> impl TypedValueParser<Value = ReportForm> {
     const ALL: &str = "all";
-    let forms = ReportFormat::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let forms = ReportFormat::ALL.into_iter().map(report_value);
     let values = forms.chain([PossibleValue::new(ALL).help("Every form")]);
     PossibleValuesParser::new(values).try_map(|name| match name.as_str() {
         ALL => Ok(ReportForm::All),
-        name => ReportFormat::from_str(name, false).map(ReportForm::One),
+        name => ReportFormat::find(name).map(ReportForm::One).ok_or("no format has that name"),
     })
 }
 
@@ -165,15 +156,6 @@ pub(super) fn parse_period(text: &str) -> Result<std::time::Duration, String> {
         .ok_or_else(|| format!("`{text}` is no time from 1m to 366d; write 30m, 6h or 1d"))
 }
 
-/// Since when: a date, or so long ago.
-#[derive(Debug, Clone, Copy)]
-pub enum Since {
-    /// The begin of a day in UTC.
-    Day(jiff::civil::Date),
-    /// So long before now.
-    Ago(jiff::Span),
-}
-
 /// `30d`, `6mo`, `1y` or a date.
 pub(super) fn parse_since(text: &str) -> Result<Since, String> {
     if let Ok(day) = text.parse() {
@@ -275,7 +257,7 @@ mod tests {
             formats_of(&["--reports", "html,markdown,html", "--reports=csv"]).unwrap(),
             [Markdown, Html, Csv]
         );
-        assert_eq!(formats_of(&["--reports", "all"]).unwrap(), ReportFormat::value_variants());
+        assert_eq!(formats_of(&["--reports", "all"]).unwrap(), ReportFormat::ALL);
         for wrong in ["docx", "html;csv", ""] {
             let error = formats_of(&["--reports", wrong]).unwrap_err().to_string();
             assert!(

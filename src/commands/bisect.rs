@@ -1,11 +1,10 @@
 //! `bisect GOOD BAD --case ID`: the first commit that made a case slower.
 
-mod report;
-
+use rsb_app::{bisect as report, project};
 use rsb_engine::revisions::bisect::{self, BisectRequest};
 use rsb_report::Style;
 
-use super::{interrupt, judge, settings};
+use super::interrupt;
 use crate::cli::BisectArgs;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
@@ -15,8 +14,8 @@ use crate::{console, show};
 /// # Errors
 /// When the revisions or the case make no sense, or nothing can be built here.
 pub fn run(args: &BisectArgs, style: Style) -> CliResult {
-    let settings = settings::load_at(&args.places, &args.good, "bisect")?;
-    let policy = judge::policy(&settings.config, &settings.directories, args.threshold)?;
+    let settings = project::open_at(&args.places.paths(), &args.good, "bisect")?;
+    let policy = settings.project.policy(args.threshold, &mut console::tell)?;
     interrupt::listen();
     let project =
         args.project.options(rsb_engine::custom::file().as_deref()).map_err(CliError::usage)?;

@@ -1,67 +1,43 @@
 //! Compares two sides, for a look, textbook statistics included; with `--check`, for a verdict.
 
-use anyhow::anyhow;
-use rsb_engine::gate::{self, Judge, JudgedSides, SideName};
-use rsb_model::{ComparisonResult, Run};
+use rsb_app::compare::{ComparedSides, compare_sides};
+use rsb_app::{chart, judge};
+use rsb_engine::gate::JudgedSides;
 use rsb_report::{GateFormat, Style, charts};
 
-use super::{chart, judge, settings};
+use super::verdict;
 use crate::cli::CompareArgs;
-use crate::exit::{CliError, CliResult, Exit};
-use crate::show;
+use crate::exit::{CliResult, Exit};
+use crate::{console, show};
 
 /// The verb `compare`.
 ///
 /// # Errors
 /// When a side cannot be read.
 pub fn run(args: &CompareArgs, style: Style) -> CliResult {
-    let judge = judge::load(&args.judge)?;
+    let paths = args.judge.places.paths();
+    let (project, judge) = judge::open(&paths, &verdict::options(&args.judge), &mut console::tell)?;
     let ComparedSides { baseline, current, result } =
         compare_sides(&judge, &args.baseline, args.current.as_slice())?;
-    judge::keep(&judge, &result);
+    judge::keep(&judge, &result, &mut console::tell);
     // For a reader only: what is kept, and what decides, is the verdict without them.
     let exit = if args.check { judge::exit_of(&result) } else { Exit::Pass };
     let shown = rsb_stats::with_statistics(result, &baseline, &current);
-    if judge::format(&args.judge) == GateFormat::Text {
-        let (config, _) = settings::load(&args.judge.places)?;
-        let picture =
-            chart::at_a_glance(charts::comparison(&shown).as_slice(), &config.charts, style)?;
+    if verdict::format(&args.judge) == GateFormat::Text && show::has_room_for_pictures(style) {
+        let charts = charts::comparison(&shown);
+        let picture = chart::at_a_glance(charts.as_slice(), &project.config.charts, style)?;
         if !picture.is_empty() {
             show::text(&picture)?;
             show::text("")?;
         }
     }
-    let exit = judge::deliver(&args.judge, &shown, None, style, exit);
+    let exit = verdict::deliver(&args.judge, &shown, None, style, exit);
     let request = judge::request(
         &judge,
-        &args.judge,
+        &paths,
         std::slice::from_ref(&args.baseline),
         args.current.as_slice(),
     );
-    judge::advise(&shown, &JudgedSides::of(&baseline, &current), &request);
+    verdict::advise(&shown, &JudgedSides::of(&baseline, &current), &request);
     Ok(exit)
-}
-
-/// Two sides and what comes of comparing them.
-pub(super) struct ComparedSides {
-    baseline: Vec<Run>,
-    current: Vec<Run>,
-    /// The verdicts.
-    pub(super) result: ComparisonResult,
-}
-
-/// Compares `baseline` with `current`, as the verb takes them.
-pub(super) fn compare_sides(
-    judge: &Judge,
-    baseline: &str,
-    current: &[String],
-) -> Result<ComparedSides, CliError> {
-    let baseline = judge.place(SideName::Baseline, judge.sides(&[baseline.to_owned()])?);
-    let current = judge.place(SideName::Current, judge.current(current)?);
-    if let Some(why) = gate::is_itself(&baseline, &current) {
-        return Err(CliError::usage(anyhow!("{why}, or name two")));
-    }
-    judge.check(&baseline, &current)?;
-    let result = judge.judge(&baseline, &current);
-    Ok(ComparedSides { baseline, current, result })
 }

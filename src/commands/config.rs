@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use rsb_app::config::{Config, FILE_NAME};
 use rsb_store::output;
 
 use crate::cli::ConfigVerb;
-use crate::config::{Config, FILE_NAME};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::show;
 
@@ -36,7 +36,7 @@ fn save(path: &Path) -> CliResult {
             "{path} is there already; name another file, or edit it and `config check` it"
         )));
     }
-    output::write(path, &commented_out(EXAMPLE)).map_err(crate::exit::output_error)?;
+    output::write(path, &commented_out(EXAMPLE)).map_err(rsb_app::output_error)?;
     show::text(&format!(
         "wrote {}: every key is commented out, so nothing has changed yet",
         path.display()
@@ -78,7 +78,7 @@ mod tests {
             config
                 .components
                 .values()
-                .all(|component| *component == crate::config::ComponentSection::default())
+                .all(|component| *component == rsb_app::config::ComponentSection::default())
         );
         assert!(std::fs::read_to_string(&file).unwrap().contains("# runs = 100"));
         assert!(matches!(check(&file), Ok(Exit::Pass)));

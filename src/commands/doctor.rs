@@ -4,10 +4,11 @@ mod first_day;
 mod installation;
 
 use rsb_model::finding::FindingSeverity;
+use rsb_probe::ProbeOptions;
 use rsb_report::Style;
 
 use crate::cli::DoctorArgs;
-use crate::exit::{CliResult, Exit};
+use crate::exit::{CliError, CliResult, Exit};
 use crate::show;
 
 /// The verb `doctor`.
@@ -22,7 +23,9 @@ pub fn run(args: &DoctorArgs, style: Style) -> CliResult {
     if args.first_day {
         return first_day::run(args, style);
     }
-    let findings = rsb_probe::doctor::examine(&super::probe::options(args.sysfs_root.as_ref())?);
+    let options = ProbeOptions { sysfs_root: args.sysfs_root.clone() };
+    options.check().map_err(CliError::usage)?;
+    let findings = rsb_probe::doctor::examine(&options);
     let text = if args.json {
         rsb_report::doctor::json(&findings)?
     } else {

@@ -1,16 +1,15 @@
 //! Judges a run against a baseline, this tree against a revision, or a run against the stored ones.
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use rsb_app::judge;
+use rsb_app::next_step::{VerdictRequest, shell_quote};
 use rsb_engine::gate::{self, Basis, StoredRequest};
-use rsb_engine::revisions::{self, AgainstRequest, BaselineRevisions, MergeBase, RevisionTree};
+use rsb_engine::revisions::{self, AgainstRequest, BaselineRevisions, MergeBase};
 use rsb_report::Style;
-use rsb_stats::accept::AcceptList;
 
-use super::judge;
-use super::next_step::{VerdictRequest, shell_quote};
+use super::verdict;
 use crate::cli::{ExtraMetric, GateArgs};
 use crate::console;
 use crate::exit::{CliError, CliResult, Exit};
@@ -26,12 +25,14 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         (None, Some(base)) => Some((base.commit(), "gate --base")),
         (None, None) => None,
     };
+    let (paths, options) = (args.judge.places.paths(), verdict::options(&args.judge));
     let (mut judge, settings) = match judged_by {
         Some((revision, flag)) => {
-            let (judge, settings) = judge::load_at(&args.judge, revision, flag)?;
+            let (settings, judge) =
+                judge::open_at(&paths, &options, revision, flag, &mut console::tell)?;
             (judge, Some(settings))
         }
-        None => (judge::load(&args.judge)?, None),
+        None => (judge::open(&paths, &options, &mut console::tell)?.1, None),
     };
     let at_base = base.as_ref().map(|base| base.files(&judge.directories.baselines)).transpose()?;
     if let (Some(files), Some(base), Some(revision)) = (&at_base, &base, &args.base) {
@@ -58,7 +59,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             count_instructions: args.metric == Some(ExtraMetric::Instructions),
         };
         let accepted =
-            args.accept.as_deref().map(|path| accept_list(path, revision)).transpose()?;
+            args.accept.as_deref().map(|path| judge::accept_list(path, revision)).transpose()?;
         let mut judgment = revisions::against(&judge, &request, &mut console::tell)?;
         if let (Some(list), Basis::Figures { .. }) = (accepted, &judgment.basis) {
             judgment.result = list.apply(judgment.result, judge.policy());
@@ -69,9 +70,9 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             again,
             is_remeasured: true,
             accept: None,
-            ..judge::request(&judge, &args.judge, &[], &[])
+            ..judge::request(&judge, &paths, &[], &[])
         };
-        return Ok(judge::conclude(&judge, &args.judge, &judgment, &request, style, without));
+        return Ok(verdict::conclude(&judge, &args.judge, &judgment, &request, style, without));
     }
     if args.project.is_given() {
         return Err(CliError::usage(anyhow!(
@@ -82,8 +83,8 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     if let Some(runs) = args.against_history {
         let judgment =
             gate::against_history(&judge, &args.current, runs as usize, &mut console::tell)?;
-        let request = judge::request(&judge, &args.judge, &[], &args.current);
-        return Ok(judge::conclude(&judge, &args.judge, &judgment, &request, style, without));
+        let request = judge::request(&judge, &paths, &[], &args.current);
+        return Ok(verdict::conclude(&judge, &args.judge, &judgment, &request, style, without));
     }
     let revisions = BaselineRevisions::new(base);
     let request = StoredRequest {
@@ -93,7 +94,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         revisions: Some(&revisions),
     };
     let judgment = gate::judge_stored(&judge, &request, &mut console::tell)?;
-    let named = judge::request(&judge, &args.judge, &args.baseline, &args.current);
+    let named = judge::request(&judge, &paths, &args.baseline, &args.current);
     let request = VerdictRequest {
         again: again(args),
         is_remeasured: judgment.basis == Basis::Figures { remeasured: true }
@@ -103,23 +104,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         accept: named.accept.clone().filter(|_| args.base.is_none()),
         ..named
     };
-    Ok(judge::conclude(&judge, &args.judge, &judgment, &request, style, without))
-}
-
-/// Reads the file of `--accept`.
-fn accept_list(path: &Path, revision: &str) -> Result<AcceptList, CliError> {
-    let tree = RevisionTree::open(revision, "gate --against").map_err(CliError::usage)?;
-    let path_shown = path.display();
-    if tree.name_of(path).map_err(CliError::usage)?.is_some() {
-        return Err(CliError::usage(anyhow!(
-            "--accept: {path_shown} is inside the repository, where the change under test could \
-             edit it; use a file outside \
-             the repository"
-        )));
-    }
-    let bytes = rsb_store::read_bytes(path).map_err(CliError::usage)?;
-    toml::from_str(&String::from_utf8_lossy(&bytes))
-        .map_err(|error| CliError::usage(anyhow!("--accept: {path_shown}: {error}")))
+    Ok(verdict::conclude(&judge, &args.judge, &judgment, &request, style, without))
 }
 
 /// Returns the subcommand that measures the run again; `None` for files and several runs, which

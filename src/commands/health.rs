@@ -1,71 +1,29 @@
 //! One page: what became worse or better, what is too noisy, missing or long unmeasured, and what
 //! to do.
 
-use rsb_engine::gate;
-use rsb_engine::health::{HealthInput, HealthLimits, health};
-use rsb_model::record::HealthDocument;
-use rsb_model::{Fingerprint, Timestamp};
+use rsb_app::{Project, health, trend};
+use rsb_engine::health::HealthLimits;
 use rsb_report::Style;
-use rsb_store::Store;
 
-use super::settings;
-use super::trend::{self, TrendHistory};
 use crate::cli::HealthArgs;
-use crate::exit::{CliError, CliResult, Exit};
+use crate::exit::{CliResult, Exit};
 use crate::{console, show};
-
-/// Runs before the last one that are looked at for what they measured and which software they had.
-const EARLIER: usize = 20;
 
 /// The verb `health`.
 ///
 /// # Errors
 /// When the results cannot be read.
 pub fn run(args: &HealthArgs, style: Style) -> CliResult {
-    let (_, directories) = settings::load(&args.places)?;
-    let store = gate::open(&directories, &mut console::tell)?;
+    let store = Project::open(&args.places.paths())?.store(&mut console::tell)?;
     let limits = HealthLimits {
         noisy_percent: args.noisy,
         unmeasured_days: f64::from(args.unmeasured_days),
     };
-    let page = page(&store, &trend::look(&store)?, limits)?;
+    let page = health::page(&store, &trend::look(&store, &mut console::tell)?, limits)?;
     if args.json {
         show::json(&page)?;
     } else {
         show::text(&rsb_report::health::text(&page, style))?;
     }
     Ok(Exit::Pass)
-}
-
-/// The page of what `look` showed in `store`.
-///
-/// # Errors
-/// When the results cannot be read.
-pub(super) fn page(
-    store: &Store,
-    look: &TrendHistory,
-    limits: HealthLimits,
-) -> Result<HealthDocument, CliError> {
-    let latest = store.latest()?;
-    let earlier =
-        latest.as_ref().map_or_else(|| Ok(Vec::new()), |run| store.runs_before(run, EARLIER))?;
-    let slugs = latest
-        .as_ref()
-        .map(|run| store.slugs_of(&Fingerprint::of(&run.environment)))
-        .transpose()?;
-    let runs = store
-        .runs()?
-        .iter()
-        .filter(|run| slugs.iter().flatten().any(|slug| *slug == run.slug))
-        .count();
-    Ok(health(&HealthInput {
-        latest: latest.as_ref(),
-        earlier: &earlier,
-        runs,
-        series: &look.series,
-        trends: &look.document.series,
-        alerts: &look.tracked.alerts,
-        limits,
-        now: Timestamp::now(),
-    }))
 }

@@ -1,18 +1,12 @@
 //! The benchmarks, and where each can run here: every one on every backend, or why not.
 
-use rsb_device::DeviceInfo;
-use rsb_device::device::no_counters;
-use rsb_engine::plan::{self, Machine};
-use rsb_engine::{frameworks, machine, measure, suites};
+use rsb_app::config::Config;
+use rsb_app::{list, project};
+use rsb_engine::machine;
 use rsb_model::format::FORMAT_VERSION;
-use rsb_model::{BackendId, Reason};
-use rsb_probe::{ProbeOptions, telemetry};
-use rsb_report::{CaseRow, Detail, Style};
-use rsb_workloads::{Benchmark, Breadth, RunsOn};
+use rsb_report::{Detail, Style};
 
-use super::settings;
 use crate::cli::ListArgs;
-use crate::config::Config;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::show;
 
@@ -21,134 +15,19 @@ use crate::show;
 /// # Errors
 /// When the settings are wrong, or standard output cannot be written.
 pub fn run(args: &ListArgs, style: Style) -> CliResult {
-    settings::own_benchmarks(args.custom.as_deref())?;
+    project::load_custom(args.custom.as_deref())?;
     // Nothing of it counts here, but a file that the next `run` refuses should not pass.
     Config::find(args.config.as_deref()).map_err(CliError::usage)?;
     let machine = machine::here();
-    let rows = rows(&machine);
+    let rows = list::rows(&machine);
     if args.json {
         show::json(&serde_json::json!({ "format_version": FORMAT_VERSION, "benchmarks": rows }))?;
     } else {
         let detail = if args.verbose { Detail::Full } else { Detail::Brief };
         show::text(&rsb_report::matrix::text(&rows, style, detail))?;
         if args.verbose {
-            show::text(&axes(style))?;
+            show::text(&list::axes(style))?;
         }
     }
     Ok(Exit::Pass)
-}
-
-/// Every benchmark on every backend, every component, and the backends of models alone.
-pub(super) fn rows(machine: &Machine) -> Vec<CaseRow> {
-    let native = rsb_workloads::all_benchmarks()
-        .flat_map(|benchmark| BackendId::ALL.map(|backend| row(benchmark, backend, machine)));
-    let components = frameworks::all_and_models().map(|component| CaseRow {
-        benchmark: component.name.to_owned(),
-        about: component.about.to_owned(),
-        backend: "any".to_owned(),
-        devices: Vec::new(),
-        cases: frameworks::count(component),
-        missing: (machine.readiness)(component.name).err(),
-    });
-    let of_models = suites::RUNTIMES_OF_MODELS.iter().map(|(name, cure)| CaseRow {
-        benchmark: "all".to_owned(),
-        about: "every native benchmark".to_owned(),
-        backend: (*name).to_owned(),
-        devices: Vec::new(),
-        cases: 0,
-        missing: Some(suites::models_alone(name, cure)),
-    });
-    native.chain(components).chain(of_models).collect()
-}
-
-/// Why no compiler of `backends` is here, as the first of them says it; nothing where one is.
-fn no_compiler(backends: &[BackendId]) -> Option<Reason> {
-    let mut reasons = Vec::new();
-    for &backend in backends {
-        match measure::has_compiler(backend) {
-            Ok(()) => return None,
-            Err(reason) => reasons.push(reason),
-        }
-    }
-    reasons.into_iter().next()
-}
-
-/// Why none of `devices`, all of one backend, has what the benchmark needs beside a device.
-fn missing_equipment(benchmark: &dyn Benchmark, devices: &[&DeviceInfo]) -> Option<Reason> {
-    if benchmark.needs_counters() {
-        return match devices.first()? {
-            first if first.device.is_cpu() => measure::has_counters().err(),
-            first => Some(no_counters(first)),
-        };
-    }
-    let first = devices.first().filter(|first| !first.device.is_cpu())?;
-    let (backend, fewest) = (first.device.backend, benchmark.fewest_gpus());
-    if devices.len() < fewest {
-        return Some(Reason::new(
-            format!("{fewest} GPUs: {backend}"),
-            format!("it shows {} here", devices.len()),
-            "measure on a machine with several GPUs, and check that none is hidden \
-             (HIP_VISIBLE_DEVICES, \
-             CUDA_VISIBLE_DEVICES)",
-        ));
-    }
-    if benchmark.runs_on() != RunsOn::GpusAndSensors || has_sensors(devices) {
-        return None;
-    }
-    Some(Reason::new(
-        format!("sensors: {backend}"),
-        format!("no sensors of {} are shown", first.name),
-        "a GPU with a driver that shows them (amdgpu, i915, xe, NVIDIA's) has them",
-    ))
-}
-
-fn has_sensors(devices: &[&DeviceInfo]) -> bool {
-    let addresses: Vec<Option<&str>> =
-        devices.iter().map(|device| device.pci_address.as_deref()).collect();
-    telemetry::gpus_at(&ProbeOptions::here(), &addresses).iter().any(Option::is_some)
-}
-
-fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> CaseRow {
-    let devices: Vec<_> =
-        machine.devices.iter().filter(|device| device.device.backend == backend).collect();
-    let missing = machine
-        .missing
-        .iter()
-        .find(|(missing, _)| *missing == backend)
-        .map(|(_, reason)| reason.clone());
-    let fits = match benchmark.runs_on() {
-        RunsOn::Any | RunsOn::GpusAndHost(_) => true,
-        RunsOn::GpusAndSensors => backend != BackendId::Cpu || !machine.sensors.is_empty(),
-        RunsOn::Gpus => backend != BackendId::Cpu,
-        RunsOn::Host(_) => backend == BackendId::Cpu,
-    };
-    let missing = match benchmark.runs_on().tools() {
-        _ if !fits => Some(plan::unfit(benchmark, backend)),
-        tools if backend == BackendId::Cpu && !tools.is_empty() => no_compiler(tools),
-        _ => missing.or_else(|| missing_equipment(benchmark, &devices)),
-    };
-    CaseRow {
-        benchmark: benchmark.name().to_owned(),
-        about: benchmark.about().to_owned(),
-        backend: backend.as_str().to_owned(),
-        devices: devices.iter().map(|device| device.name.clone()).collect(),
-        cases: devices.iter().map(|device| plan::count(benchmark, device, Breadth::Full)).sum(),
-        missing,
-    }
-}
-
-/// Each benchmark with its axes, for `--axis`.
-fn axes(style: Style) -> String {
-    let mut text = String::from("\nAxes, for --axis NAME=V1,V2\n");
-    for benchmark in rsb_workloads::all_benchmarks() {
-        text.extend(["\n", benchmark.name(), "\n"]);
-        for axis in benchmark.axes() {
-            let default =
-                axis.default.map(|value| format!(" [default: {value}]")).unwrap_or_default();
-            text.push_str(
-                &style.hang(&format!("  {:<14} ", axis.name), &format!("{}{default}", axis.about)),
-            );
-        }
-    }
-    text
 }

@@ -8,7 +8,6 @@ pub mod completions;
 pub mod components;
 pub mod config;
 pub mod doctor;
-pub mod environment;
 pub mod export;
 pub mod gate;
 pub mod gpu_capability;
@@ -34,18 +33,15 @@ pub mod trend;
 pub mod tui;
 pub mod watch;
 
-mod after_run;
-pub(crate) mod choices;
+mod answer;
 mod interrupt;
-mod judge;
-mod log;
-mod next_step;
+mod measuring;
 mod progress;
-pub(crate) mod settings;
-mod shared;
+mod verdict;
 
 use std::process::ExitCode;
 
+use rsb_app::error_chain;
 use rsb_report::Style;
 
 use crate::cli::{self, Verb};
@@ -103,7 +99,7 @@ pub fn finish(result: CliResult) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(CliError { kind, error }) => {
-            console::say(&format!("error: {}", show::chain(&error)));
+            console::say(&format!("error: {}", error_chain(&error)));
             Exit::from(kind).into()
         }
     }

@@ -1,8 +1,5 @@
 //! What is here.
 
-use std::path::PathBuf;
-
-use rsb_probe::ProbeOptions;
 use rsb_report::Style;
 
 use crate::cli::ProbeArgs;
@@ -14,7 +11,9 @@ use crate::show;
 /// # Errors
 /// When the directory named is not there.
 pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
-    let environment = rsb_probe::environment(&options(args.sysfs_root.as_ref())?);
+    let options = args.options();
+    options.check().map_err(CliError::usage)?;
+    let environment = rsb_probe::environment(&options);
     let text = if args.json {
         document(&environment)?
     } else {
@@ -22,13 +21,6 @@ pub fn run(args: &ProbeArgs, style: Style) -> CliResult {
     };
     show::text(&text)?;
     Ok(Exit::Pass)
-}
-
-/// What to look at, as the words ask.
-pub(super) fn options(sysfs_root: Option<&PathBuf>) -> Result<ProbeOptions, CliError> {
-    let options = ProbeOptions { sysfs_root: sysfs_root.cloned() };
-    options.check().map_err(CliError::usage)?;
-    Ok(options)
 }
 
 /// The environment with its version first.

@@ -2,11 +2,10 @@
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
-use rsb_engine::gate;
+use rsb_app::Project;
 use rsb_report::number::format_count;
 use rsb_store::{Baselines, PruneRule};
 
-use super::settings;
 use crate::cli::PruneArgs;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
@@ -16,9 +15,9 @@ use crate::{console, show};
 /// # Errors
 /// When the results or a baseline cannot be read, or a file cannot be deleted.
 pub fn run(args: &PruneArgs) -> CliResult {
-    let (_, directories) = settings::load(&args.places)?;
-    let store = gate::open(&directories, &mut console::tell)?;
-    let of_baselines = Baselines::new(&directories.baselines).run_ids();
+    let project = Project::open(&args.places.paths())?;
+    let store = project.store(&mut console::tell)?;
+    let of_baselines = Baselines::new(&project.directories.baselines).run_ids();
     let of_baselines =
         of_baselines.context("nothing is deleted while nobody knows what a baseline was made from");
     let of_baselines = of_baselines.map_err(CliError::usage)?;

@@ -1,16 +1,11 @@
 //! The Python environment that frameworks are measured in: shown, examined, made.
 
-mod setup;
+use rsb_app::python::EnvironmentReport;
+use rsb_app::python_setup::{self, SetupRequest};
 
-use anyhow::anyhow;
-use rsb_engine::frameworks::{self, PythonEnvironment};
-use rsb_model::Reason;
-use rsb_model::format::FORMAT_VERSION;
-use serde_json::json;
-
-use crate::cli::{PythonArgs, PythonVerb};
+use crate::cli::{PythonArgs, PythonVerb, SetupArgs};
 use crate::exit::{CliResult, Exit};
-use crate::show;
+use crate::{console, show};
 
 /// The verb `python`.
 ///
@@ -20,89 +15,38 @@ pub fn run(verb: &PythonVerb) -> CliResult {
     match verb {
         PythonVerb::List(args) => list(args),
         PythonVerb::Doctor(args) => doctor(args),
-        PythonVerb::Setup(args) => setup::run(args),
+        PythonVerb::Setup(args) => setup(args),
     }
-}
-
-fn environment(args: &PythonArgs) -> Result<PythonEnvironment, Reason> {
-    args.python.as_deref().map_or_else(frameworks::default_environment, frameworks::ask)
 }
 
 fn list(args: &PythonArgs) -> CliResult {
-    let found = environment(args);
-    let packages = found.as_ref().map(frameworks::packages_of).unwrap_or_default();
-    let known: Vec<&str> = frameworks::all()
-        .iter()
-        .flat_map(|component| component.packages.iter().chain(component.install))
-        .copied()
-        .collect();
-    let of_components = packages.iter().filter(|(name, _)| known.contains(*name));
+    let report = EnvironmentReport::new(args.python.as_deref());
     if args.json {
-        let packages: serde_json::Map<_, _> =
-            of_components.map(|(name, version)| ((*name).to_owned(), json!(version))).collect();
-        let found = found.as_ref().ok();
-        show::json(&json!({
-            "format_version": FORMAT_VERSION,
-            "program": found.map(|found| &found.program),
-            "version": found.map(|found| &found.version),
-            "packages": packages,
-        }))?;
-        return Ok(Exit::Pass);
+        show::json(&report.packages_document())?;
+    } else {
+        show::text(&report.packages_text()?)?;
     }
-    let found = found.as_ref().map_err(|reason| anyhow!("{reason}"))?;
-    let mut text = format!("Python {} at {}\n", found.version, found.program.display());
-    for (name, version) in of_components {
-        text.extend(["  ", name, " ", version, "\n"]);
-    }
-    show::text(&text)?;
     Ok(Exit::Pass)
 }
 
 fn doctor(args: &PythonArgs) -> CliResult {
-    let found = environment(args);
-    let mut states: Vec<(&str, Result<(), Reason>)> = Vec::new();
-    for component in frameworks::all() {
-        // A component that stands apart may have an environment of its own, unless one was named.
-        let environment = match &args.python {
-            Some(_) => found.clone(),
-            None => frameworks::of_component(component),
-        };
-        let state = environment
-            .and_then(|environment| frameworks::readiness_in(component.name, &environment));
-        states.push((component.name, state));
-    }
+    let report = EnvironmentReport::new(args.python.as_deref());
+    let states = report.components();
     if args.json {
-        let rows: Vec<_> = states
-            .iter()
-            .map(|(name, state)| {
-                let reason = state.as_ref().err();
-                json!({
-                    "component_id": name,
-                    "runnable": reason.is_none(),
-                    "what": reason.map(|reason| &reason.what),
-                    "why": reason.map(|reason| &reason.why),
-                    "cure": reason.map(|reason| &reason.cure),
-                })
-            })
-            .collect();
-        show::json(&json!({
-            "format_version": FORMAT_VERSION,
-            "program": found.as_ref().ok().map(|found| &found.program),
-            "components": rows,
-        }))?;
+        show::json(&report.doctor_document(&states))?;
     } else {
-        let head = found.as_ref().map_or_else(
-            |reason| format!("no Python: {reason}"),
-            |found| format!("Python {} at {}", found.version, found.program.display()),
-        );
-        let mut lines = vec![head];
-        for (name, state) in &states {
-            lines.push(match state {
-                Ok(()) => format!("  {name}: ready"),
-                Err(reason) => format!("  {name}: {reason}"),
-            });
-        }
-        show::text(&lines.join("\n"))?;
+        show::text(&report.doctor_text(&states))?;
     }
-    Ok(if found.is_ok() { Exit::Pass } else { Exit::Failure })
+    Ok(if report.is_found() { Exit::Pass } else { Exit::Failure })
+}
+
+fn setup(args: &SetupArgs) -> CliResult {
+    let request = SetupRequest {
+        components: args.components.clone(),
+        python: args.python.clone(),
+        dir: args.dir.clone(),
+        dry_run: args.dry_run,
+    };
+    python_setup::set_up(&request, &mut console::say)?;
+    Ok(Exit::Pass)
 }

@@ -1,289 +1,30 @@
 //! The best device, runtime and precision for each model, from the stored runs of all machines.
 
-use std::collections::BTreeSet;
-use std::path::Path;
-use std::time::Duration;
-
-use anyhow::{Context as _, anyhow};
-use rsb_engine::gate;
-use rsb_engine::models::{self, Goal, ModelRow, Prices, RecommendRequest};
-use rsb_model::field::Field;
-use rsb_model::record::{
-    ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace,
-    RecommendDocument,
-};
-use rsb_model::{Event, Note, Run};
+use rsb_app::Project;
+use rsb_app::recommend::{self, AdviceRequest};
 use rsb_report::Style;
-use rsb_report::number::{format_count, format_quantity};
-use rsb_store::Store;
-use serde_json::Value;
 
-use super::settings;
-use crate::cli::{GoalArg, RecommendArgs};
-use crate::exit::{CliError, CliResult, Exit};
+use crate::cli::RecommendArgs;
+use crate::exit::{CliResult, Exit};
 use crate::{console, show};
-
-/// Runs looked at, newest first.
-const MOST_RUNS: usize = 200;
-/// How long the index may look for runs.
-const LIMIT: Duration = Duration::from_mins(1);
-
-/// Figures of models, in a suite of whatever name.
-const PASSES: &str = "SELECT DISTINCT run_id FROM measurements WHERE benchmark_id LIKE \
-                      'component_specific/models/%'";
-
-/// Figures of what a place can do at most.
-const ROOFS: &str = "SELECT DISTINCT run_id FROM measurements WHERE benchmark_id LIKE \
-                     '%/compute-peak/%' \
-                     OR benchmark_id LIKE '%/memory-bandwidth/%'";
-/// Runs with such figures that are looked at, newest first.
-const MOST_ROOFS: usize = 20;
 
 /// The verb `recommend`.
 ///
 /// # Errors
 /// When the results or prices cannot be read, or hold no model, or not the one that was asked for.
 pub fn run(args: &RecommendArgs, style: Style) -> CliResult {
-    let (_, directories) = settings::load(&args.places)?;
-    let prices = args.prices.as_deref().map(prices_of).transpose()?;
-    let goal = match args.goal {
-        GoalArg::Latency => Goal::Latency,
-        GoalArg::Throughput => Goal::Throughput,
-        GoalArg::Cost if prices.is_none() => {
-            return Err(CliError::usage(anyhow!(
-                "--for cost needs --prices FILE, with a [[price]] of each machine"
-            )));
-        }
-        GoalArg::Cost => Goal::Cost,
-        GoalArg::Energy => Goal::Energy,
+    let project = Project::open(&args.places.paths())?;
+    let request = AdviceRequest {
+        model: args.model.as_deref(),
+        catalogue: args.catalogue.as_deref(),
+        goal: args.goal.goal(),
+        prices: args.prices.as_deref(),
     };
-    let own = super::models::own_models(args.catalogue.as_deref())?;
-    let store = gate::open(&directories, &mut console::tell)?;
-    let mut runs = of_models(&store)?;
-    let is_some_run = !runs.is_empty();
-    // Of a case that several runs measured the first counts.
-    runs.sort_by_key(is_disturbed);
-    runs.extend(of_roofs(&store, &runs)?);
-    let (model, prices) = (args.model.as_deref(), prices.as_ref());
-    let asked = RecommendRequest { goal, model, own: &own, prices, is_predicting: true };
-    let document = models::recommend(&runs, asked);
-    if document.models.is_empty() {
-        return Err(CliError::usage(match model {
-            Some(name) => not_there(name, &own),
-            None => no_measurement(store.results_dir(), is_some_run),
-        }));
-    }
-    warn_of_disturbed(&runs, &document);
+    let document = recommend::recommend(&project, request, &mut console::tell)?;
     if args.json {
         show::json(&document)?;
     } else {
-        let (asked, others): (Vec<_>, Vec<_>) = document.models.iter().partition(|advice| {
-            model.is_some() || advice.candidates.iter().any(|one| one.basis == ModelBasis::Measured)
-        });
-        let mut text: Vec<String> = asked
-            .into_iter()
-            .map(|advice| lines(advice, goal, document.currency.as_deref()))
-            .collect();
-        if !others.is_empty() {
-            text.push("\nNot measured yet; `recommend MODEL` shows more of one:".to_owned());
-            text.extend(
-                others.into_iter().map(|advice| format!("{}: {}", head(advice), verdict(advice))),
-            );
-        }
-        show::text(&style.wrap_long_lines(&text.join("\n")))?;
+        show::text(&recommend::text(&document, request, style))?;
     }
     Ok(Exit::Pass)
-}
-
-/// Why there is no answer where nobody named a model.
-fn no_measurement(results_dir: &Path, is_some_run: bool) -> anyhow::Error {
-    let dir = results_dir.display();
-    if is_some_run {
-        anyhow!(
-            "no run in {dir} measured single passes of a model, which answers rest on; `models` \
-             measures some"
-        )
-    } else {
-        anyhow!(
-            "no run in {dir} measured any model; `models` measures some, or name the directory \
-             with --results-dir"
-        )
-    }
-}
-
-/// Why there is no answer of a model that was named: one of the catalogue would have one, be it
-/// that nothing is known.
-fn not_there(name: &str, own: &[ModelRow]) -> anyhow::Error {
-    let near = models::nearest(name, own)
-        .map(|near| format!("; did you mean `{near}`?"))
-        .unwrap_or_default();
-    anyhow!(
-        "neither the catalogue nor a stored run has a model `{name}`{near} (`models list` names \
-         all)"
-    )
-}
-
-fn prices_of(file: &Path) -> Result<Prices, CliError> {
-    let text = rsb_store::read_text(file)
-        .with_context(|| {
-            let file = file.display();
-            format!("prices of {file}; name a file with a [[price]] of each machine")
-        })
-        .map_err(CliError::usage)?;
-    Prices::parse(&text)
-        .with_context(|| format!("prices of {}", file.display()))
-        .map_err(CliError::usage)
-}
-
-/// The stored runs that measured peaks, newest first, those of `known` apart.
-fn of_roofs(store: &Store, known: &[Run]) -> Result<Vec<Run>, CliError> {
-    let answer = store.select(ROOFS, LIMIT).map_err(super::query::of_sql)?;
-    let mut named: Vec<&str> = answer.rows.iter().flatten().filter_map(Value::as_str).collect();
-    named.retain(|id| known.iter().all(|run| run.run_id.0 != *id));
-    // Ids begin with the time.
-    named.sort_by(|a, b| b.cmp(a));
-    Ok(named.into_iter().take(MOST_ROOFS).filter_map(|id| store.run(id).ok()).collect())
-}
-
-/// The stored runs that measured models, newest first.
-///
-/// # Errors
-/// When the index does not answer.
-pub(super) fn of_models(store: &Store) -> Result<Vec<Run>, CliError> {
-    let mut summaries = store.runs().map_err(CliError::usage)?;
-    let answer = store.select(PASSES, LIMIT).map_err(super::query::of_sql)?;
-    let named: Vec<&str> = answer.rows.iter().flatten().filter_map(Value::as_str).collect();
-    // Of skips alone the index knows no more than the name of the suite.
-    summaries.retain(|summary| {
-        summary.suite.split('_').any(|name| name == models::MODELS)
-            || named.contains(&summary.run_id.0.as_str())
-    });
-    // A run whose file is gone has nothing to say.
-    Ok(summaries
-        .into_iter()
-        .take(MOST_RUNS)
-        .filter_map(|summary| store.run(&summary.run_id.0).ok())
-        .collect())
-}
-
-/// Whether another run of this program measured at the same time.
-fn is_disturbed(run: &Run) -> bool {
-    run.notes.contains(&Note::Shared)
-}
-
-/// Says which runs that the answers rest on were disturbed.
-fn warn_of_disturbed(runs: &[Run], document: &RecommendDocument) {
-    let candidates = document.models.iter().flat_map(|advice| &advice.candidates);
-    let used: BTreeSet<&str> =
-        candidates.flat_map(|one| &one.rests_on).map(|one| one.run_id.as_str()).collect();
-    for run in runs.iter().filter(|run| is_disturbed(run) && used.contains(run.run_id.0.as_str())) {
-        let text = format!(
-            "the run {}: {}; measure its models again, with nothing beside",
-            run.run_id,
-            Note::Shared
-        );
-        console::tell(&Event::warning(text));
-    }
-}
-
-fn head(advice: &ModelAdvice) -> String {
-    let size = advice.size.as_deref().unwrap_or("of unknown size");
-    format!(
-        "{} ({}, {size}), {} positions",
-        advice.model_id, advice.architecture_type, advice.sequence_length
-    )
-}
-
-fn verdict(advice: &ModelAdvice) -> String {
-    match (advice.choice, advice.candidates.first()) {
-        (ModelChoice::Winner, Some(best)) => format!("best: {}{}", place(&best.place), basis(best)),
-        (ModelChoice::NoClearWinner, Some(best)) => {
-            format!("no clear winner{}: intervals overlap", basis(best))
-        }
-        (ModelChoice::OnlyOne, Some(best)) => {
-            format!("{}{}, the only one known", place(&best.place), basis(best))
-        }
-        (_, None) | (ModelChoice::Unknown, _) => match advice.unknown.first() {
-            Some(why) if advice.unknown.iter().all(|one| one.reason == why.reason) => {
-                format!("unknown: {}", why.reason)
-            }
-            Some(_) => "unknown".to_owned(),
-            None => "unknown: no stored run has passes of models from which a time follows; \
-                     `models` measures some"
-                .to_owned(),
-        },
-    }
-}
-
-fn lines(advice: &ModelAdvice, goal: Goal, currency: Option<&str>) -> String {
-    let mut lines = vec![format!("{}: {}", head(advice), verdict(advice))];
-    for one in &advice.candidates {
-        lines.push(format!(
-            "  {:<24} {}{}",
-            place(&one.place),
-            figures(one, goal, currency),
-            basis(one)
-        ));
-        if one.basis == ModelBasis::Predicted {
-            lines.extend(one.rests_on.iter().map(evidence));
-        }
-    }
-    lines.extend(
-        advice
-            .unknown
-            .iter()
-            .map(|one| format!("  {:<24} unknown: {}", place(&one.place), one.reason)),
-    );
-    lines.join("\n")
-}
-
-const fn basis(one: &ModelCandidate) -> &'static str {
-    match one.basis {
-        ModelBasis::Measured => "",
-        ModelBasis::Predicted => ", predicted",
-    }
-}
-
-/// A stored figure that a prediction rests on.
-fn evidence(one: &ModelEvidence) -> String {
-    let unit = Field::find(&one.field).map_or("", |field| field.unit.symbol());
-    let value = format_quantity(one.value, unit);
-    format!("      from {} {value} in {}", one.benchmark_id, one.run_id)
-}
-
-/// Whether it rests on a case that was tuned for throughput.
-fn is_tuned(one: &ModelCandidate) -> bool {
-    let is_measured = one.basis == ModelBasis::Measured;
-    is_measured
-        && one.rests_on.iter().any(|one| one.benchmark_id.contains("performance_hint=throughput"))
-}
-
-fn place(one: &ModelPlace) -> String {
-    let threads =
-        one.threads.map(|count| format!(", {}", format_count(count as usize, "thread", "threads")));
-    let (backend, dtype, threads) = (&one.backend, &one.dtype, threads.unwrap_or_default());
-    format!("{backend} {dtype} on {} of {}{threads}", one.device, one.machine)
-}
-
-fn figures(one: &ModelCandidate, goal: Goal, currency: Option<&str>) -> String {
-    let [low, high] = one.time_per_item_interval_ms;
-    let time = match goal {
-        Goal::Latency => {
-            let [time, low, high] =
-                [one.time_per_item_ms, low, high].map(|time| format_quantity(time, "ms"));
-            format!("{time} (8 in 10: {low} to {high})")
-        }
-        Goal::Throughput | Goal::Cost | Goal::Energy => {
-            let [best, low, high] = [one.time_per_item_ms, high, low]
-                .map(|time_ms| format_quantity(1e3 / time_ms, "items/s"));
-            let tuned = if is_tuned(one) { ", tuned for throughput" } else { "" };
-            format!("{best} (8 in 10: {low} to {high}) in batches of {}{tuned}", one.batch_size)
-        }
-    };
-    let cost = one
-        .cost_per_million_items
-        .zip(currency)
-        .map(|(cost, of)| format!(", {cost:.2} {of} for a million"));
-    let energy = one.energy_per_item_j.map(|energy| format!(", {energy:.3} J an item"));
-    [Some(time), cost, energy].into_iter().flatten().collect()
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use include_dir::{Dir, include_dir};
+use rsb_app::output_error;
 use rsb_store::output;
 
 use crate::cli::SchemaArgs;
-use crate::exit::{CliError, CliResult, Exit, output_error};
+use crate::exit::{CliError, CliResult, Exit};
 use crate::show;
 
 static SCHEMAS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/schemas");

@@ -1,26 +1,20 @@
-//! The dashboard: the store and the network around `rsb-web`, which knows neither.
+//! The dashboard: served, or written as files.
 
 #[cfg(feature = "serve")]
-mod export;
+use std::path::Path;
 #[cfg(feature = "serve")]
-mod guard;
-#[cfg(feature = "serve")]
-mod journal_watch;
-#[cfg(feature = "serve")]
-mod server;
-#[cfg(feature = "serve")]
-mod source;
-#[cfg(feature = "serve")]
-mod stored;
+use std::sync::Arc;
 
+#[cfg(feature = "serve")]
+use rsb_app::serve::{self, ServeOptions, Server, Stored};
 use rsb_report::Style;
 #[cfg(feature = "serve")]
-use rsb_web::{Medium, Site};
+use rsb_report::number::format_count;
 
 use crate::cli::ServeArgs;
-#[cfg(not(feature = "serve"))]
-use crate::exit::CliError;
-use crate::exit::CliResult;
+use crate::exit::{CliError, CliResult};
+#[cfg(feature = "serve")]
+use crate::{console, exit::Exit, show};
 
 /// The verb `serve`.
 ///
@@ -29,30 +23,60 @@ use crate::exit::CliResult;
 /// without a token.
 #[cfg(feature = "serve")]
 pub fn run(args: &ServeArgs, _: Style) -> CliResult {
-    let stored = std::sync::Arc::new(stored::Stored::new(&args.places)?);
-    match &args.export {
-        Some(dir) => export::run(&stored, dir),
-        None => server::run(&stored, args),
+    let stored = Arc::new(Stored::new(&args.places.paths(), console::tell)?);
+    if let Some(dir) = &args.export {
+        return export(&stored, dir);
     }
+    let options = ServeOptions {
+        listen: args.listen,
+        token_file: args.token_file.clone(),
+        no_token: args.no_token.clone(),
+        hosts: args.host.clone(),
+    };
+    let server = Server::bind(&stored, &options)?;
+    announce(args, &server)?;
+    server.run()?;
+    Ok(Exit::Pass)
 }
 
-/// The pages of `source`, with charts as PNG where this build can make them.
 #[cfg(feature = "serve")]
-fn site(source: &source::StoreSource, medium: Medium) -> Site<'_> {
-    with_pictures(Site::new(source, medium))
+fn export(stored: &Arc<Stored>, dir: &Path) -> CliResult {
+    let count = serve::export(stored, dir)?;
+    show::text(&format!(
+        "{} in {}: begin at index.html",
+        format_count(count, "file", "files"),
+        dir.display()
+    ))?;
+    Ok(Exit::Pass)
 }
 
-#[cfg(all(feature = "serve", feature = "png"))]
-fn with_pictures(site: Site<'_>) -> Site<'_> {
-    fn picture(svg: &str) -> Option<Vec<u8>> {
-        rsb_report::png(svg).inspect_err(|error| tracing::error!("{error}")).ok()
+/// Says where the pages are, and who can read them.
+#[cfg(feature = "serve")]
+fn announce(args: &ServeArgs, server: &Server) -> Result<(), CliError> {
+    let address = server.address();
+    if !address.ip().is_loopback() {
+        console::say(&match &args.no_token {
+            Some(why) => {
+                format!(
+                    "warning: everybody who reaches {address} can read the results; given as the \
+                     reason: {why}"
+                )
+            }
+            None => format!(
+                "warning: {address} can be reached from other machines; HTTP hides neither the \
+                 token nor the results on the way"
+            ),
+        });
     }
-    site.with_pictures(&picture)
-}
-
-#[cfg(all(feature = "serve", not(feature = "png")))]
-fn with_pictures(site: Site<'_>) -> Site<'_> {
-    site
+    let host = if address.ip().is_unspecified() {
+        format!("localhost:{}", address.port())
+    } else {
+        address.to_string()
+    };
+    let token = if server.has_token() { "?token=TOKEN, the line in the token file" } else { "" };
+    show::text(&format!("http://{host}/{token}"))?;
+    console::say("read only; Ctrl-C ends it");
+    Ok(())
 }
 
 /// The verb `serve`, which this build lacks.

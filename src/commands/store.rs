@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use rsb_app::{Project, store_copy};
 use rsb_report::number::format_count;
 use rsb_store::{FormerIndex, check};
 
-use super::{settings, shared};
 use crate::cli::StoreVerb;
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
@@ -16,9 +16,13 @@ use crate::{console, show};
 /// When there is no directory of results, or its index is of a later program.
 pub fn run(verb: &StoreVerb) -> CliResult {
     match verb {
-        StoreVerb::Check { places } => check_store(&settings::load(places)?.1.results),
-        StoreVerb::Copy { from, to } => shared::copy(from, to),
-        StoreVerb::Repair { places } => repair_store(&settings::load(places)?.1.results),
+        StoreVerb::Check { places } => {
+            check_store(&Project::open(&places.paths())?.directories.results)
+        }
+        StoreVerb::Copy { from, to } => copy(from, to),
+        StoreVerb::Repair { places } => {
+            repair_store(&Project::open(&places.paths())?.directories.results)
+        }
     }
 }
 
@@ -64,4 +68,14 @@ fn repair_store(results: &Path) -> CliResult {
         format_count(repair.runs, "run", "runs")
     ))?;
     Ok(Exit::Pass)
+}
+
+fn copy(from: &str, to: &str) -> CliResult {
+    let counts = store_copy::copy(from, to, &mut console::say)?;
+    let runs = format_count(counts.copied, "run", "runs");
+    let known = if counts.known > 0 { format!(", {} known", counts.known) } else { String::new() };
+    let left_out =
+        if counts.left_out > 0 { format!(", {} left out", counts.left_out) } else { String::new() };
+    show::text(&format!("{runs} copied{known}{left_out}"))?;
+    Ok(if counts.left_out > 0 { Exit::Failure } else { Exit::Pass })
 }

@@ -1,30 +1,15 @@
-//! The terminal interface: the terminal, the threads and the store around `rsb-tui`, which knows
-//! none of them.
-//!
-//! One thread reads keys, one what the program says, one does what is asked for, a run included;
-//! this one draws. It draws when something has happened and never by a clock; of a run it draws
-//! while the engine waits for it, so that no picture is made while a case is timed, unless somebody
-//! presses a key.
+//! The terminal interface.
 
 #[cfg(feature = "tui")]
-mod jobs;
-#[cfg(feature = "tui")]
-mod keys;
-#[cfg(feature = "tui")]
-mod offers;
-#[cfg(feature = "tui")]
-mod pace;
-#[cfg(feature = "tui")]
-mod screen;
-#[cfg(feature = "tui")]
-mod session;
-
+use rsb_app::tui::{self, PaletteChoice, SessionOptions};
 use rsb_report::Style;
 
 use crate::cli::TuiArgs;
 #[cfg(not(feature = "tui"))]
 use crate::exit::CliError;
 use crate::exit::CliResult;
+#[cfg(feature = "tui")]
+use crate::{cli::PaletteArg, console};
 
 /// The verb `tui`.
 ///
@@ -32,7 +17,15 @@ use crate::exit::CliResult;
 /// When there is no terminal, or the settings are wrong.
 #[cfg(feature = "tui")]
 pub fn run(args: &TuiArgs, _: Style) -> CliResult {
-    session::run(args)
+    let palette = match args.palette {
+        PaletteArg::Auto => PaletteChoice::Auto,
+        PaletteArg::Ansi => PaletteChoice::Ansi,
+        PaletteArg::Indexed => PaletteChoice::Indexed,
+        PaletteArg::Truecolor => PaletteChoice::Truecolor,
+        PaletteArg::Colorblind => PaletteChoice::Colorblind,
+    };
+    let paths = args.places.paths();
+    tui::run(&SessionOptions { palette, ascii_only: args.ascii_only, paths }, console::tell)
 }
 
 /// The verb `tui`, which this build lacks.

@@ -1,7 +1,5 @@
 //! Measures again and again: at a low priority, and only while nothing else needs the machine.
 
-mod unit;
-
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -9,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use rsb_app::watch::{next_turn, not_now, unit, wait_text};
 use rsb_engine::measure::interrupt;
 use rsb_report::Style;
 
@@ -76,34 +75,6 @@ pub fn run(args: &WatchArgs, _: Style) -> CliResult {
     }
 }
 
-/// The number of the next turn, later than `turn`, that is still to come.
-fn next_turn(turn: u32, elapsed: Duration, every: Duration) -> u32 {
-    let passed = (elapsed.as_secs_f64() / every.as_secs_f64()).floor() as u32;
-    turn.max(passed).saturating_add(1)
-}
-
-/// `5 h 59 min`, or `40 s` where it is less than a minute.
-fn wait_text(wait: Duration) -> String {
-    let seconds = wait.as_secs();
-    match (seconds / 3600, seconds / 60 % 60) {
-        (0, 0) => format!("{seconds} s"),
-        (0, minutes) => format!("{minutes} min"),
-        (hours, minutes) => format!("{hours} h {minutes} min"),
-    }
-}
-
-/// Why nothing is to be measured now.
-fn not_now(max_load: Option<f64>) -> Option<String> {
-    let sample = rsb_probe::sample();
-    if sample.is_on_battery() {
-        return Some("the machine runs on its battery".to_owned());
-    }
-    let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let most = max_load.unwrap_or(threads as f64 / 2.0);
-    let load = sample.load_average().filter(|load| *load > most)?;
-    Some(format!("the load average is {load:.1}, above {most:.1} (--max-load)"))
-}
-
 /// One turn: a run, and what the history then shows. How the run ended is how the turn ended.
 fn take_turn(program: &Path, args: &WatchArgs) -> Result<Exit, CliError> {
     let mut words: Vec<OsString> = vec!["run".into()];
@@ -136,38 +107,9 @@ fn turn_arguments(args: &WatchArgs) -> Vec<OsString> {
 }
 
 fn place_arguments(places: &Places) -> Vec<OsString> {
-    let given = [
-        ("--results-dir", &places.results_dir),
-        ("--baselines-dir", &places.baselines_dir),
-        ("--policy", &places.policy),
-        ("--config", &places.config),
-    ];
     let mut words = Vec::new();
-    for (flag, path) in given {
-        if let Some(path) = path {
-            words.push(flag.into());
-            words.push(path.clone().into_os_string());
-        }
+    for (flag, path) in places.paths().named() {
+        words.extend([OsString::from(flag), path.as_os_str().to_owned()]);
     }
     words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn turns_that_passed_meanwhile_are_left_out() {
-        let hours = Duration::from_hours;
-        assert_eq!(next_turn(0, hours(1), hours(6)), 1);
-        assert_eq!(next_turn(1, hours(6), hours(6)), 2);
-        assert_eq!(next_turn(1, hours(20), hours(6)), 4);
-        assert_eq!(next_turn(u32::MAX, hours(20), hours(6)), u32::MAX);
-    }
-
-    #[test]
-    fn a_wait_is_told_in_what_people_count() {
-        let told = [12, 61, 3600, 21_599].map(|seconds| wait_text(Duration::from_secs(seconds)));
-        assert_eq!(told, ["12 s", "1 min", "1 h 0 min", "5 h 59 min"]);
-    }
 }

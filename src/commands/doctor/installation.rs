@@ -1,97 +1,38 @@
-//! A short run that is saved as a baseline, and compared with the one saved before the software
-//! changed.
+//! `doctor --baseline`: a short run that is saved as a baseline, and compared with the one saved
+//! before the software changed.
 
-use anyhow::Context;
-use rsb_engine::gate::Judge;
-use rsb_engine::{Directories, installation, machine};
-use rsb_model::record::PerformanceBaseline;
-use rsb_model::{ComparisonResult, Fingerprint, Run, RunStatus};
+use rsb_app::installation::{self as app, InstalledBaseline};
+use rsb_app::{Project, measure, project};
+use rsb_engine::installation;
+use rsb_model::RunStatus;
 use rsb_report::comparison::Detail;
 use rsb_report::{GateFormat, Style};
-use rsb_store::{Baseline, Baselines};
 
-use crate::cli::{DoctorArgs, MeasureArgs};
-use crate::commands::{baseline, interrupt, judge, run, settings};
-use crate::config::Config;
+use crate::cli::DoctorArgs;
+use crate::commands::{interrupt, measuring};
 use crate::exit::{CliError, CliResult, Exit};
 use crate::{console, show};
 
 /// Measures, compares, saves, shows.
 pub(super) fn establish(args: &DoctorArgs, style: Style) -> CliResult {
-    let (config, directories) = settings::load(&args.places)?;
-    let (selection, settings) = settings::resolve(&[], None, &MeasureArgs::default(), &config)?;
-    let mut plan = settings::plan(&installation::selection(selection), &machine::here(), &config)?;
-    installation::narrow(&mut plan);
+    let project = Project::open(&args.places.paths())?;
+    let (plan, settings) = app::plan(&project)?;
     interrupt::listen();
-    let store = run::open_store(&directories.results)?;
-    let finished = run::measure(&plan, installation::NAME, &settings, &store)?;
+    let store = project::open_results(&project.directories.results, &mut console::tell)?;
+    let finished = measuring::with_progress(|listener| {
+        measure::measure(&plan, installation::NAME, &settings, &store, listener)
+    })?;
     if finished.status == RunStatus::Interrupted {
         console::say("it was interrupted: nothing is saved as a baseline; measure again");
         return Ok(Exit::Interrupted);
     }
-    finished.stored.context("the run is not stored, so it cannot be a baseline")?;
-    let now = Fingerprint::of(&finished.run.environment);
-    let before = saved_baseline(&directories, &now)?;
-    let mut document = installation::document(&finished.run);
-    let changed =
-        before.as_ref().map(|before| installation::changed_software(&before.fingerprint, &now));
-    document.comparison = match (before, &changed) {
-        (Some(before), Some(across)) => {
-            Some(compare_installation(before, &finished.run, &config, &directories, across)?)
-        }
-        _ => None,
-    };
-    // Measured again with the same software it is no other installation: what was before stays.
-    let stays = changed.is_some_and(|changed| changed.is_empty());
-    let exit = run::exit_of(finished.run.counts());
-    let saved = if stays {
-        Baselines::new(&directories.baselines).path_of(&now, installation::NAME)
-    } else {
-        baseline::save_runs(Some(installation::NAME), &[finished.run], &store, &directories)?.1
-    };
-    document.baseline_file = Some(saved.display().to_string());
-    tell(&document, stays, args.json, style)?;
-    Ok(exit)
+    let installed = app::establish(&project, &store, finished, &mut console::tell)?;
+    tell(&installed, args.json, style)?;
+    Ok(installed.exit)
 }
 
-/// The baseline that an earlier call saved on this machine.
-fn saved_baseline(
-    directories: &Directories,
-    now: &Fingerprint,
-) -> Result<Option<Baseline>, CliError> {
-    let baselines = Baselines::new(&directories.baselines);
-    if !baselines.path_of(now, installation::NAME).exists() {
-        return Ok(None);
-    }
-    Ok(Some(baselines.load(installation::NAME, Some(now)).map_err(CliError::usage)?))
-}
-
-/// `run` against what was `before`, whatever became of the software.
-fn compare_installation(
-    before: Baseline,
-    run: &Run,
-    config: &Config,
-    directories: &Directories,
-    across: &[String],
-) -> Result<ComparisonResult, CliError> {
-    let judge = Judge::load(
-        directories.clone(),
-        &config.thresholds,
-        None,
-        across.to_vec(),
-        &mut console::tell,
-    )?;
-    let result = judge.judge(&before.into_runs(), std::slice::from_ref(run));
-    judge::keep(&judge, &result);
-    Ok(result)
-}
-
-fn tell(
-    document: &PerformanceBaseline,
-    stays: bool,
-    json: bool,
-    style: Style,
-) -> Result<(), CliError> {
+fn tell(installed: &InstalledBaseline, json: bool, style: Style) -> Result<(), CliError> {
+    let InstalledBaseline { document, stays, .. } = installed;
     if json {
         return Ok(show::json(document)?);
     }
@@ -101,7 +42,7 @@ fn tell(
     }
     let file = document.baseline_file.as_deref().unwrap_or_default();
     let (run, name) = (&document.run_id, installation::NAME);
-    Ok(show::text(&match (stays, &document.comparison) {
+    Ok(show::text(&match (*stays, &document.comparison) {
         (true, _) => {
             format!(
                 "\nThe software is that of {file}, which stays; `baseline save {name} --run {run}` \

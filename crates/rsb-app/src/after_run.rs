@@ -1,0 +1,146 @@
+//! What the configuration asks for once a run is measured: its reports, its comparison, its samples
+//! left out.
+
+use anyhow::anyhow;
+use rsb_engine::{Directories, Listener, gate, run as engine};
+use rsb_model::{ComparisonResult, Fingerprint, Run};
+use rsb_report::comparison::Detail;
+use rsb_report::{GateFormat, Style};
+use rsb_store::{Baselines, Store};
+
+use crate::config::Config;
+use crate::report::{self, ReportForm, ReportFormat};
+use crate::{AppError, Project, compare, error_chain};
+
+/// The reports to write: those of `--reports`, else those that the configuration generates.
+pub fn forms(
+    asked: &[ReportForm],
+    config: &Config,
+    listener: &mut Listener<'_>,
+) -> Vec<ReportFormat> {
+    let section = &config.report;
+    let generated = [
+        (section.generate_ascii, ReportFormat::Text),
+        (section.generate_markdown, ReportFormat::Markdown),
+        (section.generate_html, ReportFormat::Html),
+    ];
+    if asked.is_empty() && config.run.generate_reports {
+        return generated
+            .into_iter()
+            .filter(|(is_wanted, _)| *is_wanted)
+            .map(|(_, form)| form)
+            .collect();
+    }
+    report::forms(asked, listener)
+}
+
+/// Returns the command that makes sense after `run`.
+pub fn next_step(directories: &Directories, run: &Run) -> &'static str {
+    let baselines = Baselines::new(&directories.baselines);
+    if baselines.path_of(&Fingerprint::of(&run.environment), &run.suite).exists() {
+        "next: `rusty-stack-bench gate` judges it against the saved baseline"
+    } else {
+        "next: `rusty-stack-bench baseline save` saves it as the baseline for `gate`"
+    }
+}
+
+/// Drops the samples of a stored run. Its figures and statistics stay.
+///
+/// # Errors
+/// When the run cannot be written again.
+pub fn drop_samples(finished: &mut engine::FinishedRun, store: &Store) -> Result<(), AppError> {
+    if finished.stored.is_err() {
+        return Ok(()); // Where it is not kept as it should be, nothing is thrown away.
+    }
+    for result in &mut finished.run.benchmarks {
+        result.samples.clear();
+    }
+    finished.stored = Ok(store.rewrite(&finished.run)?);
+    Ok(())
+}
+
+/// Looks up what the configuration compares runs with, before anything is measured.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn check_baseline(project: &Project) -> Result<(), AppError> {
+    let config = &project.config;
+    let named = config.run.baseline_run_id.as_deref().filter(|_| config.run.compare_with_baseline);
+    let Some(named) = named else { return Ok(()) };
+    // What there is to say of it is said with the comparison.
+    let judge = project.judge(Vec::new(), &mut |_| {})?;
+    judge.check_before_run(named).map_err(|problem| {
+        let why = error_chain(&problem.error);
+        AppError::usage(anyhow!(
+            "`baseline_run_id = \"{named}\"` of the configuration leads to nothing that a run can \
+             be compared with: {why}; \
+             `rusty-stack-bench history` lists runs and `baseline list` what is saved: name one of \
+             those, or leave the key out"
+        ))
+    })
+}
+
+/// `run` beside what the configuration names, else beside the baseline saved for its machine and
+/// suite, for people. Where nothing is there to compare with, that is said; it fails nothing.
+pub fn comparison_text(
+    project: &Project,
+    store: &Store,
+    run: &Run,
+    style: Style,
+    listener: &mut Listener<'_>,
+) -> String {
+    let detail = if project.config.run.verbose { Detail::Full } else { Detail::Brief };
+    let told = comparison(project, store, run, listener).and_then(|result| {
+        rsb_report::gate::write(&result, GateFormat::Text, style, detail)
+            .map_err(|error| error.to_string())
+    });
+    told.map_or_else(
+        |why| format!("\nThe run is not compared: {why}"),
+        |text| format!("\n{}", text.trim_end()),
+    )
+}
+
+fn comparison(
+    project: &Project,
+    store: &Store,
+    run: &Run,
+    listener: &mut Listener<'_>,
+) -> Result<ComparisonResult, String> {
+    if let Some(baseline) = &project.config.run.baseline_run_id {
+        let judge =
+            project.judge(Vec::new(), listener).map_err(|error| error_chain(&error.error))?;
+        return compare::compare_sides(&judge, baseline, std::slice::from_ref(&run.run_id.0))
+            .map(|sides| sides.result)
+            .map_err(|error| error_chain(&error.error));
+    }
+    let policy = project.policy(None, listener).map_err(|error| error_chain(&error.error))?;
+    let saved = gate::against_saved(store, &project.directories, run, &policy)?;
+    saved.map(|saved| saved.result).ok_or_else(|| {
+        "no baseline is saved for this machine and suite; `rusty-stack-bench baseline save` keeps \
+         this run as one"
+            .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(asked: &[ReportForm], config: &Config) -> Vec<ReportFormat> {
+        forms(asked, config, &mut |_| {})
+    }
+
+    #[test]
+    fn the_configuration_chooses_the_reports_that_no_flag_names() {
+        let mut config = Config::default();
+        assert!(chosen(&[], &config).is_empty());
+        config.run.generate_reports = true;
+        assert_eq!(
+            chosen(&[], &config),
+            [ReportFormat::Text, ReportFormat::Markdown, ReportFormat::Html]
+        );
+        (config.report.generate_ascii, config.report.generate_html) = (false, false);
+        assert_eq!(chosen(&[], &config), [ReportFormat::Markdown]);
+        assert_eq!(chosen(&[ReportForm::One(ReportFormat::Csv)], &config), [ReportFormat::Csv]);
+    }
+}

@@ -1,0 +1,235 @@
+//! Baselines: saved, listed, found; measured again and changed in the modules below.
+
+pub mod accept;
+pub mod refresh;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use rsb_engine::{Directories, Event, Listener, gate, machine_lock, recorder};
+use rsb_model::{Field, Fingerprint, Outcome, Run, RunId, Timestamp};
+use rsb_report::number::format_count;
+use rsb_report::{BaselineRow, Cell, Column, Style, Table, Tone, format_percent, format_quantity};
+use rsb_store::{Accepted, Baseline, Baselines, PAST_RUNS, Programs, Store, programs};
+
+use crate::{AppError, Project};
+
+/// A baseline that was saved.
+#[derive(Debug, Clone)]
+pub struct SavedBaseline {
+    /// Its name.
+    pub name: String,
+    /// How many measured cases it has.
+    pub cases: usize,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+impl SavedBaseline {
+    /// Says what was saved, and what comes next.
+    pub fn text(&self) -> String {
+        format!(
+            "saved {} ({} measured) as {}\nCommit it. `rusty-stack-bench run`, then \
+             `rusty-stack-bench gate`, judges later code by it.",
+            self.name,
+            format_count(self.cases, "case", "cases"),
+            self.path.display()
+        )
+    }
+}
+
+/// Saves the runs that `named` names, else the latest, as the baseline `name`, else that of their
+/// suite.
+///
+/// # Errors
+/// When a run cannot be read or makes no baseline, or the directory cannot be written.
+pub fn save(
+    project: &Project,
+    name: Option<&str>,
+    named: &[String],
+    listener: &mut Listener<'_>,
+) -> Result<SavedBaseline, AppError> {
+    let store = project.store(listener)?;
+    if let Some(name) = name {
+        refuse_run_id(name, &store)?;
+    }
+    let runs: Vec<Run> = match named {
+        // What is missing without a run is no verdict.
+        [] => vec![gate::latest(&store).map_err(|problem| AppError::usage(problem.error))?],
+        named => named
+            .iter()
+            .map(|text| store.run(text).map_err(AppError::usage))
+            .collect::<Result<_, _>>()?,
+    };
+    save_runs(name, &runs, &store, &project.directories, listener)
+}
+
+/// A baseline with the id of a run as its name would be taken for that run, whatever it holds.
+fn refuse_run_id(name: &str, store: &Store) -> Result<(), AppError> {
+    let is_stored = store.runs().map_err(AppError::usage)?.iter().any(|run| run.run_id.0 == name);
+    if is_stored || rsb_store::begins_as_run_id(name) {
+        return Err(AppError::usage(anyhow!(
+            "`{name}` is a run id and cannot be the name of a baseline; save that run with \
+             `rusty-stack-bench baseline save --run {name}`, and put a name after `save` if the \
+             suite's is not wanted"
+        )));
+    }
+    Ok(())
+}
+
+/// Saves `runs` as a baseline of their machine, and warns of what it cannot do.
+///
+/// # Errors
+/// When the runs make no baseline, or the directory cannot be written.
+pub fn save_runs(
+    name: Option<&str>,
+    runs: &[Run],
+    store: &Store,
+    directories: &Directories,
+    listener: &mut Listener<'_>,
+) -> Result<SavedBaseline, AppError> {
+    if let Some(run) = runs.iter().find(|run| run.is_interrupted()) {
+        return Err(AppError::usage(anyhow!(
+            "the run {} was interrupted, and cases are missing from it; measure a whole one",
+            run.run_id
+        )));
+    }
+    let suite = runs.first().map_or("quick", |run| run.suite.as_str());
+    let baseline =
+        Baseline::new(name.unwrap_or(suite), Timestamp::now(), runs).map_err(AppError::usage)?;
+    let earlier = runs.first().map_or(Ok(Vec::new()), |run| store.runs_before(run, PAST_RUNS));
+    let baseline = baseline.with_past(&earlier.map_err(AppError::usage)?);
+    let cases = baseline.contents().cases;
+    if cases == 0 {
+        return Err(AppError::usage(anyhow!(
+            "nothing was measured in that run; a baseline needs at least one measured case"
+        )));
+    }
+    for sentence in machine_lock::shared_run_warnings(runs) {
+        listener(&Event::warning(sentence));
+    }
+    let path = Baselines::new(&directories.baselines).save(&baseline).map_err(AppError::usage)?;
+    if baseline.commit.is_none() && runs.iter().any(|run| run.environment.git.is_some()) {
+        listener(&Event::warning(
+            "it records no revision, since the tree was changed or the runs are of \
+             several commits: a fresh checkout \
+             cannot build what made it; commit, measure and save again",
+        ));
+    }
+    keep_program_or_warn(runs, listener);
+    let failed =
+        runs.iter().flat_map(|run| &run.benchmarks).filter(|case| case.outcome == Outcome::Failed);
+    for case in failed {
+        listener(&Event::warning(format!(
+            "{} failed in it: until a baseline has it, it has no verdict",
+            case.benchmark_id
+        )));
+    }
+    Ok(SavedBaseline { name: baseline.name, cases, path })
+}
+
+/// Keeps this program when it measured one of `runs`. A baseline is good without its program: a
+/// failure is a warning.
+pub fn keep_program_or_warn(runs: &[Run], listener: &mut Listener<'_>) {
+    if let Err(error) = keep_program(runs) {
+        listener(&Event::warning(format!(
+            "this program is not kept ({error}): the gate cannot measure it beside a \
+             later one"
+        )));
+    }
+}
+
+/// Keeps this program in the user's cache directory when it measured one of `runs`.
+fn keep_program(runs: &[Run]) -> std::io::Result<()> {
+    let Some(hash) = recorder::program_hash() else { return Ok(()) };
+    let own: Vec<&RunId> = runs
+        .iter()
+        .filter(|run| run.program.as_ref() == Some(&hash))
+        .map(|run| &run.run_id)
+        .collect();
+    if own.is_empty() {
+        return Ok(());
+    }
+    Programs::of_user()?.keep(Path::new(programs::RUNNING), &hash, &own)
+}
+
+/// Returns every saved baseline, and warns of those that cannot be read.
+pub fn rows(directories: &Directories, listener: &mut Listener<'_>) -> Vec<BaselineRow> {
+    let mut rows = Vec::new();
+    for info in Baselines::new(&directories.baselines).list() {
+        match info.contents {
+            Ok(contents) => rows.push(BaselineRow {
+                name: info.name,
+                created: contents.created,
+                commit: contents.commit,
+                machine: info.slug,
+                cases: contents.cases,
+                replicates: contents.replicates,
+            }),
+            Err(problem) => {
+                listener(&Event::warning(format!("{}: {problem}", info.path.display())));
+            }
+        }
+    }
+    rows
+}
+
+/// Returns the baseline that `name` names, by file or name; with `only_here`, the one of that name
+/// of this machine.
+///
+/// # Errors
+/// When it is not there or cannot be read.
+pub fn find(name: &str, only_here: bool, directories: &Directories) -> Result<Baseline, AppError> {
+    let baselines = Baselines::new(&directories.baselines);
+    if only_here {
+        let here = this_machine();
+        let path = baselines.path_of(&here, name);
+        if !path.is_file() {
+            let slug = here.slug();
+            return Err(AppError::no_verdict(anyhow!(
+                "no baseline `{name}` was saved for this machine ({slug})"
+            )));
+        }
+        return Baseline::read(&path).map_err(AppError::usage);
+    }
+    if gate::is_path(name) {
+        return Baseline::read(Path::new(name)).map_err(AppError::usage);
+    }
+    baselines.load(name, Some(&this_machine())).map_err(AppError::usage)
+}
+
+fn this_machine() -> Fingerprint {
+    Fingerprint::of(&rsb_probe::environment(&rsb_probe::ProbeOptions::default()))
+}
+
+/// Formats what was accepted, when, by whom and why.
+pub fn accepted_table(all: &[Accepted], style: Style) -> String {
+    let mut table = Table::new([
+        Column::elided("case"),
+        Column::left("metric"),
+        Column::right("before"),
+        Column::right("accepted"),
+        Column::right("change"),
+        Column::left("on"),
+        Column::left("by").optional(),
+        Column::left("from run").optional(),
+    ]);
+    for each in all {
+        let unit =
+            each.metric.as_deref().and_then(Field::find).map_or("", |field| field.unit.symbol());
+        let [old, new] = [each.old_value, each.new_value]
+            .map(|value| value.map_or_else(String::new, |value| format_quantity(value, unit)));
+        table.push([
+            Cell::from(&each.id),
+            Cell::from(each.metric.as_deref().unwrap_or_default()),
+            Cell::from(old),
+            Cell::from(new),
+            Cell::from(each.change_percent.map_or_else(String::new, format_percent)),
+            Cell::from(each.when.strftime("%Y-%m-%d").to_string()),
+            Cell::from(each.by.as_deref().unwrap_or_default()),
+            Cell::with_tone(each.from.as_deref().unwrap_or_default(), Tone::Dim),
+        ]);
+        table.note(format!("because {}", each.because));
+    }
+    table.text(style)
+}

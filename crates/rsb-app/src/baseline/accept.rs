@@ -1,0 +1,173 @@
+//! `baseline accept ID --because "…"`: a regression that is wanted becomes part of the baseline,
+//! with its reason.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use itertools::Itertools as _;
+use rsb_engine::{Directories, Listener, gate, revisions};
+use rsb_model::record::Comparison;
+use rsb_model::{ComparisonResult, Fingerprint, ReasonCode, Run, Timestamp, Verdict};
+use rsb_stats::glob;
+use rsb_store::{Accepted, Baseline, Baselines};
+
+use crate::{AppError, Project, ProjectPaths};
+
+/// A regression to accept.
+#[derive(Debug, Clone, Copy)]
+pub struct AcceptRequest<'a> {
+    /// The id of the case, or a pattern.
+    pub id: &'a str,
+    /// Why it is accepted.
+    pub because: &'a str,
+    /// The run whose values to take, unless it is the latest.
+    pub from: Option<&'a str>,
+    /// The name of the baseline, unless it is that of the suite.
+    pub baseline: Option<&'a str>,
+    /// The threshold in percent, unless the policy sets another.
+    pub threshold: Option<f64>,
+}
+
+/// What was accepted, and the file of the baseline.
+#[derive(Debug)]
+pub struct AcceptedRegressions {
+    /// What was accepted now.
+    pub accepted: Vec<Accepted>,
+    /// The file that was changed.
+    pub path: PathBuf,
+}
+
+/// Takes the values of cases that regressed into their baseline.
+///
+/// # Errors
+/// When the case, the run or the baseline is not there, or the case has not regressed.
+pub fn accept(
+    paths: &ProjectPaths,
+    request: &AcceptRequest<'_>,
+    listener: &mut Listener<'_>,
+) -> Result<AcceptedRegressions, AppError> {
+    let because = request.because.trim();
+    if because.is_empty() {
+        return Err(AppError::usage(anyhow!(
+            "--because is empty; say why the regression is accepted: a reviewer will read it"
+        )));
+    }
+    let project = Project::open(paths)?;
+    let policy = project.policy(request.threshold, listener)?;
+    let store = project.store(listener)?;
+    let directories = &project.directories;
+    let run = match request.from {
+        Some(text) => store.run(text).map_err(AppError::usage)?,
+        None => gate::latest(&store)?,
+    };
+    let (path, mut baseline) = baseline_for(&run, request.baseline, directories)?;
+    if baseline.runs.iter().any(|own| own.run_id == run.run_id) {
+        let id = &run.run_id;
+        return Err(AppError::no_verdict(anyhow!(
+            "the run {id} is the baseline itself; name with --from the run in which the case \
+             regressed"
+        )));
+    }
+    let now = Timestamp::now();
+    let result = rsb_stats::gate(&baseline.runs, std::slice::from_ref(&run), &policy, &[], now);
+    let result = gate::as_gated(&store, result, [&path, directories.policy.path()]);
+    let regressed = choose(request.id, &result)?;
+    let ids = regressed.iter().map(|row| &row.id).sorted_unstable().dedup().collect_vec();
+    for id in ids {
+        baseline.replace(id, &run).map_err(AppError::no_verdict)?;
+    }
+    let by = revisions::git(Path::new("."), &["config", "user.name"])
+        .ok()
+        .filter(|name| !name.is_empty());
+    let mut accepted = Vec::new();
+    for row in regressed {
+        accepted.push(Accepted {
+            id: row.id.to_string(),
+            metric: Some(row.metric.clone()),
+            because: because.to_owned(),
+            when: now,
+            by: by.clone(),
+            from: Some(run.run_id.to_string()),
+            commit: run.environment.git.as_ref().map(|git| git.commit.clone()),
+            old_value: row.baseline_value,
+            new_value: row.current_value,
+            change_percent: row.difference_percent,
+        });
+    }
+    baseline.accepted.extend(accepted.iter().cloned());
+    baseline.write(&path)?;
+    Ok(AcceptedRegressions { accepted, path })
+}
+
+/// The baseline called `name`, or that of the suite of `run`, and its file.
+fn baseline_for(
+    run: &Run,
+    name: Option<&str>,
+    directories: &Directories,
+) -> Result<(PathBuf, Baseline), AppError> {
+    let baselines = Baselines::new(&directories.baselines);
+    let fingerprint = Fingerprint::of(&run.environment);
+    let path = baselines.find(name.unwrap_or(&run.suite), Some(&fingerprint)).map_err(|error| {
+        if name.is_some() { AppError::usage(error) } else { AppError::no_verdict(error) }
+    })?;
+    let baseline = Baseline::read(&path).map_err(AppError::usage)?;
+    Ok((path, baseline))
+}
+
+/// What has regressed of the cases that `wanted` names: one id, or a pattern for several.
+fn choose<'a>(wanted: &str, result: &'a ComparisonResult) -> Result<Vec<&'a Comparison>, AppError> {
+    // That an absolute target is missed is said by the policy; no baseline changes it.
+    let mut named: Vec<&Comparison> = result
+        .comparisons
+        .iter()
+        .filter(|row| row.reason_code != ReasonCode::TargetMissed)
+        .collect();
+    if named.iter().any(|row| row.id.as_str() == wanted) {
+        named.retain(|row| row.id.as_str() == wanted);
+    } else {
+        named.retain(|row| glob::matches(wanted, row.id.as_str()));
+    }
+    let regressed: Vec<&Comparison> =
+        named.iter().copied().filter(|row| row.verdict == Verdict::Regressed).collect();
+    if !regressed.is_empty() {
+        return Ok(regressed);
+    }
+    let Some(first) =
+        named.iter().copied().find(|row| !row.verdict.is_decided()).or(named.first().copied())
+    else {
+        return Err(unknown(wanted, result));
+    };
+    let (id, reason) = (&first.id, &first.reason);
+    Err(match first.verdict {
+        Verdict::Inconclusive => AppError::no_verdict(anyhow!(
+            "{id} has no verdict, so there is nothing to accept: {reason}; `rusty-stack-bench gate \
+             --budget 3m` measures it again"
+        )),
+        Verdict::NotComparable => AppError::no_verdict(anyhow!(
+            "{id} cannot be compared, so there is nothing to accept: {reason}; save a baseline of \
+             that machine"
+        )),
+        _ => AppError::usage(anyhow!(
+            "{id} has not regressed, so there is nothing to accept: {reason}"
+        )),
+    })
+}
+
+fn unknown(wanted: &str, result: &ComparisonResult) -> AppError {
+    let missed = result.comparisons.iter().find(|row| glob::matches(wanted, row.id.as_str()));
+    if let Some(row) = missed {
+        let (id, reason) = (&row.id, &row.reason);
+        return AppError::usage(anyhow!(
+            "{id} misses a target, which no baseline changes: {reason}; see policy.toml"
+        ));
+    }
+    let nearest = result
+        .comparisons
+        .iter()
+        .map(|row| (strsim::jaro_winkler(wanted, row.id.as_str()), row))
+        .max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let near = nearest.map(|(_, row)| format!(", did you mean `{}`?", row.id)).unwrap_or_default();
+    AppError::usage(anyhow!(
+        "the baseline has no case `{wanted}`{near}; a pattern needs a `*` for what it leaves out"
+    ))
+}

@@ -1,0 +1,242 @@
+//! Charts of a run, of two, or of the history, drawn from what is stored.
+
+pub mod picture_files;
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use rsb_engine::Listener;
+use rsb_engine::gate::{self, SideName};
+use rsb_engine::models::{self, RecommendRequest};
+use rsb_model::record::TrendDocument;
+use rsb_model::{ComparisonResult, Field, Outcome, Run};
+use rsb_report::chart::AxisScale;
+use rsb_report::charts::{ChartKind, ChartSource, ChartSubject};
+use rsb_report::number::format_count;
+use rsb_report::{Chart, Glyphs, Style, Theme, ThemeName, picture};
+
+use crate::config::ChartsSection;
+use crate::project::chosen_run;
+use crate::{AppError, CaseFilter, Project, recommend, trend};
+
+/// Lines of a chart with a scale on both axes, and of one with rows at most.
+const FRAME_LINES: usize = 22;
+const ROW_LINES: usize = 60;
+/// A history of many series shows this many of its charts as text.
+const SHOWN: usize = 5;
+
+/// What to draw.
+#[derive(Debug, Clone)]
+pub struct ChartRequest {
+    /// The kind of chart.
+    pub kind: &'static ChartKind,
+    /// The run, unless it is the latest.
+    pub run: Option<String>,
+    /// The metric, unless it is the main one.
+    pub metric: Option<&'static Field>,
+    /// Which cases.
+    pub filter: CaseFilter,
+    /// What to compare with, unless it is the saved baseline.
+    pub against: Option<String>,
+    /// A CSV file, instead of the stored runs.
+    pub input: Option<PathBuf>,
+}
+
+/// Draws what `request` asks for.
+///
+/// # Errors
+/// When it cannot be read, or has nothing that could be drawn.
+pub fn charts(
+    project: &Project,
+    request: &ChartRequest,
+    listener: &mut Listener<'_>,
+) -> Result<Vec<Chart>, AppError> {
+    let kind = request.kind;
+    Ok(match kind.source {
+        ChartSource::Run => {
+            let store = project.store(listener)?;
+            let run = matching_cases(
+                chosen_run(&store, request.run.as_deref(), listener)?,
+                &request.filter,
+            );
+            draw(
+                kind,
+                &ChartSubject {
+                    run: Some(&run),
+                    metric: request.metric,
+                    ..ChartSubject::default()
+                },
+            )
+            .map_err(|why| nothing(kind, &describe_run(&run), request, why))?
+        }
+        ChartSource::Comparison => {
+            let result = chosen_of(comparison(project, request, listener)?, request);
+            let name = format!(
+                "the comparison of {} with {}",
+                result.current_run_id, result.baseline_run_id
+            );
+            draw(kind, &ChartSubject { comparison: Some(&result), ..ChartSubject::default() })
+                .map_err(|why| nothing(kind, &name, request, why))?
+        }
+        ChartSource::History => {
+            let document = history(project, request, listener)?;
+            draw(kind, &ChartSubject { series: &document.series, ..ChartSubject::default() })
+                .map_err(|why| nothing(kind, "the stored runs", request, why))?
+        }
+        ChartSource::Models => {
+            let store = project.store(listener)?;
+            let (runs, of) = match &request.run {
+                Some(text) => {
+                    let run = store.run(text).map_err(AppError::usage)?;
+                    let name = describe_run(&run);
+                    (vec![run], name)
+                }
+                None => (recommend::of_models(&store)?, "the stored runs".to_owned()),
+            };
+            let runs: Vec<Run> =
+                runs.into_iter().map(|run| matching_cases(run, &request.filter)).collect();
+            let advice = models::recommend(&runs, RecommendRequest::LATENCY);
+            draw(kind, &ChartSubject { advice: Some(&advice), ..ChartSubject::default() })
+                .map_err(|why| nothing(kind, &of, request, why))?
+        }
+    })
+}
+
+/// The history: of a file, or of the stored runs.
+fn history(
+    project: &Project,
+    request: &ChartRequest,
+    listener: &mut Listener<'_>,
+) -> Result<TrendDocument, AppError> {
+    if let Some(file) = &request.input {
+        return trend::history_in(file, &request.filter);
+    }
+    let store = project.store(listener)?;
+    trend::history(&store, &request.filter, request.metric.map(|field| field.name))
+}
+
+/// That nothing was drawn.
+struct NothingDrawn;
+
+fn draw(kind: &ChartKind, subject: &ChartSubject<'_>) -> Result<Vec<Chart>, NothingDrawn> {
+    let charts = kind.draw(subject);
+    if charts.is_empty() { Err(NothingDrawn) } else { Ok(charts) }
+}
+
+/// A run as messages have it: that what it holds is drawn nowhere is part of its name.
+fn describe_run(run: &Run) -> String {
+    let is_simulated = has_outcome(run, Outcome::Simulated) && !has_outcome(run, Outcome::Measured);
+    let why = if is_simulated { ", whose figures are simulated and in no chart" } else { "" };
+    format!("the run {}{why}", run.run_id)
+}
+
+fn has_outcome(run: &Run, outcome: Outcome) -> bool {
+    run.benchmarks.iter().any(|result| result.outcome == outcome)
+}
+
+/// What says that nothing was drawn, and what would give it.
+fn nothing(kind: &ChartKind, of: &str, request: &ChartRequest, _: NothingDrawn) -> AppError {
+    let asked = [
+        request.metric.map(|field| format!("the figure {}", field.name)),
+        request.filter.describe(),
+    ];
+    let asked: Vec<String> = asked.into_iter().flatten().collect();
+    let asked =
+        if asked.is_empty() { String::new() } else { format!(" of {}", asked.join(" and ")) };
+    AppError::usage(anyhow!(
+        "{of}: nothing{asked} to draw as `{}`; it is made from {}",
+        kind.name,
+        kind.needs
+    ))
+}
+
+/// The cases that fit.
+fn matching_cases(mut run: Run, filter: &CaseFilter) -> Run {
+    run.benchmarks.retain(|result| filter.fits(result.benchmark_id.as_str()));
+    run
+}
+
+/// The comparison that is asked for: with what is named, else with the saved baseline.
+fn comparison(
+    project: &Project,
+    request: &ChartRequest,
+    listener: &mut Listener<'_>,
+) -> Result<ComparisonResult, AppError> {
+    let Some(against) = &request.against else {
+        let store = project.store(listener)?;
+        let policy = project.policy(None, listener)?;
+        let run = chosen_run(&store, request.run.as_deref(), listener)?;
+        let found = gate::against_saved(&store, &project.directories, &run, &policy);
+        let found =
+            found.map_err(|why| AppError::usage(anyhow!("{why}; name another with --against")))?;
+        return found.map(|saved| saved.result).ok_or_else(|| {
+            AppError::usage(anyhow!(
+                "no baseline of this machine and suite is saved; name what to compare with, such \
+                 as --against previous"
+            ))
+        });
+    };
+    let judge = project.judge(Vec::new(), listener)?;
+    let baseline = judge.place(SideName::Baseline, judge.sides(std::slice::from_ref(against))?);
+    let current = judge.place(SideName::Current, judge.current(request.run.as_slice())?);
+    if let Some(why) = gate::is_itself(&baseline, &current) {
+        return Err(AppError::usage(anyhow!("{why}, or name two")));
+    }
+    Ok(judge.judge(&baseline, &current))
+}
+
+/// The figures that fit.
+fn chosen_of(mut result: ComparisonResult, request: &ChartRequest) -> ComparisonResult {
+    result.comparisons.retain(|each| request.filter.fits(each.id.as_str()));
+    if let Some(metric) = request.metric {
+        result.comparisons.retain(|each| each.metric == metric.name);
+    }
+    result
+}
+
+/// Returns the error of a section `[charts]` that cannot be used.
+pub fn config_error(message: impl std::fmt::Display) -> AppError {
+    AppError::usage(anyhow!("[charts]: {message}"))
+}
+
+/// Lines of a picture that stands over the words of another verb.
+const GLANCE_LINES: usize = 16;
+
+/// Draws `charts` as other subcommands show them above their text, in the look of `section`.
+///
+/// # Errors
+/// When the section cannot be used.
+pub fn at_a_glance(
+    charts: &[Chart],
+    section: &ChartsSection,
+    style: Style,
+) -> Result<String, AppError> {
+    let theme = section.theme(ThemeName::Dark).map_err(config_error)?;
+    let glyphs = section.glyphs.unwrap_or_default();
+    let mut text = String::new();
+    for chart in charts {
+        let drawn = picture(chart, style.width.min(120), GLANCE_LINES, glyphs);
+        text.push_str(&drawn.themed_text(style, &theme));
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// Draws the charts one below the other; of very many the first.
+pub fn page(charts: &[Chart], style: Style, glyphs: Glyphs, theme: &Theme) -> String {
+    let drawn = charts.iter().take(SHOWN).map(|chart| {
+        let lines = if chart.y_axis.scale == AxisScale::Rows { ROW_LINES } else { FRAME_LINES };
+        picture(chart, style.width, lines, glyphs).themed_text(style, theme)
+    });
+    let mut page = drawn.collect::<Vec<_>>().join("\n");
+    if charts.len() > SHOWN {
+        let count = format_count(charts.len() - SHOWN, "more chart", "more charts");
+        page.push('\n');
+        page.push_str(&count);
+        page.push_str(
+            ": narrow it down with --benchmark, --case or --metric, or write all with \
+                       --format html\n",
+        );
+    }
+    page
+}

@@ -1,0 +1,115 @@
+//! What can be given for the required arguments of `compare`, `baseline show`, `query` and
+//! `bisect`.
+
+use std::time::Duration;
+
+use rsb_engine::{Directories, Listener, gate};
+use rsb_store::{Baselines, RunSummary, Store};
+
+use crate::{AppError, Project, ProjectPaths, query};
+
+/// Baselines, runs or commits that are listed.
+const LISTED: usize = 5;
+
+/// Digits of a commit.
+const ABBREVIATED: usize = 10;
+
+/// The subcommands whose required arguments are listed; `show` is that of `baseline`.
+pub const SUBCOMMANDS: [&str; 4] = ["compare", "show", "query", "bisect"];
+
+/// Returns lines that list what the subcommand called `name`, one of [`SUBCOMMANDS`], takes; empty
+/// if the store cannot be read.
+pub fn of(name: &str, paths: &ProjectPaths, listener: &mut Listener<'_>) -> Vec<String> {
+    let Ok(project) = Project::open(paths) else { return Vec::new() };
+    lines(name, &project.directories, listener).unwrap_or_default()
+}
+
+fn lines(
+    subcommand: &str,
+    directories: &Directories,
+    listener: &mut Listener<'_>,
+) -> Result<Vec<String>, AppError> {
+    if subcommand == "show" {
+        let names = baselines(directories);
+        let first = names.first().map_or("quick", String::as_str);
+        return Ok(vec![saved_baselines(&names), example(&format!("baseline show {first}"))]);
+    }
+    let store = gate::open(directories, listener)?;
+    let runs = store.runs().map_err(AppError::usage)?;
+    Ok(match subcommand {
+        "compare" => vec![
+            saved_baselines(&baselines(directories)),
+            latest_runs(&runs),
+            example("compare previous"),
+        ],
+        "query" => {
+            let mut lines = views(&store)?;
+            lines.push(example(
+                "query \"SELECT benchmark_id, value FROM measurements WHERE metric = 'time_ms'\"",
+            ));
+            lines
+        }
+        _ => vec![commits(&runs), example("bisect HEAD~8 HEAD --case gemm")],
+    })
+}
+
+fn example(arguments: &str) -> String {
+    format!("example: rusty-stack-bench {arguments}")
+}
+
+fn baselines(directories: &Directories) -> Vec<String> {
+    let mut names: Vec<String> = Baselines::new(&directories.baselines)
+        .list()
+        .into_iter()
+        .map(|baseline| baseline.name)
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn saved_baselines(names: &[String]) -> String {
+    format_list(
+        "saved baselines",
+        names,
+        "no baseline is saved; `rusty-stack-bench baseline save` saves the latest run",
+    )
+}
+
+fn latest_runs(runs: &[RunSummary]) -> String {
+    let named: Vec<String> =
+        runs.iter().map(|run| format!("{} ({})", run.run_id, run.suite)).collect();
+    format_list("latest runs", &named, "no run is stored; `rusty-stack-bench run` measures one")
+}
+
+/// Commits of the stored runs, the latest first.
+fn commits(runs: &[RunSummary]) -> String {
+    let mut commits = Vec::new();
+    for commit in runs.iter().filter_map(|run| run.commit.as_deref()) {
+        commits.push(commit.get(..ABBREVIATED).unwrap_or(commit).to_owned());
+    }
+    commits.dedup();
+    format_list(
+        "commits of the latest runs",
+        &commits,
+        "no run of a commit is stored; give any two revisions of git",
+    )
+}
+
+fn format_list(title: &str, names: &[String], without: &str) -> String {
+    if names.is_empty() {
+        return without.to_owned();
+    }
+    let more = names.len().saturating_sub(LISTED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{title}: {}{more}", names.get(..LISTED).unwrap_or(names).join(", "))
+}
+
+/// Each view with its columns.
+fn views(store: &Store) -> Result<Vec<String>, AppError> {
+    const SQL: &str =
+        "SELECT 'view ' || t.name || '(' || (SELECT group_concat(c.name, ', ') FROM pragma_table_info(t.name) c) || ')'
+        FROM sqlite_schema t WHERE t.type = 'view' ORDER BY t.name";
+    let answer = store.select(SQL, Duration::from_secs(10)).map_err(query::of_sql)?;
+    Ok(answer.rows.iter().flatten().filter_map(|value| value.as_str().map(str::to_owned)).collect())
+}

@@ -1,0 +1,36 @@
+//! Compares two sides.
+
+use anyhow::anyhow;
+use rsb_engine::gate::{self, Judge, SideName};
+use rsb_model::{ComparisonResult, Run};
+
+use crate::AppError;
+
+/// Two sides and what comes of comparing them.
+pub struct ComparedSides {
+    /// The runs of the baseline.
+    pub baseline: Vec<Run>,
+    /// The runs that are compared with it.
+    pub current: Vec<Run>,
+    /// The verdicts.
+    pub result: ComparisonResult,
+}
+
+/// Compares `baseline` with `current`, as the user named them.
+///
+/// # Errors
+/// When a side cannot be read, or both are the same.
+pub fn compare_sides(
+    judge: &Judge,
+    baseline: &str,
+    current: &[String],
+) -> Result<ComparedSides, AppError> {
+    let baseline = judge.place(SideName::Baseline, judge.sides(&[baseline.to_owned()])?);
+    let current = judge.place(SideName::Current, judge.current(current)?);
+    if let Some(why) = gate::is_itself(&baseline, &current) {
+        return Err(AppError::usage(anyhow!("{why}, or name two")));
+    }
+    judge.check(&baseline, &current)?;
+    let result = judge.judge(&baseline, &current);
+    Ok(ComparedSides { baseline, current, result })
+}

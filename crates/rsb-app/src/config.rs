@@ -1,0 +1,551 @@
+//! `rusty-stack-bench.toml`: wire types, strict, turned into validated ones. A typo is an error
+//! with its place, never the default.
+
+mod parts;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rsb_engine::frameworks;
+use rsb_engine::plan::{CustomEntry, Plan};
+use rsb_engine::sweep::AxisValues;
+use rsb_model::{Profile, Suite};
+use rsb_report::theme::UnknownPigment;
+use rsb_report::{Glyphs, PageLook, PageTheme, ReportPart, Theme, ThemeName};
+use rsb_stats::policy_file::TargetFile;
+use serde::Deserialize;
+
+pub use parts::{ComponentMetric, ComponentSection, GpuSection};
+
+/// The name looked for in the current directory.
+pub const FILE_NAME: &str = "rusty-stack-bench.toml";
+
+/// A file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("cannot read {}: {source}; `rusty-stack-bench config save FILE` writes one with every \
+             key", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Its text or a value is wrong; the message says where and which keys are valid.
+    #[error("{}: {message}", path.display())]
+    Invalid {
+        /// Which.
+        path: PathBuf,
+        /// Where and what.
+        message: String,
+    },
+}
+
+/// The whole file. Every key may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// What to run and how thoroughly.
+    pub run: RunSection,
+    /// How long things may take.
+    pub time_limits: TimeLimits,
+    /// What is said of single framework components, by name.
+    pub components: BTreeMap<String, ComponentSection>,
+    /// What is measured on GPUs.
+    pub gpu: GpuSection,
+    /// Threshold in percent by benchmark name, under those of `baselines/policy.toml`.
+    pub thresholds: BTreeMap<String, f64>,
+    /// What reports hold and how they look.
+    pub report: ReportSection,
+    /// Entries of the suite `custom`.
+    pub custom: Vec<CustomSection>,
+    /// The terminal interface.
+    pub tui: TuiSection,
+    /// How charts look.
+    pub charts: ChartsSection,
+}
+
+/// `[run]`: the same names as the flags, and what follows a run.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs, clippy::struct_excessive_bools)]
+pub struct RunSection {
+    pub suite: Option<Suite>,
+    pub profile: Option<Profile>,
+    pub backend: Option<String>,
+    pub device: Vec<u32>,
+    pub runs: Option<usize>,
+    pub warmup: Option<u64>,
+    pub replicates: Option<u32>,
+    pub results_dir: Option<PathBuf>,
+    pub baselines_dir: Option<PathBuf>,
+    pub policy: Option<PathBuf>,
+    /// The run or saved baseline that a run is compared with; without one, that of its machine and
+    /// suite.
+    pub baseline_run_id: Option<String>,
+    pub compare_with_baseline: bool,
+    pub save_raw_results: bool,
+    pub generate_reports: bool,
+    pub verbose: bool,
+    /// Whether kernels are compiled side by side before anything is measured. Nothing else ever
+    /// runs beside another.
+    pub parallel: bool,
+    pub max_workers: Option<usize>,
+}
+
+impl Default for RunSection {
+    fn default() -> Self {
+        Self {
+            suite: None,
+            profile: None,
+            backend: None,
+            device: Vec::new(),
+            runs: None,
+            warmup: None,
+            replicates: None,
+            results_dir: None,
+            baselines_dir: None,
+            policy: None,
+            baseline_run_id: None,
+            compare_with_baseline: false,
+            save_raw_results: true,
+            generate_reports: false,
+            verbose: false,
+            parallel: false,
+            max_workers: None,
+        }
+    }
+}
+
+/// `[time_limits]`, in seconds.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs)]
+pub struct TimeLimits {
+    pub component_seconds: Option<u64>,
+    pub gpu_seconds: Option<u64>,
+    pub suite_seconds: Option<u64>,
+}
+
+/// `[report]`: for people; documents for programs hold everything.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs, clippy::struct_excessive_bools)]
+pub struct ReportSection {
+    pub title: Option<String>,
+    pub theme: PageTheme,
+    pub parts: Vec<ReportPart>,
+    pub chart_width: u32,
+    pub generate_ascii: bool,
+    pub generate_markdown: bool,
+    pub generate_html: bool,
+}
+
+impl Default for ReportSection {
+    fn default() -> Self {
+        let look = PageLook::default();
+        Self {
+            title: None,
+            theme: look.theme,
+            parts: ReportPart::ALL.to_vec(),
+            chart_width: look.chart_width,
+            generate_ascii: true,
+            generate_markdown: true,
+            generate_html: true,
+        }
+    }
+}
+
+impl ReportSection {
+    fn check(&self) -> Result<(), String> {
+        if self
+            .title
+            .as_ref()
+            .is_some_and(|title| title.trim().is_empty() || title.chars().count() > 200)
+        {
+            return Err("`report.title` must have 1 to 200 characters".to_owned());
+        }
+        if !(300..=4000).contains(&self.chart_width) {
+            return Err(
+                "`report.chart_width` must be at least 300 and at most 4000 pixels".to_owned()
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a benchmark that nobody has, named in a section of the file.
+fn check_benchmark(name: &str, section: &str) -> Result<(), String> {
+    if rsb_workloads::find(name).is_some() || rsb_engine::frameworks::find(name).is_some() {
+        return Ok(());
+    }
+    let near = rsb_engine::plan::nearest(name)
+        .map(|near| format!(", did you mean `{near}`?"))
+        .unwrap_or_default();
+    Err(format!("`{section}`: `{name}` names no benchmark{near}"))
+}
+
+/// `[tui]`. A build without the interface reads it too: one file serves all.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs, clippy::struct_excessive_bools)]
+pub struct TuiSection {
+    pub show_live_progress: bool,
+    pub auto_run_on_selection: bool,
+    pub save_results_automatically: bool,
+    pub show_comparison_after_run: bool,
+    pub animation_style: Animation,
+}
+
+impl Default for TuiSection {
+    fn default() -> Self {
+        Self {
+            show_live_progress: true,
+            auto_run_on_selection: false,
+            save_results_automatically: true,
+            show_comparison_after_run: true,
+            animation_style: Animation::Bar,
+        }
+    }
+}
+
+/// What moves while a run is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Animation {
+    Spinner,
+    Bar,
+    None,
+}
+
+/// `[[custom]]`: one benchmark with its axes.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct CustomSection {
+    pub benchmark: String,
+    #[serde(default)]
+    pub axes: BTreeMap<String, AxisValues>,
+}
+
+/// `[charts]`: theme, characters, and the colors of single roles.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[allow(missing_docs)]
+pub struct ChartsSection {
+    pub theme: Option<ThemeName>,
+    pub glyphs: Option<Glyphs>,
+    pub colors: BTreeMap<String, String>,
+}
+
+impl ChartsSection {
+    /// The theme with the colors that were changed; `usual` where none is named.
+    ///
+    /// # Errors
+    /// When a role or a color is none.
+    pub fn theme(&self, usual: ThemeName) -> Result<Theme, String> {
+        let mut theme = Theme::from(self.theme.unwrap_or(usual));
+        for (role, color) in &self.colors {
+            let pigment = color
+                .parse()
+                .map_err(|error: UnknownPigment| format!("`charts.colors.{role}`: {error}"))?;
+            theme =
+                theme.with(role, pigment).map_err(|error| format!("`charts.colors`: {error}"))?;
+        }
+        Ok(theme)
+    }
+}
+
+impl Config {
+    /// Reads `path`.
+    ///
+    /// # Errors
+    /// When it cannot be read, is not TOML, has an unknown key, or a value is out of range.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = rsb_store::read_text(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        Self::parse(&text)
+            .map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
+    }
+
+    /// The file named, else the one in the current directory, else the defaults.
+    ///
+    /// # Errors
+    /// As [`Config::read`].
+    pub fn find(named: Option<&Path>) -> Result<Self, ConfigError> {
+        match named {
+            Some(path) => Self::read(path),
+            // A link that leads nowhere is there, too.
+            None if Path::new(FILE_NAME).symlink_metadata().is_ok() => {
+                Self::read(Path::new(FILE_NAME))
+            }
+            None => Ok(Self::default()),
+        }
+    }
+
+    /// What `text` says, for which `path` stands in errors.
+    ///
+    /// # Errors
+    /// When it is not valid.
+    pub fn of_text(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        Self::parse(text).map_err(|message| ConfigError::Invalid { path: path.to_owned(), message })
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let config: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if let Some(backend) = &self.run.backend {
+            parse_backend(backend)?;
+        }
+        if self.run.runs.is_some_and(|runs| runs < 10) {
+            return Err(
+                "`run.runs` must be at least 10: Criterion takes no fewer samples".to_owned()
+            );
+        }
+        if self.run.runs.is_some_and(|runs| runs > 1_000_000) {
+            return Err("`run.runs` must be at most 1000000".to_owned());
+        }
+        if self.run.replicates.is_some_and(|replicates| !(1..=10_000).contains(&replicates)) {
+            return Err("`run.replicates` must be at least 1 and at most 10000".to_owned());
+        }
+        let seconds = [
+            self.time_limits.component_seconds,
+            self.time_limits.gpu_seconds,
+            self.time_limits.suite_seconds,
+        ];
+        if seconds.contains(&Some(0)) || self.gpu.timeout_seconds == Some(0) {
+            return Err("a time limit must be at least 1 second".to_owned());
+        }
+        if self.gpu.timeout_seconds.is_some() && self.time_limits.gpu_seconds.is_some() {
+            return Err(
+                "`gpu.timeout_seconds` and `time_limits.gpu_seconds` mean the same; keep one"
+                    .to_owned(),
+            );
+        }
+        if self.run.max_workers.is_some_and(|workers| !(1..=1024).contains(&workers)) {
+            return Err("`run.max_workers` must be at least 1 and at most 1024".to_owned());
+        }
+        self.components.iter().try_for_each(|(name, component)| component.check(name))?;
+        self.report.check()?;
+        self.charts.theme(ThemeName::Dark)?;
+        for section in &self.custom {
+            check_benchmark(&section.benchmark, "custom.benchmark")?;
+            parts::check_entry(section)?;
+        }
+        for (name, percent) in &self.thresholds {
+            check_benchmark(name, "thresholds")?;
+            if !(percent.is_finite() && *percent > 0.0) {
+                return Err(format!(
+                    "`thresholds.{name}` must be a percentage above 0, not {percent}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes out of `plan` what is disabled, with an entry that says so.
+    pub fn leave_out(&self, plan: &mut Plan) {
+        plan.leave_out(|case| {
+            let is_off =
+                self.components.get(&case.benchmark).is_some_and(|component| !component.enabled);
+            if is_off && frameworks::find(&case.benchmark).is_some() {
+                let why = format!("[components.{}] has `enabled = false`", case.benchmark);
+                return Some(parts::instead(case, &case.benchmark, "", &why));
+            }
+            self.gpu.left_out(case)
+        });
+    }
+
+    /// What is asked of components, as a policy has it.
+    pub fn targets(&self) -> impl Iterator<Item = TargetFile> + '_ {
+        self.components.iter().flat_map(|(name, component)| component.targets(name))
+    }
+
+    /// As many workers as may compile kernels side by side.
+    pub fn prepare_workers(&self) -> usize {
+        if !self.run.parallel {
+            return 1;
+        }
+        self.run.max_workers.unwrap_or_else(|| {
+            std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+        })
+    }
+
+    /// The entries of the suite `custom`.
+    pub fn custom_entries(&self) -> Vec<CustomEntry> {
+        let mut entries = Vec::new();
+        for section in &self.custom {
+            let axes =
+                section.axes.iter().map(|(name, values)| (name.clone(), values.texts())).collect();
+            entries.push(CustomEntry { benchmark: section.benchmark.clone(), axes });
+        }
+        entries
+    }
+}
+
+/// A backend by name; `None` for `auto`.
+///
+/// # Errors
+/// When it is neither.
+pub fn parse_backend(text: &str) -> Result<Option<rsb_model::BackendId>, String> {
+    if text == "auto" {
+        Ok(None)
+    } else if let Some((name, cure)) =
+        rsb_engine::suites::RUNTIMES_OF_MODELS.iter().find(|(name, _)| *name == text)
+    {
+        Err(format!("`{name}` only runs models: {cure}"))
+    } else {
+        text.parse().map(Some).map_err(|error: rsb_model::ids::ParseIdError| error.to_string())
+    }
+}
+
+/// Seconds, when given.
+pub fn seconds(given: Option<u64>, default: Duration) -> Duration {
+    given.map_or(default, Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_in_the_documentation_is_valid() {
+        let example = include_str!("../../../docs/rusty-stack-bench.example.toml");
+        let config = Config::parse(example).unwrap();
+        assert_eq!(config.run.runs, Some(100));
+        assert_eq!(config.time_limits.component_seconds, Some(300));
+        assert_eq!(config.report, ReportSection::default(), "the example shows the defaults");
+        assert_eq!(config.custom_entries().len(), 2);
+        assert_eq!(config.tui, TuiSection::default(), "the file shows the defaults");
+        assert_eq!(config.gpu, GpuSection { timeout_seconds: None, ..GpuSection::default() });
+        let component = ComponentSection {
+            thresholds: BTreeMap::new(),
+            ..config.components["pytorch"].clone()
+        };
+        let shown = ComponentSection {
+            timeout_seconds: Some(300),
+            num_runs: Some(100),
+            warmup_runs: Some(10),
+            ..ComponentSection::default()
+        };
+        assert_eq!(component, shown);
+    }
+
+    #[test]
+    fn a_component_that_is_disabled_is_skipped_once_and_its_thresholds_are_targets() {
+        let text = "[components.pytorch]\nenabled = \
+                    false\n[components.triton.thresholds]\ncompile_time_ms = 5.0\n";
+        let config = Config::parse(text).unwrap();
+        let ids = ["pytorch/cpu:0/matmul", "pytorch/cpu:0/attention", "triton/cpu:0/compile"];
+        let cases = ids.map(|id| case(&format!("component_specific/{id}"))).to_vec();
+        let mut plan = Plan { cases, ..Plan::default() };
+        config.leave_out(&mut plan);
+        let left: Vec<&str> = plan.cases.iter().map(|case| case.id.as_str()).collect();
+        assert_eq!(left, ["component_specific/triton/cpu:0/compile"]);
+        let [(skipped, reason)] = plan.skipped.as_slice() else { panic!("{:?}", plan.skipped) };
+        assert_eq!(skipped.id.as_str(), "component_specific/pytorch");
+        assert!(reason.why.contains("enabled = false"), "{reason}");
+        let [target] = config.targets().collect::<Vec<_>>().try_into().unwrap();
+        assert_eq!(
+            (target.id.as_str(), target.above, target.below),
+            ("component_specific/triton/*", None, Some(5.0))
+        );
+    }
+
+    fn case(id: &str) -> rsb_model::Case {
+        rsb_model::Case {
+            id: id.parse().unwrap(),
+            benchmark: id.split('/').nth(1).unwrap().to_owned(),
+            benchmark_type: rsb_model::BenchmarkType::ComponentSpecific,
+            device: rsb_model::DeviceRef::CPU.into(),
+            params: rsb_model::Params::new(),
+        }
+    }
+
+    #[test]
+    fn each_mistake_says_where_and_what_is_valid() {
+        for (text, expected) in [
+            ("[run]\nrunz = 3\n", "expected one of `suite`, `profile`"),
+            ("[run]\nrunz = 3\n", "line 2"),
+            ("[rum]\n", "expected one of `run`"),
+            ("[run\n", "line 1"),
+            ("[run]\nsuite = \"fast\"\n", "pre-installation"),
+            ("[run]\nruns = 3\n", "at least 10"),
+            ("[run]\nruns = \"many\"\n", "line 2"),
+            ("[run]\nreplicates = 0\n", "at least 1"),
+            ("[run]\nruns = 1000000000000\n", "at most 1000000"),
+            ("[run]\nbackend = \"toaster\"\n", "rocm, cuda, vulkan"),
+            ("[run]\nbackend = \"mps\"\n", "models --backend mps"),
+            ("[time_limits]\nsuite_seconds = 0\n", "at least 1 second"),
+            ("[thresholds]\ngem = 5.0\n", "did you mean `gemm`?"),
+            ("[thresholds]\ngemm = -1.0\n", "above 0"),
+            ("[thresholds]\ngemm = nan\n", "above 0"),
+            (
+                "[report]\ntitel = \"x\"\n",
+                "expected one of `title`, `theme`, `parts`, `chart_width`",
+            ),
+            ("[report]\ngenerate_pdf = true\n", "`generate_html`"),
+            ("[report]\ntitle = \" \"\n", "1 to 200"),
+            ("[report]\ntheme = \"blue\"\n", "expected one of `auto`, `light`, `dark`"),
+            (
+                "[report]\nparts = [\"verdict\"]\n",
+                "expected one of `environment`, `comparison`, `recommendations`, `charts`",
+            ),
+            ("[report]\nchart_width = 20\n", "at least 300"),
+            ("[[custom]]\naxes = {}\n", "benchmark"),
+            ("[[custom]]\nbenchmark = \"gem\"\n", "did you mean `gemm`?"),
+            (
+                "[[custom]]\nbenchmark = \"gemm\"\naxes = { dtpe = [\"f32\"] }\n",
+                "gemm has no axis `dtpe`; it has",
+            ),
+            (
+                "[[custom]]\nbenchmark = \"gemm\"\naxes = { dtype = [\"f33\"] }\n",
+                "`f33` is not a value",
+            ),
+            ("[[custom]]\nbenchmark = \"gemm\"\naxes = { dtype = [] }\n", "has no value"),
+            (
+                "[[custom]]\nbenchmark = \"gemm\"\naxes = { threads = [-1] }\n",
+                "`-1` is not a value",
+            ),
+            ("[[custom]]\nbenchmark = \"gemm\"\naxes = { threads = [true] }\n", "write a number"),
+            (
+                "[[custom]]\nbenchmark = \"pytorch\"\naxes = { dtpe = [\"f32\"] }\n",
+                "`pytorch` has no axis `dtpe`",
+            ),
+            (
+                "[[custom]]\nbenchmark = \"pytorch\"\naxes = { dtype = [\"f33\"] }\n",
+                "`f33` is not a value",
+            ),
+            (
+                "[[custom]]\nbenchmark = \"pytorch\"\naxes = { workload = [\"matmull\"] }\n",
+                "one of matmul",
+            ),
+            ("[components.pytroch]\n", "did you mean `pytorch`?"),
+            ("[components.pytorch]\nnum_run = 3\n", "expected one of `enabled`, `timeout_seconds`"),
+            ("[components.pytorch]\nnum_runs = 3\n", "at least 10"),
+            ("[components.pytorch]\ntimeout_seconds = 0\n", "at least 1"),
+            ("[components.pytorch]\nmetrics = [\"speed\"]\n", "throughput"),
+            ("[components.pytorch.thresholds]\nspeed = 3.0\n", "no aim"),
+            ("[components.pytorch.thresholds]\ntflops = nan\n", "no aim"),
+            ("[gpu]\ntest_memroy = true\n", "test_memory"),
+            ("[gpu]\ntimeout_seconds = 5\n[time_limits]\ngpu_seconds = 5\n", "keep one"),
+            ("[run]\nmax_workers = 0\n", "at least 1"),
+            ("[tui]\nanimation_style = \"bars\"\n", "spinner"),
+            ("[tui]\nshow_progress = true\n", "show_live_progress"),
+            ("[charts]\ntheme = \"blue\"\n", "high-contrast"),
+            ("[charts]\nglyphs = \"emoji\"\n", "ascii"),
+            ("[charts.colors]\nbase = \"red\"\n", "baseline, current"),
+            ("[charts.colors]\nbaseline = \"rot\"\n", "light-red"),
+        ] {
+            let message = Config::parse(text).unwrap_err();
+            assert!(message.contains(expected), "{text}\n{message}");
+        }
+    }
+}

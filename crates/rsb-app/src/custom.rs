@@ -1,0 +1,223 @@
+//! Benchmarks that users define in Rust.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+pub use rsb_engine::custom::OwnBenchmark;
+pub use rsb_model::{Params, Reason};
+pub use rsb_workloads::Failure;
+
+use rsb_model::{Field, Fields};
+use rsb_stats::policy_file::TargetFile;
+use rsb_workloads::Prepared;
+
+/// What a set-up returns. An error is a failed case; a [`Failure`] may also say that the case
+/// cannot run here.
+pub type SetUp<S> = Result<S, Box<dyn Error>>;
+
+type SetUpFn<S> = dyn Fn(&Params) -> SetUp<S> + Send + Sync;
+type FigureFn<S> = dyn Fn(&S, f64) -> f64 + Send + Sync;
+type Figures<S> = Vec<(&'static str, Box<FigureFn<S>>)>;
+
+/// A benchmark that is being described; `S` is what its set-up makes.
+pub struct CustomBenchmark<S = ()> {
+    name: &'static str,
+    about: &'static str,
+    axes: Vec<(&'static str, Vec<String>)>,
+    targets: Vec<TargetFile>,
+    set_up: Box<SetUpFn<S>>,
+    figures: Figures<S>,
+}
+
+impl CustomBenchmark {
+    /// One called `name`: a letter, then letters, digits, dashes and underscores.
+    pub fn new(name: &'static str, about: &'static str) -> Self {
+        let set_up = Box::new(|_: &Params| Ok(()));
+        Self { name, about, axes: Vec::new(), targets: Vec::new(), set_up, figures: Vec::new() }
+    }
+
+    /// What is made anew for each case and process, and is not timed. Figures come after it.
+    #[must_use]
+    pub fn set_up<S>(
+        self,
+        set_up: impl Fn(&Params) -> SetUp<S> + Send + Sync + 'static,
+    ) -> CustomBenchmark<S> {
+        let Self { name, about, axes, targets, .. } = self;
+        CustomBenchmark {
+            name,
+            about,
+            axes,
+            targets,
+            set_up: Box::new(set_up),
+            figures: Vec::new(),
+        }
+    }
+}
+
+impl<S: 'static> CustomBenchmark<S> {
+    /// Adds an axis; every combination of the values of all axes is a case.
+    #[must_use]
+    pub fn axis<V: ToString>(
+        mut self,
+        name: &'static str,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
+        self.axes.push((name, values.into_iter().map(|value| value.to_string()).collect()));
+        self
+    }
+
+    /// Adds a figure beside the time: a field of docs/glossary.md, from what the set-up made and
+    /// the seconds of an iteration.
+    #[must_use]
+    pub fn figure(
+        mut self,
+        field: &'static str,
+        figure: impl Fn(&S, f64) -> f64 + Send + Sync + 'static,
+    ) -> Self {
+        self.figures.push((field, Box::new(figure)));
+        self
+    }
+
+    /// Aims at more than `limit` of `metric`, in its unit. A miss is shown and fails nothing.
+    #[must_use]
+    pub fn above(self, metric: &str, limit: f64) -> Self {
+        self.target(metric, Some(limit), None)
+    }
+
+    /// Aims at less than `limit` of `metric`, in its unit. A miss is shown and fails nothing.
+    #[must_use]
+    pub fn below(self, metric: &str, limit: f64) -> Self {
+        self.target(metric, None, Some(limit))
+    }
+
+    fn target(mut self, metric: &str, above: Option<f64>, below: Option<f64>) -> Self {
+        let (id, metric) = ("*".to_owned(), metric.to_owned());
+        self.targets.push(TargetFile { id, metric, above, below, fail: false, reference: None });
+        self
+    }
+
+    /// Times `operation`. Its first result goes to `verify`: what is not verified is never timed.
+    pub fn measure<R: 'static>(
+        self,
+        operation: impl Fn(&mut S) -> R + Send + Sync + 'static,
+        verify: impl Fn(&mut S, R) -> Result<(), String> + Send + Sync + 'static,
+    ) -> OwnBenchmark {
+        let Self { name, about, axes, targets, set_up, figures } = self;
+        let (operation, figures) = (Arc::new(operation), Arc::new(figures));
+        let prepare = move |params: &Params| {
+            let mut state = set_up(params).map_err(|error| not_set_up(name, error))?;
+            let first = operation(&mut state);
+            verify(&mut state, first).map_err(|why| {
+                case_failure(name, why, "mend the operation, or its verification")
+            })?;
+            let (operation, figures) = (Arc::clone(&operation), Arc::clone(&figures));
+            Ok(Box::new(ClosureCase { name, state, operation, figures }) as Box<dyn Prepared>)
+        };
+        let own = OwnBenchmark::new(name, about, Box::new(prepare));
+        let own = axes.into_iter().fold(own, |own, (axis, values)| own.axis(axis, values));
+        targets.into_iter().fold(own, OwnBenchmark::target)
+    }
+}
+
+fn case_failure(name: &str, why: String, cure: &str) -> Failure {
+    Failure::Failed(Reason::new(format!("benchmark {name}"), why, cure))
+}
+
+fn not_set_up(name: &str, error: Box<dyn Error>) -> Failure {
+    match error.downcast::<Failure>() {
+        Ok(failure) => *failure,
+        Err(error) => case_failure(
+            name,
+            format!("its set-up failed: {error}"),
+            "mend the set-up, or the values of its axes",
+        ),
+    }
+}
+
+/// A case of a closure, set up and verified.
+struct ClosureCase<S, F> {
+    name: &'static str,
+    state: S,
+    operation: Arc<F>,
+    figures: Arc<Figures<S>>,
+}
+
+impl<S, R, F: Fn(&mut S) -> R> Prepared for ClosureCase<S, F> {
+    fn sample(&mut self, iters: u64) -> Result<f64, Failure> {
+        let began = Instant::now();
+        for _ in 0..iters {
+            black_box((self.operation)(black_box(&mut self.state)));
+        }
+        Ok(began.elapsed().as_nanos() as f64)
+    }
+
+    fn fields(&mut self, time_ns: f64) -> Result<Fields, Failure> {
+        let mut fields = Fields::new().with("operation", self.name).with("provider", "native");
+        fields.set("time_ms", time_ns / 1e6);
+        for (name, figure) in self.figures.iter() {
+            let field = Field::find(name).ok_or_else(|| {
+                case_failure(
+                    self.name,
+                    format!("`{name}` is no field"),
+                    "name one of docs/glossary.md, such as throughput_gb_s",
+                )
+            })?;
+            let value = figure(&self.state, time_ns / 1e9);
+            if !value.is_finite() {
+                return Err(case_failure(
+                    self.name,
+                    format!("its figure {name} is {value}"),
+                    "mend the closure of the figure",
+                ));
+            }
+            fields.set(field.name, value);
+        }
+        Ok(fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A case of a benchmark that adds up `n` numbers, verified to be `expected`.
+    fn measure_sum(n: &str, figure: (&'static str, f64), expected: u64) -> Result<Fields, Failure> {
+        let benchmark = CustomBenchmark::new("sum", "for a test")
+            .set_up(|case| Ok((0..case.get::<u64>("n")?).collect::<Vec<u64>>()))
+            .figure(figure.0, move |_, seconds| figure.1 / seconds)
+            .measure(
+                |numbers| numbers.iter().sum::<u64>(),
+                move |_, sum| {
+                    if sum == expected { Ok(()) } else { Err(format!("the sum is {sum}")) }
+                },
+            );
+        let mut prepared = benchmark.prepare_case(&Params::new().with("n", n))?;
+        assert!(prepared.sample(10)? > 0.0);
+        prepared.fields(2e9)
+    }
+
+    #[test]
+    fn a_closure_is_verified_timed_and_has_its_figures() {
+        let fields = measure_sum("10", ("gflops", 4.0), 45).unwrap();
+        assert_eq!((fields.number("time_ms"), fields.number("gflops")), (Some(2000.0), Some(2.0)));
+    }
+
+    #[test]
+    fn each_mistake_is_a_failure_with_its_cure() {
+        for (n, figure, expected, told) in [
+            ("10", ("gflops", 1.0), 46, "the sum is 45"),
+            ("ten", ("gflops", 1.0), 45, "its set-up failed: `ten` is not a value of `n`"),
+            ("10", ("gflops", f64::NAN), 45, "gflops is NaN"),
+            ("10", ("speediness", 1.0), 45, "no field"),
+        ] {
+            let Err(Failure::Failed(reason)) = measure_sum(n, figure, expected) else {
+                panic!("{told}")
+            };
+            assert!(reason.why.contains(told) && !reason.cure.is_empty(), "{reason}");
+        }
+        let skipped = Failure::Skipped(Reason::new("GPU", "there is none", "add one"));
+        assert_eq!(not_set_up("sum", Box::new(skipped.clone())), skipped);
+    }
+}

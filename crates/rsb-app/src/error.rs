@@ -1,0 +1,47 @@
+//! Errors and output files.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use rsb_store::output::OutputError;
+
+/// An error of a subcommand. Its kind is the exit code it ends the program with.
+pub type AppError = rsb_engine::EngineError;
+
+/// Returns `error` and its causes in one line, without causes that the text before contains.
+pub fn error_chain(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |mut said, cause| {
+        if !said.contains(&cause) {
+            if !said.is_empty() {
+                said.push_str(": ");
+            }
+            said.push_str(&cause);
+        }
+        said
+    })
+}
+
+/// Returns the error of an output file. A link in its place or a missing directory is a usage
+/// error.
+pub fn output_error(error: OutputError) -> AppError {
+    match error {
+        OutputError::Link { .. } | OutputError::NoDirectory { .. } | OutputError::NoFile { .. } => {
+            AppError::usage(error)
+        }
+        OutputError::Io { .. } => AppError::from(anyhow::Error::new(error)),
+    }
+}
+
+/// Returns the file that an output option names; `None` without one and for `-`.
+pub fn named_file(path: Option<&Path>) -> Option<&Path> {
+    path.filter(|path| *path != Path::new("-"))
+}
+
+/// Returns the error of a build without `what`: the feature that adds it, and what every build
+/// has.
+pub fn without_feature(what: &str, feature: &str, everywhere: &str) -> AppError {
+    AppError::usage(anyhow!(
+        "this build has no {what}: `cargo install --path . --features {feature}` builds one that \
+         has; {everywhere} are in every build"
+    ))
+}

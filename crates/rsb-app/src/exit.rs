@@ -1,0 +1,51 @@
+//! Exit codes are an interface: scripts and workflows branch on them.
+
+use std::process::ExitCode;
+
+use rsb_engine::ErrorKind;
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything asked for was done, and nothing is wrong.
+    Pass = 0,
+    /// An internal error, or a case failed.
+    Failure = 1,
+    /// Wrong words on the command line, a wrong configuration, or input that cannot be read.
+    Usage = 2,
+    /// Something regressed.
+    Regression = 3,
+    /// Something has no verdict.
+    NoVerdict = 4,
+    /// Nothing could run here.
+    Nothing = 5,
+    /// Ctrl-C.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// For `--help`.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0  pass
+  1  failure: an internal error, or a case failed
+  2  usage, configuration, or input that cannot be read
+  3  regression
+  4  no verdict
+  5  nothing could run here
+  130  interrupted; what was measured is kept";
+
+impl From<ErrorKind> for Exit {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Failure => Self::Failure,
+            ErrorKind::Usage => Self::Usage,
+            ErrorKind::NoVerdict => Self::NoVerdict,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Every stored result, for other programs.
+
+use std::path::Path;
+
+#[cfg(feature = "parquet")]
+use anyhow::Context as _;
+#[cfg(feature = "parquet")]
+use anyhow::anyhow;
+#[cfg(feature = "duckdb")]
+use rsb_engine::Event;
+use rsb_engine::Listener;
+use rsb_report::ItemWriter;
+#[cfg(feature = "parquet")]
+use rsb_store::output;
+use rsb_store::{Store, export};
+
+use crate::AppError;
+#[cfg(feature = "parquet")]
+use crate::{named_file, output_error};
+
+/// Takes pieces of a text.
+pub type TextSink<'s> = dyn FnMut(&str) -> std::io::Result<()> + 's;
+
+/// Writes the rows of one run after another.
+///
+/// # Errors
+/// When the results cannot be read or written.
+pub fn csv(store: &Store, take: &mut TextSink<'_>) -> anyhow::Result<()> {
+    take(&export::csv_header()?)?;
+    for run in store.runs()? {
+        take(&export::csv_lines(&store.history_of(&run.run_id)?)?)?;
+    }
+    Ok(())
+}
+
+/// Writes one run after another.
+///
+/// # Errors
+/// When the results cannot be read or written.
+pub fn json(store: &Store, take: &mut TextSink<'_>) -> anyhow::Result<()> {
+    let (mut writer, begin) = ItemWriter::begin("runs");
+    take(&begin)?;
+    for run in store.runs()? {
+        take(&writer.item(&store.run(&run.run_id.0)?)?)?;
+    }
+    Ok(take(writer.end())?)
+}
+
+/// Writes Parquet.
+///
+/// # Errors
+/// When no file is named, or it cannot be written.
+#[cfg(feature = "parquet")]
+pub fn parquet(store: &Store, path: Option<&Path>) -> Result<(), AppError> {
+    use rsb_store::parquet_file::{ParquetSink, write_all};
+
+    let path = output_file(path, "Parquet")?;
+    let cannot = || format!("cannot write {}", path.display());
+    let file = output::create(path).map_err(output_error)?;
+    let mut sink = ParquetSink::new(std::io::BufWriter::new(file)).with_context(cannot)?;
+    write_all(store, &mut sink).with_context(cannot)?;
+    let file = sink
+        .finish()
+        .with_context(cannot)?
+        .into_inner()
+        .context("the disk did not take the last rows")?;
+    file.sync_all().with_context(cannot)?;
+    Ok(())
+}
+
+/// Refuses, since this build does not write the format.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "parquet"))]
+pub fn parquet(_: &Store, _: Option<&Path>) -> Result<(), AppError> {
+    Err(crate::without_feature("Parquet", "parquet", TEXT_FORMATS))
+}
+
+/// Writes a DuckDB database.
+///
+/// # Errors
+/// When no file is named, or it cannot be written.
+#[cfg(feature = "duckdb")]
+pub fn duckdb(
+    store: &Store,
+    path: Option<&Path>,
+    listener: &mut Listener<'_>,
+) -> Result<(), AppError> {
+    use crate::query::of_sql;
+
+    let path = output_file(path, "a database of DuckDB")?;
+    let library = rsb_store::duckdb::library().map_err(of_sql)?;
+    output::check(path).map_err(output_error)?;
+    let exported = cached_export(store, listener)?;
+    // A database is written in many places: whole, it takes the name.
+    let beside = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let dir =
+        tempfile::tempdir_in(beside).with_context(|| format!("cannot write {}", path.display()))?;
+    let made = dir.path().join("made.duckdb");
+    rsb_store::duckdb::write_database(&library, &exported.path, &made).map_err(of_sql)?;
+    output::put(&made, path).map_err(output_error)?;
+    Ok(())
+}
+
+/// Refuses, since this build does not write the format.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "duckdb"))]
+pub fn duckdb(_: &Store, _: Option<&Path>, _: &mut Listener<'_>) -> Result<(), AppError> {
+    Err(crate::without_feature("DuckDB", "duckdb", TEXT_FORMATS))
+}
+
+/// The file that a format needs which is no text.
+#[cfg(feature = "parquet")]
+fn output_file<'a>(path: Option<&'a Path>, format: &str) -> Result<&'a Path, AppError> {
+    named_file(path).ok_or_else(|| {
+        AppError::usage(anyhow!("{format} is no text: name a file with --output FILE"))
+    })
+}
+
+/// An export in Parquet that has the runs of today.
+#[cfg(feature = "duckdb")]
+pub(crate) struct CachedExport {
+    /// Its file.
+    pub(crate) path: std::path::PathBuf,
+    /// Where it is, if it goes with the program.
+    _dir: Option<tempfile::TempDir>,
+}
+
+/// The export of `store`, which is kept beside the results where these can be written.
+#[cfg(feature = "duckdb")]
+pub(crate) fn cached_export(
+    store: &Store,
+    listener: &mut Listener<'_>,
+) -> Result<CachedExport, AppError> {
+    use rsb_store::parquet_file::{ExportError, cached_export};
+
+    let dir = store.results_dir();
+    let exported = cached_export(store, dir, || {
+        listener(&Event::note(
+            "the runs are exported to Parquet, which is kept beside them until they change",
+        ));
+    });
+    match exported {
+        Ok(path) => return Ok(CachedExport { path, _dir: None }),
+        Err(ExportError::Io { .. } | ExportError::Parquet(_)) => {}
+        Err(ExportError::Store(error)) => return Err(error.into()),
+    }
+    let dir = tempfile::tempdir()?;
+    let path = cached_export(store, dir.path(), || ())
+        .context("the runs cannot be exported to Parquet")?;
+    Ok(CachedExport { path, _dir: Some(dir) })
+}
+
+/// What every build writes.
+#[cfg(not(all(feature = "parquet", feature = "duckdb")))]
+pub(crate) const TEXT_FORMATS: &str = "--format csv and --format json";

@@ -1,0 +1,46 @@
+//! One page: what became worse or better, what is too noisy, missing or long unmeasured, and what
+//! to do.
+
+use rsb_engine::health::{HealthInput, HealthLimits, health};
+use rsb_model::record::HealthDocument;
+use rsb_model::{Fingerprint, Timestamp};
+use rsb_store::Store;
+
+use crate::AppError;
+use crate::trend::TrendHistory;
+
+/// Runs before the last one that are looked at for what they measured and which software they had.
+const EARLIER: usize = 20;
+
+/// Returns the page of what `look` showed in `store`.
+///
+/// # Errors
+/// When the results cannot be read.
+pub fn page(
+    store: &Store,
+    look: &TrendHistory,
+    limits: HealthLimits,
+) -> Result<HealthDocument, AppError> {
+    let latest = store.latest()?;
+    let earlier =
+        latest.as_ref().map_or_else(|| Ok(Vec::new()), |run| store.runs_before(run, EARLIER))?;
+    let slugs = latest
+        .as_ref()
+        .map(|run| store.slugs_of(&Fingerprint::of(&run.environment)))
+        .transpose()?;
+    let runs = store
+        .runs()?
+        .iter()
+        .filter(|run| slugs.iter().flatten().any(|slug| *slug == run.slug))
+        .count();
+    Ok(health(&HealthInput {
+        latest: latest.as_ref(),
+        earlier: &earlier,
+        runs,
+        series: &look.series,
+        trends: &look.document.series,
+        alerts: &look.tracked.alerts,
+        limits,
+        now: Timestamp::now(),
+    }))
+}

@@ -1,0 +1,162 @@
+//! What was measured before: runs, the values of a case in each run, comparisons.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rsb_engine::revisions;
+use rsb_report::{ComparisonRow, HistoryTableRow, RunRow};
+use rsb_store::{HistoryFilter, Store};
+
+use crate::project::anywhere;
+use crate::{AppError, CaseFilter};
+
+/// Since when: a date, or a span before now.
+#[derive(Debug, Clone, Copy)]
+pub enum Since {
+    /// The begin of a day in UTC.
+    Day(jiff::civil::Date),
+    /// This span before now.
+    Ago(jiff::Span),
+}
+
+impl Since {
+    /// Returns the moment.
+    ///
+    /// # Errors
+    /// When it is before the first year that there is.
+    pub fn moment(self) -> Result<Timestamp, AppError> {
+        let moment = match self {
+            Self::Day(day) => day.to_zoned(TimeZone::UTC).map(|start| start.timestamp()),
+            // Of years and months only a calendar knows how long they are.
+            Self::Ago(span) => Timestamp::now()
+                .to_zoned(TimeZone::UTC)
+                .checked_sub(span)
+                .map(|start| start.timestamp()),
+        };
+        moment.map_err(|error| AppError::usage(anyhow!("--since: {error}")))
+    }
+}
+
+/// Returns the hash of a revision; what git does not know here may be the beginning of one that it
+/// no longer has.
+///
+/// # Errors
+/// When it is neither.
+pub fn commit(revision: &str) -> Result<String, AppError> {
+    let known = revisions::git(
+        Path::new("."),
+        &[
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            &format!("{revision}^{{commit}}"),
+        ],
+    );
+    match known {
+        Ok(hash) => Ok(hash.trim().to_owned()),
+        Err(_) if revision.len() >= 4 && revision.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            Ok(revision.to_ascii_lowercase())
+        }
+        Err(_) => Err(AppError::usage(anyhow!(
+            "`{revision}` is no revision here, nor the beginning of a hash; `rusty-stack-bench \
+             history` lists the commits"
+        ))),
+    }
+}
+
+/// Returns where the rows of the first `limit` names end, and how many names follow. The rows of one name
+/// stand together.
+pub fn cut<'n>(names: impl Iterator<Item = &'n str>, limit: usize) -> (usize, usize) {
+    let (mut end, mut count, mut last) = (0, 0, None);
+    for name in names {
+        if last != Some(name) {
+            (count, last) = (count + 1, Some(name));
+        }
+        end += usize::from(count <= limit);
+    }
+    (end, count.saturating_sub(limit))
+}
+
+/// Returns every stored run, the latest first.
+///
+/// # Errors
+/// When the index does not answer.
+pub fn runs(store: &Store) -> anyhow::Result<Vec<RunRow>> {
+    let mut rows = Vec::new();
+    for run in store.runs()? {
+        rows.push(RunRow {
+            run_id: run.run_id.0,
+            started: run.started,
+            suite: run.suite,
+            profile: run.profile,
+            commit: run.commit,
+            machine: run.slug,
+            measured: run.counts.measured,
+            skipped: run.counts.skipped,
+            failed: run.counts.failed,
+        });
+    }
+    Ok(rows)
+}
+
+/// Returns the values of the cases that pass `filter` in every run, the latest first.
+///
+/// # Errors
+/// When the index does not answer.
+pub fn values(store: &Store, filter: &CaseFilter) -> anyhow::Result<Vec<HistoryTableRow>> {
+    let cases = filter.broadest().map(anywhere);
+    let wanted = HistoryFilter { cases, ..HistoryFilter::default() };
+    let mut rows = Vec::new();
+    for row in store.history(&wanted)? {
+        if !filter.fits(&row.benchmark_id) {
+            continue;
+        }
+        rows.push(HistoryTableRow {
+            run_id: row.run_id.0,
+            timestamp: row.timestamp,
+            commit: row.commit,
+            id: row.benchmark_id,
+            metric: row.metric,
+            unit: row.unit,
+            value: row.value,
+            outcome: row.outcome,
+        });
+    }
+    Ok(rows)
+}
+
+/// Returns every stored comparison, the latest first.
+///
+/// # Errors
+/// When the index does not answer.
+pub fn comparisons(store: &Store) -> anyhow::Result<Vec<ComparisonRow>> {
+    let mut rows = Vec::new();
+    for row in store.comparisons()? {
+        rows.push(ComparisonRow {
+            comparison_id: row.comparison_id,
+            timestamp: row.timestamp,
+            baseline: row.baseline_run_id,
+            current: row.current_run_id,
+            verdict: row.verdict,
+        });
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn runs_are_counted_and_never_cut_in_the_middle() {
+        let rows = ["c", "c", "c", "b", "a", "a"];
+        assert_eq!(cut(rows.into_iter(), 1), (3, 2));
+        assert_eq!(cut(rows.into_iter(), 2), (4, 1));
+        assert_eq!(cut(rows.into_iter(), 3), (6, 0));
+        assert_eq!(cut(rows.into_iter(), 20), (6, 0));
+        assert_eq!(cut(std::iter::empty(), 20), (0, 0));
+    }
+}

@@ -1,0 +1,139 @@
+//! What another tool has measured, taken in as a run of its own.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use rsb_engine::Listener;
+use rsb_model::{BenchmarkResult, Outcome, Run};
+use rsb_store::import::{self, Format};
+use rsb_store::{MergedFile, Store, new_run_id};
+
+use crate::{AppError, Project, project};
+
+/// A run that was taken in.
+#[derive(Debug)]
+pub struct ImportedRun {
+    /// The run.
+    pub run: Run,
+    /// Whether it was not known yet.
+    pub is_new: bool,
+    /// Its file.
+    pub path: std::path::PathBuf,
+}
+
+/// Takes in the results in `file`, in `format` if that is not to be detected.
+///
+/// # Errors
+/// When the file cannot be read as what it is said to be, or the results cannot be stored.
+pub fn import(
+    project: &Project,
+    file: &Path,
+    format: Option<&str>,
+) -> Result<ImportedRun, AppError> {
+    let format: Option<Format> = format
+        .map(str::parse)
+        .transpose()
+        .map_err(|error| AppError::usage(anyhow!("--format: {error}")))?;
+    let mut run = import::import(file, format).map_err(AppError::usage)?;
+    run.run_id = new_run_id(run.started, None);
+    let store = Store::open_for_writing(&project.directories.results).map_err(AppError::usage)?;
+    let taken = store.take_in(&run)?;
+    run.run_id = taken.run_id;
+    Ok(ImportedRun { run, is_new: taken.is_new, path: taken.path })
+}
+
+/// Takes in the runs of a directory, or of a file of Parquet; `on_file` hears of each once it is on
+/// disk.
+///
+/// # Errors
+/// When the runs cannot be read or stored.
+pub fn merge(
+    project: &Project,
+    from: &Path,
+    listener: &mut Listener<'_>,
+    mut on_file: impl FnMut(&MergedFile),
+) -> Result<(), AppError> {
+    let unpacked = if from.is_dir() { None } else { Some(tempfile::tempdir()?) };
+    if let Some(dir) = &unpacked {
+        unpack(from, dir.path())?;
+    }
+    let store = Store::open_for_writing(&project.directories.results).map_err(AppError::usage)?;
+    project::tell_notices(&store, listener);
+    let dir = unpacked.as_ref().map_or(from, |dir| dir.path());
+    store.merge(dir, |file| on_file(&file))?;
+    Ok(())
+}
+
+/// Whether the file begins as Parquet does.
+pub fn is_parquet(path: &Path) -> bool {
+    use std::io::Read as _;
+    let mut begin = [0; 4];
+    // A pipe would lack what is read of it here.
+    path.is_file()
+        && rsb_store::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok()
+        && begin == *b"PAR1"
+}
+
+/// Writes each run of a file of Parquet into `dir`.
+#[cfg(feature = "parquet")]
+fn unpack(path: &Path, dir: &Path) -> Result<(), AppError> {
+    let runs = rsb_store::parquet_file::read_parquet(path).map_err(AppError::usage)?;
+    let between = Store::open_for_writing(dir)?;
+    for run in &runs {
+        between.rewrite(run)?;
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "parquet"))]
+fn unpack(path: &Path, _: &Path) -> Result<(), AppError> {
+    Err(AppError::usage(anyhow!(
+        "`{}` is Parquet, which this build does not read: `cargo install --path . --features \
+         parquet` builds one that does",
+        path.display()
+    )))
+}
+
+/// Failed cases that are named where there are more.
+const SHOWN: usize = 20;
+
+/// Returns a line for each case that failed, with its reason.
+pub fn failures(run: &Run) -> Vec<String> {
+    let failed: Vec<&BenchmarkResult> =
+        run.benchmarks.iter().filter(|case| case.outcome == Outcome::Failed).collect();
+    let mut lines = Vec::new();
+    for case in failed.iter().take(SHOWN) {
+        let why = case.reason.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        lines.push(format!("failed: {}{why}", case.benchmark_id));
+    }
+    let more = failed.len().saturating_sub(SHOWN);
+    if more > 0 {
+        lines.push(format!("and {more} more; `rusty-stack-bench report {}` shows all", run.run_id));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failed_is_named_with_its_reason() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("hyperfine.json");
+        let broken: Vec<String> =
+            (0..22).map(|n| format!(r#"{{"command": "c{n}", "times": ["x"]}}"#)).collect();
+        let text = format!(
+            r#"{{"results": [{{"command": "good", "times": [0.1]}}, {}]}}"#,
+            broken.join(", ")
+        );
+        std::fs::write(&path, text).unwrap();
+        let lines = failures(&import::import(&path, None).unwrap());
+        assert_eq!(lines.len(), SHOWN + 1);
+        assert!(lines[0].starts_with("failed: cpu_performance/hyperfine/c0: "), "{lines:?}");
+        assert!(
+            lines[0].contains("`times`") && lines[SHOWN].starts_with("and 2 more"),
+            "{lines:?}"
+        );
+    }
+}

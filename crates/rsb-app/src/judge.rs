@@ -1,0 +1,256 @@
+//! The judge that `gate`, `compare` and charts share, and what is kept and targeted beside it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use rsb_engine::gate::{Judge, JudgedSides, SideName};
+use rsb_engine::revisions::RevisionTree;
+use rsb_engine::{Event, Listener, policy};
+use rsb_model::record::ThresholdCheck;
+use rsb_model::{ComparisonResult, Environment, Fingerprint, Run};
+use rsb_stats::accept::AcceptList;
+use rsb_store::{Baseline, Baselines, output};
+
+use crate::next_step::{self, VerdictRequest, shell_quote};
+use crate::project::{self, ProjectAtRevision};
+use crate::{AppError, Exit, Project, ProjectPaths};
+
+/// The policy that comes with the program.
+const BUILT_IN_POLICY: &str = include_str!("../assets/policy.toml");
+
+/// How to compare.
+#[derive(Debug, Clone, Default)]
+pub struct JudgeOptions {
+    /// The threshold in percent, unless the policy sets another.
+    pub threshold: Option<f64>,
+    /// Factors across whose versions to compare.
+    pub across: Vec<String>,
+    /// Files with the machine of a side.
+    pub environments: Vec<(SideName, PathBuf)>,
+    /// Files that the verdict will be written to.
+    pub files: Vec<PathBuf>,
+}
+
+/// Opens the project and its judge. What is wrong with the options is reported before anything is
+/// measured.
+///
+/// # Errors
+/// When an option, the configuration, the policy or the store cannot be used.
+pub fn open(
+    paths: &ProjectPaths,
+    options: &JudgeOptions,
+    listener: &mut Listener<'_>,
+) -> Result<(Project, Judge), AppError> {
+    check_files(&options.files)?;
+    let project = Project::open(paths)?;
+    let judge = judge_of(&project, options, listener)?;
+    Ok((project, judge))
+}
+
+/// As [`open`], with every file in the repository as `revision` has it; `flag` is the option that
+/// names the revision.
+///
+/// # Errors
+/// As [`open`], and when the revision cannot be read.
+pub fn open_at(
+    paths: &ProjectPaths,
+    options: &JudgeOptions,
+    revision: &str,
+    flag: &str,
+    listener: &mut Listener<'_>,
+) -> Result<(ProjectAtRevision, Judge), AppError> {
+    check_files(&options.files)?;
+    let at_revision = project::open_at(paths, revision, flag)?;
+    let judge = judge_of(&at_revision.project, options, listener)?;
+    Ok((at_revision, judge))
+}
+
+fn judge_of(
+    project: &Project,
+    options: &JudgeOptions,
+    listener: &mut Listener<'_>,
+) -> Result<Judge, AppError> {
+    let mut judge = Judge::load(
+        project.directories.clone(),
+        &project.config.thresholds,
+        options.threshold,
+        options.across.clone(),
+        listener,
+    )?;
+    let environments =
+        options.environments.iter().map(|(side, path)| Ok((*side, environment_in(path)?)));
+    judge.set_environments(environments.collect::<Result<_, AppError>>()?);
+    Ok(judge)
+}
+
+/// The machine in what `probe --json` wrote, or in the file of a run.
+fn environment_in(path: &Path) -> Result<Environment, AppError> {
+    let bytes = rsb_store::read_bytes(path).map_err(AppError::usage)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let problem = match rsb_store::environment_in(text.trim()) {
+        Ok(environment) if environment.cpu.is_some() => return Ok(environment),
+        Ok(_) => "it names no CPU".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(AppError::usage(anyhow!(
+        "{} tells no machine: {problem}; write it with `rusty-stack-bench probe --json` where that \
+         side was measured",
+        path.display()
+    )))
+}
+
+/// Returns what to do after `result`, a hint each.
+pub fn advice(
+    result: &ComparisonResult,
+    sides: &JudgedSides,
+    request: &VerdictRequest,
+) -> Vec<String> {
+    let mut sides = sides.clone();
+    sides.baseline =
+        sides.baseline.filter(|commit| rsb_probe::knows_commit(Path::new("."), commit));
+    next_step::hints(result, &sides, request)
+}
+
+/// Returns the request that judges `current` by `baseline`, as named by the user.
+pub fn request(
+    judge: &Judge,
+    paths: &ProjectPaths,
+    baseline: &[String],
+    current: &[String],
+) -> VerdictRequest {
+    let run = match current {
+        [run] => Some(run.clone()),
+        _ => None,
+    };
+    let accept = accept_arguments(judge, baseline, current);
+    VerdictRequest {
+        run,
+        accept,
+        places: next_step::arguments_of(paths),
+        ..VerdictRequest::default()
+    }
+}
+
+/// Returns what names the baseline for `baseline accept`; `None` without a saved baseline or a
+/// stored run.
+fn accept_arguments(judge: &Judge, baseline: &[String], current: &[String]) -> Option<String> {
+    let run = match current {
+        [] => judge.store.latest().ok()??,
+        [run] => judge.store.run(run).ok()?,
+        _ => return None,
+    };
+    let (name, argument) = match baseline {
+        [] => (run.suite.as_str(), String::new()),
+        [name] => (name.as_str(), format!(" --baseline {}", shell_quote(name))),
+        _ => return None,
+    };
+    let baselines = Baselines::new(&judge.directories.baselines);
+    Baseline::read(&baselines.find(name, Some(&Fingerprint::of(&run.environment))).ok()?).ok()?;
+    Some(argument)
+}
+
+/// Stores the comparison if results are stored here.
+pub fn keep(judge: &Judge, result: &ComparisonResult, listener: &mut Listener<'_>) {
+    if judge.store.results_dir().is_dir()
+        && let Err(error) = judge.store.save_comparison(result)
+    {
+        listener(&Event::warning(format!("the comparison is not kept: {error}")));
+    }
+}
+
+/// That no two of `files` are one, however they are spelled, none is a link, and each has its
+/// directory.
+fn check_files(files: &[PathBuf]) -> Result<(), AppError> {
+    let mut seen = BTreeSet::new();
+    for path in files {
+        output::refuse_link(path).map_err(|error| AppError::usage(anyhow!("--output: {error}")))?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
+            let (path, parent) = (path.display(), parent.display());
+            return Err(AppError::usage(anyhow!(
+                "--output: {path}: there is no directory {parent}; make it first"
+            )));
+        }
+        if !seen.insert(whole(path)) {
+            let path = path.display();
+            return Err(AppError::usage(anyhow!(
+                "--output: {path} is given twice; each form needs a file of its own"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The one spelling of a path whose file need not be there yet.
+fn whole(path: &Path) -> PathBuf {
+    let parent =
+        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (parent.canonicalize(), path.file_name()) {
+        (Ok(parent), Some(name)) => parent.join(name),
+        _ => path.to_owned(),
+    }
+}
+
+/// The exit code of `result` under `gate`.
+pub fn exit_of(result: &ComparisonResult) -> Exit {
+    match rsb_stats::exit_code(result) {
+        0 => Exit::Pass,
+        3 => Exit::Regression,
+        _ => Exit::NoVerdict,
+    }
+}
+
+/// Reads the file of `--accept`, which must be outside the repository of `revision`.
+///
+/// # Errors
+/// When it cannot be read, is invalid, or is in the repository.
+pub fn accept_list(path: &Path, revision: &str) -> Result<AcceptList, AppError> {
+    let tree = RevisionTree::open(revision, "gate --against").map_err(AppError::usage)?;
+    let path_shown = path.display();
+    if tree.name_of(path).map_err(AppError::usage)?.is_some() {
+        return Err(AppError::usage(anyhow!(
+            "--accept: {path_shown} is inside the repository, where the change under test could \
+             edit it; use a file outside \
+             the repository"
+        )));
+    }
+    let bytes = rsb_store::read_bytes(path).map_err(AppError::usage)?;
+    toml::from_str(&String::from_utf8_lossy(&bytes))
+        .map_err(|error| AppError::usage(anyhow!("--accept: {path_shown}: {error}")))
+}
+
+/// Returns every target that concerns `run`, by the policy's file, else by those that come with
+/// the program.
+///
+/// # Errors
+/// When the policy cannot be read.
+pub fn targets(
+    project: &Project,
+    run: &Run,
+    listener: &mut Listener<'_>,
+) -> Result<Vec<ThresholdCheck>, AppError> {
+    let thresholds = &project.config.thresholds;
+    policy::targets(&project.directories, thresholds, BUILT_IN_POLICY, run, listener)
+}
+
+/// Returns the targets that `run` has values for; with `built_in`, also those that come with the
+/// program.
+///
+/// # Errors
+/// When the policy cannot be read.
+pub fn targets_met(
+    project: &Project,
+    built_in: bool,
+    run: &Run,
+    listener: &mut Listener<'_>,
+) -> Result<Vec<ThresholdCheck>, AppError> {
+    let mut checks = if built_in {
+        targets(project, run, listener)?
+    } else {
+        let thresholds = &project.config.thresholds;
+        policy::own_targets(&project.directories, thresholds, BUILT_IN_POLICY, run, listener)?
+    };
+    checks.retain(ThresholdCheck::has_figure);
+    Ok(checks)
+}

@@ -1,0 +1,279 @@
+//! What to measure, and measuring it: the selection and the settings from flags and configuration,
+//! a run that is stored.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rsb_engine::measure::{ComponentSettings, Count, Limits, Profiler, Settings};
+use rsb_engine::plan::{self, CustomEntry, Machine, Plan, Selection};
+use rsb_engine::{Event, Listener, WorkerCommand, gate, machine, run as engine, sweep};
+use rsb_model::run::Counts;
+use rsb_model::{Profile, Suite};
+use rsb_store::Store;
+
+use crate::config::{self, ComponentSection, Config};
+use crate::{AppError, Exit, log};
+
+/// How to measure, as far as flags say.
+#[derive(Debug, Clone, Default)]
+pub struct MeasureOptions {
+    /// The backend, or `auto`.
+    pub backend: Option<String>,
+    /// Indices of the devices; none means all.
+    pub device: Vec<u32>,
+    /// Axes whose values are replaced.
+    pub axis: Vec<(String, Vec<String>)>,
+    /// How thoroughly.
+    pub profile: Option<Profile>,
+    /// Samples per round.
+    pub runs: Option<u64>,
+    /// Iterations to warm up.
+    pub warmup: Option<u64>,
+    /// Fresh processes per case.
+    pub replicates: Option<u32>,
+    /// Seconds for one replicate of a case.
+    pub timeout: Option<u64>,
+    /// Whether instructions are counted.
+    pub count_instructions: bool,
+    /// The tool that profiles each case.
+    pub profiler: Option<String>,
+    /// A file of scenarios.
+    pub sweep: Option<PathBuf>,
+}
+
+/// Returns what to measure and how, from flags and configuration.
+///
+/// # Errors
+/// When a value is invalid, or the sweep has no scenario of `names`.
+pub fn resolve(
+    names: &[String],
+    suite: Option<Suite>,
+    args: &MeasureOptions,
+    config: &Config,
+) -> Result<(Selection, Settings), AppError> {
+    // Who brings benchmarks and names nothing else means those.
+    let own = rsb_workloads::registered_benchmarks()
+        .into_iter()
+        .filter(|_| suite.is_none() && args.sweep.is_none());
+    let names: Vec<String> = match names {
+        [] => own.map(|benchmark| benchmark.name().to_owned()).collect(),
+        names => names.to_vec(),
+    };
+    let suite = suite.or(config.run.suite).unwrap_or(Suite::Quick);
+    let quick =
+        if names.is_empty() && args.sweep.is_none() { suite.profile() } else { Profile::Quick };
+    let profile = args.profile.or(config.run.profile).unwrap_or(quick);
+    let mut settings = Settings::of(profile);
+    settings.runs = args
+        .runs
+        .map(|runs| runs as usize)
+        .or(config.run.runs)
+        .map_or(settings.runs, Count::exactly);
+    settings.warmup = args.warmup.or(config.run.warmup).unwrap_or(settings.warmup);
+    settings.replicates =
+        args.replicates.or(config.run.replicates).map_or(settings.replicates, Count::exactly);
+    settings.limits = limits(args.timeout, config);
+    settings.prepare_workers = config.prepare_workers();
+    settings.components = config
+        .components
+        .iter()
+        .map(|(name, component)| (name.clone(), of_component(component, args)))
+        .collect::<BTreeMap<_, _>>();
+    settings.count_instructions = args.count_instructions;
+    let profiler = args.profiler.as_deref().map(Profiler::here).transpose();
+    settings.profiler =
+        profiler.map_err(|reason| AppError::usage(anyhow::anyhow!("--profiler: {reason}")))?;
+    let backend = args.backend.as_deref().or(config.run.backend.as_deref()).unwrap_or("auto");
+    let backend = config::parse_backend(backend)
+        .map_err(|message| AppError::usage(anyhow::anyhow!("--backend: {message}, or auto")))?;
+    let swept = args.sweep.as_deref().map(|file| swept(file, &names)).transpose()?;
+    let devices =
+        if args.device.is_empty() { config.run.device.clone() } else { args.device.clone() };
+    let (names, suite, custom) = match swept {
+        Some(entries) => (Vec::new(), Suite::Custom, entries),
+        None => (names, suite, config.custom_entries()),
+    };
+    let selection = Selection {
+        names,
+        suite,
+        custom,
+        backend,
+        devices,
+        models: Vec::new(),
+        axes: args.axis.clone(),
+        profile,
+    };
+    Ok((selection, settings))
+}
+
+/// Plans what is to be measured on `machine`, without what the configuration disables.
+///
+/// # Errors
+/// When the selection makes no sense.
+pub fn plan(selection: &Selection, machine: &Machine, config: &Config) -> Result<Plan, AppError> {
+    let mut plan = plan::plan(selection, machine).map_err(AppError::usage)?;
+    config.leave_out(&mut plan);
+    Ok(plan)
+}
+
+/// What the configuration says of a component, under the flags.
+fn of_component(component: &ComponentSection, args: &MeasureOptions) -> ComponentSettings {
+    let said = component.settings();
+    ComponentSettings {
+        limit: said.limit.filter(|_| args.timeout.is_none()),
+        runs: said.runs.filter(|_| args.runs.is_none()),
+        warmup: said.warmup.filter(|_| args.warmup.is_none()),
+    }
+}
+
+/// The scenarios of `file`, of the benchmarks named where any are.
+fn swept(file: &Path, names: &[String]) -> Result<Vec<CustomEntry>, AppError> {
+    let mut wanted = sweep::read(file).map_err(AppError::usage)?;
+    wanted.retain(|entry| names.is_empty() || names.contains(&entry.benchmark));
+    if wanted.is_empty() {
+        let file = file.display();
+        return Err(AppError::usage(anyhow::anyhow!(
+            "{file} has no scenario of {}; `run --sweep {file}` measures them all",
+            names.join(", ")
+        )));
+    }
+    Ok(wanted)
+}
+
+fn limits(timeout: Option<u64>, config: &Config) -> Limits {
+    let defaults = Limits::default();
+    // A month is as good as for ever, and later than any clock has problem with.
+    let most = Duration::from_hours(30 * 24);
+    let case =
+        |file: Option<u64>, default: Duration| config::seconds(timeout.or(file), default).min(most);
+    Limits {
+        component: case(config.time_limits.component_seconds, defaults.component),
+        gpu: case(config.gpu.timeout_seconds.or(config.time_limits.gpu_seconds), defaults.gpu),
+        suite: config::seconds(config.time_limits.suite_seconds, defaults.suite).min(most),
+    }
+}
+
+/// Returns this program as the workers' command.
+fn this_program() -> Result<WorkerCommand, AppError> {
+    Ok(WorkerCommand::this_program().context("cannot find this program to start workers")?)
+}
+
+/// `listener`, with a log in `results`.
+fn with_log<'a>(results: &'a Path, listener: &'a mut Listener<'_>) -> impl FnMut(&Event) + 'a {
+    |event| {
+        log::on_event(results, event, listener);
+        listener(event);
+    }
+}
+
+/// Measures `plan` as a run of `suite`, with a log.
+///
+/// # Errors
+/// When the run cannot be begun.
+pub fn measure(
+    plan: &Plan,
+    suite: &str,
+    settings: &Settings,
+    store: &Store,
+    listener: &mut Listener<'_>,
+) -> Result<engine::FinishedRun, AppError> {
+    let workers = this_program()?;
+    let results = store.results_dir().to_owned();
+    engine::measure(
+        plan,
+        suite,
+        settings,
+        store,
+        machine::environment(),
+        &workers,
+        &mut with_log(&results, listener),
+    )
+}
+
+/// Measures what the stored run `id` still lacks, by its own profile, with a log.
+///
+/// # Errors
+/// When the run cannot be read or continued.
+pub fn resume(
+    id: &str,
+    options: &MeasureOptions,
+    config: &Config,
+    store: &Store,
+    listener: &mut Listener<'_>,
+) -> Result<engine::FinishedRun, AppError> {
+    let run = match id {
+        "latest" => gate::latest(store).map_err(|problem| AppError::usage(problem.error))?,
+        id => store.run(id).map_err(AppError::usage)?,
+    };
+    let profile = run.profile.parse().ok().or(options.profile);
+    let (_, settings) = resolve(&[], None, &MeasureOptions { profile, ..options.clone() }, config)?;
+    let workers = this_program()?;
+    let results = store.results_dir().to_owned();
+    engine::resume(run, &settings, store, &workers, &mut with_log(&results, listener))
+}
+
+/// Returns the exit code of a run: 0 when something was measured and nothing failed, 1 when
+/// anything failed, 5 when everything was skipped.
+pub fn exit_of(counts: Counts) -> Exit {
+    match counts {
+        counts if counts.failed > 0 => Exit::Failure,
+        counts if counts.measured + counts.simulated > 0 => Exit::Pass,
+        _ => Exit::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve_settings(args: &MeasureOptions, config: &Config) -> Settings {
+        let Ok((_, settings)) = resolve(&[], None, args, config) else {
+            panic!("nothing is wrong with it")
+        };
+        settings
+    }
+
+    #[test]
+    fn a_number_counts_as_asked_for_even_where_it_is_the_profile_s_own() {
+        let untouched = resolve_settings(&MeasureOptions::default(), &Config::default());
+        assert_eq!(untouched, Settings::of(untouched.profile));
+        let (replicates, runs) = (untouched.replicates.usual, untouched.runs.usual as u64);
+        assert!(untouched.replicates.long < replicates && (untouched.runs.long as u64) < runs);
+        let args = MeasureOptions {
+            replicates: Some(replicates),
+            runs: Some(runs),
+            ..MeasureOptions::default()
+        };
+        let mut file = Config::default();
+        (file.run.replicates, file.run.runs) = (Some(replicates), Some(runs as usize));
+        let more = MeasureOptions {
+            replicates: Some(replicates + 1),
+            runs: Some(runs + 1),
+            ..args.clone()
+        };
+        for (args, config, extra) in [
+            (&args, &Config::default(), 0),
+            (&MeasureOptions::default(), &file, 0),
+            (&more, &file, 1),
+        ] {
+            let settings = resolve_settings(args, config);
+            assert_eq!(settings.replicates, Count::exactly(replicates + extra));
+            assert_eq!(settings.runs, Count::exactly(runs as usize + extra as usize));
+        }
+    }
+
+    #[test]
+    fn the_exit_code_of_a_run_follows_its_outcomes() {
+        for (measured, skipped, failed, simulated, exit) in [
+            (1, 5, 0, 0, Exit::Pass),
+            (0, 0, 0, 1, Exit::Pass),
+            (9, 0, 1, 0, Exit::Failure),
+            (0, 3, 0, 0, Exit::Nothing),
+            (0, 0, 0, 0, Exit::Nothing),
+        ] {
+            assert_eq!(exit_of(Counts { measured, skipped, failed, simulated }), exit);
+        }
+    }
+}

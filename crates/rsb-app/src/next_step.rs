@@ -1,0 +1,463 @@
+//! The command that makes sense after a verdict. Pure.
+
+use rsb_engine::gate::JudgedSides;
+use rsb_model::record::{AlertState, Comparison, ComparisonNoteCode, TrackedAlert};
+use rsb_model::{ComparisonResult, ReasonCode, Verdict};
+use rsb_report::comparison::by_importance;
+use rsb_report::number::format_count;
+
+use crate::ProjectPaths;
+
+const PROGRAM: &str = "rusty-stack-bench";
+
+/// Digits of a commit in a command.
+const ABBREVIATED: usize = 12;
+
+/// How a verdict was requested.
+#[derive(Debug, Clone, Default)]
+pub struct VerdictRequest {
+    /// The subcommand that measures undecided cases again when given a budget, such as `gate
+    /// --against HEAD`.
+    pub again: Option<String>,
+    /// Whether undecided cases were measured again already.
+    pub is_remeasured: bool,
+    /// How to get more runs of sides that another tool measured.
+    pub more_runs: Option<String>,
+    /// The run that was named, unless it is the latest.
+    pub run: Option<String>,
+    /// Further arguments of `baseline accept`, if the baseline is a saved one and the run a stored
+    /// one.
+    pub accept: Option<String>,
+    /// The arguments for the directories and files that were named, which every command of the
+    /// advice needs.
+    pub places: String,
+}
+
+impl VerdictRequest {
+    fn hint(&self, purpose: &str, arguments: &str) -> String {
+        hint(purpose, &format!("{arguments}{}", self.places))
+    }
+}
+
+/// Returns what to do after `result`: for each option its purpose, and its command on a line of its
+/// own. Empty after a pass.
+pub fn hints(
+    result: &ComparisonResult,
+    sides: &JudgedSides,
+    request: &VerdictRequest,
+) -> Vec<String> {
+    match result.verdict {
+        Verdict::Regressed => after_regression(result, sides, request),
+        Verdict::Inconclusive | Verdict::NotComparable => after_no_verdict(result, sides, request),
+        Verdict::Improved | Verdict::Unchanged => Vec::new(),
+    }
+}
+
+/// `measure it again:`, and the command below.
+fn hint(purpose: &str, arguments: &str) -> String {
+    format!("{purpose}:\n  {PROGRAM} {arguments}")
+}
+
+fn after_regression(
+    result: &ComparisonResult,
+    sides: &JudgedSides,
+    request: &VerdictRequest,
+) -> Vec<String> {
+    let Some(worst) = by_importance(result).into_iter().find(|row| is_worse(row)) else {
+        return vec!["reach the targets, or change them in the policy".to_owned()];
+    };
+    let case = shell_quote(worst.id.as_str());
+    let mut hints = Vec::new();
+    match (&sides.baseline, &sides.current) {
+        (Some(good), _) if sides.is_dirty => {
+            let commit = shell_quote(short(good));
+            hints.push(format!(
+                "the run had uncommitted changes; see what changed:\n  git diff {commit}"
+            ));
+        }
+        (Some(good), Some(bad)) if good == bad => {
+            let commit = short(good);
+            hints.push(hint(
+                &format!("both sides are the commit {commit}, so check the machine"),
+                "doctor",
+            ));
+        }
+        // Only a measured time can be searched for.
+        (Some(good), Some(bad)) if worst.confidence_interval.is_some() => {
+            let [good, bad] = [good, bad].map(|commit| shell_quote(short(commit)));
+            hints.push(
+                request.hint("find the commit", &format!("bisect {good} {bad} --case {case}")),
+            );
+        }
+        _ => {}
+    }
+    if let Some(more) = &request.accept {
+        let from = request
+            .run
+            .as_ref()
+            .map_or_else(String::new, |run| format!(" --from {}", shell_quote(run)));
+        let command = format!("baseline accept {case} --because \"REASON\"{from}{more}");
+        let slower = result.comparisons.iter().filter(|row| is_worse(row)).count();
+        let purpose = match slower {
+            1 => "if it is intended, accept it".to_owned(),
+            _ => {
+                format!("if intended, run this once for each of the {slower} cases; for the worst")
+            }
+        };
+        hints.push(request.hint(&purpose, &command));
+    }
+    hints
+}
+
+fn is_worse(row: &Comparison) -> bool {
+    row.verdict == Verdict::Regressed && row.reason_code != ReasonCode::TargetMissed
+}
+
+fn after_no_verdict(
+    result: &ComparisonResult,
+    sides: &JudgedSides,
+    request: &VerdictRequest,
+) -> Vec<String> {
+    if let Some(cure) = &request.more_runs {
+        return vec![cure.clone()];
+    }
+    let Some(row) = most_common(result) else { return Vec::new() };
+    let run =
+        request.run.as_ref().map_or_else(String::new, |run| format!(" --run {}", shell_quote(run)));
+    let save = format!("baseline save{run}");
+    match row.reason_code {
+        ReasonCode::UnlikeMachine => {
+            let mut hints = Vec::new();
+            if let (Some((_, factors)), Some(again)) =
+                (row.reason.split_once("--across "), &request.again)
+            {
+                hints.push(request.hint("compare anyway", &format!("{again} --across {factors}")));
+            }
+            hints.push(request.hint("save this run as the baseline of this machine", &save));
+            hints
+        }
+        ReasonCode::NotMeasured => {
+            let unmeasured = result
+                .comparisons
+                .iter()
+                .filter(|row| row.reason_code == ReasonCode::NotMeasured)
+                .count();
+            let all = format_count(result.comparisons.len(), "case", "cases");
+            let purpose = format!(
+                "the budget was too short for {unmeasured} of {all}; measure longer, or fewer \
+                 cases with --benchmark NAME"
+            );
+            let again = request.again.as_ref();
+            again
+                .map(|again| request.hint(&purpose, &format!("{again} --budget 10m")))
+                .into_iter()
+                .collect()
+        }
+        ReasonCode::Missing => {
+            vec![
+                request.hint("measure the missing cases", "run"),
+                request.hint("or drop them, if they are gone for good", &save),
+            ]
+        }
+        code if code.can_be_remeasured() => vec![after_noise(result, sides, request)],
+        // The reason names the cure.
+        _ => Vec::new(),
+    }
+}
+
+fn after_noise(result: &ComparisonResult, sides: &JudgedSides, request: &VerdictRequest) -> String {
+    let load = sides
+        .load
+        .as_ref()
+        .map_or_else(String::new, |load| format!("{load}: stop other work, then "));
+    let is_lone = result.notes.iter().any(|note| {
+        note.code == ComparisonNoteCode::Evidence && note.text.contains("one process of a side")
+    });
+    match &request.again {
+        Some(again) if !request.is_remeasured => request
+            .hint(&format!("{load}measure undecided cases again"), &format!("{again} --budget 3m")),
+        Some(again) if !is_lone => {
+            request.hint(&format!("{load}measure longer"), &format!("{again} --budget 10m"))
+        }
+        _ if is_lone => {
+            request.hint(&format!("{load}measure replicates of both sides"), "run --replicates 3")
+        }
+        _ => request
+            .hint(&format!("{load}measure more replicates of both sides"), "run --replicates 10"),
+    }
+}
+
+/// Returns the first row without a verdict whose reason most of them share.
+fn most_common(result: &ComparisonResult) -> Option<&Comparison> {
+    let undecided: Vec<&Comparison> =
+        result.comparisons.iter().filter(|row| !row.verdict.is_decided()).collect();
+    // `max_by_key` returns the last of equals, and the first row is wanted.
+    let most = undecided.iter().rev().max_by_key(|row| {
+        undecided.iter().filter(|other| other.reason_code == row.reason_code).count()
+    });
+    most.copied()
+}
+
+/// Returns what to do about the first of `alerts` that is new and for the worse.
+pub fn after_changes(alerts: &[TrackedAlert], places: &str) -> Vec<String> {
+    let is_new =
+        |alert: &&TrackedAlert| alert.state == AlertState::New && alert.direction == "worse";
+    let Some(alert) = alerts.iter().find(is_new) else { return Vec::new() };
+    let mut hints = Vec::new();
+    let commits =
+        [&alert.range.last_before, &alert.range.first_after].map(|point| point.commit.as_deref());
+    if let ([Some(good), Some(bad)], Some(worst)) = (commits, alert.moves.first())
+        && good != bad
+    {
+        let [good, bad] = [good, bad].map(|commit| shell_quote(short(commit)));
+        hints.push(hint(
+            "find the commit",
+            &format!("bisect {good} {bad} --case {}{places}", shell_quote(&worst.id)),
+        ));
+    }
+    let command = format!("trend ack {} --because \"REASON\"{places}", shell_quote(&alert.id));
+    hints.push(hint("acknowledge it, if it is known", &command));
+    hints
+}
+
+/// Returns the arguments that name `paths` again.
+pub fn arguments_of(paths: &ProjectPaths) -> String {
+    let mut arguments = String::new();
+    for (flag, path) in paths.named() {
+        arguments.extend([" ", flag, " ", &shell_quote(&path.display().to_string())]);
+    }
+    arguments
+}
+
+/// Shortens a full hash; a name of a revision stays.
+fn short(revision: &str) -> &str {
+    let is_hash = revision.len() >= 40 && revision.bytes().all(|byte| byte.is_ascii_hexdigit());
+    revision.get(..ABBREVIATED).filter(|_| is_hash).unwrap_or(revision)
+}
+
+/// Quotes `word` for a shell if it needs it.
+pub fn shell_quote(word: &str) -> String {
+    if !word.is_empty()
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "_./:=@%+,-^".contains(c))
+    {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use rsb_model::Better;
+    use rsb_model::record::{ComparisonNote, ComparisonSummary};
+
+    use super::*;
+
+    fn row(verdict: Verdict, code: ReasonCode, reason: &str) -> Comparison {
+        Comparison {
+            id: "cpu_performance/gemm/cpu:0/f32/64x64x64".parse().unwrap(),
+            metric: "time_ms".into(),
+            unit: "ms".into(),
+            better: Better::Lower,
+            baseline_value: Some(1.0),
+            current_value: Some(1.2),
+            difference_percent: Some(20.0),
+            confidence_interval: Some([18.0, 22.0]),
+            change_status: None,
+            verdict,
+            reason: reason.into(),
+            reason_code: code,
+            threshold_percent: 10.0,
+            detectable_percent: None,
+            statistics: None,
+        }
+    }
+
+    fn result(rows: &[Comparison]) -> ComparisonResult {
+        ComparisonResult {
+            format_version: 3,
+            comparison_id: "c".into(),
+            baseline_run_id: "b".into(),
+            current_run_id: "r".into(),
+            timestamp: rsb_model::Timestamp::UNIX_EPOCH,
+            verdict: rows[0].verdict,
+            threshold_percent: 10.0,
+            comparisons: rows.to_vec(),
+            missing: Vec::new(),
+            new: Vec::new(),
+            threshold_checks: Vec::new(),
+            notes: Vec::new(),
+            summary: ComparisonSummary::default(),
+        }
+    }
+
+    fn of_commits(baseline: char, current: char) -> JudgedSides {
+        JudgedSides {
+            baseline: Some(baseline.to_string().repeat(40)),
+            current: Some(current.to_string().repeat(40)),
+            ..JudgedSides::default()
+        }
+    }
+
+    #[test]
+    fn a_regression_ends_with_bisect_and_accept() {
+        let slower = result(&[row(Verdict::Regressed, ReasonCode::AboveThreshold, "")]);
+        let request = VerdictRequest {
+            run: Some("x".into()),
+            accept: Some(" --baseline b".into()),
+            ..VerdictRequest::default()
+        };
+        assert_eq!(
+            hints(&slower, &of_commits('a', 'b'), &request),
+            [
+                "find the commit:\n  rusty-stack-bench bisect aaaaaaaaaaaa bbbbbbbbbbbb --case \
+                 cpu_performance/gemm/cpu:0/f32/64x64x64",
+                "if it is intended, accept it:\n  rusty-stack-bench baseline accept \
+                 cpu_performance/gemm/cpu:0/f32/64x64x64 --because \"REASON\" --from x --baseline \
+                 b",
+            ]
+        );
+        assert!(
+            first_hint(&slower, &of_commits('a', 'a'))
+                .is_some_and(|hint| hint.ends_with("\n  rusty-stack-bench doctor"))
+        );
+        let dirty = JudgedSides { is_dirty: true, ..of_commits('a', 'b') };
+        assert!(
+            first_hint(&slower, &dirty)
+                .is_some_and(|hint| hint.ends_with("\n  git diff aaaaaaaaaaaa"))
+        );
+        assert_eq!(first_hint(&slower, &JudgedSides::default()), None, "nothing is known");
+    }
+
+    fn first_hint(result: &ComparisonResult, sides: &JudgedSides) -> Option<String> {
+        hints(result, sides, &VerdictRequest::default()).into_iter().next()
+    }
+
+    #[test]
+    fn no_verdict_ends_with_the_flag_that_helps() {
+        use ReasonCode::{CaseFailed, Missing, NotMeasured, TooNoisy, UnlikeMachine};
+        struct Row {
+            code: ReasonCode,
+            reason: &'static str,
+            is_remeasured: bool,
+            expected: &'static [&'static str],
+        }
+        let undecided = |code, expected| Row { code, reason: "", is_remeasured: false, expected };
+        for Row { code, reason, is_remeasured, expected } in [
+            Row {
+                reason: "another machine: rocm (5.2 before, none now) differs; save one, or \
+                         compare --across rocm",
+                ..undecided(
+                    UnlikeMachine,
+                    &[
+                        "compare anyway:\n  rusty-stack-bench gate --across rocm",
+                        "save this run as the baseline of this machine:\n  rusty-stack-bench \
+                         baseline save --run x",
+                    ],
+                )
+            },
+            undecided(
+                UnlikeMachine,
+                &["save this run as the baseline of this machine:\n  rusty-stack-bench baseline \
+                     save --run x"],
+            ),
+            undecided(
+                NotMeasured,
+                &["the budget was too short for 1 of 1 case; measure longer, or fewer cases with \
+                     --benchmark NAME:\n  \
+                   rusty-stack-bench gate --budget 10m"],
+            ),
+            undecided(
+                Missing,
+                &[
+                    "measure the missing cases:\n  rusty-stack-bench run",
+                    "or drop them, if they are gone for good:\n  rusty-stack-bench baseline save \
+                     --run x",
+                ],
+            ),
+            undecided(
+                TooNoisy,
+                &["load 7.0 on 2 CPUs: stop other work, then measure undecided cases again:\n  \
+                   rusty-stack-bench gate --budget 3m"],
+            ),
+            Row {
+                is_remeasured: true,
+                ..undecided(
+                    TooNoisy,
+                    &["load 7.0 on 2 CPUs: stop other work, then measure longer:\n  \
+                         rusty-stack-bench gate --budget 10m"],
+                )
+            },
+            undecided(CaseFailed, &[]),
+        ] {
+            let run = Some("x".to_owned());
+            let request = VerdictRequest {
+                again: Some("gate".into()),
+                is_remeasured,
+                run,
+                ..VerdictRequest::default()
+            };
+            let sides =
+                JudgedSides { load: Some("load 7.0 on 2 CPUs".into()), ..JudgedSides::default() };
+            let found =
+                hints(&result(&[row(Verdict::Inconclusive, code, reason)]), &sides, &request);
+            assert_eq!(found, expected, "{code:?}");
+        }
+        let mut lone = result(&[row(Verdict::Inconclusive, TooNoisy, "")]);
+        let text = "12 of 12 comparisons rest on one process of a side";
+        lone.notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
+        let found = hints(&lone, &JudgedSides::default(), &VerdictRequest::default());
+        assert_eq!(
+            found,
+            ["measure replicates of both sides:\n  rusty-stack-bench run --replicates 3"]
+        );
+    }
+
+    #[test]
+    fn a_change_of_level_ends_with_bisect_and_ack() {
+        let alert: TrackedAlert = serde_json::from_value(serde_json::json!({
+            "id": "a-1f2e3d4c",
+            "state": "new",
+            "machine": "m",
+            "direction": "worse",
+            "severity": "warning",
+            "range": { "last_before": point("a"), "first_after": point("b") },
+            "moves": [{ "id": "x", "metric": "time_ms", "change_percent": 12.0, "confirmed": true }],
+            "first_seen": "2026-01-01T00:00:00Z",
+        }))
+        .unwrap();
+        let better = TrackedAlert { direction: "better".to_owned(), ..alert.clone() };
+        assert_eq!(
+            after_changes(&[better.clone(), alert], " --results-dir r"),
+            [
+                "find the commit:\n  rusty-stack-bench bisect aaaaaaaaaaaa bbbbbbbbbbbb --case x \
+                 --results-dir r",
+                "acknowledge it, if it is known:\n  rusty-stack-bench trend ack a-1f2e3d4c \
+                 --because \"REASON\" --results-dir r",
+            ]
+        );
+        assert!(after_changes(&[better], "").is_empty());
+    }
+
+    fn point(commit: &str) -> serde_json::Value {
+        serde_json::json!({ "timestamp": "2026-01-01T00:00:00Z", "run_id": null, "commit": commit.repeat(40) })
+    }
+
+    #[test]
+    fn named_places_are_named_again() {
+        let places =
+            ProjectPaths { baselines_dir: Some("my baselines".into()), ..ProjectPaths::default() };
+        let request = VerdictRequest { places: arguments_of(&places), ..VerdictRequest::default() };
+        let missing = result(&[row(Verdict::Inconclusive, ReasonCode::Missing, "")]);
+        let found = hints(&missing, &JudgedSides::default(), &request);
+        assert!(
+            found[0].ends_with("\n  rusty-stack-bench run --baselines-dir 'my baselines'"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell_only_if_needed() {
+        assert_eq!(shell_quote("cpu_performance/gemm/cpu:0/f32"), "cpu_performance/gemm/cpu:0/f32");
+        assert_eq!(shell_quote("it's (one)"), r"'it'\''s (one)'");
+    }
+}

@@ -1,0 +1,267 @@
+//! A project: its configuration, its directories, its store. Defaults, then the configuration file,
+//! then the environment and flags, put together in one place.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rsb_engine::directories::PolicyPath;
+use rsb_engine::gate::{self, Judge};
+use rsb_engine::revisions::RevisionTree;
+use rsb_engine::{Directories, Event, Listener, custom, policy};
+use rsb_model::Run;
+use rsb_stats::Policy;
+use rsb_store::Store;
+use tempfile::NamedTempFile;
+
+use crate::AppError;
+use crate::config::{self, Config};
+
+/// The files and directories that the user named; the others are those of the configuration, else
+/// the usual ones.
+#[derive(Debug, Clone, Default)]
+pub struct ProjectPaths {
+    /// The results directory.
+    pub results_dir: Option<PathBuf>,
+    /// The baselines directory.
+    pub baselines_dir: Option<PathBuf>,
+    /// The policy file.
+    pub policy: Option<PathBuf>,
+    /// The configuration file.
+    pub config: Option<PathBuf>,
+    /// A TOML file of user-defined benchmarks.
+    pub custom: Option<PathBuf>,
+}
+
+impl ProjectPaths {
+    /// Returns the paths that were named with their flags, without user-defined benchmarks.
+    pub fn named(&self) -> Vec<(&'static str, &Path)> {
+        let all = [
+            ("--results-dir", &self.results_dir),
+            ("--baselines-dir", &self.baselines_dir),
+            ("--policy", &self.policy),
+            ("--config", &self.config),
+        ];
+        all.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?))).collect()
+    }
+}
+
+/// The configuration and the directories of a project.
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// The configuration.
+    pub config: Config,
+    /// Where things are kept.
+    pub directories: Directories,
+}
+
+impl Project {
+    /// Reads the configuration, and registers the benchmarks that the user defined.
+    ///
+    /// # Errors
+    /// When one of the files cannot be read or is invalid.
+    pub fn open(paths: &ProjectPaths) -> Result<Self, AppError> {
+        load_custom(paths.custom.as_deref())?; // Before the configuration, which may name them.
+        let config = Config::find(paths.config.as_deref()).map_err(AppError::usage)?;
+        custom::configure(config.targets().collect());
+        let directories = directories(paths, &config);
+        Ok(Self { config, directories })
+    }
+
+    /// Opens the store to read it.
+    ///
+    /// # Errors
+    /// When the index cannot be opened.
+    pub fn store(&self, listener: &mut Listener<'_>) -> Result<Store, AppError> {
+        gate::open(&self.directories, listener)
+    }
+
+    /// Reads the policy, with `percent` in place of its threshold.
+    ///
+    /// # Errors
+    /// When it cannot be read or is invalid.
+    pub fn policy(
+        &self,
+        percent: Option<f64>,
+        listener: &mut Listener<'_>,
+    ) -> Result<Policy, AppError> {
+        policy::load(&self.directories, &self.config.thresholds, percent, listener)
+    }
+
+    /// Opens the store with the policy that decides, across the factors in `across`.
+    ///
+    /// # Errors
+    /// When the store or the policy cannot be read.
+    pub fn judge(
+        &self,
+        across: Vec<String>,
+        listener: &mut Listener<'_>,
+    ) -> Result<Judge, AppError> {
+        Judge::load(self.directories.clone(), &self.config.thresholds, None, across, listener)
+    }
+}
+
+/// Returns the run that `named` names, else the latest.
+///
+/// # Errors
+/// When it cannot be read, or there is none.
+pub fn chosen_run(
+    store: &Store,
+    named: Option<&str>,
+    listener: &mut Listener<'_>,
+) -> Result<Run, AppError> {
+    match named {
+        Some(text) => store.run(text).map_err(AppError::usage),
+        None => {
+            gate::latest_lenient(store, listener).map_err(|problem| AppError::usage(problem.error))
+        }
+    }
+}
+
+/// Opens the store in `results` to write it. Called before anything is measured: a directory that
+/// cannot be written is the user's to choose again.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn open_results(results: &Path, listener: &mut Listener<'_>) -> Result<Store, AppError> {
+    let store = Store::open_for_writing(results)
+        .with_context(|| {
+            format!(
+                "cannot keep results in {}; choose another directory with --results-dir",
+                results.display()
+            )
+        })
+        .map_err(AppError::usage)?;
+    tell_notices(&store, listener);
+    Ok(store)
+}
+
+/// Reports what was wrong with the files of `store` when it was opened.
+pub(crate) fn tell_notices(store: &Store, listener: &mut Listener<'_>) {
+    for note in rsb_store::notes(&store.notices()) {
+        listener(&Event::note(note));
+    }
+}
+
+/// The directories that flags name, else the configuration, else the usual ones.
+fn directories(paths: &ProjectPaths, config: &Config) -> Directories {
+    let choose =
+        |flag: &Option<PathBuf>, file: &Option<PathBuf>| flag.clone().or_else(|| file.clone());
+    Directories::new(
+        choose(&paths.results_dir, &config.run.results_dir),
+        choose(&paths.baselines_dir, &config.run.baselines_dir),
+        choose(&paths.policy, &config.run.policy),
+    )
+}
+
+/// Registers the benchmarks in the file of `--custom`.
+///
+/// # Errors
+/// When it cannot be read or is invalid.
+pub fn load_custom(file: Option<&Path>) -> Result<(), AppError> {
+    file.map_or(Ok(()), custom::load).map_err(AppError::usage)
+}
+
+/// A project as a revision has it.
+pub struct ProjectAtRevision {
+    /// The project.
+    pub project: Project,
+    /// The configuration as a file, for programs that plan by it.
+    pub config_file: NamedTempFile,
+    /// The file of `--custom` as the revision has it, if it is in the repository.
+    pub custom: Option<CustomAtRevision>,
+}
+
+/// The file of `--custom` as a revision has it.
+pub struct CustomAtRevision {
+    /// A copy of it.
+    pub file: NamedTempFile,
+    /// Its path from the top of the repository.
+    pub name: PathBuf,
+}
+
+/// As [`Project::open`], with every file in the repository as `revision` has it: what is judged does not
+/// choose its judge. A key that the configuration there lacks takes its default. Files outside the
+/// repository are read as they are.
+///
+/// # Errors
+/// When `revision`, which the option `flag` names, or one of the files cannot be read.
+pub fn open_at(
+    paths: &ProjectPaths,
+    revision: &str,
+    flag: &str,
+) -> Result<ProjectAtRevision, AppError> {
+    let tree = RevisionTree::open(revision, flag).map_err(AppError::usage)?;
+    let at_revision = match &paths.custom {
+        Some(path) => match tree.name_of(path).map_err(AppError::usage)? {
+            Some(name) => {
+                let text = read_named(&tree, revision, path, "--custom")?;
+                Some(CustomAtRevision { file: write_temporary(&text)?, name })
+            }
+            None => None,
+        },
+        None => None,
+    };
+    load_custom(at_revision.as_ref().map(|custom| custom.file.path()).or(paths.custom.as_deref()))?;
+    let path = paths.config.as_deref().unwrap_or(Path::new(config::FILE_NAME));
+    let text = match &paths.config {
+        Some(path) if is_in_repository(&tree, path)? => {
+            read_named(&tree, revision, path, "--config")?
+        }
+        Some(path) => {
+            let bytes = rsb_store::read_bytes(path).map_err(AppError::usage)?;
+            String::from_utf8(bytes)
+                .map_err(|_| AppError::usage(anyhow::anyhow!("{} is not UTF-8", path.display())))?
+        }
+        None => tree.read(path).map_err(AppError::usage)?.unwrap_or_default(),
+    };
+    let config = Config::of_text(&text, path).map_err(AppError::usage)?;
+    custom::configure(config.targets().collect());
+    let mut directories = directories(paths, &config);
+    let path = directories.policy.path().to_owned();
+    if is_in_repository(&tree, &path)? {
+        let text = match &directories.policy {
+            PolicyPath::Named(_) => Some(read_named(&tree, revision, &path, "--policy")?),
+            _ => tree.read(&path).map_err(AppError::usage)?,
+        };
+        directories.policy = PolicyPath::AtRevision { path, revision: revision.to_owned(), text };
+    }
+    Ok(ProjectAtRevision {
+        project: Project { config, directories },
+        config_file: write_temporary(&text)?,
+        custom: at_revision,
+    })
+}
+
+fn is_in_repository(tree: &RevisionTree, path: &Path) -> Result<bool, AppError> {
+    tree.name_of(path).map(|name| name.is_some()).map_err(AppError::usage)
+}
+
+/// Reads the file that `option` names, as `revision` has it.
+fn read_named(
+    tree: &RevisionTree,
+    revision: &str,
+    path: &Path,
+    option: &str,
+) -> Result<String, AppError> {
+    let text = tree.read(path).map_err(AppError::usage)?;
+    text.ok_or_else(|| {
+        AppError::usage(anyhow::anyhow!(
+            "{option}: {} does not exist at {revision}, and the working copy is part of the \
+             change under test; use a file \
+             that exists at {revision}, or one outside the repository",
+            path.display()
+        ))
+    })
+}
+
+/// A temporary file that holds `text`.
+fn write_temporary(text: &str) -> Result<NamedTempFile, AppError> {
+    let file = tempfile::Builder::new().suffix(".toml").tempfile();
+    let file = file.and_then(|file| std::fs::write(file.path(), text).map(|()| file));
+    file.map_err(|error| AppError::from(anyhow::anyhow!("cannot write a temporary file: {error}")))
+}
+
+/// A pattern that fits every id which holds `text`, where `*` and `?` stand for anything.
+pub(crate) fn anywhere(text: &str) -> String {
+    if text.contains(['*', '?']) { format!("*{text}*") } else { text.to_owned() }
+}

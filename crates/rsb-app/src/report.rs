@@ -1,0 +1,332 @@
+//! Reports of a run: Markdown with charts beside it, an HTML page that holds everything, its PDF, or
+//! the run in another form.
+
+mod pdf;
+
+use std::path::{Path, PathBuf};
+
+use rsb_engine::{Event, Listener, advice, gate};
+use rsb_model::record::{Recommendation, ThresholdCheck};
+use rsb_model::{ComparisonResult, Environment, Run};
+use rsb_report::{
+    Chart, ChartLink, PageLook, Report, ReportPart, Style, charts, html, paged, report,
+};
+use rsb_store::{Store, output, page};
+
+use crate::config::ReportSection;
+use crate::{AppError, Project, judge, output_error};
+
+/// The format of a report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReportFormat {
+    /// Tables, with charts in a folder next to it.
+    #[default]
+    Markdown,
+    /// One page with charts and the run itself, which `gate` reads as a run.
+    Html,
+    /// The same page as an accessible PDF.
+    Pdf,
+    /// The run as stored.
+    Json,
+    /// One line per metric.
+    Csv,
+    /// For a terminal.
+    Text,
+    /// Only the charts.
+    Svg,
+}
+
+impl ReportFormat {
+    /// All formats, in the order of the help.
+    pub const ALL: [Self; 7] =
+        [Self::Markdown, Self::Html, Self::Pdf, Self::Json, Self::Csv, Self::Text, Self::Svg];
+
+    /// Returns its name on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Markdown => "markdown",
+            Self::Html => "html",
+            Self::Pdf => "pdf",
+            Self::Json => "json",
+            Self::Csv => "csv",
+            Self::Text => "text",
+            Self::Svg => "svg",
+        }
+    }
+
+    /// Returns what it is, for the help.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Markdown => "Tables, with charts in a folder next to it",
+            Self::Html => "One page with charts and the run itself, which `gate` reads as a run",
+            Self::Pdf => "The same page as an accessible PDF; needs the feature `pdf`",
+            Self::Json => "The run as stored",
+            Self::Csv => "One line per metric",
+            Self::Text => "For a terminal",
+            Self::Svg => "Only the charts",
+        }
+    }
+
+    /// Returns the format called `name`.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.as_str() == name)
+    }
+}
+
+/// What `run --reports` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportForm {
+    /// Every form.
+    All,
+    /// This one.
+    One(ReportFormat),
+}
+
+impl ReportForm {
+    /// Returns the forms that `asked` stand for, each once, in the order of the help.
+    pub fn expand(asked: &[Self]) -> Vec<ReportFormat> {
+        let is_asked =
+            |form: &ReportFormat| asked.contains(&Self::All) || asked.contains(&Self::One(*form));
+        ReportFormat::ALL.into_iter().filter(is_asked).collect()
+    }
+}
+
+/// Refuses PDF if no worker is installed that makes one.
+///
+/// # Errors
+/// When there is none.
+pub fn check_pdf() -> Result<(), AppError> {
+    pdf::worker().map(drop).map_err(|reason| pdf::without(&reason))
+}
+
+/// Refuses a form that is requested by name and that this build cannot write.
+///
+/// # Errors
+/// When it cannot.
+pub fn can_write(asked: &[ReportForm]) -> Result<(), AppError> {
+    if asked.contains(&ReportForm::One(ReportFormat::Pdf)) {
+        check_pdf()?;
+    }
+    Ok(())
+}
+
+/// The forms that `asked` stand for and this build writes; what is missing of all forms is said.
+pub fn forms(asked: &[ReportForm], listener: &mut Listener<'_>) -> Vec<ReportFormat> {
+    let mut forms = ReportForm::expand(asked);
+    if forms.contains(&ReportFormat::Pdf)
+        && let Err(why) = pdf::worker()
+    {
+        listener(&Event::note(format!("no report as PDF: {}; {}", why.why, why.cure)));
+        forms.retain(|form| *form != ReportFormat::Pdf);
+    }
+    forms
+}
+
+/// Writes `forms` of a report on `run` beside the results, and gives their files and directories.
+///
+/// # Errors
+/// When the policy cannot be read, or a report cannot be written.
+pub fn write_beside(
+    forms: &[ReportFormat],
+    project: &Project,
+    store: &Store,
+    run: &Run,
+    listener: &mut Listener<'_>,
+) -> Result<Vec<PathBuf>, AppError> {
+    let material = ReportInput::gather(project, store, run, listener)?;
+    material.note_not_compared(listener);
+    let writer = material.writer(run, &project.config.report, Style::PLAIN);
+    let mut paths = Vec::new();
+    for form in forms {
+        let path = beside(store, run, *form);
+        writer.write(*form, &path)?;
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+/// Returns where a report goes unless the user names a place.
+pub fn beside(store: &Store, run: &Run, form: ReportFormat) -> PathBuf {
+    let ending = match form {
+        ReportFormat::Markdown => "md",
+        ReportFormat::Html => "html",
+        ReportFormat::Pdf => "pdf",
+        ReportFormat::Json => "json",
+        ReportFormat::Csv => "csv",
+        ReportFormat::Text => "txt",
+        ReportFormat::Svg => return charts_dir(store.results_dir(), run),
+    };
+    let time = run.started.strftime("%Y%m%dT%H%M%SZ");
+    store.results_dir().join(format!("benchmark_report_{time}.{ending}"))
+}
+
+fn charts_dir(beside: &Path, run: &Run) -> PathBuf {
+    beside.join("charts").join(&run.run_id.0)
+}
+
+/// What a report says beside the run.
+pub struct ReportInput {
+    /// The comparison with the saved baseline.
+    pub comparison: Option<ComparisonResult>,
+    /// Why there is none.
+    pub not_compared: Option<String>,
+    /// The machine of the baseline.
+    pub baseline: Option<Environment>,
+    /// The targets.
+    pub checks: Vec<ThresholdCheck>,
+    /// What to do.
+    pub recommendations: Vec<Recommendation>,
+}
+
+impl ReportInput {
+    /// Gathers what a report on `run` says beside it.
+    ///
+    /// # Errors
+    /// When the policy cannot be read.
+    pub fn gather(
+        project: &Project,
+        store: &Store,
+        run: &Run,
+        listener: &mut Listener<'_>,
+    ) -> Result<Self, AppError> {
+        let policy = project.policy(None, listener)?;
+        let directories = &project.directories;
+        let (saved, not_compared) = match gate::against_saved(store, directories, run, &policy) {
+            Ok(saved) => (saved, None),
+            Err(why) => (None, Some(why)),
+        };
+        let (comparison, before) =
+            saved.map_or_else(Default::default, |saved| (Some(saved.result), saved.baseline));
+        Ok(Self {
+            comparison,
+            not_compared,
+            recommendations: advice::of_run(run, &before),
+            baseline: before.into_iter().next().map(|run| run.environment),
+            checks: judge::targets(project, run, listener)?,
+        })
+    }
+
+    /// Notes why the report has no comparison.
+    pub fn note_not_compared(&self, listener: &mut Listener<'_>) {
+        if let Some(why) = &self.not_compared {
+            listener(&Event::note(format!("the report has no comparison: {why}")));
+        }
+    }
+
+    /// Returns what writes the report on `run`, with the run in its page.
+    pub fn writer<'a>(
+        &'a self,
+        run: &'a Run,
+        section: &'a ReportSection,
+        style: Style,
+    ) -> ReportWriter<'a> {
+        ReportWriter { report: self.report(run, section), section, has_data: true, style }
+    }
+
+    fn report<'a>(&'a self, run: &'a Run, section: &'a ReportSection) -> Report<'a> {
+        let mut report = Report::new(run)
+            .with_checks(&self.checks)
+            .with_recommendations(&self.recommendations)
+            .with_title(section.title.as_deref())
+            .with_parts(&section.parts);
+        if let Some(comparison) = &self.comparison {
+            report = report.with_comparison(comparison);
+        }
+        if let Some(why) = &self.not_compared {
+            report = report.with_no_comparison(why);
+        }
+        match &self.baseline {
+            Some(environment) => report.with_baseline(environment),
+            None => report,
+        }
+    }
+}
+
+/// Writes one report in any form.
+pub struct ReportWriter<'a> {
+    report: Report<'a>,
+    section: &'a ReportSection,
+    /// Whether a page holds the run.
+    pub has_data: bool,
+    style: Style,
+}
+
+impl ReportWriter<'_> {
+    /// Returns the charts that stand above the text on a terminal.
+    pub fn glance(&self) -> Vec<Chart> {
+        charts::glance(&self.report)
+    }
+
+    /// Returns the document in `form`; a Markdown document with links to `charts`.
+    ///
+    /// # Errors
+    /// When the document cannot be made.
+    pub fn text(&self, form: ReportFormat, charts: &[ChartLink]) -> Result<String, AppError> {
+        let report = &self.report;
+        Ok(match form {
+            ReportFormat::Markdown => report::markdown(report, charts),
+            ReportFormat::Html => self.page()?,
+            ReportFormat::Json => report::json(report)?,
+            ReportFormat::Csv => report::csv(report)?,
+            ReportFormat::Text => report::text(report, self.style),
+            ReportFormat::Svg | ReportFormat::Pdf => String::new(),
+        })
+    }
+
+    fn page(&self) -> Result<String, AppError> {
+        let data = if self.has_data {
+            Some(page::data_element(&rsb_store::sealed_text(self.report.run())?))
+        } else {
+            None
+        };
+        let look = PageLook {
+            theme: self.section.theme,
+            chart_width: self.section.chart_width,
+            data: data.as_deref(),
+        };
+        Ok(html::page(&self.report, &look))
+    }
+
+    /// Writes `form` to the file `path`; the charts alone into the directory `path`.
+    ///
+    /// # Errors
+    /// When it cannot be made or written.
+    pub fn write(&self, form: ReportFormat, path: &Path) -> Result<(), AppError> {
+        let links = match form {
+            ReportFormat::Svg => return self.write_charts(path).map(drop),
+            ReportFormat::Pdf => {
+                output::refuse_link(path).map_err(output_error)?;
+                let made = pdf::typeset(
+                    &pdf::worker().map_err(|reason| pdf::without(&reason))?,
+                    paged::json(&self.report)?,
+                )?;
+                return output::write_bytes(path, &made).map_err(output_error);
+            }
+            ReportFormat::Markdown if self.report.has(ReportPart::Charts) => {
+                output::refuse_link(path).map_err(output_error)?;
+                let beside = path.parent().unwrap_or(Path::new("")).to_owned();
+                // Of both directories that the charts make, neither may lead elsewhere.
+                output::create_dir(&beside.join("charts")).map_err(output_error)?;
+                self.write_charts(&charts_dir(&beside, self.report.run()))?
+            }
+            _ => Vec::new(),
+        };
+        output::write(path, &self.text(form, &links)?).map_err(output_error)
+    }
+
+    fn write_charts(&self, dir: &Path) -> Result<Vec<ChartLink>, AppError> {
+        let charts = charts::all(&self.report);
+        if !charts.is_empty() {
+            output::create_dir(dir).map_err(output_error)?;
+        }
+        let relative = format!("charts/{}", self.report.run().run_id);
+        let write =
+            |(chart, picture): (&rsb_report::Chart, String)| -> Result<ChartLink, AppError> {
+                let path = dir.join(chart.file_name());
+                output::write(&path, &picture).map_err(output_error)?;
+                Ok(chart.link(&relative))
+            };
+        let drawn = charts.iter().filter_map(|chart| Some((chart, rsb_report::svg(chart)?)));
+        drawn.map(write).collect()
+    }
+}

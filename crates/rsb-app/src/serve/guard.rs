@@ -1,0 +1,240 @@
+//! Who is answered: by the name that the server is called, and by the token where there is one.
+//! Pure.
+//!
+//! A page of somebody else's can make a browser ask a name of its own that leads to this machine.
+//! Names that are not expected are refused; an address in figures cannot be redirected so.
+
+use std::hint::black_box;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+use anyhow::anyhow;
+use rsb_store::read_bytes;
+
+use super::ServeOptions;
+use crate::AppError;
+
+/// Characters that a token needs, so that nobody guesses it.
+const FEWEST: usize = 16;
+
+/// What is asked of every request.
+pub(super) struct Guard {
+    /// Names that the server is called, beside `localhost` and addresses in figures.
+    hosts: Vec<String>,
+    token: Option<String>,
+    /// Cookies are shared by all ports of a host: each server has its own.
+    cookie: String,
+}
+
+/// A request, as far as it matters here.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Caller<'r> {
+    pub(super) method: &'r str,
+    pub(super) host: Option<&'r str>,
+    pub(super) path: &'r str,
+    pub(super) query: &'r str,
+    pub(super) cookies: Option<&'r str>,
+    pub(super) authorization: Option<&'r str>,
+}
+
+/// What becomes of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// It is answered.
+    Answered,
+    /// The token came in the address: it goes into a cookie, and the address is asked again without
+    /// it.
+    Redirected { location: String, cookie: String },
+    /// It is not answered, and why.
+    Refused { status: u16, why: &'static str },
+}
+
+impl Guard {
+    /// What `options` ask for where the server listens at `address`.
+    ///
+    /// # Errors
+    /// When others could reach it, and neither a token is given nor a reason why none is needed;
+    /// when the file holds no token.
+    pub(super) fn new(options: &ServeOptions, address: SocketAddr) -> Result<Self, AppError> {
+        let token = options.token_file.as_deref().map(token_in).transpose()?;
+        let is_explained = options.no_token.as_ref().is_some_and(|why| !why.trim().is_empty());
+        if !address.ip().is_loopback() && token.is_none() && !is_explained {
+            return Err(AppError::usage(anyhow!(
+                "at {address} everybody who reaches this machine could read the results: \
+                 --token-file FILE answers only those who \
+                 know the token, --no-token \"WHY\" says why that is not needed"
+            )));
+        }
+        if options.no_token.is_some() && !is_explained {
+            return Err(AppError::usage(anyhow!(
+                "--no-token wants the reason, such as \"only the build machines reach this \
+                 network\""
+            )));
+        }
+        Ok(Self { hosts: options.hosts.clone(), token, cookie: format!("rsb_{}", address.port()) })
+    }
+
+    pub(super) const fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// What becomes of `caller`.
+    pub(super) fn admit(&self, caller: &Caller<'_>) -> Admission {
+        if !matches!(caller.method, "GET" | "HEAD") {
+            let why = "this server is only read: GET and HEAD";
+            return Admission::Refused { status: 405, why };
+        }
+        if !caller.host.is_some_and(|host| self.is_own(host)) {
+            let why = "this server is not called so; `serve --host NAME` answers to a name, and \
+                       addresses in figures are always answered";
+            return Admission::Refused { status: 403, why };
+        }
+        let Some(token) = &self.token else { return Admission::Answered };
+        let (given, query) = without_token(caller.query);
+        if given.is_some_and(|given| is_same(given, token)) {
+            // From where the reader is, so that a prefix that a proxy adds stays.
+            let page =
+                caller.path.rsplit('/').next().filter(|page| !page.is_empty()).unwrap_or("./");
+            let location =
+                if query.is_empty() { page.to_owned() } else { format!("{page}?{query}") };
+            let cookie = format!("{}={token}; HttpOnly; SameSite=Lax; Path=/", self.cookie);
+            return Admission::Redirected { location, cookie };
+        }
+        let bearer = caller.authorization.and_then(|text| text.strip_prefix("Bearer "));
+        let cookies = caller.cookies.into_iter().flat_map(|cookies| cookies.split(';'));
+        let kept = cookies
+            .filter_map(|cookie| cookie.trim().strip_prefix(&self.cookie)?.strip_prefix('='));
+        if bearer.into_iter().chain(kept).any(|given| is_same(given.trim(), token)) {
+            return Admission::Answered;
+        }
+        let why = "this server wants its token: open it once with ?token=TOKEN, or send \
+                   `Authorization: Bearer TOKEN`";
+        Admission::Refused { status: 401, why }
+    }
+
+    /// Whether `host`, as a request names it, is this server.
+    fn is_own(&self, host: &str) -> bool {
+        let name = name_of(host);
+        let is_figures =
+            name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().is_ok();
+        is_figures
+            || name.eq_ignore_ascii_case("localhost")
+            || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+}
+
+/// `host` without a port.
+fn name_of(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port))
+            if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            name
+        }
+        _ => host,
+    }
+}
+
+/// The token in `query`, and the query without it.
+fn without_token(query: &str) -> (Option<&str>, String) {
+    let token = query.split('&').find_map(|pair| pair.strip_prefix("token="));
+    let others: Vec<&str> = query.split('&').filter(|pair| !pair.starts_with("token=")).collect();
+    (token, others.join("&"))
+}
+
+/// Whether both are the same, in a time that says nothing of where they differ.
+fn is_same(given: &str, token: &str) -> bool {
+    let differs = given.bytes().zip(token.bytes()).fold(0, |all, (a, b)| black_box(all | (a ^ b)));
+    given.len() == token.len() && differs == 0
+}
+
+/// The token in the first line of `path`.
+fn token_in(path: &Path) -> Result<String, AppError> {
+    let bytes = read_bytes(path).map_err(AppError::usage)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let token = text.lines().next().unwrap_or_default().trim();
+    let is_plain =
+        token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
+    if token.len() < FEWEST || token.len() > 200 || !is_plain {
+        return Err(AppError::usage(anyhow!(
+            "{}: a token is a line of {FEWEST} to 200 letters, digits, `-`, `.`, `_` or `~`; `head \
+             -c 24 /dev/urandom | base64 | tr -d '+/='` \
+             makes one",
+            path.display()
+        )));
+    }
+    Ok(token.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "abcdefgh12345678";
+
+    fn guard(token: Option<&str>) -> Guard {
+        Guard {
+            hosts: vec!["bench.example".into()],
+            token: token.map(str::to_owned),
+            cookie: "rsb_8080".into(),
+        }
+    }
+
+    fn status(admission: &Admission) -> u16 {
+        match admission {
+            Admission::Answered => 200,
+            Admission::Redirected { .. } => 303,
+            Admission::Refused { status, .. } => *status,
+        }
+    }
+
+    fn get<'r>() -> Caller<'r> {
+        Caller { method: "GET", host: Some("localhost:8080"), ..Caller::default() }
+    }
+
+    #[test]
+    fn only_names_that_are_expected_are_answered_and_nothing_is_written() {
+        for (host, expected) in [
+            (Some("127.0.0.1:8080"), 200),
+            (Some("[::1]:8080"), 200),
+            (Some("192.168.1.7"), 200),
+            (Some("LOCALHOST"), 200),
+            (Some("bench.example:80"), 200),
+            (Some("evil.example"), 403),
+            (Some("localhost.evil.example:8080"), 403),
+            (Some("127.0.0.1.evil.example"), 403),
+            (Some(""), 403),
+            (None, 403),
+        ] {
+            assert_eq!(status(&guard(None).admit(&Caller { host, ..get() })), expected, "{host:?}");
+        }
+        for method in ["POST", "PUT", "DELETE", "OPTIONS", "CONNECT", "TRACE"] {
+            assert_eq!(status(&guard(None).admit(&Caller { method, ..get() })), 405);
+        }
+    }
+
+    #[test]
+    fn a_token_is_asked_for_once_and_taken_out_of_the_address() {
+        let guard = guard(Some(TOKEN));
+        let cookie = format!("other=1; rsb_8080={TOKEN}");
+        let bearer = format!("Bearer {TOKEN}");
+        let in_query = format!("id=x&token={TOKEN}");
+        for (caller, expected) in [
+            (get(), 401),
+            (Caller { query: "token=abcdefgh12345679", ..get() }, 401),
+            (Caller { query: "token=", ..get() }, 401),
+            (Caller { cookies: Some("rsb_8080=abcdefgh1234567"), ..get() }, 401),
+            (Caller { cookies: Some("rsb_80=abcdefgh12345678"), ..get() }, 401),
+            (Caller { authorization: Some(TOKEN), ..get() }, 401),
+            (Caller { cookies: Some(&cookie), ..get() }, 200),
+            (Caller { authorization: Some(&bearer), ..get() }, 200),
+            (Caller { query: &in_query, host: Some("evil.example"), ..get() }, 403),
+        ] {
+            assert_eq!(status(&guard.admit(&caller)), expected, "{caller:?}");
+        }
+        let admitted = guard.admit(&Caller { path: "run", query: &in_query, ..get() });
+        let Admission::Redirected { location, cookie } = admitted else { panic!("{admitted:?}") };
+        assert_eq!(location, "run?id=x");
+        assert!(cookie.starts_with(&format!("rsb_8080={TOKEN}; HttpOnly")), "{cookie}");
+    }
+}

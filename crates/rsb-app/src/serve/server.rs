@@ -1,0 +1,300 @@
+//! HTTP around the pages: one thread takes requests, a few make answers, and nobody is written for.
+//!
+//! hyper alone and not a framework on it: there is one handler, and what such a server must limit,
+//! the time of a request's head and the number of connections, is set here.
+
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use http_body_util::channel::Channel;
+use http_body_util::{Either, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rsb_model::shown::short_hash;
+use rsb_web::{Medium, respond};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
+
+use super::ServeOptions;
+use super::guard::{Admission, Caller, Guard};
+use super::journal_watch::JournalWatch;
+use super::source::StoreSource;
+use super::stored::Stored;
+use crate::{AppError, error_chain};
+
+/// The longest that the head of a request may take.
+const HEAD_TIME: Duration = Duration::from_secs(10);
+/// Bytes of the head of a request.
+const HEAD_BYTES: usize = 16 * 1024;
+/// Connections at the same time; who comes after them waits.
+const CONNECTIONS: usize = 512;
+/// How often a reader of the live page is told that the server is still there, where nothing
+/// happens.
+const ALIVE: Duration = Duration::from_mins(5);
+
+type Body = Either<Full<Bytes>, Channel<Bytes, Infallible>>;
+
+/// A dashboard that listens.
+pub struct Server {
+    runtime: Runtime,
+    listener: TcpListener,
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+/// What every request needs.
+struct Shared {
+    stored: Arc<Stored>,
+    guard: Guard,
+    watch: JournalWatch,
+    /// Connections to the store that nobody uses now.
+    idle: Mutex<Vec<StoreSource>>,
+}
+
+impl Server {
+    /// Opens the store, and listens at the address in `options`.
+    ///
+    /// # Errors
+    /// When the results cannot be read, nothing can be listened at, or others could reach it
+    /// without a token or a reason.
+    pub fn bind(stored: &Arc<Stored>, options: &ServeOptions) -> Result<Self, AppError> {
+        let first = StoreSource::open(stored, &mut |event| (stored.tell)(event))?;
+        let asked = options.listen.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get).clamp(2, 8);
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder
+            .enable_io()
+            .enable_time()
+            .max_blocking_threads(threads)
+            .build()
+            .context("cannot begin")?;
+        // What is wrong with the options is said before anybody can ask.
+        Guard::new(options, asked)?;
+        let listener = runtime
+            .block_on(TcpListener::bind(asked))
+            .with_context(|| format!("cannot listen at {asked}: name another with --listen"))
+            .map_err(AppError::usage)?;
+        let address = listener.local_addr().context("cannot tell the address")?;
+        let guard = Guard::new(options, address)?;
+        let watch = JournalWatch::new(&stored.project.directories.results);
+        let idle = Mutex::new(vec![first]);
+        let shared = Arc::new(Shared { stored: Arc::clone(stored), guard, watch, idle });
+        Ok(Self { runtime, listener, address, shared })
+    }
+
+    /// Returns the address that it listens at.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Whether readers need a token.
+    pub fn has_token(&self) -> bool {
+        self.shared.guard.has_token()
+    }
+
+    /// Answers until the program ends.
+    ///
+    /// # Errors
+    /// When no connection can be taken any more.
+    pub fn run(self) -> Result<(), AppError> {
+        let _said_to_runs = rsb_engine::machine_lock::serving();
+        self.runtime.block_on(serve(self.listener, self.shared))
+    }
+}
+
+async fn serve(listener: TcpListener, server: Arc<Shared>) -> Result<(), AppError> {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let place = Arc::clone(&places).acquire_owned().await.map_err(|error| anyhow!(error))?;
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let server = Arc::clone(&server);
+                tokio::spawn(async move {
+                    talk(stream, server).await;
+                    drop(place);
+                });
+            }
+            // Such as too many open files: those who talk will end.
+            Err(error) => {
+                tracing::warn!("a connection was not taken: {error}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+async fn talk(stream: TcpStream, server: Arc<Shared>) {
+    let service = service_fn(move |request| {
+        let server = Arc::clone(&server);
+        async move { Ok::<_, Infallible>(server.answer(&request).await) }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD_BYTES);
+    if let Err(error) = http.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!("a connection ended: {error}");
+    }
+}
+
+impl Shared {
+    async fn answer(self: &Arc<Self>, request: &Request<Incoming>) -> Response<Body> {
+        let headers = request.headers();
+        let path = request.uri().path().trim_start_matches('/');
+        let query = request.uri().query().unwrap_or_default();
+        let caller = Caller {
+            method: request.method().as_str(),
+            host: header_text(headers, header::HOST),
+            path,
+            query,
+            cookies: header_text(headers, header::COOKIE),
+            authorization: header_text(headers, header::AUTHORIZATION),
+        };
+        match self.guard.admit(&caller) {
+            Admission::Refused { status, why } => refusal(status, why),
+            Admission::Redirected { location, cookie } => redirect(&location, &cookie),
+            Admission::Answered if path == rsb_web::LIVE_EVENTS => self.events(),
+            Admission::Answered => {
+                let known = header_text(headers, header::IF_NONE_MATCH).map(str::to_owned);
+                let answer = self.page(path.to_owned(), query.to_owned()).await;
+                http_response(answer, known.as_deref(), request.method() == Method::HEAD)
+            }
+        }
+    }
+
+    /// The answer of the pages, made by a thread that may wait for the disk.
+    async fn page(self: &Arc<Self>, path: String, query: String) -> rsb_web::PageResponse {
+        let server = Arc::clone(self);
+        let made = tokio::task::spawn_blocking(move || server.respond(&path, &query)).await;
+        made.unwrap_or_else(|error| {
+            tracing::error!("a page broke: {error}");
+            broken("it broke; this is a bug")
+        })
+    }
+
+    fn respond(&self, path: &str, query: &str) -> rsb_web::PageResponse {
+        let known = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let source = match known.map_or_else(|| StoreSource::open(&self.stored, &mut |_| {}), Ok) {
+            Ok(source) => source,
+            Err(error) => return broken(&error_chain(&error.error)),
+        };
+        let answer = respond(&super::site(&source, Medium::Served), path, query);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(source);
+        answer
+    }
+
+    /// A message whenever a case has ended, for as long as the reader stays.
+    fn events(&self) -> Response<Body> {
+        let mut heard = match self.watch.listen() {
+            Ok(heard) => heard,
+            Err(error) => {
+                return refusal(
+                    404,
+                    &format!("nothing was measured into this directory yet: {error}"),
+                );
+            }
+        };
+        let (mut sender, body) = Channel::new(4);
+        tokio::spawn(async move {
+            loop {
+                let message = match tokio::time::timeout(ALIVE, heard.recv()).await {
+                    Ok(Ok(message)) => format!("data: {message}\n\n"),
+                    // Who was too slow hears the next one.
+                    Ok(Err(tokio::sync::broadcast::error::RecvError::Lagged(_))) => continue,
+                    Ok(Err(tokio::sync::broadcast::error::RecvError::Closed)) => return,
+                    Err(_) => ":\n\n".to_owned(),
+                };
+                if sender.send_data(Bytes::from(message)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        with_headers(StatusCode::OK, "text/event-stream", Either::Right(body))
+    }
+}
+
+fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn broken(why: &str) -> rsb_web::PageResponse {
+    rsb_web::PageResponse {
+        status: 500,
+        content_type: "text/plain; charset=utf-8",
+        body: format!("{why}\n").into_bytes(),
+    }
+}
+
+/// `answer` over HTTP; without its body where the reader has it, or asked for the head alone.
+fn http_response(
+    answer: rsb_web::PageResponse,
+    known: Option<&str>,
+    is_head: bool,
+) -> Response<Body> {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let tag =
+        format!("\"{}{}\"", short_hash(&String::from_utf8_lossy(&answer.body)), answer.body.len());
+    let is_known = known == Some(tag.as_str()) && status == StatusCode::OK;
+    let length = answer.body.len();
+    let body = if is_head || is_known { Bytes::new() } else { Bytes::from(answer.body) };
+    let status = if is_known { StatusCode::NOT_MODIFIED } else { status };
+    let mut response = with_headers(status, answer.content_type, Either::Left(Full::new(body)));
+    set(response.headers_mut(), header::ETAG, &tag);
+    if is_head {
+        set(response.headers_mut(), header::CONTENT_LENGTH, &length.to_string());
+    }
+    response
+}
+
+fn refusal(status: u16, why: &str) -> Response<Body> {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::FORBIDDEN);
+    let body = Either::Left(Full::new(Bytes::from(format!("{why}\n"))));
+    let mut response = with_headers(status, "text/plain; charset=utf-8", body);
+    match status {
+        StatusCode::UNAUTHORIZED => set(response.headers_mut(), header::WWW_AUTHENTICATE, "Bearer"),
+        StatusCode::METHOD_NOT_ALLOWED => set(response.headers_mut(), header::ALLOW, "GET, HEAD"),
+        _ => {}
+    }
+    response
+}
+
+fn redirect(location: &str, cookie: &str) -> Response<Body> {
+    let mut response =
+        with_headers(StatusCode::SEE_OTHER, "text/plain", Either::Left(Full::default()));
+    set(response.headers_mut(), header::LOCATION, location);
+    set(response.headers_mut(), header::SET_COOKIE, cookie);
+    response
+}
+
+/// What every answer says: what a page may do, and that nobody else keeps, frames, or guesses at
+/// it.
+fn with_headers(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    for (name, value) in [
+        (header::CONTENT_TYPE, content_type),
+        (header::CONTENT_SECURITY_POLICY, rsb_web::PageResponse::POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "private, no-cache"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ] {
+        set(response.headers_mut(), name, value);
+    }
+    response
+}
+
+/// Sets a header. A value that no header may have, such as one with a line end, is left out.
+fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}

@@ -1,0 +1,416 @@
+//! What the pages ask, answered from the store by the functions of the verbs. Nothing is written.
+//!
+//! Names come from whoever can reach the server: they are looked up among the stored runs and saved
+//! baselines, and none of them ever becomes a path.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::Arc;
+
+use rsb_engine::gate::{self, Judge};
+use rsb_engine::health::{HealthInput, HealthLimits, health};
+use rsb_engine::models::{self, RecommendRequest};
+use rsb_engine::trends::{self, TrackRequest};
+use rsb_engine::{Event, Listener};
+use rsb_model::finding::Finding;
+use rsb_model::record::RecommendDocument;
+use rsb_model::{Fingerprint, Run, Timestamp};
+use rsb_probe::ProbeOptions;
+use rsb_report::{BaselineRow, RunRow};
+use rsb_stats::{SeriesInput, TrendSettings, trend_with};
+use rsb_store::{Baseline, Baselines, LinePoint, SeriesName, Store};
+use rsb_web::source::{
+    CaseHistory, ComparedRuns, LatestVerdict, LiveRun, OverviewData, PageSource, PointKey,
+    PointRun, RunReportData, SourceError, SourceResult, StoredCase, StoredMachine,
+};
+
+use super::stored::{Stamp, Stored};
+use crate::report::ReportInput;
+use crate::{AppError, baseline, error_chain, history, recommend, trend};
+
+/// Runs that the overview looks at: a change that is older is on the page of its case.
+const NEWEST: usize = 200;
+/// Runs before the last one that are looked at for what they measured.
+const EARLIER: usize = 20;
+/// Points that are searched for changes of level; of a longer history the newest.
+const ANALYZED: usize = 100_000;
+
+/// A connection of one thread to the store.
+pub(super) struct StoreSource {
+    stored: Arc<Stored>,
+    judge: Judge,
+    /// What was stored when the store was looked at last.
+    stamp: RefCell<Stamp>,
+}
+
+impl StoreSource {
+    /// Opens the store. What is wrong with it goes to `listener`; the overview says it, too.
+    pub(super) fn open(
+        stored: &Arc<Stored>,
+        listener: &mut Listener<'_>,
+    ) -> Result<Self, AppError> {
+        let stamp = RefCell::new(stored.stamp());
+        Ok(Self { stored: Arc::clone(stored), judge: stored.judge(listener)?, stamp })
+    }
+
+    fn store(&self) -> &Store {
+        &self.judge.store
+    }
+
+    /// What is stored now. Where that is not what was there before, the store takes it in.
+    fn now(&self) -> SourceResult<Stamp> {
+        let stamp = self.stored.stamp();
+        if *self.stamp.borrow() != stamp {
+            self.store().refresh().map_err(unreadable)?;
+            self.stamp.replace(stamp.clone());
+        }
+        Ok(stamp)
+    }
+
+    /// The id that `text` is, or is the beginning of.
+    fn id_of(&self, text: &str) -> SourceResult<String> {
+        let runs = self.runs()?;
+        let exact = runs.iter().find(|run| run.run_id == text);
+        let mut beginning =
+            runs.iter().filter(|run| !text.is_empty() && run.run_id.starts_with(text));
+        match (exact, beginning.next(), beginning.next()) {
+            (Some(run), ..) | (None, Some(run), None) => Ok(run.run_id.clone()),
+            (None, Some(_), Some(_)) => Err(SourceError::Senseless(format!(
+                "`{text}` is the beginning of several runs' ids; write more of it"
+            ))),
+            (None, None, _) => Err(SourceError::NotThere(format!("no run is called `{text}`"))),
+        }
+    }
+
+    fn read(&self, id: &str) -> SourceResult<Run> {
+        self.store().run(id).map_err(unreadable)
+    }
+
+    fn material(&self, id: &str) -> SourceResult<RunReportData> {
+        let run = self.read(id)?;
+        let tell = self.stored.tell;
+        let mut listener = |event: &Event| tell(event);
+        let gathered = ReportInput::gather(&self.stored.project, self.store(), &run, &mut listener);
+        let ReportInput { comparison, not_compared, baseline, checks, recommendations } =
+            gathered.map_err(|error| source_error(&error))?;
+        let previous = self.previous(&run)?;
+        Ok(RunReportData {
+            run,
+            comparison,
+            not_compared,
+            baseline,
+            checks,
+            recommendations,
+            previous,
+        })
+    }
+
+    /// The run of the same machine and suite before `run`.
+    fn previous(&self, run: &Run) -> SourceResult<Option<String>> {
+        let runs = self.runs()?;
+        let own = runs.iter().find(|row| row.run_id == run.run_id.0).cloned();
+        let Some(own) = own else { return Ok(None) };
+        let before = runs.iter().find(|row| {
+            row.machine == own.machine
+                && row.suite == own.suite
+                && row.started < own.started
+                && row.measured > 0
+        });
+        Ok(before.map(|row| row.run_id.clone()))
+    }
+
+    /// The runs of the saved baseline called `name`, that of the machine of `run` where there are
+    /// several.
+    fn saved_baseline(&self, name: &str, run: &Run) -> SourceResult<Option<Vec<Run>>> {
+        let all = Baselines::new(&self.stored.project.directories.baselines).list();
+        let own = Fingerprint::of(&run.environment).slug();
+        let named: Vec<_> = all.iter().filter(|info| info.name == name).collect();
+        let Some(info) = named.iter().find(|info| info.slug == own).or(named.first()) else {
+            return Ok(None);
+        };
+        Baseline::read(&info.path).map(|baseline| Some(baseline.into_runs())).map_err(unreadable)
+    }
+
+    fn compare_runs(&self, from: &str, to: &str) -> SourceResult<ComparedRuns> {
+        let current = vec![self.read(to)?];
+        let current_run = current
+            .first()
+            .ok_or_else(|| SourceError::NotThere(format!("no run is called `{to}`")))?;
+        let baseline = match self.saved_baseline(from, current_run)? {
+            Some(runs) => runs,
+            None => vec![self.read(&self.id_of(from)?)?],
+        };
+        if let Some(why) = gate::is_itself(&baseline, &current) {
+            return Err(SourceError::Senseless(why));
+        }
+        self.judge.check(&baseline, &current).map_err(|error| source_error(&error))?;
+        let environment =
+            |runs: &[Run]| runs.first().map(|run| run.environment.clone()).unwrap_or_default();
+        let environments = [environment(&baseline), environment(&current)];
+        Ok(ComparedRuns { result: self.judge.judge(&baseline, &current), environments })
+    }
+
+    fn look(&self) -> SourceResult<OverviewData> {
+        let store = self.store();
+        let latest = store.latest().map_err(unreadable)?;
+        let series =
+            trend::times_in(store, None, Some(NEWEST)).map_err(|error| source_error(&error))?;
+        let document = trend_with(&trend::inputs(&series), &TrendSettings::DEFAULT);
+        let now = Timestamp::now();
+        let request = TrackRequest {
+            series: &series,
+            trends: &document,
+            settings: &TrendSettings::DEFAULT,
+            now,
+        };
+        let alerts = trends::track_read_only(store, &request, Path::new("."))
+            .map_err(|error| source_error(&error))?;
+        let earlier =
+            latest.as_ref().map_or_else(|| Ok(Vec::new()), |run| store.runs_before(run, EARLIER));
+        let earlier = earlier.map_err(unreadable)?;
+        let all = self.runs()?;
+        let own = latest
+            .as_ref()
+            .map(|run| store.slugs_of(&Fingerprint::of(&run.environment)))
+            .transpose();
+        let own = own.map_err(unreadable)?.unwrap_or_default();
+        let input = HealthInput {
+            latest: latest.as_ref(),
+            earlier: &earlier,
+            runs: all.iter().filter(|run| own.contains(&run.machine)).count(),
+            series: &series,
+            trends: &document.series,
+            alerts: &alerts,
+            limits: HealthLimits::default(),
+            now,
+        };
+        let health = health(&input);
+        let latest = latest.map(|run| self.verdict(&run.run_id.0)).transpose()?;
+        let notices = rsb_store::notes(&store.notices());
+        Ok(OverviewData {
+            health,
+            alerts,
+            latest,
+            notices,
+            only_newest: (all.len() > NEWEST).then_some(NEWEST),
+        })
+    }
+
+    fn verdict(&self, id: &str) -> SourceResult<LatestVerdict> {
+        let material = self.run(id)?;
+        let (comparison, not_compared) =
+            (material.comparison.clone(), material.not_compared.clone());
+        Ok(LatestVerdict { run_id: id.to_owned(), comparison, not_compared })
+    }
+
+    fn line(&self, id: &str, metric: &str, machine: &str) -> SourceResult<CaseHistory> {
+        let names = self.store().series_of(id).map_err(unreadable)?;
+        let nothing =
+            || SourceError::NotThere(format!("nothing was measured of a case called `{id}`"));
+        let latest = self.store().latest().map_err(unreadable)?;
+        let own =
+            latest.map(|run| self.store().slugs_of(&Fingerprint::of(&run.environment))).transpose();
+        let own = own.map_err(unreadable)?.unwrap_or_default();
+        let name =
+            select_series(&names, metric, machine, &own).ok_or_else(|| match names.first() {
+                None => nothing(),
+                Some(_) => SourceError::NotThere(format!(
+                    "`{id}` has no figure `{metric}` on the machine `{machine}`"
+                )),
+            })?;
+        let points = self.store().line(&name).map_err(unreadable)?;
+        if points.is_empty() {
+            return Err(nothing());
+        }
+        let (trend, not_analyzed) = analyze_trend(id, &name, &points).ok_or_else(nothing)?;
+        let mut machines: Vec<String> = names.iter().map(|name| name.machine.clone()).collect();
+        machines.dedup();
+        let metrics = names
+            .iter()
+            .filter(|one| one.machine == name.machine)
+            .map(|one| one.metric.clone())
+            .collect();
+        let alerts = self.overview()?.alerts.clone().into_iter().filter(|alert| {
+            alert.machine == name.machine
+                && alert.moves.iter().any(|one| one.id == id && one.metric == name.metric)
+        });
+        Ok(CaseHistory {
+            alerts: alerts.collect(),
+            keys: points
+                .iter()
+                .map(|point| PointKey { started: point.started, run: point.run })
+                .collect(),
+            machine: name.machine,
+            machines,
+            metrics,
+            trend,
+            not_analyzed,
+        })
+    }
+
+    fn side_by_side(&self) -> SourceResult<Vec<StoredMachine>> {
+        let runs = self.runs()?;
+        let mut machines: Vec<StoredMachine> = Vec::new();
+        for row in runs.iter() {
+            if let Some(known) = machines.iter_mut().find(|known| known.slug == row.machine) {
+                known.runs += 1;
+            } else {
+                let latest = Arc::new(self.read(&row.run_id)?);
+                machines.push(StoredMachine { slug: row.machine.clone(), runs: 1, latest });
+            }
+        }
+        Ok(machines)
+    }
+}
+
+/// The series that is asked for: of `machine`, else of one of `own`, the machine that measured
+/// last, else of any; of `metric`, else the time of an iteration, else of any.
+fn select_series(
+    names: &[SeriesName],
+    metric: &str,
+    machine: &str,
+    own: &[String],
+) -> Option<SeriesName> {
+    let mut there: Vec<&SeriesName> = if machine.is_empty() {
+        names.iter().filter(|name| own.contains(&name.machine)).collect()
+    } else {
+        names.iter().filter(|name| name.machine == machine).collect()
+    };
+    if there.is_empty() && machine.is_empty() {
+        let first = &names.first()?.machine;
+        there = names.iter().filter(|name| name.machine == *first).collect();
+    }
+    let found = if metric.is_empty() {
+        let time = there.iter().find(|name| trend::TIMES.contains(&name.metric.as_str()));
+        time.or(there.first())
+    } else {
+        there.iter().find(|name| name.metric == metric)
+    };
+    let mut name = SeriesName::clone(found?);
+    // One machine may have had several names.
+    let others =
+        there.iter().filter(|other| other.metric == name.metric && other.unit == name.unit);
+    let others: Vec<SeriesName> = others
+        .filter(|other| other.machine != name.machine)
+        .map(|other| SeriesName::clone(other))
+        .collect();
+    for other in &others {
+        name.join(other);
+    }
+    Some(name)
+}
+
+/// The trend of all points, and how many of the oldest were not searched for changes of level.
+/// Positions count from the oldest.
+fn analyze_trend(
+    id: &str,
+    name: &SeriesName,
+    points: &[LinePoint],
+) -> Option<(rsb_model::record::SeriesTrend, usize)> {
+    let left_out = points.len().saturating_sub(ANALYZED);
+    let input = SeriesInput {
+        id: id.to_owned(),
+        metric: name.metric.clone(),
+        unit: name.unit.clone(),
+        better: name.better,
+        points: points.get(left_out..)?.iter().map(|point| (point.started, point.value)).collect(),
+    };
+    let mut trend = trend_with(&[input], &TrendSettings::DEFAULT).series.into_iter().next()?;
+    trend
+        .change_points
+        .iter_mut()
+        .chain(&mut trend.suspected)
+        .for_each(|point| point.index += left_out);
+    if let Some(ramp) = &mut trend.ramp {
+        (ramp.from_index, ramp.to_index) = (ramp.from_index + left_out, ramp.to_index + left_out);
+    }
+    trend.values = points.iter().map(|point| point.value).collect();
+    Some((trend, left_out))
+}
+
+fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> SourceError {
+    SourceError::Unreadable(error_chain(&anyhow::Error::new(error)))
+}
+
+fn source_error(error: &AppError) -> SourceError {
+    SourceError::Unreadable(error_chain(&error.error))
+}
+
+impl PageSource for StoreSource {
+    fn runs(&self) -> SourceResult<Arc<Vec<RunRow>>> {
+        self.stored.answers.runs.get((), &self.now()?, || {
+            history::runs(self.store())
+                .map_err(|error| SourceError::Unreadable(error_chain(&error)))
+        })
+    }
+
+    fn run(&self, id: &str) -> SourceResult<Arc<RunReportData>> {
+        let id = self.id_of(id)?;
+        self.stored.answers.run.get(id.clone(), &self.now()?, || self.material(&id))
+    }
+
+    fn compare(&self, from: &str, to: &str) -> SourceResult<Arc<ComparedRuns>> {
+        let to = self.id_of(to)?;
+        self.stored
+            .answers
+            .compare
+            .get((from.to_owned(), to.clone()), &self.now()?, || self.compare_runs(from, &to))
+    }
+
+    fn cases(&self) -> SourceResult<Arc<Vec<StoredCase>>> {
+        self.stored.answers.cases.get((), &self.now()?, || {
+            let mut cases = Vec::new();
+            for case in self.store().cases().map_err(unreadable)? {
+                cases.push(StoredCase { id: case.id, outcome: case.outcome, last: case.last });
+            }
+            Ok(cases)
+        })
+    }
+
+    fn history(&self, id: &str, metric: &str, machine: &str) -> SourceResult<Arc<CaseHistory>> {
+        let key = (id.to_owned(), metric.to_owned(), machine.to_owned());
+        self.stored.answers.history.get(key, &self.now()?, || self.line(id, metric, machine))
+    }
+
+    fn points(&self, keys: &[PointKey]) -> SourceResult<Vec<PointRun>> {
+        let runs: Vec<i64> = keys.iter().map(|key| key.run).collect();
+        let named = self.store().named_runs(&runs).map_err(unreadable)?;
+        Ok(named.into_iter().map(|(run_id, commit)| PointRun { run_id, commit }).collect())
+    }
+
+    fn overview(&self) -> SourceResult<Arc<OverviewData>> {
+        self.stored.answers.overview.get((), &self.now()?, || self.look())
+    }
+
+    fn machines(&self) -> SourceResult<Arc<Vec<StoredMachine>>> {
+        self.stored.answers.machines.get((), &self.now()?, || self.side_by_side())
+    }
+
+    fn advice(&self) -> SourceResult<Arc<RecommendDocument>> {
+        self.stored.answers.advice.get((), &self.now()?, || {
+            let runs = recommend::of_models(self.store()).map_err(|error| source_error(&error))?;
+            Ok(models::recommend(&runs, RecommendRequest::LATENCY))
+        })
+    }
+
+    fn baselines(&self) -> SourceResult<Arc<Vec<BaselineRow>>> {
+        self.stored.answers.baselines.get((), &self.now()?, || {
+            Ok({
+                let tell = self.stored.tell;
+                baseline::rows(&self.stored.project.directories, &mut |event| tell(event))
+            })
+        })
+    }
+
+    fn doctor(&self) -> SourceResult<Arc<Vec<Finding>>> {
+        Ok(Arc::new(rsb_probe::doctor::examine(&ProbeOptions::default())))
+    }
+
+    fn live(&self) -> SourceResult<Vec<LiveRun>> {
+        let mut live = Vec::new();
+        for one in self.store().progress() {
+            live.push(LiveRun { run: one.run, planned: one.planned, progress: one.progress });
+        }
+        Ok(live)
+    }
+}

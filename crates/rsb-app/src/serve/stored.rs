@@ -1,0 +1,166 @@
+//! What all readers share: where things are, and answers that stay right until something is stored.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rsb_engine::gate::Judge;
+use rsb_engine::{Event, Listener};
+use rsb_model::record::RecommendDocument;
+use rsb_report::{BaselineRow, RunRow};
+use rsb_store::AlertBook;
+use rsb_web::source::{
+    CaseHistory, ComparedRuns, OverviewData, RunReportData, SourceResult, StoredCase, StoredMachine,
+};
+
+use crate::{AppError, Project, ProjectPaths};
+
+/// Where things are, and what was asked already.
+pub struct Stored {
+    pub(super) project: Project,
+    pub(super) answers: Answers,
+    /// Hears of what is wrong with what is stored.
+    pub(super) tell: fn(&Event),
+}
+
+/// Answers by what was asked.
+#[derive(Default)]
+pub(super) struct Answers {
+    pub(super) runs: AnswerCache<(), Vec<RunRow>, 1>,
+    pub(super) cases: AnswerCache<(), Vec<StoredCase>, 1>,
+    pub(super) baselines: AnswerCache<(), Vec<BaselineRow>, 1>,
+    pub(super) overview: AnswerCache<(), OverviewData, 1>,
+    pub(super) machines: AnswerCache<(), Vec<StoredMachine>, 1>,
+    pub(super) advice: AnswerCache<(), RecommendDocument, 1>,
+    pub(super) run: AnswerCache<String, RunReportData, 32>,
+    pub(super) compare: AnswerCache<(String, String), ComparedRuns, 32>,
+    pub(super) history: AnswerCache<(String, String, String), CaseHistory, 16>,
+}
+
+impl Stored {
+    /// Opens the project in `paths`; `tell` hears of what is wrong with what is stored.
+    ///
+    /// # Errors
+    /// When the configuration cannot be used.
+    pub fn new(paths: &ProjectPaths, tell: fn(&Event)) -> Result<Self, AppError> {
+        Ok(Self { project: Project::open(paths)?, answers: Answers::default(), tell })
+    }
+
+    /// A connection to the store, with the policy that decides. What a reader should know of both
+    /// goes to `listener`.
+    pub(super) fn judge(&self, listener: &mut Listener<'_>) -> Result<Judge, AppError> {
+        self.project.judge(Vec::new(), listener)
+    }
+
+    /// What is stored now, in a word: it is another one whenever something was added, changed or
+    /// taken away.
+    pub(super) fn stamp(&self) -> Stamp {
+        let results = &self.project.directories.results;
+        let mut paths = vec![
+            results.join("runs"),
+            results.join("comparisons"),
+            AlertBook::path(results),
+            self.project.directories.policy.path().to_owned(),
+            self.project.directories.baselines.clone(),
+        ];
+        let machines =
+            fs::read_dir(&self.project.directories.baselines).into_iter().flatten().flatten();
+        paths.extend(machines.map(|entry| entry.path()));
+        Stamp::of(paths.iter().map(|path| modified_time(path)).collect())
+    }
+}
+
+/// When `path` was changed last; `None` where it is not there.
+fn modified_time(path: &Path) -> Option<Duration> {
+    fs::metadata(path).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()
+}
+
+/// Within this of a change another one may have the same time.
+const TICK: Duration = Duration::from_millis(50);
+
+/// When everything was changed last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stamp {
+    times: Vec<Option<Duration>>,
+    /// Now, while the last change is too young to be told from another one.
+    young: Option<Duration>,
+}
+
+impl Stamp {
+    fn of(times: Vec<Option<Duration>>) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let newest = times.iter().flatten().max().copied().unwrap_or_default();
+        Self { times, young: Some(now).filter(|now| now.saturating_sub(newest) < TICK) }
+    }
+}
+
+/// The last `MOST` answers. Who asks what another one asks already waits for that answer.
+pub(super) struct AnswerCache<K, T, const MOST: usize>(Mutex<Vec<(K, Stamp, Arc<T>)>>);
+
+impl<K, T, const MOST: usize> Default for AnswerCache<K, T, MOST> {
+    fn default() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+}
+
+impl<K: PartialEq, T, const MOST: usize> AnswerCache<K, T, MOST> {
+    /// The answer to `key` as of `stamp`: the one that is known, or what `make` gives.
+    pub(super) fn get(
+        &self,
+        key: K,
+        stamp: &Stamp,
+        make: impl FnOnce() -> SourceResult<T>,
+    ) -> SourceResult<Arc<T>> {
+        // Whoever panicked while it was held has left whole answers only.
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(_, made, _)| made == stamp);
+        if let Some(at) = known.iter().position(|(asked, ..)| *asked == key) {
+            let found = known.remove(at);
+            let answer = Arc::clone(&found.2);
+            known.push(found);
+            return Ok(answer);
+        }
+        let made = Arc::new(make()?);
+        if known.len() >= MOST {
+            known.remove(0);
+        }
+        known.push((key, stamp.clone(), Arc::clone(&made)));
+        Ok(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_made_once_and_anew_when_something_is_stored() {
+        let cache: AnswerCache<u32, u32, 2> = AnswerCache::default();
+        let old = Stamp { times: vec![Some(Duration::from_secs(1))], young: None };
+        let new = Stamp { times: vec![Some(Duration::from_secs(2))], young: None };
+        let mut made = 0;
+        let mut ask = |key, stamp: &Stamp| {
+            let answer = cache.get(key, stamp, || {
+                made += 1;
+                Ok(made)
+            });
+            *answer.unwrap()
+        };
+        assert_eq!([ask(1, &old), ask(1, &old), ask(2, &old), ask(1, &old)], [1, 1, 2, 1]);
+        assert_eq!(
+            [ask(3, &old), ask(1, &old), ask(2, &old)],
+            [3, 1, 4],
+            "the one that was not asked for longest goes"
+        );
+        assert_eq!([ask(2, &new), ask(2, &new)], [5, 5]);
+    }
+
+    #[test]
+    fn a_change_that_is_too_young_to_be_told_from_the_next_is_looked_at_again() {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        assert_ne!(Stamp::of(vec![Some(now)]), Stamp::of(vec![Some(now)]));
+        let long_ago = vec![Some(Duration::from_secs(1)), None];
+        assert_eq!(Stamp::of(long_ago.clone()), Stamp::of(long_ago));
+    }
+}

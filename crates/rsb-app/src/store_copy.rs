@@ -1,0 +1,153 @@
+//! Runs from one store to another: directories of results, and a PostgreSQL that many machines
+//! share.
+
+use std::path::Path;
+
+use rsb_report::number::format_count;
+use rsb_store::address::is_address;
+use rsb_store::{MergedFile, Store};
+
+use crate::{AppError, error_chain};
+
+/// Copies the runs from `from` that `to` lacks, and tells `say` which are left out.
+///
+/// # Errors
+/// When one of them cannot be read or written.
+pub fn copy(from: &str, to: &str, say: &mut dyn FnMut(&str)) -> Result<CopyCounts, AppError> {
+    Ok(match (is_address(from), is_address(to)) {
+        (false, false) => {
+            let from = existing_dir(from)?;
+            take_in(&existing(to)?, &from, say)?
+        }
+        (false, true) => {
+            let store = Store::open_existing(&existing_dir(from)?).map_err(AppError::usage)?;
+            send(&store, to, say)?
+        }
+        (true, false) => fetch(from, || existing(to), say)?,
+        (true, true) => {
+            let between = tempfile::tempdir()?;
+            fetch(from, || Ok(Store::open_for_writing(between.path())?), say)?;
+            send(&Store::open_existing(between.path())?, to, say)?
+        }
+    })
+}
+
+/// What became of runs.
+#[derive(Debug, Default)]
+pub struct CopyCounts {
+    /// Copied now.
+    pub copied: usize,
+    /// There already.
+    pub known: usize,
+    /// Not copied.
+    pub left_out: usize,
+}
+
+fn existing(dir: &str) -> Result<Store, AppError> {
+    Store::open_for_writing(Path::new(dir)).map_err(AppError::usage)
+}
+
+/// Only what was asked for is created, and a source never is. What may hold a password is not
+/// repeated.
+fn existing_dir(dir: &str) -> Result<std::path::PathBuf, AppError> {
+    let path = Path::new(dir);
+    if path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let shown = if dir.contains("://") || dir.contains("password") { "that" } else { dir };
+    Err(AppError::usage(anyhow::anyhow!(
+        "`{shown}` is no directory; name one of results, or postgres://USER@HOST/DATABASE"
+    )))
+}
+
+/// Takes the runs of `dir` into `store`.
+fn take_in(store: &Store, dir: &Path, say: &mut dyn FnMut(&str)) -> Result<CopyCounts, AppError> {
+    let mut counts = CopyCounts::default();
+    store.merge(dir, |file| match file {
+        MergedFile::Taken { .. } => counts.copied += 1,
+        MergedFile::Duplicate { .. } => counts.known += 1,
+        MergedFile::ClockWentBack { .. } => {}
+        MergedFile::Conflict { run_id, .. } => {
+            counts.left_out += 1;
+            say(&format!("left out: another run is called {run_id} there"));
+        }
+        MergedFile::Unreadable(error) => {
+            counts.left_out += 1;
+            say(&format!("left out: {error}"));
+        }
+    })?;
+    Ok(counts)
+}
+
+#[cfg(feature = "postgres")]
+fn send(store: &Store, address: &str, say: &mut dyn FnMut(&str)) -> Result<CopyCounts, AppError> {
+    let mut shared = rsb_store::shared::SharedStore::connect(address).map_err(of_shared)?;
+    let mut counts = CopyCounts::default();
+    let all = store.runs()?.len();
+    shared
+        .send_all(store, |run_id, sent| match sent {
+            Ok(_) => counts.copied += 1,
+            Err(error) => {
+                counts.left_out += 1;
+                say(&format!("left out: {run_id}: {error}"));
+            }
+        })
+        .map_err(of_shared)?;
+    counts.known = all.saturating_sub(counts.copied + counts.left_out);
+    Ok(counts)
+}
+
+#[cfg(feature = "postgres")]
+fn fetch(
+    address: &str,
+    store: impl FnOnce() -> Result<Store, AppError>,
+    say: &mut dyn FnMut(&str),
+) -> Result<CopyCounts, AppError> {
+    let mut shared = rsb_store::shared::SharedStore::connect(address).map_err(of_shared)?;
+    // Where nobody answers nothing is created.
+    let store = store()?;
+    let dir = tempfile::tempdir()?;
+    shared.fetch(&store, dir.path()).map_err(of_shared)?;
+    take_in(&store, dir.path(), say)
+}
+
+/// A wrong address is the user's, whatever else happens is not.
+#[cfg(feature = "postgres")]
+fn of_shared(error: rsb_store::shared::SharedStoreError) -> AppError {
+    use rsb_store::shared::SharedStoreError;
+    match error {
+        SharedStoreError::Address { .. } | SharedStoreError::Newer { .. } => AppError::usage(error),
+        other => other.into(),
+    }
+}
+
+#[cfg(not(feature = "postgres"))]
+fn send(_: &Store, address: &str, _: &mut dyn FnMut(&str)) -> Result<CopyCounts, AppError> {
+    Err(without(address))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn fetch(
+    address: &str,
+    _: impl FnOnce() -> Result<Store, AppError>,
+    _: &mut dyn FnMut(&str),
+) -> Result<CopyCounts, AppError> {
+    Err(without(address))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn without(_: &str) -> AppError {
+    AppError::usage(anyhow::anyhow!(
+        "this build has no PostgreSQL: `cargo install --path . --features postgres` builds one \
+         that has"
+    ))
+}
+
+/// Sends what was just measured, and what could not be sent before, to `address`. A database that
+/// cannot be reached costs nothing: the runs stay here and are sent the next time.
+pub fn send_measured(store: &Store, address: &str, say: &mut dyn FnMut(&str)) {
+    match send(store, address, say) {
+        Ok(counts) => say(&format!("{} sent", format_count(counts.copied, "run", "runs"))),
+        Err(error) => say(&format!("note: {}", error_chain(&error.error))),
+    }
+}

@@ -1,0 +1,248 @@
+//! Where metrics go over the stored runs, or over a CSV file, and what changed there.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use rsb_engine::trends::{self, TrackRequest, Tracked};
+use rsb_engine::{Event, Listener};
+use rsb_model::Timestamp;
+use rsb_model::record::TrendDocument;
+use rsb_stats::trend::TrendSettings;
+use rsb_stats::{SeriesInput, trend_with};
+use rsb_store::{Series, SeriesFilter, Store};
+
+use crate::project::anywhere;
+use crate::{AppError, CaseFilter, Project};
+
+/// Metrics that are the time of an iteration.
+pub const TIMES: [&str; 3] = ["time_ms", "time_us", "latency_ns"];
+
+/// What a history shows.
+pub struct TrendHistory {
+    /// The series.
+    pub series: Vec<Series>,
+    /// Their trends.
+    pub document: TrendDocument,
+    /// Of a file of somebody else's: nothing is known from earlier looks.
+    pub tracked: Tracked,
+    /// When it was looked at.
+    pub now: Timestamp,
+}
+
+/// Which series to follow, and what to report.
+#[derive(Debug, Clone)]
+pub struct TrendQuery {
+    /// A CSV file, instead of the stored runs.
+    pub input: Option<PathBuf>,
+    /// Which cases.
+    pub filter: CaseFilter,
+    /// The metric, `all`, or the time of an iteration.
+    pub metric: Option<String>,
+    /// Whether only improvements are reported.
+    pub improvements: bool,
+    /// What counts as a change.
+    pub settings: TrendSettings,
+}
+
+/// Follows what `query` asks for: of a file, or of the stored runs together with their store.
+///
+/// # Errors
+/// When the input cannot be read, or the file has no such series.
+pub fn follow(
+    project: &Project,
+    query: &TrendQuery,
+    listener: &mut Listener<'_>,
+) -> Result<(Option<Store>, TrendHistory), AppError> {
+    let (store, mut look) = if let Some(path) = &query.input {
+        let series = select_series(query, rsb_store::read_series(path).map_err(AppError::usage)?)?;
+        let document = trend_with(&inputs(&series), &query.settings);
+        (
+            None,
+            TrendHistory { series, document, tracked: Tracked::default(), now: Timestamp::now() },
+        )
+    } else {
+        let store = project.store(listener)?;
+        let series = stored_series(&store, &query.filter, query.metric.as_deref())?;
+        let look = over(&store, series, &query.settings, listener)?;
+        (Some(store), look)
+    };
+    if query.improvements {
+        look.tracked.alerts.retain(|alert| alert.direction == "better");
+        for series in &mut look.document.series {
+            series.alerts.retain(|alert| alert.direction == "better");
+        }
+    }
+    Ok((store, look))
+}
+
+/// Follows the time of an iteration of every case in `store`, by the usual settings.
+///
+/// # Errors
+/// When the results cannot be read.
+pub fn look(store: &Store, listener: &mut Listener<'_>) -> Result<TrendHistory, AppError> {
+    over(store, times_in(store, None, None)?, &TrendSettings::DEFAULT, listener)
+}
+
+/// Returns the trends of the stored series that pass `filter`: of `metric`, else the time of an
+/// iteration. Nothing is stored of the look.
+///
+/// # Errors
+/// When the results cannot be read.
+pub fn history(
+    store: &Store,
+    filter: &CaseFilter,
+    metric: Option<&str>,
+) -> Result<TrendDocument, AppError> {
+    let series = stored_series(store, filter, metric)?;
+    Ok(trend_with(&inputs(&series), &TrendSettings::DEFAULT))
+}
+
+/// Returns the trends of the series of a CSV file that pass `filter`.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn history_in(file: &Path, filter: &CaseFilter) -> Result<TrendDocument, AppError> {
+    let mut series = rsb_store::read_series(file).map_err(AppError::usage)?;
+    series.retain(|series| filter.fits(&series.id));
+    Ok(trend_with(&inputs(&series), &TrendSettings::DEFAULT))
+}
+
+fn over(
+    store: &Store,
+    series: Vec<Series>,
+    wanted: &TrendSettings,
+    listener: &mut Listener<'_>,
+) -> Result<TrendHistory, AppError> {
+    let mut document = trend_with(&inputs(&series), wanted);
+    trends::name_levels(store, &series, &mut document);
+    let now = Timestamp::now();
+    let request = TrackRequest { series: &series, trends: &document, settings: wanted, now };
+    let tracked = trends::track(store, &request, Path::new("."))?;
+    for alert in &tracked.closed {
+        let because = alert.because.as_deref().unwrap_or_default();
+        let (id, state) = (&alert.id, alert.state.as_str());
+        listener(&Event::note(format!("{id} is {state} now: {because}")));
+    }
+    if let Some(why) = &tracked.not_kept {
+        let text = format!("what was found is not kept, and is new the next time: {why}");
+        listener(&Event::note(text));
+    }
+    Ok(TrendHistory { series, document, tracked, now })
+}
+
+fn stored_series(
+    store: &Store,
+    filter: &CaseFilter,
+    metric: Option<&str>,
+) -> Result<Vec<Series>, AppError> {
+    let cases = filter.broadest().map(anywhere);
+    let mut series = match metric {
+        Some("all") => store.series(&SeriesFilter { cases, ..SeriesFilter::default() })?,
+        Some(name) => store.series(&SeriesFilter {
+            cases,
+            metric: Some(name.to_owned()),
+            ..SeriesFilter::default()
+        })?,
+        None => times_in(store, cases.as_deref(), None)?,
+    };
+    series.retain(|series| filter.fits(&series.id));
+    Ok(series)
+}
+
+/// Returns the time of an iteration of each case, of the newest `runs` only if given. Of a long
+/// history nothing else is read.
+///
+/// # Errors
+/// When the results cannot be read.
+pub fn times_in(
+    store: &Store,
+    cases: Option<&str>,
+    runs: Option<usize>,
+) -> Result<Vec<Series>, AppError> {
+    let mut all = Vec::new();
+    for metric in TIMES {
+        let filter = SeriesFilter {
+            cases: cases.map(str::to_owned),
+            metric: Some(metric.to_owned()),
+            runs,
+            ..SeriesFilter::default()
+        };
+        all.extend(store.series(&filter)?);
+    }
+    all.sort_by(|a, b| (&a.id, &a.metric).cmp(&(&b.id, &b.metric)));
+    Ok(all)
+}
+
+/// Series that are named where none is asked for.
+const SHOWN: usize = 5;
+
+/// Those series of a file that are asked for. A wish that none of them fulfils is a mistake: the
+/// file is all there is.
+fn select_series(query: &TrendQuery, all: Vec<Series>) -> Result<Vec<Series>, AppError> {
+    let metric = query.metric.as_deref().filter(|name| *name != "all");
+    let (asked, others): (Vec<Series>, Vec<Series>) = all.into_iter().partition(|series| {
+        query.filter.fits(&series.id) && metric.is_none_or(|name| name == series.metric)
+    });
+    if !asked.is_empty() || others.is_empty() {
+        return Ok(asked);
+    }
+    let more = others.len().saturating_sub(SHOWN);
+    let there = others.iter().take(SHOWN).map(describe_series).collect::<Vec<_>>().join(", ");
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Err(AppError::usage(anyhow!(
+        "no series of the file matches --benchmark, --case and --metric; there are {there}{more}"
+    )))
+}
+
+fn describe_series(series: &Series) -> String {
+    match series.id.as_str() {
+        "" => format!("one without an id ({})", series.metric),
+        id => format!("{id} ({})", series.metric),
+    }
+}
+
+/// Returns `series` as the statistics take them.
+pub fn inputs(series: &[Series]) -> Vec<SeriesInput> {
+    let mut inputs = Vec::new();
+    for series in series {
+        inputs.push(SeriesInput {
+            id: series.id.clone(),
+            metric: series.metric.clone(),
+            unit: series.unit.clone(),
+            better: series.better,
+            points: series.points.iter().map(|point| (point.timestamp, point.value)).collect(),
+        });
+    }
+    inputs
+}
+
+/// Writes the points of the trends into a Parquet file.
+///
+/// # Errors
+/// When it cannot be written, or this build has no Parquet.
+#[cfg(feature = "parquet")]
+pub fn write_parquet(
+    path: &Path,
+    document: &TrendDocument,
+    series: &[Series],
+) -> Result<(), AppError> {
+    use std::io::Write as _;
+
+    use anyhow::Context as _;
+
+    let file = rsb_store::output::create(path).map_err(crate::output_error)?;
+    let written =
+        rsb_store::parquet_file::write_trends(document, series, std::io::BufWriter::new(file));
+    let mut written = written.with_context(|| format!("cannot write {}", path.display()))?;
+    written.flush().with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(())
+}
+
+/// Refuses, since this build has no Parquet.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "parquet"))]
+pub fn write_parquet(_: &Path, _: &TrendDocument, _: &[Series]) -> Result<(), AppError> {
+    Err(crate::without_feature("Parquet", "parquet", crate::export::TEXT_FORMATS))
+}

@@ -1,0 +1,131 @@
+//! The terminal: taken, drawn on, and given back as it was, whatever happens. While it is taken,
+//! what the program and its libraries write to standard output and standard error goes to the page
+//! and not over it.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, IsTerminal, PipeReader, stderr, stdin, stdout};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use anyhow::{Context, anyhow};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use rsb_tui::{State, view};
+
+use crate::AppError;
+
+/// The longest line of the program that is taken in one piece.
+const LONGEST: u64 = 4096;
+
+/// What was there before: who finds it gives the terminal back, once.
+static BEFORE: Mutex<Option<SavedTerminal>> = Mutex::new(None);
+
+/// The streams as they were, and the terminal.
+struct SavedTerminal {
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    terminal: File,
+}
+
+/// The terminal. It is given back when this goes.
+pub(super) struct Screen {
+    terminal: Terminal<CrosstermBackend<File>>,
+}
+
+impl Screen {
+    /// Takes the terminal. What the program says from now on can be read.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) fn take() -> Result<(Self, PipeReader), AppError> {
+        if !stdin().is_terminal() || !stdout().is_terminal() {
+            return Err(AppError::usage(anyhow!(
+                "`tui` needs a terminal for its input and output; in a script `rusty-stack-bench \
+                 run`, `compare`, `trend` \
+                 and `components` do the same, each with --json"
+            )));
+        }
+        give_back_in_panics();
+        take()
+            .inspect_err(|_| give_back())
+            .context("cannot take the terminal")
+            .map_err(AppError::from)
+    }
+
+    /// Draws `state`.
+    pub(super) fn draw(&mut self, state: &mut State) -> std::io::Result<()> {
+        let mut shown = rsb_tui::DrawnPage::default();
+        self.terminal.draw(|frame| shown = view(state, frame))?;
+        state.drawn(shown);
+        Ok(())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn take() -> std::io::Result<(Screen, PipeReader)> {
+    let (reader, writer) = std::io::pipe()?;
+    let mut terminal = File::from(clone_stdout()?);
+    let before = SavedTerminal {
+        stdout: clone_stdout()?,
+        stderr: stderr().as_fd().try_clone_to_owned()?,
+        terminal: File::from(clone_stdout()?),
+    };
+    *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+    enable_raw_mode()?;
+    execute!(terminal, EnterAlternateScreen, EnableMouseCapture, Hide)?;
+    rustix::stdio::dup2_stdout(&writer)?;
+    rustix::stdio::dup2_stderr(&writer)?;
+    Ok((Screen { terminal: Terminal::new(CrosstermBackend::new(terminal))? }, reader))
+}
+
+fn clone_stdout() -> std::io::Result<OwnedFd> {
+    stdout().as_fd().try_clone_to_owned()
+}
+
+/// Gives the terminal back, if it was taken and is not given back yet. A terminal that is gone gets
+/// nothing.
+pub(super) fn give_back() {
+    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(mut before) = before {
+        let _ = execute!(before.terminal, DisableMouseCapture, LeaveAlternateScreen, Show);
+        let _ = disable_raw_mode();
+        let _ = rustix::stdio::dup2_stdout(&before.stdout);
+        let _ = rustix::stdio::dup2_stderr(&before.stderr);
+    }
+}
+
+/// A panic of this thread is told on the terminal as it was before. One of another thread is told
+/// on the page, and the program goes on.
+fn give_back_in_panics() {
+    let (drawing, told) = (thread::current().id(), std::panic::take_hook());
+    std::panic::set_hook(Box::new(move |panic| {
+        if thread::current().id() == drawing {
+            give_back();
+        }
+        told(panic);
+    }));
+}
+
+/// Reads what the program says, line by line, until nobody can say anything any more.
+pub(super) fn listen(said: PipeReader, mut hear: impl FnMut(String)) {
+    let mut said = BufReader::new(said);
+    loop {
+        let mut line = Vec::new();
+        match std::io::Read::take(&mut said, LONGEST).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => hear(String::from_utf8_lossy(&line).trim_end().to_owned()),
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! From the first picture to the last: what comes in, what is drawn, how it ends.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, anyhow};
+use ratatui::crossterm::event;
+use rsb_engine::Event;
+use rsb_engine::measure::interrupt;
+use rsb_report::ThemeName;
+use rsb_tui::{AnimationStyle, Command, InterfaceSettings, Key, Message, Palette, State, update};
+
+use super::jobs::JobWorker;
+use super::keys;
+use super::pace::FramePacer;
+use super::screen::{self, Screen};
+use crate::config::{Animation, Config};
+use crate::{AppError, Exit, Project, ProjectPaths};
+
+/// Something for the thread that draws.
+pub(super) enum Incoming {
+    /// A message.
+    Message(Message),
+    /// The engine tells something, and waits until it is taken over.
+    Engine(Message, SyncSender<()>),
+    /// The terminal is gone.
+    Lost(std::io::Error),
+}
+
+/// The colors that the user chose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PaletteChoice {
+    /// As many as the terminal reports.
+    Auto,
+    /// The 16 colors of the terminal.
+    Ansi,
+    /// 256 fixed colors.
+    Indexed,
+    /// 24-bit colors.
+    Truecolor,
+    /// Blue and orange instead of green and red.
+    Colorblind,
+}
+
+/// How the interface looks, and where things are kept.
+#[derive(Debug, Clone)]
+pub struct SessionOptions {
+    /// The colors.
+    pub palette: PaletteChoice,
+    /// Whether only ASCII characters are drawn.
+    pub ascii_only: bool,
+    /// Where things are kept.
+    pub paths: ProjectPaths,
+}
+
+/// Shows the interface until the user quits; `tell` writes what the engine reports to standard
+/// error.
+///
+/// # Errors
+/// When there is no terminal, or the settings are wrong.
+pub fn run(options: &SessionOptions, tell: fn(&Event)) -> Result<Exit, AppError> {
+    let project = Project::open(&options.paths)?;
+    let wanted = interface(options, &project.config)?;
+    let (mut screen, said) = Screen::take()?;
+    let (send, incoming) = channel();
+    let (ask, asked) = channel();
+    let worker = JobWorker::new(options.paths.clone(), project, tell, send.clone());
+    thread::spawn(move || worker.work(&asked));
+    let hear = send.clone();
+    thread::spawn(move || {
+        screen::listen(said, |line| drop(hear.send(Incoming::Message(Message::Said(line)))));
+    });
+    let signal = send.clone();
+    // Another handler (a test harness) may be there already: then signals are theirs.
+    if let Err(error) = ctrlc::set_handler(move || {
+        drop(signal.send(Incoming::Message(Message::Key(Key::Interrupt))));
+    }) {
+        tracing::warn!("cannot install the handler of signals: {error}");
+    }
+    thread::spawn(move || read_terminal(&send));
+    Session { state: State::new(wanted), screen: &mut screen, pace: FramePacer::default(), ask }
+        .until_quit(&incoming)
+}
+
+fn read_terminal(tell: &Sender<Incoming>) {
+    loop {
+        let sent = match event::read() {
+            Ok(event) => keys::message(&event)
+                .is_none_or(|message| tell.send(Incoming::Message(message)).is_ok()),
+            Err(error) => {
+                let _ = tell.send(Incoming::Lost(error));
+                return;
+            }
+        };
+        if !sent {
+            return;
+        }
+    }
+}
+
+struct Session<'s> {
+    state: State,
+    screen: &'s mut Screen,
+    pace: FramePacer,
+    ask: Sender<Command>,
+}
+
+impl Session<'_> {
+    /// Goes on until somebody quits.
+    fn until_quit(mut self, incoming: &Receiver<Incoming>) -> Result<Exit, AppError> {
+        if let Some(exit) = self.take(Message::Resized)? {
+            return Ok(exit);
+        }
+        loop {
+            let next = match self.pace.wait(Instant::now()) {
+                None => incoming.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(wait) => incoming.recv_timeout(wait),
+            };
+            let exit = match next {
+                Ok(Incoming::Message(message)) => self.take(message)?,
+                Ok(Incoming::Engine(message, drawn)) => {
+                    let exit = self.take(message)?;
+                    // The engine waits: now is the time for the picture, however long ago the last
+                    // one was.
+                    if let Some(wait) = self.pace.wait(Instant::now()) {
+                        thread::sleep(wait);
+                        self.draw()?;
+                    }
+                    let _ = drawn.send(());
+                    exit
+                }
+                Ok(Incoming::Lost(error)) => {
+                    interrupt::ask();
+                    return Err(anyhow::Error::new(error).context("the terminal is gone").into());
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.draw()?;
+                    None
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(anyhow!("nobody tells anything any more").into());
+                }
+            };
+            if let Some(exit) = exit {
+                return Ok(exit);
+            }
+        }
+    }
+
+    /// Takes a message over and hands on what is to be done; how the program ends, where it does.
+    fn take(&mut self, message: Message) -> Result<Option<Exit>, AppError> {
+        #[cfg(feature = "fault-injection")]
+        panic_if_asked(&message);
+        for command in update(&mut self.state, message) {
+            match command {
+                Command::Draw => self.pace.want(),
+                Command::Stop => {
+                    interrupt::ask();
+                }
+                Command::Quit(0) => return Ok(Some(Exit::Pass)),
+                Command::Quit(_) => return Ok(Some(Exit::Interrupted)),
+                other => {
+                    if matches!(other, Command::Measure(_) | Command::Resume(_)) {
+                        // Here and not where it is measured: who asks to stop from now on means
+                        // this run.
+                        interrupt::forget();
+                    }
+                    self.ask.send(other).map_err(|_| anyhow!("nobody does anything any more"))?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn draw(&mut self) -> Result<(), AppError> {
+        self.screen.draw(&mut self.state).context("cannot write to the terminal")?;
+        self.pace.drawn(Instant::now());
+        Ok(())
+    }
+}
+
+/// Breaks on purpose at the key `!`, to prove that the terminal is given back.
+#[cfg(feature = "fault-injection")]
+fn panic_if_asked(message: &Message) {
+    let is_asked = matches!(message, Message::Key(Key::Char('!')))
+        && std::env::var_os("RSB_TEST_PANIC").is_some();
+    assert!(!is_asked, "RSB_TEST_PANIC asks for it");
+}
+
+fn interface(options: &SessionOptions, config: &Config) -> Result<InterfaceSettings, AppError> {
+    let wanted = &config.tui;
+    Ok(InterfaceSettings {
+        shows_live_progress: wanted.show_live_progress,
+        runs_on_selection: wanted.auto_run_on_selection,
+        compares_after_run: wanted.show_comparison_after_run,
+        animation: match wanted.animation_style {
+            Animation::Spinner => AnimationStyle::Spinner,
+            Animation::Bar => AnimationStyle::Bar,
+            Animation::None => AnimationStyle::None,
+        },
+        palette: palette(options.palette, |name| std::env::var(name).ok()),
+        ascii_only: options.ascii_only,
+        theme: config
+            .charts
+            .theme(ThemeName::Dark)
+            .map_err(|why| AppError::usage(anyhow!("{why}")))?,
+        glyphs: config.charts.glyphs.unwrap_or_default(),
+    })
+}
+
+/// The colors that were asked for, or as many as the terminal says it has.
+fn palette(asked: PaletteChoice, variable: impl Fn(&str) -> Option<String>) -> Palette {
+    if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+        return Palette::Plain;
+    }
+    match asked {
+        PaletteChoice::Ansi => Palette::Ansi,
+        PaletteChoice::Indexed => Palette::Indexed,
+        PaletteChoice::Truecolor => Palette::TrueColor,
+        PaletteChoice::Colorblind => Palette::ColorBlind,
+        PaletteChoice::Auto if variable("TERM").as_deref() == Some("dumb") => Palette::Plain,
+        PaletteChoice::Auto => detect_palette(&|name: &str, words: &[&str]| {
+            variable(name).is_some_and(|value| words.iter().any(|word| value.contains(word)))
+        }),
+    }
+}
+
+/// As many colors as the terminal says it has.
+fn detect_palette(holds: &impl Fn(&str, &[&str]) -> bool) -> Palette {
+    if holds("COLORTERM", &["truecolor", "24bit"]) {
+        Palette::TrueColor
+    } else if holds("TERM", &["256color"]) {
+        Palette::Indexed
+    } else {
+        Palette::Ansi
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_terminal_says_how_many_colors_it_has_and_no_color_is_heard() {
+        for (asked, variables, expected) in [
+            (
+                PaletteChoice::Auto,
+                &[("COLORTERM", "truecolor"), ("TERM", "xterm-256color")][..],
+                Palette::TrueColor,
+            ),
+            (PaletteChoice::Auto, &[("TERM", "tmux-256color")], Palette::Indexed),
+            (PaletteChoice::Auto, &[("TERM", "linux")], Palette::Ansi),
+            (PaletteChoice::Auto, &[("TERM", "dumb")], Palette::Plain),
+            (PaletteChoice::Colorblind, &[("TERM", "linux")], Palette::ColorBlind),
+            (PaletteChoice::Truecolor, &[("NO_COLOR", "1")], Palette::Plain),
+            (PaletteChoice::Indexed, &[("NO_COLOR", "")], Palette::Indexed),
+        ] {
+            let found = palette(asked, |name| {
+                let (_, value) = variables.iter().find(|(known, _)| *known == name)?;
+                Some((*value).to_owned())
+            });
+            assert_eq!(found, expected, "{asked:?} {variables:?}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Answers in SQL, shown in the form that was asked for.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use rsb_app::{Project, query};
+use rsb_report::Style;
+use rsb_store::{SqlAnswer, SqlError};
+
+use crate::cli::AnswerArgs;
+use crate::exit::{CliResult, Exit};
+use crate::{console, show};
+
+/// Shows the index's answer to `sql`.
+pub(super) fn show(sql: &str, args: &AnswerArgs, style: Style) -> CliResult {
+    let store = Project::open(&args.places.paths())?.store(&mut console::tell)?;
+    let waiting = end_after(args.timeout);
+    let answer = store.select(sql, args.timeout).map_err(query::of_sql)?;
+    drop(waiting);
+    print(&answer, args, style)
+}
+
+/// Prints `answer`.
+pub(super) fn print(answer: &SqlAnswer, args: &AnswerArgs, style: Style) -> CliResult {
+    if args.json {
+        show::json(&query::document(answer))?;
+    } else if args.csv {
+        show::text(&query::csv(answer)?)?;
+    } else if answer.rows.is_empty() {
+        show::text("no rows")?;
+    } else {
+        show::text(&query::table(answer).text(style))?;
+    }
+    Ok(Exit::Pass)
+}
+
+/// How long after its time an answer may still come.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Ends the program where nobody drops what this gives soon after `limit`: the clock is looked at
+/// between the steps of a database, and one step may take for ever. Nothing is lost with a program
+/// that only reads.
+pub(super) fn end_after(limit: Duration) -> mpsc::Sender<()> {
+    let (waiting, answered) = mpsc::channel();
+    thread::spawn(move || {
+        if answered.recv_timeout(limit.saturating_add(GRACE)) == Err(RecvTimeoutError::Timeout) {
+            console::say(&format!("error: {}", SqlError::TimedOut { limit }));
+            std::process::exit(Exit::Usage as i32);
+        }
+    });
+    waiting
+}

@@ -1,0 +1,188 @@
+//! Measuring as `run` and `models` do it: plan, measure, store, show.
+
+use rsb_app::{Project, after_run, judge, measure, project, report, store_copy};
+use rsb_engine::plan::Plan;
+use rsb_engine::{Listener, machine, run as engine};
+use rsb_model::format::FORMAT_VERSION;
+use rsb_model::{Event, Run, RunStatus};
+use rsb_report::Style;
+use rsb_store::{Store, output};
+
+use super::interrupt;
+use super::progress::{Progress, ResultLines};
+use crate::cli::RunArgs;
+use crate::exit::{CliError, CliResult, Exit};
+use crate::{console, show};
+
+/// Measures what `args` name, stores and shows it.
+///
+/// # Errors
+/// When the arguments or the configuration are invalid, or the results cannot be kept.
+pub(super) fn run(args: &RunArgs, style: Style) -> CliResult {
+    // Checked here and not by clap, which repeats what is wrong: an address may hold a password.
+    if args.store.as_deref().is_some_and(|address| !rsb_store::address::is_address(address)) {
+        return Err(CliError::usage(anyhow::anyhow!(
+            "--store (or RSB_STORE) holds no address of PostgreSQL; write \
+             postgres://USER@HOST/DATABASE"
+        )));
+    }
+    if let Some(python) = &args.measure.python {
+        rsb_probe::choose_python(python.clone());
+    }
+    report::can_write(&args.reports)?;
+    let project = Project::open(&args.measure.places.paths())?;
+    let (config, results) = (&project.config, &project.directories.results);
+    if let Some(path) = &args.id_file {
+        output::refuse_link(path).map_err(CliError::usage)?;
+    }
+    after_run::check_baseline(&project)?;
+    let options = args.measure.options();
+    let is_verbose = args.measure.verbose || config.run.verbose;
+    let lines = if is_verbose { ResultLines::Every } else { ResultLines::First };
+    let (store, mut finished) = if let Some(id) = &args.resume {
+        interrupt::listen();
+        let store = project::open_results(results, &mut console::tell)?;
+        let finished = show_progress(lines, |listener| {
+            measure::resume(id, &options, config, &store, listener)
+        })?;
+        (store, finished)
+    } else {
+        let (mut selection, settings) =
+            measure::resolve(&args.names, args.suite, &options, config)?;
+        selection.models = args.models.clone().unwrap_or_default();
+        let plan = measure::plan(&selection, &machine::here(), config)?;
+        if args.dry_run {
+            return show_plan(&plan, args.measure.json);
+        }
+        interrupt::listen();
+        let store = project::open_results(results, &mut console::tell)?;
+        let suite = engine::suite_name(&selection);
+        let finished = show_progress(lines, |listener| {
+            measure::measure(&plan, &suite, &settings, &store, listener)
+        })?;
+        (store, finished)
+    };
+    if !config.run.save_raw_results {
+        after_run::drop_samples(&mut finished, &store)?;
+    }
+    let run = &finished.run;
+    if args.measure.json && args.models.is_some() {
+        show::json(&rsb_engine::models::document(run, rsb_engine::models::Outliers::Marked))?;
+    } else if args.measure.json {
+        show::text(&rsb_store::sealed_text(run)?)?;
+    } else {
+        show::text(&if is_verbose {
+            rsb_report::run::text(run, style)
+        } else {
+            rsb_report::run::brief(run, style)
+        })?;
+        show_targets(args.measure.targets, &project, run, style)?;
+        if let Ok(path) = &finished.stored {
+            console::say(&format!("stored in {}", path.display()));
+        }
+    }
+    finished.stored?;
+    write_reports(args, &project, &store, run)?;
+    if config.run.compare_with_baseline {
+        let text = after_run::comparison_text(&project, &store, run, style, &mut console::tell);
+        tell(args, &text)?;
+    }
+    if let Some(path) = &args.id_file {
+        output::write(path, &run.run_id.0)?;
+    }
+    if let Some(address) = &args.store {
+        store_copy::send_measured(&store, address, &mut console::say);
+    }
+    let exit = match finished.status {
+        RunStatus::Interrupted => Exit::Interrupted,
+        RunStatus::Complete | RunStatus::OutOfTime => measure::exit_of(run.counts()),
+    };
+    // A script that asks for the id goes on by itself, and a comparison has said what to do.
+    let is_last = args.id_file.is_none() && !config.run.compare_with_baseline && !args.measure.json;
+    if exit == Exit::Pass && is_last {
+        console::say(after_run::next_step(&project.directories, run));
+    }
+    Ok(exit)
+}
+
+/// Says what follows a run; on standard error where standard output is a document.
+fn tell(args: &RunArgs, text: &str) -> Result<(), CliError> {
+    if args.measure.json {
+        console::say(text);
+        return Ok(());
+    }
+    Ok(show::text(text)?)
+}
+
+/// Writes the reports that were asked for, and says where.
+fn write_reports(
+    args: &RunArgs,
+    project: &Project,
+    store: &Store,
+    run: &Run,
+) -> Result<(), CliError> {
+    let forms = after_run::forms(&args.reports, &project.config, &mut console::tell);
+    if forms.is_empty() {
+        return Ok(());
+    }
+    for path in report::write_beside(&forms, project, store, run, &mut console::tell)? {
+        tell(args, &format!("report: {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Runs `measures` and shows its progress.
+pub(super) fn with_progress<R>(
+    measures: impl FnOnce(&mut Listener<'_>) -> Result<R, CliError>,
+) -> Result<R, CliError> {
+    show_progress(ResultLines::First, measures)
+}
+
+/// Runs `measures` and shows its progress, with the result lines that `lines` names.
+fn show_progress<R>(
+    lines: ResultLines,
+    measures: impl FnOnce(&mut Listener<'_>) -> Result<R, CliError>,
+) -> Result<R, CliError> {
+    let mut progress = Progress::new(lines);
+    measures(&mut |event: &Event| progress.on_event(event))
+}
+
+/// Shows the targets that the user's policy sets; with `built_in`, also those that come with the
+/// program.
+fn show_targets(
+    built_in: bool,
+    project: &Project,
+    run: &Run,
+    style: Style,
+) -> Result<(), CliError> {
+    match judge::targets_met(project, built_in, run, &mut console::tell) {
+        Ok(targets) if targets.is_empty() => {}
+        Ok(targets) => {
+            show::text(&format!("\n{}", rsb_report::targets::text(&targets, style).trim_end()))?;
+        }
+        Err(error) => {
+            console::say(&format!("warning: no targets are shown: {}", show::chain(&error.error)));
+        }
+    }
+    Ok(())
+}
+
+/// What would be measured, and what not and why.
+fn show_plan(plan: &Plan, json: bool) -> CliResult {
+    if json {
+        let skipped: Vec<_> = plan
+            .without_figures()
+            .map(|(case, outcome, reason)| serde_json::json!({ "case": case, "outcome": outcome, "reason": reason }))
+            .collect();
+        show::json(
+            &serde_json::json!({ "format_version": FORMAT_VERSION, "cases": plan.cases, "skipped": skipped }),
+        )?;
+    } else {
+        let cases = plan.cases.iter().map(|case| case.id.to_string());
+        let others = plan
+            .without_figures()
+            .map(|(case, outcome, reason)| format!("{}: {outcome}: {reason}", case.id));
+        show::text(&cases.chain(others).collect::<Vec<_>>().join("\n"))?;
+    }
+    Ok(Exit::Pass)
+}

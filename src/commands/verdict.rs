@@ -1,0 +1,123 @@
+//! A verdict shown, written and kept, as `gate` and `compare` do it.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use rsb_app::error_chain;
+use rsb_app::judge::{self, JudgeOptions};
+use rsb_app::next_step::VerdictRequest;
+use rsb_engine::gate::{Basis, Judge, JudgedSides, Judgment, MissingSide};
+use rsb_engine::measure::interrupt;
+use rsb_model::ComparisonResult;
+use rsb_report::comparison::Detail;
+use rsb_report::{GateFormat, Style};
+use rsb_store::output;
+
+use crate::cli::{JudgeArgs, VerdictFile};
+use crate::exit::Exit;
+use crate::{console, show};
+
+/// How to compare, as the arguments say.
+pub(super) fn options(args: &JudgeArgs) -> JudgeOptions {
+    JudgeOptions {
+        threshold: args.threshold,
+        across: args.across.clone(),
+        environments: args.environment.clone(),
+        files: args.output.iter().map(|file| file.path.clone()).collect::<Vec<PathBuf>>(),
+    }
+}
+
+/// Shows and writes `judgment` as the arguments ask for, keeps a comparison of figures, and says
+/// what to do next; returns the exit code, which is `without` if there is no baseline to compare
+/// with.
+pub(super) fn conclude(
+    judge: &Judge,
+    args: &JudgeArgs,
+    judgment: &Judgment,
+    request: &VerdictRequest,
+    style: Style,
+    without: Exit,
+) -> Exit {
+    let result = &judgment.result;
+    let (exit, sentence) = match &judgment.basis {
+        Basis::Figures { .. } => {
+            judge::keep(judge, result, &mut console::tell);
+            (
+                if interrupt::is_requested() { Exit::Interrupted } else { judge::exit_of(result) },
+                None,
+            )
+        }
+        Basis::Nothing { lack: MissingSide::Baseline, why } => {
+            (without, Some(format!("NO VERDICT: {why}")))
+        }
+        Basis::Nothing { why, .. } => (Exit::NoVerdict, Some(format!("NO VERDICT: {why}"))),
+        Basis::Same { why } => (Exit::Pass, Some(format!("UNCHANGED: {why}."))),
+    };
+    let exit = deliver(args, result, sentence.as_deref(), style, exit);
+    if matches!(judgment.basis, Basis::Figures { .. }) && exit != Exit::Interrupted {
+        advise(result, &judgment.sides, request);
+    }
+    exit
+}
+
+/// Prints what to do after `result`.
+pub(super) fn advise(result: &ComparisonResult, sides: &JudgedSides, request: &VerdictRequest) {
+    for hint in judge::advice(result, sides, request) {
+        console::say(&format!("hint: {hint}"));
+    }
+}
+
+/// Shows `result`, or the sentence that says it all, and writes it to every file that was asked
+/// for. What could not be written is said; it is a failure where `exit` would pass, and changes no
+/// verdict.
+pub(super) fn deliver(
+    args: &JudgeArgs,
+    result: &ComparisonResult,
+    sentence: Option<&str>,
+    style: Style,
+    exit: Exit,
+) -> Exit {
+    let shown = match sentence {
+        Some(sentence) => say(args, result, sentence),
+        None => print(args, result, style),
+    };
+    let written = args.output.iter().map(|file| write(file, args, result));
+    let problems: Vec<anyhow::Error> =
+        std::iter::once(shown).chain(written).filter_map(Result::err).collect();
+    for problem in &problems {
+        console::say(&format!("error: {}", error_chain(problem)));
+    }
+    if exit == Exit::Pass && !problems.is_empty() { Exit::Failure } else { exit }
+}
+
+/// Shows the comparison in the format that was asked for.
+fn print(args: &JudgeArgs, result: &ComparisonResult, style: Style) -> anyhow::Result<()> {
+    show::text(&rsb_report::gate::write(result, format(args), style, detail(args))?)
+        .context(show::FAILED)
+}
+
+/// A verdict that needs no table: the sentence for people, the document for programs.
+fn say(args: &JudgeArgs, result: &ComparisonResult, sentence: &str) -> anyhow::Result<()> {
+    let format = format(args);
+    if format == GateFormat::Text {
+        return show::text(sentence).context(show::FAILED);
+    }
+    console::say(sentence);
+    show::text(&rsb_report::gate::write(result, format, Style::PLAIN, Detail::Brief)?)
+        .context(show::FAILED)
+}
+
+/// Writes the comparison to a file.
+fn write(file: &VerdictFile, args: &JudgeArgs, result: &ComparisonResult) -> anyhow::Result<()> {
+    let text = rsb_report::gate::write(result, file.format, Style::PLAIN, detail(args))?;
+    Ok(output::write(&file.path, &text)?)
+}
+
+fn detail(args: &JudgeArgs) -> Detail {
+    if args.verbose { Detail::Full } else { Detail::Brief }
+}
+
+/// The format that was asked for.
+pub(super) fn format(args: &JudgeArgs) -> GateFormat {
+    if args.json { GateFormat::Json } else { args.format }
+}
