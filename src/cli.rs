@@ -25,8 +25,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use rsb_engine::frameworks;
-use rsb_engine::models::ModelRow;
+use rsb_catalog::frameworks;
+use rsb_catalog::models::ModelRow;
 use rsb_model::{Profile, Suite};
 
 use crate::{commands, console, exit};
@@ -468,7 +468,7 @@ pub struct SchemaArgs {
 }
 
 /// The subcommand that runs every benchmark.
-pub const ALL: &str = rsb_engine::plan::ALL;
+pub const ALL: &str = rsb_catalog::selection::ALL;
 
 /// Builds the whole command, with a subcommand for each benchmark.
 pub fn command() -> Command {

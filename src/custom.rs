@@ -28,11 +28,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-pub use rsb_engine::custom::OwnBenchmark;
+pub use rsb_catalog::custom::OwnBenchmark;
 pub use rsb_model::{Params, Reason};
 pub use rsb_workloads::Failure;
 
-use rsb_engine::measure;
+use rsb_engine::worker;
 use rsb_model::{Field, Fields};
 use rsb_stats::policy_file::TargetFile;
 use rsb_workloads::Prepared;
@@ -218,7 +218,7 @@ pub fn main(benchmarks: impl IntoIterator<Item = OwnBenchmark>) -> ExitCode {
             return commands::finish(Err(CliError::usage(error)));
         }
     }
-    if let Some(ended) = measure::as_child() {
+    if let Some(ended) = worker::as_child() {
         return ended;
     }
     // Cargo adds `--bench` to whatever it is given.

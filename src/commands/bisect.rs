@@ -19,7 +19,7 @@ pub fn run(args: &BisectArgs, style: Style) -> CliResult {
     let policy = judge::policy(&settings.config, &settings.directories, args.threshold)?;
     interrupt::listen();
     let project =
-        args.project.options(rsb_engine::custom::file().as_deref()).map_err(CliError::usage)?;
+        args.project.options(rsb_catalog::custom::file().as_deref()).map_err(CliError::usage)?;
     let request = BisectRequest {
         good: &args.good,
         bad: &args.bad,

@@ -5,9 +5,9 @@ mod picture_files;
 use std::path::Path;
 
 use anyhow::anyhow;
+use rsb_catalog::models::{self, RecommendRequest};
 use rsb_engine::Directories;
 use rsb_engine::gate::{self, Judge, SideName};
-use rsb_engine::models::{self, RecommendRequest};
 use rsb_model::record::TrendDocument;
 use rsb_model::{ComparisonResult, Outcome, Run};
 use rsb_report::chart::AxisScale;

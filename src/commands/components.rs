@@ -1,8 +1,9 @@
 //! How each framework component stands: what its last run says, and what is missing where it never
 //! ran.
 
-use rsb_engine::frameworks::{self, Component};
-use rsb_engine::{gate, suites};
+use rsb_catalog::frameworks::{self, Component};
+use rsb_catalog::suites;
+use rsb_engine::{gate, python_worker};
 use rsb_model::record::{ComponentResults, ComponentStatus, ThresholdCheck};
 use rsb_model::{ComparisonResult, ComponentBenchmarkResult, Run, Timestamp};
 use rsb_report::Style;
@@ -130,7 +131,7 @@ fn measures(run: &Run, component: &Component) -> bool {
 }
 
 fn row(component: &Component, last: Option<&LastComponentRun>, is_running: bool) -> Value {
-    let missing = frameworks::readiness(component.name).err();
+    let missing = python_worker::readiness(component.name).err();
     let record = last.map(|last| &last.record);
     let status = match record {
         _ if is_running => "running",

@@ -6,8 +6,8 @@ mod directory;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use rsb_catalog::models::{self, Footprint, MODELS, ModelRow, Outliers, PRECISIONS, RUNTIMES};
 use rsb_engine::gate;
-use rsb_engine::models::{self, Footprint, MODELS, ModelRow, Outliers, PRECISIONS, RUNTIMES};
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{CompatibilityDocument, ModelFigures, ModelRecord, ModelsDocument};
 use rsb_model::{Dtype, Reason};

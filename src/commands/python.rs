@@ -3,7 +3,8 @@
 mod setup;
 
 use anyhow::anyhow;
-use rsb_engine::frameworks::{self, PythonEnvironment};
+use rsb_catalog::frameworks::{self, PythonEnvironment};
+use rsb_engine::python_worker;
 use rsb_model::Reason;
 use rsb_model::format::FORMAT_VERSION;
 use serde_json::json;
@@ -68,7 +69,7 @@ fn doctor(args: &PythonArgs) -> CliResult {
             None => frameworks::of_component(component),
         };
         let state = environment
-            .and_then(|environment| frameworks::readiness_in(component.name, &environment));
+            .and_then(|environment| python_worker::readiness_in(component.name, &environment));
         states.push((component.name, state));
     }
     if args.json {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use rsb_catalog::models::{self, Goal, ModelRow, Prices, RecommendRequest};
 use rsb_engine::gate;
-use rsb_engine::models::{self, Goal, ModelRow, Prices, RecommendRequest};
 use rsb_model::field::Field;
 use rsb_model::record::{
     ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace,

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use anyhow::Context;
-use rsb_engine::plan::Plan;
-use rsb_engine::{Directories, WorkerCommand, frameworks, machine, run as engine};
+use rsb_catalog::frameworks;
+use rsb_catalog::plan::Plan;
+use rsb_engine::{Directories, WorkerCommand, machine, run as engine};
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::run::Counts;
 use rsb_model::{Event, RunStatus};
@@ -86,7 +87,7 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     }
     let run = &finished.run;
     if args.measure.json && args.models.is_some() {
-        show::json(&rsb_engine::models::document(run, rsb_engine::models::Outliers::Marked))?;
+        show::json(&rsb_catalog::models::document(run, rsb_catalog::models::Outliers::Marked))?;
     } else if args.measure.json {
         show::text(&rsb_store::sealed_text(run)?)?;
     } else {

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rsb_catalog::plan::{self, CustomEntry, Machine, Plan, Selection};
+use rsb_catalog::{custom, sweep};
+use rsb_engine::Directories;
 use rsb_engine::directories::PolicyPath;
 use rsb_engine::measure::{ComponentSettings, Count, Limits, Profiler, Settings};
-use rsb_engine::plan::{self, CustomEntry, Machine, Plan, Selection};
 use rsb_engine::revisions::RevisionTree;
-use rsb_engine::{Directories, custom, sweep};
 use rsb_model::{Profile, Suite};
 use tempfile::NamedTempFile;
 
@@ -93,7 +94,7 @@ pub(super) fn load_at(
         None => tree.read(path).map_err(CliError::usage)?.unwrap_or_default(),
     };
     let config = Config::of_text(&text, path).map_err(CliError::usage)?;
-    rsb_engine::custom::configure(config.targets().collect());
+    rsb_catalog::custom::configure(config.targets().collect());
     let mut directories = directories(places, &config);
     let path = directories.policy.path().to_owned();
     if is_in_repository(&tree, &path)? {

@@ -6,12 +6,13 @@ mod patterns;
 use std::collections::BTreeMap;
 
 use anyhow::{Context, anyhow};
+use rsb_catalog::custom;
 use rsb_model::record::ThresholdCheck;
 use rsb_model::{Event, Run};
 use rsb_stats::policy::Target;
 use rsb_stats::{Policy, PolicyError, PolicyFile};
 
-use crate::{Directories, EngineError, Listener, custom};
+use crate::{Directories, EngineError, Listener};
 
 /// Thresholds in percent by benchmark name.
 pub type Thresholds = BTreeMap<String, f64>;

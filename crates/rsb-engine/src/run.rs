@@ -4,16 +4,17 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use itertools::Itertools as _;
+use rsb_catalog::frameworks;
+use rsb_catalog::plan::Plan;
+use rsb_catalog::selection::{self, Selection};
 use rsb_model::{
     BenchmarkResult, Environment, Event, Note, Outcome, Run, RunId, RunStatus, Timestamp,
 };
 use rsb_store::Store;
 
 use crate::measure::{self, Settings, assemble};
-use crate::plan::{self, Plan};
 use crate::recorder::Recorder;
-use crate::selection::Selection;
-use crate::{EngineError, Listener, WorkerCommand, frameworks, gate, machine_lock};
+use crate::{EngineError, Listener, WorkerCommand, gate, machine_lock};
 
 /// A run that is over.
 #[derive(Debug)]
@@ -200,7 +201,7 @@ pub fn suite_name(selection: &Selection) -> String {
     }
     let names = selection.names.iter().map(String::as_str).sorted_unstable().dedup().collect_vec();
     if names.len() == rsb_workloads::all().len() + frameworks::all().len() {
-        return plan::ALL.to_owned();
+        return selection::ALL.to_owned();
     }
     names.join("_")
 }

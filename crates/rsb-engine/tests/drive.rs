@@ -8,15 +8,15 @@
 
 use std::process::ExitCode;
 
+use rsb_catalog::plan::{self, Machine};
+use rsb_catalog::selection::Selection;
 use rsb_device::scripted::{Clock, Script, ScriptedDevice};
 use rsb_device::{Backend, Device, DeviceInfo, Operation, Registry};
 use rsb_engine::gate::{Basis, Judge, MissingSide, StoredRequest};
-use rsb_engine::measure::{self, Count, Settings};
-use rsb_engine::plan::{self, Machine};
+use rsb_engine::measure::{Count, Settings};
 use rsb_engine::policy::Thresholds;
 use rsb_engine::run::{self, FinishedRun};
-use rsb_engine::selection::Selection;
-use rsb_engine::{Directories, Event, WorkerCommand, gate};
+use rsb_engine::{Directories, Event, WorkerCommand, gate, worker};
 use rsb_model::record::Comparison;
 use rsb_model::{
     BackendId, DeviceType, Environment, Outcome, Profile, Reason, ReasonCode, Run, RunStatus,
@@ -196,7 +196,7 @@ fn drive() {
 }
 
 fn main() -> ExitCode {
-    if let Some(ended) = measure::as_child_of(&Registry::new(vec![Box::new(Scripted)])) {
+    if let Some(ended) = worker::as_child_of(&Registry::new(vec![Box::new(Scripted)])) {
         return ended;
     }
     // What a test runner asks of a program that has no test harness.

@@ -2,8 +2,9 @@
 //! changed.
 
 use anyhow::Context;
+use rsb_catalog::installation;
 use rsb_engine::gate::Judge;
-use rsb_engine::{Directories, installation, machine};
+use rsb_engine::{Directories, machine};
 use rsb_model::record::PerformanceBaseline;
 use rsb_model::{ComparisonResult, Fingerprint, Run, RunStatus};
 use rsb_report::comparison::Detail;

@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow};
 use crate::cli::SetupArgs;
 use crate::console;
 use crate::exit::{CliError, CliResult, Exit};
-use rsb_engine::frameworks::{self, Component, InstallPlace};
+use rsb_catalog::frameworks::{self, Component, InstallPlace};
 
 /// The versions that this project is tested with on a CPU.
 const LOCKED: &str = include_str!("../../../python/frameworks.txt");

@@ -7,10 +7,10 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
+use rsb_catalog::models::{self, RecommendRequest};
 use rsb_engine::Listener;
 use rsb_engine::gate::{self, Judge};
 use rsb_engine::health::{HealthInput, HealthLimits, health};
-use rsb_engine::models::{self, RecommendRequest};
 use rsb_engine::trends::{self, TrackRequest};
 use rsb_model::finding::Finding;
 use rsb_model::record::RecommendDocument;

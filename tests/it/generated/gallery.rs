@@ -4,7 +4,7 @@ mod rows;
 
 use std::fmt::Write as _;
 
-use rsb_engine::models::{self, RecommendRequest};
+use rsb_catalog::models::{self, RecommendRequest};
 use rsb_model::record::TrendDocument;
 use rsb_model::{ComparisonResult, Field, Run};
 use rsb_report::charts::{ChartKind, ChartSource, ChartSubject};

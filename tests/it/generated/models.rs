@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rsb_engine::models::{
+use rsb_catalog::models::{
     Family, Outliers, PRECISIONS, RecommendRequest, SizeClass, catalogue, compatibility, document,
     recommend, representative,
 };

@@ -4,15 +4,16 @@
 use std::time::Duration;
 
 use anyhow::Context;
+use rsb_catalog::factors;
+use rsb_catalog::plan::Plan;
 use rsb_model::{Case, CaseId, Environment, Event, Fingerprint, Profile, Run, factor};
 use rsb_stats::remeasure::AGAINST_BASELINE;
 
 use super::budget::Budget;
 use super::judge::Judge;
 use crate::measure::{self, Count, Settings, assemble};
-use crate::plan::Plan;
 use crate::recorder::program_hash;
-use crate::{EngineError, Listener, WorkerCommand, factors, machine, machine_lock};
+use crate::{EngineError, Listener, WorkerCommand, machine, machine_lock};
 
 /// `current` with as many more replicates of undecided cases as `budget` allows, those of `settled`
 /// left out. The run is rewritten where it is stored. Also whether it has any more now.

@@ -14,7 +14,6 @@ mod noise;
 mod prepare;
 mod profiling;
 mod quiet;
-mod serve;
 mod session;
 mod settings;
 mod tape;
@@ -32,12 +31,12 @@ pub use client::WorkerError;
 pub use devices::{devices_of, has_compiler, has_counters};
 pub use interleaved::{InterleavedResults, PairSource, WorkerPairs, run_interleaved};
 pub use profiling::{InstalledProfiler, PROFILERS, Profiler};
-pub use serve::{as_child, as_child_of};
 pub use session::{Replicate, ReplicateCost, Turn};
 pub use settings::{ComponentSettings, Count, Limits, Settings, is_long};
 
+use rsb_catalog::plan::Plan;
+
 use crate::Listener;
-use crate::plan::Plan;
 use crate::worker_command::WorkerCommand;
 use assemble::CaseProgress;
 use instructions::InstructionPass;

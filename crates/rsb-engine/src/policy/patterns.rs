@@ -7,7 +7,7 @@ use rsb_stats::policy::PolicyPattern;
 use rsb_store::import::Format;
 use rsb_workloads::{AxisInfo, AxisKind, IdForm};
 
-use crate::{frameworks, models, plan};
+use rsb_catalog::{frameworks, models, selection};
 
 /// As many devices of a backend as a pattern may name.
 const DEVICES: u32 = 64;
@@ -65,7 +65,7 @@ fn all_words() -> impl Iterator<Item = IdVocabulary> {
         open: true,
         ..IdVocabulary::new(&[format.benchmark_type()], format.as_str(), &[])
     });
-    let every = std::iter::once(IdVocabulary::new(&BenchmarkType::ALL, plan::ALL, &[]));
+    let every = std::iter::once(IdVocabulary::new(&BenchmarkType::ALL, selection::ALL, &[]));
     native.chain(components).chain(imported).chain(every)
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use itertools::Itertools as _;
+use rsb_catalog::custom;
 use rsb_model::json;
 use rsb_model::record::{ComparisonNote, ComparisonNoteCode, OverallStatus};
 use rsb_model::{Case, CaseId, Environment, Run, RunId, Suite, Timestamp, Verdict};
@@ -20,7 +21,7 @@ use super::project::{Build, ProjectOptions, is_setting};
 use crate::gate::{BUDGET, Basis, Judge, JudgedSides, Judgment, SidePrograms, Sides};
 use crate::judged::{self, Descendants};
 use crate::policy::ControlSet;
-use crate::{EngineError, Listener, custom};
+use crate::{EngineError, Listener};
 
 /// What to compare this tree with, and how.
 #[derive(Debug, Clone)]

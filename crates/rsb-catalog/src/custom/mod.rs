@@ -14,8 +14,8 @@ use rsb_workloads::{
     AxisInfo, AxisKind, Benchmark, Breadth, Failure, Grid, IdForm, Prepared, RunsOn,
 };
 
-use crate::sweep::EntryFileError;
-use crate::{frameworks, plan};
+use crate::entry_file::EntryFileError;
+use crate::{frameworks, selection};
 
 /// The variable that names the file of `--custom`; workers are told by it too.
 pub const VARIABLE: &str = "RSB_CUSTOM";
@@ -113,7 +113,7 @@ impl OwnBenchmark {
                 "a name is a letter, then letters, digits, dashes and underscores".to_owned()
             );
         }
-        if self.name == plan::ALL || frameworks::find(self.name).is_some() {
+        if self.name == selection::ALL || frameworks::find(self.name).is_some() {
             return Err("the name means something else here; choose another".to_owned());
         }
         for (axis, (name, values)) in self.axes.iter().zip(&self.grid) {
@@ -211,7 +211,7 @@ pub fn load(path: &Path) -> Result<(), EntryFileError> {
 }
 
 /// The benchmarks that two files of `--custom` define in unlike ways, by name.
-pub(crate) fn differing_benchmarks(before: &Path, after: &Path) -> Vec<String> {
+pub fn differing_benchmarks(before: &Path, after: &Path) -> Vec<String> {
     file::differing(before, after)
 }
 
@@ -236,7 +236,7 @@ pub fn configure(targets: Vec<TargetFile>) {
 ///
 /// # Errors
 /// When that file has a mistake, or nobody knows the name.
-pub(crate) fn find(name: &str) -> Result<&'static dyn Benchmark, Reason> {
+pub fn find(name: &str) -> Result<&'static dyn Benchmark, Reason> {
     if let (None, Some(path)) = (rsb_workloads::find(name), std::env::var_os(VARIABLE)) {
         load(Path::new(&path)).map_err(|error| {
             let what = format!("benchmark {name}");

@@ -1,7 +1,6 @@
-//! Models of eleven families: what the catalogue holds, what a model needs of memory, what cannot
-//! be, and the cases of a sweep. Pure. The work itself is in `python/rsb_workloads/models.py`.
+//! Models of eleven families: what the catalogue holds, what a model needs of memory, and what
+//! cannot be. Pure. The work itself is in `python/rsb_workloads/models.py`.
 
-mod cases;
 mod catalogue;
 mod compatibility;
 mod detect;
@@ -12,18 +11,18 @@ mod predict;
 mod prices;
 mod recommend;
 
-pub(crate) use cases::wrong_name;
-pub use cases::{ModelSelection, cases, representative, unknown};
 pub use catalogue::{
     CatalogueError, Family, ModelRow, ModelShape, ModelWork, SizeClass, catalogue, find, nearest,
-    parse,
+    parse, representative, unknown,
 };
-pub(crate) use compatibility::RUNTIME_NAMES;
-pub use compatibility::{ModelConfiguration, RUNTIMES, Runtime, refusal, wrong_length};
+pub use compatibility::{
+    GENERATE, LOAD, ModelConfiguration, PRECISIONS, RUNTIME_NAMES, RUNTIMES, Runtime, refusal,
+    runtime, wrong_length,
+};
 pub use detect::detect;
 pub use document::{Outliers, document};
 pub use footprint::Footprint;
-pub use map::{PRECISIONS, compatibility};
+pub use map::compatibility;
 pub use prices::{Prices, PricesError};
 pub use recommend::{Goal, RecommendRequest, recommend};
 

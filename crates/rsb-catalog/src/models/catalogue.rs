@@ -426,13 +426,33 @@ pub fn nearest<'a>(name: &str, own: &'a [ModelRow]) -> Option<&'a str> {
 }
 
 /// Returns the names like `name`, the most similar first.
-pub(super) fn similar<'a>(name: &str, own: &'a [ModelRow]) -> Vec<&'a str> {
+fn similar<'a>(name: &str, own: &'a [ModelRow]) -> Vec<&'a str> {
     let all = own.iter().chain(catalogue()).map(|row| row.name.as_str());
     let mut similar: Vec<(f64, &str)> =
         all.map(|known| (strsim::jaro_winkler(name, known), known)).collect();
     similar.retain(|(likeness, _)| *likeness > 0.75);
     similar.sort_by(|a, b| b.0.total_cmp(&a.0));
     similar.into_iter().map(|(_, known)| known).collect()
+}
+
+/// The model that stands for a family and size.
+pub fn representative(family: Family, size: SizeClass) -> Option<&'static ModelRow> {
+    catalogue().iter().find(|row| row.family == family && row.size() == size)
+}
+
+/// Why `name` is no model.
+pub fn unknown(name: &str, own: &[ModelRow]) -> Reason {
+    let similar: Vec<String> =
+        similar(name, own).iter().take(3).map(|near| format!("`{near}`")).collect();
+    let near = if similar.is_empty() {
+        String::new()
+    } else {
+        format!("did you mean {}? ", similar.join(", "))
+    };
+    let cure = format!(
+        "{near}`models list` shows them all; a name with a slash is a directory or one of the hub"
+    );
+    Reason::new(format!("model {name}"), "the catalogue has no such name", cure)
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! The worker that has Python in it: where it lies, whether it fits the environment, and how it is
+//! The worker that embeds Python: where it is, whether it fits the environment, and how it is
 //! started.
 
 use std::path::{Path, PathBuf};
 
+use rsb_catalog::frameworks::{self, PythonEnvironment};
+use rsb_catalog::models::MODELS;
 use rsb_model::{Obstacle, Reason};
 
-use super::components::QNN;
-use super::environment::{self, PythonEnvironment};
 use crate::worker_command::{self, WorkerCommand};
 
 /// The program's name.
@@ -22,8 +22,7 @@ const QNN_PYTHON: &str = "RSB_QNN_PYTHON";
 /// When there is no worker, no Python, or the two do not fit.
 pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason> {
     let worker = beside(program)?;
-    let python = super::find(component)
-        .map_or_else(environment::default_environment, environment::of_component)?;
+    let python = python_of(component)?;
     fits(program, &python)?;
     let mut variables = Vec::new();
     // Two installations may have a library of one name: the environment's own is to be loaded.
@@ -35,10 +34,10 @@ pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason>
     if let Some(dir) = python.program.parent() {
         variables.push(("PATH", prepend_to_path("PATH", dir)));
     }
-    if component == crate::models::MODELS && std::env::var_os(QNN_PYTHON).is_none() {
+    if component == MODELS && std::env::var_os(QNN_PYTHON).is_none() {
         variables.push((
             QNN_PYTHON,
-            environment::program_apart(&QNN).map(|path| path.to_string_lossy().into_owned()),
+            frameworks::qnn_program().map(|path| path.to_string_lossy().into_owned()),
         ));
     }
     let args = vec![python.program.to_string_lossy().into_owned()];
@@ -49,6 +48,38 @@ pub fn command(program: &Path, component: &str) -> Result<WorkerCommand, Reason>
         directory: None,
         pci_addresses: Vec::new(),
     })
+}
+
+/// What stands in the way of the component called `name` here, as far as files tell.
+///
+/// # Errors
+/// What is missing, why, and its cure.
+pub fn readiness(name: &str) -> Result<(), Reason> {
+    beside(&this_program()?)?; // Without a worker nobody need be asked.
+    let environment = python_of(name)?;
+    readiness_in(name, &environment)
+}
+
+/// As [`readiness`], in an environment of one's choice.
+///
+/// # Errors
+/// What is missing, why, and its cure.
+pub fn readiness_in(name: &str, environment: &PythonEnvironment) -> Result<(), Reason> {
+    fits(&this_program()?, environment)?;
+    let Some(component) = frameworks::find(name) else { return Ok(()) };
+    if component.is_in(environment) { Ok(()) } else { Err(component.missing(environment)) }
+}
+
+fn this_program() -> Result<PathBuf, Reason> {
+    std::env::current_exe().map_err(|error| {
+        let why = format!("the system does not tell which program this is: {error}");
+        Reason::new("framework benchmarks", why, "mount /proc")
+    })
+}
+
+/// The Python that the component called `name` is measured in.
+fn python_of(name: &str) -> Result<PythonEnvironment, Reason> {
+    frameworks::find(name).map_or_else(frameworks::default_environment, frameworks::of_component)
 }
 
 /// Returns the list of directories in the variable `name`, with `first` before them.
@@ -63,7 +94,7 @@ fn prepend_to_path(name: &str, first: &Path) -> Option<String> {
 ///
 /// # Errors
 /// When this build has none.
-pub(super) fn beside(program: &Path) -> Result<PathBuf, Reason> {
+fn beside(program: &Path) -> Result<PathBuf, Reason> {
     worker_command::beside(program, WORKER_PROGRAM).ok_or_else(|| {
         Reason::new(
             "framework benchmarks",
@@ -77,7 +108,7 @@ pub(super) fn beside(program: &Path) -> Result<PathBuf, Reason> {
 ///
 /// # Errors
 /// When it was built for another version.
-pub(super) fn fits(program: &Path, environment: &PythonEnvironment) -> Result<(), Reason> {
+fn fits(program: &Path, environment: &PythonEnvironment) -> Result<(), Reason> {
     let worker = beside(program)?;
     let Some(built_for) =
         std::fs::read(&worker).ok().and_then(|bytes| linked_python_version(&bytes))

@@ -27,7 +27,7 @@ pub const RUNTIMES: [Runtime; 5] = [
         package: "torch",
         backends: &[BackendId::Cpu, BackendId::Rocm, BackendId::Cuda],
         writes: &Family::ALL,
-        dtypes: &DTYPES,
+        dtypes: &PRECISIONS,
     },
     Runtime {
         name: "openvino",
@@ -41,7 +41,7 @@ pub const RUNTIMES: [Runtime; 5] = [
             Family::Speech,
             Family::MixtureOfExperts,
         ],
-        dtypes: &DTYPES,
+        dtypes: &PRECISIONS,
     },
     Runtime {
         name: "onnxruntime",
@@ -68,21 +68,21 @@ pub const RUNTIMES: [Runtime; 5] = [
 ];
 
 /// The names of the runtimes, in the same order.
-pub(crate) const RUNTIME_NAMES: &[&str] = &["pytorch", "openvino", "onnxruntime", "qnn", "mps"];
+pub const RUNTIME_NAMES: &[&str] = &["pytorch", "openvino", "onnxruntime", "qnn", "mps"];
 
 /// The types that models are verified in, the usual one first.
-const DTYPES: [Dtype; 4] = [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8];
+pub const PRECISIONS: [Dtype; 4] = [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8];
 
 /// The runtime called `name`.
-pub(super) fn runtime(name: &str) -> Option<&'static Runtime> {
+pub fn runtime(name: &str) -> Option<&'static Runtime> {
     RUNTIMES.iter().find(|runtime| runtime.name == name)
 }
 
 /// The workload that writes tokens.
-pub(super) const GENERATE: &str = "generate";
+pub const GENERATE: &str = "generate";
 
 /// The workload of requests that arrive at random times.
-pub(super) const LOAD: &str = "load";
+pub const LOAD: &str = "load";
 
 /// One point of a sweep.
 #[derive(Debug, Clone, Copy)]

@@ -3,38 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rsb_workloads::AxisInfo;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::entry_file::{self, AxisValues, EntryFileError};
 use crate::frameworks::{self, Component};
 use crate::plan;
 use crate::selection::CustomEntry;
-
-/// A file of entries that cannot be used: scenarios, or benchmarks of one's own.
-#[derive(Debug, thiserror::Error)]
-pub enum EntryFileError {
-    /// It cannot be read.
-    #[error("cannot read {}: {source}; name a TOML file with [[{entry}]] entries", path.display())]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// What its entries are called.
-        entry: &'static str,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// Its text or a value is wrong; the message says where and what is valid.
-    #[error("{}: {message}", path.display())]
-    Invalid {
-        /// Which.
-        path: PathBuf,
-        /// Where and what.
-        message: String,
-    },
-}
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,43 +38,6 @@ struct Scenario {
     axes: BTreeMap<String, Spanned<AxisValues>>,
 }
 
-/// One value of an axis or several, as files have them.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged, expecting = "write a number, a text in quotes, or a list of them")]
-#[allow(missing_docs)]
-pub enum AxisValues {
-    One(AxisValue),
-    Several(Vec<AxisValue>),
-}
-
-/// A value of an axis: numbers need no quotes.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged, expecting = "write a number, or a text in quotes")]
-#[allow(missing_docs)]
-pub enum AxisValue {
-    Whole(i64),
-    Number(f64),
-    Text(String),
-}
-
-impl AxisValues {
-    /// The values, as the command line has them.
-    pub fn texts(&self) -> Vec<String> {
-        match self {
-            Self::One(value) => vec![text_of(value)],
-            Self::Several(values) => values.iter().map(text_of).collect(),
-        }
-    }
-}
-
-fn text_of(value: &AxisValue) -> String {
-    match value {
-        AxisValue::Whole(number) => number.to_string(),
-        AxisValue::Number(number) => number.to_string(),
-        AxisValue::Text(text) => text.clone(),
-    }
-}
-
 /// What is wrong, and where it stands.
 struct EntryError {
     at: Range<usize>,
@@ -117,19 +58,7 @@ struct AxisOverride {
 /// # Errors
 /// When the file cannot be read, is not TOML, or names what does not exist.
 pub fn read(path: &Path) -> Result<Vec<CustomEntry>, EntryFileError> {
-    parse_file(path, "scenario", parse)
-}
-
-/// What `parse` makes of the file at `path`, whose entries are called `entry`.
-pub(crate) fn parse_file<T>(
-    path: &Path,
-    entry: &'static str,
-    parse: impl Fn(&str) -> Result<T, String>,
-) -> Result<T, EntryFileError> {
-    let text = rsb_store::read_text(path);
-    let text =
-        text.map_err(|source| EntryFileError::Read { path: path.to_owned(), entry, source })?;
-    parse(&text).map_err(|message| EntryFileError::Invalid { path: path.to_owned(), message })
+    entry_file::parse_file(path, "scenario", parse)
 }
 
 fn parse(text: &str) -> Result<Vec<CustomEntry>, String> {

@@ -9,8 +9,7 @@ use rsb_model::record::{
 };
 use rsb_model::{BenchmarkResult, DeviceRef, Fingerprint, Outcome, Reason, Run};
 
-use super::cases::representative;
-use super::catalogue::{Family, ModelRow, find};
+use super::catalogue::{Family, ModelRow, find, representative};
 use super::document::parameter;
 use super::predict::{Predictor, evidence};
 use super::prices::Prices;

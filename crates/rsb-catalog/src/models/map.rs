@@ -8,11 +8,8 @@ use rsb_model::{BackendId, BenchmarkResult, DeviceRef, Dtype, Obstacle, Outcome,
 
 use super::MODELS;
 use super::catalogue::{Family, SizeClass, catalogue, find};
-use super::compatibility::{ModelConfiguration, RUNTIMES, refusal};
+use super::compatibility::{ModelConfiguration, PRECISIONS, RUNTIMES, refusal};
 use super::document::parameter;
-
-/// The precisions of the map.
-pub const PRECISIONS: [Dtype; 4] = [Dtype::F32, Dtype::F16, Dtype::Bf16, Dtype::I8];
 
 /// How `result` stands.
 fn standing(result: &BenchmarkResult) -> Compatibility {

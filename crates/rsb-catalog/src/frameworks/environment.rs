@@ -11,6 +11,7 @@ use serde::Deserialize;
 use timed_child::Stderr;
 
 use super::component::{Component, InstallPlace};
+use super::components::QNN;
 
 /// How long an interpreter may take to answer.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -58,7 +59,7 @@ impl PythonEnvironment {
     }
 
     /// Whether it has its library where it says.
-    pub(super) fn has_library(&self) -> bool {
+    pub fn has_library(&self) -> bool {
         !self.library.is_empty() && self.library_dir.join(&self.library).is_file()
     }
 }
@@ -107,8 +108,13 @@ pub fn of_component(component: &Component) -> Result<PythonEnvironment, Reason> 
 }
 
 /// The interpreter that `python setup` made for a component that stands apart.
-pub(super) fn program_apart(component: &Component) -> Option<PathBuf> {
+fn program_apart(component: &Component) -> Option<PathBuf> {
     apart(component).map(|dir| dir.join("bin/python3")).filter(|program| program.is_file())
+}
+
+/// Returns the interpreter of the environment that `python setup qnn` made, if there is one.
+pub fn qnn_program() -> Option<PathBuf> {
+    program_apart(&QNN)
 }
 
 /// Where `python setup` puts a component that stands apart; nothing where there is no home.

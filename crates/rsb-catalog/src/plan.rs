@@ -13,6 +13,7 @@ use rsb_model::{
 };
 use rsb_workloads::{Benchmark, Breadth, RunsOn};
 
+use crate::selection::ALL;
 pub use crate::selection::{CustomEntry, Machine, Selection};
 use crate::suites::compared;
 use crate::{frameworks, suites};
@@ -36,7 +37,7 @@ pub struct Plan {
 
 impl Plan {
     /// How many replicates are taken of `case` where `wanted` are asked for.
-    pub(crate) fn due(&self, case: &Case, wanted: u32) -> u32 {
+    pub fn due(&self, case: &Case, wanted: u32) -> u32 {
         wanted.saturating_sub(self.taken.get(&case.id).copied().unwrap_or(0))
     }
 
@@ -116,9 +117,6 @@ pub fn nearest(name: &str) -> Option<&'static str> {
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, known)| known)
 }
-
-/// Stands for every benchmark, where a whole backend is missing.
-pub const ALL: &str = "all";
 
 /// The axis by which a benchmark of sensors names a GPU.
 const GPU_AXIS: &str = "gpu";

@@ -117,7 +117,7 @@ const LANES: AxisInfo =
 const REQUESTS: AxisInfo =
     named_axis("num_requests", "requests of one iteration", "8", AxisKind::Count);
 
-/// Models of eleven families. Which there are stands in their catalogue, and [`models::cases`]
+/// Models of eleven families. Which there are stands in their catalogue, and [`crate::model_cases::cases`]
 /// makes the cases.
 pub(super) static MODELS: Component = Component {
     name: models::MODELS,

@@ -9,8 +9,8 @@ use rsb_workloads::Breadth;
 
 use super::{CustomEntry, Machine, Plan, PlanError, Selection};
 use crate::frameworks::{self, Component, ComponentSelection};
-use crate::models::{self, ModelSelection};
-use crate::suites;
+use crate::model_cases::{self, ModelSelection};
+use crate::{models, suites};
 
 /// Values that replace those of an axis.
 type Axes = Vec<(String, Vec<String>)>;
@@ -114,7 +114,7 @@ fn add_models(
     info: Option<&DeviceInfo>,
     wish: ModelSelection<'_>,
 ) -> Result<(), PlanError> {
-    for case in models::cases(component, device, info, wish)? {
+    for case in model_cases::cases(component, device, info, wish)? {
         match case {
             Ok(case) if plan.cases.iter().all(|known| known.id != case.id) => plan.cases.push(case),
             Err(skipped) if plan.skipped.iter().all(|(known, _)| known.id != skipped.0.id) => {
@@ -130,7 +130,7 @@ fn add_models(
 /// skipped.
 pub(super) fn refuse_wrong_names(plan: &Plan) -> Result<(), PlanError> {
     let mut wrong =
-        plan.skipped.iter().map(|(case, reason)| Some((models::wrong_name(case)?, reason)));
+        plan.skipped.iter().map(|(case, reason)| Some((model_cases::wrong_name(case)?, reason)));
     let Some(Some((name, reason))) = wrong.next() else { return Ok(()) };
     if !plan.cases.is_empty() || !plan.failed.is_empty() || wrong.any(|other| other.is_none()) {
         return Ok(());

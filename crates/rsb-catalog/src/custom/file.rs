@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::OwnBenchmark;
 use super::command::{CommandCase, CommandLine, Expected, FigureReader, FigureUnit};
-use crate::sweep::{self, AxisValues, EntryFileError};
+use crate::entry_file::{self, AxisValues, EntryFileError};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,7 +69,7 @@ struct TargetEntry {
 
 /// The benchmarks in the file at `path`.
 pub(super) fn read(path: &Path) -> Result<Vec<OwnBenchmark>, EntryFileError> {
-    sweep::parse_file(path, "benchmark", parse)
+    entry_file::parse_file(path, "benchmark", parse)
 }
 
 /// The benchmarks that both files have and that differ in them, by name. A file that cannot be read

@@ -1,14 +1,15 @@
-//! From families, sizes and axes to cases, those that cannot be with the reason.
+//! The cases of models: from families, sizes and axes to cases, those that cannot be with the reason.
 
 use rsb_device::DeviceInfo;
 use rsb_model::shape::rounded_bytes;
 use rsb_model::{Case, DeviceRef, Dtype, Obstacle, Params, Reason};
 use rsb_workloads::{AxisInfo, Breadth, CaseOrReason, UsageError};
 
-use super::catalogue::{Family, ModelRow, SizeClass, catalogue, find, similar};
-use super::compatibility::{GENERATE, LOAD, ModelConfiguration, refusal, runtime};
-use super::{DEFINITION, Footprint};
 use crate::frameworks::{self, Component, WORKLOAD, Workload};
+use crate::models::{
+    DEFINITION, Family, Footprint, GENERATE, LOAD, MODELS, ModelConfiguration, ModelRow, SizeClass,
+    catalogue, find, refusal, representative, runtime, unknown,
+};
 
 /// What is wanted of the models.
 #[derive(Debug, Clone, Copy)]
@@ -337,11 +338,6 @@ fn untunable(point: &ModelPoint) -> Option<Reason> {
     ))
 }
 
-/// The model that stands for a family and size.
-pub fn representative(family: Family, size: SizeClass) -> Option<&'static ModelRow> {
-    catalogue().iter().find(|row| row.family == family && row.size() == size)
-}
-
 /// The entry for a size that a family has no model of.
 fn absent(
     component: &Component,
@@ -358,21 +354,6 @@ fn absent(
         format!("choose --sizes {}, or give a model of your own with --catalogue", known.join(",")),
     );
     (case_without_work(component, device, &[family.as_str(), size.as_str()], Params::new()), reason)
-}
-
-/// Why `name` is no model.
-pub fn unknown(name: &str, own: &[ModelRow]) -> Reason {
-    let similar: Vec<String> =
-        similar(name, own).iter().take(3).map(|near| format!("`{near}`")).collect();
-    let near = if similar.is_empty() {
-        String::new()
-    } else {
-        format!("did you mean {}? ", similar.join(", "))
-    };
-    let cure = format!(
-        "{near}`models list` shows them all; a name with a slash is a directory or one of the hub"
-    );
-    Reason::new(format!("model {name}"), "the catalogue has no such name", cure)
 }
 
 /// The entry for what cannot be asked for.
@@ -395,7 +376,7 @@ fn case_without_work(
 
 /// The name that `case` stands for where it stands for a name that is no model.
 pub(crate) fn wrong_name(case: &Case) -> Option<&str> {
-    let is_planned = case.benchmark != super::MODELS || case.params.text(WORKLOAD).is_some();
+    let is_planned = case.benchmark != MODELS || case.params.text(WORKLOAD).is_some();
     case.params.text("model").filter(|_| !is_planned)
 }
 
@@ -430,5 +411,4 @@ fn needed_bytes(row: &ModelRow, point: &ModelPoint, info: &DeviceInfo) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "cases_tests.rs"]
 mod tests;

@@ -5,6 +5,8 @@ use std::io::{BufRead, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
+use rsb_catalog::backends::registry;
+use rsb_catalog::custom;
 use rsb_cpu::bind_near;
 use rsb_cpu::instructions::{self, InstructionCount};
 use rsb_device::{Device, Registry};
@@ -13,9 +15,7 @@ use rsb_model::{Case, Reason};
 use rsb_probe::ProbeOptions;
 use rsb_workloads::Failure;
 
-use super::inject;
-use crate::backends::registry;
-use crate::custom;
+use crate::measure::inject;
 use crate::memory_profile;
 
 /// What this process does as a child of itself: a worker, or an answer about devices or a compiler.

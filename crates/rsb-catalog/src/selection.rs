@@ -5,6 +5,9 @@ use rsb_model::{BackendId, Profile, Reason, Suite};
 
 use crate::models::ModelRow;
 
+/// Stands for every benchmark, where a whole backend is missing.
+pub const ALL: &str = "all";
+
 /// What is here to run on.
 #[derive(Debug, Clone)]
 pub struct Machine {
