@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use rsb_engine::ErrorKind;
+use rsb_insight::trends::AlertError;
 use rsb_store::output::OutputError;
 
 /// How the program ends.
@@ -56,6 +57,16 @@ impl From<ErrorKind> for Exit {
 
 /// What a verb returns.
 pub type CliResult = Result<Exit, CliError>;
+
+/// The error of tracked alerts: a file that cannot be read and a wrong name are the user's to
+/// resolve.
+pub(crate) fn alert_error(error: AlertError) -> CliError {
+    match error {
+        AlertError::Unreadable(error) => CliError::usage(error),
+        AlertError::Name(error) => CliError::usage(error),
+        AlertError::Store(error) => CliError::from(error),
+    }
+}
 
 /// The error of an output file: what stands in its place, or a directory that is not there, is the
 /// user's to resolve.

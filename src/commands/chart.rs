@@ -5,9 +5,9 @@ mod picture_files;
 use std::path::Path;
 
 use anyhow::anyhow;
-use rsb_catalog::models::{self, RecommendRequest};
 use rsb_engine::Directories;
 use rsb_engine::gate::{self, Judge, SideName};
+use rsb_insight::model_results::{self, RecommendRequest};
 use rsb_model::record::TrendDocument;
 use rsb_model::{ComparisonResult, Outcome, Run};
 use rsb_report::chart::AxisScale;
@@ -81,7 +81,7 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
             };
             let runs: Vec<Run> =
                 runs.into_iter().map(|run| matching_cases(run, &args.filter)).collect();
-            let advice = models::recommend(&runs, RecommendRequest::LATENCY);
+            let advice = model_results::recommend(&runs, RecommendRequest::LATENCY);
             draw(kind, &ChartSubject { advice: Some(&advice), ..ChartSubject::default() })
                 .map_err(|why| nothing(kind, &of, args, why))?
         }

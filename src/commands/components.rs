@@ -4,6 +4,7 @@
 use rsb_catalog::frameworks::{self, Component};
 use rsb_catalog::suites;
 use rsb_engine::{gate, python_worker};
+use rsb_insight::component_status;
 use rsb_model::record::{ComponentResults, ComponentStatus, ThresholdCheck};
 use rsb_model::{ComparisonResult, ComponentBenchmarkResult, Run, Timestamp};
 use rsb_report::Style;
@@ -78,7 +79,7 @@ fn of_run(
     compared: Option<&ComparisonResult>,
 ) -> Option<LastComponentRun> {
     let checks = threshold_checks(std::slice::from_ref(run), policy);
-    let mut record = frameworks::record(component, &run.benchmarks, &checks)?;
+    let mut record = component_status::record(component, &run.benchmarks, &checks)?;
     if record
         .threshold_checks
         .iter()
@@ -89,10 +90,11 @@ fn of_run(
     if let Some(section) = config.components.get(component.name) {
         show_only(&mut record.results, &section.metrics);
     }
-    let against = compared.and_then(|compared| frameworks::against_baseline(component, compared));
+    let against =
+        compared.and_then(|compared| component_status::against_baseline(component, compared));
     if let (Some(throughput), Some(compared)) = (&mut record.results.throughput, compared) {
         throughput.comparison_to_baseline =
-            frameworks::rate_change(component, &run.benchmarks, compared);
+            component_status::rate_change(component, &run.benchmarks, compared);
     }
     Some(LastComponentRun {
         started: run.started,

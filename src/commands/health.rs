@@ -2,7 +2,7 @@
 //! to do.
 
 use rsb_engine::gate;
-use rsb_engine::health::{HealthInput, HealthLimits, health};
+use rsb_insight::health::{HealthInput, HealthLimits, health};
 use rsb_model::record::HealthDocument;
 use rsb_model::{Fingerprint, Timestamp};
 use rsb_report::Style;

@@ -6,8 +6,9 @@ mod directory;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use rsb_catalog::models::{self, Footprint, MODELS, ModelRow, Outliers, PRECISIONS, RUNTIMES};
+use rsb_catalog::models::{self, Footprint, MODELS, ModelRow, PRECISIONS, RUNTIMES};
 use rsb_engine::gate;
+use rsb_insight::model_results::{self, Outliers};
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{CompatibilityDocument, ModelFigures, ModelRecord, ModelsDocument};
 use rsb_model::{Dtype, Reason};
@@ -309,7 +310,7 @@ fn shown_bytes(bytes: u64, is_unknown: bool) -> String {
 fn compatibility(args: &ModelsCompatibilityArgs, style: Style) -> CliResult {
     let (_, directories) = settings::load(&args.places)?;
     let store = gate::open(&directories, &mut console::tell)?;
-    let map = models::compatibility(&super::recommend::of_models(&store)?);
+    let map = model_results::compatibility(&super::recommend::of_models(&store)?);
     if args.json {
         show::json(&CompatibilityDocument { format_version: FORMAT_VERSION, compatibility: map })?;
         return Ok(Exit::Pass);
@@ -343,7 +344,7 @@ fn results(args: &ModelsResultsArgs, style: Style) -> CliResult {
             .map_err(|problem| CliError::usage(problem.error))?,
     };
     let outliers = if args.without_outliers { Outliers::LeftOut } else { Outliers::Marked };
-    let document = models::document(&run, outliers);
+    let document = model_results::document(&run, outliers);
     if document.models.is_empty() && document.skipped.is_empty() {
         return Err(CliError::usage(anyhow!(
             "the run {} measured no models; `models` measures some",

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use rsb_catalog::models::{self, Goal, ModelRow, Prices, RecommendRequest};
+use rsb_catalog::models::{self, ModelRow};
 use rsb_engine::gate;
+use rsb_insight::model_results::{self, Goal, Prices, RecommendRequest};
 use rsb_model::field::Field;
 use rsb_model::record::{
     ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace,
@@ -66,7 +67,7 @@ pub fn run(args: &RecommendArgs, style: Style) -> CliResult {
     runs.extend(of_roofs(&store, &runs)?);
     let (model, prices) = (args.model.as_deref(), prices.as_ref());
     let asked = RecommendRequest { goal, model, own: &own, prices, is_predicting: true };
-    let document = models::recommend(&runs, asked);
+    let document = model_results::recommend(&runs, asked);
     if document.models.is_empty() {
         return Err(CliError::usage(match model {
             Some(name) => not_there(name, &own),

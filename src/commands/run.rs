@@ -87,7 +87,10 @@ pub fn run(args: &RunArgs, style: Style) -> CliResult {
     }
     let run = &finished.run;
     if args.measure.json && args.models.is_some() {
-        show::json(&rsb_catalog::models::document(run, rsb_catalog::models::Outliers::Marked))?;
+        show::json(&rsb_insight::model_results::document(
+            run,
+            rsb_insight::model_results::Outliers::Marked,
+        ))?;
     } else if args.measure.json {
         show::text(&rsb_store::sealed_text(run)?)?;
     } else {

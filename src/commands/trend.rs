@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use rsb_engine::gate;
-use rsb_engine::trends::{self, TrackRequest, Tracked};
+use rsb_insight::trends::{self, TrackRequest, Tracked};
 use rsb_model::Timestamp;
 use rsb_model::record::{AlertState, TrendDocument};
 use rsb_report::Style;
@@ -18,7 +18,7 @@ use crate::cli::{
     AckState, ChangeMethodArg, FilterArgs, FollowedArgs, TrendArgs, TrendExportFormat,
     TrendSettingsArgs, TrendVerb,
 };
-use crate::exit::{CliError, CliResult, Exit};
+use crate::exit::{CliError, CliResult, Exit, alert_error};
 use crate::{console, show};
 
 /// Metrics that are the time of an iteration.
@@ -42,7 +42,8 @@ pub fn run(args: &TrendArgs, style: Style) -> CliResult {
         Some(TrendVerb::Ack { alert, because, state, places }) => {
             let (_, directories) = settings::load(places)?;
             let store = gate::open(&directories, &mut console::tell)?;
-            let decided = trends::decide(&store, alert, state_of(*state), because)?;
+            let decided =
+                trends::decide(&store, alert, state_of(*state), because).map_err(alert_error)?;
             show::text(&format!("{} is {}: {because}", decided.id, decided.state.as_str()))?;
             Ok(Exit::Pass)
         }
@@ -96,7 +97,7 @@ fn show_trend(args: &TrendArgs, style: Style) -> CliResult {
         return Ok(Exit::Pass);
     }
     if let (true, Some(store)) = (args.dashboard, &store) {
-        let page = health::page(store, &look, rsb_engine::health::HealthLimits::default())?;
+        let page = health::page(store, &look, rsb_insight::health::HealthLimits::default())?;
         show::text(&format!("\n{}", rsb_report::health::text(&page, style)))?;
     }
     Ok(Exit::Pass)
@@ -210,7 +211,7 @@ fn over(
     trends::name_levels(store, &series, &mut document);
     let now = Timestamp::now();
     let request = TrackRequest { series: &series, trends: &document, settings: wanted, now };
-    let tracked = trends::track(store, &request, Path::new("."))?;
+    let tracked = trends::track(store, &request, Path::new(".")).map_err(alert_error)?;
     for alert in &tracked.closed {
         let because = alert.because.as_deref().unwrap_or_default();
         console::say(&format!("note: {} is {} now: {because}", alert.id, alert.state.as_str()));

@@ -5,13 +5,11 @@
 //!
 //! **Invariant:** no command line, no terminal. It prints nothing and asks nobody.
 
-pub mod advice;
 pub mod directories;
 mod error;
 pub mod first_day;
 pub mod gate;
 pub mod harness;
-pub mod health;
 mod judged;
 pub mod machine;
 pub mod machine_lock;
@@ -22,7 +20,6 @@ pub mod python_worker;
 pub mod recorder;
 pub mod revisions;
 pub mod run;
-pub mod trends;
 pub mod worker;
 pub mod worker_command;
 

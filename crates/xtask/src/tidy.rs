@@ -62,6 +62,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "timed-child",
         ],
     ),
+    ("rsb-insight", &["rsb-catalog", "rsb-probe", "rsb-stats", "rsb-store"]),
     ("rsb-wheel", &["rsb-engine", "rsb-probe", "rsb-report", "rsb-stats", "rsb-store"]),
     ("runtime-loading", &[]),
     ("timed-child", &[]),

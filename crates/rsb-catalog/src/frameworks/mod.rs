@@ -9,7 +9,6 @@ mod component;
 mod components;
 mod environment;
 mod networks;
-mod status;
 mod workloads;
 
 pub use cases::{
@@ -21,7 +20,6 @@ pub use component::{Component, Grids, InstallPlace, Workload};
 pub use environment::{
     PythonEnvironment, apart, ask, default_environment, of_component, packages_of, qnn_program,
 };
-pub use status::{against_baseline, rate_change, record};
 
 use rsb_model::{Case, DeviceRef};
 use rsb_workloads::Breadth;

@@ -55,7 +55,7 @@ impl Footprint {
 }
 
 /// Bytes of an element; half a byte counts as one.
-pub(super) const fn bytes_of(dtype: Dtype) -> u64 {
+pub const fn bytes_of(dtype: Dtype) -> u64 {
     match dtype {
         Dtype::F64 => 8,
         Dtype::F32 | Dtype::Tf32 => 4,

@@ -4,12 +4,7 @@
 mod catalogue;
 mod compatibility;
 mod detect;
-mod document;
 mod footprint;
-mod map;
-mod predict;
-mod prices;
-mod recommend;
 
 pub use catalogue::{
     CatalogueError, Family, ModelRow, ModelShape, ModelWork, SizeClass, catalogue, find, nearest,
@@ -20,11 +15,7 @@ pub use compatibility::{
     runtime, wrong_length,
 };
 pub use detect::detect;
-pub use document::{Outliers, document};
-pub use footprint::Footprint;
-pub use map::compatibility;
-pub use prices::{Prices, PricesError};
-pub use recommend::{Goal, RecommendRequest, recommend};
+pub use footprint::{Footprint, bytes_of};
 
 /// The component, which is also a verb.
 pub const MODELS: &str = "models";

@@ -9,11 +9,11 @@ use rsb_model::record::{
 };
 use rsb_model::{BenchmarkResult, DeviceRef, Fingerprint, Outcome, Reason, Run};
 
-use super::catalogue::{Family, ModelRow, find, representative};
+use rsb_catalog::models::{DEFINITION, Family, MODELS, ModelRow, SizeClass, find, representative};
+
 use super::document::parameter;
 use super::predict::{Predictor, evidence};
 use super::prices::Prices;
-use super::{DEFINITION, MODELS, SizeClass};
 
 /// What a model is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use rsb_model::{
     Outcome, Verdict,
 };
 
-use super::component::Component;
+use rsb_catalog::frameworks::Component;
 
 /// Rates, the one that says most first.
 const RATES: [&str; 6] = [
@@ -229,7 +229,7 @@ mod tests {
         results: &[BenchmarkResult],
         checks: &[ThresholdCheck],
     ) -> Option<ComponentBenchmarkResult> {
-        record(crate::frameworks::find("pytorch").unwrap(), results, checks)
+        record(rsb_catalog::frameworks::find("pytorch").unwrap(), results, checks)
     }
 
     #[test]
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn the_worst_case_speaks_for_a_component_against_its_baseline() {
-        let component = crate::frameworks::find("pytorch").unwrap();
+        let component = rsb_catalog::frameworks::find("pytorch").unwrap();
         let rows = vec![
             row("matmul", Verdict::Improved, -50.0),
             row("attention", Verdict::Regressed, 25.0),
@@ -309,7 +309,7 @@ mod tests {
             (1, 1, 0, 1)
         );
         assert_eq!(found.time_change_percent, Some(40.0));
-        let other = crate::frameworks::find("triton").unwrap();
+        let other = rsb_catalog::frameworks::find("triton").unwrap();
         assert_eq!(against_baseline(other, &comparison_result(rows.clone())), None);
         let matmul = result("matmul", Outcome::Measured, Fields::new().with("tflops", 2.0));
         let change =

@@ -10,8 +10,7 @@ use rsb_model::{BenchmarkResult, Fields, Outcome, Run};
 use rsb_stats::estimate::OutlierRule;
 use serde_json::Value;
 
-use super::MODELS;
-use super::compatibility::{GENERATE, LOAD};
+use rsb_catalog::models::{GENERATE, LOAD, MODELS};
 
 /// What becomes of samples beyond Tukey's fences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,13 +12,26 @@ use std::path::Path;
 use rsb_model::record::{AlertState, TrackedAlert, TrendDocument};
 use rsb_model::{Fingerprint, Timestamp};
 use rsb_stats::TrendSettings;
-use rsb_store::{AlertBook, Series, Store};
+use rsb_store::{AlertBook, NoSuchAlert, ReadError, Series, Store, StoreError};
 
 pub use group::{LevelShift, SeriesPlaces};
 pub use levels::name_levels;
 
-use crate::error::EngineError;
 use book::Trace;
+
+/// Why alerts cannot be tracked.
+#[derive(Debug, thiserror::Error)]
+pub enum AlertError {
+    /// The file of known alerts cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
+    /// No alert, or more than one, has the name given.
+    #[error(transparent)]
+    Name(#[from] NoSuchAlert),
+    /// The store cannot be read, or the file of alerts not written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
 
 /// What is looked at.
 #[derive(Debug, Clone, Copy)]
@@ -75,10 +88,10 @@ pub fn track(
     store: &Store,
     request: &TrackRequest<'_>,
     tree: &Path,
-) -> Result<Tracked, EngineError> {
+) -> Result<Tracked, AlertError> {
     let is_usual = *request.settings == TrendSettings::DEFAULT;
     let guard = if is_usual { AlertBook::lock(store.results_dir()) } else { None };
-    let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;
+    let mut alert_book = AlertBook::read(store.results_dir())?;
     let before = alert_book.clone();
     let alerts = match_alerts(&mut alert_book, store, request, tree)?;
     if !is_usual {
@@ -109,8 +122,8 @@ pub fn track_read_only(
     store: &Store,
     request: &TrackRequest<'_>,
     tree: &Path,
-) -> Result<Vec<TrackedAlert>, EngineError> {
-    let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;
+) -> Result<Vec<TrackedAlert>, AlertError> {
+    let mut alert_book = AlertBook::read(store.results_dir())?;
     match_alerts(&mut alert_book, store, request, tree)
 }
 
@@ -120,7 +133,7 @@ fn match_alerts(
     store: &Store,
     request: &TrackRequest<'_>,
     tree: &Path,
-) -> Result<Vec<TrackedAlert>, EngineError> {
+) -> Result<Vec<TrackedAlert>, AlertError> {
     let machine = machine(store)?;
     let places = SeriesPlaces::new(request.series);
     let shifts = shifts(request.series, request.trends, request.settings);
@@ -166,10 +179,10 @@ pub fn decide(
     name: &str,
     state: AlertState,
     because: &str,
-) -> Result<TrackedAlert, EngineError> {
+) -> Result<TrackedAlert, AlertError> {
     let _guard = AlertBook::lock(store.results_dir());
-    let mut alert_book = AlertBook::read(store.results_dir()).map_err(EngineError::usage)?;
-    let alert = alert_book.find(name).map_err(EngineError::usage)?;
+    let mut alert_book = AlertBook::read(store.results_dir())?;
+    let alert = alert_book.find(name)?;
     alert.state = state;
     alert.because = Some(because.to_owned());
     let decided = alert.clone();
@@ -178,7 +191,7 @@ pub fn decide(
 }
 
 /// The machine whose runs are followed: that of the last run.
-fn machine(store: &Store) -> Result<String, EngineError> {
+fn machine(store: &Store) -> Result<String, AlertError> {
     if let Some(run) = store.latest()? {
         return Ok(Fingerprint::of(&run.environment).slug());
     }

@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 use rsb_model::record::{ModelBasis, ModelCandidate, ModelEvidence, ModelPlace};
 use rsb_model::{BenchmarkResult, DeviceRef, Dtype, Fingerprint, Outcome, Reason, Run};
 
-use super::DEFINITION;
-use super::catalogue::{Family, ModelRow, find};
-use super::compatibility::{ModelConfiguration, refusal};
+use rsb_catalog::models::{
+    DEFINITION, Family, Footprint, ModelConfiguration, ModelRow, bytes_of, find, refusal,
+};
+
 use super::document::parameter;
-use super::footprint::{Footprint, bytes_of};
 use super::recommend::{is_pass, is_tuned, place};
 
 /// Passes that are looked at, the newest: the work grows with their cube.

@@ -192,7 +192,7 @@ fn without_a_model_there_is_one_of_each_family_and_size_once_anything_was_measur
         "{huge:?}"
     );
     let mine = "[[model]]\nname = \"mine\"\nfamily = \"vision\"\nclass = \"ViTModel\"\n";
-    let own = crate::models::parse(mine).unwrap();
+    let own = rsb_catalog::models::parse(mine).unwrap();
     let found =
         recommend(&[run], RecommendRequest { own: &own, model: Some("mine"), ..asked }).models;
     assert_eq!((found.len(), found[0].parameter_count, found[0].size.clone()), (1, None, None));

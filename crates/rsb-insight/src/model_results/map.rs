@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use rsb_model::record::{Compatibility, ModelCompatibility};
 use rsb_model::{BackendId, BenchmarkResult, DeviceRef, Dtype, Obstacle, Outcome, Run};
 
-use super::MODELS;
-use super::catalogue::{Family, SizeClass, catalogue, find};
-use super::compatibility::{ModelConfiguration, PRECISIONS, RUNTIMES, refusal};
+use rsb_catalog::models::{
+    Family, MODELS, ModelConfiguration, PRECISIONS, RUNTIMES, SizeClass, catalogue, find, refusal,
+};
+
 use super::document::parameter;
 
 /// How `result` stands.

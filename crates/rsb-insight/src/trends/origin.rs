@@ -9,8 +9,6 @@ use rsb_model::record::TrackedAlert;
 use rsb_model::{Run, RunId, factor};
 use rsb_store::Store;
 
-use crate::revisions::git;
-
 /// Commits that are named at most.
 const NAMED: usize = 20;
 
@@ -126,17 +124,11 @@ fn commits(tree: &Path, before: &str, after: &str) -> Vec<String> {
     if ![before, after].into_iter().all(is_hash) {
         return Vec::new();
     }
-    let range = format!("{before}..{after}");
-    let Ok(text) =
-        git(tree, &["log", "--reverse", "--format=%h %s", "--end-of-options", &range, "--"])
-    else {
-        return Vec::new();
-    };
-    let all: Vec<&str> = text.lines().collect();
+    let Some(all) = rsb_probe::commits_between(tree, before, after) else { return Vec::new() };
     let mut named: Vec<String> =
         all.iter().take(NAMED).map(|line| rsb_model::shown::clean(line)).collect();
     if all.len() > NAMED {
-        named.push(format!("and {} more: git log {range}", all.len() - NAMED));
+        named.push(format!("and {} more: git log {before}..{after}", all.len() - NAMED));
     }
     named
 }
@@ -148,6 +140,8 @@ fn is_hash(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use rsb_model::Timestamp;
     use serde_json::json;
 
@@ -156,7 +150,7 @@ mod tests {
     #[test]
     fn commits_between_two_runs_are_named_and_what_is_no_hash_reaches_no_git() {
         let dir = tempfile::tempdir().unwrap();
-        git(dir.path(), &["init", "--quiet"]).unwrap();
+        git(dir.path(), &["init", "--quiet"]);
         let [first, _, last] =
             ["first", "second", "third"].map(|subject| commit(dir.path(), subject));
         let named = commits(dir.path(), &first, &last);
@@ -176,6 +170,17 @@ mod tests {
         assert!(!victim.exists());
     }
 
+    /// Runs git in `dir` and returns what it prints.
+    fn git(dir: &Path, arguments: &[&str]) -> String {
+        let mut command = Command::new("git");
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+            command.env_remove(name); // Set while a hook of git runs.
+        }
+        let output = command.current_dir(dir).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
     /// Makes an empty commit and returns its hash.
     fn commit(dir: &Path, subject: &str) -> String {
         let arguments = [
@@ -189,8 +194,8 @@ mod tests {
             "-m",
             subject,
         ];
-        git(dir, &arguments).unwrap();
-        git(dir, &["rev-parse", "HEAD"]).unwrap()
+        git(dir, &arguments);
+        git(dir, &["rev-parse", "HEAD"])
     }
 
     #[test]
