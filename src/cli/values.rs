@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
-use rsb_engine::gate::SideName;
 use rsb_engine::measure::PROFILERS;
+use rsb_gate::gate::SideName;
 use rsb_model::{Profile, Suite};
 use rsb_report::GateFormat;
 use rsb_report::gate::UnknownFormat;

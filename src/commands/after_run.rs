@@ -2,8 +2,9 @@
 //! left out.
 
 use anyhow::anyhow;
-use rsb_engine::gate::{self, Judge};
-use rsb_engine::{Directories, policy, run as engine};
+use rsb_engine::run as engine;
+use rsb_gate::gate::{self, Judge};
+use rsb_gate::{Directories, policy};
 use rsb_model::record::ThresholdCheck;
 use rsb_model::{ComparisonResult, Fingerprint, Run};
 use rsb_report::comparison::Detail;

@@ -2,7 +2,7 @@
 
 mod report;
 
-use rsb_engine::revisions::bisect::{self, BisectRequest};
+use rsb_gate::revisions::bisect::{self, BisectRequest};
 use rsb_report::Style;
 
 use super::{interrupt, judge, settings};

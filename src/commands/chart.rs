@@ -5,8 +5,8 @@ mod picture_files;
 use std::path::Path;
 
 use anyhow::anyhow;
-use rsb_engine::Directories;
-use rsb_engine::gate::{self, Judge, SideName};
+use rsb_gate::Directories;
+use rsb_gate::gate::{self, Judge, SideName};
 use rsb_insight::model_results::{self, RecommendRequest};
 use rsb_model::record::TrendDocument;
 use rsb_model::{ComparisonResult, Outcome, Run};

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use clap::{ArgMatches, FromArgMatches as _};
-use rsb_engine::{Directories, gate};
+use rsb_gate::{Directories, gate};
 use rsb_store::{Baselines, RunSummary, Store};
 
 use super::settings;

@@ -1,7 +1,7 @@
 //! Compares two sides, for a look, textbook statistics included; with `--check`, for a verdict.
 
 use anyhow::anyhow;
-use rsb_engine::gate::{self, Judge, JudgedSides, SideName};
+use rsb_gate::gate::{self, Judge, JudgedSides, SideName};
 use rsb_model::{ComparisonResult, Run};
 use rsb_report::{GateFormat, Style, charts};
 

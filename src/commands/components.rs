@@ -3,7 +3,8 @@
 
 use rsb_catalog::frameworks::{self, Component};
 use rsb_catalog::suites;
-use rsb_engine::{gate, python_worker};
+use rsb_engine::python_worker;
+use rsb_gate::gate;
 use rsb_insight::component_status;
 use rsb_model::record::{ComponentResults, ComponentStatus, ThresholdCheck};
 use rsb_model::{ComparisonResult, ComponentBenchmarkResult, Run, Timestamp};

@@ -6,7 +6,7 @@ use std::path::Path;
 #[cfg(feature = "parquet")]
 use anyhow::Context as _;
 use anyhow::anyhow;
-use rsb_engine::gate;
+use rsb_gate::gate;
 use rsb_report::ItemWriter;
 #[cfg(feature = "parquet")]
 use rsb_store::output;

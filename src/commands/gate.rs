@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use rsb_engine::gate::{self, Basis, StoredRequest};
-use rsb_engine::revisions::{self, AgainstRequest, BaselineRevisions, MergeBase, RevisionTree};
+use rsb_gate::gate::{self, Basis, StoredRequest};
+use rsb_gate::revisions::{self, AgainstRequest, BaselineRevisions, MergeBase, RevisionTree};
 use rsb_report::Style;
 use rsb_stats::accept::AcceptList;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use rsb_engine::{gate, revisions};
+use rsb_gate::{gate, revisions};
 use rsb_report::number::format_count;
 use rsb_report::{ComparisonRow, HistoryTableRow, RunRow, Style, list};
 use rsb_store::{HistoryFilter, HistoryQuestion, Store};

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use rsb_engine::gate::{Basis, Judge, JudgedSides, Judgment, MissingSide};
 use rsb_engine::measure::interrupt;
-use rsb_engine::{Directories, policy};
+use rsb_gate::gate::{Basis, Judge, JudgedSides, Judgment, MissingSide};
+use rsb_gate::{Directories, policy};
 use rsb_model::record::ThresholdCheck;
 use rsb_model::{ComparisonResult, Environment, Fingerprint, Run};
 use rsb_report::comparison::Detail;

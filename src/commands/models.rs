@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use rsb_catalog::models::{self, Footprint, MODELS, ModelRow, PRECISIONS, RUNTIMES};
-use rsb_engine::gate;
+use rsb_gate::gate;
 use rsb_insight::model_results::{self, Outliers};
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::{CompatibilityDocument, ModelFigures, ModelRecord, ModelsDocument};

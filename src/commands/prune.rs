@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
-use rsb_engine::gate;
+use rsb_gate::gate;
 use rsb_report::number::format_count;
 use rsb_store::{Baselines, PruneRule};
 

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use rsb_engine::gate;
+use rsb_gate::gate;
 use rsb_model::unit;
 use rsb_report::{Cell, Column, Style, Table};
 use rsb_store::{SqlAnswer, SqlError, Store, export};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use rsb_catalog::models::{self, ModelRow};
-use rsb_engine::gate;
+use rsb_gate::gate;
 use rsb_insight::model_results::{self, Goal, Prices, RecommendRequest};
 use rsb_model::field::Field;
 use rsb_model::record::{

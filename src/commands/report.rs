@@ -7,7 +7,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use rsb_engine::{Directories, gate};
+use rsb_gate::{Directories, gate};
 use rsb_insight::advice;
 use rsb_model::record::{Recommendation, ThresholdCheck};
 use rsb_model::{ComparisonResult, Environment, Run};

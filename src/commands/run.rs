@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::Context;
 use rsb_catalog::frameworks;
 use rsb_catalog::plan::Plan;
-use rsb_engine::{Directories, WorkerCommand, machine, run as engine};
+use rsb_engine::{WorkerCommand, machine, run as engine};
+use rsb_gate::Directories;
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::run::Counts;
 use rsb_model::{Event, RunStatus};
@@ -186,7 +187,7 @@ pub(super) fn measure_on(
 ) -> Result<engine::FinishedRun, CliError> {
     let run = match id {
         "latest" => {
-            rsb_engine::gate::latest(store).map_err(|problem| CliError::usage(problem.error))?
+            rsb_gate::gate::latest(store).map_err(|problem| CliError::usage(problem.error))?
         }
         id => store.run(id).map_err(CliError::usage)?,
     };

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use rsb_catalog::plan::{self, CustomEntry, Machine, Plan, Selection};
 use rsb_catalog::{custom, sweep};
-use rsb_engine::Directories;
-use rsb_engine::directories::PolicyPath;
 use rsb_engine::measure::{ComponentSettings, Count, Limits, Profiler, Settings};
-use rsb_engine::revisions::RevisionTree;
+use rsb_gate::revisions::RevisionTree;
+use rsb_gate::{Directories, PolicyPath};
 use rsb_model::{Profile, Suite};
 use tempfile::NamedTempFile;
 

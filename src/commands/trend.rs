@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use rsb_engine::gate;
+use rsb_gate::gate;
 use rsb_insight::trends::{self, TrackRequest, Tracked};
 use rsb_model::Timestamp;
 use rsb_model::record::{AlertState, TrendDocument};

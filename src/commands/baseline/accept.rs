@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use itertools::Itertools as _;
-use rsb_engine::{Directories, gate, revisions};
+use rsb_gate::{Directories, gate, revisions};
 use rsb_model::record::Comparison;
 use rsb_model::{ComparisonResult, Fingerprint, ReasonCode, Run, Timestamp, Verdict};
 use rsb_report::Style;

@@ -3,8 +3,9 @@
 
 use anyhow::Context;
 use rsb_catalog::installation;
-use rsb_engine::gate::Judge;
-use rsb_engine::{Directories, machine};
+use rsb_engine::machine;
+use rsb_gate::Directories;
+use rsb_gate::gate::Judge;
 use rsb_model::record::PerformanceBaseline;
 use rsb_model::{ComparisonResult, Fingerprint, Run, RunStatus};
 use rsb_report::comparison::Detail;

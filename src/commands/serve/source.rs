@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rsb_engine::Listener;
-use rsb_engine::gate::{self, Judge};
+use rsb_gate::gate::{self, Judge};
 use rsb_insight::health::{HealthInput, HealthLimits, health};
 use rsb_insight::model_results::{self, RecommendRequest};
 use rsb_insight::trends::{self, TrackRequest};

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rsb_engine::gate::Judge;
-use rsb_engine::{Directories, Listener};
+use rsb_engine::Listener;
+use rsb_gate::Directories;
+use rsb_gate::gate::Judge;
 use rsb_model::record::RecommendDocument;
 use rsb_report::{BaselineRow, RunRow};
 use rsb_store::AlertBook;

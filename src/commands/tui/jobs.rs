@@ -6,9 +6,10 @@ use std::sync::mpsc::{Receiver, Sender, sync_channel};
 
 use anyhow::anyhow;
 use rsb_catalog::plan::{Machine, Plan, Selection};
-use rsb_engine::gate::{self, Judge};
 use rsb_engine::measure::Settings;
-use rsb_engine::{Directories, machine, run as engine};
+use rsb_engine::{machine, run as engine};
+use rsb_gate::Directories;
+use rsb_gate::gate::{self, Judge};
 use rsb_insight::health::HealthLimits;
 use rsb_model::{Event, Outcome, Profile, Reason, Timestamp};
 use rsb_probe::ProbeOptions;

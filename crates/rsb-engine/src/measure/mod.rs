@@ -7,7 +7,7 @@ pub mod assemble;
 mod client;
 mod devices;
 pub mod inject;
-pub(crate) mod instructions;
+pub mod instructions;
 mod interleaved;
 pub mod interrupt;
 mod noise;
