@@ -7,6 +7,7 @@
 
 use std::process::ExitCode;
 
+use rsb_catalog::backends::registry;
 use rsb_device::operation::{
     Attention, Collective, CollectiveKind, CollectiveLauncher, Convolution, Elementwise,
     ElementwiseOp, Epilogue, Gather, Gemm, HostMemory, Launch, LaunchMode, MemoryStream, Normalize,
@@ -16,7 +17,6 @@ use rsb_device::operation::{
 use rsb_device::{
     Buffer, Device, DeviceError, Operation, Options, Role, child, convert, reference,
 };
-use rsb_engine::backends::registry;
 use rsb_model::Dtype;
 
 const SEED: u64 = 7;

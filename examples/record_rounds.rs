@@ -11,9 +11,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use rsb_engine::WorkerCommand;
+use rsb_catalog::plan::{self, Machine, Selection};
 use rsb_engine::measure::{self, Count, Settings};
-use rsb_engine::plan::{self, Machine, Selection};
+use rsb_engine::{WorkerCommand, worker};
 use rsb_model::{
     BackendId, BenchmarkResult, Case, Environment, Profile, Run, RunId, Suite, Timestamp,
 };
@@ -23,7 +23,7 @@ use serde_json::json;
 const LONGEST: Duration = Duration::from_secs(3);
 
 fn main() -> ExitCode {
-    if let Some(ended) = measure::as_child() {
+    if let Some(ended) = worker::as_child() {
         return ended;
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -143,12 +143,12 @@ fn quick() -> Selection {
 
 fn machine() -> Result<Machine> {
     let mut devices = Vec::new();
-    for backend in rsb_engine::backends::backends() {
+    for backend in rsb_catalog::backends::backends() {
         if backend.id() == BackendId::Cpu {
             devices.extend(backend.devices().map_err(|reason| anyhow::anyhow!("{reason}"))?);
         }
     }
-    let readiness = rsb_engine::frameworks::readiness;
+    let readiness = rsb_engine::python_worker::readiness;
     Ok(Machine { devices, missing: Vec::new(), broken: Vec::new(), sensors: Vec::new(), readiness })
 }
 

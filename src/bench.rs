@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use rsb_app::{Project, environment, project};
-use rsb_engine::measure::{self, bench};
-use rsb_engine::plan::{Machine, Plan, Selection};
+use rsb_catalog::plan::{Machine, Plan, Selection};
+use rsb_engine::measure::bench;
 use rsb_engine::recorder::Recorder;
-use rsb_engine::{EngineError, machine, run};
+use rsb_engine::{EngineError, machine, run, worker};
 use rsb_model::run::Counts;
 use rsb_model::{Environment, Event, Outcome, Profile, Suite};
 
@@ -46,7 +46,7 @@ fn as_bench(
     machine: fn() -> Machine,
     selections: impl Fn(Profile, &Machine) -> Vec<Selection>,
 ) -> ExitCode {
-    if let Some(ended) = measure::as_child() {
+    if let Some(ended) = worker::as_child() {
         return ended;
     }
     commands::finish(under_criterion(machine, &selections))

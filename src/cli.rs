@@ -30,8 +30,8 @@ use clap::{
 use rsb_app::measure::MeasureOptions;
 use rsb_app::report::{ReportForm, ReportFormat};
 use rsb_app::{ProjectPaths, choices};
-use rsb_engine::frameworks;
-use rsb_engine::models::ModelRow;
+use rsb_catalog::frameworks;
+use rsb_catalog::models::ModelRow;
 use rsb_model::{Profile, Suite};
 
 use crate::{console, exit};
@@ -482,7 +482,7 @@ pub struct SchemaArgs {
 }
 
 /// The subcommand that runs every benchmark.
-pub const ALL: &str = rsb_engine::plan::ALL;
+pub const ALL: &str = rsb_catalog::selection::ALL;
 
 /// Builds the whole command, with a subcommand for each benchmark.
 pub fn command() -> Command {

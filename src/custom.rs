@@ -27,7 +27,7 @@ use std::process::ExitCode;
 pub use rsb_app::custom::{
     CustomBenchmark, CustomBenchmark as Benchmark, Failure, OwnBenchmark, Params, Reason, SetUp,
 };
-use rsb_engine::measure;
+use rsb_engine::worker;
 
 use crate::exit::{CliError, CliResult};
 use crate::{bench, cli, commands, show};
@@ -43,7 +43,7 @@ pub fn main(benchmarks: impl IntoIterator<Item = OwnBenchmark>) -> ExitCode {
             return commands::finish(Err(CliError::usage(error)));
         }
     }
-    if let Some(ended) = measure::as_child() {
+    if let Some(ended) = worker::as_child() {
         return ended;
     }
     // Cargo adds `--bench` to whatever it is given.

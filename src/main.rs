@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use rusty_stack_bench::{cli, commands, show};
 
 fn main() -> ExitCode {
-    if let Some(ended) = rsb_engine::measure::as_child() {
+    if let Some(ended) = rsb_engine::worker::as_child() {
         return ended;
     }
     let cli = cli::parse(std::env::args_os());

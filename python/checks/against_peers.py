@@ -36,7 +36,7 @@ ROUNDS = 5
 TURNS = 15
 TURN_NS = 1e8
 LIMIT_PERCENT = 5.0
-CATALOGUE = Path(__file__).parents[2] / "crates/rsb-engine/src/models/catalogue.toml"
+CATALOGUE = Path(__file__).parents[2] / "crates/rsb-catalog/src/models/catalogue.toml"
 OPENVINO_MODEL = "bert-tiny"
 # The word that makes this program our side of `benchmark_app`.
 OURS = "openvino-alone"

@@ -20,7 +20,7 @@ from rusty_stack_bench.workloads import core, model_build, model_runtimes, model
 # Counted each time; RSB_EVERY_MODEL=1 counts the whole catalogue.
 COUNTED = ("bert-base", "gpt2", "vit-base", "whisper-tiny", "mixtral-8x7b", "llava-1.5-7b", "rag-token-nq")
 
-CATALOGUE = Path(__file__).parents[2] / "crates/rsb-engine/src/models/catalogue.toml"
+CATALOGUE = Path(__file__).parents[2] / "crates/rsb-catalog/src/models/catalogue.toml"
 
 
 def rows():

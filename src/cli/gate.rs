@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use rsb_engine::gate::SideName;
+use rsb_gate::gate::SideName;
 use rsb_model::Suite;
 use rsb_report::GateFormat;
 

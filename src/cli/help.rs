@@ -2,7 +2,7 @@
 
 use clap::builder::StyledStr;
 use clap::{Args, Command, CommandFactory};
-use rsb_engine::frameworks;
+use rsb_catalog::frameworks;
 use rsb_report::{Color, Style};
 
 use super::{Cli, command};

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
-use rsb_engine::models::{Family, Goal, PRECISIONS, SizeClass};
+use rsb_catalog::models::{Family, PRECISIONS, SizeClass};
+use rsb_insight::model_results::Goal;
 use rsb_model::Dtype;
 
 use super::{MeasureArgs, Places};

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use rsb_engine::harness::BenchCommand;
-use rsb_engine::revisions::{CustomProject, ProjectOptions};
+use rsb_gate::harness::BenchCommand;
+use rsb_gate::revisions::{CustomProject, ProjectOptions};
 use rsb_store::import::Format;
 
 use super::values::{import_format, text};

@@ -1,7 +1,7 @@
 //! `bisect GOOD BAD --case ID`: the first commit that made a case slower.
 
 use rsb_app::{bisect as report, project};
-use rsb_engine::revisions::bisect::{self, BisectRequest};
+use rsb_gate::revisions::bisect::{self, BisectRequest};
 use rsb_report::Style;
 
 use super::interrupt;
@@ -18,7 +18,7 @@ pub fn run(args: &BisectArgs, style: Style) -> CliResult {
     let policy = settings.project.policy(args.threshold, &mut console::tell)?;
     interrupt::listen();
     let project =
-        args.project.options(rsb_engine::custom::file().as_deref()).map_err(CliError::usage)?;
+        args.project.options(rsb_catalog::custom::file().as_deref()).map_err(CliError::usage)?;
     let request = BisectRequest {
         good: &args.good,
         bad: &args.bad,

@@ -2,7 +2,7 @@
 
 use rsb_app::compare::{ComparedSides, compare_sides};
 use rsb_app::{chart, judge};
-use rsb_engine::gate::JudgedSides;
+use rsb_gate::gate::JudgedSides;
 use rsb_report::{GateFormat, Style, charts};
 
 use super::verdict;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::anyhow;
 use rsb_app::judge;
 use rsb_app::next_step::{VerdictRequest, shell_quote};
-use rsb_engine::gate::{self, Basis, StoredRequest};
-use rsb_engine::revisions::{self, AgainstRequest, BaselineRevisions, MergeBase};
+use rsb_gate::gate::{self, Basis, StoredRequest};
+use rsb_gate::revisions::{self, AgainstRequest, BaselineRevisions, MergeBase};
 use rsb_report::Style;
 
 use super::verdict;
@@ -41,8 +41,10 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
     super::interrupt::listen();
     let without = if args.baseline_optional { Exit::Pass } else { Exit::NoVerdict };
     if let (Some(revision), Some(settings)) = (&args.against, &settings) {
-        let mut project =
-            args.project.options(rsb_engine::custom::file().as_deref()).map_err(CliError::usage)?;
+        let mut project = args
+            .project
+            .options(rsb_catalog::custom::file().as_deref())
+            .map_err(CliError::usage)?;
         project.config = Some(settings.config_file.path().to_owned());
         if let (Some(custom), Some(known)) = (&mut project.custom, &settings.custom) {
             custom.in_repository = Some(known.name.clone());

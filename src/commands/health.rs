@@ -2,7 +2,7 @@
 //! to do.
 
 use rsb_app::{Project, health, trend};
-use rsb_engine::health::HealthLimits;
+use rsb_insight::health::HealthLimits;
 use rsb_report::Style;
 
 use crate::cli::HealthArgs;

@@ -1,7 +1,7 @@
 //! Measuring as `run` and `models` do it: plan, measure, store, show.
 
 use rsb_app::{Project, after_run, judge, measure, project, report, store_copy};
-use rsb_engine::plan::Plan;
+use rsb_catalog::plan::Plan;
 use rsb_engine::{Listener, machine, run as engine};
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::{Event, Run, RunStatus};
@@ -67,7 +67,10 @@ pub(super) fn run(args: &RunArgs, style: Style) -> CliResult {
     }
     let run = &finished.run;
     if args.measure.json && args.models.is_some() {
-        show::json(&rsb_engine::models::document(run, rsb_engine::models::Outliers::Marked))?;
+        show::json(&rsb_insight::model_results::document(
+            run,
+            rsb_insight::model_results::Outliers::Marked,
+        ))?;
     } else if args.measure.json {
         show::text(&rsb_store::sealed_text(run)?)?;
     } else {

@@ -5,7 +5,8 @@ use anyhow::anyhow;
 use rsb_app::models::{self as app, ModelSheet, ModelsRequest};
 use rsb_app::project::chosen_run;
 use rsb_app::{Project, recommend};
-use rsb_engine::models::{self, MODELS, Outliers};
+use rsb_catalog::models::MODELS;
+use rsb_insight::model_results::{self, Outliers};
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::record::CompatibilityDocument;
 use rsb_report::Style;
@@ -82,7 +83,7 @@ fn show_one(args: &ModelsShowArgs, style: Style) -> CliResult {
 
 fn compatibility(args: &ModelsCompatibilityArgs, style: Style) -> CliResult {
     let store = Project::open(&args.places.paths())?.store(&mut console::tell)?;
-    let map = models::compatibility(&recommend::of_models(&store)?);
+    let map = model_results::compatibility(&recommend::of_models(&store)?);
     if args.json {
         show::json(&CompatibilityDocument { format_version: FORMAT_VERSION, compatibility: map })?;
     } else {
@@ -95,7 +96,7 @@ fn results(args: &ModelsResultsArgs, style: Style) -> CliResult {
     let store = Project::open(&args.places.paths())?.store(&mut console::tell)?;
     let run = chosen_run(&store, args.run.as_deref(), &mut console::tell)?;
     let outliers = if args.without_outliers { Outliers::LeftOut } else { Outliers::Marked };
-    let document = models::document(&run, outliers);
+    let document = model_results::document(&run, outliers);
     if document.models.is_empty() && document.skipped.is_empty() {
         return Err(CliError::usage(anyhow!(
             "the run {} measured no models; `models` measures some",

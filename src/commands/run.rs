@@ -1,6 +1,6 @@
 //! Measures a suite or the benchmarks named.
 
-use rsb_engine::frameworks;
+use rsb_catalog::frameworks;
 use rsb_report::Style;
 
 use super::measuring;

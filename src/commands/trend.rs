@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use rsb_app::{Project, health, next_step, trend};
-use rsb_engine::trends;
+use rsb_insight::trends;
 use rsb_model::record::TrendDocument;
 use rsb_report::Style;
 
@@ -67,7 +67,7 @@ fn show_trend(args: &TrendArgs, style: Style) -> CliResult {
         return Ok(Exit::Pass);
     }
     if let (true, Some(store)) = (args.dashboard, &store) {
-        let page = health::page(store, &look, rsb_engine::health::HealthLimits::default())?;
+        let page = health::page(store, &look, rsb_insight::health::HealthLimits::default())?;
         show::text(&format!("\n{}", rsb_report::health::text(&page, style)))?;
     }
     Ok(Exit::Pass)

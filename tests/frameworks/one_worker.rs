@@ -6,7 +6,8 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use rsb_engine::frameworks::{ComponentSelection, cases, command, find};
+use rsb_catalog::frameworks::{ComponentSelection, cases, find};
+use rsb_engine::python_worker::command;
 use rsb_model::protocol::{Request, Response};
 use rsb_model::{Case, DeviceRef};
 use rsb_workloads::Breadth;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use rsb_engine::frameworks::{ComponentSelection, all, cases};
+use rsb_catalog::frameworks::{ComponentSelection, all, cases};
 use rsb_model::DeviceRef;
 use rsb_workloads::Breadth;
 

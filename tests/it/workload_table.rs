@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::common::Bench;
+use rsb_catalog::plan::Machine;
 use rsb_engine::measure::bench;
-use rsb_engine::plan::Machine;
 use rsb_model::{BackendId, CaseDevice, Reason};
 use rsb_model::{Profile, Suite};
 use rsb_workloads::RunsOn;
@@ -43,7 +43,7 @@ fn the_page_the_list_and_the_verbs_name_the_same_workloads() {
         .iter()
         .map(|row| row["benchmark"].as_str().unwrap());
     let is_native = |name: &&str| {
-        rsb_engine::frameworks::find(name).is_none() && *name != rusty_stack_bench::cli::ALL
+        rsb_catalog::frameworks::find(name).is_none() && *name != rusty_stack_bench::cli::ALL
     };
     let native = names(listed.filter(is_native));
     assert_eq!(documented, native);
@@ -57,9 +57,9 @@ fn the_page_the_list_and_the_verbs_name_the_same_workloads() {
 fn each_workload_and_component_has_its_page_of_methods() {
     let documented = rows().into_iter().map(|(name, _)| name);
     let components =
-        rsb_engine::frameworks::all().iter().map(|component| component.name.to_owned());
+        rsb_catalog::frameworks::all().iter().map(|component| component.name.to_owned());
     let index = text("docs/methods/README.md");
-    for name in documented.chain(components).chain([rsb_engine::models::MODELS.to_owned()]) {
+    for name in documented.chain(components).chain([rsb_catalog::models::MODELS.to_owned()]) {
         let page = text(&format!("docs/methods/{name}.md"));
         let headings = page.lines().filter_map(|line| line.strip_prefix("## ")).collect::<Vec<_>>();
         let expected = [
@@ -159,11 +159,11 @@ fn suites_hold_what_their_machines_can_run() {
         (Suite::CpuPerformance, false),
         (Suite::Quick, false),
     ] {
-        let found = rsb_engine::suites::benchmarks(suite);
+        let found = rsb_catalog::suites::benchmarks(suite);
         assert!(hosts.iter().all(|name| found.contains(name) == holds), "{}", suite.as_str());
         assert_eq!(names(found) == all, holds, "{}", suite.as_str());
     }
-    let gpus = |suite: Suite| rsb_engine::suites::benchmarks(suite).contains(&"launch-latency");
+    let gpus = |suite: Suite| rsb_catalog::suites::benchmarks(suite).contains(&"launch-latency");
     assert!(gpus(Suite::GpuPerformance) && gpus(Suite::Quick) && !gpus(Suite::CpuPerformance));
 }
 

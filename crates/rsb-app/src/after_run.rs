@@ -2,7 +2,9 @@
 //! left out.
 
 use anyhow::anyhow;
-use rsb_engine::{Directories, Listener, gate, run as engine};
+use rsb_engine::Listener;
+use rsb_engine::run as engine;
+use rsb_gate::{Directories, gate};
 use rsb_model::{ComparisonResult, Fingerprint, Run};
 use rsb_report::comparison::Detail;
 use rsb_report::{GateFormat, Style};

@@ -6,7 +6,8 @@ pub mod refresh;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use rsb_engine::{Directories, Event, Listener, gate, machine_lock, recorder};
+use rsb_engine::{Event, Listener, machine_lock, recorder};
+use rsb_gate::{Directories, gate};
 use rsb_model::{Field, Fingerprint, Outcome, Run, RunId, Timestamp};
 use rsb_report::number::format_count;
 use rsb_report::{BaselineRow, Cell, Column, Style, Table, Tone, format_percent, format_quantity};

@@ -1,6 +1,6 @@
 //! What a bisection found, for people and for programs. Pure.
 
-use rsb_engine::revisions::bisect::{Bisection, Commit, Conclusion, StepFinding, StepOutcome};
+use rsb_gate::revisions::bisect::{Bisection, Commit, Conclusion, StepFinding, StepOutcome};
 use rsb_model::format::FORMAT_VERSION;
 use rsb_model::{CaseId, Verdict};
 use rsb_report::number::{format_count, format_interval};
@@ -200,7 +200,7 @@ fn sentence(bisection: &Bisection, case: &CaseId) -> (Tone, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rsb_engine::revisions::bisect::CommitRange;
+    use rsb_gate::revisions::bisect::CommitRange;
 
     fn range() -> CommitRange {
         CommitRange { good: commit("0"), after: ["a", "b", "c"].map(commit).to_vec() }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use rsb_engine::Listener;
-use rsb_engine::gate::{self, SideName};
-use rsb_engine::models::{self, RecommendRequest};
+use rsb_gate::gate::{self, SideName};
+use rsb_insight::model_results::{self, RecommendRequest};
 use rsb_model::record::TrendDocument;
 use rsb_model::{ComparisonResult, Field, Outcome, Run};
 use rsb_report::chart::AxisScale;
@@ -95,7 +95,7 @@ pub fn charts(
             };
             let runs: Vec<Run> =
                 runs.into_iter().map(|run| matching_cases(run, &request.filter)).collect();
-            let advice = models::recommend(&runs, RecommendRequest::LATENCY);
+            let advice = model_results::recommend(&runs, RecommendRequest::LATENCY);
             draw(kind, &ChartSubject { advice: Some(&advice), ..ChartSubject::default() })
                 .map_err(|why| nothing(kind, &of, request, why))?
         }

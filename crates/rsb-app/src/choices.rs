@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use rsb_engine::{Directories, Listener, gate};
+use rsb_engine::Listener;
+use rsb_gate::{Directories, gate};
 use rsb_store::{Baselines, RunSummary, Store};
 
 use crate::{AppError, Project, ProjectPaths, query};

@@ -1,7 +1,7 @@
 //! Compares two sides.
 
 use anyhow::anyhow;
-use rsb_engine::gate::{self, Judge, SideName};
+use rsb_gate::gate::{self, Judge, SideName};
 use rsb_model::{ComparisonResult, Run};
 
 use crate::AppError;

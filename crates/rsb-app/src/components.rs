@@ -1,8 +1,11 @@
 //! How each framework component stands: what its last run says, and what is missing where it never
 //! ran.
 
-use rsb_engine::frameworks::{self, Component};
-use rsb_engine::{Listener, gate, suites};
+use rsb_catalog::frameworks::{self, Component};
+use rsb_catalog::suites;
+use rsb_engine::{Listener, python_worker};
+use rsb_gate::gate;
+use rsb_insight::component_status;
 use rsb_model::record::{ComponentResults, ComponentStatus, ThresholdCheck};
 use rsb_model::{ComparisonResult, ComponentBenchmarkResult, Run, Timestamp};
 use rsb_report::Style;
@@ -62,7 +65,7 @@ fn of_run(
     compared: Option<&ComparisonResult>,
 ) -> Option<LastComponentRun> {
     let checks = threshold_checks(std::slice::from_ref(run), policy);
-    let mut record = frameworks::record(component, &run.benchmarks, &checks)?;
+    let mut record = component_status::record(component, &run.benchmarks, &checks)?;
     if record
         .threshold_checks
         .iter()
@@ -73,10 +76,11 @@ fn of_run(
     if let Some(section) = config.components.get(component.name) {
         show_only(&mut record.results, &section.metrics);
     }
-    let against = compared.and_then(|compared| frameworks::against_baseline(component, compared));
+    let against =
+        compared.and_then(|compared| component_status::against_baseline(component, compared));
     if let (Some(throughput), Some(compared)) = (&mut record.results.throughput, compared) {
         throughput.comparison_to_baseline =
-            frameworks::rate_change(component, &run.benchmarks, compared);
+            component_status::rate_change(component, &run.benchmarks, compared);
     }
     Some(LastComponentRun {
         started: run.started,
@@ -115,7 +119,7 @@ fn measures(run: &Run, component: &Component) -> bool {
 }
 
 fn row(component: &Component, last: Option<&LastComponentRun>, is_running: bool) -> Value {
-    let missing = frameworks::readiness(component.name).err();
+    let missing = python_worker::readiness(component.name).err();
     let record = last.map(|last| &last.record);
     let status = match record {
         _ if is_running => "running",

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rsb_engine::frameworks;
-use rsb_engine::plan::{CustomEntry, Plan};
-use rsb_engine::sweep::AxisValues;
+use rsb_catalog::entry_file::AxisValues;
+use rsb_catalog::frameworks;
+use rsb_catalog::plan::{CustomEntry, Plan};
 use rsb_model::{Profile, Suite};
 use rsb_report::theme::UnknownPigment;
 use rsb_report::{Glyphs, PageLook, PageTheme, ReportPart, Theme, ThemeName};
@@ -178,10 +178,10 @@ impl ReportSection {
 
 /// Refuses a benchmark that nobody has, named in a section of the file.
 fn check_benchmark(name: &str, section: &str) -> Result<(), String> {
-    if rsb_workloads::find(name).is_some() || rsb_engine::frameworks::find(name).is_some() {
+    if rsb_workloads::find(name).is_some() || rsb_catalog::frameworks::find(name).is_some() {
         return Ok(());
     }
-    let near = rsb_engine::plan::nearest(name)
+    let near = rsb_catalog::plan::nearest(name)
         .map(|near| format!(", did you mean `{near}`?"))
         .unwrap_or_default();
     Err(format!("`{section}`: `{name}` names no benchmark{near}"))
@@ -398,7 +398,7 @@ pub fn parse_backend(text: &str) -> Result<Option<rsb_model::BackendId>, String>
     if text == "auto" {
         Ok(None)
     } else if let Some((name, cure)) =
-        rsb_engine::suites::RUNTIMES_OF_MODELS.iter().find(|(name, _)| *name == text)
+        rsb_catalog::suites::RUNTIMES_OF_MODELS.iter().find(|(name, _)| *name == text)
     {
         Err(format!("`{name}` only runs models: {cure}"))
     } else {

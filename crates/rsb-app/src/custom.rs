@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-pub use rsb_engine::custom::OwnBenchmark;
+pub use rsb_catalog::custom::OwnBenchmark;
 pub use rsb_model::{Params, Reason};
 pub use rsb_workloads::Failure;
 

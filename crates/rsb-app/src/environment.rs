@@ -19,7 +19,7 @@ pub const KNOWN: &[(&str, &str)] = &[
     ("RSB_BASELINES_DIR", "--baselines-dir"),
     ("RSB_POLICY", "--policy"),
     ("RSB_CONFIG", "--config"),
-    (rsb_engine::custom::VARIABLE, "--custom"),
+    (rsb_catalog::custom::VARIABLE, "--custom"),
     (
         "RSB_CACHE_DIR",
         "where the programs that made baselines are kept, in place of ~/.cache/rusty-stack-bench",

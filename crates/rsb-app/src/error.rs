@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
+use rsb_insight::trends::AlertError;
 use rsb_store::output::OutputError;
 
 /// An error of a subcommand. Its kind is the exit code it ends the program with.
@@ -19,6 +20,15 @@ pub fn error_chain(error: &anyhow::Error) -> String {
         }
         said
     })
+}
+
+/// Returns the error of tracked alerts. A file that cannot be read and a wrong name are usage errors.
+pub fn alert_error(error: AlertError) -> AppError {
+    match error {
+        AlertError::Unreadable(error) => AppError::usage(error),
+        AlertError::Name(error) => AppError::usage(error),
+        AlertError::Store(error) => AppError::from(error),
+    }
 }
 
 /// Returns the error of an output file. A link in its place or a missing directory is a usage

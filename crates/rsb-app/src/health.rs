@@ -1,7 +1,7 @@
 //! One page: what became worse or better, what is too noisy, missing or long unmeasured, and what
 //! to do.
 
-use rsb_engine::health::{HealthInput, HealthLimits, health};
+use rsb_insight::health::{HealthInput, HealthLimits, health};
 use rsb_model::record::HealthDocument;
 use rsb_model::{Fingerprint, Timestamp};
 use rsb_store::Store;

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use rsb_engine::revisions;
+use rsb_gate::revisions;
 use rsb_report::{ComparisonRow, HistoryTableRow, RunRow};
 use rsb_store::{HistoryFilter, Store};
 

@@ -2,10 +2,12 @@
 //! changed.
 
 use anyhow::Context;
+use rsb_catalog::installation;
+use rsb_catalog::plan::Plan;
 use rsb_engine::measure::Settings;
-use rsb_engine::plan::Plan;
 use rsb_engine::run::FinishedRun;
-use rsb_engine::{Directories, Listener, installation, machine};
+use rsb_engine::{Listener, machine};
+use rsb_gate::Directories;
 use rsb_model::record::PerformanceBaseline;
 use rsb_model::{ComparisonResult, Fingerprint, Run};
 use rsb_store::{Baseline, Baselines, Store};

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use rsb_engine::gate::{Judge, JudgedSides, SideName};
-use rsb_engine::revisions::RevisionTree;
-use rsb_engine::{Event, Listener, policy};
+use rsb_engine::{Event, Listener};
+use rsb_gate::gate::{Judge, JudgedSides, SideName};
+use rsb_gate::policy;
+use rsb_gate::revisions::RevisionTree;
 use rsb_model::record::ThresholdCheck;
 use rsb_model::{ComparisonResult, Environment, Fingerprint, Run};
 use rsb_stats::accept::AcceptList;

@@ -1,9 +1,10 @@
 //! The benchmarks, and where each can run here: every one on every backend, or why not.
 
+use rsb_catalog::plan::{self, Machine};
+use rsb_catalog::{frameworks, suites};
 use rsb_device::DeviceInfo;
 use rsb_device::device::no_counters;
-use rsb_engine::plan::{self, Machine};
-use rsb_engine::{frameworks, measure, suites};
+use rsb_engine::measure;
 use rsb_model::{BackendId, Reason};
 use rsb_probe::{ProbeOptions, telemetry};
 use rsb_report::{CaseRow, Style};

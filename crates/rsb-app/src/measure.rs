@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use rsb_catalog::plan::{self, CustomEntry, Machine, Plan, Selection};
+use rsb_catalog::sweep;
 use rsb_engine::measure::{ComponentSettings, Count, Limits, Profiler, Settings};
-use rsb_engine::plan::{self, CustomEntry, Machine, Plan, Selection};
-use rsb_engine::{Event, Listener, WorkerCommand, gate, machine, run as engine, sweep};
+use rsb_engine::run as engine;
+use rsb_engine::{Event, Listener, WorkerCommand, machine};
+use rsb_gate::gate;
 use rsb_model::run::Counts;
 use rsb_model::{Profile, Suite};
 use rsb_store::Store;

@@ -5,7 +5,7 @@ mod directory;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use rsb_engine::models::{self, Footprint, ModelRow, PRECISIONS, RUNTIMES};
+use rsb_catalog::models::{self, Footprint, ModelRow, PRECISIONS, RUNTIMES};
 use rsb_model::record::{ModelCompatibility, ModelFigures, ModelRecord, ModelsDocument};
 use rsb_model::{Dtype, Reason};
 use rsb_report::number::format_quantity;
@@ -36,7 +36,7 @@ pub struct ModelsRequest<'a> {
     pub sequence: &'a [String],
     /// Workloads.
     pub workload: &'a [String],
-    /// Performance hints of OpenVINO.
+    /// Performance hints of `OpenVINO`.
     pub hint: &'a [String],
     /// Requests per second.
     pub rate: &'a [String],

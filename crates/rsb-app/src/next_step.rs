@@ -1,6 +1,6 @@
 //! The command that makes sense after a verdict. Pure.
 
-use rsb_engine::gate::JudgedSides;
+use rsb_gate::gate::JudgedSides;
 use rsb_model::record::{AlertState, Comparison, ComparisonNoteCode, TrackedAlert};
 use rsb_model::{ComparisonResult, ReasonCode, Verdict};
 use rsb_report::comparison::by_importance;

@@ -4,10 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use rsb_engine::directories::PolicyPath;
-use rsb_engine::gate::{self, Judge};
-use rsb_engine::revisions::RevisionTree;
-use rsb_engine::{Directories, Event, Listener, custom, policy};
+use rsb_catalog::custom;
+use rsb_engine::{Event, Listener};
+use rsb_gate::PolicyPath;
+use rsb_gate::gate::{self, Judge};
+use rsb_gate::revisions::RevisionTree;
+use rsb_gate::{Directories, policy};
 use rsb_model::Run;
 use rsb_stats::Policy;
 use rsb_store::Store;

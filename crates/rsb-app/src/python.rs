@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use rsb_engine::frameworks::{self, PythonEnvironment};
+use rsb_catalog::frameworks::{self, PythonEnvironment};
+use rsb_engine::python_worker;
 use rsb_model::Reason;
 use rsb_model::format::FORMAT_VERSION;
 use serde_json::{Value, json};
@@ -79,7 +80,7 @@ impl EnvironmentReport {
                 frameworks::of_component(component)
             };
             let state = environment
-                .and_then(|environment| frameworks::readiness_in(component.name, &environment));
+                .and_then(|environment| python_worker::readiness_in(component.name, &environment));
             states.push(ComponentState { name: component.name, state });
         }
         states

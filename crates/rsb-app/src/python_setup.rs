@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, anyhow};
 
-use rsb_engine::frameworks::{self, Component, InstallPlace};
+use rsb_catalog::frameworks::{self, Component, InstallPlace};
 
 use crate::AppError;
 

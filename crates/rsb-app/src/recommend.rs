@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use rsb_catalog::models::{self, ModelRow};
 use rsb_engine::Listener;
-use rsb_engine::models::{self, Goal, ModelRow, Prices, RecommendRequest};
+use rsb_insight::model_results::{self, Goal, Prices, RecommendRequest};
 use rsb_model::field::Field;
 use rsb_model::record::{
     ModelAdvice, ModelBasis, ModelCandidate, ModelChoice, ModelEvidence, ModelPlace,
@@ -74,7 +75,7 @@ pub fn recommend(
     runs.extend(of_roofs(&store, &runs)?);
     let asked =
         RecommendRequest { goal, model, own: &own, prices: prices.as_ref(), is_predicting: true };
-    let document = models::recommend(&runs, asked);
+    let document = model_results::recommend(&runs, asked);
     if document.models.is_empty() {
         return Err(AppError::usage(match model {
             Some(name) => not_there(name, &own),

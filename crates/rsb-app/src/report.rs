@@ -5,7 +5,9 @@ mod pdf;
 
 use std::path::{Path, PathBuf};
 
-use rsb_engine::{Event, Listener, advice, gate};
+use rsb_engine::{Event, Listener};
+use rsb_gate::gate;
+use rsb_insight::advice;
 use rsb_model::record::{Recommendation, ThresholdCheck};
 use rsb_model::{ComparisonResult, Environment, Run};
 use rsb_report::{

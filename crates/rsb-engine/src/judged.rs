@@ -18,7 +18,7 @@ const CHANNELS: [&str; 9] = [
 ];
 
 /// Removes from `command` the variables that reach the CI system.
-pub(crate) fn isolate(command: &mut Command) {
+pub fn isolate(command: &mut Command) {
     for name in CHANNELS {
         command.env_remove(name);
     }
@@ -30,11 +30,11 @@ pub(crate) fn isolate(command: &mut Command) {
 }
 
 /// Ends every process that judged code left behind, when it is dropped.
-pub(crate) struct Descendants(());
+pub struct Descendants(());
 
 impl Descendants {
     /// Makes this process the parent of what its children leave behind.
-    pub(crate) fn adopt() -> Self {
+    pub fn adopt() -> Self {
         #[cfg(target_os = "linux")]
         // Without it, what is left behind belongs to another process, and the judgment is as
         // before.

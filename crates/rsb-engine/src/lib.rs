@@ -1,40 +1,23 @@
-//! The engine: what is here, what to measure, measuring it, judging it.
+//! The engine: what is here, and measuring what was planned.
 //!
 //! Every surface drives it (the command line, the bench targets, Python): values and errors come
 //! out, and while it works it tells what happens as [`Event`]s.
 //!
 //! **Invariant:** no command line, no terminal. It prints nothing and asks nobody.
 
-pub mod advice;
-pub mod backends;
-pub mod custom;
-pub mod directories;
 mod error;
-mod factors;
 pub mod first_day;
-pub mod frameworks;
-pub mod gate;
-pub mod harness;
-pub mod health;
-pub mod installation;
-mod judged;
+pub mod judged;
 pub mod machine;
 pub mod machine_lock;
 pub mod measure;
 mod memory_profile;
-pub mod models;
-pub mod plan;
-pub mod policy;
+pub mod python_worker;
 pub mod recorder;
-pub mod revisions;
 pub mod run;
-pub mod selection;
-pub mod suites;
-pub mod sweep;
-pub mod trends;
+pub mod worker;
 pub mod worker_command;
 
-pub use directories::Directories;
 pub use error::{EngineError, ErrorKind};
 pub use rsb_model::Event;
 pub use worker_command::WorkerCommand;

@@ -2,20 +2,22 @@
 
 use std::path::Path;
 
+use rsb_catalog::selection::Machine;
 use rsb_device::{Absence, DeviceInfo};
 use rsb_model::{BackendId, Environment, Reason};
 use rsb_probe::ProbeOptions;
 
 use crate::measure;
-use crate::selection::Machine;
 
 /// The devices here, and why the other backends have none.
 pub fn here() -> Machine {
     let sensors = rsb_probe::telemetry::gpus(&ProbeOptions::here());
     let mut machine = with(|_| true);
     machine.sensors = sensors.into_iter().filter_map(|gpu| gpu.pci_address).collect();
-    let absent = crate::suites::absent_backends();
-    machine.missing.extend(absent.into_iter().filter(|(id, _)| !crate::backends::has_backend(*id)));
+    let absent = rsb_catalog::suites::absent_backends();
+    machine
+        .missing
+        .extend(absent.into_iter().filter(|(id, _)| !rsb_catalog::backends::has_backend(*id)));
     machine
 }
 
@@ -25,7 +27,7 @@ pub fn host() -> Machine {
 }
 
 fn with(is_wanted: impl Fn(BackendId) -> bool) -> Machine {
-    let readiness = crate::frameworks::readiness;
+    let readiness = crate::python_worker::readiness;
     let mut machine = Machine {
         devices: Vec::new(),
         missing: Vec::new(),
@@ -51,7 +53,7 @@ fn with(is_wanted: impl Fn(BackendId) -> bool) -> Machine {
 fn every_backend(
     is_wanted: impl Fn(BackendId) -> bool,
 ) -> Vec<(BackendId, Result<Vec<DeviceInfo>, Absence>)> {
-    let known = crate::backends::backends().into_iter().map(|backend| backend.id());
+    let known = rsb_catalog::backends::backends().into_iter().map(|backend| backend.id());
     let known: Vec<BackendId> = known.filter(|id| is_wanted(*id)).collect();
     std::thread::scope(|scope| {
         let asked: Vec<_> =
@@ -69,7 +71,7 @@ fn every_backend(
 }
 
 fn devices_of(id: BackendId) -> Result<Vec<DeviceInfo>, Absence> {
-    let found = crate::backends::backends().into_iter().find(|backend| backend.id() == id);
+    let found = rsb_catalog::backends::backends().into_iter().find(|backend| backend.id() == id);
     found.map_or(Ok(Vec::new()), |backend| measure::devices_of(&*backend))
 }
 

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use rsb_catalog::plan::Plan;
 use rsb_model::run::ReplicateProgress;
 use rsb_model::{BenchmarkResult, Environment, Event, Run, Timestamp};
 use rsb_store::{Journal, Store, StoreError, new_run_id, programs};
 
 use crate::measure::inject;
-use crate::plan::Plan;
 
 /// The SHA-256 of this program: two programs of one commit need not be the same.
 pub fn program_hash() -> Option<String> {

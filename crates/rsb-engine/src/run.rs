@@ -4,16 +4,18 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use itertools::Itertools as _;
+use rsb_catalog::frameworks;
+use rsb_catalog::plan::Plan;
+use rsb_catalog::selection::{self, Selection};
 use rsb_model::{
-    BenchmarkResult, Environment, Event, Note, Outcome, Run, RunId, RunStatus, Timestamp,
+    BenchmarkResult, Environment, Event, Fingerprint, Note, Outcome, Run, RunId, RunStatus,
+    Timestamp,
 };
 use rsb_store::Store;
 
 use crate::measure::{self, Settings, assemble};
-use crate::plan::{self, Plan};
-use crate::recorder::Recorder;
-use crate::selection::Selection;
-use crate::{EngineError, Listener, WorkerCommand, frameworks, gate, machine_lock};
+use crate::recorder::{Recorder, program_hash};
+use crate::{EngineError, Listener, WorkerCommand, machine, machine_lock};
 
 /// A run that is over.
 #[derive(Debug)]
@@ -161,7 +163,7 @@ pub fn resume(
 fn lacking(run: &Run, settings: &Settings) -> anyhow::Result<Plan> {
     let id = &run.run_id;
     let again = "measure the whole run again with `rusty-stack-bench run`";
-    if let Some(why) = gate::unlike_here(run) {
+    if let Some(why) = unlike_here(run) {
         bail!("run {id} cannot be measured on: {why}; {again}");
     }
     if run.notes.iter().any(|note| matches!(note, Note::CutOff { .. })) {
@@ -192,6 +194,21 @@ fn lacking(run: &Run, settings: &Settings) -> anyhow::Result<Plan> {
     Ok(plan)
 }
 
+/// Returns why more replicates measured here would not belong to `run`: it is of other hardware, or
+/// of another program.
+pub fn unlike_here(run: &Run) -> Option<String> {
+    let here = machine::environment();
+    let differences = Fingerprint::of(&run.environment).differences(&Fingerprint::of(&here));
+    if let Some(difference) = differences.first() {
+        return Some(format!(
+            "{} is {} in the run and {} here",
+            difference.field, difference.baseline, difference.current
+        ));
+    }
+    (run.program != program_hash())
+        .then(|| "the run was measured by another build of this program".to_owned())
+}
+
 /// The suite, or for benchmarks named one by one a name that does not depend on their order and can
 /// be a file's.
 pub fn suite_name(selection: &Selection) -> String {
@@ -200,7 +217,7 @@ pub fn suite_name(selection: &Selection) -> String {
     }
     let names = selection.names.iter().map(String::as_str).sorted_unstable().dedup().collect_vec();
     if names.len() == rsb_workloads::all().len() + frameworks::all().len() {
-        return plan::ALL.to_owned();
+        return selection::ALL.to_owned();
     }
     names.join("_")
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rsb_model::protocol::{SLOWDOWN, WORKER_ARGUMENT};
 use rsb_model::{DeviceRef, RunDevice};
 
-use crate::custom;
+use rsb_catalog::custom;
 
 /// The program called `name` beside `program`, or one directory up where `program` is a bench or a
 /// test of cargo.

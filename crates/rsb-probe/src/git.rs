@@ -92,6 +92,18 @@ pub fn knows_commit(dir: &Path, commit: &str) -> bool {
     matches!(found, ChildEnd::Well(kind) if kind.trim() == "commit")
 }
 
+/// Returns the commits after `before` up to `after`, oldest first, each as its short hash and its
+/// subject. `None` if the repository around `dir` lacks one of the two, or git does not answer in
+/// time.
+pub fn commits_between(dir: &Path, before: &str, after: &str) -> Option<Vec<String>> {
+    let range = format!("{before}..{after}");
+    let words = ["log", "--reverse", "--format=%h %s", "--end-of-options", &range, "--"];
+    match child::run(ask_git(dir, "git", &words), STATUS_LIMIT) {
+        ChildEnd::Well(text) => Some(text.trim().lines().map(str::to_owned).collect()),
+        ChildEnd::Badly | ChildEnd::Late | ChildEnd::Missing => None,
+    }
+}
+
 /// The directories that hold the references: two differ in an added worktree.
 struct Files {
     own: PathBuf,

@@ -29,7 +29,7 @@ mod rocm;
 mod state;
 pub mod telemetry;
 
-pub use git::{git, knows_commit};
+pub use git::{commits_between, git, knows_commit};
 pub use python::FRAMEWORKS;
 pub use state::{StateSample, sample, state, state_between};
 

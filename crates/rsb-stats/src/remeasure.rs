@@ -1,6 +1,6 @@
 //! Where more replicates would decide, and how many of them are worth it.
 //!
-//! The engine does the measuring (`rsb-engine`, `gate::remeasure`).
+//! `rsb-gate` does the measuring (`gate::remeasure`).
 
 use rsb_model::record::{Comparison, ComparisonResult};
 use rsb_model::{Better, CaseId, ReasonCode, Run, Verdict};

@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use rsb_engine::gate::{self, Judge};
-use rsb_engine::policy::{self, Thresholds};
-use rsb_engine::{Directories, EngineError, Event, machine, run};
+use rsb_engine::{EngineError, Event, machine, run};
+use rsb_gate::Directories;
+use rsb_gate::gate::{self, Judge};
+use rsb_gate::policy::{self, Thresholds};
 use rsb_model::{BenchmarkResult, ComparisonResult, Field, Run};
 use rsb_report::comparison::Detail;
 use rsb_report::{GateFormat, Style};

@@ -37,7 +37,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("rsb-python", &[]),
     ("rsb-pdf", &[]),
     (
-        "rsb-engine",
+        "rsb-catalog",
         &[
             "rsb-cpu",
             "rsb-device",
@@ -50,7 +50,33 @@ const EDGES: &[(&str, &[&str])] = &[
             "timed-child",
         ],
     ),
-    ("rsb-wheel", &["rsb-engine", "rsb-probe", "rsb-report", "rsb-stats", "rsb-store"]),
+    (
+        "rsb-engine",
+        &[
+            "rsb-catalog",
+            "rsb-cpu",
+            "rsb-device",
+            "rsb-probe",
+            "rsb-stats",
+            "rsb-store",
+            "rsb-workloads",
+            "timed-child",
+        ],
+    ),
+    (
+        "rsb-gate",
+        &[
+            "rsb-catalog",
+            "rsb-engine",
+            "rsb-probe",
+            "rsb-stats",
+            "rsb-store",
+            "rsb-workloads",
+            "timed-child",
+        ],
+    ),
+    ("rsb-insight", &["rsb-catalog", "rsb-probe", "rsb-stats", "rsb-store"]),
+    ("rsb-wheel", &["rsb-engine", "rsb-gate", "rsb-probe", "rsb-report", "rsb-stats", "rsb-store"]),
     ("runtime-loading", &[]),
     ("timed-child", &[]),
     ("test-needs", &[]),
@@ -96,39 +122,49 @@ const UNSAFE: &[&str] = &[
 const UNSAFE_MARKS: &[&str] =
     &[concat!("unsafe", " {"), concat!("unsafe", " fn"), concat!("unsafe", " impl")];
 
+/// Words of a command line or a terminal.
+const SURFACE: &[&str] = &["println!", "print!(", "IsTerminal", "clap::", "indicatif", "ctrlc::"];
+
 /// Which words may not stand below a path, and why: the direction inside a crate, and what keeps
 /// the engine silent.
 const FORBIDDEN: &[(&str, &[&str], &str)] = &[
+    ("crates/rsb-catalog/src", SURFACE, "the catalog prints nothing and reads no command line"),
+    (
+        "crates/rsb-catalog/src/models",
+        &["crate::frameworks", "crate::plan", "crate::suites", "crate::custom"],
+        "models know no component that runs them",
+    ),
+    (
+        "crates/rsb-catalog/src/frameworks",
+        &["crate::plan", "crate::suites", "crate::sweep", "crate::custom"],
+        "the catalog of frameworks knows nothing that uses it",
+    ),
+    (
+        "crates/rsb-catalog/src/suites",
+        &["crate::plan", "crate::sweep", "crate::custom"],
+        "a suite is a list; the plan reads it",
+    ),
     (
         "crates/rsb-engine/src",
-        &["println!", "print!(", "IsTerminal", "clap::", "indicatif", "ctrlc::"],
+        SURFACE,
         "the engine prints nothing, reads no command line and knows no terminal",
     ),
     (
         "crates/rsb-engine/src/measure",
-        &["crate::gate", "crate::revisions", "crate::run::", "crate::policy"],
-        "measuring does not judge",
+        &["crate::run::", "crate::worker::", "crate::first_day"],
+        "measuring does not know what starts it",
     ),
     (
-        "crates/rsb-engine/src/plan",
-        &["crate::measure", "crate::gate", "crate::revisions", "crate::run::"],
-        "a plan is made before anything is measured",
+        "crates/rsb-gate/src",
+        SURFACE,
+        "the gate prints nothing, reads no command line and knows no terminal",
     ),
     (
-        "crates/rsb-engine/src/suites",
-        &["crate::plan", "crate::measure", "crate::gate", "crate::revisions"],
-        "a suite is a list; the plan reads it",
-    ),
-    (
-        "crates/rsb-engine/src/frameworks",
-        &["crate::plan", "crate::measure", "crate::gate", "crate::revisions"],
-        "the catalog of frameworks knows nobody who uses it",
-    ),
-    (
-        "crates/rsb-engine/src/gate",
+        "crates/rsb-gate/src/gate",
         &["crate::revisions"],
         "the gate judges programs, whoever built them",
     ),
+    ("crates/rsb-insight/src", SURFACE, "it prints nothing and reads no command line"),
     ("src/cli", &["crate::commands", "crate::config", "crate::show"], "types and help text only"),
     ("src/show.rs", &["crate::commands"], "subcommands use it, not the reverse"),
     ("src/console.rs", &["crate::commands"], "subcommands use it, not the reverse"),
@@ -353,7 +389,7 @@ mod tests {
             ("src/a.rs", unsafely, "unsafe"),
             ("crates/rsb-stats/src/a.rs", "//! x\nuse std::fs;", "pure"),
             ("crates/rsb-engine/src/a.rs", "//! x\nfn f() { eprintln!(); }", "prints nothing"),
-            ("crates/rsb-engine/src/suites/a.rs", "//! x\nuse crate::plan;", "a suite is a list"),
+            ("crates/rsb-catalog/src/suites/a.rs", "//! x\nuse crate::plan;", "a suite is a list"),
             ("src/a.rs", "//! x\nfn f(a: u8, (b, c): (u8, u8)) {}", "`f` takes a tuple apart"),
             ("src/a.rs", "//! x\npub fn g<T>(\n    (b, c): (u8, T),\n) {}", "`g` takes"),
         ] {

@@ -6,7 +6,7 @@
     python3 python/checks/recommendation/study.py roof FROM TO     # how likely values of `roof` are, by the fitted models of both
     python3 python/checks/recommendation/study.py published DIR   # the same by figures that others published
 
-The prediction is that of crates/rsb-engine/src/models/predict.rs: the logarithm of a time over that of a roofline is a Gaussian
+The prediction is that of crates/rsb-insight/src/model_results/predict.rs: the logarithm of a time over that of a roofline is a Gaussian
 process over places, runtimes, families and sizes. A machine is a directory here, with times.csv and, where they were measured, peaks.csv. Leaving a model out is leaving a block of the covariance out.
 """
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy
 import tomllib
 
 HERE = Path(__file__).resolve().parent
-CATALOGUE = HERE.parents[2] / "crates/rsb-engine/src/models/catalogue.toml"
+CATALOGUE = HERE.parents[2] / "crates/rsb-catalog/src/models/catalogue.toml"
 PLAN = tomllib.loads((HERE / "models.toml").read_text(encoding="utf-8"))
 ROWS = {row["name"]: row for row in tomllib.loads(CATALOGUE.read_text(encoding="utf-8"))["model"] + PLAN["model"]}
 # Elements of an activation that are read or written for each position and element of a layer's width.

@@ -31,7 +31,7 @@ from rusty_stack_bench.workloads import core, model_build, model_onnxruntime, mo
 
 RUNTIMES = ("pytorch", "onnxruntime", "openvino")
 THREADS = (1, 2)
-CATALOGUE = HERE.parents[2] / "crates/rsb-engine/src/models/catalogue.toml"
+CATALOGUE = HERE.parents[2] / "crates/rsb-catalog/src/models/catalogue.toml"
 # Seconds of all samples of a case, and samples; where a pass is longer than twice that fewer.
 SECONDS, ROUNDS, FEW = 0.5, 5, 2
 # Seconds after which it waits for a line again.

@@ -27,7 +27,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from rusty_stack_bench.workloads import model_build, model_ready
 
-CATALOGUE = HERE.parents[2] / "crates/rsb-engine/src/models/catalogue.toml"
+CATALOGUE = HERE.parents[2] / "crates/rsb-catalog/src/models/catalogue.toml"
 
 
 class Operations(TorchDispatchMode):

@@ -3,7 +3,7 @@
 
 use rsb_app::installation::{self as app, InstalledBaseline};
 use rsb_app::{Project, measure, project};
-use rsb_engine::installation;
+use rsb_catalog::installation;
 use rsb_model::RunStatus;
 use rsb_report::comparison::Detail;
 use rsb_report::{GateFormat, Style};

@@ -4,7 +4,7 @@ mod rows;
 
 use std::fmt::Write as _;
 
-use rsb_engine::models::{self, RecommendRequest};
+use rsb_insight::model_results::{self, RecommendRequest};
 use rsb_model::record::TrendDocument;
 use rsb_model::{ComparisonResult, Field, Run};
 use rsb_report::charts::{ChartKind, ChartSource, ChartSubject};
@@ -105,8 +105,10 @@ fn chart(row: &Row) -> Chart {
             words.kind.draw(&ChartSubject { series: &document.series, ..ChartSubject::default() })
         }
         ChartSource::Models => {
-            let advice =
-                models::recommend(&[read(words.rest[0], pattern)], RecommendRequest::LATENCY);
+            let advice = model_results::recommend(
+                &[read(words.rest[0], pattern)],
+                RecommendRequest::LATENCY,
+            );
             words.kind.draw(&ChartSubject { advice: Some(&advice), ..ChartSubject::default() })
         }
     };

@@ -2,10 +2,8 @@
 
 use std::fmt::Write as _;
 
-use rsb_engine::models::{
-    Family, Outliers, PRECISIONS, RecommendRequest, SizeClass, catalogue, compatibility, document,
-    recommend, representative,
-};
+use rsb_catalog::models::{Family, PRECISIONS, SizeClass, catalogue, representative};
+use rsb_insight::model_results::{Outliers, RecommendRequest, compatibility, document, recommend};
 use rsb_model::Run;
 use rsb_model::record::{ModelAdvice, ModelBasis, ModelChoice, ModelsDocument};
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use itertools::Itertools as _;
-use rsb_engine::{Directories, Listener, gate, revisions};
+use rsb_engine::Listener;
+use rsb_gate::{Directories, gate, revisions};
 use rsb_model::record::Comparison;
 use rsb_model::{ComparisonResult, Fingerprint, ReasonCode, Run, Timestamp, Verdict};
 use rsb_stats::glob;

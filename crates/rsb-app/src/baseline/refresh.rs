@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use itertools::Itertools as _;
+use rsb_catalog::frameworks;
+use rsb_catalog::plan::{self, Plan};
 use rsb_engine::measure::{self, Count, Settings};
-use rsb_engine::plan::{self, Plan};
 use rsb_engine::run::FinishedRun;
-use rsb_engine::{Directories, Event, Listener, frameworks, machine};
+use rsb_engine::{Event, Listener, machine};
+use rsb_gate::Directories;
 use rsb_model::{
     BenchmarkResult, CaseId, Environment, Fingerprint, Note, Outcome, Profile, Run, RunStatus,
     Suite, Timestamp,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rsb_engine::frameworks;
+use rsb_catalog::frameworks;
+use rsb_catalog::{plan, selection};
 use rsb_engine::measure::ComponentSettings;
-use rsb_engine::plan;
 use rsb_model::{BenchmarkType, Better, Case, CaseId, Field, Params, Reason};
 use rsb_stats::policy_file::TargetFile;
 use rsb_workloads::BenchmarkGroup;
@@ -158,7 +158,7 @@ impl GpuSection {
         if !self.enabled {
             return Some(instead(
                 case,
-                plan::ALL,
+                selection::ALL,
                 &device.backend.to_string(),
                 "[gpu] has `enabled = false`",
             ));
@@ -166,7 +166,7 @@ impl GpuSection {
         if !self.gpu_indices.is_empty() && !self.gpu_indices.contains(&device.index) {
             return Some(instead(
                 case,
-                plan::ALL,
+                selection::ALL,
                 &device.to_string(),
                 "`gpu_indices` of [gpu] leaves it out",
             ));

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use rsb_engine::models::{self, ModelRow};
+use rsb_catalog::models::{self, ModelRow};
 use rsb_model::Reason;
 use serde_json::Value;
 

@@ -7,11 +7,11 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use rsb_engine::gate::{self, Judge};
-use rsb_engine::health::{HealthInput, HealthLimits, health};
-use rsb_engine::models::{self, RecommendRequest};
-use rsb_engine::trends::{self, TrackRequest};
 use rsb_engine::{Event, Listener};
+use rsb_gate::gate::{self, Judge};
+use rsb_insight::health::{HealthInput, HealthLimits, health};
+use rsb_insight::model_results::{self, RecommendRequest};
+use rsb_insight::trends::{self, TrackRequest};
 use rsb_model::finding::Finding;
 use rsb_model::record::RecommendDocument;
 use rsb_model::{Fingerprint, Run, Timestamp};
@@ -26,7 +26,7 @@ use rsb_web::source::{
 
 use super::stored::{Stamp, Stored};
 use crate::report::ReportInput;
-use crate::{AppError, baseline, error_chain, history, recommend, trend};
+use crate::{AppError, alert_error, baseline, error_chain, history, recommend, trend};
 
 /// Runs that the overview looks at: a change that is older is on the page of its case.
 const NEWEST: usize = 200;
@@ -164,7 +164,7 @@ impl StoreSource {
             now,
         };
         let alerts = trends::track_read_only(store, &request, Path::new("."))
-            .map_err(|error| source_error(&error))?;
+            .map_err(|error| source_error(&alert_error(error)))?;
         let earlier =
             latest.as_ref().map_or_else(|| Ok(Vec::new()), |run| store.runs_before(run, EARLIER));
         let earlier = earlier.map_err(unreadable)?;
@@ -389,7 +389,7 @@ impl PageSource for StoreSource {
     fn advice(&self) -> SourceResult<Arc<RecommendDocument>> {
         self.stored.answers.advice.get((), &self.now()?, || {
             let runs = recommend::of_models(self.store()).map_err(|error| source_error(&error))?;
-            Ok(models::recommend(&runs, RecommendRequest::LATENCY))
+            Ok(model_results::recommend(&runs, RecommendRequest::LATENCY))
         })
     }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rsb_engine::gate::Judge;
 use rsb_engine::{Event, Listener};
+use rsb_gate::gate::Judge;
 use rsb_model::record::RecommendDocument;
 use rsb_report::{BaselineRow, RunRow};
 use rsb_store::AlertBook;

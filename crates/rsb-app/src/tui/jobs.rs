@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, sync_channel};
 
 use anyhow::anyhow;
-use rsb_engine::health::HealthLimits;
+use rsb_catalog::plan::{Machine, Plan, Selection};
 use rsb_engine::measure::Settings;
-use rsb_engine::plan::{Machine, Plan, Selection};
 use rsb_engine::{machine, run as engine};
+use rsb_insight::health::HealthLimits;
 use rsb_model::{Event, Outcome, Profile, Reason, Timestamp};
 use rsb_probe::ProbeOptions;
 use rsb_report::Style;

@@ -1,9 +1,9 @@
 //! What each stage offers to run: suites, benchmarks and components, with where each can run and
 //! why not.
 
+use rsb_catalog::plan::{Machine, Plan};
+use rsb_catalog::{frameworks, selection, suites};
 use rsb_device::DeviceInfo;
-use rsb_engine::plan::{self, Machine, Plan};
-use rsb_engine::{frameworks, suites};
 use rsb_model::{BackendId, Case, DeviceType, Profile, Suite};
 use rsb_report::CaseRow;
 use rsb_tui::{Offer, OfferKind, RunSelection, Stage};
@@ -76,7 +76,7 @@ fn with_plan(mut offer: Offer, plan: &Plan, profile: Profile) -> Offer {
         if row.cases == 0 && row.missing.is_none() {
             let mut without = plan.without_figures();
             let found = without.find(|(case, ..)| {
-                is_case_of(case, &row.benchmark, row) || is_case_of(case, plan::ALL, row)
+                is_case_of(case, &row.benchmark, row) || is_case_of(case, selection::ALL, row)
             });
             row.missing = found.map(|(_, _, reason)| reason.clone());
         }
@@ -134,7 +134,7 @@ fn wants(suite: Suite, row: &CaseRow, machine: &Machine) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rsb_engine::plan::Selection;
+    use rsb_catalog::plan::{self, Selection};
     use rsb_model::{DeviceRef, Reason};
 
     use super::*;

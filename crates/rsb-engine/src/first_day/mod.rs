@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use rsb_catalog::plan::{Machine, Plan, Selection};
 use rsb_device::compiler::SOURCES;
 use rsb_device::{DeviceInfo, Registry};
 use rsb_model::format::FORMAT_VERSION;
@@ -33,7 +34,6 @@ use rsb_model::{
 use rsb_store::new_run_id;
 
 use crate::measure::{self, Limits, Profiler, Settings, interrupt};
-use crate::plan::{Machine, Plan, Selection};
 use crate::{EngineError, Listener, WorkerCommand, machine_lock};
 
 pub use evidence::{

@@ -1,13 +1,13 @@
 //! Which cases each check takes on a device. Pure.
 
+use rsb_catalog::plan::{CustomEntry, Machine, Plan, PlanError, Selection, plan};
+use rsb_catalog::suites;
 use rsb_device::DeviceInfo;
 use rsb_model::shape::format_bytes;
 use rsb_model::{BackendId, DeviceType, Profile, Suite};
 
 use super::expected;
 use crate::measure::{Count, Settings};
-use crate::plan::{CustomEntry, Machine, Plan, PlanError, Selection, plan};
-use crate::suites;
 
 /// The checks whose first case is measured again in the end.
 pub(super) const AGAIN: [u8; 5] = [7, 10, 11, 12, 13];

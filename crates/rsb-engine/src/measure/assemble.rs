@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rsb_catalog::factors;
 use rsb_model::factor;
 use rsb_model::record::EnvironmentSummary;
 use rsb_model::{
@@ -13,7 +14,6 @@ use serde_json::{Map, Value, json};
 
 use super::session::{Replicate, ReplicateCost};
 use super::telemetry;
-use crate::factors;
 
 /// What is known of a case so far.
 #[derive(Debug, Clone, Default)]

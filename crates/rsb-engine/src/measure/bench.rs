@@ -2,6 +2,7 @@
 //! kept as any run's.
 
 use criterion::Criterion;
+use rsb_catalog::plan::{Machine, Plan, PlanError, Selection};
 use rsb_model::{BackendId, Case, CaseDevice, DeviceType, Outcome, Profile, Samples, Suite};
 
 use super::assemble::{self, CaseProgress};
@@ -11,7 +12,6 @@ use super::settings::{self, MIN_SAMPLES, Settings};
 use super::tape::{DeviceTime, SampleRecorder, TimeFormatter};
 use super::tell;
 use crate::Listener;
-use crate::plan::{Machine, Plan, PlanError, Selection};
 use crate::worker_command::WorkerCommand;
 
 /// Runs every planned case that Criterion's filter lets through. Each result, failures and skips
@@ -129,8 +129,9 @@ fn finish(
 pub fn selections_of(suite: Suite, profile: Profile, machine: &Machine) -> Vec<Selection> {
     let is_of_gpus = !suite.wants(BackendId::Cpu, DeviceType::Cpu);
     let missing = machine.missing.iter().map(|(backend, _)| *backend);
-    let asked =
-        missing.filter(|backend| is_of_gpus && crate::backends::has_backend(*backend)).map(Some);
+    let asked = missing
+        .filter(|backend| is_of_gpus && rsb_catalog::backends::has_backend(*backend))
+        .map(Some);
     let backends = std::iter::once(None).chain(asked);
     backends.map(|backend| Selection { backend, ..selection(suite, profile) }).collect()
 }
@@ -143,7 +144,7 @@ pub fn selections_of(suite: Suite, profile: Profile, machine: &Machine) -> Vec<S
 pub fn plan_all(selections: &[Selection], machine: &Machine) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
     for selection in selections {
-        let part = crate::plan::plan(selection, machine)?;
+        let part = rsb_catalog::plan::plan(selection, machine)?;
         plan.cases.extend(part.cases);
         plan.devices.extend(part.devices);
         plan.skipped.extend(part.skipped);
@@ -154,7 +155,7 @@ pub fn plan_all(selections: &[Selection], machine: &Machine) -> Result<Plan, Pla
     }
     for ended in [&mut plan.skipped, &mut plan.failed] {
         ended.retain(|(case, _)| {
-            case.benchmark != crate::plan::ALL
+            case.benchmark != rsb_catalog::selection::ALL
                 || selections
                     .iter()
                     .all(|one| one.backend.map(CaseDevice::Backend) != Some(case.device))

@@ -46,7 +46,7 @@ fn worker_of<'a>(
     case: &Case,
 ) -> Result<Cow<'a, WorkerCommand>, Reason> {
     if case.benchmark_type == BenchmarkType::ComponentSpecific {
-        let mut worker = crate::frameworks::command(&command.program, &case.benchmark)?;
+        let mut worker = crate::python_worker::command(&command.program, &case.benchmark)?;
         worker.environment.extend(for_framework(command, case));
         return Ok(Cow::Owned(worker));
     }

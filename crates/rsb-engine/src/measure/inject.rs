@@ -9,7 +9,7 @@ pub const VARIABLE: &str = rsb_model::protocol::SLOWDOWN;
 
 /// `time_ns`, made longer where the environment says so.
 #[cfg(feature = "fault-injection")]
-pub(super) fn slow_down(id: &CaseId, time_ns: f64) -> f64 {
+pub(crate) fn slow_down(id: &CaseId, time_ns: f64) -> f64 {
     std::env::var(VARIABLE)
         .map_or(time_ns, |said| rsb_model::protocol::apply_slowdown(id, time_ns, &said))
 }
@@ -17,7 +17,7 @@ pub(super) fn slow_down(id: &CaseId, time_ns: f64) -> f64 {
 /// `iters`, more of them where the environment makes the case slower: counted as `iters`, they are
 /// more instructions.
 #[cfg(feature = "fault-injection")]
-pub(super) fn more_work(id: &CaseId, iters: u64) -> u64 {
+pub(crate) fn more_work(id: &CaseId, iters: u64) -> u64 {
     let slowed =
         |said: String| rsb_model::protocol::apply_slowdown(id, iters as f64, &said).round() as u64;
     std::env::var(VARIABLE).map_or(iters, slowed)
@@ -25,13 +25,13 @@ pub(super) fn more_work(id: &CaseId, iters: u64) -> u64 {
 
 /// Iterations as they are.
 #[cfg(not(feature = "fault-injection"))]
-pub(super) fn more_work(_: &CaseId, iters: u64) -> u64 {
+pub(crate) fn more_work(_: &CaseId, iters: u64) -> u64 {
     iters
 }
 
 /// Time as it is.
 #[cfg(not(feature = "fault-injection"))]
-pub(super) fn slow_down(_: &CaseId, time_ns: f64) -> f64 {
+pub(crate) fn slow_down(_: &CaseId, time_ns: f64) -> f64 {
     time_ns
 }
 

@@ -149,7 +149,7 @@ fn parse_instruction_count(log: &str) -> Option<u64> {
 }
 
 /// Whether this program does the work of `result` itself, on a CPU.
-pub(crate) fn is_own_work(result: &BenchmarkResult) -> bool {
+pub fn is_own_work(result: &BenchmarkResult) -> bool {
     let provider = result.fields().and_then(|fields| fields.text("provider"));
     result.benchmark_type == BenchmarkType::CpuPerformance
         && provider
@@ -166,7 +166,7 @@ fn is_counted(result: &BenchmarkResult) -> bool {
 }
 
 /// Counting, within a time.
-pub(crate) struct InstructionPass<'a> {
+pub struct InstructionPass<'a> {
     counter: Result<InstructionCounter, Reason>,
     settings: &'a Settings,
     until: Instant,
@@ -176,7 +176,7 @@ pub(crate) struct InstructionPass<'a> {
 
 impl<'a> InstructionPass<'a> {
     /// With what counts here, for as long as is `left`.
-    pub(crate) fn begin(settings: &'a Settings, left: Duration) -> Self {
+    pub fn begin(settings: &'a Settings, left: Duration) -> Self {
         let until = Instant::now() + left;
         Self { counter: InstructionCounter::here(), settings, until, cases: 0, others: 0 }
     }
@@ -186,7 +186,7 @@ impl<'a> InstructionPass<'a> {
     ///
     /// # Errors
     /// When somebody asks to stop.
-    pub(crate) fn add(
+    pub fn add(
         &mut self,
         command: &WorkerCommand,
         case: &Case,
@@ -238,7 +238,7 @@ impl<'a> InstructionPass<'a> {
     }
 
     /// What a person should know of it. Which case could not be counted, and why, its result says.
-    pub(crate) fn summary(&self) -> String {
+    pub fn summary(&self) -> String {
         let Self { cases, others, .. } = self;
         let kinds = "instructions are counted of what this program does itself on one thread of a \
                      CPU, with warm caches";

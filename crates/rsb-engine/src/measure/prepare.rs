@@ -3,13 +3,13 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rsb_catalog::plan::Plan;
 use rsb_model::{BenchmarkType, Case, Event};
 
 use super::client::Worker;
 use super::interrupt;
 use super::settings::Settings;
 use crate::Listener;
-use crate::plan::Plan;
 use crate::worker_command::WorkerCommand;
 
 /// Has `settings.prepare_workers` workers at a time prepare the cases on GPUs, and ends before it

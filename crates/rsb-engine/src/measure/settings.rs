@@ -211,7 +211,7 @@ impl Settings {
 
 /// Whether one iteration of `case` takes up to seconds.
 pub fn is_long(case: &Case) -> bool {
-    crate::frameworks::is_long(case) || iterations(case) == Some(Iterations::Long)
+    rsb_catalog::frameworks::is_long(case) || iterations(case) == Some(Iterations::Long)
 }
 
 fn iterations(case: &Case) -> Option<Iterations> {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rsb_catalog::plan::{Machine, Selection};
 use rsb_device::scripted::{Script, ScriptedDevice};
 use rsb_device::{DeviceError, Operation};
 use rsb_model::{BackendId, Profile, Suite};
@@ -11,7 +12,6 @@ use rsb_store::import::Format;
 use super::*;
 use crate::first_day::evidence::{ListedGpu, LoadPath, OperationMutants};
 use crate::first_day::{Redaction, child, plan, tools};
-use crate::plan::{Machine, Selection};
 
 const ROCMINFO: &str = "\
 ROCk module is loaded

@@ -1,0 +1,543 @@
+//! The catalogue: each model's family, class and configuration, and what is known of it without
+//! building it.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+use rsb_model::Reason;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::detect;
+
+/// What kind of network a model is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// BERT and its kind.
+    EncoderOnly,
+    /// GPT and its kind.
+    DecoderOnly,
+    /// T5 and its kind.
+    EncoderDecoder,
+    /// Images to labels.
+    Vision,
+    /// Images with texts.
+    VisionEncoderTextDecoder,
+    /// Sound to text.
+    Speech,
+    /// Images within a text.
+    Multimodal,
+    /// Images out of noise.
+    Diffusion,
+    /// Decoders of which each token takes a part.
+    MixtureOfExperts,
+    /// Mamba and its kind.
+    StateSpace,
+    /// A retriever with a generator.
+    Rag,
+}
+
+impl Family {
+    /// Every family, in the order of tables.
+    pub const ALL: [Self; 11] = [
+        Self::EncoderOnly,
+        Self::DecoderOnly,
+        Self::EncoderDecoder,
+        Self::Vision,
+        Self::VisionEncoderTextDecoder,
+        Self::Speech,
+        Self::Multimodal,
+        Self::Diffusion,
+        Self::MixtureOfExperts,
+        Self::StateSpace,
+        Self::Rag,
+    ];
+    /// Their names, in the same order.
+    pub const NAMES: [&'static str; 11] = [
+        "encoder-only",
+        "decoder-only",
+        "encoder-decoder",
+        "vision",
+        "vision-encoder-text-decoder",
+        "speech",
+        "multimodal",
+        "diffusion",
+        "mixture-of-experts",
+        "state-space",
+        "rag",
+    ];
+
+    /// The name in documents and on the command line.
+    pub const fn as_str(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+impl std::fmt::Display for Family {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// How large a model is, by its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SizeClass {
+    /// Below 100 million.
+    Tiny,
+    /// To 500 million.
+    Small,
+    /// To a billion.
+    Base,
+    /// To 7 billion.
+    Large,
+    /// To 13 billion.
+    Xl,
+    /// Above.
+    Xxl,
+}
+
+impl SizeClass {
+    /// Every class, the smallest first.
+    pub const ALL: [Self; 6] =
+        [Self::Tiny, Self::Small, Self::Base, Self::Large, Self::Xl, Self::Xxl];
+    /// Their names, in the same order.
+    pub const NAMES: [&'static str; 6] = ["tiny", "small", "base", "large", "xl", "xxl"];
+    /// The parameters from which on a model is of the next class.
+    pub const BOUNDARIES: [u64; 5] =
+        [100_000_000, 500_000_000, 1_000_000_000, 7_000_000_000, 13_000_000_000];
+
+    /// The class of a model with so many parameters.
+    pub fn of(parameters: u64) -> Self {
+        let below = Self::BOUNDARIES.iter().take_while(|boundary| parameters >= **boundary).count();
+        Self::ALL.get(below).copied().unwrap_or(Self::Xxl)
+    }
+
+    /// The name in documents and on the command line.
+    pub const fn as_str(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+impl std::fmt::Display for SizeClass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A name that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is none of {1}")]
+pub struct UnknownModelTerm(String, String);
+
+macro_rules! parsed_by_name {
+    ($type:ty) => {
+        impl FromStr for $type {
+            type Err = UnknownModelTerm;
+
+            fn from_str(text: &str) -> Result<Self, UnknownModelTerm> {
+                let found = Self::ALL.into_iter().find(|known| known.as_str() == text);
+                found.ok_or_else(|| UnknownModelTerm(text.to_owned(), Self::NAMES.join(", ")))
+            }
+        }
+    };
+}
+
+parsed_by_name!(Family);
+parsed_by_name!(SizeClass);
+
+/// What is known of a model's inside. What does not apply is zero or absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelShape {
+    /// Blocks one after another.
+    pub layers: u64,
+    /// Width of a position.
+    pub hidden: u64,
+    /// Words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vocabulary: Option<u64>,
+    /// Elements of keys and values for each position of the input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<u64>,
+    /// Elements that a sequence keeps, whatever its length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<u64>,
+    /// The longest input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positions: Option<u64>,
+    /// The length of an input that cannot be chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
+    /// Positions that an image takes of the sequence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_tokens: Option<u64>,
+    /// Experts of a layer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experts: Option<u64>,
+    /// Experts that a token takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experts_used: Option<u64>,
+}
+
+/// What a pass takes, as `python/checks/recommendation/work.py` counts it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelWork {
+    /// a, c and d of b (a + c s + d s²) operations of arithmetic for b sequences of s positions; a
+    /// product and a sum are two.
+    pub flops: [f64; 3],
+    /// p and q of p + q s calls of PyTorch's kernels.
+    pub operations: [f64; 2],
+}
+
+/// A model: a row of the catalogue, or of a file of one's own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelRow {
+    /// On the command line and in ids.
+    pub name: String,
+    /// What kind of network.
+    pub family: Family,
+    /// The class of `library` that it is built of; of a directory its own.
+    #[serde(default)]
+    pub class: String,
+    /// The package that has the class.
+    #[serde(default = "transformers")]
+    pub library: String,
+    /// How many parameters the source says that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<String>,
+    /// Where that is said; none where no such model was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Parameters, one that stands in two places once; zero where nobody counted them yet.
+    #[serde(default)]
+    pub parameters: u64,
+    /// Parameters that a token takes, where that is not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_parameters: Option<u64>,
+    /// What is known of its inside.
+    #[serde(default)]
+    pub shape: ModelShape,
+    /// What a pass takes; none where nobody counted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<ModelWork>,
+    /// The directory with its configuration and weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The arguments of the class's configuration.
+    #[serde(default)]
+    pub config: serde_json::Map<String, serde_json::Value>,
+    /// What a pass is given in place of what its family takes: each argument with `kind` and
+    /// `shape`.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub inputs: serde_json::Map<String, serde_json::Value>,
+    /// What works beside it, by role.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, ModelPart>,
+    /// Why it cannot be measured, where that is known: a name of one's own that leads to nothing.
+    #[serde(skip)]
+    pub refused: Option<Reason>,
+}
+
+/// A network that works beside a model, such as the one that reads the text of a diffusion model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelPart {
+    /// The class of `library`.
+    pub class: String,
+    /// The package that has the class.
+    #[serde(default = "transformers")]
+    pub library: String,
+    /// The arguments of the class's configuration.
+    #[serde(default)]
+    pub config: serde_json::Map<String, serde_json::Value>,
+}
+
+fn transformers() -> String {
+    "transformers".to_owned()
+}
+
+/// Positions of an image of so many with a few words beside it.
+pub(super) const fn with_words(image_tokens: u64) -> u64 {
+    image_tokens.saturating_add(16)
+}
+
+impl ModelRow {
+    /// A name that leads to no model, and why.
+    pub fn from_refusal(name: &str, reason: Reason) -> Self {
+        let is_kept =
+            |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '-' };
+        Self {
+            name: name.trim_matches('/').chars().map(is_kept).collect(),
+            family: Family::EncoderOnly,
+            class: String::new(),
+            library: String::new(),
+            published: None,
+            source: None,
+            parameters: 0,
+            active_parameters: None,
+            shape: ModelShape::default(),
+            work: None,
+            path: None,
+            config: serde_json::Map::new(),
+            inputs: serde_json::Map::new(),
+            parts: BTreeMap::new(),
+            refused: Some(reason),
+        }
+    }
+
+    /// How large it is.
+    pub fn size(&self) -> SizeClass {
+        SizeClass::of(self.parameters)
+    }
+
+    /// Positions of the input where nobody chose: its own, or 128, or as near as it can have.
+    pub fn usual_length(&self) -> u64 {
+        const USUAL: u64 = 128;
+        let ModelShape { length, positions, image_tokens, .. } = self.shape;
+        length.unwrap_or_else(|| {
+            USUAL.max(image_tokens.map_or(1, with_words)).min(positions.unwrap_or(u64::MAX))
+        })
+    }
+
+    /// Whether it writes tokens one after another.
+    pub const fn generates(&self) -> bool {
+        self.shape.cache.is_some() || self.shape.state.is_some()
+    }
+
+    /// What the worker is told of it.
+    pub fn definition(&self) -> String {
+        // Maps of JSON with text for keys can always be written.
+        serde_json::to_string(&Self { published: None, source: None, work: None, ..self.clone() })
+            .unwrap_or_default()
+    }
+}
+
+/// A file of models that cannot be used; the text says where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct CatalogueError(String);
+
+/// The rows of a file. They are read as JSON, as those in runs are: a type that is read in one way
+/// costs half the code.
+fn rows(text: &str) -> Result<Vec<ModelRow>, String> {
+    let file: serde_json::Map<String, Value> =
+        toml::from_str(text).map_err(|error| error.to_string())?;
+    if let Some(other) = file.keys().find(|key| *key != "model") {
+        return Err(format!("unknown field `{other}`, expected `model`"));
+    }
+    let listed = file.get("model").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let mut rows = Vec::new();
+    for (at, row) in (1_usize..).zip(listed) {
+        let named = row
+            .get("name")
+            .and_then(Value::as_str)
+            .map_or_else(|| at.to_string(), |name| format!("`{name}`"));
+        let row = ModelRow::deserialize(row).map_err(|error| format!("model {named}: {error}"))?;
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// The models of a file: `[[model]]` with `name`, `family`, `class` and `config`.
+///
+/// # Errors
+/// When the text is not TOML, says what no model has, or names a model twice.
+pub fn parse(text: &str) -> Result<Vec<ModelRow>, CatalogueError> {
+    let mut models = rows(text).map_err(CatalogueError)?;
+    if models.is_empty() {
+        let form = "write [[model]] with name, family, class and config";
+        return Err(CatalogueError(format!("it holds no model; {form}")));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    if let Some(twice) = models.iter().find(|row| !seen.insert(row.name.as_str())) {
+        return Err(CatalogueError(format!(
+            "the model `{}` stands there twice; give one another name",
+            twice.name
+        )));
+    }
+    let is_name =
+        |row: &&ModelRow| row.name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    if let Some(wrong) = models.iter().find(|row| row.name.is_empty() || !is_name(row)) {
+        return Err(CatalogueError(format!(
+            "`{}` is no name; take letters, digits, dashes and dots",
+            wrong.name
+        )));
+    }
+    if let Some(bare) = models.iter().find(|row| row.class.is_empty() && row.path.is_none()) {
+        return Err(CatalogueError(format!(
+            "the model `{}` has neither a `class` nor a `path`; give one",
+            bare.name
+        )));
+    }
+    for row in &mut models {
+        if let Some(wrong) = row.inputs.iter().find(|(_, input)| !is_input(input)) {
+            let form = "write { kind = \"tokens\", shape = [\"batch\", \"length\"] }, or kind \
+                        noise or ones, and numbers";
+            return Err(CatalogueError(format!(
+                "the input `{}` of `{}` is none; {form}",
+                wrong.0, row.name
+            )));
+        }
+        if row.shape == ModelShape::default() && !row.config.is_empty() {
+            row.shape = detect::shape(&Value::Object(row.config.clone()), row.family);
+        }
+    }
+    Ok(models)
+}
+
+/// Whether `input` says of what kind it is and how large.
+fn is_input(input: &Value) -> bool {
+    let is_shape = input["shape"]
+        .as_array()
+        .is_some_and(|shape| !shape.is_empty() && shape.iter().all(is_size));
+    is_shape
+        && ["tokens", "noise", "ones"].iter().any(|kind| input["kind"] == *kind)
+        && (input["below"].is_null() || input["below"].as_u64() > Some(5))
+        && input.as_object().is_some_and(|fields| {
+            fields.keys().all(|name| ["kind", "shape", "below"].contains(&name.as_str()))
+        })
+}
+
+fn is_size(size: &Value) -> bool {
+    size.as_u64() > Some(0) || size == "batch" || size == "length"
+}
+
+/// Every model that comes with this program.
+pub fn catalogue() -> &'static [ModelRow] {
+    static ROWS: OnceLock<Vec<ModelRow>> = OnceLock::new();
+    // A test reads it: what is embedded is whole.
+    ROWS.get_or_init(|| parse(include_str!("catalogue.toml")).unwrap_or_default())
+}
+
+/// The model called `name`, of one's own first.
+pub fn find<'a>(name: &str, own: &'a [ModelRow]) -> Option<&'a ModelRow> {
+    let mut all = own.iter().chain(catalogue());
+    all.find(|row| row.name == name)
+}
+
+/// Returns the name most like `name`.
+pub fn nearest<'a>(name: &str, own: &'a [ModelRow]) -> Option<&'a str> {
+    similar(name, own).first().copied()
+}
+
+/// Returns the names like `name`, the most similar first.
+fn similar<'a>(name: &str, own: &'a [ModelRow]) -> Vec<&'a str> {
+    let all = own.iter().chain(catalogue()).map(|row| row.name.as_str());
+    let mut similar: Vec<(f64, &str)> =
+        all.map(|known| (strsim::jaro_winkler(name, known), known)).collect();
+    similar.retain(|(likeness, _)| *likeness > 0.75);
+    similar.sort_by(|a, b| b.0.total_cmp(&a.0));
+    similar.into_iter().map(|(_, known)| known).collect()
+}
+
+/// The model that stands for a family and size.
+pub fn representative(family: Family, size: SizeClass) -> Option<&'static ModelRow> {
+    catalogue().iter().find(|row| row.family == family && row.size() == size)
+}
+
+/// Why `name` is no model.
+pub fn unknown(name: &str, own: &[ModelRow]) -> Reason {
+    let similar: Vec<String> =
+        similar(name, own).iter().take(3).map(|near| format!("`{near}`")).collect();
+    let near = if similar.is_empty() {
+        String::new()
+    } else {
+        format!("did you mean {}? ", similar.join(", "))
+    };
+    let cure = format!(
+        "{near}`models list` shows them all; a name with a slash is a directory or one of the hub"
+    );
+    Reason::new(format!("model {name}"), "the catalogue has no such name", cure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalogue_has_every_family_and_its_counts_are_those_that_were_published() {
+        assert!(
+            parse(include_str!("catalogue.toml")).is_ok(),
+            "{:?}",
+            parse(include_str!("catalogue.toml"))
+        );
+        for family in Family::ALL {
+            let tiny = catalogue()
+                .iter()
+                .find(|row| row.family == family && row.size() == SizeClass::Tiny);
+            assert!(tiny.is_some(), "{family}");
+        }
+        for (name, published) in [
+            ("bert-base", 109.5e6),
+            ("gpt2", 124.4e6),
+            ("vit-base", 86.6e6),
+            ("whisper-tiny", 37.8e6),
+            ("t5-small", 60.5e6),
+            ("clip-vit-b32", 151.3e6),
+            ("llama-2-7b", 6_738.4e6),
+            ("mixtral-8x7b", 46_703e6),
+            ("mamba-130m", 129.1e6),
+            ("rag-token-nq", 515e6),
+        ] {
+            let counted = find(name, &[]).unwrap().parameters as f64;
+            assert!((counted / published - 1.0).abs() < 2e-3, "{name}: {counted}");
+        }
+        assert_eq!(find("mixtral-8x7b", &[]).unwrap().active_parameters, Some(12_879_925_248));
+    }
+
+    #[test]
+    fn sizes_are_told_by_the_boundaries() {
+        for (parameters, size) in [
+            (0, SizeClass::Tiny),
+            (99_999_999, SizeClass::Tiny),
+            (100_000_000, SizeClass::Small),
+            (700_000_000, SizeClass::Base),
+            (6_738_415_616, SizeClass::Large),
+            (8_030_261_248, SizeClass::Xl),
+            (13_000_000_000, SizeClass::Xxl),
+        ] {
+            assert_eq!(SizeClass::of(parameters), size, "{parameters}");
+        }
+    }
+
+    #[test]
+    fn a_row_of_one_s_own_is_read_and_its_mistakes_are_named() {
+        let row =
+            "[[model]]\nname = \"mine\"\nfamily = \"decoder-only\"\nclass = \"GPT2LMHeadModel\"\n";
+        let own = parse(&format!("{row}config = {{ n_layer = 2 }}\n")).unwrap();
+        assert_eq!(
+            (own[0].library.as_str(), own[0].config["n_layer"].as_u64()),
+            ("transformers", Some(2))
+        );
+        assert_eq!(find("mine", &own).unwrap().family, Family::DecoderOnly);
+        assert_eq!(nearest("bert-bass", &own), Some("bert-base"));
+        assert!(similar("bert-bass", &own).len() > 1 && similar("zzz", &own).is_empty());
+        let config = "config = { n_layer = 2, n_embd = 64, n_head = 4 }\n";
+        let input = "inputs = { input_ids = { kind = \"tokens\", shape = [\"batch\", 8] } }\n";
+        let own = parse(&format!("{row}{config}{input}")).unwrap();
+        assert_eq!(
+            (own[0].shape.layers, own[0].shape.cache),
+            (2, Some(2 * 2 * 64)),
+            "told by the configuration"
+        );
+        assert!(own[0].definition().contains("tokens") && own[0].generates());
+        for (text, expected) in [
+            (&*format!("{row}{}", input.replace("tokens", "words")), "kind noise"),
+            (&*format!("{row}{}", input.replace("batch", "batches")), "input_ids"),
+            ("", "[[model]]"),
+            (&*row.replace("decoder-only", "decoder"), "encoder-only"),
+            (&*row.replace("class =", "clas ="), "clas"),
+            (&*format!("{row}{row}"), "twice"),
+            (&*row.replace("mine", "a/b"), "no name"),
+            ("[[model]]\nname = \"x\"\nfamily = \"rag\"\n", "neither"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}\n{error}");
+        }
+    }
+}

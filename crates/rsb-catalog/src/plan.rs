@@ -1,0 +1,511 @@
+//! Selectors × axes × devices → the cases to run, and those that cannot run here with the reason.
+//! Pure.
+
+mod auto;
+mod components;
+
+use std::collections::HashMap;
+
+use rsb_device::DeviceInfo;
+use rsb_model::{
+    BackendId, BenchmarkType, Case, CaseDevice, CaseId, DeviceType, Note, Outcome, Params, Reason,
+    RunDevice, Suite,
+};
+use rsb_workloads::{Benchmark, Breadth, RunsOn};
+
+use crate::selection::ALL;
+pub use crate::selection::{CustomEntry, Machine, Selection};
+use crate::suites::compared;
+use crate::{frameworks, suites};
+
+/// What to run.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// In order.
+    pub cases: Vec<Case>,
+    /// What cannot run here, and why.
+    pub skipped: Vec<(Case, Reason)>,
+    /// What should run here and cannot, and why: the library of its backend is broken.
+    pub failed: Vec<(Case, Reason)>,
+    /// The devices that were asked for.
+    pub devices: Vec<DeviceInfo>,
+    /// What is to be said of the devices, such as that cases are smaller for want of memory.
+    pub notes: Vec<Note>,
+    /// Replicates that cases have already: so many fewer are taken of them.
+    pub taken: HashMap<CaseId, u32>,
+}
+
+impl Plan {
+    /// How many replicates are taken of `case` where `wanted` are asked for.
+    pub fn due(&self, case: &Case, wanted: u32) -> u32 {
+        wanted.saturating_sub(self.taken.get(&case.id).copied().unwrap_or(0))
+    }
+
+    /// What gets no turn, how it ends and why.
+    pub fn without_figures(&self) -> impl Iterator<Item = (&Case, Outcome, &Reason)> {
+        let skipped = self.skipped.iter().map(|(case, reason)| (case, Outcome::Skipped, reason));
+        skipped.chain(self.failed.iter().map(|(case, reason)| (case, Outcome::Failed, reason)))
+    }
+
+    /// Takes out the cases for which `why` gives an entry in their place, each entry once.
+    pub fn leave_out(&mut self, why: impl Fn(&Case) -> Option<(Case, Reason)>) {
+        let skipped = &mut self.skipped;
+        self.cases.retain(|case| {
+            let Some(entry) = why(case) else { return true };
+            if skipped.iter().all(|(known, _)| known.id != entry.0.id) {
+                skipped.push(entry);
+            }
+            false
+        });
+    }
+
+    /// The devices, as a run records them.
+    pub fn run_devices(&self) -> Vec<RunDevice> {
+        self.devices.iter().map(DeviceInfo::record).collect()
+    }
+}
+
+/// A selection that cannot be planned: the arguments are invalid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// No such benchmark.
+    #[error("there is no benchmark `{name}`{}; `rusty-stack-bench list` shows them all", nearest(.name).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default())]
+    UnknownBenchmark {
+        /// What was asked for.
+        name: String,
+    },
+    /// An axis or a value that the benchmark does not have.
+    #[error(transparent)]
+    Axis(#[from] rsb_workloads::UsageError),
+    /// An axis that none of the chosen benchmarks has.
+    #[error("no chosen benchmark has an axis `{axis}`; their axes are {known}")]
+    UnknownAxis {
+        /// What was asked for.
+        axis: String,
+        /// What there is.
+        known: String,
+    },
+    /// A device index that the backend does not have.
+    #[error("there is no device {index}; the devices here are {known}")]
+    UnknownDevice {
+        /// What was asked for.
+        index: u32,
+        /// What there is.
+        known: String,
+    },
+    /// An entry for a component names axes that it does not have.
+    #[error("{why}")]
+    Entry {
+        /// Which, and what there is.
+        why: String,
+    },
+    /// The suite `custom` has no entries.
+    #[error(
+        "the suite `custom` is empty; add [[custom]] entries with a `benchmark` to \
+         rusty-stack-bench.toml"
+    )]
+    EmptyCustom,
+}
+
+/// The benchmark with the most similar name, when one is similar enough.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    let native = rsb_workloads::all_benchmarks().map(rsb_workloads::Benchmark::name);
+    native
+        .chain(frameworks::all_and_models().map(|component| component.name))
+        .map(|known| (strsim::jaro_winkler(name, known), known))
+        .filter(|(similarity, _)| *similarity > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, known)| known)
+}
+
+/// The axis by which a benchmark of sensors names a GPU.
+const GPU_AXIS: &str = "gpu";
+
+/// One benchmark with the axes asked for.
+struct SelectedBenchmark {
+    benchmark: &'static dyn Benchmark,
+    axes: Vec<(String, Vec<String>)>,
+}
+
+/// Plans `selection` on `machine`.
+///
+/// # Errors
+/// When it names what does not exist.
+pub fn plan(selection: &Selection, machine: &Machine) -> Result<Plan, PlanError> {
+    let wanted = select_benchmarks(selection)?;
+    let devices = devices(selection, machine)?;
+    let breadth = if selection.names.is_empty() {
+        suites::breadth(selection.suite, selection.profile)
+    } else {
+        suites::breadth_of(selection.profile)
+    };
+    let compares = selection.compares_backends();
+    let chosen = devices.iter().map(|device| (*device).clone()).collect();
+    let mut plan = Plan { devices: chosen, ..Plan::default() };
+    for (index, wanted) in wanted.iter().enumerate() {
+        let before = plan.cases.len() + plan.skipped.len();
+        for device in places(wanted.benchmark, selection, machine, &devices) {
+            let axes = with_sensors(wanted, device, machine);
+            let on_device = if compares {
+                compared::axes_on(index, wanted.benchmark, device, axes)
+            } else {
+                Some(axes)
+            };
+            let Some(axes) = on_device else { continue };
+            for case in rsb_workloads::cases(wanted.benchmark, device, breadth, &axes)? {
+                match case {
+                    Ok(case) => plan.cases.push(case),
+                    Err(skipped) => plan.skipped.push(skipped),
+                }
+            }
+        }
+        let has_none = plan.cases.len() + plan.skipped.len() == before;
+        if has_none && !selection.names.is_empty() {
+            plan.skipped.extend(unsupported_entry(wanted.benchmark, selection.backend, machine));
+        }
+    }
+    plan.notes = devices
+        .iter()
+        .filter_map(|device| rsb_workloads::sized_down(device, &plan.cases))
+        .collect();
+    plan.skipped.extend(missing_devices(selection, machine, &wanted));
+    (plan.failed, plan.skipped) = plan.skipped.into_iter().partition(|(case, _)| {
+        machine.broken.iter().any(|backend| case.device == CaseDevice::Backend(*backend))
+    });
+    for (component, axes) in components::select(selection)? {
+        components::add(&mut plan, component, &axes, selection, machine, &devices, breadth)?;
+    }
+    components::refuse_wrong_names(&plan)?;
+    Ok(plan)
+}
+
+fn select_benchmarks(selection: &Selection) -> Result<Vec<SelectedBenchmark>, PlanError> {
+    if selection.names.is_empty()
+        && matches!(selection.suite, Suite::Custom | Suite::HardwareAcceleration)
+    {
+        let compared = selection.compares_backends().then(compared::entries);
+        let entries = compared.as_ref().unwrap_or(&selection.custom);
+        if entries.is_empty() {
+            return Err(PlanError::EmptyCustom);
+        }
+        if let Some(entries) = &compared {
+            let named: Vec<_> = entries
+                .iter()
+                .map(|entry| find_benchmark(&entry.benchmark))
+                .collect::<Result<_, _>>()?;
+            check_axes(&named, selection)?;
+        }
+        let mut selected = Vec::new();
+        for entry in entries {
+            if frameworks::find(&entry.benchmark).is_some() {
+                continue;
+            }
+            let benchmark = find_benchmark(&entry.benchmark)?;
+            // Of the suite's own entries an axis asked for replaces the values of those that have
+            // it.
+            let asked = if compared.is_some() {
+                own_axes(benchmark, &selection.axes)
+            } else {
+                selection.axes.clone()
+            };
+            let kept = entry.axes.iter().filter(|(axis, _)| {
+                compared.is_none() || asked.iter().all(|(name, _)| name != axis)
+            });
+            let axes = kept.chain(&asked).cloned().collect();
+            selected.push(SelectedBenchmark { benchmark, axes });
+        }
+        return Ok(selected);
+    }
+    let names: Vec<&str> = match selection.names.as_slice() {
+        [] => suites::benchmarks(selection.suite),
+        names => names
+            .iter()
+            .map(String::as_str)
+            .filter(|name| frameworks::find(name).is_none())
+            .collect(),
+    };
+    let benchmarks: Vec<&dyn Benchmark> =
+        names.into_iter().map(find_benchmark).collect::<Result<_, _>>()?;
+    check_axes(&benchmarks, selection)?;
+    Ok(benchmarks
+        .into_iter()
+        .map(|benchmark| SelectedBenchmark {
+            benchmark,
+            axes: own_axes(benchmark, &selection.axes),
+        })
+        .collect())
+}
+
+fn find_benchmark(name: &str) -> Result<&'static dyn Benchmark, PlanError> {
+    rsb_workloads::find(name).ok_or_else(|| PlanError::UnknownBenchmark { name: name.to_owned() })
+}
+
+/// With several benchmarks an axis concerns those that have it; one that none has is a mistake.
+fn own_axes(
+    benchmark: &dyn Benchmark,
+    axes: &[(String, Vec<String>)],
+) -> Vec<(String, Vec<String>)> {
+    axes.iter()
+        .filter(|(name, _)| benchmark.axes().iter().any(|axis| axis.name == name))
+        .cloned()
+        .collect()
+}
+
+fn check_axes(
+    benchmarks: &[&'static dyn Benchmark],
+    selection: &Selection,
+) -> Result<(), PlanError> {
+    let components = components::select(selection)?;
+    for (name, _) in &selection.axes {
+        let name = name.as_str();
+        if benchmarks.iter().any(|benchmark| benchmark.axes().iter().any(|axis| axis.name == name))
+            || components.iter().any(|(component, _)| frameworks::has_axis(component, name))
+        {
+            continue;
+        }
+        let mut names: Vec<&str> = benchmarks
+            .iter()
+            .flat_map(|benchmark| benchmark.axes())
+            .map(|axis| axis.name)
+            .collect();
+        names.extend(components.iter().flat_map(|(component, _)| frameworks::axes(component)));
+        names.sort_unstable();
+        names.dedup();
+        return Err(PlanError::UnknownAxis { axis: name.to_owned(), known: names.join(", ") });
+    }
+    Ok(())
+}
+
+fn devices<'m>(
+    selection: &Selection,
+    machine: &'m Machine,
+) -> Result<Vec<&'m DeviceInfo>, PlanError> {
+    let mut found: Vec<&DeviceInfo> = Vec::new();
+    for device in &machine.devices {
+        let backend = device.device.backend;
+        let by_backend = match selection.backend {
+            Some(wanted) => backend == wanted,
+            None => selection.compares_backends() || auto::takes(device, &machine.devices),
+        };
+        let by_suite =
+            !selection.names.is_empty() || selection.suite.wants(backend, device.device_type);
+        if by_backend && by_suite {
+            found.push(device);
+        }
+    }
+    if let Some(&wrong) = selection.devices.iter().find(|&&wanted| {
+        !found.is_empty() && found.iter().all(|device| device.device.index != wanted)
+    }) {
+        let known =
+            found.iter().map(|device| device.device.to_string()).collect::<Vec<_>>().join(", ");
+        return Err(PlanError::UnknownDevice { index: wrong, known });
+    }
+    if !selection.devices.is_empty() {
+        found.retain(|device| selection.devices.contains(&device.device.index));
+    }
+    Ok(found)
+}
+
+/// The axes of `wanted` on `device`. What reads sensors watches on the host those GPUs that no
+/// runtime reaches.
+fn with_sensors(
+    wanted: &SelectedBenchmark,
+    device: &DeviceInfo,
+    machine: &Machine,
+) -> Vec<(String, Vec<String>)> {
+    let mut axes = wanted.axes.clone();
+    let is_asked = axes.iter().any(|(name, _)| name == GPU_AXIS);
+    if wanted.benchmark.runs_on() == RunsOn::GpusAndSensors && is_host(device) && !is_asked {
+        axes.push((GPU_AXIS.to_owned(), unreached_gpus(machine)));
+    }
+    axes
+}
+
+/// Addresses of GPUs with sensors that no runtime reaches.
+fn unreached_gpus(machine: &Machine) -> Vec<String> {
+    machine.sensors.iter().filter(|address| !is_reached(machine, address)).cloned().collect()
+}
+
+fn is_reached(machine: &Machine, address: &str) -> bool {
+    let mut known = machine.devices.iter().filter_map(|device| device.pci_address.as_deref());
+    known.any(|known| known.eq_ignore_ascii_case(address))
+}
+
+fn is_host(device: &DeviceInfo) -> bool {
+    device.device.is_cpu()
+}
+
+/// Where `benchmark` runs: on the chosen devices, or on the host when it needs none of the backend
+/// asked for.
+fn places<'m>(
+    benchmark: &dyn Benchmark,
+    selection: &Selection,
+    machine: &'m Machine,
+    devices: &[&'m DeviceInfo],
+) -> Vec<&'m DeviceInfo> {
+    let gpus = devices.iter().copied().filter(|device| !is_host(device));
+    match benchmark.runs_on() {
+        RunsOn::Any | RunsOn::Gpus => devices.to_vec(),
+        RunsOn::Host(tools) => hosts(selection, machine, tools),
+        RunsOn::GpusAndHost(tools) => gpus.chain(hosts(selection, machine, tools)).collect(),
+        RunsOn::GpusAndSensors => {
+            let is_asked = selection.axes.iter().any(|(name, _)| name == GPU_AXIS);
+            if !is_asked && unreached_gpus(machine).is_empty() {
+                return gpus.collect();
+            }
+            gpus.chain(hosts(selection, machine, &[BackendId::Rocm])).collect()
+        }
+    }
+}
+
+/// The host, if `selection` includes it or a backend that `tools` are of.
+fn hosts<'m>(
+    selection: &Selection,
+    machine: &'m Machine,
+    tools: &[BackendId],
+) -> Vec<&'m DeviceInfo> {
+    let has_host = !selection.names.is_empty() || selection.suite.uses_host_tools();
+    let is_asked = selection
+        .backend
+        .is_none_or(|backend| backend == BackendId::Cpu || tools.contains(&backend));
+    if !has_host || !is_asked {
+        return Vec::new();
+    }
+    machine.devices.iter().filter(|device| is_host(device)).collect()
+}
+
+/// The entry for a benchmark asked for by name that no device here can run: that it is not for the
+/// backend asked for, else what the first backend of GPUs lacks. A backend that is missing has its
+/// own entry ([`missing_devices`]).
+fn unsupported_entry(
+    benchmark: &dyn Benchmark,
+    asked: Option<BackendId>,
+    machine: &Machine,
+) -> Option<(Case, Reason)> {
+    let backend = match (asked, machine.missing.first()) {
+        (Some(asked), _) if machine.missing.iter().any(|(backend, _)| *backend == asked) => {
+            return None;
+        }
+        (Some(asked), _) => asked,
+        (None, Some((backend, reason))) => {
+            return Some(absent_here(benchmark, *backend, reason, machine));
+        }
+        (None, None) => BackendId::Cpu,
+    };
+    Some(absent(benchmark.name(), backend, &unfit(benchmark, backend)))
+}
+
+/// Why `benchmark` has no cases on devices of `backend`.
+pub fn unfit(benchmark: &dyn Benchmark, backend: BackendId) -> Reason {
+    let (place, cure) = match benchmark.runs_on() {
+        RunsOn::Host(_) => ("the host", "leave --backend out, or choose cpu"),
+        RunsOn::Any | RunsOn::Gpus => ("GPUs", "choose a GPU backend, such as --backend rocm"),
+        RunsOn::GpusAndHost(_) => {
+            ("GPUs and the host", "choose a GPU backend, such as --backend rocm")
+        }
+        RunsOn::GpusAndSensors => return no_sensors(benchmark),
+    };
+    Reason::new(
+        format!("{} on {backend}", benchmark.name()),
+        format!("it only runs on {place}"),
+        cure,
+    )
+}
+
+fn no_sensors(benchmark: &dyn Benchmark) -> Reason {
+    let why = format!(
+        "{} reads them from an AMD, NVIDIA or Intel GPU through its kernel driver (amdgpu, nvidia, \
+         i915 or xe)",
+        benchmark.name()
+    );
+    let cure = "run it on a machine with such a GPU, without --backend cpu; `rusty-stack-bench \
+                doctor` shows the GPUs and \
+                drivers found here";
+    Reason::new("GPU sensors", why, cure)
+}
+
+/// The entry for `benchmark` on a backend that is missing for `reason`. Sensors need no library of
+/// a backend, so for them a GPU is missing.
+fn absent_here(
+    benchmark: &dyn Benchmark,
+    backend: BackendId,
+    reason: &Reason,
+    machine: &Machine,
+) -> (Case, Reason) {
+    let is_broken = machine.broken.contains(&backend);
+    if benchmark.runs_on() == RunsOn::GpusAndSensors && machine.sensors.is_empty() && !is_broken {
+        return absent(benchmark.name(), backend, &no_sensors(benchmark));
+    }
+    absent(benchmark.name(), backend, reason)
+}
+
+/// One skipped entry for each benchmark and backend asked for that is not here: named ones by
+/// benchmark, `auto` by backend.
+fn missing_devices(
+    selection: &Selection,
+    machine: &Machine,
+    wanted: &[SelectedBenchmark],
+) -> Vec<(Case, Reason)> {
+    let left_out = if selection.backend.is_none() && !selection.compares_backends() {
+        auto::left_out(&machine.devices)
+    } else {
+        Vec::new()
+    };
+    let missing = machine
+        .missing
+        .iter()
+        .chain(&left_out)
+        .filter(|(backend, _)| is_selected_backend(*backend, selection, wanted));
+    missing
+        .flat_map(|(backend, reason)| match selection.backend {
+            Some(_) => wanted
+                .iter()
+                .filter(|wanted| !matches!(wanted.benchmark.runs_on(), RunsOn::Host(tools) if tools.contains(backend)))
+                .map(|wanted| absent_here(wanted.benchmark, *backend, reason, machine))
+                .collect::<Vec<_>>(),
+            None => vec![absent(ALL, *backend, reason)],
+        })
+        .collect()
+}
+
+fn is_selected_backend(
+    backend: BackendId,
+    selection: &Selection,
+    wanted: &[SelectedBenchmark],
+) -> bool {
+    match selection.backend {
+        Some(asked) => asked == backend,
+        None => {
+            !wanted.is_empty()
+                && backend != BackendId::Cpu
+                && selection.names.is_empty()
+                && selection.suite.wants(backend, DeviceType::Gpu)
+        }
+    }
+}
+
+/// The entry of `list` and of a run for `benchmark` on a backend that is not here.
+pub fn absent(benchmark: &str, backend: BackendId, reason: &Reason) -> (Case, Reason) {
+    let benchmark_type = if backend == BackendId::Cpu {
+        BenchmarkType::CpuPerformance
+    } else {
+        BenchmarkType::GpuPerformance
+    };
+    let case = Case {
+        id: CaseId::from_segments(&[benchmark_type.as_str(), benchmark, backend.as_str()]),
+        benchmark: benchmark.to_owned(),
+        benchmark_type,
+        device: CaseDevice::Backend(backend),
+        params: Params::new(),
+    };
+    (case, reason.clone())
+}
+
+/// How many points a benchmark has on a device, for `list`.
+pub fn count(benchmark: &dyn Benchmark, device: &DeviceInfo, breadth: Breadth) -> usize {
+    rsb_workloads::cases(benchmark, device, breadth, &[])
+        .map_or(0, |cases| cases.iter().filter(|case| case.is_ok()).count())
+}
+
+#[cfg(test)]
+mod tests;

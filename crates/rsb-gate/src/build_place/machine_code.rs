@@ -1,0 +1,132 @@
+//! Whether two executables do the same: what is loaded of them is equal, but for the places in the
+//! source that panics name.
+//!
+//! A comment that moves lines changes those places alone (`core::panic::Location`: a file, a line,
+//! a column). Whatever else differs, code or data, may make a program faster or slower, and is no
+//! business of this module to judge.
+
+use object::elf::{SHF_ALLOC, SHT_NOBITS, SHT_NOTE};
+use object::read::elf::{ElfFile64, FileHeader as _};
+use object::{Object as _, ObjectSection as _, SectionFlags};
+
+/// A `Location` on 64-bit machines: the file's address and length, then line and column.
+const LOCATION: usize = 24;
+/// Where the line and the column stand in it.
+const LINE: usize = 16;
+
+/// Whether the executables `one` and `other` do the same. What cannot be read as ELF is the same
+/// only byte for byte.
+pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
+    one == other
+        || matches!((LoadedImage::of(one), LoadedImage::of(other)), (Some(one), Some(other)) if one.does_as(&other))
+}
+
+/// What the system loads of an executable.
+struct LoadedImage<'a> {
+    entry: u64,
+    sections: Vec<Section<'a>>,
+}
+
+struct Section<'a> {
+    name: &'a str,
+    address: u64,
+    size: u64,
+    data: &'a [u8],
+}
+
+impl<'a> LoadedImage<'a> {
+    fn of(bytes: &'a [u8]) -> Option<Self> {
+        let file = ElfFile64::<object::LittleEndian>::parse(bytes).ok()?;
+        let mut sections = Vec::new();
+        for section in file.sections() {
+            let SectionFlags::Elf { sh_flags, sh_type } = section.flags() else { continue };
+            // A note says who built it and from what.
+            if sh_flags.0 & SHF_ALLOC.0 == 0 || sh_type == SHT_NOTE {
+                continue;
+            }
+            let data = if sh_type == SHT_NOBITS { &[][..] } else { section.data().ok()? };
+            sections.push(Section {
+                name: section.name().ok()?,
+                address: section.address(),
+                size: section.size(),
+                data,
+            });
+        }
+        Some(Self { entry: file.elf_header().e_entry(file.endian()), sections })
+    }
+
+    fn does_as(&self, other: &Self) -> bool {
+        self.entry == other.entry
+            && self.sections.len() == other.sections.len()
+            && self.sections.iter().zip(&other.sections).all(|(a, b)| {
+                (a.name, a.address, a.size, a.data.len())
+                    == (b.name, b.address, b.size, b.data.len())
+            })
+            && self.sections.iter().zip(&other.sections).all(|(a, b)| {
+                a.data == b.data || (a.name == ".data.rel.ro" && self.places_alone(a, b))
+            })
+    }
+
+    /// Whether `a` and `b` differ in lines and columns of places in the source alone.
+    fn places_alone(&self, a: &Section<'_>, b: &Section<'_>) -> bool {
+        let mut at = 0;
+        while let Some(offset) = a.data[at..].iter().zip(&b.data[at..]).position(|(a, b)| a != b) {
+            let differs = at + offset;
+            // A place begins at a multiple of eight, and the byte that differs is in its last
+            // eight.
+            let begin = (differs & !7).checked_sub(LINE);
+            match begin {
+                Some(begin) if self.is_place(a, begin) && begin + LOCATION <= a.data.len() => {
+                    at = begin + LOCATION;
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Whether a place in a Rust file stands at `begin` of `section`: its name is a text that ends
+    /// in `.rs`, and line and column are counted from one.
+    fn is_place(&self, section: &Section<'_>, begin: usize) -> bool {
+        half_word_at(section.data, begin + LINE).is_some_and(|line| line > 0)
+            && half_word_at(section.data, begin + LINE + 4).is_some_and(|column| column > 0)
+            && self.name_at(section, begin).is_some_and(|name| name.ends_with(b".rs"))
+    }
+
+    /// The text whose address and length are at `begin` of `section`.
+    fn name_at(&self, section: &Section<'_>, begin: usize) -> Option<&[u8]> {
+        let address = match word_at(section.data, begin)? {
+            // Position-independent programs get the address when they are loaded.
+            0 => self.relocated_to(section.address + begin as u64)?,
+            address => address,
+        };
+        self.text_at(address, word_at(section.data, begin + 8)?)
+    }
+
+    /// What a relative relocation puts at `address`.
+    fn relocated_to(&self, address: u64) -> Option<u64> {
+        const ENTRY: usize = 24; // Elf64_Rela: where, which kind, what.
+        let table = self.sections.iter().find(|section| section.name == ".rela.dyn")?;
+        let found =
+            table.data.chunks_exact(ENTRY).find(|entry| word_at(entry, 0) == Some(address))?;
+        word_at(found, 16)
+    }
+
+    fn text_at(&self, address: u64, length: u64) -> Option<&[u8]> {
+        let section = self.sections.iter().find(|section| {
+            let end = address.checked_add(length);
+            section.address <= address
+                && end.is_some_and(|end| end <= section.address + section.data.len() as u64)
+        })?;
+        let begin = (address - section.address) as usize;
+        section.data.get(begin..begin + length as usize)
+    }
+}
+
+fn word_at(data: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(data.get(at..at + 8)?.try_into().ok()?))
+}
+
+fn half_word_at(data: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(data.get(at..at + 4)?.try_into().ok()?))
+}

@@ -1,0 +1,318 @@
+//! The path at which both sides are built, and at which each side's own tree and outputs appear
+//! while it runs.
+//!
+//! Equal sources give equal bytes only if they are built at one path, and a program opens its files
+//! by the path that was compiled into it. So each side is built here, its tree and outputs are
+//! copied, and before one of its processes starts a link at this path leads to its copy.
+
+mod machine_code;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+
+pub(crate) use machine_code::is_same;
+
+/// Files above the repository that count for cargo and rustup.
+const SETTINGS: [&str; 4] =
+    [".cargo/config.toml", ".cargo/config", "rust-toolchain.toml", "rust-toolchain"];
+
+/// A directory with `tree` and `build`, or a link to the copy of a side.
+#[derive(Debug, Clone)]
+pub struct BuildPlace {
+    path: PathBuf,
+    /// Settings above the repository, and where they are copied to, so that they count for both
+    /// sides.
+    settings: Vec<[PathBuf; 2]>,
+    /// What the link leads to now.
+    shown: Arc<Mutex<Option<PathBuf>>>,
+}
+
+impl BuildPlace {
+    /// The place called `name` in `dir`, for the repository at `top`.
+    pub(crate) fn new(dir: &Path, top: &Path, name: &str) -> Self {
+        let mut parent = dir.to_owned();
+        let mut settings = Vec::new();
+        let cargo_home = cargo_home();
+        let mut above: Vec<&Path> = top.ancestors().skip(1).collect();
+        above.reverse();
+        for directory in above {
+            let is_home = cargo_home.as_deref() == Some(directory.join(".cargo").as_path());
+            let found = SETTINGS.iter().filter(|name| !(is_home && name.starts_with(".cargo")));
+            let found: Vec<_> = found.filter(|name| directory.join(name).is_file()).collect();
+            if !found.is_empty() {
+                parent.push("above");
+                settings.extend(
+                    found.into_iter().map(|name| [directory.join(name), parent.join(name)]),
+                );
+            }
+        }
+        Self { path: parent.join(name), settings, shown: Arc::default() }
+    }
+
+    /// The path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the tree of a revision is.
+    pub(crate) fn tree(&self) -> PathBuf {
+        self.path.join("tree")
+    }
+
+    /// Where cargo builds.
+    pub(crate) fn build(&self) -> PathBuf {
+        self.path.join("build")
+    }
+
+    /// Where the directory is while a link is in its place.
+    fn set_aside(&self) -> PathBuf {
+        self.path.with_extension("building")
+    }
+
+    /// Creates the directory, and copies the settings above the repository to above it.
+    pub(crate) fn prepare(&self) -> Result<()> {
+        std::fs::create_dir_all(&self.path)
+            .with_context(|| format!("cannot create {}", self.path.display()))?;
+        for [from, to] in &self.settings {
+            copy_file(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Puts the directory back in which revisions are built.
+    ///
+    /// # Errors
+    /// When it cannot be moved.
+    pub(crate) fn restore(&self) -> Result<()> {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        self.move_back().with_context(|| format!("cannot restore {}", self.path.display()))?;
+        *shown = None;
+        Ok(())
+    }
+
+    fn move_back(&self) -> std::io::Result<()> {
+        if self.path.is_symlink() {
+            std::fs::remove_file(&self.path)?;
+        }
+        if self.set_aside().is_dir() && !self.path.exists() {
+            std::fs::rename(self.set_aside(), &self.path)?;
+        }
+        Ok(())
+    }
+
+    /// Lets `side` appear here.
+    ///
+    /// # Errors
+    /// When a link cannot be made.
+    fn show(&self, side: &Path) -> std::io::Result<()> {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.as_deref() == Some(side) {
+            return Ok(());
+        }
+        if !self.path.is_symlink() {
+            std::fs::rename(&self.path, self.set_aside())?;
+        }
+        let next = self.path.with_extension("next");
+        if next.is_symlink() {
+            std::fs::remove_file(&next)?;
+        }
+        std::os::unix::fs::symlink(side, &next)?;
+        std::fs::rename(&next, &self.path)?;
+        *shown = Some(side.to_owned());
+        Ok(())
+    }
+}
+
+/// Cargo's own directory, `~/.cargo` unless the environment names another.
+pub(crate) fn cargo_home() -> Option<PathBuf> {
+    if let Some(home) = std::env::var_os("CARGO_HOME") {
+        return Some(PathBuf::from(home));
+    }
+    Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo"))
+}
+
+fn copy_file(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to.parent().unwrap_or(to))?;
+    std::fs::copy(from, to).map(drop)
+}
+
+/// What a build made besides executables of benchmarks.
+#[derive(Debug, Default)]
+pub(crate) struct BuildOutputs {
+    /// Executables of bench targets.
+    pub(crate) benches: Vec<PathBuf>,
+    /// Files and directories that belong to the side: other executables, shared libraries, and
+    /// `OUT_DIR` of the project's packages.
+    pub(crate) own: Vec<PathBuf>,
+    /// `OUT_DIR` of other packages, which cargo names by their version.
+    pub(crate) shared: Vec<PathBuf>,
+    /// Where shared libraries are.
+    pub(crate) library_directories: Vec<PathBuf>,
+}
+
+impl BuildOutputs {
+    /// Adds what another workspace of the same side made.
+    pub(super) fn add(&mut self, other: Self) {
+        self.benches.extend(other.benches);
+        self.own.extend(other.own);
+        self.shared.extend(other.shared);
+        self.library_directories.extend(other.library_directories);
+    }
+}
+
+/// The tree and the outputs of one side.
+#[derive(Debug, Clone)]
+pub struct BuiltSide {
+    place: BuildPlace,
+    dir: PathBuf,
+    /// Where the executables of bench targets are stored.
+    benches: Vec<PathBuf>,
+    library_directories: Vec<PathBuf>,
+}
+
+impl BuiltSide {
+    /// Copies the tree and the `outputs` of the build at `place` to `dir`.
+    pub(crate) fn copy(place: &BuildPlace, outputs: BuildOutputs, dir: &Path) -> Result<Self> {
+        copy_outputs(place, &outputs, dir)
+            .with_context(|| format!("cannot copy the build outputs to {}", dir.display()))?;
+        let BuildOutputs { benches, library_directories, .. } = outputs;
+        let mut side = Self {
+            place: place.clone(),
+            dir: dir.to_owned(),
+            benches: Vec::new(),
+            library_directories,
+        };
+        side.benches = benches.iter().map(|bench| side.stored_path(bench)).collect();
+        Ok(side)
+    }
+
+    /// Whether the outputs of both sides do the same, except the executables of bench targets:
+    /// equal files, and programs and libraries of the same machine code.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    pub(crate) fn does_as(&self, other: &Self) -> Result<bool> {
+        let benches = [&self.benches[..], &other.benches].concat();
+        do_the_same([&self.outputs(), &other.outputs()], &benches)
+    }
+
+    /// Lets this side appear at the path where it was built.
+    ///
+    /// # Errors
+    /// When a link cannot be made.
+    pub(crate) fn show(&self) -> std::io::Result<()> {
+        self.place.show(&self.dir)
+    }
+
+    /// Where the file that appears at `path` is stored.
+    pub(crate) fn stored_path(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(self.place.path())
+            .map_or_else(|_| path.to_owned(), |name| self.dir.join(name))
+    }
+
+    /// A path in the tree where it was built, from the top of the repository.
+    pub(super) fn path_in_tree(&self, path: &Path) -> String {
+        path.strip_prefix(self.place.tree()).unwrap_or(path).display().to_string()
+    }
+
+    /// Where the tree is stored.
+    pub(crate) fn tree(&self) -> PathBuf {
+        self.dir.join("tree")
+    }
+
+    /// Where the outputs are stored.
+    pub(crate) fn outputs(&self) -> PathBuf {
+        self.dir.join("build")
+    }
+
+    /// Where shared libraries of the build appear.
+    pub(crate) fn library_directories(&self) -> &[PathBuf] {
+        &self.library_directories
+    }
+}
+
+/// Copies the tree and the outputs of the benchmarks, and links those that are shared.
+fn copy_outputs(place: &BuildPlace, outputs: &BuildOutputs, dir: &Path) -> std::io::Result<()> {
+    copy_all(&place.tree(), &dir.join("tree"))?;
+    std::fs::create_dir_all(dir.join("build/tmp"))?;
+    for output in outputs.benches.iter().chain(&outputs.own) {
+        let Ok(name) = output.strip_prefix(place.path()) else { continue };
+        copy_all(output, &dir.join(name))?;
+    }
+    for output in &outputs.shared {
+        let Ok(name) = output.strip_prefix(place.path()) else { continue };
+        let link = dir.join(name);
+        std::fs::create_dir_all(link.parent().unwrap_or(dir))?;
+        std::os::unix::fs::symlink(place.set_aside().join(name), link)?;
+    }
+    Ok(())
+}
+
+fn do_the_same([one, other]: [&Path; 2], left_out: &[PathBuf]) -> Result<bool> {
+    if left_out.iter().any(|path| path == one) && left_out.iter().any(|path| path == other) {
+        return Ok(true);
+    }
+    let (Some(kind_of_one), Some(kind_of_other)) = (file_type(one), file_type(other)) else {
+        return Ok(false);
+    };
+    if kind_of_one != kind_of_other {
+        return Ok(false);
+    }
+    if kind_of_one.is_symlink() {
+        return Ok(std::fs::read_link(one)? == std::fs::read_link(other)?);
+    }
+    if !kind_of_one.is_dir() {
+        return Ok(is_same(&read(one)?, &read(other)?));
+    }
+    let found = sorted_names(one)?;
+    if found != sorted_names(other)? {
+        return Ok(false);
+    }
+    for name in found {
+        if !do_the_same([&one.join(&name), &other.join(&name)], left_out)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The type of the file itself, not of what it links to.
+fn file_type(path: &Path) -> Option<std::fs::FileType> {
+    std::fs::symlink_metadata(path).map(|found| found.file_type()).ok()
+}
+
+/// The names in a directory.
+fn sorted_names(dir: &Path) -> Result<Vec<std::ffi::OsString>> {
+    let entries =
+        std::fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
+    let mut names =
+        entries.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>()?;
+    names.sort();
+    Ok(names)
+}
+
+/// Copies a file, a link or a directory, without `.git`.
+fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
+    let kind = std::fs::symlink_metadata(from)?.file_type();
+    if !kind.is_dir() {
+        std::fs::create_dir_all(to.parent().unwrap_or(to))?;
+        if kind.is_symlink() {
+            return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
+        }
+        return std::fs::copy(from, to).map(drop);
+    }
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let name = entry?.file_name();
+        if name != ".git" {
+            copy_all(&from.join(&name), &to.join(&name))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,338 @@
+//! Two programs measured interleaved until their cases are decided: how `gate --against`, the
+//! paired re-run and `bisect` measure.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use itertools::Itertools as _;
+use rsb_engine::measure::instructions::InstructionPass;
+use rsb_engine::measure::{
+    self, Count, InterleavedResults, PairSource, Settings, WorkerPairs, assemble,
+};
+use rsb_engine::{Listener, WorkerCommand, machine, machine_lock};
+use rsb_model::{
+    BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Event, Profile, Run, RunId,
+    Timestamp, Verdict,
+};
+use rsb_stats::Policy;
+use rsb_stats::remeasure::{PAIRS, Rounds};
+
+use super::JudgedSides;
+use super::budget::Budget;
+use crate::harness::{BenchPairs, Benches};
+
+/// What measures the two sides.
+#[derive(Debug, Clone)]
+pub enum SidePrograms {
+    /// Two builds of this program, each in one layout or in several.
+    Workers([Vec<WorkerCommand>; 2]),
+    /// Two builds of another project.
+    Benches([Arc<Benches>; 2]),
+}
+
+/// Two programs and what was measured of them so far, interleaved.
+pub struct Sides {
+    programs: SidePrograms,
+    cases: Vec<Case>,
+    environment: Environment,
+    baseline: Run,
+    current: Run,
+    /// How many pairs a case had when it was first called slower, where whole processes take turns.
+    called: BTreeMap<CaseId, usize>,
+}
+
+impl Sides {
+    /// Both `programs`, called `names`, before anything of `cases` is measured.
+    pub fn new(programs: SidePrograms, names: [&str; 2], cases: Vec<Case>) -> Self {
+        let environment = machine::environment();
+        let [baseline, current] = names.map(|name| {
+            Run::begin(
+                RunId(name.to_owned()),
+                Timestamp::now(),
+                "against",
+                "quick",
+                environment.clone(),
+            )
+        });
+        Self { programs, cases, environment, baseline, current, called: BTreeMap::new() }
+    }
+
+    /// Whether there is nothing to measure.
+    pub const fn is_empty(&self) -> bool {
+        self.cases.is_empty()
+    }
+
+    /// Every case some times, then the undecided ones again until the budget is over.
+    ///
+    /// # Errors
+    /// When there is no room for a temporary directory.
+    pub fn measure(
+        &mut self,
+        policy: &Policy,
+        budget: Duration,
+        listener: &mut Listener<'_>,
+    ) -> Result<()> {
+        let mut budget = Budget::new(budget);
+        let mut settings =
+            Settings { replicates: Count::exactly(PAIRS.first), ..Settings::of(Profile::Quick) };
+        let mut cases = self.cases.clone();
+        let claim = machine_lock::claim([&mut self.baseline, &mut self.current], listener);
+        loop {
+            let replicates = cases.len() * settings.replicates.most() as usize;
+            let Some(left) = budget.begin(replicates) else {
+                claim.end([&mut self.baseline, &mut self.current], listener);
+                return Ok(());
+            };
+            listener(&Event::InterleavedStarted { cases: cases.len(), left });
+            settings.limits.suite = left;
+            let both =
+                self.measure_once(&cases, &settings, listener).context(measure::NO_SCRATCH)?;
+            self.take_over(&both);
+            self.note_called(policy);
+            budget.end(replicates);
+            settings.first_replicate += settings.replicates.most();
+            settings.replicates = Count::exactly(PAIRS.step);
+            cases = self.doubtful(policy);
+        }
+    }
+
+    fn measure_once(
+        &self,
+        cases: &[Case],
+        settings: &Settings,
+        listener: &mut Listener<'_>,
+    ) -> std::io::Result<InterleavedResults> {
+        let mut pairs: Box<dyn PairSource + '_> = match &self.programs {
+            SidePrograms::Workers(programs) => Box::new(WorkerPairs::new(programs, settings)?),
+            SidePrograms::Benches(sides) => Box::new(BenchPairs::new(sides, settings)?),
+        };
+        Ok(measure::run_interleaved(cases, settings, &mut *pairs, &self.environment, listener).0)
+    }
+
+    /// Counts the instructions of what both sides have measured, once for each program; what a
+    /// reader should know of it. Only this program counts its own.
+    pub fn count_instructions(&mut self, listener: &mut Listener<'_>) -> Option<String> {
+        let SidePrograms::Workers(layouts) = &self.programs else { return None };
+        let settings = Settings::of(Profile::Quick);
+        let mut counting = InstructionPass::begin(&settings, settings.limits.suite);
+        listener(&Event::CountingStarted { cases: self.cases.len() });
+        'cases: for case in &self.cases {
+            for (run, layouts) in [&mut self.baseline, &mut self.current].into_iter().zip(layouts) {
+                // Whatever its layout, it executes the same instructions.
+                let Some(program) = layouts.first() else { continue };
+                let Some(result) =
+                    run.benchmarks.iter_mut().find(|known| known.benchmark_id == case.id)
+                else {
+                    continue 'cases;
+                };
+                if counting.add(program, case, result).is_err() {
+                    break 'cases; // Somebody asked to stop.
+                }
+            }
+        }
+        Some(counting.summary())
+    }
+
+    /// What the pairs so far say. A case that had no turn on a side has no verdict.
+    pub fn compare(&self, policy: &Policy) -> ComparisonResult {
+        let result = match self.programs {
+            SidePrograms::Workers(_) => {
+                rsb_stats::gate_paired(&self.baseline, &self.current, policy, Timestamp::now())
+            }
+            SidePrograms::Benches(_) => {
+                let (before, after) = (&self.baseline, &self.current);
+                rsb_stats::gate_in_turns_confirmed(
+                    before,
+                    after,
+                    &self.called,
+                    policy,
+                    Timestamp::now(),
+                )
+            }
+        };
+        rsb_stats::with_unmeasured(result, &self.unmeasured_cases(), policy)
+    }
+
+    /// Notes which cases are called slower now for the first time.
+    fn note_called(&mut self, policy: &Policy) {
+        if matches!(self.programs, SidePrograms::Workers(_)) {
+            return;
+        }
+        let judged =
+            rsb_stats::gate_in_turns(&self.baseline, &self.current, policy, Timestamp::now());
+        for row in judged.comparisons.into_iter().filter(|row| row.verdict == Verdict::Regressed) {
+            let known = self.current.benchmarks.iter().find(|known| known.benchmark_id == row.id);
+            self.called
+                .entry(row.id)
+                .or_insert_with(|| known.map_or(0, |known| known.samples.len()));
+        }
+    }
+
+    fn unmeasured_cases(&self) -> Vec<CaseId> {
+        let [before, after] = [&self.baseline, &self.current].map(|run| {
+            run.benchmarks
+                .iter()
+                .map(|known| &known.benchmark_id)
+                .sorted_unstable()
+                .dedup()
+                .collect_vec()
+        });
+        let had_turn =
+            |id: &CaseId| before.binary_search(&id).is_ok() && after.binary_search(&id).is_ok();
+        self.cases.iter().map(|case| &case.id).filter(|id| !had_turn(id)).cloned().collect()
+    }
+
+    /// What was compared, the tree here as the current side. The load is that of the last minute.
+    pub fn judged_sides(&self) -> JudgedSides {
+        let mut current = Run { benchmarks: Vec::new(), ..self.current.clone() };
+        current.environment.state = Some(rsb_probe::state());
+        JudgedSides::of(&[], &[current])
+    }
+
+    /// The first program's side.
+    pub fn baseline(&self) -> &Run {
+        &self.baseline
+    }
+
+    fn take_over(&mut self, both: &InterleavedResults) {
+        for (run, results) in
+            [(&mut self.baseline, &both.baseline), (&mut self.current, &both.current)]
+        {
+            for result in results {
+                let id = &result.benchmark_id;
+                let known = run.benchmarks.iter().find(|known| known.benchmark_id == *id);
+                let mut result = result.clone();
+                if let Some(known) = known {
+                    // What one side alone could repeat has no partner: it would shift all pairs
+                    // after it.
+                    if count_samples(&both.baseline, id) != count_samples(&both.current, id) {
+                        result.samples.clear();
+                    }
+                    result = assemble::extend(known, &result);
+                }
+                run.keep(result);
+            }
+        }
+    }
+
+    /// Of several layouts each is measured once: the same ones again would say the same again.
+    fn rounds(&self) -> Rounds {
+        let layouts = match &self.programs {
+            SidePrograms::Workers(layouts) => layouts[0].len(),
+            SidePrograms::Benches(_) => 1,
+        };
+        if layouts > 1 { Rounds { enough: PAIRS.enough.min(layouts - 1), ..PAIRS } } else { PAIRS }
+    }
+
+    fn doubtful(&self, policy: &Policy) -> Vec<Case> {
+        let ids = rsb_stats::undecided_cases(&self.compare(policy), &self.current, self.rounds());
+        self.cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect()
+    }
+}
+
+fn count_samples(results: &[BenchmarkResult], id: &CaseId) -> usize {
+    let result = results.iter().find(|result| result.benchmark_id == *id);
+    result.map_or(0, |result| result.samples.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rsb_model::ReasonCode;
+    use serde_json::json;
+
+    fn result(outcome: &str, replicates: u32) -> BenchmarkResult {
+        let samples =
+            (0..replicates).map(|at| json!({"replicate": at, "iters": [1], "times_ns": [5.0]}));
+        let value = json!({
+            "benchmark_id": "cpu_performance/made-up/cpu:0/one",
+            "timestamp": "2026-01-01T00:00:00Z",
+            "benchmark_type": "cpu_performance",
+            "outcome": outcome,
+            "what": "case", "why": "it broke", "cure": "mend it",
+            "results": [],
+            "samples": samples.collect::<Vec<_>>(),
+        });
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn pairs_stay_pairs_where_one_side_breaks_later() {
+        let programs =
+            SidePrograms::Workers(["a", "b"].map(|name| vec![WorkerCommand::of(name.into())]));
+        let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
+        for (baseline, current, replicates) in [
+            (result("measured", 3), result("measured", 3), [3, 3]),
+            (result("failed", 0), result("measured", 1), [3, 3]),
+            (result("measured", 2), result("measured", 2), [5, 5]),
+        ] {
+            sides.take_over(&InterleavedResults {
+                baseline: vec![baseline],
+                current: vec![current],
+            });
+            let found =
+                [&sides.baseline, &sides.current].map(|run| run.benchmarks[0].samples.len());
+            assert_eq!(found, replicates);
+        }
+    }
+
+    #[test]
+    fn a_case_that_had_no_turn_has_no_verdict() {
+        let programs =
+            SidePrograms::Workers(["a", "b"].map(|name| vec![WorkerCommand::of(name.into())]));
+        let known = result("measured", 3);
+        let mut late = known.clone();
+        late.benchmark_id = "cpu_performance/made-up/cpu:0/two".parse().unwrap();
+        let cases = [&known, &late].map(case_of).to_vec();
+        let mut sides = Sides::new(programs, ["a", "b"], cases);
+        assert_eq!(inconclusive_reasons(&sides).len(), 2, "nothing was measured");
+        // The second broke on one side, and the time was over before the other could say how it
+        // stands there.
+        late.outcome = rsb_model::Outcome::Failed;
+        sides.take_over(&InterleavedResults {
+            baseline: vec![known.clone()],
+            current: vec![known, late.clone()],
+        });
+        let unmeasured = inconclusive_reasons(&sides)
+            .into_iter()
+            .filter(|(_, code)| *code == ReasonCode::NotMeasured);
+        assert_eq!(
+            unmeasured.map(|(id, _)| id).collect::<Vec<_>>(),
+            [late.benchmark_id.to_string()]
+        );
+    }
+
+    fn case_of(result: &BenchmarkResult) -> Case {
+        Case {
+            id: result.benchmark_id.clone(),
+            benchmark: "made-up".into(),
+            benchmark_type: result.benchmark_type,
+            device: rsb_model::DeviceRef::CPU.into(),
+            params: rsb_model::Params::new(),
+        }
+    }
+
+    /// Checks that there is no verdict, and returns the reason of each case.
+    fn inconclusive_reasons(sides: &Sides) -> Vec<(String, ReasonCode)> {
+        let result = sides.compare(&Policy::default());
+        assert_eq!(result.verdict, Verdict::Inconclusive);
+        assert!(result.new.is_empty() && result.missing.is_empty(), "{result:?}");
+        result.comparisons.into_iter().map(|row| (row.id.to_string(), row.reason_code)).collect()
+    }
+
+    #[test]
+    fn a_side_that_only_one_program_has_figures_of_keeps_them() {
+        let programs =
+            SidePrograms::Workers(["a", "b"].map(|name| vec![WorkerCommand::of(name.into())]));
+        let mut sides = Sides::new(programs, ["a", "b"], Vec::new());
+        sides.take_over(&InterleavedResults {
+            baseline: vec![result("skipped", 0)],
+            current: vec![result("measured", 1)],
+        });
+        assert_eq!(sides.current.benchmarks[0].samples.len(), 1);
+        let compared = sides.compare(&Policy::default());
+        assert_eq!(compared.new.len(), 1, "{compared:?}");
+    }
+}

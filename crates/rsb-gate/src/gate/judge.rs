@@ -1,0 +1,449 @@
+//! Both sides of a comparison: found, read, judged.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use itertools::Itertools as _;
+use rsb_engine::{EngineError, Listener};
+use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
+use rsb_model::{ComparisonResult, Environment, Event, Fingerprint, Run, Timestamp, Verdict};
+use rsb_stats::Policy;
+use rsb_store::import::{self, ImportError};
+use rsb_store::{Baselines, ReadError, RecordedFile, Store, read_criterion_dir, read_recorded};
+
+use super::latest::latest;
+use super::named::{before_latest, criterion_dir, expand_pattern};
+use super::notes;
+use crate::Directories;
+use crate::directories::PolicyPath;
+use crate::policy::{self, ControlSet, Thresholds};
+
+/// Everything that judging needs, loaded.
+pub struct Judge {
+    /// Where things are.
+    pub directories: Directories,
+    /// The results.
+    pub store: Store,
+    policy: Policy,
+    across: Vec<String>,
+    /// The merge base whose baselines and policy count, and what it is the merge base with.
+    base: Option<(String, String)>,
+    environments: Vec<(SideName, Environment)>,
+}
+
+/// A side of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SideName {
+    /// What is compared with.
+    Baseline,
+    /// What is judged.
+    Current,
+}
+
+impl SideName {
+    /// The name used on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Current => "current",
+        }
+    }
+}
+
+impl Judge {
+    /// With the policy of `directories` (see [`policy::load`]), and the factors whose change is the
+    /// question.
+    ///
+    /// # Errors
+    /// When the policy or the results cannot be read.
+    pub fn load(
+        directories: Directories,
+        thresholds: &Thresholds,
+        percent: Option<f64>,
+        across: Vec<String>,
+        listener: &mut Listener<'_>,
+    ) -> Result<Self, EngineError> {
+        let policy = policy::load(&directories, thresholds, percent, listener)?;
+        let store = open(&directories, listener)?;
+        Ok(Self { directories, store, policy, across, base: None, environments: Vec::new() })
+    }
+
+    /// The machines of sides whose own files do not tell it.
+    pub fn set_environments(&mut self, environments: Vec<(SideName, Environment)>) {
+        self.environments = environments;
+    }
+
+    /// Gives the runs of a side the machine that was told for it, where they have none of their
+    /// own.
+    pub fn place(&self, side: SideName, mut runs: Vec<Run>) -> Vec<Run> {
+        let told = self.environments.iter().find(|(of, _)| *of == side);
+        for run in runs.iter_mut().filter(|run| run.environment.cpu.is_none()) {
+            if let Some((_, environment)) = told {
+                run.environment =
+                    Environment { git: run.environment.git.take(), ..environment.clone() };
+            }
+        }
+        runs
+    }
+
+    /// The runs that are named, or the latest.
+    ///
+    /// # Errors
+    /// When one cannot be read, or there is none.
+    pub fn current(&self, named: &[String]) -> Result<Vec<Run>, EngineError> {
+        if named.is_empty() {
+            return Ok(vec![latest(&self.store)?]);
+        }
+        self.sides(named)
+    }
+
+    /// That `text` will stand for something else once the next run is stored.
+    ///
+    /// # Errors
+    /// When it stands for nothing, cannot be read, or would be that run itself.
+    pub fn check_before_run(&self, text: &str) -> Result<(), EngineError> {
+        match before_latest(text) {
+            Some(0) => Err(EngineError::usage(anyhow!(
+                "`{text}` will be the new run itself; write `previous`"
+            ))),
+            // What is the latest now will be the one before.
+            Some(1) => latest(&self.store).map(drop),
+            Some(runs) => self.before_latest(runs - 1).map(drop),
+            None => self.sides(&[text.to_owned()]).map(drop),
+        }
+    }
+
+    /// The runs that each of `named` stands for.
+    ///
+    /// # Errors
+    /// When one cannot be read, or is named twice.
+    pub fn sides(&self, named: &[String]) -> Result<Vec<Run>, EngineError> {
+        let named: &[String] =
+            &named.iter().flat_map(|text| self.expand_side(text)).collect::<Vec<_>>();
+        let sides: Result<Vec<Vec<Run>>, EngineError> =
+            named.iter().map(|text| self.side(text)).collect();
+        let runs: Vec<Run> = sides?.into_iter().flatten().collect();
+        // One thing has several spellings: `x`, `./x`, a link to it.
+        if let Some((again, first)) = same_source(named, named) {
+            return Err(EngineError::usage(anyhow!(
+                "`{again}` is `{first}` given twice on one side; each may count once"
+            )));
+        }
+        let repeated = runs
+            .iter()
+            .enumerate()
+            .find(|(index, run)| runs[..*index].iter().any(|other| other.run_id == run.run_id));
+        match repeated {
+            // Once more the same samples would pass for further replicates.
+            Some((_, run)) => Err(EngineError::usage(anyhow!(
+                "the run {} is given twice on one side; each may count once",
+                run.run_id
+            ))),
+            None => Ok(runs),
+        }
+    }
+
+    /// What `text` stands for, unless it is the name of a saved baseline: that of a result of
+    /// Criterion comes after it.
+    fn expand_side(&self, text: &str) -> Vec<String> {
+        let is_saved =
+            Baselines::new(&self.directories.baselines).list().iter().any(|info| info.name == text);
+        if is_saved || before_latest(text).is_some() {
+            vec![text.to_owned()]
+        } else {
+            expand_pattern(text)
+        }
+    }
+
+    /// The run measured so many runs before the last one.
+    fn before_latest(&self, runs: u32) -> Result<Vec<Run>, EngineError> {
+        let run = self.store.before_latest(runs).map_err(EngineError::usage)?;
+        run.map(|run| vec![run]).ok_or_else(|| {
+            EngineError::usage(anyhow!(
+                "{} holds no run {runs} before the latest one; `rusty-stack-bench history` lists \
+                 them",
+                self.store.results_dir().display()
+            ))
+        })
+    }
+
+    /// An output directory of Criterion, a run's file, a baseline's file, the name of a saved
+    /// baseline, the id of a stored run, or `latest~N`.
+    fn side(&self, text: &str) -> Result<Vec<Run>, EngineError> {
+        let baselines = Baselines::new(&self.directories.baselines);
+        let here = self.store.latest().ok().flatten().map(|run| Fingerprint::of(&run.environment));
+        let is_name = !text.contains(['/', '@'])
+            && Path::new(text).extension().is_none_or(|extension| extension != "json");
+        let saved = is_name.then(|| baselines.load(text, here.as_ref()));
+        if let Some(Ok(baseline)) = saved {
+            return Ok(baseline.into_runs());
+        }
+        if let Some(runs) = before_latest(text) {
+            return self.before_latest(runs);
+        }
+        if let Some((dir, name)) = criterion_dir(text) {
+            return Ok(vec![read_criterion_dir(dir, name).map_err(EngineError::usage)?]);
+        }
+        if is_path(text) {
+            return read_file(Path::new(text));
+        }
+        self.store.run(text).map(|run| vec![run]).map_err(|no_run| {
+            let no_baseline = saved
+                .and_then(Result::err)
+                .map(|error| format!(", nor a saved baseline ({error})"))
+                .unwrap_or_default();
+            EngineError::usage(anyhow!(
+                "`{text}` is neither a file{no_baseline}, nor a stored run ({no_run})"
+            ))
+        })
+    }
+
+    /// Looks at the policy beside the runs that it is for.
+    ///
+    /// # Errors
+    /// As [`policy::check`].
+    pub fn check(&self, baseline: &[Run], current: &[Run]) -> Result<(), EngineError> {
+        let each = baseline.iter().chain(current).flat_map(|run| &run.benchmarks);
+        let ids =
+            each.map(|result| result.benchmark_id.as_str()).sorted_unstable().dedup().collect_vec();
+        self.check_ids(&ids, ControlSet::Heard)
+    }
+
+    /// As [`Judge::check`], for cases by their ids.
+    ///
+    /// # Errors
+    /// As [`policy::check`].
+    pub fn check_ids(&self, ids: &[&str], control: ControlSet) -> Result<(), EngineError> {
+        policy::check(&self.policy, ids, control, &self.directories)
+    }
+
+    /// The verdicts, with what a reader should know of both sides.
+    pub fn judge(&self, baseline: &[Run], current: &[Run]) -> ComparisonResult {
+        let now = Timestamp::now();
+        let mut result = rsb_stats::gate(baseline, current, &self.policy, &self.across, now);
+        result.notes.splice(0..0, notes::of(baseline, current, now));
+        result
+    }
+
+    /// Whether the question is what a change of the software did.
+    pub fn asks_across(&self) -> bool {
+        !self.across.is_empty()
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Takes baselines from `files`, those of the merge base `commit` with `revision`.
+    pub fn take_base(&mut self, files: &Path, commit: &str, revision: &str) {
+        files.clone_into(&mut self.directories.baselines);
+        self.base = Some((commit.to_owned(), revision.to_owned()));
+    }
+
+    /// Whose baseline it is, where it is not the one in the tree.
+    pub(super) fn base_note(&self) -> Option<ComparisonNote> {
+        let (commit, revision) = self.base.as_ref()?;
+        let text =
+            format!("the baseline is that of {commit}, where this history left that of {revision}");
+        Some(ComparisonNote::new(ComparisonNoteCode::MergeBase, text))
+    }
+
+    /// Whose policy decides, where it is not the one in the tree.
+    pub fn policy_note(&self) -> Option<ComparisonNote> {
+        let PolicyPath::AtRevision { path, revision, text } = &self.directories.policy else {
+            return None;
+        };
+        let path = path.display();
+        let said = match text {
+            Some(_) => {
+                format!("the policy is that of {revision} ({path}), not the one in this tree")
+            }
+            None => format!("{revision} has no {path}: the built-in policy decides"),
+        };
+        Some(ComparisonNote::new(
+            ComparisonNoteCode::Policy,
+            format!("{said}; --policy names another"),
+        ))
+    }
+
+    /// The factors whose change is the question.
+    pub fn across(&self) -> &[String] {
+        &self.across
+    }
+}
+
+/// The first of `named` that is the same thing as one of `others`, but for itself, and that one: a
+/// directory of Criterion with the same name of a result, or a file that is the same or holds the
+/// same bytes.
+pub(super) fn same_source<'n>(
+    named: &'n [String],
+    others: &'n [String],
+) -> Option<(&'n str, &'n str)> {
+    let others_sources: Vec<Option<Source>> = others.iter().map(|text| Source::of(text)).collect();
+    named.iter().enumerate().find_map(|(index, text)| {
+        let own = Source::of(text)?;
+        let is_one_list = std::ptr::eq(named, others);
+        let mut all = others.iter().zip(&others_sources).enumerate();
+        let same = all.find(|(at, (_, source))| {
+            (!is_one_list || *at < index) && source.as_ref() == Some(&own)
+        });
+        same.map(|(_, (other, _))| (text.as_str(), other.as_str()))
+    })
+}
+
+/// What a text on the command line stands for, whichever way it is spelled.
+#[derive(PartialEq)]
+enum Source {
+    Criterion { dir: PathBuf, result: String },
+    File { bytes: Vec<u8> },
+}
+
+impl Source {
+    fn of(text: &str) -> Option<Self> {
+        if let Some((dir, result)) = criterion_dir(text) {
+            return Some(Self::Criterion {
+                dir: dir.canonicalize().ok()?,
+                result: result.to_owned(),
+            });
+        }
+        let path = Path::new(text);
+        rsb_store::read_bytes(path).ok().map(|bytes| Self::File { bytes })
+    }
+}
+
+/// Why `current` cannot be judged against `baseline`, when a run is on both sides.
+pub fn is_itself(baseline: &[Run], current: &[Run]) -> Option<String> {
+    let run = current.iter().find(|run| baseline.iter().any(|other| other.run_id == run.run_id))?;
+    Some(format!(
+        "the run {} is the baseline itself; measure another with `rusty-stack-bench run`",
+        run.run_id
+    ))
+}
+
+/// A comparison with a saved baseline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SavedComparison {
+    /// What came out.
+    pub result: ComparisonResult,
+    /// The runs of the baseline.
+    pub baseline: Vec<Run>,
+}
+
+/// `run` against the baseline saved for its machine and suite, where there is one: the verdict of
+/// the `gate` that measured them last, else what the stored figures say.
+///
+/// # Errors
+/// Why there is none to be had from it.
+pub fn against_saved(
+    store: &Store,
+    directories: &Directories,
+    run: &Run,
+    policy: &Policy,
+) -> Result<Option<SavedComparison>, String> {
+    let fingerprint = Fingerprint::of(&run.environment);
+    let baselines = Baselines::new(&directories.baselines);
+    let path = baselines.path_of(&fingerprint, &run.suite);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let baseline =
+        baselines.load(&run.suite, Some(&fingerprint)).map_err(|error| error.to_string())?;
+    let (before, current) = (baseline.into_runs(), std::slice::from_ref(run));
+    if let Some(why) = is_itself(&before, current) {
+        return Err(why);
+    }
+    let result = rsb_stats::gate(&before, current, policy, &[], Timestamp::now());
+    let result = as_gated(store, result, [&path, directories.policy.path()]);
+    Ok(Some(SavedComparison { result, baseline: before }))
+}
+
+/// The verdict that `gate` came to about the same runs by measuring again, where nothing has
+/// changed since then, else `result`, which is what the stored figures say. `files` are those of
+/// the baseline and the policy.
+pub fn as_gated(store: &Store, result: ComparisonResult, files: [&Path; 2]) -> ComparisonResult {
+    find_remeasured(store, &result, files).unwrap_or(result)
+}
+
+/// The verdict on the runs of `result` that `gate` came to by measuring again, where nothing has
+/// changed since then.
+pub(super) fn find_remeasured(
+    store: &Store,
+    result: &ComparisonResult,
+    files: [&Path; 2],
+) -> Option<ComparisonResult> {
+    let run_file = format!("{}.json", result.current_run_id);
+    let stored = modified_at(&store.results_dir().join("runs").join(run_file))?;
+    let newest = files.into_iter().filter_map(modified_at).fold(stored, Timestamp::max);
+    for row in store.comparisons().unwrap_or_default() {
+        let is_later = row.baseline_run_id == result.baseline_run_id
+            && row.current_run_id == result.current_run_id
+            && row.timestamp >= newest;
+        if !is_later {
+            continue;
+        }
+        let Ok(Some(kept)) = store.comparison(&row.comparison_id) else { continue };
+        if was_remeasured(&kept) && is_same_question(&kept, result) {
+            return Some(kept);
+        }
+    }
+    None
+}
+
+fn modified_at(path: &Path) -> Option<Timestamp> {
+    Timestamp::try_from(std::fs::metadata(path).ok()?.modified().ok()?).ok()
+}
+
+fn was_remeasured(result: &ComparisonResult) -> bool {
+    result.notes.iter().any(|note| note.code == ComparisonNoteCode::Remeasured)
+}
+
+/// Whether both were asked about the same metrics, with the same thresholds. A verdict across what
+/// differs is another question.
+fn is_same_question(kept: &ComparisonResult, asked: &ComparisonResult) -> bool {
+    asked.verdict != Verdict::NotComparable
+        && is_same_threshold(kept.threshold_percent, asked.threshold_percent)
+        && kept.comparisons.len() == asked.comparisons.len()
+        && kept.comparisons.iter().zip(&asked.comparisons).all(|(a, b)| {
+            a.id == b.id
+                && a.metric == b.metric
+                && is_same_threshold(a.threshold_percent, b.threshold_percent)
+        })
+}
+
+fn is_same_threshold(a_percent: f64, b_percent: f64) -> bool {
+    (a_percent - b_percent).abs() < 1e-9
+}
+
+/// The results directory, for reading; what it wants to say is told.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn open(directories: &Directories, listener: &mut Listener<'_>) -> Result<Store, EngineError> {
+    let store = Store::open_existing(&directories.results).map_err(EngineError::usage)?;
+    for note in rsb_store::notes(&store.notices()) {
+        listener(&Event::note(note));
+    }
+    Ok(store)
+}
+
+/// A run, a baseline, or what another tool has measured.
+fn read_file(path: &Path) -> Result<Vec<Run>, EngineError> {
+    match read_recorded(path) {
+        Ok(RecordedFile::Run(run)) => Ok(vec![*run]),
+        Ok(RecordedFile::Baseline(baseline)) => Ok(baseline.into_runs()),
+        Err(unfit @ ReadError::Unfit { .. }) => Err(EngineError::usage(unfit)),
+        Err(not_ours) => match import::import(path, None) {
+            Ok(run) => Ok(vec![run]),
+            Err(
+                ImportError::Undetected { .. } | ImportError::Io { .. } | ImportError::Empty { .. },
+            ) => Err(EngineError::usage(not_ours)),
+            Err(theirs) => Err(EngineError::usage(theirs)),
+        },
+    }
+}
+
+/// Whether `text` names a file rather than an id.
+pub fn is_path(text: &str) -> bool {
+    Path::new(text).exists() || text.contains('/') || Path::new(text).extension().is_some()
+}

@@ -1,0 +1,124 @@
+//! Which run is meant if none is named: the latest of these results by its time, if that is beyond
+//! doubt.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use rsb_model::environment::Git;
+use rsb_model::{Event, Run};
+use rsb_store::Store;
+
+use rsb_engine::{EngineError, Listener};
+
+/// The run that was measured last.
+///
+/// # Errors
+/// When there is none (no verdict), or another may be the latest one: one that is being measured,
+/// whose file cannot be read, or that has a higher number in the sequence of runs.
+pub fn latest(store: &Store) -> Result<Run, EngineError> {
+    let run = known_latest(store)?;
+    match doubt(store, &run) {
+        Some(doubt) => Err(EngineError::no_verdict(anyhow!("{doubt}"))),
+        None => Ok(run),
+    }
+}
+
+/// As [`latest`]; that another run may be the latest one is only said.
+///
+/// # Errors
+/// When there is none, or the index does not answer.
+pub fn latest_lenient(store: &Store, listener: &mut Listener<'_>) -> Result<Run, EngineError> {
+    let run = known_latest(store)?;
+    if let Some(doubt) = doubt(store, &run) {
+        listener(&Event::note(doubt));
+    }
+    Ok(run)
+}
+
+fn known_latest(store: &Store) -> Result<Run, EngineError> {
+    store.refresh().map_err(EngineError::usage)?;
+    store.latest().map_err(EngineError::usage)?.ok_or_else(|| {
+        let dir = store.results_dir().display();
+        if let Some(newest) = store.runs().ok().and_then(|runs| runs.into_iter().next()) {
+            return EngineError::no_verdict(anyhow!(
+                "the runs in {dir} were all imported, and none was measured here; name the one \
+                 that is meant, such as {}",
+                newest.run_id
+            ));
+        }
+        let broken = store.left_out_after(None);
+        let why = broken.first().map_or_else(String::new, |(path, problem)| {
+            format!("; `{}`: {problem}", path.display())
+        });
+        EngineError::no_verdict(anyhow!(
+            "there is no run in {dir} yet{why}; measure one with `rusty-stack-bench run`, or name \
+             the directory with --results-dir"
+        ))
+    })
+}
+
+/// Why another run may be later than `run`.
+fn doubt(store: &Store, run: &Run) -> Option<String> {
+    if let Some(living) = store.being_measured().first() {
+        return Some(format!(
+            "the run {} is being measured now, and {} is of before: wait until it has ended, or \
+             name the run that is meant",
+            living.run_id, run.run_id
+        ));
+    }
+    if let Some((path, problem)) = store.left_out_after(Some(&run.run_id)).into_iter().next() {
+        return Some(format!(
+            "`{}` may be a later run than {}: {problem}. Restore or remove it, or name the run \
+             that is meant",
+            path.display(),
+            run.run_id
+        ));
+    }
+    // A clock was set back, or a file has a number that is not its own.
+    let last = store.last_in_sequence().ok().flatten().filter(|last| *last != run.run_id)?;
+    Some(format!(
+        "the run {} is the latest by its time, and {last} by its number in the sequence of runs: \
+         name the run that is meant, \
+         or remove the other one",
+        run.run_id
+    ))
+}
+
+/// Why `run`, which nobody named, is not what is meant: the source here is another one by now.
+pub(super) fn of_another_tree(run: &Run) -> Option<String> {
+    let measured = run.environment.git.as_ref()?;
+    let here = rsb_probe::git(Path::new("."))?;
+    let here_is = if here.commit != measured.commit {
+        if !rsb_probe::knows_commit(Path::new("."), &measured.commit) {
+            return None;
+        }
+        format!("the repository is at {}", shorten(&here.commit))
+    } else if is_same_tree(measured, &here) {
+        return None;
+    } else if here.changes.is_none() {
+        "the files here have none".to_owned()
+    } else if measured.changes.is_none() {
+        "tracked files here have uncommitted changes, which it did not measure".to_owned()
+    } else {
+        "tracked files here have other ones".to_owned()
+    };
+    let changed = if measured.dirty { " with uncommitted changes" } else { "" };
+    Some(format!(
+        "the latest run {id} is of the commit {}{changed}, and {here_is}: measure first with \
+         `rusty-stack-bench run`, or judge \
+         that run with `rusty-stack-bench gate --current {id}`",
+        shorten(&measured.commit),
+        id = run.run_id,
+    ))
+}
+
+fn shorten(commit: &str) -> &str {
+    commit.get(..7).unwrap_or(commit)
+}
+
+/// Whether the source `measured` at a commit is that `here` at the same commit. Files that git does
+/// not know may have come since, such as a report; an older program did not record which changes
+/// there were.
+fn is_same_tree(measured: &Git, here: &Git) -> bool {
+    measured.changes == here.changes && (here.dirty || !measured.dirty)
+}

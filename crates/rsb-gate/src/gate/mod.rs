@@ -1,0 +1,129 @@
+//! Judging: runs against a baseline, two programs interleaved, what is undecided remeasured, a run
+//! against history.
+
+mod budget;
+mod history;
+mod interleaved;
+mod judge;
+mod latest;
+mod named;
+mod notes;
+mod paired;
+mod remeasure;
+mod stored;
+
+use std::time::Duration;
+
+use itertools::Itertools as _;
+use rsb_model::{ComparisonResult, Run};
+
+pub use history::against_history;
+pub use interleaved::{SidePrograms, Sides};
+pub use judge::{
+    Judge, SavedComparison, SideName, against_saved, as_gated, is_itself, is_path, open,
+};
+pub use latest::{latest, latest_lenient};
+pub use named::more_runs;
+pub use paired::Revisions;
+pub use stored::{StoredRequest, judge_stored, saved_for};
+
+/// How long measuring may take where nobody says anything.
+pub const BUDGET: Duration = Duration::from_mins(3);
+
+/// A verdict, and what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgment {
+    /// The comparison; without rows where nothing was compared.
+    pub result: ComparisonResult,
+    /// What it rests on.
+    pub basis: Basis,
+    /// What was compared.
+    pub sides: JudgedSides,
+}
+
+/// The two sides of a judgment, for the advice that follows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JudgedSides {
+    /// Revision of the baseline, if all its runs measured the same commit.
+    pub baseline: Option<String>,
+    /// Commit of the current side, if all its runs measured the same one.
+    pub current: Option<String>,
+    /// Whether the current side had uncommitted changes.
+    pub is_dirty: bool,
+    /// Load while the current side was measured, if more than a benchmark causes: `load 7.0 on 2
+    /// CPUs`.
+    pub load: Option<String>,
+}
+
+impl JudgedSides {
+    /// Reads them from the runs of both sides.
+    pub fn of(baseline: &[Run], current: &[Run]) -> Self {
+        let git = current.iter().filter_map(|run| run.environment.git.as_ref());
+        Self {
+            baseline: only(baseline.iter().map(|run| run.environment.revision())),
+            current: only(
+                current
+                    .iter()
+                    .map(|run| run.environment.git.as_ref().map(|git| git.commit.as_str())),
+            ),
+            is_dirty: git.into_iter().any(|git| git.dirty),
+            load: current.iter().find_map(load),
+        }
+    }
+}
+
+/// Returns the one value that all of `values` are.
+fn only<'v>(values: impl Iterator<Item = Option<&'v str>>) -> Option<String> {
+    match values.into_iter().sorted_unstable().dedup().collect_vec().as_slice() {
+        [Some(only)] => Some((*only).to_owned()),
+        _ => None,
+    }
+}
+
+/// Returns the load average of `run` if it exceeds what its own threads cause.
+fn load(run: &Run) -> Option<String> {
+    let load = run.environment.state.as_ref()?.load_average?;
+    let cpus = run.environment.cpu.as_ref()?.usable_cores;
+    (load > 1.25 * f64::from(cpus) + 1.0).then(|| format!("load {load:.1} on {cpus} CPUs"))
+}
+
+/// What is missing where nothing can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissingSide {
+    /// A run to judge.
+    Run,
+    /// A baseline of this machine and suite, or earlier runs of them.
+    Baseline,
+    /// A second measurement: a run is on both sides.
+    OtherRun,
+    /// The revision that made the baseline is not in the history of what is judged.
+    Revision,
+}
+
+/// What a verdict rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Basis {
+    /// Figures of both sides.
+    Figures {
+        /// Whether undecided cases were remeasured, or were meant to be.
+        remeasured: bool,
+    },
+    /// There is nothing to compare, and why.
+    Nothing {
+        /// What is missing.
+        lack: MissingSide,
+        /// That, and the cure, in words.
+        why: String,
+    },
+    /// Both sides are the same: nothing needs to be measured.
+    Same {
+        /// In which way.
+        why: String,
+    },
+}
+
+impl Judgment {
+    fn of_figures(result: ComparisonResult, sides: JudgedSides) -> Self {
+        Self { result, basis: Basis::Figures { remeasured: false }, sides }
+    }
+}

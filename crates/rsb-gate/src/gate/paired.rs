@@ -1,0 +1,247 @@
+//! Suspects measured interleaved with the very program that made the baseline: what the machine
+//! does is then on both sides, and what is left is the code.
+//!
+//! That holds for what this program does itself on CPUs. On GPUs, and where a vendor's library
+//! works, the subject is the driver and the library, which both programs share: there the record
+//! alone counts.
+//!
+//! `rsb_store::Programs` keeps the programs. Where none is kept, as on a fresh checkout, the
+//! revision that made the baseline is built.
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::Context;
+use rsb_engine::measure::instructions::is_own_work;
+use rsb_engine::{EngineError, Listener, WorkerCommand};
+use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
+use rsb_model::{Case, ComparisonResult, Event, Outcome, Run};
+use rsb_store::{KeptProgram, OF_ANOTHER_PROGRAM, ProgramUnavailable, Programs};
+
+use super::interleaved::{SidePrograms, Sides};
+use super::judge::Judge;
+
+/// Who knows the revisions that made baselines, and builds them.
+pub trait Revisions: fmt::Debug {
+    /// Whether a baseline that `commit` made may be judged by here.
+    ///
+    /// # Errors
+    /// Why it may not, and the cure.
+    fn check(&self, commit: &str) -> Result<(), String>;
+
+    /// The program of `commit`, built as this one was.
+    ///
+    /// # Errors
+    /// Why there is none, and the cure.
+    fn program(&self, commit: &str, listener: &mut Listener<'_>) -> Result<KeptProgram, String>;
+}
+
+/// What can settle the suspects of a comparison.
+pub(super) enum PairedRerun<'r> {
+    /// There is no suspect that two programs can settle.
+    NotNeeded,
+    /// There is no program: the record alone counts.
+    RecordAlone {
+        /// Why, where that is worth saying.
+        why: Option<ComparisonNote>,
+    },
+    /// The program that made the baseline, and the suspects to measure beside it.
+    Ready(Box<ReadyRerun<'r>>),
+}
+
+/// Suspects, and the program to measure them beside.
+pub(super) struct ReadyRerun<'r> {
+    baseline: BaselineProgram<'r>,
+    current: &'r Run,
+    cases: Vec<Case>,
+}
+
+/// The program of a baseline, and where it comes from.
+struct BaselineProgram<'r> {
+    program: KeptProgram,
+    /// The run that it made.
+    run: &'r Run,
+    /// The revision that it was built from here, unless the program itself was kept.
+    revision: Option<&'r str>,
+}
+
+impl<'r> PairedRerun<'r> {
+    /// For the suspects of `result`, the verdicts on `current` against `baseline`. Builds what is
+    /// neither kept nor built yet.
+    pub(super) fn prepare(
+        result: &ComparisonResult,
+        baseline: &'r [Run],
+        current: &'r Run,
+        revisions: Option<&dyn Revisions>,
+        listener: &mut Listener<'_>,
+    ) -> Self {
+        if rsb_stats::suspects(result, current).is_empty() {
+            return Self::NotNeeded;
+        }
+        let mut why_not = None;
+        let mut found = find_kept_program(baseline, &mut why_not);
+        let from = found.as_ref().map(|found| found.run).or_else(|| rebuildable_run(baseline));
+        let cases = from.map_or_else(Vec::new, |from| suspects(result, from, current));
+        if from.is_some() && cases.is_empty() {
+            return Self::NotNeeded;
+        }
+        if let (None, Some(run), Some(revisions)) = (&found, from, revisions)
+            && let Some(commit) = run.environment.revision()
+        {
+            match revisions.program(commit, listener) {
+                Ok(program) => {
+                    found = Some(BaselineProgram { program, run, revision: Some(commit) });
+                }
+                Err(why) => why_not = Some(why),
+            }
+        }
+        match found {
+            Some(baseline) => Self::Ready(Box::new(ReadyRerun { baseline, current, cases })),
+            None => Self::RecordAlone { why: record_alone(baseline, why_not, listener) },
+        }
+    }
+}
+
+impl ReadyRerun<'_> {
+    /// What the pairs say.
+    ///
+    /// # Errors
+    /// When this program cannot be started as a worker, or there is no room for a temporary
+    /// directory.
+    pub(super) fn measure(
+        self,
+        judge: &Judge,
+        budget: Duration,
+        listener: &mut Listener<'_>,
+    ) -> Result<ComparisonResult, EngineError> {
+        let Self { baseline, current, cases } = self;
+        let from = baseline.run;
+        listener(&Event::PairedRerunStarted {
+            program: baseline.program.path().to_owned(),
+            run_id: from.run_id.clone(),
+            since: baseline.program.since(),
+        });
+        // Both sides run here, where the current run was planned.
+        let before = WorkerCommand::of(baseline.program.executable())
+            .with_slowdown(from.slowdown().map(str::to_owned));
+        let before = before.planned_on(&current.devices);
+        let after =
+            WorkerCommand::this_program().context("cannot find this program to start workers")?;
+        let after =
+            after.with_slowdown(current.slowdown().map(str::to_owned)).planned_on(&current.devices);
+        let doubt = doubt(cases.len(), current);
+        let programs = SidePrograms::Workers([vec![before], vec![after]]);
+        let mut sides =
+            Sides::new(programs, [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
+        sides.measure(judge.policy(), budget, listener)?;
+        let mut compared = sides.compare(judge.policy());
+        // Which of the policy's patterns fit is said of the whole run, not of its suspects.
+        compared.notes.retain(|note| note.code != ComparisonNoteCode::Policy);
+        compared.notes.push(baseline.provenance(&doubt));
+        Ok(compared)
+    }
+}
+
+/// The latest run of the baseline whose program is kept here. The first reason why one is not run
+/// goes to `why_not`.
+fn find_kept_program<'r>(
+    baseline: &'r [Run],
+    why_not: &mut Option<String>,
+) -> Option<BaselineProgram<'r>> {
+    let programs = match Programs::of_user() {
+        Ok(programs) => programs,
+        Err(error) => {
+            *why_not = Some(format!("no program that made a baseline can be found: {error}"));
+            return None;
+        }
+    };
+    for run in baseline.iter().rev() {
+        match programs.find(run) {
+            Ok(program) => return Some(BaselineProgram { program, run, revision: None }),
+            Err(ProgramUnavailable::Never) => {}
+            Err(why) => _ = why_not.get_or_insert_with(|| why.to_string()),
+        }
+    }
+    None
+}
+
+/// The latest run of the baseline whose program can be built again: this program made it from a
+/// revision.
+fn rebuildable_run(baseline: &[Run]) -> Option<&Run> {
+    baseline.iter().rev().find(|run| run.program.is_some() && run.environment.revision().is_some())
+}
+
+/// That nothing but the record tells of the baseline. What another tool has measured has no program
+/// of ours.
+fn record_alone(
+    baseline: &[Run],
+    why_not: Option<String>,
+    listener: &mut Listener<'_>,
+) -> Option<ComparisonNote> {
+    let is_own = baseline.iter().any(|run| run.program.is_some());
+    let why = match why_not {
+        Some(why) => why,
+        None if is_own => "the program that made it is not kept here, and it records no revision: \
+                           it was made from a changed tree, or elsewhere"
+            .to_owned(),
+        None => return None,
+    };
+    listener(&Event::note(why.clone()));
+    let text = format!(
+        "judged only by the stored baseline, which cannot tell a slower machine from slower code: \
+         {why}"
+    );
+    Some(ComparisonNote::new(ComparisonNoteCode::Evidence, text))
+}
+
+impl BaselineProgram<'_> {
+    /// Which program a verdict rests on, and who says that it made the baseline. By its hash: a
+    /// comment on a pull request is no place for somebody's paths.
+    fn provenance(&self, doubt: &str) -> ComparisonNote {
+        let date = self.program.since().strftime("%Y-%m-%d");
+        let run = &self.run.run_id;
+        let whose = if let Some(commit) = self.revision {
+            format!("the revision {} that made it, built here on {date}", shorten(commit))
+        } else {
+            let hash = shorten(self.run.program.as_deref().unwrap_or_default());
+            format!("the program {hash}, which this machine kept on {date} for the run {run}")
+        };
+        ComparisonNote::new(
+            ComparisonNoteCode::Remeasured,
+            format!("{doubt}, and measured beside {whose}"),
+        )
+    }
+}
+
+/// The first digits of a hash.
+fn shorten(hash: &str) -> String {
+    hash.chars().take(12).collect()
+}
+
+/// How much of the run was in doubt, and how busy the machine was.
+fn doubt(cases: usize, current: &Run) -> String {
+    let measured =
+        current.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured).count();
+    let load = current.environment.state.as_ref().and_then(|state| state.load_average);
+    let cores = current.environment.cpu.as_ref().map(|cpu| cpu.usable_cores);
+    let busy = match (load, cores) {
+        (Some(load), Some(cores)) => format!(" at a load average of {load:.1} on {cores} CPUs"),
+        _ => String::new(),
+    };
+    format!("{cases} of {measured} cases were in doubt{busy}")
+}
+
+/// What looks slower, and what is undecided, among the cases that the two programs can settle.
+fn suspects(result: &ComparisonResult, baseline: &Run, current: &Run) -> Vec<Case> {
+    let ids = rsb_stats::suspects(result, current);
+    let mut cases = Vec::new();
+    for known in current.benchmarks.iter().filter(|known| ids.contains(&known.benchmark_id)) {
+        let before =
+            baseline.benchmarks.iter().find(|before| before.benchmark_id == known.benchmark_id);
+        let Some(before) = before else { continue };
+        if !before.metadata.contains_key(OF_ANOTHER_PROGRAM) && is_own_work(known) {
+            cases.extend(known.case());
+        }
+    }
+    cases
+}

@@ -1,0 +1,392 @@
+//! What `cargo bench --no-run` builds: executables, the harness of each, and the cases that it
+//! lists.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rsb_engine::judged;
+use rsb_model::{CaseId, Reason, Samples};
+use timed_child::{ChildOutput, Stderr};
+
+use super::criterion::CriterionTimes;
+use super::{LISTING, criterion, divan};
+use crate::build_place::BuiltSide;
+
+/// A process that was asked for less than a tenth of a second and takes longer than this has times
+/// of its own.
+const SLOW: Duration = Duration::from_millis(500);
+/// Nobody waits longer than this to learn it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A bench target of a build, as an executable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BenchExecutable {
+    /// The executable.
+    pub program: PathBuf,
+    /// The name of the bench target.
+    pub target: String,
+    /// The directory of its package: benchmarks read their files from there.
+    pub package: PathBuf,
+}
+
+/// A harness whose executables can be asked for one case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HarnessKind {
+    /// Criterion.
+    Criterion(CriterionTimes),
+    /// Divan.
+    Divan,
+}
+
+impl HarnessKind {
+    /// Those that an executable may have, in the order in which they are tried: each refuses the
+    /// arguments of the others.
+    const ALL: [Self; 3] = [
+        Self::Criterion(CriterionTimes::Short),
+        Self::Criterion(CriterionTimes::WholeSeconds),
+        Self::Divan,
+    ];
+
+    /// Has `command` list its cases.
+    fn ask_to_list(self, command: &mut Command) {
+        match self {
+            Self::Criterion(times) => criterion::ask_to_list(command, times),
+            Self::Divan => divan::ask_to_list(command),
+        }
+    }
+
+    /// The cases in what was said then.
+    fn parse_list(self, said: &str) -> Vec<String> {
+        match self {
+            Self::Criterion(_) => said.lines().filter_map(listed_name).map(str::to_owned).collect(),
+            Self::Divan => divan::parse_table(said).into_iter().map(|(name, _)| name).collect(),
+        }
+    }
+}
+
+/// Where a case is.
+#[derive(Debug)]
+struct ListedCase {
+    /// Which executable has it.
+    place: usize,
+    /// Its name there.
+    name: String,
+    /// Whether it sets its own, longer times.
+    is_slow: AtomicBool,
+}
+
+/// The executables of one build, and the cases in them.
+#[derive(Debug, Default)]
+pub struct Executables {
+    all: Vec<(BenchExecutable, HarnessKind)>,
+    cases: BTreeMap<CaseId, ListedCase>,
+    /// What cannot be asked, by the name of its bench target, and why.
+    pub left_out: Vec<(String, Reason)>,
+    /// The tree and outputs that belong to them; `None` if no other build takes their place.
+    side: Option<BuiltSide>,
+}
+
+impl Executables {
+    /// Asks each of `executables` for its cases.
+    pub(crate) fn list(executables: Vec<BenchExecutable>, side: Option<BuiltSide>) -> Self {
+        let mut listed = Self { side, ..Self::default() };
+        let mut named: BTreeSet<(usize, String)> = BTreeSet::new();
+        for executable in executables {
+            match listed.cases_of(&executable) {
+                Ok((harness, names)) => {
+                    named.extend(names.into_iter().map(|name| (listed.all.len(), name)));
+                    listed.all.push((executable, harness));
+                }
+                Err(reason) => listed.left_out.push((executable.target, reason)),
+            }
+        }
+        for (place, name) in &named {
+            // Criterion lets a name appear in two executables, where one result overwrites the
+            // other.
+            let id = listed.all[*place]
+                .0
+                .ids(name)
+                .into_iter()
+                .find(|id| {
+                    let taken = named
+                        .iter()
+                        .filter(|(other, own)| listed.all[*other].0.ids(own).contains(id));
+                    taken.count() == 1
+                })
+                .map(|id| id.parse());
+            let executable = &listed.all[*place].0;
+            match id {
+                Some(Ok(id)) => {
+                    let case = ListedCase {
+                        place: *place,
+                        name: name.clone(),
+                        is_slow: AtomicBool::new(false),
+                    };
+                    listed.cases.insert(id, case);
+                }
+                _ => listed
+                    .left_out
+                    .push((executable.target.clone(), invalid_case_name(&executable.target, name))),
+            }
+        }
+        listed
+    }
+
+    /// The cases that there are.
+    pub fn ids(&self) -> impl Iterator<Item = &CaseId> {
+        self.cases.keys()
+    }
+
+    /// The executable that measures the case called `id`.
+    pub fn of(&self, id: &CaseId) -> Option<&BenchExecutable> {
+        let place = self.cases.get(id)?.place;
+        self.all.get(place).map(|(executable, _)| executable)
+    }
+
+    /// The tree and outputs that belong to them.
+    pub(crate) fn side(&self) -> Option<&BuiltSide> {
+        self.side.as_ref()
+    }
+
+    /// Where the program of `executable` is stored.
+    pub(crate) fn stored_program(&self, executable: &BenchExecutable) -> PathBuf {
+        self.side.as_ref().map_or_else(
+            || executable.program.clone(),
+            |side| side.stored_path(&executable.program),
+        )
+    }
+
+    /// The command that starts `executable` as `cargo bench` does, its own tree and outputs in
+    /// place.
+    pub(crate) fn command(&self, executable: &BenchExecutable) -> std::io::Result<Command> {
+        let mut command = executable.command();
+        if let Some(side) = &self.side {
+            side.show()?;
+            let own = side.library_directories().iter().cloned();
+            let others = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+            let all = own
+                .chain(std::env::split_paths(&others).filter(|path| !path.as_os_str().is_empty()));
+            command.env("LD_LIBRARY_PATH", std::env::join_paths(all).unwrap_or(others.clone()));
+        }
+        Ok(command)
+    }
+
+    /// All of them that can be asked.
+    pub fn all(&self) -> impl Iterator<Item = &BenchExecutable> {
+        self.all.iter().map(|(executable, _)| executable)
+    }
+
+    /// The harness of `executable`, and the names of its cases.
+    fn cases_of(&self, executable: &BenchExecutable) -> Result<(HarnessKind, Vec<String>), Reason> {
+        let what = format!("bench target `{}`", executable.target);
+        let began = Instant::now();
+        for harness in HarnessKind::ALL {
+            let mut command = self.command(executable).map_err(|error| {
+                Reason::new(
+                    what.clone(),
+                    format!("its tree cannot be shown: {error}"),
+                    "make room, and run it again",
+                )
+            })?;
+            harness.ask_to_list(&mut command);
+            // A program without a harness ignores what it is asked and works until the limit: it is
+            // not asked again.
+            let left = LISTING.saturating_sub(began.elapsed());
+            let names = run_to_success(&mut command, left)
+                .map(|output| harness.parse_list(&output.stdout))
+                .unwrap_or_default();
+            if !names.is_empty() {
+                return Ok((harness, names));
+            }
+        }
+        Err(Reason::new(
+            what,
+            "it lists no case as Criterion or Divan does",
+            "name its command and the format of its output: `--bench CMD --bench-format NAME`",
+        ))
+    }
+
+    /// Whether the case called `id` took longer than it was asked to.
+    pub(super) fn is_slow(&self, id: &CaseId) -> bool {
+        self.cases.get(id).is_some_and(|case| case.is_slow.load(Ordering::Relaxed))
+    }
+
+    /// Measures the case called `id` in a fresh process; `hurry` where one of its processes took
+    /// longer than it was asked to.
+    pub(super) fn measure(
+        &self,
+        id: &CaseId,
+        hurry: bool,
+        scratch: &Path,
+        limit: Duration,
+    ) -> Result<Samples, Reason> {
+        let found = self.cases.get(id).and_then(|case| Some((self.all.get(case.place)?, case)));
+        let Some(((executable, harness), case)) = found else {
+            return Err(Reason::new(
+                format!("case {id}"),
+                "no executable has it",
+                "report this as a bug",
+            ));
+        };
+        let name = &case.name;
+        let cure =
+            format!("run `cargo bench --bench {} -- '{name}'` to see more", executable.target);
+        let mut command = self.command(executable).map_err(|error| {
+            let why = format!("its tree cannot be shown: {error}");
+            Reason::new(format!("case {id}"), why, cure.as_str())
+        })?;
+        let mut limit = limit;
+        match harness {
+            HarnessKind::Criterion(CriterionTimes::Short) if hurry => {
+                criterion::ask_for(&mut command, name, CriterionTimes::Quick, scratch);
+            }
+            HarnessKind::Criterion(times) => {
+                criterion::ask_for(&mut command, name, *times, scratch);
+                if *times == CriterionTimes::Short {
+                    limit = limit.min(PATIENCE);
+                }
+            }
+            HarnessKind::Divan => divan::ask_for(&mut command, name),
+        }
+        let began = Instant::now();
+        let ended = run_to_success(&mut command, limit);
+        // Where that is why it was cut off, it is asked for otherwise.
+        case.is_slow.fetch_or(began.elapsed() > SLOW, Ordering::Relaxed);
+        let output = ended.map_err(|why| Reason::new(format!("case {id}"), why, cure.as_str()))?;
+        let samples = match harness {
+            HarnessKind::Criterion(_) => criterion::samples(scratch),
+            HarnessKind::Divan => divan::samples(&output.stdout),
+        };
+        samples.map_err(|why| Reason::new(format!("case {id}"), why, cure))
+    }
+}
+
+impl BenchExecutable {
+    /// What the case called `name` may be called, the shortest first: the first that no other case
+    /// has is its id.
+    fn ids(&self, name: &str) -> [String; 3] {
+        let package = self.package.file_name().unwrap_or_default().to_string_lossy();
+        [
+            name.to_owned(),
+            format!("{}/{name}", self.target),
+            format!("{package}/{}/{name}", self.target),
+        ]
+    }
+
+    /// The executable as `cargo bench` starts it.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .current_dir(&self.package)
+            .arg("--bench")
+            .env("CARGO_MANIFEST_DIR", &self.package)
+            .env("RUST_BACKTRACE", "0") // Of a panic, its message is what is kept.
+            // Where these are set, Criterion tells its results to somebody else.
+            .env_remove("CARGO_CRITERION_PORT")
+            .env_remove("CRITERION_HOME");
+        judged::isolate(&mut command);
+        command
+    }
+}
+
+/// The case in a line of `--list`, which looks as that of the test harness: `name: benchmark`.
+fn listed_name(line: &str) -> Option<&str> {
+    let name = line.strip_suffix(": benchmark").or_else(|| line.strip_suffix(": bench"))?;
+    (!name.is_empty()).then_some(name)
+}
+
+fn invalid_case_name(target: &str, name: &str) -> Reason {
+    let why = format!(
+        "its case `{}` has no name of its own, or one with control characters",
+        name.escape_debug()
+    );
+    Reason::new(format!("bench target `{target}`"), why, "give the case another name")
+}
+
+/// What `command` said when it ended well within `limit`; else why it did not.
+pub(super) fn run_to_success(
+    command: &mut Command,
+    limit: Duration,
+) -> Result<ChildOutput, String> {
+    let program = command.get_program().to_owned();
+    let output = timed_child::run(command, Stderr::Keep, limit)
+        .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+    match output.status {
+        Some(status) if status.success() => Ok(output),
+        Some(status) => Err(format!("its process ended with {status}{}", last_words(&output))),
+        None => Err(format!(
+            "it did not end within {:.0} s{}",
+            limit.as_secs_f64(),
+            last_words(&output)
+        )),
+    }
+}
+
+/// The last lines of what a process wrote to standard error, else to standard output.
+fn last_words(output: &ChildOutput) -> String {
+    const LINES: usize = 4;
+    let text = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LINES)..];
+    if last.is_empty() { String::new() } else { format!("; its last lines: {}", last.join(" | ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_listed_as_the_test_harness_lists_them() {
+        for (line, name) in [
+            ("fib/20: benchmark", Some("fib/20")),
+            ("fib 20: bench", Some("fib 20")),
+            ("parse: json: benchmark", Some("parse: json")),
+            ("some::test: test", None),
+            ("0 tests, 2 benchmarks", None),
+            (": benchmark", None),
+        ] {
+            assert_eq!(listed_name(line), name, "{line}");
+        }
+    }
+
+    /// Scripts in place of executables, with what each lists when it is asked as Criterion.
+    fn list_scripts(scripts: &[(&str, &str)]) -> (tempfile::TempDir, Executables) {
+        let dir = tempfile::tempdir().unwrap();
+        let executables = scripts.iter().map(|(target, list)| {
+            let program = dir.path().join(target);
+            std::fs::write(
+                &program,
+                format!("#!/bin/sh\ncase $2 in --list) printf '{list}';; esac\n"),
+            )
+            .unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(&program, mode).unwrap();
+            BenchExecutable {
+                program,
+                target: (*target).to_owned(),
+                package: dir.path().to_owned(),
+            }
+        });
+        let listed = Executables::list(executables.collect(), None);
+        (dir, listed)
+    }
+
+    #[test]
+    fn a_name_that_two_executables_have_gets_the_target_before_it() {
+        let (_dir, listed) = list_scripts(&[
+            ("one", "sum: benchmark\\nfib: benchmark\\n"),
+            ("two", "sum: benchmark\\n"),
+            ("bare", "hello"),
+        ]);
+        let ids: Vec<&str> = listed.ids().map(CaseId::as_str).collect();
+        assert_eq!(ids, ["fib", "one/sum", "two/sum"]);
+        assert_eq!(listed.of(&"two/sum".parse().unwrap()).unwrap().target, "two");
+        let [(target, left_out)] = listed.left_out.as_slice() else {
+            panic!("{:?}", listed.left_out)
+        };
+        assert!(target == "bare" && left_out.cure.contains("--bench-format"), "{left_out}");
+    }
+}

@@ -1,0 +1,12 @@
+//! The gate: judging runs against baselines, revisions and history, and building what is compared.
+//!
+//! **Invariant:** no command line, no terminal. Verdicts and their reasons are values.
+
+mod build_place;
+mod directories;
+pub mod gate;
+pub mod harness;
+pub mod policy;
+pub mod revisions;
+
+pub use directories::{Directories, PolicyPath};

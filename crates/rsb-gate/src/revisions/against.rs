@@ -1,0 +1,267 @@
+//! A revision against this tree: both are built, measured here interleaved, and compared pair by
+//! pair.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use itertools::Itertools as _;
+use rsb_catalog::custom;
+use rsb_engine::judged::{self, Descendants};
+use rsb_engine::{EngineError, Listener};
+use rsb_model::json;
+use rsb_model::record::{ComparisonNote, ComparisonNoteCode, OverallStatus};
+use rsb_model::{Case, CaseId, Environment, Run, RunId, Suite, Timestamp, Verdict};
+use rsb_stats::glob;
+use serde_json::Value;
+
+use super::bench_targets::DependencyOutside;
+use super::builds::{self, Builds};
+use super::project::{Build, ProjectOptions, is_setting};
+use crate::gate::{BUDGET, Basis, Judge, JudgedSides, Judgment, SidePrograms, Sides};
+use crate::policy::ControlSet;
+
+/// What to compare this tree with, and how.
+#[derive(Debug, Clone)]
+pub struct AgainstRequest<'a> {
+    /// The revision, as git understands it.
+    pub revision: &'a str,
+    /// Of this program, benchmarks by name; of another project, parts of ids. None means all.
+    pub benchmarks: &'a [String],
+    /// Patterns, one of which an id must contain. None means all.
+    pub cases: &'a [String],
+    /// The suite of this program; none means its default.
+    pub suite: Option<Suite>,
+    /// How long to measure.
+    pub budget: Option<Duration>,
+    /// Whether instructions are compared beside the time.
+    pub count_instructions: bool,
+    /// Whether what is the same on both sides is measured too.
+    pub measure_equal: bool,
+    /// In how many layouts each side is linked and measured; 0 leaves them as they were built.
+    pub layouts: u32,
+    /// How another project's benchmarks are built and run.
+    pub project: &'a ProjectOptions,
+}
+
+/// Judges this tree against a revision.
+///
+/// # Errors
+/// When git does not know it, one of both does not build, or a worker cannot start.
+pub fn against(
+    judge: &Judge,
+    request: &AgainstRequest<'_>,
+    listener: &mut Listener<'_>,
+) -> Result<Judgment, EngineError> {
+    let revision = request.revision;
+    let trees = builds::trees(revision, request.project).map_err(EngineError::usage)?;
+    trees.check(request).map_err(EngineError::usage)?;
+    if trees.are_equal() && !request.measure_equal {
+        return Ok(same(judge, revision, "hold the same source: nothing to measure"));
+    }
+    let _ended_at_the_end = Descendants::adopt();
+    let builds = trees.build(listener).map_err(|error| {
+        if error.is::<DependencyOutside>() { EngineError::usage(error) } else { error.into() }
+    })?;
+    let [before, after] = &builds.sides;
+    let changed = trees.changed_files()?;
+    if !request.measure_equal && before.does_as(after, &changed)? {
+        return Ok(same(judge, revision, "build the same machine code: nothing to measure"));
+    }
+    let plan = CommonPlan::of(&builds, request, &changed)?;
+    judge.check_ids(&plan.ids().map(CaseId::as_str).collect::<Vec<_>>(), ControlSet::Unheard)?;
+    let programs = match request.layouts {
+        0 => before.beside(after)?,
+        layouts => SidePrograms::Workers(trees.relink(&builds, layouts, listener)?),
+    };
+    let mut sides = Sides::new(programs, [revision, "this tree"], plan.common);
+    if !sides.is_empty() {
+        sides.measure(judge.policy(), request.budget.unwrap_or(BUDGET), listener)?;
+    }
+    let counted =
+        if request.count_instructions { sides.count_instructions(listener) } else { None };
+    let result =
+        rsb_stats::with_same_code(sides.compare(judge.policy()), &plan.alike, judge.policy());
+    let mut result = rsb_stats::with_one_sided(result, &plan.vanished, &plan.new, judge.policy());
+    result.notes.extend(notes(&builds, &changed));
+    if request.layouts > 0 {
+        let text = format!(
+            "each side was linked in {} layouts, and no pair measured the same ones as another: \
+             the intervals hold what a \
+             layout does",
+            request.layouts
+        );
+        result.notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
+    }
+    result
+        .notes
+        .extend(counted.map(|text| ComparisonNote::new(ComparisonNoteCode::Evidence, text)));
+    result.notes.extend(judge.policy_note());
+    let judged = JudgedSides { baseline: Some(revision.to_owned()), ..sides.judged_sides() };
+    Ok(Judgment { result, basis: Basis::Figures { remeasured: true }, sides: judged })
+}
+
+/// What differs between the sides besides the code that is measured.
+fn notes(builds: &Builds, changed: &[PathBuf]) -> Vec<ComparisonNote> {
+    let [before, after] = &builds.sides;
+    let mut notes = Vec::new();
+    let places = after.bench_places();
+    if places.keys().any(|place| !place.is_empty()) {
+        let places = places.into_iter().map(|(place, targets)| {
+            let place = if place.is_empty() { "the project itself" } else { &place };
+            format!("{} in {place}", targets.into_iter().join(", "))
+        });
+        let text = format!("bench targets measured: {}", places.collect_vec().join("; "));
+        notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
+    }
+    let unable: BTreeSet<&str> = before.left_out().into_iter().collect();
+    let unable = after.left_out().into_iter().filter(|target| unable.contains(target));
+    let unable: BTreeSet<&str> = unable.collect();
+    if !unable.is_empty() {
+        let text = format!(
+            "not measured, since they run on neither side: bench targets {}",
+            unable.into_iter().join(", ")
+        );
+        notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
+    }
+    let settings: Vec<String> = changed
+        .iter()
+        .filter(|path| is_setting(path))
+        .map(|path| path.display().to_string())
+        .collect();
+    if !settings.is_empty() {
+        let text =
+            format!("each side was built with its own {}, which differ", settings.join(", "));
+        notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
+    }
+    if let [Build::Custom { file: before, .. }, Build::Custom { file: after, .. }] = &builds.sides {
+        let names = custom::differing_benchmarks(before, after);
+        if !names.is_empty() {
+            let text =
+                format!("each side ran its own definition of {}, which differ", names.join(", "));
+            notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
+        }
+    }
+    notes
+}
+
+/// Nothing needs to be measured.
+fn same(judge: &Judge, revision: &str, how: &str) -> Judgment {
+    let mut result = rsb_stats::gate_paired(
+        &empty_run(revision),
+        &empty_run("this tree"),
+        judge.policy(),
+        Timestamp::now(),
+    );
+    result.verdict = Verdict::Unchanged;
+    result.summary.overall_status = OverallStatus::Healthy;
+    let basis = Basis::Same { why: format!("this tree and {revision} {how}") };
+    Judgment { result, basis, sides: JudgedSides::default() }
+}
+
+fn empty_run(name: &str) -> Run {
+    Run::begin(RunId(name.to_owned()), Timestamp::now(), "against", "quick", Environment::default())
+}
+
+/// What both sides would measure; what only one of them has is listed, not measured.
+struct CommonPlan {
+    common: Vec<Case>,
+    /// Both sides have them, and execute the same machine code.
+    alike: Vec<CaseId>,
+    vanished: Vec<CaseId>,
+    new: Vec<CaseId>,
+}
+
+impl CommonPlan {
+    fn of(builds: &Builds, request: &AgainstRequest<'_>, changed: &[PathBuf]) -> Result<Self> {
+        let [before, after] = &builds.sides;
+        let [known, own] = [plan_cases(before, request)?, plan_cases(after, request)?];
+        let (vanished, new) = (ids_only_in(&known, &own), ids_only_in(&own, &known));
+        let mut common: Vec<Case> =
+            known.into_iter().filter(|case| !vanished.contains(&case.id)).collect();
+        if common.is_empty() && vanished.is_empty() {
+            bail!(
+                "{} and this tree have no case in common{}",
+                request.revision,
+                describe_filters(request)
+            );
+        }
+        let mut alike = Vec::new();
+        if !request.measure_equal {
+            let same = before.cases_alike(after, &common, changed)?;
+            common.retain(|case| !same.contains(&case.id));
+            alike.extend(same);
+        }
+        Ok(Self { common, alike, vanished, new })
+    }
+
+    fn ids(&self) -> impl Iterator<Item = &CaseId> {
+        self.common
+            .iter()
+            .map(|case| &case.id)
+            .chain(&self.alike)
+            .chain(&self.vanished)
+            .chain(&self.new)
+    }
+}
+
+/// The ids of `those` that no case of `others` has.
+fn ids_only_in(those: &[Case], others: &[Case]) -> Vec<CaseId> {
+    let others = others.iter().map(|case| &case.id).sorted_unstable().dedup().collect_vec();
+    those
+        .iter()
+        .map(|case| &case.id)
+        .filter(|id| others.binary_search(id).is_err())
+        .cloned()
+        .collect()
+}
+
+/// The filters of the request, for a message.
+fn describe_filters(request: &AgainstRequest<'_>) -> String {
+    let filters = [request.benchmarks, request.cases].concat();
+    if filters.is_empty() { String::new() } else { format!(" that fits {}", filters.join(", ")) }
+}
+
+/// The cases that `build` would measure.
+fn plan_cases(build: &Build, request: &AgainstRequest<'_>) -> Result<Vec<Case>> {
+    let mut cases = if let Build::ThisProgram(program) = build {
+        let mut words: Vec<&str> = request.benchmarks.iter().map(String::as_str).collect();
+        if let Some(suite) = request.suite {
+            words.extend(["--suite", suite.as_str()]);
+        }
+        cases_of(program, &words, request.project.config.as_deref())?
+    } else {
+        build.cases_fitting(request.benchmarks)
+    };
+    if !request.cases.is_empty() {
+        let patterns: Vec<String> = request.cases.iter().map(|part| format!("*{part}*")).collect();
+        cases
+            .retain(|case| patterns.iter().any(|pattern| glob::matches(pattern, case.id.as_str())));
+    }
+    Ok(cases)
+}
+
+/// The cases that `program` would measure if it were run with `words` and `config`.
+pub(super) fn cases_of(program: &Path, words: &[&str], config: Option<&Path>) -> Result<Vec<Case>> {
+    let mut command = Command::new(program);
+    command.args(["run", "--dry-run", "--json"]).args(words);
+    if let Some(config) = config {
+        command.arg("--config").arg(config);
+    }
+    judged::isolate(&mut command);
+    let output = command.output().with_context(|| format!("cannot start {}", program.display()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "{} cannot say what it would measure; a revision before `run --dry-run` cannot be \
+             compared: {}",
+            program.display(),
+            said.trim()
+        );
+    }
+    let document: Value = json::parse_bytes(&output.stdout).context("its plan is not JSON")?;
+    let cases = document.get("cases").ok_or_else(|| anyhow!("its plan has no `cases`"))?;
+    serde::Deserialize::deserialize(cases).context("its plan has an unknown format")
+}

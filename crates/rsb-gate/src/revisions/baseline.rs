@@ -1,0 +1,210 @@
+//! The revisions that made baselines: whether they may be judged by, and their programs; and what
+//! the merge base of a pull request has for baselines.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result, anyhow, bail};
+use rsb_engine::{EngineError, Listener};
+use rsb_store::{KeptProgram, Programs};
+
+use super::builds::Repository;
+use super::cargo::{self, CargoProfile, PROGRAM};
+use super::project::package;
+use super::tree::RevisionTree;
+use super::worktree::{TreeUse, Worktree};
+use crate::build_place::cargo_home;
+use crate::gate::Revisions;
+
+/// The commit that a pull request began at, by which it is judged: it does not choose its own
+/// judge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeBase {
+    commit: String,
+}
+
+impl MergeBase {
+    /// That of `revision`, the branch to merge into, and of what is checked out.
+    ///
+    /// # Errors
+    /// When this is no git repository or git does not know the revision; without a common ancestor
+    /// there is no verdict.
+    pub fn of(revision: &str) -> Result<Self, EngineError> {
+        let repository = Repository::here("gate --base").map_err(EngineError::usage)?;
+        let commit = repository.commit(revision).map_err(EngineError::usage)?;
+        match repository.git(&["merge-base", &commit, "HEAD"]) {
+            Ok(commit) => Ok(Self { commit }),
+            Err(_) => Err(EngineError::no_verdict(anyhow!(
+                "no common ancestor of `{revision}` and HEAD is here: {} gets more of the history",
+                fetch(&repository, &commit)
+            ))),
+        }
+    }
+
+    /// Its hash.
+    pub fn commit(&self) -> &str {
+        &self.commit
+    }
+
+    /// Writes the files that it has in `dir` to a temporary directory; none if it has no such
+    /// directory. They are as old as the commit: the verdict on a run stands until its baseline
+    /// changes.
+    ///
+    /// # Errors
+    /// When `dir` is outside the repository, a link leads out of it, git cannot write its files, or
+    /// there is no room.
+    pub fn files(&self, dir: &Path) -> Result<tempfile::TempDir, EngineError> {
+        let tree = RevisionTree::open(&self.commit, "gate --base")?;
+        let Some(name) = tree.name_of(dir)? else {
+            return Err(EngineError::usage(anyhow!(
+                "--base reads the baselines of the merge base, and {} is outside this repository; \
+                 name a directory in it with \
+                 --baselines-dir, or leave out --base",
+                dir.display()
+            )));
+        };
+        let files = tempfile::tempdir().context("cannot create a temporary directory")?;
+        tree.export(&name, files.path()).map_err(EngineError::usage)?;
+        let repository = Repository::here("gate --base")?;
+        let seconds = repository.git(&["show", "--no-patch", "--format=%ct", &self.commit])?;
+        let then =
+            SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.parse().unwrap_or_default());
+        set_modified(files.path(), then)
+            .with_context(|| format!("cannot write in {}", files.path().display()))?;
+        Ok(files)
+    }
+}
+
+fn set_modified(dir: &Path, then: SystemTime) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            set_modified(&entry.path(), then)?;
+        } else if entry.file_type()?.is_file() {
+            std::fs::File::options().append(true).open(entry.path())?.set_modified(then)?;
+        }
+    }
+    Ok(())
+}
+
+/// How to fetch `commit`.
+fn fetch(repository: &Repository, commit: &str) -> String {
+    if repository.is_shallow() {
+        "`git fetch --unshallow`".to_owned()
+    } else {
+        format!("`git fetch origin {commit}`")
+    }
+}
+
+/// What the repository here knows of the revisions that made baselines.
+#[derive(Debug, Clone, Default)]
+pub struct BaselineRevisions {
+    base: Option<MergeBase>,
+}
+
+impl BaselineRevisions {
+    /// Those that may be judged by: the ancestors of `base`, any of them without it.
+    pub const fn new(base: Option<MergeBase>) -> Self {
+        Self { base }
+    }
+
+    fn find_or_build(commit: &str, listener: &mut Listener<'_>) -> Result<KeptProgram> {
+        let short = short(commit);
+        let repository = Repository::here("building the revision that made the baseline")?;
+        let commit = &repository.commit(commit).map_err(|_| {
+            let fetch = fetch(&repository, commit);
+            anyhow!(
+                "the revision {short}, which made the baseline, is not here: {fetch} gets it, if \
+                 it is of this project"
+            )
+        })?;
+        match package(&repository, commit, Path::new("")) {
+            Ok(name) if name == PROGRAM => {}
+            _ => bail!(
+                "the program that made the baseline is not kept here, and the repository here is \
+                 not that of {PROGRAM}"
+            ),
+        }
+        let programs = Programs::of_user()?;
+        let profile = CargoProfile::OWN;
+        let build = format!("{commit}-{}-{:016x}", profile.directory(), toolchain(&repository)?);
+        if let Ok(known) = programs.find_build(&build) {
+            return Ok(known);
+        }
+        // Outside this tree, whose `.cargo/config.toml` would count for what lies below it.
+        let worktree = Worktree::at(repository.top(), programs.builds_dir());
+        let dir = worktree.programs(TreeUse::WhileBuilding, listener)?;
+        let into = dir.path("baseline");
+        let is_built = worktree.with_revision(commit, listener, |place, _| {
+            cargo::build_this_program(place, profile, &into)
+        })?;
+        if !is_built {
+            bail!("the revision {short}, which made the baseline, does not build here");
+        }
+        programs.keep_build(&into, &build).context("the program of the baseline cannot be kept")
+    }
+}
+
+impl Revisions for BaselineRevisions {
+    fn check(&self, commit: &str) -> Result<(), String> {
+        let Some(base) = &self.base else { return Ok(()) };
+        let repository = Repository::here("gate --base").map_err(|error| format!("{error:#}"))?;
+        if repository.git(&["merge-base", "--is-ancestor", commit, &base.commit]).is_ok() {
+            return Ok(());
+        }
+        let (short_one, short_base) = (short(commit), short(&base.commit));
+        let why = match repository.commit(commit) {
+            Err(_) => format!("was not fetched: {} gets it", fetch(&repository, commit)),
+            Ok(_) if repository.is_shallow() => {
+                format!(
+                    "is no ancestor of {short_base} as far as was fetched: `git fetch --unshallow` \
+                     gets the rest"
+                )
+            }
+            Ok(_) => format!(
+                "is no ancestor of {short_base}, as after a rewritten history: save another \
+                 baseline there with \
+                 `rusty-stack-bench baseline refresh`; was only the branch moved, `git fetch \
+                 origin` gets it"
+            ),
+        };
+        Err(format!("the revision {short_one}, which made the baseline, {why}"))
+    }
+
+    fn program(&self, commit: &str, listener: &mut Listener<'_>) -> Result<KeptProgram, String> {
+        Self::find_or_build(commit, listener).map_err(|error| format!("{error:#}"))
+    }
+}
+
+/// As much of a hash as a reader needs.
+fn short(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
+}
+
+/// What a build depends on beside its source: the compiler, and what the user's environment and
+/// cargo's own directory say.
+fn toolchain(repository: &Repository) -> Result<u64> {
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    let told = rustc.arg("-vV").current_dir(repository.top()).output();
+    let told =
+        told.context("cannot start rustc; a revision is built here, which needs a Rust toolchain")?;
+    let mut sum = DefaultHasher::new();
+    told.stdout.hash(&mut sum);
+    let mut set: Vec<_> = std::env::vars_os()
+        .filter(|(name, _)| name.to_str().is_some_and(is_build_variable))
+        .collect();
+    set.sort();
+    set.hash(&mut sum);
+    cargo_home().and_then(|dir| std::fs::read(dir.join("config.toml")).ok()).hash(&mut sum);
+    Ok(sum.finish())
+}
+
+/// Whether the environment variable `name` changes what cargo builds.
+fn is_build_variable(name: &str) -> bool {
+    ["RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CARGO_ENCODED_RUSTFLAGS"]
+        .contains(&name)
+        || ["CARGO_PROFILE_", "CARGO_BUILD_"].iter().any(|begin| name.starts_with(begin))
+        || (name.starts_with("CARGO_TARGET_") && name != "CARGO_TARGET_DIR")
+}

@@ -1,0 +1,184 @@
+//! The first commit that made a case slower, by binary search.
+//!
+//! Each step builds a commit and measures it interleaved with the good one, as a gate against a
+//! revision does. What does not build or stays undecided is passed over and never guessed.
+
+mod case;
+mod commit_range;
+mod search;
+mod step;
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use rsb_model::{CaseId, Event};
+use rsb_stats::Policy;
+
+pub use commit_range::{Commit, CommitRange};
+pub use search::StepOutcome;
+pub use step::StepFinding;
+
+use rsb_engine::measure::interrupt;
+use rsb_engine::{EngineError, Listener};
+
+use crate::revisions::project::Project;
+use crate::revisions::{ProjectOptions, Repository};
+use search::Search;
+use step::{CommitBuilder, Steps};
+
+/// How long a step may measure when nothing is said.
+const BUDGET: Duration = Duration::from_mins(1);
+
+/// What to search for, and how.
+#[derive(Debug, Clone)]
+pub struct BisectRequest<'a> {
+    /// A revision that is still fast.
+    pub good: &'a str,
+    /// One that is slow.
+    pub bad: &'a str,
+    /// The case, by its id or a part of it that fits one alone.
+    pub case: &'a str,
+    /// How long a step may measure.
+    pub budget: Option<Duration>,
+    /// How another project's benchmarks are built and run.
+    pub project: &'a ProjectOptions,
+}
+
+/// Everything that was found.
+#[derive(Debug, Clone)]
+pub struct Bisection {
+    /// The commits between.
+    pub range: CommitRange,
+    /// The case; `None` when it was interrupted before the case was found.
+    pub case: Option<CaseId>,
+    /// Places in the range and what was found there, in the order in which they were tried.
+    pub steps: Vec<(usize, StepFinding)>,
+    /// How it ended.
+    pub conclusion: Conclusion,
+}
+
+/// How a bisection ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Conclusion {
+    /// The bad commit is not slower, or nobody can tell.
+    NotRegressed {
+        /// What was found there.
+        outcome: StepOutcome,
+    },
+    /// The first bad commit is one of these.
+    Searched {
+        /// Places in the range.
+        left: RangeInclusive<usize>,
+    },
+    /// Somebody asked to stop while these were left.
+    Interrupted {
+        /// Places in the range.
+        left: RangeInclusive<usize>,
+    },
+}
+
+impl Bisection {
+    /// The first bad commit and what was found there.
+    pub fn first_bad(&self) -> Option<(&Commit, &StepFinding)> {
+        let Conclusion::Searched { left } = &self.conclusion else { return None };
+        let found = *left.end();
+        let (_, finding) = self.steps.iter().find(|(index, _)| *index == found)?;
+        (left.start() == left.end()).then_some((self.range.after.get(found)?, finding))
+    }
+
+    /// The commits among which the first bad one is, unless it is found.
+    pub fn suspect_commits(&self) -> Vec<&Commit> {
+        let left = match &self.conclusion {
+            Conclusion::Searched { left } if left.start() < left.end() => left,
+            Conclusion::Interrupted { left } => left,
+            _ => return Vec::new(),
+        };
+        left.clone().filter_map(|index| self.range.after.get(index)).collect()
+    }
+
+    /// Hashes of the commits with this outcome.
+    pub fn of(&self, wanted: StepOutcome) -> Vec<&str> {
+        let these = self.steps.iter().filter(|(_, finding)| finding.outcome == wanted);
+        these.filter_map(|(index, _)| Some(self.range.after.get(*index)?.hash.as_str())).collect()
+    }
+}
+
+/// Searches for the first bad commit.
+///
+/// # Errors
+/// When the revisions or the case make no sense, or nothing can be built here.
+pub fn bisect(
+    request: &BisectRequest<'_>,
+    policy: &Policy,
+    listener: &mut Listener<'_>,
+) -> Result<Bisection, EngineError> {
+    let repository = Repository::here("bisect").map_err(EngineError::usage)?;
+    let range =
+        CommitRange::between(&repository, request.good, request.bad).map_err(EngineError::usage)?;
+    let good = (range.good.hash.as_str(), request.good);
+    let project = Project::of(&repository, &[good], request.project).map_err(EngineError::usage)?;
+    let budget = request.budget.unwrap_or(BUDGET);
+    let builder = CommitBuilder::of(&repository, &project, listener)?;
+    let begun = Steps::begin(builder, &range.good, request.case, policy, budget, listener);
+    let mut steps = match begun {
+        // What Ctrl-C cut off looks like a failure.
+        Err(_) if interrupt::is_requested() => {
+            let conclusion = Conclusion::Interrupted { left: 0..=range.after.len() - 1 };
+            return Ok(Bisection { range, case: None, steps: Vec::new(), conclusion });
+        }
+        begun => begun?,
+    };
+    let case = Some(steps.case().id.clone());
+    let (steps, conclusion) = search(&range, &mut steps, listener)?;
+    Ok(Bisection { range, case, steps, conclusion })
+}
+
+/// Every commit that was tried, by its place in `range`, and what follows from it.
+fn search(
+    range: &CommitRange,
+    candidates: &mut Steps<'_>,
+    listener: &mut Listener<'_>,
+) -> Result<(Vec<(usize, StepFinding)>, Conclusion), EngineError> {
+    let mut steps = Vec::new();
+    let mut search = Search::new(range.after.len());
+    let last = range.after.len() - 1;
+    let [good, bad] = [&range.good, &range.after[last]].map(|commit| commit.short().to_owned());
+    listener(&Event::BisectChecking { good, bad });
+    let Some(first) = attempt(candidates, &range.after[last], listener)? else {
+        return Ok((steps, Conclusion::Interrupted { left: search.suspect_range() }));
+    };
+    let outcome = first.outcome;
+    if outcome == StepOutcome::Skipped {
+        let (short, reason) = (range.after[last].short(), &first.reason);
+        return Err(EngineError::usage(anyhow!(
+            "the bad commit {short} cannot be judged: {reason}; name another"
+        )));
+    }
+    steps.push((last, first));
+    if outcome != StepOutcome::Bad {
+        return Ok((steps, Conclusion::NotRegressed { outcome }));
+    }
+    while let Some(index) = search.next() {
+        listener(&Event::BisectNarrowed {
+            commits: search.suspect_range().count(),
+            steps: search.steps_left() as usize,
+        });
+        let Some(finding) = attempt(candidates, &range.after[index], listener)? else {
+            return Ok((steps, Conclusion::Interrupted { left: search.suspect_range() }));
+        };
+        search.record(index, finding.outcome);
+        steps.push((index, finding));
+    }
+    Ok((steps, Conclusion::Searched { left: search.suspect_range() }))
+}
+
+/// Tries `commit`; `None` when somebody asked to stop, whatever came of it until then.
+fn attempt(
+    steps: &mut Steps<'_>,
+    commit: &Commit,
+    listener: &mut Listener<'_>,
+) -> Result<Option<StepFinding>> {
+    let tried = steps.run(commit, listener);
+    if interrupt::is_requested() { Ok(None) } else { tried.map(Some) }
+}

@@ -1,0 +1,294 @@
+//! The repository, and the two sources of `gate --against`: a revision, and the tree as it is.
+//!
+//! Both are built at one place, the worktree of [`super::worktree`], so that the same source gives
+//! the same bytes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use rsb_engine::{Listener, WorkerCommand};
+
+use super::against::AgainstRequest;
+use super::cargo::{self, CargoProfile};
+use super::opened;
+use super::project::{Build, Project, ProjectOptions, SideRole};
+use super::worktree::{ProgramDirectory, Worktree};
+
+/// The git repository around the current directory.
+#[derive(Debug, Clone)]
+pub struct Repository {
+    top: PathBuf,
+}
+
+impl Repository {
+    /// Finds it; `verb` is what needs it.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn here(verb: &str) -> Result<Self> {
+        let top = git(Path::new("."), &["rev-parse", "--show-toplevel"]);
+        Ok(Self { top: top.with_context(|| format!("{verb} needs a git repository"))?.into() })
+    }
+
+    /// The one whose top is `top`.
+    #[cfg(test)]
+    pub(super) fn at(top: &Path) -> Self {
+        Self { top: top.to_owned() }
+    }
+
+    /// The full hash of the commit that `revision` means.
+    ///
+    /// # Errors
+    /// When git does not know it.
+    pub fn commit(&self, revision: &str) -> Result<String> {
+        let found =
+            self.git(&["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")]);
+        found.with_context(|| {
+            let cure = if self.is_shallow() {
+                "; this clone is shallow, and `git fetch --unshallow` gets the rest"
+            } else {
+                ""
+            };
+            format!(
+                "git does not know the revision `{revision}`; `git log` shows those there are{cure}"
+            )
+        })
+    }
+
+    /// Whether a part of the history was not fetched.
+    pub(super) fn is_shallow(&self) -> bool {
+        self.git(&["rev-parse", "--is-shallow-repository"]).is_ok_and(|answer| answer == "true")
+    }
+
+    /// The files that differ between two commits.
+    ///
+    /// # Errors
+    /// When git does not know one of them.
+    pub(super) fn changed_files(&self, one: &str, other: &str) -> Result<Vec<PathBuf>> {
+        Ok(opened::names_in(&self.git(&[
+            "diff",
+            "--name-only",
+            "--no-renames",
+            "-z",
+            one,
+            other,
+        ])?))
+    }
+
+    /// Its top.
+    pub(super) fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// What git answers here.
+    ///
+    /// # Errors
+    /// With git's own words, when it fails.
+    pub fn git(&self, arguments: &[&str]) -> Result<String> {
+        git(&self.top, arguments)
+    }
+
+    /// Where its revisions are built.
+    ///
+    /// # Errors
+    /// When the current directory is gone.
+    pub(super) fn worktree(&self) -> Result<Worktree> {
+        Worktree::of(&self.top)
+    }
+
+    /// A commit of the tree as it is, made beside the index that the user works with, and on no
+    /// branch.
+    fn commit_of_this_tree(&self) -> Result<String> {
+        let scratch = tempfile::tempdir().context("cannot create a temporary directory")?;
+        let index = scratch.path().join("index");
+        self.git_with_index(&index, &["read-tree", "HEAD"])?;
+        self.git_with_index(&index, &["add", "--all"])?;
+        let tree = self.git_with_index(&index, &["write-tree"])?;
+        let author = ["-c", "user.name=rusty-stack-bench", "-c", "user.email=gate@localhost"];
+        let commit = ["commit-tree", &tree, "-p", "HEAD", "-m", "the tree as it is"];
+        self.git_with_index(&index, &[&author[..], &commit].concat())
+    }
+
+    /// Runs git with its index in the file `index`.
+    fn git_with_index(&self, index: &Path, arguments: &[&str]) -> Result<String> {
+        let mut command = Command::new("git");
+        command.current_dir(&self.top).env("GIT_INDEX_FILE", index).args(arguments);
+        output(command)
+    }
+
+    /// The hash of the contents of `commit`.
+    fn contents_of(&self, commit: &str) -> Result<String> {
+        self.git(&["rev-parse", &format!("{commit}^{{tree}}")])
+    }
+}
+
+/// The two sources of `gate --against`.
+pub(super) struct Trees {
+    repository: Repository,
+    project: Project,
+    /// Commits: the revision, then this tree (with what is not committed yet).
+    commits: [String; 2],
+    /// Hashes of their contents.
+    contents: [String; 2],
+}
+
+/// Both builds, in a directory that goes with this value.
+pub(super) struct Builds {
+    pub(super) sides: [Build; 2],
+    dir: ProgramDirectory,
+}
+
+/// The revision `revision`, and this tree as it is: changed and new files included, ignored ones
+/// not.
+///
+/// # Errors
+/// When this is no git repository, git does not know the revision, or both do not hold one project.
+pub(super) fn trees(revision: &str, options: &ProjectOptions) -> Result<Trees> {
+    let repository = Repository::here("gate --against")?;
+    let commits = [repository.commit(revision)?, repository.commit_of_this_tree()?];
+    let project =
+        Project::of(&repository, &[(&commits[0], revision), (&commits[1], "this tree")], options)?;
+    Ok(Trees {
+        contents: [repository.contents_of(&commits[0])?, repository.contents_of(&commits[1])?],
+        commits,
+        project,
+        repository,
+    })
+}
+
+impl Trees {
+    /// Checks that the project can do what is asked.
+    ///
+    /// # Errors
+    /// When a suite or instructions are wanted of another project.
+    pub(super) fn check(&self, request: &AgainstRequest<'_>) -> Result<()> {
+        let own = [
+            ("--suite", request.suite.is_some()),
+            ("--metric instructions", request.count_instructions),
+            ("--layouts", request.layouts > 0),
+        ];
+        match own.iter().find(|(_, wanted)| *wanted && !self.project.is_this_program()) {
+            Some((flag, _)) => {
+                bail!("{flag} is for the benchmarks of rusty-stack-bench itself; leave it out here")
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether both hold the same source.
+    pub(super) fn are_equal(&self) -> bool {
+        self.contents[0] == self.contents[1]
+    }
+
+    /// The files that differ.
+    ///
+    /// # Errors
+    /// When git does not list them.
+    pub(super) fn changed_files(&self) -> Result<Vec<PathBuf>> {
+        self.repository.changed_files(&self.commits[0], &self.commits[1])
+    }
+
+    /// Builds both.
+    ///
+    /// # Errors
+    /// When one of them does not build, with the compiler's words on standard error.
+    pub(super) fn build(&self, listener: &mut Listener<'_>) -> Result<Builds> {
+        let worktree = self.repository.worktree()?;
+        let dir = worktree.programs(self.project.tree_use(), listener)?;
+        let [first, second] = &self.commits;
+        let first = self.build_side(&worktree, &dir, first, SideRole::First, listener)?;
+        let second = self.build_side(&worktree, &dir, second, SideRole::Second, listener)?;
+        Ok(Builds { sides: [first, second], dir })
+    }
+
+    fn build_side(
+        &self,
+        worktree: &Worktree,
+        dir: &ProgramDirectory,
+        commit: &str,
+        role: SideRole,
+        listener: &mut Listener<'_>,
+    ) -> Result<Build> {
+        let build = self.project.build(&self.repository, worktree, dir, commit, role, listener)?;
+        if let Some(build) = build {
+            return Ok(build);
+        }
+        worktree.remove_tree(listener);
+        bail!("{} does not build", self.repository.git(&["log", "-1", "--format=%h %s", commit])?)
+    }
+
+    /// Links each build of this program so many times, its functions in another order each time.
+    ///
+    /// # Errors
+    /// When the linker does not know how.
+    pub(super) fn relink(
+        &self,
+        builds: &Builds,
+        layouts: u32,
+        listener: &mut Listener<'_>,
+    ) -> Result<[Vec<WorkerCommand>; 2]> {
+        let worktree = self.repository.worktree()?;
+        let first = self.relink_side(0, &worktree, builds, layouts, listener)?;
+        let second = self.relink_side(1, &worktree, builds, layouts, listener)?;
+        Ok([first, second])
+    }
+
+    fn relink_side(
+        &self,
+        which: u32,
+        worktree: &Worktree,
+        builds: &Builds,
+        layouts: u32,
+        listener: &mut Listener<'_>,
+    ) -> Result<Vec<WorkerCommand>> {
+        let mut linked = Vec::new();
+        worktree.with_revision(&self.commits[which as usize], listener, |place, _| {
+            cargo::build_this_program(place, CargoProfile::Release, &builds.dir.path("plain"))?;
+            for layout in 0..layouts {
+                let program = builds.dir.path(&format!("layout-{which}-{layout}"));
+                // Seed 0 is the linker's word for "anything".
+                let seed = u64::from(which * layouts + layout + 1);
+                if !cargo::relink_this_program(place, seed, &program)? {
+                    bail!(
+                        "the program cannot be linked in another layout: that needs the linker \
+                         lld, which rustc uses by \
+                         itself on x86_64 Linux, elsewhere with \
+                         RUSTFLAGS=-Clink-arg=-fuse-ld=lld; leave out --layouts"
+                    );
+                }
+                linked.push(WorkerCommand::of(program));
+            }
+            Ok(())
+        })?;
+        Ok(linked)
+    }
+}
+
+/// What git answers in `dir`.
+///
+/// # Errors
+/// With git's own words, when it fails.
+pub fn git(dir: &Path, arguments: &[&str]) -> Result<String> {
+    let mut command = Command::new("git");
+    command.current_dir(dir).env_remove("GIT_INDEX_FILE").args(arguments);
+    output(command)
+}
+
+/// Removes the variables that, inside a hook, point at the user's own index and directory, whatever
+/// the current directory.
+pub(super) fn without_repository_variables(command: &mut Command) {
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"]
+    {
+        command.env_remove(name);
+    }
+}
+
+fn output(mut command: Command) -> Result<String> {
+    without_repository_variables(&mut command);
+    let output = command.output().context("cannot start git")?;
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

@@ -1,0 +1,469 @@
+//! What a repository holds, and what a revision of it becomes: this program, or the benchmarks of
+//! any other project.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use rsb_engine::measure::Limits;
+use rsb_engine::{Listener, WorkerCommand};
+use rsb_model::{Case, CaseId, Event};
+use rsb_stats::glob;
+
+use super::against::cases_of;
+use super::bench_targets::{self, BenchTargets};
+use super::builds::{Repository, git};
+use super::cargo::{self, CargoProfile, PROGRAM};
+use super::opened;
+use super::worktree::{ProgramDirectory, TreeUse, Worktree};
+use crate::build_place::{self, BuiltSide};
+use crate::gate::SidePrograms;
+use crate::harness::{self, BenchCommand, Benches, CommandBenches, Executables};
+
+/// How another project's benchmarks are built and run, where it is not as everywhere.
+#[derive(Debug, Clone, Default)]
+pub struct ProjectOptions {
+    /// Arguments for `cargo bench`, such as `--package` and `--features`.
+    pub cargo: Vec<String>,
+    /// Commands in place of cargo.
+    pub command: Option<BenchCommand>,
+    /// A file of commands that are benchmarks, in place of either.
+    pub custom: Option<CustomProject>,
+    /// The configuration by which every revision is planned; `None` means the one of the current
+    /// directory.
+    pub config: Option<PathBuf>,
+}
+
+/// The benchmarks of a file of commands, measured in the tree of each revision.
+#[derive(Debug, Clone)]
+pub struct CustomProject {
+    /// The file of the first revision, which decides what is measured.
+    pub file: PathBuf,
+    /// Its path from the top of the repository if it is there: the second revision then has its
+    /// own.
+    pub in_repository: Option<PathBuf>,
+    /// What builds a revision, for a shell; nothing where nothing needs to be built.
+    pub build: Option<String>,
+}
+
+/// What is in the current directory of a repository.
+pub(super) enum Project {
+    /// This program.
+    ThisProgram,
+    /// A cargo package or workspace with benchmarks.
+    Cargo {
+        /// Where it is, from the top of the repository.
+        directory: PathBuf,
+        /// Arguments for `cargo bench`.
+        arguments: Vec<String>,
+    },
+    /// Whatever these commands build and measure.
+    Commands {
+        /// Where they work, from the top of the repository.
+        directory: PathBuf,
+        /// The commands.
+        command: BenchCommand,
+    },
+    /// The commands of a file, which this program measures.
+    Custom {
+        /// Where they work, from the top of the repository.
+        directory: PathBuf,
+        /// The file, and what builds.
+        custom: CustomProject,
+        /// The configuration by which it is planned.
+        config: Option<PathBuf>,
+    },
+}
+
+/// Which side of a comparison a revision is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SideRole {
+    /// The one that is compared with.
+    First,
+    /// The one that is judged.
+    Second,
+}
+
+impl SideRole {
+    /// Its name in paths; both are of one length.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::First => "a",
+            Self::Second => "b",
+        }
+    }
+}
+
+/// What one revision became.
+pub(super) enum Build {
+    /// This program.
+    ThisProgram(PathBuf),
+    /// Another project's benchmarks.
+    Benches(Arc<Benches>),
+    /// Commands, measured by this very program.
+    Custom {
+        /// Where they work.
+        tree: PathBuf,
+        /// The file that lists them.
+        file: PathBuf,
+        /// What they measure.
+        cases: Vec<Case>,
+    },
+}
+
+impl Project {
+    /// The project that the revisions `commits` (each with the name that the user gave it) hold.
+    ///
+    /// # Errors
+    /// When one of them holds none, or they hold different ones.
+    pub(super) fn of(
+        repository: &Repository,
+        commits: &[(&str, &str)],
+        options: &ProjectOptions,
+    ) -> Result<Self> {
+        let directory = PathBuf::from(git(Path::new("."), &["rev-parse", "--show-prefix"])?);
+        if let Some(custom) = &options.custom {
+            let config = options.config.clone();
+            return Ok(Self::Custom { directory, custom: custom.clone(), config });
+        }
+        if let Some(command) = &options.command {
+            return Ok(Self::Commands { directory, command: command.clone() });
+        }
+        let mut packages = Vec::new();
+        for &(commit, name) in commits {
+            packages.push((
+                name,
+                package(repository, commit, &directory)
+                    .with_context(|| no_cargo(name, &directory))?,
+            ));
+        }
+        let is_this_program = packages[0].1 == PROGRAM;
+        match packages.iter().find(|(_, package)| (package == PROGRAM) != is_this_program) {
+            Some((name, package)) => bail!(
+                "{name} is the package `{package}`, and {} is `{}`: they have no benchmarks in \
+                 common",
+                packages[0].0,
+                packages[0].1
+            ),
+            None if !is_this_program => {
+                Ok(Self::Cargo { directory, arguments: options.cargo.clone() })
+            }
+            None if options.cargo.is_empty() => Ok(Self::ThisProgram),
+            None => bail!(
+                "{PROGRAM} is built as it is released: arguments for cargo are for other projects"
+            ),
+        }
+    }
+
+    /// Whether it is this program, which has suites and counts instructions.
+    pub(super) const fn is_this_program(&self) -> bool {
+        matches!(self, Self::ThisProgram)
+    }
+
+    /// For how long what it builds needs its tree.
+    pub(super) const fn tree_use(&self) -> TreeUse {
+        match self {
+            Self::ThisProgram => TreeUse::WhileBuilding,
+            Self::Cargo { .. } | Self::Commands { .. } | Self::Custom { .. } => {
+                TreeUse::WhileMeasuring
+            }
+        }
+    }
+
+    /// Builds `commit`; what is executed of it stays in the directory of programs. `None` when it
+    /// does not build: the compiler has said why on standard error. What is built in a `role` may
+    /// lie where its predecessor in it lay.
+    ///
+    /// # Errors
+    /// When it could not be tried: no room, no cargo, a build that was killed, no benchmarks.
+    pub(super) fn build(
+        &self,
+        repository: &Repository,
+        worktree: &Worktree,
+        programs: &ProgramDirectory,
+        commit: &str,
+        role: SideRole,
+        listener: &mut Listener<'_>,
+    ) -> Result<Option<Build>> {
+        // Paths of equal length: a longer one moves the stack of a process.
+        let into = programs.path(commit);
+        match self {
+            Self::ThisProgram => {
+                let is_built = worktree.with_revision(commit, listener, |place, _| {
+                    cargo::build_this_program(place, CargoProfile::Release, &into)
+                })?;
+                Ok(is_built.then_some(Build::ThisProgram(into)))
+            }
+            Self::Cargo { directory, arguments } => {
+                let targets = BenchTargets { top: repository.top(), directory, arguments };
+                let built = worktree.with_revision(commit, listener, |place, listener| {
+                    bench_targets::build(place, &targets, listener)
+                })?;
+                let Some(built) = built else { return Ok(None) };
+                let side = BuiltSide::copy(worktree.place(), built.outputs, &into)?;
+                let mut listed = Executables::list(built.executables, Some(side));
+                listed.left_out.extend(built.left_out);
+                for (_, reason) in &listed.left_out {
+                    listener(&Event::note(format!("not measured: {reason}")));
+                }
+                Ok(Some(Build::Benches(Arc::new(Benches::Executables(listed)))))
+            }
+            Self::Commands { directory, command } => {
+                let how = command.build.as_deref();
+                let Some(tree) =
+                    built_by_command(worktree, directory, commit, role, how, listener)?
+                else {
+                    return Ok(None);
+                };
+                let scratch = tempfile::tempdir().context("cannot create a temporary directory")?;
+                let listed = CommandBenches::list(
+                    command.clone(),
+                    tree,
+                    scratch.path(),
+                    Limits::default().component,
+                );
+                let listed = match listed {
+                    Ok(listed) => listed,
+                    Err(reason) => {
+                        listener(&Event::warning(reason.to_string()));
+                        return Ok(None);
+                    }
+                };
+                Ok(Some(Build::Benches(Arc::new(Benches::Command(listed)))))
+            }
+            Self::Custom { directory, custom, config } => {
+                let how = custom.build.as_deref();
+                let Some(tree) =
+                    built_by_command(worktree, directory, commit, role, how, listener)?
+                else {
+                    return Ok(None);
+                };
+                let program =
+                    std::env::current_exe().context("the system does not name this program")?;
+                let own = custom.in_repository.as_ref().filter(|_| role == SideRole::Second);
+                let own = own.map(|name| worktree.for_side(role.name()).tree().join(name));
+                let file = own.unwrap_or_else(|| custom.file.clone());
+                // A revision without the file has none of its cases.
+                let cases = if file.exists() {
+                    cases_of(&program, &["--custom", &file.to_string_lossy()], config.as_deref())?
+                } else {
+                    Vec::new()
+                };
+                Ok(Some(Build::Custom { tree, file, cases }))
+            }
+        }
+    }
+}
+
+/// The tree of `commit` where a command built it; `None` when it does not build. What a command
+/// builds lies in its tree: each side has one of its own.
+fn built_by_command(
+    worktree: &Worktree,
+    directory: &Path,
+    commit: &str,
+    role: SideRole,
+    command: Option<&str>,
+    listener: &mut Listener<'_>,
+) -> Result<Option<PathBuf>> {
+    let worktree = worktree.for_side(role.name());
+    let is_built = worktree.with_revision(commit, listener, |place, _| {
+        harness::build(command, &place.tree.join(directory))
+    })?;
+    Ok(is_built.then(|| worktree.tree().join(directory)))
+}
+
+/// The package in `directory` at `commit`; a workspace without one has no name.
+pub(super) fn package(repository: &Repository, commit: &str, directory: &Path) -> Result<String> {
+    let text = repository
+        .git(&["show", &format!("{commit}:{}", directory.join("Cargo.toml").display())])?;
+    let manifest = toml::from_str::<toml::Table>(&text).unwrap_or_default(); // Cargo says what is wrong with it.
+    let package = manifest.get("package").and_then(toml::Value::as_table);
+    let name = package.and_then(|package| package.get("name")?.as_str());
+    Ok(name.unwrap_or_default().to_owned())
+}
+
+fn no_cargo(name: &str, directory: &Path) -> String {
+    format!(
+        "{name} has no {}: call this in the directory of a cargo project, or name the commands \
+         that build and measure with \
+         --build CMD --bench CMD --bench-format NAME, or a file of commands with --custom FILE",
+        directory.join("Cargo.toml").display()
+    )
+}
+
+impl Build {
+    /// What measures this build beside `after`.
+    ///
+    /// # Errors
+    /// When they are not of one project.
+    pub(super) fn beside(&self, after: &Self) -> Result<SidePrograms> {
+        match (self, after) {
+            (Self::ThisProgram(before), Self::ThisProgram(after)) => Ok(SidePrograms::Workers(
+                [before, after].map(|program| vec![WorkerCommand::of(program.clone())]),
+            )),
+            (Self::Benches(before), Self::Benches(after)) => {
+                Ok(SidePrograms::Benches([Arc::clone(before), Arc::clone(after)]))
+            }
+            (
+                Self::Custom { tree: before, file: listed, .. },
+                Self::Custom { tree: after, file: own, .. },
+            ) => {
+                let program = WorkerCommand::this_program()?;
+                let side =
+                    |tree: &Path, file: &Path| vec![program.clone().at(tree).with_custom(file)];
+                Ok(SidePrograms::Workers([side(before, listed), side(after, own)]))
+            }
+            _ => bail!("this program cannot be measured beside another project"),
+        }
+    }
+
+    /// The bench targets of another project that are measured, by the directory of their package
+    /// in the repository.
+    pub(super) fn bench_places(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let Self::Benches(benches) = self else { return places };
+        let Some(executables) = benches.executables() else { return places };
+        let Some(side) = executables.side() else { return places };
+        for executable in executables.all() {
+            let place = side.path_in_tree(&executable.package);
+            places.entry(place).or_default().insert(executable.target.clone());
+        }
+        places
+    }
+
+    /// The bench targets of another project that do not build, or cannot be asked for their cases.
+    pub(super) fn left_out(&self) -> Vec<&str> {
+        let Self::Benches(benches) = self else { return Vec::new() };
+        let executables = benches.executables();
+        executables
+            .into_iter()
+            .flat_map(|all| &all.left_out)
+            .map(|(target, _)| target.as_str())
+            .collect()
+    }
+
+    /// The cases of another project that fit one of `wanted`, parts of ids; all of them where
+    /// nothing is wanted.
+    pub(super) fn cases_fitting(&self, wanted: &[String]) -> Vec<Case> {
+        match self {
+            Self::ThisProgram(_) => Vec::new(),
+            Self::Benches(benches) => benches
+                .ids()
+                .filter(|id| is_wanted(id, wanted))
+                .cloned()
+                .map(harness::case_of)
+                .collect(),
+            Self::Custom { cases, .. } => {
+                cases.iter().filter(|case| is_wanted(&case.id, wanted)).cloned().collect()
+            }
+        }
+    }
+
+    /// Whether both do the same for all cases, where `changed` files differ, so that nothing needs
+    /// to be measured. A command may do anything.
+    ///
+    /// # Errors
+    /// When an executable cannot be read.
+    pub(super) fn does_as(&self, other: &Self, changed: &[PathBuf]) -> Result<bool> {
+        match (self, other) {
+            (Self::ThisProgram(one), Self::ThisProgram(other)) => do_the_same([one, other]),
+            (Self::Benches(_), Self::Benches(_)) => {
+                let [own, others] = [self, other].map(|build| build.cases_fitting(&[]));
+                let is_whole = self.left_out().is_empty() && other.left_out().is_empty();
+                if !is_whole || own.is_empty() || own.len() != others.len() {
+                    return Ok(false);
+                }
+                Ok(self.cases_alike(other, &own, changed)?.len() == own.len())
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether both execute the same machine code for `case` on the same files, where `changed`
+    /// files differ.
+    ///
+    /// # Errors
+    /// When an executable cannot be read.
+    pub(super) fn measures_alike(
+        &self,
+        other: &Self,
+        case: &Case,
+        changed: &[PathBuf],
+    ) -> Result<bool> {
+        match self {
+            Self::ThisProgram(_) | Self::Custom { .. } => self.does_as(other, changed),
+            Self::Benches(_) => {
+                Ok(self.cases_alike(other, std::slice::from_ref(case), changed)?.contains(&case.id))
+            }
+        }
+    }
+
+    /// Those of `cases` whose executables do the same in both builds: the same machine code, with
+    /// the same build outputs and none of the `changed` files opened.
+    ///
+    /// # Errors
+    /// When an executable cannot be read.
+    pub(super) fn cases_alike(
+        &self,
+        other: &Self,
+        cases: &[Case],
+        changed: &[PathBuf],
+    ) -> Result<BTreeSet<CaseId>> {
+        let (Some(own), Some(others)) = (self.executables(), other.executables()) else {
+            return Ok(BTreeSet::new());
+        };
+        if changed.iter().any(|path| is_setting(path)) {
+            return Ok(BTreeSet::new());
+        }
+        if let (Some(own), Some(others)) = (own.side(), others.side())
+            && !own.does_as(others)?
+        {
+            return Ok(BTreeSet::new());
+        }
+        let mut known: BTreeMap<PathBuf, bool> = BTreeMap::new();
+        let mut alike = BTreeSet::new();
+        for case in cases {
+            let (Some(one), Some(two)) = (own.of(&case.id), others.of(&case.id)) else { continue };
+            let same = if let Some(same) = known.get(&one.program) {
+                *same
+            } else {
+                let same = do_the_same([&own.stored_program(one), &others.stored_program(two)])?
+                    && !opened::may_open(own, one, changed)
+                    && !opened::may_open(others, two, changed);
+                known.insert(one.program.clone(), same);
+                same
+            };
+            if same {
+                alike.insert(case.id.clone());
+            }
+        }
+        Ok(alike)
+    }
+
+    /// The executables of another project; `None` for this program and for commands.
+    fn executables(&self) -> Option<&Executables> {
+        match self {
+            Self::Benches(benches) => benches.executables(),
+            Self::ThisProgram(_) | Self::Custom { .. } => None,
+        }
+    }
+}
+
+fn is_wanted(id: &CaseId, wanted: &[String]) -> bool {
+    wanted.is_empty() || wanted.iter().any(|part| glob::matches(&format!("*{part}*"), id.as_str()))
+}
+
+/// Whether `path` is a file by which cargo or rustup builds: where it differs, the sides are
+/// different programs.
+pub(super) fn is_setting(path: &Path) -> bool {
+    ["config.toml", "config"].iter().any(|name| path.ends_with(Path::new(".cargo").join(name)))
+        || ["rust-toolchain.toml", "rust-toolchain"].iter().any(|name| path.ends_with(name))
+}
+
+fn do_the_same(programs: [&Path; 2]) -> Result<bool> {
+    let [one, other] = programs.map(|program| {
+        std::fs::read(program).with_context(|| format!("cannot read {}", program.display()))
+    });
+    Ok(build_place::is_same(&one?, &other?))
+}

@@ -1,0 +1,392 @@
+//! Where revisions are built: a worktree outside the repository, switched from one revision to the
+//! next.
+//!
+//! Outside, so that nothing of the tree under test counts for the other side: neither
+//! `.cargo/config.toml` nor `rust-toolchain.toml`, nor a committed build output. Dependencies are
+//! compiled there once. The worktree stays, registered with git, for the next time, unless there
+//! was nothing to build. However it was left, killed in the middle included, it is used again or
+//! made anew.
+
+use std::fs::{File, TryLockError};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use rsb_engine::Listener;
+use rsb_model::Event;
+use rsb_store::Programs;
+
+use super::builds::git;
+use crate::build_place::BuildPlace;
+
+/// The worktree of one repository and what is built in it.
+pub(super) struct Worktree {
+    top: PathBuf,
+    dir: PathBuf,
+    place: BuildPlace,
+}
+
+/// The tree of a revision, and the directory to build it in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BuildTarget<'a> {
+    /// The tree.
+    pub(super) tree: &'a Path,
+    /// The directory for what is built.
+    pub(super) target: &'a Path,
+}
+
+/// A directory for programs that goes with this value. What a process that was killed left of one
+/// goes with the next.
+pub(super) struct ProgramDirectory {
+    dir: tempfile::TempDir,
+    /// Says that somebody still works with it.
+    _alive: File,
+    /// Keeps others away from the worktree.
+    session: Option<File>,
+    place: BuildPlace,
+}
+
+/// For how long a worktree is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TreeUse {
+    /// While something is built in it.
+    WhileBuilding,
+    /// Also while that is measured: executables read their files there.
+    WhileMeasuring,
+}
+
+impl Drop for ProgramDirectory {
+    fn drop(&mut self) {
+        if self.session.is_some() {
+            // The next build does it otherwise.
+            drop(self.place.restore());
+        }
+    }
+}
+
+impl ProgramDirectory {
+    /// Where the program `name` belongs.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+}
+
+/// How the names of such directories begin.
+const PROGRAMS: &str = "programs-";
+/// The file in them that is locked for as long as they are needed.
+const ALIVE: &str = "alive";
+
+impl Worktree {
+    /// The one of the repository at `top`, in `$CARGO_TARGET_DIR` if that is outside the
+    /// repository, else in the user's directory for caches.
+    ///
+    /// # Errors
+    /// When there is no such directory outside the repository.
+    pub(super) fn of(top: &Path) -> Result<Self> {
+        let top = top.canonicalize().with_context(|| format!("cannot read {}", top.display()))?;
+        let target = std::env::var_os("CARGO_TARGET_DIR").map(std::path::absolute).transpose();
+        let target = target.context("cannot find the directory of the build")?;
+        let outside =
+            target.filter(|target| !is_below(target, &top)).map(|target| target.join("against"));
+        let dir = if let Some(dir) = outside {
+            dir
+        } else {
+            let builds = Programs::of_user()?.builds_dir();
+            if is_below(&builds, &top) {
+                bail!(
+                    "the build cache {} is inside the judged repository; set RSB_CACHE_DIR to a \
+                     directory outside it",
+                    builds.display()
+                );
+            }
+            builds.with_file_name("against")
+        };
+        let mut hash = DefaultHasher::new();
+        top.hash(&mut hash);
+        let name = top.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self::at(&top, dir.join(format!("{name}-{:016x}", hash.finish()))))
+    }
+
+    /// One of the repository at `top` in `dir`.
+    pub(super) fn at(top: &Path, dir: PathBuf) -> Self {
+        let place = BuildPlace::new(&dir, top, "side");
+        Self { top: top.to_owned(), dir, place }
+    }
+
+    /// Another worktree of the same repository, for a side whose command builds in its tree.
+    pub(super) fn for_side(&self, name: &str) -> Self {
+        let place = BuildPlace::new(&self.dir, &self.top, &format!("side-{name}"));
+        Self { top: self.top.clone(), dir: self.dir.clone(), place }
+    }
+
+    /// Where trees and outputs appear.
+    pub(super) const fn place(&self) -> &BuildPlace {
+        &self.place
+    }
+
+    /// Does `work` with the tree of `commit` and the directory to build in, alone.
+    ///
+    /// # Errors
+    /// When the tree cannot be switched to it, or the work fails.
+    pub(super) fn with_revision<T>(
+        &self,
+        commit: &str,
+        listener: &mut Listener<'_>,
+        work: impl FnOnce(BuildTarget<'_>, &mut Listener<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let _lock = self.lock(listener)?;
+        self.place.restore()?;
+        self.switch(commit)?;
+        listener(&Event::BuildStarted {
+            revision: git(&self.top, &["log", "-1", "--format=%h %s", commit])?,
+        });
+        work(BuildTarget { tree: &self.tree(), target: &self.place.build() }, listener)
+    }
+
+    /// A directory for programs, beside what they are built from: there they may be executed, which
+    /// in the system's temporary directory they may not be everywhere. With `tree`, nobody else has
+    /// the worktree while it lives.
+    ///
+    /// # Errors
+    /// When there is no room.
+    pub(super) fn programs(
+        &self,
+        tree: TreeUse,
+        listener: &mut Listener<'_>,
+    ) -> Result<ProgramDirectory> {
+        let session = match tree {
+            TreeUse::WhileBuilding => None,
+            TreeUse::WhileMeasuring => Some(self.wait_for_lock("session", listener)?),
+        };
+        let _lock = self.lock(listener)?;
+        self.remove_orphans();
+        let why = || format!("cannot make a directory in {}", self.dir.display());
+        let dir =
+            tempfile::Builder::new().prefix(PROGRAMS).tempdir_in(&self.dir).with_context(why)?;
+        let alive = File::create(dir.path().join(ALIVE)).with_context(why)?;
+        alive.lock().with_context(why)?;
+        Ok(ProgramDirectory { dir, _alive: alive, session, place: self.place.clone() })
+    }
+
+    /// Removes the directories of programs that nobody works with any more. One that cannot be
+    /// removed is only room lost.
+    fn remove_orphans(&self) {
+        for entry in std::fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(PROGRAMS) && is_orphan(&entry.path())
+            {
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    /// Removes the worktree, for git too. One that cannot be removed is used again or made anew.
+    pub(super) fn remove_tree(&self, listener: &mut Listener<'_>) {
+        if let (Ok(_lock), tree) = (self.lock(listener), self.tree().display().to_string()) {
+            drop(self.place.restore());
+            let _ = git(&self.top, &["worktree", "remove", "--force", &tree]);
+        }
+    }
+
+    /// Where it is.
+    pub(super) fn tree(&self) -> PathBuf {
+        self.place.tree()
+    }
+
+    /// Two builds at once would switch each other's worktree.
+    fn lock(&self, listener: &mut Listener<'_>) -> Result<File> {
+        self.wait_for_lock("lock", listener)
+    }
+
+    fn wait_for_lock(&self, name: &str, listener: &mut Listener<'_>) -> Result<File> {
+        let dir = self.dir.display();
+        std::fs::create_dir_all(&self.dir).with_context(|| format!("cannot create {dir}"))?;
+        let path = self.dir.join(name);
+        let file =
+            File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+            listener(&Event::BuildWaiting { directory: self.dir.clone() });
+        }
+        file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+        Ok(file)
+    }
+
+    /// Switches the worktree. Only files that differ are touched, so that only what they concern is
+    /// compiled again.
+    fn switch(&self, commit: &str) -> Result<()> {
+        if self.is_ours() && self.check_out(commit).is_ok() {
+            return Ok(());
+        }
+        let tree = self.tree();
+        if tree.exists() {
+            std::fs::remove_dir_all(&tree)
+                .with_context(|| format!("cannot remove {}", tree.display()))?;
+        }
+        // Forced twice: git may still have a worktree registered at this path, even one locked by a
+        // git that was killed.
+        self.place.prepare()?;
+        let shown = tree.display().to_string();
+        git(&self.top, &["worktree", "add", "--force", "--force", "--detach", &shown, commit])?;
+        self.check_out(commit)
+    }
+
+    fn check_out(&self, commit: &str) -> Result<()> {
+        let tree = self.tree();
+        git(&tree, &["checkout", "--force", "--detach", "--quiet", commit])?;
+        git(&tree, &["clean", "-fdq"]).map(drop)
+    }
+
+    /// Whether the worktree is there and belongs to this repository: a target directory that
+    /// several clones share may hold that of another.
+    fn is_ours(&self) -> bool {
+        let tree = self.tree();
+        tree.join(".git").is_file()
+            && common_dir(&tree).is_some_and(|own| common_dir(&self.top) == Some(own))
+    }
+}
+
+/// Whether no process holds the lock of this directory of programs.
+fn is_orphan(dir: &Path) -> bool {
+    File::open(dir.join(ALIVE)).map_or(true, |alive| alive.try_lock().is_ok())
+}
+
+/// The repository that the worktree at `tree` belongs to.
+fn common_dir(tree: &Path) -> Option<PathBuf> {
+    let path = git(tree, &["rev-parse", "--git-common-dir"]).ok()?;
+    tree.join(path).canonicalize().ok()
+}
+
+/// Whether `path` lies in `top`, links followed as far as it exists.
+fn is_below(path: &Path, top: &Path) -> bool {
+    let exists = path.ancestors().find_map(|part| part.canonicalize().ok());
+    path.starts_with(top) || exists.is_some_and(|part| part.starts_with(top))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A repository with two commits that differ in `file`, its worktree, and both commits.
+    fn repository() -> (tempfile::TempDir, Worktree, [String; 2]) {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().to_owned();
+        git(&top, &["init", "--quiet"]).unwrap();
+        let commits = ["one", "two"].map(|text| {
+            std::fs::write(top.join("file"), text).unwrap();
+            git(&top, &["add", "file"]).unwrap();
+            let author = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+            git(&top, &[&author[..], &["commit", "--quiet", "-m", text]].concat()).unwrap();
+            git(&top, &["rev-parse", "HEAD"]).unwrap()
+        });
+        let worktree = Worktree::at(&top, top.join("target/against"));
+        std::fs::create_dir_all(&worktree.dir).unwrap();
+        (dir, worktree, commits)
+    }
+
+    fn holds(worktree: &Worktree, text: &str) -> bool {
+        std::fs::read_to_string(worktree.tree().join("file")).is_ok_and(|found| found == text)
+    }
+
+    /// The directory in which git keeps what it knows of the worktree.
+    fn git_dir(worktree: &Worktree) -> PathBuf {
+        git(&worktree.tree(), &["rev-parse", "--absolute-git-dir"]).unwrap().into()
+    }
+
+    #[test]
+    fn a_worktree_is_used_again_and_only_what_differs_is_touched() {
+        let (_dir, worktree, [one, two]) = repository();
+        worktree.switch(&one).unwrap();
+        std::fs::write(worktree.tree().join("stray"), "left behind").unwrap();
+        let made = std::fs::metadata(worktree.tree().join(".git")).unwrap().modified().unwrap();
+        worktree.switch(&two).unwrap();
+        assert!(holds(&worktree, "two") && !worktree.tree().join("stray").exists());
+        assert_eq!(
+            std::fs::metadata(worktree.tree().join(".git")).unwrap().modified().unwrap(),
+            made
+        );
+        let list = git(&worktree.top, &["worktree", "list", "--porcelain"]).unwrap();
+        assert_eq!(list.matches("worktree ").count(), 2, "{list}");
+    }
+
+    #[test]
+    fn however_it_was_left_it_is_usable_again() {
+        type Damage = fn(&Worktree);
+        let damages: [(&str, Damage); 6] = [
+            ("removed by `cargo clean`", |worktree| {
+                std::fs::remove_dir_all(worktree.tree()).unwrap();
+            }),
+            ("killed while git added it", |worktree| {
+                std::fs::write(git_dir(worktree).join("locked"), "initializing").unwrap();
+                std::fs::remove_dir_all(worktree.tree()).unwrap();
+            }),
+            ("killed while git checked out", |worktree| {
+                std::fs::write(git_dir(worktree).join("index.lock"), "").unwrap();
+            }),
+            ("without a head", |worktree| {
+                std::fs::write(git_dir(worktree).join("HEAD"), "").unwrap();
+            }),
+            ("no longer registered", |worktree| {
+                std::fs::remove_dir_all(git_dir(worktree)).unwrap();
+            }),
+            ("no worktree at all", |worktree| {
+                std::fs::remove_dir_all(worktree.tree()).unwrap();
+                std::fs::create_dir(worktree.tree()).unwrap();
+                std::fs::write(worktree.tree().join("file"), "of somebody").unwrap();
+            }),
+        ];
+        for (how, damage) in damages {
+            let (_dir, worktree, [one, two]) = repository();
+            worktree.switch(&one).unwrap();
+            damage(&worktree);
+            worktree.switch(&two).unwrap_or_else(|error| panic!("{how}: {error:#}"));
+            assert!(holds(&worktree, "two"), "{how}");
+            assert!(
+                std::fs::read_to_string(worktree.top.join("file")).unwrap() == "two",
+                "{how}: the user's own tree"
+            );
+        }
+    }
+
+    #[test]
+    fn programs_of_a_process_that_was_killed_are_removed_and_those_in_use_are_not() {
+        let (_dir, worktree, _) = repository();
+        let in_use = worktree.programs(TreeUse::WhileBuilding, &mut |_| {}).unwrap();
+        std::fs::write(in_use.path("good"), "").unwrap();
+        let killed = worktree.dir.join("programs-killed");
+        std::fs::create_dir(&killed).unwrap();
+        std::fs::write(killed.join(ALIVE), "").unwrap();
+        let torn = worktree.dir.join("programs-torn");
+        std::fs::create_dir(&torn).unwrap();
+        let next = worktree.programs(TreeUse::WhileBuilding, &mut |_| {}).unwrap();
+        assert!(in_use.path("good").exists() && next.path("").is_dir());
+        assert!(!killed.exists() && !torn.exists());
+        let (first, second) = (in_use.path(""), next.path(""));
+        drop((in_use, next));
+        assert!(!first.exists() && !second.exists());
+    }
+
+    #[test]
+    fn a_worktree_that_is_removed_is_forgotten_by_git_too() {
+        let (_dir, worktree, [one, two]) = repository();
+        worktree.remove_tree(&mut |_| {});
+        worktree.switch(&one).unwrap();
+        std::fs::write(worktree.tree().join("stray"), "left behind").unwrap();
+        worktree.remove_tree(&mut |_| {});
+        let list = git(&worktree.top, &["worktree", "list", "--porcelain"]).unwrap();
+        assert!(list.matches("worktree ").count() == 1 && !worktree.tree().exists(), "{list}");
+        worktree.switch(&two).unwrap();
+        assert!(holds(&worktree, "two"));
+    }
+
+    #[test]
+    fn the_worktree_of_another_clone_gives_way() {
+        let (_first, first, [one, _]) = repository();
+        first.switch(&one).unwrap();
+        let (_second, second, [_, two]) = repository();
+        let shared = Worktree::at(&second.top, first.dir.clone());
+        shared.switch(&two).unwrap();
+        assert!(holds(&shared, "two") && shared.is_ours() && !first.is_ours());
+        first.switch(&one).unwrap();
+        assert!(holds(&first, "one") && first.is_ours());
+    }
+}

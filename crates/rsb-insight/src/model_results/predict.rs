@@ -1,0 +1,538 @@
+//! How long a pass takes where nobody measured it. The logarithm of its time over that of a
+//! roofline is a Gaussian process over places, runtimes, families and sizes, conditioned on every
+//! stored pass: what stands near counts most, and what is far from everything gets a wide interval.
+//! `python/checks/recommendation/study.py` is the same in Python; it chose the constants by half of
+//! the models and tells the error by the others (docs/recommendation.md). Pure.
+
+use std::collections::BTreeSet;
+
+use rsb_model::record::{ModelBasis, ModelCandidate, ModelEvidence, ModelPlace};
+use rsb_model::{BenchmarkResult, DeviceRef, Dtype, Fingerprint, Outcome, Reason, Run};
+
+use rsb_catalog::models::{
+    DEFINITION, Family, Footprint, ModelConfiguration, ModelRow, bytes_of, find, refusal,
+};
+
+use super::document::parameter;
+use super::recommend::{is_pass, is_tuned, place};
+
+/// Passes that are looked at, the newest: the work grows with their cube.
+const MOST_PASSES: usize = 400;
+/// Elements of an activation that are read or written for each position and element of a layer's
+/// width.
+const MOVES: u64 = 16;
+/// Of a normal distribution, eight in ten.
+const Z_80_PERCENT: f64 = 1.2816;
+/// The largest share between the ends of an interval and its middle that is still an answer.
+const MAX_INTERVAL_RATIO: f64 = 3.0;
+/// Stored passes that an answer names.
+const NAMED: usize = 3;
+
+// Chosen by `study.py fit`. Seconds that an operation costs beside its arithmetic, the reach of a
+// size in logarithms, and standard deviations of the logarithm of a time.
+const CALL_S: f64 = 3.26e-6;
+const REACH: f64 = 3.86;
+const ANY: f64 = 0.0307;
+const RUNTIME: f64 = 0.179;
+const PLACE: f64 = 0.0638;
+const SIZE: f64 = 0.0357;
+const SIZE_RUNTIME: f64 = 0.0297;
+const SIZE_PLACE: f64 = 0.151;
+const FAMILY: f64 = 0.165;
+const FAMILY_RUNTIME: f64 = 0.236;
+const MODEL: f64 = 0.0242;
+const MODEL_RUNTIME: f64 = 0.164;
+const NOISE: f64 = 0.0901;
+/// The same of how far passes stay below measured peaks, which passes whose own best stands for the
+/// peak do not tell: between the two kinds nothing is told but where a place has passes of its own.
+/// So large that an interval without them is too wide.
+const ROOF: f64 = 0.85;
+
+/// The most that a place does a second, as far as it was measured.
+#[derive(Debug, Clone, PartialEq)]
+struct Roof {
+    flops: f64,
+    bytes: f64,
+    /// Whether that are measured peaks, or the most that a pass reached.
+    is_measured: bool,
+    rests_on: Vec<ModelEvidence>,
+}
+
+/// One pass: its place and work.
+#[derive(Debug, Clone, PartialEq)]
+struct Pass {
+    place: ModelPlace,
+    model: String,
+    family: Family,
+    batch: u64,
+    flops: f64,
+    bytes: f64,
+    calls: f64,
+}
+
+impl Pass {
+    /// The pass of `row`; nothing where its work was not counted.
+    fn of(row: &ModelRow, place: ModelPlace, batch: u64, length: u64) -> Option<Self> {
+        let work = row.work.as_ref()?;
+        let (count, long) = (batch as f64, length as f64);
+        let [fixed, each, pair] = work.flops;
+        let [calls, calls_each] = work.operations;
+        let held = row.active_parameters.unwrap_or(row.parameters);
+        let moved = MOVES * row.shape.layers * row.shape.hidden + row.shape.vocabulary.unwrap_or(0);
+        let size = place.dtype.parse::<Dtype>().map_or(4, bytes_of);
+        Some(Self {
+            model: row.name.clone(),
+            family: row.family,
+            batch,
+            flops: count * (fixed + each * long + pair * long * long),
+            bytes: (size * (held + batch * length * moved)) as f64,
+            calls: calls + calls_each * long,
+            place,
+        })
+    }
+
+    /// Seconds under `roof`, with what starts each operation.
+    fn expected_s(&self, roof: &Roof) -> f64 {
+        self.flops / roof.flops + self.bytes / roof.bytes + self.calls * CALL_S
+    }
+}
+
+/// A pass that was measured.
+#[derive(Debug, Clone)]
+struct ObservedPass {
+    pass: Pass,
+    seconds: f64,
+    evidence: ModelEvidence,
+}
+
+/// A place where models may run.
+#[derive(Debug)]
+struct CandidatePlace {
+    place: ModelPlace,
+    roof: Roof,
+    memory_bytes: Option<u64>,
+}
+
+/// A pass in the terms of the process: the logarithm of its size beside it.
+struct Point<'a> {
+    pass: &'a Pass,
+    size: f64,
+    is_measured: bool,
+}
+
+impl<'a> Point<'a> {
+    fn of(pass: &'a Pass, roof: &Roof) -> Self {
+        Self {
+            pass,
+            size: (pass.expected_s(roof) * roof.flops).ln(),
+            is_measured: roof.is_measured,
+        }
+    }
+
+    /// The covariance with `other`, the noise apart.
+    fn with(&self, other: &Self) -> f64 {
+        let (a, b) = (self.pass, other.pass);
+        let is_runtime = (&a.place.backend, &a.place.dtype) == (&b.place.backend, &b.place.dtype);
+        let near = (-0.5 * ((self.size - other.size) / REACH).powi(2)).exp();
+        let mut found = shared_variance(ANY, RUNTIME, is_runtime)
+            + near * shared_variance(SIZE, SIZE_RUNTIME, is_runtime);
+        if self.is_measured && other.is_measured {
+            found += ROOF * ROOF;
+        }
+        if a.place == b.place {
+            found += PLACE * PLACE + near * SIZE_PLACE * SIZE_PLACE;
+        }
+        if a.family == b.family {
+            found += near * shared_variance(FAMILY, FAMILY_RUNTIME, is_runtime);
+        }
+        if a.model == b.model {
+            found += shared_variance(MODEL, MODEL_RUNTIME, is_runtime);
+        }
+        found
+    }
+}
+
+/// The variance that two passes share, with that of the runtime if it is the same.
+fn shared_variance(plain: f64, of_runtime: f64, is_same_runtime: bool) -> f64 {
+    plain * plain + if is_same_runtime { of_runtime * of_runtime } else { 0.0 }
+}
+
+/// Everything that stored runs say, ready to be asked.
+#[derive(Debug)]
+pub(super) struct Predictor {
+    known: Vec<CandidatePlace>,
+    seen: Vec<ObservedPass>,
+    /// The place of each of `seen` in `known`.
+    at: Vec<usize>,
+    /// The Cholesky factor of the covariance of `seen`.
+    factor: Vec<Vec<f64>>,
+    /// The logarithm of each measured time over the expected one.
+    rest: Vec<f64>,
+    places: Vec<ModelPlace>,
+}
+
+impl Predictor {
+    /// What `runs`, given newest first, say.
+    pub(super) fn of(runs: &[Run]) -> Self {
+        let seen = passes(runs);
+        let known = find_places(runs, &seen);
+        // What has no roof tells nothing.
+        let (at, seen): (Vec<usize>, Vec<ObservedPass>) = seen
+            .into_iter()
+            .filter_map(|one| {
+                let index = known.iter().position(|place| place.place == one.pass.place)?;
+                Some((index, one))
+            })
+            .unzip();
+        let mut points: Vec<Point<'_>> = Vec::new();
+        let mut rest = Vec::new();
+        for (one, index) in seen.iter().zip(&at) {
+            let Some(place) = known.get(*index) else { continue };
+            points.push(Point::of(&one.pass, &place.roof));
+            rest.push((one.seconds / one.pass.expected_s(&place.roof)).ln());
+        }
+        let factor = cholesky(&points);
+        let places = known.iter().map(|one| one.place.clone()).collect();
+        Self { known, seen, at, factor, rest, places }
+    }
+
+    /// The places where a prediction can be tried.
+    pub(super) fn places(&self) -> &[ModelPlace] {
+        &self.places
+    }
+
+    /// The batch sizes that were measured, and one item alone.
+    pub(super) fn batches(&self) -> BTreeSet<u64> {
+        self.seen.iter().map(|one| one.pass.batch).chain([1]).collect()
+    }
+
+    /// The time of a pass of `row` at `place`.
+    ///
+    /// # Errors
+    /// When it cannot be there, does not fit, or too little is known.
+    pub(super) fn predict(
+        &self,
+        row: &ModelRow,
+        place: &ModelPlace,
+        batch: u64,
+        length: u64,
+    ) -> Result<ModelCandidate, Reason> {
+        let known =
+            self.known.iter().find(|one| one.place == *place).ok_or_else(|| {
+                not_predicted(row, place, "nothing was measured there", CALIBRATE)
+            })?;
+        possible(row, known, batch, length)?;
+        let pass = Pass::of(row, place.clone(), batch, length).ok_or_else(|| {
+            not_predicted(
+                row,
+                place,
+                "nobody counted the arithmetic of this model",
+                "measure it there: `models --model`",
+            )
+        })?;
+        let point = Point::of(&pass, &known.roof);
+        let across: Vec<f64> = self.points().map(|one| one.with(&point)).collect();
+        let weights = solve(&self.factor, &across);
+        let mean: f64 = weights.iter().zip(&self.rest).map(|(weight, rest)| weight * rest).sum();
+        let told: f64 = weights.iter().zip(&across).map(|(weight, across)| weight * across).sum();
+        let spread =
+            (Z_80_PERCENT * (point.with(&point) + NOISE * NOISE - told).max(0.0).sqrt()).exp();
+        // What is no number is not narrow, either.
+        let is_narrow = spread <= MAX_INTERVAL_RATIO && mean.is_finite();
+        if !is_narrow {
+            let why = "what was measured so far is too unlike it";
+            return Err(not_predicted(row, place, why, CALIBRATE));
+        }
+        let item_ms = pass.expected_s(&known.roof) * mean.exp() * 1e3 / batch as f64;
+        Ok(ModelCandidate {
+            place: place.clone(),
+            basis: ModelBasis::Predicted,
+            batch_size: batch,
+            time_per_item_ms: item_ms,
+            time_per_item_interval_ms: [item_ms / spread, item_ms * spread],
+            cost_per_million_items: None,
+            energy_per_item_j: None,
+            accuracy_error: None,
+            run_id: None,
+            rests_on: self.rests_on(known, &weights),
+        })
+    }
+
+    fn points(&self) -> impl Iterator<Item = Point<'_>> {
+        let roofs = self.at.iter().filter_map(|index| self.known.get(*index));
+        self.seen.iter().zip(roofs).map(|(one, place)| Point::of(&one.pass, &place.roof))
+    }
+
+    /// The passes with the largest weights, and the roof; each figure once, whatever it stands for.
+    fn rests_on(&self, known: &CandidatePlace, weights: &[f64]) -> Vec<ModelEvidence> {
+        let mut order: Vec<usize> = (0..weights.len()).collect();
+        order.sort_by(|a, b| weight_at(weights, *b).total_cmp(&weight_at(weights, *a)));
+        let passes = order
+            .iter()
+            .take(NAMED)
+            .filter_map(|index| Some(self.seen.get(*index)?.evidence.clone()));
+        let mut found: Vec<ModelEvidence> = Vec::new();
+        for one in passes.chain(known.roof.rests_on.iter().cloned()) {
+            if !found.contains(&one) {
+                found.push(one);
+            }
+        }
+        found
+    }
+}
+
+/// The size of a weight, 0 if there is none at `index`.
+fn weight_at(weights: &[f64], index: usize) -> f64 {
+    weights.get(index).copied().unwrap_or(0.0).abs()
+}
+
+/// The reason why the time of a pass of `row` at `place` cannot be predicted.
+fn not_predicted(row: &ModelRow, place: &ModelPlace, why: &str, cure: &str) -> Reason {
+    let (backend, device, machine) = (&place.backend, &place.device, &place.machine);
+    Reason::new(format!("{} by {backend} on {device} of {machine}", row.name), why, cure)
+}
+
+const CALIBRATE: &str = "measure small models there with `models`, and its peak with \
+                         `compute-peak` and `memory-bandwidth`";
+
+/// Refuses what the rules speak against, and what does not fit.
+fn possible(row: &ModelRow, known: &CandidatePlace, batch: u64, length: u64) -> Result<(), Reason> {
+    let place = &known.place;
+    let (Ok(device), Ok(dtype)) = (place.device.parse::<DeviceRef>(), place.dtype.parse::<Dtype>())
+    else {
+        return Ok(());
+    };
+    let wanted = ModelConfiguration {
+        row,
+        workload: "forward",
+        runtime: &place.backend,
+        dtype,
+        length,
+        tokens: 0,
+        device,
+    };
+    if let Some(reason) = refusal(&wanted) {
+        return Err(reason);
+    }
+    let needed = Footprint::of(row, dtype, batch, length).total_bytes();
+    match known.memory_bytes {
+        Some(memory) if needed > memory => Err(Reason::new(
+            format!("{} on {} of {}", row.name, place.device, place.machine),
+            format!(
+                "it needs {:.1} GB of memory, and there are {:.1}",
+                needed as f64 / 1e9,
+                memory as f64 / 1e9
+            ),
+            "choose a smaller model, batch or length",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The passes that were measured, of each point the newest.
+fn passes(runs: &[Run]) -> Vec<ObservedPass> {
+    let mut found: Vec<ObservedPass> = Vec::new();
+    for run in runs {
+        let machine = Fingerprint::of(&run.environment).slug();
+        for result in run.benchmarks.iter().filter(|result| is_pass(result) && !is_tuned(result)) {
+            let Some(one) = observed_pass(run, result, &machine) else { continue };
+            if found.len() < MOST_PASSES && found.iter().all(|other| other.pass != one.pass) {
+                found.push(one);
+            }
+        }
+    }
+    found
+}
+
+fn observed_pass(run: &Run, result: &BenchmarkResult, machine: &str) -> Option<ObservedPass> {
+    let name = parameter(result, "model")?;
+    let row = find(name, &[])
+        .cloned()
+        .or_else(|| serde_json::from_str(parameter(result, DEFINITION)?).ok())?;
+    let place = place(result, machine)?;
+    let batch: u64 = parameter(result, "batch_size")?.parse().ok()?;
+    let length: u64 = parameter(result, "sequence_length")?.parse().ok()?;
+    let pass = Pass::of(&row, place, batch, length)?;
+    let time_ms = result.fields()?.number("time_ms").filter(|time| *time > 0.0)?;
+    Some(ObservedPass {
+        pass,
+        seconds: time_ms / 1e3,
+        evidence: evidence(run, result, "time_ms", time_ms),
+    })
+}
+
+pub(super) fn evidence(
+    run: &Run,
+    result: &BenchmarkResult,
+    field: &str,
+    value: f64,
+) -> ModelEvidence {
+    let (run_id, benchmark_id) = (run.run_id.0.clone(), result.benchmark_id.to_string());
+    ModelEvidence { run_id, benchmark_id, field: field.to_owned(), value }
+}
+
+/// The places where passes were measured, and those that only have a roof in the runtimes that were
+/// measured elsewhere.
+fn find_places(runs: &[Run], seen: &[ObservedPass]) -> Vec<CandidatePlace> {
+    let mut found: Vec<CandidatePlace> = Vec::new();
+    for run in runs {
+        let machine = Fingerprint::of(&run.environment).slug();
+        for result in &run.benchmarks {
+            for place in places_of(result, &machine, seen) {
+                if found.iter().any(|known| known.place == place) {
+                    continue;
+                }
+                let Some(roof) = roof(runs, seen, &place) else { continue };
+                let here = &result.environment;
+                let gigabytes = if place.device.starts_with("cpu") {
+                    here.system_memory_gb
+                } else {
+                    here.gpu_memory_gb
+                };
+                found.push(CandidatePlace {
+                    place,
+                    roof,
+                    memory_bytes: gigabytes.map(|size| (size * 1e9) as u64),
+                });
+            }
+        }
+    }
+    found
+}
+
+fn places_of(result: &BenchmarkResult, machine: &str, seen: &[ObservedPass]) -> Vec<ModelPlace> {
+    if is_pass(result) {
+        return place(result, machine).into_iter().collect();
+    }
+    let Some(threads) = is_of(result, "compute-peak").then(|| threads(result)) else {
+        return Vec::new();
+    };
+    let device = result.benchmark_id.device().to_string();
+    let kind = device.split(':').next();
+    let mut places = Vec::new();
+    for one in seen {
+        if one.pass.place.device.split(':').next() == kind {
+            places.push(ModelPlace {
+                machine: machine.to_owned(),
+                device: device.clone(),
+                threads: threads.filter(|_| device.starts_with("cpu")),
+                ..one.pass.place.clone()
+            });
+        }
+    }
+    places
+}
+
+fn is_of(result: &BenchmarkResult, benchmark: &str) -> bool {
+    result.outcome == Outcome::Measured && result.category.as_deref() == Some(benchmark)
+}
+
+fn threads(result: &BenchmarkResult) -> Option<u64> {
+    parameter(result, "threads")?.parse().ok()
+}
+
+/// The measured roof of `place`: the peak of its own type, of f32 where that type has none; where
+/// nothing is measured, the most that a pass reached there stands for it.
+fn roof(runs: &[Run], seen: &[ObservedPass], place: &ModelPlace) -> Option<Roof> {
+    let peak = highest_peak(runs, place, &place.dtype)
+        .or_else(|| highest_peak(runs, place, Dtype::F32.as_str()));
+    let bandwidth = highest_value(runs, place, "memory-bandwidth", "bandwidth_gb_s", None);
+    if let (Some(peak), Some(bandwidth)) = (peak, bandwidth) {
+        let (flops, bytes) = (peak.value * 1e9, bandwidth.value * 1e9);
+        return Some(Roof { flops, bytes, is_measured: true, rests_on: vec![peak, bandwidth] });
+    }
+    let (flops, by_flops) = best_pass(seen, place, |pass| pass.flops)?;
+    let (bytes, by_bytes) = best_pass(seen, place, |pass| pass.bytes)?;
+    let rests_on = vec![by_flops.evidence.clone(), by_bytes.evidence.clone()];
+    (flops > 0.0).then_some(Roof { flops, bytes, is_measured: false, rests_on })
+}
+
+fn highest_peak(runs: &[Run], place: &ModelPlace, dtype: &str) -> Option<ModelEvidence> {
+    highest_value(runs, place, "compute-peak", "gflops", Some(dtype))
+}
+
+/// The highest value of `field` that `benchmark` measured at `place`, in one type or any.
+fn highest_value(
+    runs: &[Run],
+    place: &ModelPlace,
+    benchmark: &str,
+    field: &str,
+    dtype: Option<&str>,
+) -> Option<ModelEvidence> {
+    let there = runs.iter().filter(|run| Fingerprint::of(&run.environment).slug() == place.machine);
+    let results = there.flat_map(|run| run.benchmarks.iter().map(move |result| (run, result)));
+    let own = results.filter(|(run, result)| {
+        is_of(result, benchmark)
+            && result.benchmark_id.device().to_string() == place.device
+            && (place.threads.is_none() || threads(result) == place.threads)
+            && dtype.is_none_or(|dtype| parameter(result, "dtype").is_none_or(|own| own == dtype))
+            && is_outside_of_caches(run, result)
+    });
+    let values = own.filter_map(|(run, result)| {
+        Some(evidence(run, result, field, result.fields()?.number(field)?))
+    });
+    values.max_by(|a, b| a.value.total_cmp(&b.value))
+}
+
+/// The pass at `place` with the highest amount per second.
+fn best_pass<'s>(
+    seen: &'s [ObservedPass],
+    place: &ModelPlace,
+    amount: fn(&Pass) -> f64,
+) -> Option<(f64, &'s ObservedPass)> {
+    let own = seen.iter().filter(|one| one.pass.place == *place);
+    own.map(|one| (amount(&one.pass) / one.seconds, one)).max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// Whether what is moved is larger than caches are: on a CPU twice its own, which reach half a
+/// gigabyte.
+fn is_outside_of_caches(run: &Run, result: &BenchmarkResult) -> bool {
+    const LARGE: f64 = 64e6;
+    let is_cpu = result.benchmark_id.device().device().is_some_and(DeviceRef::is_cpu);
+    let caches = run.environment.cpu.iter().flat_map(|cpu| &cpu.caches).filter(|_| is_cpu);
+    let least = caches.map(|cache| 2.0 * cache.size_bytes as f64).fold(LARGE, f64::max);
+    result.fields().and_then(|fields| fields.number("size_bytes")).is_none_or(|size| size >= least)
+}
+
+/// The lower triangle whose product with itself is the covariance of `points`, with their noise.
+fn cholesky(points: &[Point<'_>]) -> Vec<Vec<f64>> {
+    let mut rows: Vec<Vec<f64>> = Vec::with_capacity(points.len());
+    for (index, point) in points.iter().enumerate() {
+        let mut row: Vec<f64> = Vec::with_capacity(index + 1);
+        for (other, done) in points.iter().zip(&rows) {
+            let sum: f64 = row.iter().zip(done).map(|(a, b)| a * b).sum();
+            row.push((point.with(other) - sum) / done.last().copied().unwrap_or(1.0));
+        }
+        let left = point.with(point) + NOISE * NOISE - row.iter().map(|a| a * a).sum::<f64>();
+        row.push(left.max(NOISE * NOISE / 2.0).sqrt());
+        rows.push(row);
+    }
+    rows
+}
+
+/// The weights w with K w = `across`, where `rows` is the factor of K.
+fn solve(rows: &[Vec<f64>], across: &[f64]) -> Vec<f64> {
+    let mut found: Vec<f64> = Vec::with_capacity(rows.len());
+    for (row, value) in rows.iter().zip(across) {
+        let sum: f64 = row.iter().zip(&found).map(|(a, b)| a * b).sum();
+        found.push((value - sum) / row.last().copied().unwrap_or(1.0));
+    }
+    for index in (0..rows.len()).rev() {
+        let (Some(row), Some(value)) = (rows.get(index), found.get(index).copied()) else {
+            continue;
+        };
+        let value = value / row.last().copied().unwrap_or(1.0);
+        // What is left of those above it.
+        for (above, factor) in found.iter_mut().zip(row).take(index) {
+            *above -= factor * value;
+        }
+        if let Some(own) = found.get_mut(index) {
+            *own = value;
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+#[path = "predict_tests.rs"]
+mod tests;
