@@ -18,7 +18,7 @@ use rsb_report::number::{format_count, format_quantity};
 use rsb_store::Store;
 use serde_json::Value;
 
-use crate::{AppError, Project, models as own_models, query};
+use crate::{AppError, ProjectContext, models as own_models, query};
 
 /// Runs looked at, newest first.
 const MOST_RUNS: usize = 200;
@@ -54,7 +54,7 @@ pub struct AdviceRequest<'a> {
 /// # Errors
 /// When the results or prices cannot be read, or have no model, or not the one that was requested.
 pub fn recommend(
-    project: &Project,
+    project: &ProjectContext,
     request: AdviceRequest<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<RecommendDocument, AppError> {

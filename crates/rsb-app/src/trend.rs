@@ -12,7 +12,7 @@ use rsb_stats::{SeriesInput, trend_with};
 use rsb_store::{Series, SeriesFilter, Store};
 
 use crate::project::anywhere;
-use crate::{AppError, CaseFilter, Project};
+use crate::{AppError, CaseFilter, ProjectContext};
 
 /// Metrics that are the time of an iteration.
 pub const TIMES: [&str; 3] = ["time_ms", "time_us", "latency_ns"];
@@ -49,7 +49,7 @@ pub struct TrendQuery {
 /// # Errors
 /// When the input cannot be read, or the file has no such series.
 pub fn follow(
-    project: &Project,
+    project: &ProjectContext,
     query: &TrendQuery,
     listener: &mut Listener<'_>,
 ) -> Result<(Option<Store>, TrendHistory), AppError> {
