@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
-use rsb_app::{Project, environment, project};
+use rsb_app::{ProjectContext, environment, project};
 use rsb_catalog::plan::{Machine, Plan, Selection};
 use rsb_engine::measure::bench;
 use rsb_engine::recorder::Recorder;
@@ -66,7 +66,7 @@ fn under_criterion(
         custom: path_in("RSB_CUSTOM"),
         ..Places::default()
     };
-    let directories = Project::open(&places.paths())?.directories;
+    let directories = ProjectContext::open(&places.paths())?.directories;
     let profile = match std::env::var("RSB_PROFILE") {
         Ok(name) => {
             name.parse().map_err(|error| CliError::usage(anyhow!("RSB_PROFILE: {error}")))?

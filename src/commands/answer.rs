@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use rsb_app::{Project, query};
+use rsb_app::{ProjectContext, query};
 use rsb_report::Style;
 use rsb_store::{SqlAnswer, SqlError};
 
@@ -14,7 +14,7 @@ use crate::{console, show};
 
 /// Shows the index's answer to `sql`.
 pub(super) fn show(sql: &str, args: &AnswerArgs, style: Style) -> CliResult {
-    let store = Project::open(&args.places.paths())?.store(&mut console::tell)?;
+    let store = ProjectContext::open(&args.places.paths())?.store(&mut console::tell)?;
     let waiting = end_after(args.timeout);
     let answer = store.select(sql, args.timeout).map_err(query::of_sql)?;
     drop(waiting);

@@ -1,6 +1,6 @@
 //! Saves, lists and shows baselines, measures them again, and accepts regressions into them.
 
-use rsb_app::Project;
+use rsb_app::ProjectContext;
 use rsb_app::baseline::refresh::Refresh;
 use rsb_app::baseline::{self, accept, refresh};
 use rsb_engine::machine;
@@ -29,14 +29,15 @@ pub fn run(verb: &BaselineVerb, style: Style) -> CliResult {
 }
 
 fn save(name: Option<&str>, named: &[String], places: &Places) -> CliResult {
-    let project = Project::open(&places.paths())?;
+    let project = ProjectContext::open(&places.paths())?;
     let saved = baseline::save(&project, name, named, &mut console::tell)?;
     show::text(&saved.text())?;
     Ok(Exit::Pass)
 }
 
 fn list(places: &Places, json: bool, style: Style) -> CliResult {
-    let rows = baseline::rows(&Project::open(&places.paths())?.directories, &mut console::tell);
+    let rows =
+        baseline::rows(&ProjectContext::open(&places.paths())?.directories, &mut console::tell);
     let text = if json {
         rsb_report::document("baselines", &rows)?
     } else {
@@ -47,7 +48,8 @@ fn list(places: &Places, json: bool, style: Style) -> CliResult {
 }
 
 fn show_one(name: &str, only_here: bool, places: &Places, json: bool, style: Style) -> CliResult {
-    let baseline = baseline::find(name, only_here, &Project::open(&places.paths())?.directories)?;
+    let baseline =
+        baseline::find(name, only_here, &ProjectContext::open(&places.paths())?.directories)?;
     if json {
         show::json(&baseline)?;
         return Ok(Exit::Pass);
@@ -65,7 +67,7 @@ fn show_one(name: &str, only_here: bool, places: &Places, json: bool, style: Sty
 }
 
 fn remeasure(args: &RefreshArgs, style: Style) -> CliResult {
-    let project = Project::open(&args.places.paths())?;
+    let project = ProjectContext::open(&args.places.paths())?;
     let policy = project.policy(None, &mut console::tell)?;
     let environment = machine::environment();
     let wanted = refresh::baseline_files(&args.name, &project.directories, &environment)?;

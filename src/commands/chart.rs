@@ -3,7 +3,7 @@
 use rsb_app::chart::picture_files::{self, PictureFormat, Pictures};
 use rsb_app::chart::{self, ChartRequest, config_error};
 use rsb_app::config::ChartsSection;
-use rsb_app::{Project, named_file};
+use rsb_app::{ProjectContext, named_file};
 use rsb_report::charts::{ChartSource, kinds_table};
 use rsb_report::number::format_count;
 use rsb_report::{Chart, Color, Glyphs, Style, ThemeName, chart_page};
@@ -24,7 +24,7 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
     }
     let width = if style.width == usize::MAX { show::DRAWING_WIDTH } else { style.width };
     let style = Style { width: args.width.map_or(width, usize::from), ..style };
-    let project = Project::open(&args.places.paths())?;
+    let project = ProjectContext::open(&args.places.paths())?;
     let Some(kind) = args.kind else {
         show::text(&kinds_table().text(style))?;
         return Ok(Exit::Pass);

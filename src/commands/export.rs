@@ -1,6 +1,6 @@
 //! Every stored result, for other programs.
 
-use rsb_app::{Project, export};
+use rsb_app::{ProjectContext, export};
 
 use crate::cli::{ExportArgs, ExportFormat};
 use crate::exit::{CliResult, Exit};
@@ -11,7 +11,7 @@ use crate::{console, show};
 /// # Errors
 /// When the results cannot be read, or the file cannot be written.
 pub fn run(args: &ExportArgs) -> CliResult {
-    let store = Project::open(&args.places.paths())?.store(&mut console::tell)?;
+    let store = ProjectContext::open(&args.places.paths())?.store(&mut console::tell)?;
     let path = args.output.as_deref();
     match args.format {
         ExportFormat::Csv => return show::pieces_to(path, |take| export::csv(&store, take)),

@@ -1,7 +1,7 @@
 //! One page: what became worse or better, what is too noisy, missing or long unmeasured, and what
 //! to do.
 
-use rsb_app::{Project, health, trend};
+use rsb_app::{ProjectContext, health, trend};
 use rsb_insight::health::HealthLimits;
 use rsb_report::Style;
 
@@ -14,7 +14,7 @@ use crate::{console, show};
 /// # Errors
 /// When the results cannot be read.
 pub fn run(args: &HealthArgs, style: Style) -> CliResult {
-    let store = Project::open(&args.places.paths())?.store(&mut console::tell)?;
+    let store = ProjectContext::open(&args.places.paths())?.store(&mut console::tell)?;
     let limits = HealthLimits {
         noisy_percent: args.noisy,
         unmeasured_days: f64::from(args.unmeasured_days),

@@ -1,7 +1,7 @@
 //! What was measured before: runs, the values of a case in each run, comparisons. Of many the
 //! latest are shown.
 
-use rsb_app::Project;
+use rsb_app::ProjectContext;
 use rsb_app::history::{self, commit, cut};
 use rsb_report::number::format_count;
 use rsb_report::{Style, list};
@@ -20,7 +20,7 @@ pub fn run(args: &HistoryArgs, style: Style) -> CliResult {
     if let Some(verb) = &args.question {
         return named_question(verb, style);
     }
-    let store = Project::open(&args.places.paths())?.store(&mut console::tell)?;
+    let store = ProjectContext::open(&args.places.paths())?.store(&mut console::tell)?;
     let filter = args.filter.filter();
     let text = if args.comparisons {
         let rows = latest(history::comparisons(&store)?, args, |row| row.comparison_id.as_str());

@@ -1,7 +1,7 @@
 //! Takes in what another tool has measured, as a run of its own.
 
 use anyhow::anyhow;
-use rsb_app::{Project, import};
+use rsb_app::{ProjectContext, import};
 use rsb_report::number::format_count;
 use rsb_store::MergedFile;
 
@@ -14,7 +14,7 @@ use crate::{console, show};
 /// # Errors
 /// When the file cannot be read as what it is said to be, or the results cannot be kept.
 pub fn run(args: &ImportArgs) -> CliResult {
-    let project = Project::open(&args.places.paths())?;
+    let project = ProjectContext::open(&args.places.paths())?;
     if args.file.is_dir() || import::is_parquet(&args.file) {
         return merge(args, &project);
     }
@@ -50,7 +50,7 @@ struct MergeCounts {
 }
 
 /// Takes in the runs of a directory or a file of Parquet. Each is acknowledged once it is on disk.
-fn merge(args: &ImportArgs, project: &Project) -> CliResult {
+fn merge(args: &ImportArgs, project: &ProjectContext) -> CliResult {
     if args.format.is_some() {
         return Err(CliError::usage(anyhow!(
             "--format is of a file of another tool; a directory holds runs of this program, whose \

@@ -1,6 +1,6 @@
 //! Measuring as `run` and `models` do it: plan, measure, store, show.
 
-use rsb_app::{Project, after_run, judge, measure, project, report, store_copy};
+use rsb_app::{ProjectContext, after_run, judge, measure, project, report, store_copy};
 use rsb_catalog::plan::Plan;
 use rsb_engine::{Listener, machine, run as engine};
 use rsb_model::format::FORMAT_VERSION;
@@ -30,7 +30,7 @@ pub(super) fn run(args: &RunArgs, style: Style) -> CliResult {
         rsb_probe::choose_python(python.clone());
     }
     report::can_write(&args.reports)?;
-    let project = Project::open(&args.measure.places.paths())?;
+    let project = ProjectContext::open(&args.measure.places.paths())?;
     let (config, results) = (&project.config, &project.directories.results);
     if let Some(path) = &args.id_file {
         output::refuse_link(path).map_err(CliError::usage)?;
@@ -120,7 +120,7 @@ fn tell(args: &RunArgs, text: &str) -> Result<(), CliError> {
 /// Writes the reports that were asked for, and says where.
 fn write_reports(
     args: &RunArgs,
-    project: &Project,
+    project: &ProjectContext,
     store: &Store,
     run: &Run,
 ) -> Result<(), CliError> {
@@ -154,7 +154,7 @@ fn show_progress<R>(
 /// program.
 fn show_targets(
     built_in: bool,
-    project: &Project,
+    project: &ProjectContext,
     run: &Run,
     style: Style,
 ) -> Result<(), CliError> {

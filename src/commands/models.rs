@@ -4,7 +4,7 @@
 use anyhow::anyhow;
 use rsb_app::models::{self as app, ModelSheet, ModelsRequest};
 use rsb_app::project::chosen_run;
-use rsb_app::{Project, recommend};
+use rsb_app::{ProjectContext, recommend};
 use rsb_catalog::models::MODELS;
 use rsb_insight::model_results::{self, Outliers};
 use rsb_model::format::FORMAT_VERSION;
@@ -82,7 +82,7 @@ fn show_one(args: &ModelsShowArgs, style: Style) -> CliResult {
 }
 
 fn compatibility(args: &ModelsCompatibilityArgs, style: Style) -> CliResult {
-    let store = Project::open(&args.places.paths())?.store(&mut console::tell)?;
+    let store = ProjectContext::open(&args.places.paths())?.store(&mut console::tell)?;
     let map = model_results::compatibility(&recommend::of_models(&store)?);
     if args.json {
         show::json(&CompatibilityDocument { format_version: FORMAT_VERSION, compatibility: map })?;
@@ -93,7 +93,7 @@ fn compatibility(args: &ModelsCompatibilityArgs, style: Style) -> CliResult {
 }
 
 fn results(args: &ModelsResultsArgs, style: Style) -> CliResult {
-    let store = Project::open(&args.places.paths())?.store(&mut console::tell)?;
+    let store = ProjectContext::open(&args.places.paths())?.store(&mut console::tell)?;
     let run = chosen_run(&store, args.run.as_deref(), &mut console::tell)?;
     let outliers = if args.without_outliers { Outliers::LeftOut } else { Outliers::Marked };
     let document = model_results::document(&run, outliers);

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
-use rsb_app::Project;
+use rsb_app::ProjectContext;
 use rsb_report::number::format_count;
 use rsb_store::{Baselines, PruneRule};
 
@@ -15,7 +15,7 @@ use crate::{console, show};
 /// # Errors
 /// When the results or a baseline cannot be read, or a file cannot be deleted.
 pub fn run(args: &PruneArgs) -> CliResult {
-    let project = Project::open(&args.places.paths())?;
+    let project = ProjectContext::open(&args.places.paths())?;
     let store = project.store(&mut console::tell)?;
     let of_baselines = Baselines::new(&project.directories.baselines).run_ids();
     let of_baselines =

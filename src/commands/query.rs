@@ -1,6 +1,6 @@
 //! Asks the stored results in SQL: read, and nothing else.
 
-use rsb_app::{Project, query};
+use rsb_app::{ProjectContext, query};
 use rsb_report::Style;
 
 use super::answer;
@@ -16,7 +16,7 @@ pub fn run(args: &QueryArgs, style: Style) -> CliResult {
     if args.engine == QueryEngine::Sqlite {
         return answer::show(&args.sql, &args.answer, style);
     }
-    let store = Project::open(&args.answer.places.paths())?.store(&mut console::tell)?;
+    let store = ProjectContext::open(&args.answer.places.paths())?.store(&mut console::tell)?;
     let limit = args.answer.timeout;
     let found = query::by_duckdb(&store, &args.sql, limit, &mut console::tell, || {
         answer::end_after(limit)

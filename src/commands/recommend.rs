@@ -1,6 +1,6 @@
 //! The best device, runtime and precision for each model, from the stored runs of all machines.
 
-use rsb_app::Project;
+use rsb_app::ProjectContext;
 use rsb_app::recommend::{self, AdviceRequest};
 use rsb_report::Style;
 
@@ -13,7 +13,7 @@ use crate::{console, show};
 /// # Errors
 /// When the results or prices cannot be read, or hold no model, or not the one that was asked for.
 pub fn run(args: &RecommendArgs, style: Style) -> CliResult {
-    let project = Project::open(&args.places.paths())?;
+    let project = ProjectContext::open(&args.places.paths())?;
     let request = AdviceRequest {
         model: args.model.as_deref(),
         catalogue: args.catalogue.as_deref(),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rsb_app::project::chosen_run;
 use rsb_app::report::{self, ReportFormat, ReportInput};
-use rsb_app::{Project, chart, named_file};
+use rsb_app::{ProjectContext, chart, named_file};
 use rsb_report::Style;
 
 use crate::cli::ReportArgs;
@@ -31,7 +31,7 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
             )));
         }
     }
-    let project = Project::open(&args.places.paths())?;
+    let project = ProjectContext::open(&args.places.paths())?;
     let store = project.store(&mut console::tell)?;
     let run = chosen_run(&store, args.run.as_deref(), &mut console::tell)?;
     let material = ReportInput::gather(&project, &store, &run, &mut console::tell)?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rsb_app::{Project, store_copy};
+use rsb_app::{ProjectContext, store_copy};
 use rsb_report::number::format_count;
 use rsb_store::{FormerIndex, check};
 
@@ -17,11 +17,11 @@ use crate::{console, show};
 pub fn run(verb: &StoreVerb) -> CliResult {
     match verb {
         StoreVerb::Check { places } => {
-            check_store(&Project::open(&places.paths())?.directories.results)
+            check_store(&ProjectContext::open(&places.paths())?.directories.results)
         }
         StoreVerb::Copy { from, to } => copy(from, to),
         StoreVerb::Repair { places } => {
-            repair_store(&Project::open(&places.paths())?.directories.results)
+            repair_store(&ProjectContext::open(&places.paths())?.directories.results)
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use rsb_app::{Project, health, next_step, trend};
+use rsb_app::{ProjectContext, health, next_step, trend};
 use rsb_insight::trends;
 use rsb_model::record::TrendDocument;
 use rsb_report::Style;
@@ -19,7 +19,7 @@ use crate::{console, show};
 pub fn run(args: &TrendArgs, style: Style) -> CliResult {
     match &args.verb {
         Some(TrendVerb::Ack { alert, because, state, places }) => {
-            let store = Project::open(&places.paths())?.store(&mut console::tell)?;
+            let store = ProjectContext::open(&places.paths())?.store(&mut console::tell)?;
             let decided = trends::decide(&store, alert, state.state(), because)?;
             show::text(&format!("{} is {}: {because}", decided.id, decided.state.as_str()))?;
             Ok(Exit::Pass)
@@ -30,7 +30,7 @@ pub fn run(args: &TrendArgs, style: Style) -> CliResult {
 }
 
 fn show_trend(args: &TrendArgs, style: Style) -> CliResult {
-    let project = Project::open(&args.followed.places.paths())?;
+    let project = ProjectContext::open(&args.followed.places.paths())?;
     let (store, look) = trend::follow(&project, &args.followed.query(), &mut console::tell)?;
     if args.json {
         show::json(&TrendDocument { changes: look.tracked.alerts, ..look.document })?;
@@ -74,7 +74,7 @@ fn show_trend(args: &TrendArgs, style: Style) -> CliResult {
 }
 
 fn export(file: &Path, format: TrendExportFormat, followed: &FollowedArgs) -> CliResult {
-    let project = Project::open(&followed.places.paths())?;
+    let project = ProjectContext::open(&followed.places.paths())?;
     let (_, look) = trend::follow(&project, &followed.query(), &mut console::tell)?;
     let document = TrendDocument { changes: look.tracked.alerts, ..look.document };
     let text = match format {

@@ -12,7 +12,7 @@ use rsb_store::{Baselines, Store};
 
 use crate::config::Config;
 use crate::report::{self, ReportForm, ReportFormat};
-use crate::{AppError, Project, compare, error_chain};
+use crate::{AppError, ProjectContext, compare, error_chain};
 
 /// The reports to write: those of `--reports`, else those that the configuration generates.
 pub fn forms(
@@ -65,7 +65,7 @@ pub fn drop_samples(finished: &mut engine::FinishedRun, store: &Store) -> Result
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn check_baseline(project: &Project) -> Result<(), AppError> {
+pub fn check_baseline(project: &ProjectContext) -> Result<(), AppError> {
     let config = &project.config;
     let named = config.run.baseline_run_id.as_deref().filter(|_| config.run.compare_with_baseline);
     let Some(named) = named else { return Ok(()) };
@@ -85,7 +85,7 @@ pub fn check_baseline(project: &Project) -> Result<(), AppError> {
 /// `run` beside what the configuration names, else beside the baseline saved for its machine and
 /// suite, for people. Where nothing is there to compare with, that is said; it fails nothing.
 pub fn comparison_text(
-    project: &Project,
+    project: &ProjectContext,
     store: &Store,
     run: &Run,
     style: Style,
@@ -103,7 +103,7 @@ pub fn comparison_text(
 }
 
 fn comparison(
-    project: &Project,
+    project: &ProjectContext,
     store: &Store,
     run: &Run,
     listener: &mut Listener<'_>,

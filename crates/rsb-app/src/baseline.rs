@@ -13,7 +13,7 @@ use rsb_report::number::format_count;
 use rsb_report::{BaselineRow, Cell, Column, Style, Table, Tone, format_percent, format_quantity};
 use rsb_store::{Accepted, Baseline, Baselines, PAST_RUNS, Programs, Store, programs};
 
-use crate::{AppError, Project};
+use crate::{AppError, ProjectContext};
 
 /// A baseline that was saved.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ impl SavedBaseline {
 /// # Errors
 /// When a run cannot be read or makes no baseline, or the directory cannot be written.
 pub fn save(
-    project: &Project,
+    project: &ProjectContext,
     name: Option<&str>,
     named: &[String],
     listener: &mut Listener<'_>,

@@ -17,7 +17,7 @@ use rsb_report::{Chart, Glyphs, Style, Theme, ThemeName, picture};
 
 use crate::config::ChartsSection;
 use crate::project::chosen_run;
-use crate::{AppError, CaseFilter, Project, recommend, trend};
+use crate::{AppError, CaseFilter, ProjectContext, recommend, trend};
 
 /// Lines of a chart with a scale on both axes, and of one with rows at most.
 const FRAME_LINES: usize = 22;
@@ -47,7 +47,7 @@ pub struct ChartRequest {
 /// # Errors
 /// When it cannot be read, or has nothing that could be drawn.
 pub fn charts(
-    project: &Project,
+    project: &ProjectContext,
     request: &ChartRequest,
     listener: &mut Listener<'_>,
 ) -> Result<Vec<Chart>, AppError> {
@@ -104,7 +104,7 @@ pub fn charts(
 
 /// The history: of a file, or of the stored runs.
 fn history(
-    project: &Project,
+    project: &ProjectContext,
     request: &ChartRequest,
     listener: &mut Listener<'_>,
 ) -> Result<TrendDocument, AppError> {
@@ -158,7 +158,7 @@ fn matching_cases(mut run: Run, filter: &CaseFilter) -> Run {
 
 /// The comparison that is asked for: with what is named, else with the saved baseline.
 fn comparison(
-    project: &Project,
+    project: &ProjectContext,
     request: &ChartRequest,
     listener: &mut Listener<'_>,
 ) -> Result<ComparisonResult, AppError> {

@@ -7,7 +7,7 @@ use rsb_engine::Listener;
 use rsb_gate::{Directories, gate};
 use rsb_store::{Baselines, RunSummary, Store};
 
-use crate::{AppError, Project, ProjectPaths, query};
+use crate::{AppError, ProjectContext, ProjectPaths, query};
 
 /// Baselines, runs or commits that are listed.
 const LISTED: usize = 5;
@@ -21,7 +21,7 @@ pub const SUBCOMMANDS: [&str; 4] = ["compare", "show", "query", "bisect"];
 /// Returns lines that list what the subcommand called `name`, one of [`SUBCOMMANDS`], takes; empty
 /// if the store cannot be read.
 pub fn of(name: &str, paths: &ProjectPaths, listener: &mut Listener<'_>) -> Vec<String> {
-    let Ok(project) = Project::open(paths) else { return Vec::new() };
+    let Ok(project) = ProjectContext::open(paths) else { return Vec::new() };
     lines(name, &project.directories, listener).unwrap_or_default()
 }
 

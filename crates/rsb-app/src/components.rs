@@ -15,7 +15,7 @@ use rsb_stats::{Policy, threshold_checks};
 use serde_json::{Value, json};
 
 use crate::config::{ComponentMetric, Config};
-use crate::{AppError, Project};
+use crate::{AppError, ProjectContext};
 
 /// Runs looked at, newest first.
 const MOST_RUNS: usize = 50;
@@ -31,7 +31,7 @@ struct LastComponentRun {
 ///
 /// # Errors
 /// When the results or the policy cannot be read.
-pub fn rows(project: &Project, listener: &mut Listener<'_>) -> Result<Vec<Value>, AppError> {
+pub fn rows(project: &ProjectContext, listener: &mut Listener<'_>) -> Result<Vec<Value>, AppError> {
     let store = project.store(listener)?;
     let policy = project.policy(None, listener)?;
     let mut last: Vec<Option<LastComponentRun>> = frameworks::all().iter().map(|_| None).collect();

@@ -9,7 +9,7 @@ use rsb_report::{Color, Style};
 use rsb_store::output;
 
 use crate::measure::{self, MeasureOptions};
-use crate::{AppError, Project, output_error};
+use crate::{AppError, ProjectContext, output_error};
 
 /// Columns of the table in the folder.
 const WIDTH: usize = 120;
@@ -28,7 +28,7 @@ pub struct CheckedCard {
 /// When the configuration is wrong or names a device that is not here, or the folder cannot be
 /// written.
 pub fn check(
-    project: &Project,
+    project: &ProjectContext,
     only: Option<u8>,
     begin: impl FnOnce(),
     listener: &mut Listener<'_>,

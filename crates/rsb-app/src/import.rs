@@ -8,7 +8,7 @@ use rsb_model::{BenchmarkResult, Outcome, Run};
 use rsb_store::import::{self, Format};
 use rsb_store::{MergedFile, Store, new_run_id};
 
-use crate::{AppError, Project, project};
+use crate::{AppError, ProjectContext, project};
 
 /// A run that was taken in.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct ImportedRun {
 /// # Errors
 /// When the file cannot be read as what it is said to be, or the results cannot be stored.
 pub fn import(
-    project: &Project,
+    project: &ProjectContext,
     file: &Path,
     format: Option<&str>,
 ) -> Result<ImportedRun, AppError> {
@@ -48,7 +48,7 @@ pub fn import(
 /// # Errors
 /// When the runs cannot be read or stored.
 pub fn merge(
-    project: &Project,
+    project: &ProjectContext,
     from: &Path,
     listener: &mut Listener<'_>,
     mut on_file: impl FnMut(&MergedFile),

@@ -13,13 +13,13 @@ use rsb_model::{ComparisonResult, Fingerprint, Run};
 use rsb_store::{Baseline, Baselines, Store};
 
 use crate::measure::{self, MeasureOptions};
-use crate::{AppError, Exit, Project, baseline, judge};
+use crate::{AppError, Exit, ProjectContext, baseline, judge};
 
 /// Plans the run, and how it is measured.
 ///
 /// # Errors
 /// When the configuration names what is not here.
-pub fn plan(project: &Project) -> Result<(Plan, Settings), AppError> {
+pub fn plan(project: &ProjectContext) -> Result<(Plan, Settings), AppError> {
     let config = &project.config;
     let (selection, settings) = measure::resolve(&[], None, &MeasureOptions::default(), config)?;
     let mut plan = measure::plan(&installation::selection(selection), &machine::here(), config)?;
@@ -42,7 +42,7 @@ pub struct InstalledBaseline {
 /// # Errors
 /// When it was not stored, or the baselines cannot be read or written.
 pub fn establish(
-    project: &Project,
+    project: &ProjectContext,
     store: &Store,
     finished: FinishedRun,
     listener: &mut Listener<'_>,
@@ -87,7 +87,7 @@ fn saved_baseline(
 
 /// `run` against what was `before`, whatever became of the software.
 fn compare_installation(
-    project: &Project,
+    project: &ProjectContext,
     before: Baseline,
     run: &Run,
     across: &[String],

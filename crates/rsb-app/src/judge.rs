@@ -15,7 +15,7 @@ use rsb_store::{Baseline, Baselines, output};
 
 use crate::next_step::{self, VerdictRequest, shell_quote};
 use crate::project::{self, ProjectAtRevision};
-use crate::{AppError, Exit, Project, ProjectPaths};
+use crate::{AppError, Exit, ProjectContext, ProjectPaths};
 
 /// The policy that comes with the program.
 const BUILT_IN_POLICY: &str = include_str!("../assets/policy.toml");
@@ -42,9 +42,9 @@ pub fn open(
     paths: &ProjectPaths,
     options: &JudgeOptions,
     listener: &mut Listener<'_>,
-) -> Result<(Project, Judge), AppError> {
+) -> Result<(ProjectContext, Judge), AppError> {
     check_files(&options.files)?;
-    let project = Project::open(paths)?;
+    let project = ProjectContext::open(paths)?;
     let judge = judge_of(&project, options, listener)?;
     Ok((project, judge))
 }
@@ -68,7 +68,7 @@ pub fn open_at(
 }
 
 fn judge_of(
-    project: &Project,
+    project: &ProjectContext,
     options: &JudgeOptions,
     listener: &mut Listener<'_>,
 ) -> Result<Judge, AppError> {
@@ -227,7 +227,7 @@ pub fn accept_list(path: &Path, revision: &str) -> Result<AcceptList, AppError> 
 /// # Errors
 /// When the policy cannot be read.
 pub fn targets(
-    project: &Project,
+    project: &ProjectContext,
     run: &Run,
     listener: &mut Listener<'_>,
 ) -> Result<Vec<ThresholdCheck>, AppError> {
@@ -241,7 +241,7 @@ pub fn targets(
 /// # Errors
 /// When the policy cannot be read.
 pub fn targets_met(
-    project: &Project,
+    project: &ProjectContext,
     built_in: bool,
     run: &Run,
     listener: &mut Listener<'_>,

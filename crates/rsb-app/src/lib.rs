@@ -50,4 +50,4 @@ pub mod watch;
 pub use error::{AppError, alert_error, error_chain, named_file, output_error, without_feature};
 pub use exit::{EXIT_CODES, Exit};
 pub use filter::CaseFilter;
-pub use project::{Project, ProjectPaths};
+pub use project::{ProjectContext, ProjectPaths};

@@ -49,14 +49,14 @@ impl ProjectPaths {
 
 /// The configuration and the directories of a project.
 #[derive(Debug, Clone)]
-pub struct Project {
+pub struct ProjectContext {
     /// The configuration.
     pub config: Config,
     /// Where things are kept.
     pub directories: Directories,
 }
 
-impl Project {
+impl ProjectContext {
     /// Reads the configuration, and registers the benchmarks that the user defined.
     ///
     /// # Errors
@@ -166,7 +166,7 @@ pub fn load_custom(file: Option<&Path>) -> Result<(), AppError> {
 /// A project as a revision has it.
 pub struct ProjectAtRevision {
     /// The project.
-    pub project: Project,
+    pub project: ProjectContext,
     /// The configuration as a file, for programs that plan by it.
     pub config_file: NamedTempFile,
     /// The file of `--custom` as the revision has it, if it is in the repository.
@@ -181,7 +181,7 @@ pub struct CustomAtRevision {
     pub name: PathBuf,
 }
 
-/// As [`Project::open`], with every file in the repository as `revision` has it: what is judged does not
+/// As [`ProjectContext::open`], with every file in the repository as `revision` has it: what is judged does not
 /// choose its judge. A key that the configuration there lacks takes its default. Files outside the
 /// repository are read as they are.
 ///
@@ -228,7 +228,7 @@ pub fn open_at(
         directories.policy = PolicyPath::AtRevision { path, revision: revision.to_owned(), text };
     }
     Ok(ProjectAtRevision {
-        project: Project { config, directories },
+        project: ProjectContext { config, directories },
         config_file: write_temporary(&text)?,
         custom: at_revision,
     })

@@ -19,7 +19,7 @@ use rsb_report::number::{format_count, format_quantity};
 use rsb_store::Store;
 use serde_json::Value;
 
-use crate::{AppError, Project, models as own_models, query};
+use crate::{AppError, ProjectContext, models as own_models, query};
 
 /// Runs looked at, newest first.
 const MOST_RUNS: usize = 200;
@@ -55,7 +55,7 @@ pub struct AdviceRequest<'a> {
 /// # Errors
 /// When the results or prices cannot be read, or have no model, or not the one that was requested.
 pub fn recommend(
-    project: &Project,
+    project: &ProjectContext,
     request: AdviceRequest<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<RecommendDocument, AppError> {

@@ -16,7 +16,7 @@ use rsb_report::{
 use rsb_store::{Store, output, page};
 
 use crate::config::ReportSection;
-use crate::{AppError, Project, judge, output_error};
+use crate::{AppError, ProjectContext, judge, output_error};
 
 /// The format of a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -130,7 +130,7 @@ pub fn forms(asked: &[ReportForm], listener: &mut Listener<'_>) -> Vec<ReportFor
 /// When the policy cannot be read, or a report cannot be written.
 pub fn write_beside(
     forms: &[ReportFormat],
-    project: &Project,
+    project: &ProjectContext,
     store: &Store,
     run: &Run,
     listener: &mut Listener<'_>,
@@ -186,7 +186,7 @@ impl ReportInput {
     /// # Errors
     /// When the policy cannot be read.
     pub fn gather(
-        project: &Project,
+        project: &ProjectContext,
         store: &Store,
         run: &Run,
         listener: &mut Listener<'_>,

@@ -12,7 +12,7 @@ use rsb_stats::{SeriesInput, trend_with};
 use rsb_store::{Series, SeriesFilter, Store};
 
 use crate::project::anywhere;
-use crate::{AppError, CaseFilter, Project, alert_error};
+use crate::{AppError, CaseFilter, ProjectContext};
 
 /// Metrics that are the time of an iteration.
 pub const TIMES: [&str; 3] = ["time_ms", "time_us", "latency_ns"];
@@ -49,7 +49,7 @@ pub struct TrendQuery {
 /// # Errors
 /// When the input cannot be read, or the file has no such series.
 pub fn follow(
-    project: &Project,
+    project: &ProjectContext,
     query: &TrendQuery,
     listener: &mut Listener<'_>,
 ) -> Result<(Option<Store>, TrendHistory), AppError> {
@@ -117,7 +117,7 @@ fn over(
     trends::name_levels(store, &series, &mut document);
     let now = Timestamp::now();
     let request = TrackRequest { series: &series, trends: &document, settings: wanted, now };
-    let tracked = trends::track(store, &request, Path::new(".")).map_err(alert_error)?;
+    let tracked = trends::track(store, &request, Path::new("."))?;
     for alert in &tracked.closed {
         let because = alert.because.as_deref().unwrap_or_default();
         let (id, state) = (&alert.id, alert.state.as_str());

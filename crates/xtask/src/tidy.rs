@@ -76,6 +76,24 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("rsb-insight", &["rsb-catalog", "rsb-probe", "rsb-stats", "rsb-store"]),
+    (
+        "rsb-app",
+        &[
+            "rsb-catalog",
+            "rsb-device",
+            "rsb-engine",
+            "rsb-gate",
+            "rsb-insight",
+            "rsb-probe",
+            "rsb-report",
+            "rsb-stats",
+            "rsb-store",
+            "rsb-tui",
+            "rsb-web",
+            "rsb-workloads",
+            "timed-child",
+        ],
+    ),
     ("rsb-wheel", &["rsb-engine", "rsb-gate", "rsb-probe", "rsb-report", "rsb-stats", "rsb-store"]),
     ("runtime-loading", &[]),
     ("timed-child", &[]),
@@ -165,11 +183,23 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
         "the gate judges programs, whoever built them",
     ),
     ("crates/rsb-insight/src", SURFACE, "it prints nothing and reads no command line"),
+    (
+        "crates/rsb-app/src",
+        &["println!", "print!(", "clap::", "indicatif"],
+        "the application prints nothing and reads no command line",
+    ),
+    (
+        "crates/rsb-app/src/config",
+        &["crate::project", "crate::measure"],
+        "the configuration knows nobody who uses it",
+    ),
     ("src/cli", &["crate::commands", "crate::config", "crate::show"], "types and help text only"),
     ("src/show.rs", &["crate::commands"], "subcommands use it, not the reverse"),
     ("src/console.rs", &["crate::commands"], "subcommands use it, not the reverse"),
-    ("src/config.rs", &["crate::commands", "crate::cli"], "the configuration knows no flags"),
 ];
+
+/// Modules of `src/commands` that subcommands share.
+const SHARED_BY_SUBCOMMANDS: &[&str] = &["answer", "interrupt", "measuring", "progress", "verdict"];
 
 /// Files longer than this are two things.
 const MOST_LINES: usize = 800;
@@ -258,6 +288,9 @@ fn file_breaches(shown: &str, text: &str) -> Vec<String> {
         let found = words.iter().filter(|word| code.iter().any(|line| line.contains(**word)));
         breaches.extend(found.map(|word| format!("{shown} uses `{word}` below {place}: {why}")));
     }
+    if shown.starts_with("src/commands/") && shown != "src/commands/mod.rs" {
+        breaches.extend(subcommand_breaches(shown, &code));
+    }
     let is_test =
         shown.starts_with("tests/") || shown.contains("/tests/") || shown.ends_with("tests.rs");
     if !is_test {
@@ -267,6 +300,29 @@ fn file_breaches(shown: &str, text: &str) -> Vec<String> {
     if let Some(name) = pure {
         let impure = IMPURE.iter().filter(|word| code.iter().any(|line| line.contains(**word)));
         breaches.extend(impure.map(|word| format!("{shown} uses `{word}`; {name} is pure")));
+    }
+    breaches
+}
+
+/// The imports of a subcommand that are not shared by all: what they have in common is in rsb-app.
+fn subcommand_breaches(shown: &str, code: &[&str]) -> Vec<String> {
+    let is_nested = shown.matches('/').count() > 2;
+    let mut breaches = Vec::new();
+    for line in code {
+        let Some(import) = line.trim_start().strip_prefix("use ") else { continue };
+        let imported = match import.strip_prefix("super::") {
+            Some(rest) if !is_nested => rest,
+            _ => import.strip_prefix("crate::commands::").unwrap_or_default(),
+        };
+        let imported = imported.replace(" as ", "::");
+        let names = imported.split(['{', '}', ',', ';', ' ']).filter(|name| !name.is_empty());
+        for name in names.map(|name| name.split("::").next().unwrap_or_default()) {
+            if name.starts_with(char::is_lowercase) && !SHARED_BY_SUBCOMMANDS.contains(&name) {
+                breaches.push(format!(
+                    "{shown} uses the subcommand `{name}`; what both need lives in crates/rsb-app"
+                ));
+            }
+        }
     }
     breaches
 }
@@ -390,6 +446,9 @@ mod tests {
             ("crates/rsb-stats/src/a.rs", "//! x\nuse std::fs;", "pure"),
             ("crates/rsb-engine/src/a.rs", "//! x\nfn f() { eprintln!(); }", "prints nothing"),
             ("crates/rsb-catalog/src/suites/a.rs", "//! x\nuse crate::plan;", "a suite is a list"),
+            ("crates/rsb-engine/src/suites/a.rs", "//! x\nuse crate::plan;", "a suite is a list"),
+            ("src/commands/a.rs", "//! x\nuse super::{interrupt, b};", "the subcommand `b`"),
+            ("src/commands/a/c.rs", "//! x\nuse crate::commands::b;", "the subcommand `b`"),
             ("src/a.rs", "//! x\nfn f(a: u8, (b, c): (u8, u8)) {}", "`f` takes a tuple apart"),
             ("src/a.rs", "//! x\npub fn g<T>(\n    (b, c): (u8, T),\n) {}", "`g` takes"),
         ] {

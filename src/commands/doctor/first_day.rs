@@ -1,7 +1,7 @@
 //! `doctor --first-day`: 16 checks of a card, a table, and a folder that can be attached to an
 //! issue.
 
-use rsb_app::Project;
+use rsb_app::ProjectContext;
 use rsb_app::first_day::{self, CheckedCard};
 use rsb_model::{Event, RunStatus};
 use rsb_report::Style;
@@ -18,7 +18,7 @@ use crate::{console, show};
 /// When the configuration is wrong or names a device that is not here, or the folder cannot be
 /// written.
 pub(super) fn run(args: &DoctorArgs, style: Style) -> CliResult {
-    let project = Project::open(&args.places.paths())?;
+    let project = ProjectContext::open(&args.places.paths())?;
     // It begins to count with the first check.
     let mut progress = Progress::new(ResultLines::First);
     let CheckedCard { day, folder } =

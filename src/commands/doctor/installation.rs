@@ -2,7 +2,7 @@
 //! before the software changed.
 
 use rsb_app::installation::{self as app, InstalledBaseline};
-use rsb_app::{Project, measure, project};
+use rsb_app::{ProjectContext, measure, project};
 use rsb_catalog::installation;
 use rsb_model::RunStatus;
 use rsb_report::comparison::Detail;
@@ -15,7 +15,7 @@ use crate::{console, show};
 
 /// Measures, compares, saves, shows.
 pub(super) fn establish(args: &DoctorArgs, style: Style) -> CliResult {
-    let project = Project::open(&args.places.paths())?;
+    let project = ProjectContext::open(&args.places.paths())?;
     let (plan, settings) = app::plan(&project)?;
     interrupt::listen();
     let store = project::open_results(&project.directories.results, &mut console::tell)?;

@@ -12,7 +12,7 @@ use rsb_model::{ComparisonResult, Fingerprint, ReasonCode, Run, Timestamp, Verdi
 use rsb_stats::glob;
 use rsb_store::{Accepted, Baseline, Baselines};
 
-use crate::{AppError, Project, ProjectPaths};
+use crate::{AppError, ProjectContext, ProjectPaths};
 
 /// A regression to accept.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ pub fn accept(
             "--because is empty; say why the regression is accepted: a reviewer will read it"
         )));
     }
-    let project = Project::open(paths)?;
+    let project = ProjectContext::open(paths)?;
     let policy = project.policy(request.threshold, listener)?;
     let store = project.store(listener)?;
     let directories = &project.directories;

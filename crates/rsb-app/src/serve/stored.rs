@@ -14,11 +14,11 @@ use rsb_web::source::{
     CaseHistory, ComparedRuns, OverviewData, RunReportData, SourceResult, StoredCase, StoredMachine,
 };
 
-use crate::{AppError, Project, ProjectPaths};
+use crate::{AppError, ProjectContext, ProjectPaths};
 
 /// Where things are, and what was asked already.
 pub struct Stored {
-    pub(super) project: Project,
+    pub(super) project: ProjectContext,
     pub(super) answers: Answers,
     /// Hears of what is wrong with what is stored.
     pub(super) tell: fn(&Event),
@@ -44,7 +44,7 @@ impl Stored {
     /// # Errors
     /// When the configuration cannot be used.
     pub fn new(paths: &ProjectPaths, tell: fn(&Event)) -> Result<Self, AppError> {
-        Ok(Self { project: Project::open(paths)?, answers: Answers::default(), tell })
+        Ok(Self { project: ProjectContext::open(paths)?, answers: Answers::default(), tell })
     }
 
     /// A connection to the store, with the policy that decides. What a reader should know of both

@@ -23,14 +23,14 @@ use super::session::Incoming;
 use crate::measure::{self, MeasureOptions};
 use crate::report::{self, ReportFormat};
 use crate::{
-    AppError, Project, ProjectPaths, baseline, compare, components, error_chain, health, history,
-    judge, project, trend,
+    AppError, ProjectContext, ProjectPaths, baseline, compare, components, error_chain, health,
+    history, judge, project, trend,
 };
 
 /// Who does it.
 pub(super) struct JobWorker {
     pub(super) paths: ProjectPaths,
-    pub(super) project: Project,
+    pub(super) project: ProjectContext,
     /// Writes what the engine reports to standard error, which is shown on the page.
     pub(super) tell: fn(&Event),
     pub(super) incoming: Sender<Incoming>,
@@ -42,7 +42,7 @@ pub(super) struct JobWorker {
 impl JobWorker {
     pub(super) const fn new(
         paths: ProjectPaths,
-        project: Project,
+        project: ProjectContext,
         tell: fn(&Event),
         incoming: Sender<Incoming>,
     ) -> Self {
@@ -119,7 +119,8 @@ impl JobWorker {
                 LoadedDocument::Offers(offers)
             }
             Subject::Components => {
-                let rows = components::rows(&Project::open(&self.paths)?, &mut self.listener())?;
+                let rows =
+                    components::rows(&ProjectContext::open(&self.paths)?, &mut self.listener())?;
                 LoadedDocument::Components(rows.iter().map(component_row).collect())
             }
             Subject::Runs => LoadedDocument::Runs {
@@ -220,14 +221,14 @@ impl JobWorker {
     }
 
     fn save_baseline(&self, run: &str) -> Result<Message, AppError> {
-        let project = Project::open(&self.paths)?;
+        let project = ProjectContext::open(&self.paths)?;
         let saved = baseline::save(&project, None, &[run.to_owned()], &mut self.listener())?;
         self.say(&saved.text());
         Ok(Message::Done)
     }
 
     fn write_report(&self, run: &str) -> Result<Message, AppError> {
-        let project = Project::open(&self.paths)?;
+        let project = ProjectContext::open(&self.paths)?;
         let listener = &mut self.listener();
         let store = project.store(listener)?;
         let run = store.run(run).map_err(AppError::usage)?;

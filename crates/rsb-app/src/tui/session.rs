@@ -16,7 +16,7 @@ use super::keys;
 use super::pace::FramePacer;
 use super::screen::{self, Screen};
 use crate::config::{Animation, Config};
-use crate::{AppError, Exit, Project, ProjectPaths};
+use crate::{AppError, Exit, ProjectContext, ProjectPaths};
 
 /// Something for the thread that draws.
 pub(super) enum Incoming {
@@ -60,7 +60,7 @@ pub struct SessionOptions {
 /// # Errors
 /// When there is no terminal, or the settings are wrong.
 pub fn run(options: &SessionOptions, tell: fn(&Event)) -> Result<Exit, AppError> {
-    let project = Project::open(&options.paths)?;
+    let project = ProjectContext::open(&options.paths)?;
     let wanted = interface(options, &project.config)?;
     let (mut screen, said) = Screen::take()?;
     let (send, incoming) = channel();
