@@ -159,12 +159,7 @@ fn after_no_verdict(
                 request.hint("or drop them, if they are gone for good", &save),
             ]
         }
-        ReasonCode::TooNoisy
-        | ReasonCode::TooFewSamples
-        | ReasonCode::MachineMoved
-        | ReasonCode::MedianWorse
-        | ReasonCode::BaselineAsSlow
-        | ReasonCode::NotRepeated => vec![after_noise(result, sides, request)],
+        code if code.can_be_remeasured() => vec![after_noise(result, sides, request)],
         // The reason names the cure.
         _ => Vec::new(),
     }

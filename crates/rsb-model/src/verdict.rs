@@ -138,4 +138,44 @@ impl ReasonCode {
             Self::NotRepeated => "not_repeated",
         }
     }
+    /// Returns why a metric has no verdict, as a phrase that follows a count.
+    pub const fn cause(self) -> &'static str {
+        match self {
+            Self::AboveThreshold
+            | Self::BetterThanThreshold
+            | Self::WithinNoise
+            | Self::BelowThreshold
+            | Self::TooNoisy
+            | Self::Accepted
+            | Self::TargetMissed
+            | Self::SameMachineCode => "too noisy",
+            Self::TooFewSamples => "with too few samples",
+            Self::UnlikeMachine => "on another machine",
+            Self::UnlikeUnit => "in another unit",
+            Self::Missing => "missing",
+            Self::CaseFailed => "failed",
+            Self::CaseSkipped => "skipped",
+            Self::CaseSimulated => "simulated",
+            Self::Unreadable => "unreadable",
+            Self::MachineMoved => "measured while the machine changed",
+            Self::NotMeasured => "not measured",
+            Self::MedianWorse => "slow for most of the run",
+            Self::BaselineAsSlow => "within what the baseline varies",
+            Self::SameSamples => "with the same samples twice",
+            Self::NotRepeated => "not confirmed",
+        }
+    }
+
+    /// Whether more samples of a metric without a verdict may give one.
+    pub const fn can_be_remeasured(self) -> bool {
+        matches!(
+            self,
+            Self::TooNoisy
+                | Self::TooFewSamples
+                | Self::MachineMoved
+                | Self::MedianWorse
+                | Self::BaselineAsSlow
+                | Self::NotRepeated
+        )
+    }
 }

@@ -408,26 +408,10 @@ fn causes(result: &ComparisonResult) -> Vec<String> {
 
 /// Returns why `row` has no verdict, in a phrase.
 fn cause(row: &Comparison) -> String {
-    let phrase = match row.reason_code {
-        ReasonCode::UnlikeMachine => {
-            return without_parentheses(row.reason.split(';').next().unwrap_or_default());
-        }
-        ReasonCode::TooFewSamples => "with too few samples",
-        ReasonCode::UnlikeUnit => "in another unit",
-        ReasonCode::Missing => "missing",
-        ReasonCode::CaseFailed => "failed",
-        ReasonCode::CaseSkipped => "skipped",
-        ReasonCode::CaseSimulated => "simulated",
-        ReasonCode::Unreadable => "unreadable",
-        ReasonCode::MachineMoved => "measured while the machine changed",
-        ReasonCode::NotMeasured => "not measured",
-        ReasonCode::SameSamples => "with the same samples twice",
-        ReasonCode::NotRepeated => "not confirmed",
-        ReasonCode::MedianWorse => "slow for most of the run",
-        ReasonCode::BaselineAsSlow => "within what the baseline varies",
-        _ => "too noisy",
-    };
-    phrase.to_owned()
+    if row.reason_code == ReasonCode::UnlikeMachine {
+        return without_parentheses(row.reason.split(';').next().unwrap_or_default());
+    }
+    row.reason_code.cause().to_owned()
 }
 
 /// `another machine: rocm differs`, from `another machine: rocm (5.2 before, none now) differs`.

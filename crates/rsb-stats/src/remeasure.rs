@@ -59,15 +59,7 @@ pub fn suspects(result: &ComparisonResult, current: &Run) -> Vec<CaseId> {
 }
 
 fn is_open(comparison: &Comparison) -> bool {
-    let open = [
-        ReasonCode::TooNoisy,
-        ReasonCode::TooFewSamples,
-        ReasonCode::MachineMoved,
-        ReasonCode::MedianWorse,
-        ReasonCode::BaselineAsSlow,
-        ReasonCode::NotRepeated,
-    ];
-    comparison.verdict == Verdict::Inconclusive && open.contains(&comparison.reason_code)
+    comparison.verdict == Verdict::Inconclusive && comparison.reason_code.can_be_remeasured()
 }
 
 fn is_borderline(comparison: &Comparison) -> bool {
