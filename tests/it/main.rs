@@ -14,6 +14,7 @@ mod browser;
 mod charts;
 mod cli;
 mod committed_baseline;
+mod contributing;
 mod cpu_power;
 mod documented_commands;
 #[cfg(feature = "rocm")]
