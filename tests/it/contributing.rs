@@ -74,13 +74,17 @@ fn code_spans(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split('`').skip(1).step_by(2).map(str::to_owned)
 }
 
+fn has_extension(path: &str, extensions: &[&str]) -> bool {
+    let extension = Path::new(path).extension();
+    extension.is_some_and(|extension| extensions.iter().any(|known| extension == *known))
+}
+
 fn is_path(span: &str) -> bool {
-    let is_file = [".rs", ".md", ".py", ".toml"].iter().any(|ending| span.ends_with(ending));
-    is_file && !span.contains(' ')
+    has_extension(span, &["rs", "md", "py", "toml"]) && !span.contains(' ')
 }
 
 fn is_source(path: &str) -> bool {
-    let is_document = path.ends_with(".md") || path.starts_with("schemas/");
+    let is_document = has_extension(path, &["md"]) || path.starts_with("schemas/");
     !is_document && !is_test(path)
 }
 
@@ -120,7 +124,7 @@ fn sources() -> Vec<Source> {
                 continue;
             }
             let name = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
-            if !(name.ends_with(".rs") || name.ends_with(".py")) || is_test(&name) {
+            if !has_extension(&name, &["rs", "py"]) || is_test(&name) {
                 continue;
             }
             let text = fs::read_to_string(&path).unwrap();
