@@ -1,10 +1,10 @@
 //! What the GPUs here can do: from files alone, so that it works before anything is installed.
 //! Nothing is measured and nothing is stored.
 
+use rsb_model::GpuSample;
 use rsb_model::architecture::{self, Architecture, RatedGpu};
 use rsb_model::gpu::Gpu;
 use rsb_model::record::EnvironmentSummary;
-use rsb_model::telemetry::GpuSample;
 use rsb_model::{
     BenchmarkResult, BenchmarkType, CaseId, DeviceType, Dtype, Environment, Fields, Outcome,
     Reason, Run, Timestamp,

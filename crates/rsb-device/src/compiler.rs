@@ -8,8 +8,8 @@ use std::time::Duration;
 use rsb_model::architecture::ToolkitRelease;
 use rsb_model::{BackendId, DeviceType, Reason};
 
-use crate::device::{DeviceError, Options};
-use crate::operation::{Operation, named};
+use crate::error::DeviceError;
+use crate::operation::{Operation, Options, named};
 
 /// The smallest source, which no operation needs: it shows what a compiler takes before it has
 /// anything to do.
@@ -167,6 +167,15 @@ pub trait KernelCompiler {
 
     /// What the kernels in `code` need; nothing where the compiler noted nothing.
     fn needs(&self, code: &CodeObject) -> Vec<KernelNeeds>;
+}
+
+/// For a backend that compiles nothing at run time, or that this build lacks.
+pub(crate) fn no_compiler(backend: BackendId) -> Reason {
+    Reason::new(
+        format!("compiler of {backend}"),
+        "this build has none",
+        "build it with the feature of that backend, such as --features rocm",
+    )
 }
 
 #[cfg(test)]

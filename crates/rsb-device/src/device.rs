@@ -9,9 +9,11 @@ use rsb_model::shape::rounded_bytes;
 use rsb_model::{BackendId, DeviceRef, DeviceType, Dtype, Reason, RunDevice};
 use serde::{Deserialize, Serialize};
 
-use crate::compiler::KernelCompiler;
+use crate::compiler::{KernelCompiler, no_compiler};
 use crate::operation::{Collective, Operation};
-use crate::registry::no_compiler;
+
+pub use crate::error::DeviceError;
+pub use crate::operation::Options;
 
 /// A way to reach devices.
 pub trait Backend {
@@ -150,17 +152,6 @@ impl std::fmt::Debug for Buffer {
     }
 }
 
-/// Why a device did not do what it was asked.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DeviceError {
-    /// This device cannot do it: a data type, an instruction, a library. The case is skipped.
-    #[error("{0}")]
-    Unsupported(Reason),
-    /// It should have worked: out of memory, launch failure, device lost. The case fails.
-    #[error("{0}")]
-    Failed(Reason),
-}
-
 /// For what needs more memory than a benchmark may take of the device.
 pub fn too_much_memory(bytes: u64, info: &DeviceInfo) -> DeviceError {
     DeviceError::Failed(Reason::new(
@@ -191,21 +182,6 @@ impl std::fmt::Display for NumaMemory {
             Self::Far => "far",
         })
     }
-}
-
-/// How an operation is to be carried out where there is a choice.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
-    /// CPU threads; `None` for one. Ignored by GPUs.
-    pub threads: Option<u32>,
-    /// The library that shall do it (`gemm`, `openblas`, `mkl`, `onednn`, `rocblas`); `None` for
-    /// the device's own choice.
-    pub provider: Option<String>,
-    /// How many algorithms of the library are tried, for the fastest to be taken; `None` for the
-    /// library's first choice.
-    pub algorithms: Option<u32>,
-    /// Threads in a block of a GPU's kernel; `None` for the kernel's own choice.
-    pub block_size: Option<u32>,
 }
 
 /// One unit of a backend.

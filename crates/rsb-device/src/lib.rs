@@ -8,6 +8,7 @@ pub mod child;
 pub mod compiler;
 pub mod convert;
 pub mod device;
+pub mod error;
 pub mod held;
 pub mod host_cpu;
 pub mod operation;
@@ -18,8 +19,9 @@ pub mod registry;
 pub mod scripted;
 
 pub use device::{
-    Absence, Backend, Buffer, CacheCounters, CacheCounts, Device, DeviceError, DeviceInfo, Kernel,
-    Launcher, Occupancy, Options, Stream, StreamClock, StreamEvent,
+    Absence, Backend, Buffer, CacheCounters, CacheCounts, Device, DeviceInfo, Kernel, Launcher,
+    Occupancy, Stream, StreamClock, StreamEvent,
 };
-pub use operation::{BufferSpec, Operation, Role};
+pub use error::DeviceError;
+pub use operation::{BufferSpec, Operation, Options, Role};
 pub use registry::Registry;

@@ -113,6 +113,21 @@ impl BufferSpec {
     }
 }
 
+/// How an operation is to be carried out where there is a choice.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// CPU threads; `None` for one. Ignored by GPUs.
+    pub threads: Option<u32>,
+    /// The library that shall do it (`gemm`, `openblas`, `mkl`, `onednn`, `rocblas`); `None` for
+    /// the device's own choice.
+    pub provider: Option<String>,
+    /// How many algorithms of the library are tried, for the fastest to be taken; `None` for the
+    /// library's first choice.
+    pub algorithms: Option<u32>,
+    /// Threads in a block of a GPU's kernel; `None` for the kernel's own choice.
+    pub block_size: Option<u32>,
+}
+
 impl Operation {
     /// The buffers it works on, in the order in which a device expects them.
     pub fn buffers(&self) -> Vec<BufferSpec> {

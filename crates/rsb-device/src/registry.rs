@@ -5,7 +5,7 @@
 
 use rsb_model::{BackendId, DeviceRef, Reason};
 
-use crate::compiler::KernelCompiler;
+use crate::compiler::{KernelCompiler, no_compiler};
 use crate::device::{Backend, Device};
 
 /// The backends of a build. Without any it opens nothing and says so.
@@ -71,15 +71,6 @@ impl std::fmt::Debug for Registry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.iter().map(Backend::id)).finish()
     }
-}
-
-/// For a backend that compiles nothing at run time, or that this build lacks.
-pub(crate) fn no_compiler(backend: BackendId) -> Reason {
-    Reason::new(
-        format!("compiler of {backend}"),
-        "this build has none",
-        "build it with the feature of that backend, such as --features rocm",
-    )
 }
 
 #[cfg(test)]

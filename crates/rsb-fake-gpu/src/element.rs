@@ -83,20 +83,6 @@ impl Element for E4m3Fnuz {
     }
 }
 
-/// Calls a generic function of a launch with the floating-point type in the kernel's name.
-macro_rules! by_float {
-    ($launch:expr, $function:ident) => {
-        match $launch.dtype() {
-            rsb_model::Dtype::F64 => $function::<f64>($launch),
-            rsb_model::Dtype::F32 => $function::<f32>($launch),
-            rsb_model::Dtype::F16 => $function::<half::f16>($launch),
-            rsb_model::Dtype::Bf16 => $function::<half::bf16>($launch),
-            other => Err($crate::launch::KernelError::no_type(other)),
-        }
-    };
-}
-pub(crate) use by_float;
-
 /// Numbers of 4 bits, two in each byte, that of its lower half first.
 pub(crate) fn from_halves(bytes: &[u8]) -> Vec<f64> {
     bytes.iter().flat_map(|byte| [byte % 16, byte / 16]).map(number_of_half).collect()

@@ -49,6 +49,20 @@ impl KernelError {
     }
 }
 
+/// Calls a generic function of a launch with the floating-point type in the kernel's name.
+macro_rules! by_float {
+    ($launch:expr, $function:ident) => {
+        match $launch.dtype() {
+            rsb_model::Dtype::F64 => $function::<f64>($launch),
+            rsb_model::Dtype::F32 => $function::<f32>($launch),
+            rsb_model::Dtype::F16 => $function::<half::f16>($launch),
+            rsb_model::Dtype::Bf16 => $function::<half::bf16>($launch),
+            other => Err($crate::launch::KernelError::no_type(other)),
+        }
+    };
+}
+pub(crate) use by_float;
+
 /// A stretch of a block that a launch uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Touched {

@@ -22,7 +22,6 @@ mod orders;
 mod product;
 mod state;
 mod status;
-mod task;
 
 /// What programs look for to tell the fake GPU from the real runtime: its version, as text.
 #[unsafe(no_mangle)]

@@ -2,7 +2,6 @@
 //! translate their arguments and their statuses, and nothing else.
 
 mod compiler;
-mod context;
 mod device;
 pub(crate) mod gemm;
 mod graph;
@@ -12,7 +11,6 @@ mod module;
 mod stream;
 
 pub(crate) use compiler::result;
-pub(crate) use context::{Primary, current, make_current};
 pub(crate) use device::{bus, place};
 pub(crate) use memory::{Direction, Side};
 pub(crate) use module::{Geometry, Limits};

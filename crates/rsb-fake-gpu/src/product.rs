@@ -1,6 +1,8 @@
 //! Matrix products, for our own kernels and for rocBLAS. Those of whole numbers are exact; of the
 //! others f64 is computed in f64, all else in f32, by the crate `gemm`.
 
+pub(crate) mod library;
+
 use crate::element::Element;
 
 /// C is m by n, the sums are k long.

@@ -1,18 +1,24 @@
 //! Everything that a process knows of its GPUs, behind one lock: the calls of the interface are
 //! short, and a kernel runs while its launch is called.
 
+mod context;
+mod task;
+
 use std::collections::BTreeSet;
+use std::ffi::c_int;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use crate::clock::Clock;
 use crate::gpu::{self, Model, Vendor};
 use crate::heap::Heap;
 use crate::image::Image;
-use crate::ops::lt::LtObject;
-use crate::ops::{Primary, current};
 use crate::orders::FakeConfig;
+use crate::product::library::Epilogue;
 use crate::status::{self, Status};
-use crate::task::{Memos, Task};
+
+pub(crate) use context::{Primary, current, make_current};
+use task::Memos;
+pub(crate) use task::Task;
 
 /// One imitated GPU.
 #[derive(Debug)]
@@ -93,6 +99,34 @@ pub(crate) struct Blas {
     pub(crate) scalars_on_gpu: bool,
     /// Whether products of f32 are multiplied in xf32.
     pub(crate) is_xf32: bool,
+}
+
+/// What a caller of a library of products described.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LtObject {
+    Description(Description),
+    Layout(Layout),
+    Preference,
+}
+
+/// A description of a product.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Description {
+    pub(crate) compute: c_int,
+    pub(crate) transposed: [bool; 2],
+    pub(crate) epilogue: Epilogue,
+    pub(crate) bias: usize,
+    pub(crate) is_fast: bool,
+}
+
+/// A description of a matrix, as it is stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    pub(crate) dtype: c_int,
+    pub(crate) leading: i64,
+    pub(crate) sizes: [u64; 2],
+    pub(crate) batch: i32,
+    pub(crate) stride: i64,
 }
 
 /// Handles of one kind. A number that was never given out, or was taken back, is no handle.

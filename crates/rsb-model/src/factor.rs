@@ -4,14 +4,11 @@
 //! Two results of a case are comparable if the factors that both sides have agree: a ROCm release
 //! that only one side has cannot have changed a case that ran without it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::environment::Environment;
 use crate::fingerprint::{self, Difference};
-use crate::ids::{BackendId, BenchmarkType, CaseDevice};
-use crate::record::BenchmarkResult;
-use crate::run_device::Vendor;
+use crate::ids::{BackendId, CaseDevice, Vendor};
 
 /// Versions at major.minor by factor name: `rocm` is `7.2`, `driver` is `amdgpu 6.10`, `torch` is
 /// `2.9`.
@@ -98,28 +95,6 @@ pub fn differences(baseline: &Factors, current: &Factors, across: &[String]) -> 
         }
     }
     found
-}
-
-impl BenchmarkResult {
-    /// Returns the factors of this case. A result that stores none, as earlier versions wrote, gets
-    /// those of its device and, for a framework's case, Python and every framework in
-    /// `environment`, the machine of its run.
-    pub fn factors_in(&self, environment: &Environment) -> Cow<'_, Factors> {
-        if let Some(factors) = &self.factors {
-            return Cow::Borrowed(factors);
-        }
-        let device = self.benchmark_id.device();
-        let of_frameworks: &[&str] = if self.benchmark_type == BenchmarkType::ComponentSpecific {
-            &[PYTHON, ALL_FRAMEWORKS]
-        } else {
-            &[]
-        };
-        Cow::Owned(versions(
-            environment,
-            device,
-            of_device(device).iter().chain(of_frameworks).copied(),
-        ))
-    }
 }
 
 #[cfg(test)]

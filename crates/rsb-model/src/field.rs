@@ -139,7 +139,7 @@ impl schemars::JsonSchema for Fields {
                 property.insert("type".to_owned(), serde_json::json!(["number", "null"]));
             }
             if field.name == "snapshots" {
-                property.extend(crate::telemetry::snapshots_schema());
+                property.extend(crate::gpu_sample::snapshots_schema());
             }
             properties.insert(field.name.to_owned(), Json::Object(property));
         }

@@ -7,8 +7,6 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::run_device::Vendor;
-
 /// Text that does not name what it should.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
@@ -32,6 +30,26 @@ macro_rules! display_as_str {
             }
         }
     )*};
+}
+
+/// Who made a GPU, as far as its name tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vendor {
+    /// AMD.
+    Amd,
+    /// NVIDIA.
+    Nvidia,
+    /// Intel.
+    Intel,
+    /// Somebody else, or the name does not say.
+    Other,
+}
+
+impl Vendor {
+    /// The runtime that the vendor wrote for its GPUs.
+    pub fn native(self) -> Option<BackendId> {
+        BackendId::ALL.into_iter().find(|backend| backend.native_of() == Some(self))
+    }
 }
 
 /// The table of backends, native runtimes first: that is the order in which `auto` prefers them. Of

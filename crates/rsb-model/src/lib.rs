@@ -14,6 +14,7 @@ pub mod finding;
 pub mod fingerprint;
 pub mod format;
 pub mod gpu;
+pub mod gpu_sample;
 pub mod ids;
 pub mod json;
 pub mod note;
@@ -40,6 +41,7 @@ pub use factor::Factors;
 pub use field::{Field, FieldRole, Fields};
 pub use finding::Finding;
 pub use fingerprint::Fingerprint;
+pub use gpu_sample::GpuSample;
 pub use ids::{
     BackendId, BenchmarkType, CaseDevice, CaseId, CaseParts, DeviceRef, DeviceType, Dtype, RunId,
 };
@@ -51,6 +53,6 @@ pub use run::Run;
 pub use run_device::RunDevice;
 pub use samples::Samples;
 pub use suite::{Profile, Suite};
-pub use telemetry::{GpuSample, GpuTelemetry};
+pub use telemetry::GpuTelemetry;
 pub use unit::{Better, Unit};
 pub use verdict::{ReasonCode, Verdict};

@@ -12,11 +12,13 @@ mod threshold;
 mod tracked;
 mod trend;
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
-use crate::factor::Factors;
+use crate::factor::{self, Factors};
 use crate::field::Fields;
 use crate::ids::{BenchmarkType, CaseId, DeviceType};
 use crate::outcome::{Obstacle, Outcome, Reason};
@@ -148,6 +150,26 @@ impl BenchmarkResult {
             return quantile_of_sorted(&times, 0.5).map(|nanoseconds| nanoseconds / 1e6);
         }
         self.fields()?.number(metric)
+    }
+
+    /// Returns the factors of this case. A result that stores none, as earlier versions wrote, gets
+    /// those of its device and, for a framework's case, Python and every framework in
+    /// `environment`, the machine of its run.
+    pub fn factors_in(&self, environment: &Environment) -> Cow<'_, Factors> {
+        if let Some(factors) = &self.factors {
+            return Cow::Borrowed(factors);
+        }
+        let device = self.benchmark_id.device();
+        let of_frameworks: &[&str] = if self.benchmark_type == BenchmarkType::ComponentSpecific {
+            &[factor::PYTHON, factor::ALL_FRAMEWORKS]
+        } else {
+            &[]
+        };
+        Cow::Owned(factor::versions(
+            environment,
+            device,
+            factor::of_device(device).iter().chain(of_frameworks).copied(),
+        ))
     }
 
     /// The processes of earlier runs that a baseline keeps beside the case: see [`PAST_PROCESSES`].

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{BackendId, DeviceRef, DeviceType};
+use crate::ids::{BackendId, DeviceRef, DeviceType, Vendor};
 
 /// A device of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,19 +24,6 @@ pub struct RunDevice {
     pub driver: Option<String>,
 }
 
-/// Who made a GPU, as far as its name tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Vendor {
-    /// AMD.
-    Amd,
-    /// NVIDIA.
-    Nvidia,
-    /// Intel.
-    Intel,
-    /// Somebody else, or the name does not say.
-    Other,
-}
-
 /// What is known of two devices being one GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HardwareMatch {
@@ -53,13 +40,6 @@ const WORDS: &[(Vendor, &[&str])] = &[
     (Vendor::Amd, &["amd", "radeon", "instinct", "gfx", "radv"]),
     (Vendor::Intel, &["intel", "arc"]),
 ];
-
-impl Vendor {
-    /// The runtime that the vendor wrote for its GPUs.
-    pub fn native(self) -> Option<BackendId> {
-        BackendId::ALL.into_iter().find(|backend| backend.native_of() == Some(self))
-    }
-}
 
 impl RunDevice {
     /// The backend that it is reached through.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use crate::ProbeOptions;
+use crate::options::ProbeOptions;
 
 /// Larger than any file of `/proc` or `/sys` that is read here.
 const WHOLE: u64 = 1 << 20;

@@ -5,7 +5,6 @@
 //! in a thread of its own and is left behind when it hangs, so that a sick GPU or a lost network
 //! directory costs one field and not the run.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,6 +21,7 @@ mod gpu;
 mod host;
 mod hypervisor;
 mod limit;
+mod options;
 mod os;
 mod plausible;
 mod python;
@@ -30,6 +30,7 @@ mod state;
 pub mod telemetry;
 
 pub use git::{commits_between, git, knows_commit};
+pub use options::{ProbeError, ProbeOptions};
 pub use python::FRAMEWORKS;
 pub use state::{StateSample, sample, state, state_between};
 
@@ -40,58 +41,6 @@ use limit::Pending;
 /// this long because a GPU that wakes from sleep answers late, and a field that comes and goes
 /// would make runs not comparable.
 const HANG_LIMIT: Duration = Duration::from_secs(3);
-
-/// What to probe.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProbeOptions {
-    /// A directory that stands for `/sys`. The rest of the host is then left out.
-    pub sysfs_root: Option<PathBuf>,
-}
-
-impl ProbeOptions {
-    /// Of this machine, or of the directory that `RSB_SYSFS_ROOT` names in the place of `/sys`.
-    pub fn here() -> Self {
-        let root = std::env::var_os("RSB_SYSFS_ROOT").filter(|root| !root.is_empty());
-        Self { sysfs_root: root.map(PathBuf::from) }
-    }
-
-    /// The directory of the PCI device at `address`, such as `0000:03:00.0`; it need not exist.
-    pub fn pci_device(&self, address: &str) -> PathBuf {
-        let root = self.sysfs_root.as_deref().unwrap_or(Path::new("/sys"));
-        root.join("bus/pci/devices").join(address)
-    }
-}
-
-/// Why a probe makes no sense as asked.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ProbeError {
-    /// The directory given for `/sys` is no such tree.
-    #[error(
-        "{} holds neither class/drm nor class/kfd nor bus/pci; give the directory that stands for \
-         /sys, not one below it",
-        .0.display()
-    )]
-    NotSysfs(PathBuf),
-}
-
-impl ProbeOptions {
-    /// Makes sure that the directory given for `/sys`, if any, looks like one.
-    ///
-    /// # Errors
-    /// When it does not exist or holds nothing that would be read.
-    pub fn check(&self) -> Result<(), ProbeError> {
-        match &self.sysfs_root {
-            Some(root)
-                if !["class/drm", "class/kfd", "bus/pci"]
-                    .iter()
-                    .any(|dir| root.join(dir).is_dir()) =>
-            {
-                Err(ProbeError::NotSysfs(root.clone()))
-            }
-            _ => Ok(()),
-        }
-    }
-}
 
 /// Reads what this machine is. `git` and `state` are left empty: see [`git()`] and [`state()`].
 pub fn environment(options: &ProbeOptions) -> Environment {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rsb_model::telemetry::{GpuSample, Temperatures};
+use rsb_model::gpu_sample::{GpuSample, Temperatures};
 
 use crate::ProbeOptions;
 use crate::gpu::{self, details, levels, sysfs_gpu};

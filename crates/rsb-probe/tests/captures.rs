@@ -9,7 +9,7 @@ use std::process::Command;
 use rsb_model::Dtype;
 use rsb_model::architecture::{self, Engine};
 use rsb_model::gpu::{Gpu, GpuCache, GpuCacheKind, GpuKind, PcieLink};
-use rsb_model::telemetry::Temperatures;
+use rsb_model::gpu_sample::Temperatures;
 use rsb_probe::{ProbeOptions, environment, telemetry};
 use tempfile::TempDir;
 

@@ -4,7 +4,7 @@ use rsb_model::Environment;
 use rsb_model::environment::{Cache, Cpu, MachineState, RocmInstallation, UnreadGpu};
 use rsb_model::shape::format_bytes;
 
-use crate::gpus;
+use crate::gpus::{self, Section};
 
 use crate::markdown::escape;
 use crate::number::{format_count, format_quantity};
@@ -42,9 +42,6 @@ fn threads(cpu: &Cpu) -> String {
         _ => usable,
     }
 }
-
-/// A titled part of the page: name and value of each line. A value that is not known is `None`.
-pub(crate) type Section = (String, Vec<(String, Option<String>)>);
 
 fn sections(environment: &Environment) -> Vec<Section> {
     let mut sections = Vec::new();

@@ -3,7 +3,6 @@
 use rsb_model::gpu::{EccCount, Gpu, GpuCache, GpuCacheKind, GpuKind, Pcie, PcieLink};
 use rsb_model::shape::format_bytes;
 
-use crate::environment::Section;
 use crate::number::format_quantity;
 
 /// Whether it is known how the GPUs can be reached.
@@ -16,6 +15,9 @@ pub(crate) enum BackendDiscovery {
 }
 
 type Lines = Vec<(String, Option<String>)>;
+
+/// A titled part of the page: name and value of each line. A value that is not known is `None`.
+pub(crate) type Section = (String, Lines);
 
 /// A section for each kind of GPU.
 pub(crate) fn sections(gpus: &[Gpu], reach: BackendDiscovery) -> Vec<Section> {

@@ -11,7 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::error::{StoreError, StoreNotice};
 use crate::files::{self, DATABASE, RUNS};
 use crate::index::{Index, SCHEMA_VERSION};
-use crate::open::rebuild_always;
+use crate::open::{FormerIndex, rebuild_always};
 use crate::store::Store;
 use crate::{export, read};
 
@@ -171,20 +171,6 @@ fn is_problem(notice: &StoreNotice) -> bool {
         | StoreNotice::Migrated { .. }
         | StoreNotice::MetricsChanged { .. } => false,
     }
-}
-
-/// The index that a repair replaced.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FormerIndex {
-    /// There was none.
-    Absent,
-    /// Nothing was wrong with the database; it was replaced by the new one.
-    Sound,
-    /// The database was damaged.
-    Damaged {
-        /// Its new path.
-        kept: PathBuf,
-    },
 }
 
 /// What a repair did.

@@ -56,7 +56,7 @@ pub use baselines::{
     Accepted, Baseline, BaselineContents, BaselineInfo, Baselines, OF_ANOTHER_PROGRAM, PAST_RUNS,
     RecordedFile, read_recorded,
 };
-pub use check::{FormerIndex, StoreCheck, StoreProblem, StoreRepair};
+pub use check::{StoreCheck, StoreProblem, StoreRepair};
 pub use criterion_dir::read_criterion_dir;
 pub use error::{ReadError, StoreError, StoreNotice, notes};
 pub use files::JOURNAL_SUFFIX;
@@ -65,6 +65,7 @@ pub use input::{open, read_text};
 pub use journal::{Journal, begins_as_run_id, new_run_id, progress_of};
 pub use line::{KnownCase, LinePoint, SeriesName};
 pub use merge::{MergedFile, TakenRun};
+pub use open::FormerIndex;
 pub use programs::{KeptProgram, ProgramUnavailable, Programs};
 pub use prune::{PrunePlan, PruneRule};
 pub use question::HistoryQuestion;

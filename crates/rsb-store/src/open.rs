@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::check::FormerIndex;
 use crate::error::{StoreError, StoreNotice};
 use crate::files::{self, DATABASE};
 use crate::index::{Index, OpenError, SCHEMA_VERSION, TABLES, database_error};
@@ -78,6 +77,20 @@ pub(crate) fn rebuild(results_dir: &Path) -> Result<(Index, Vec<StoreNotice>), S
         }
         Err(OpenError::Unusable(error)) => in_memory(results_dir, error.to_string()),
     }
+}
+
+/// The index that a repair replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FormerIndex {
+    /// There was none.
+    Absent,
+    /// Nothing was wrong with the database; it was replaced by the new one.
+    Sound,
+    /// The database was damaged.
+    Damaged {
+        /// Its new path.
+        kept: PathBuf,
+    },
 }
 
 /// Builds the index anew from the files, unless the database is of a later program. A database that

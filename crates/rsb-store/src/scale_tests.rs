@@ -11,10 +11,11 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::baselines::{Baseline, Baselines};
-use crate::check::{self, FormerIndex, StoreProblem};
+use crate::check::{self, StoreProblem};
 use crate::error::StoreNotice;
 use crate::history::{Fingerprints, HistoryFilter, POINTS, SeriesFilter};
 use crate::merge::MergedFile;
+use crate::open::FormerIndex;
 use crate::prune::PruneRule;
 use crate::question::HistoryQuestion;
 use crate::store::Store;

@@ -1,57 +1,12 @@
 //! What can be done where, and by which key: one list, from which the last line, the help and the
 //! keys themselves follow.
 
+use crate::action::Action;
 use crate::message::Key;
 use crate::pick::PickedSide;
 use crate::run_page::RunPage;
 use crate::stage::Stage;
 use crate::state::{Overlay, State};
-
-/// Something that a person can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Action {
-    Quit,
-    /// Quit whatever is going on.
-    QuitAtOnce,
-    Help,
-    /// Close what covers the page, or go back.
-    Back,
-    NextStage,
-    PreviousStage,
-    GoTo(Stage),
-    Move(isize),
-    MovePage(isize),
-    First,
-    Last,
-    /// Select the row, counted from 0.
-    Select(usize),
-    /// The next chart or view, or the one before.
-    Turn(isize),
-    Mark,
-    /// What a row is there for: start it, open it.
-    Choose,
-    /// Start, once it was asked about.
-    Begin,
-    ChangeProfile(isize),
-    StopRun,
-    /// Measure on where it was stopped.
-    ResumeRun,
-    ShowRun,
-    CompareRun,
-    CompareWithPrevious,
-    CompareWithBaseline,
-    PickOlder,
-    PickNewer,
-    PickOpened,
-    SaveBaseline,
-    WriteReport,
-    KeepRun,
-    Reload,
-    Search,
-    NextMatch,
-    EndSearch,
-}
 
 /// An action, the keys that do it, and what a person reads about it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,9 +8,11 @@
 //! **Invariant:** no terminal, no file, no clock, no process: the same messages give the same
 //! pictures.
 
+mod action;
 mod ascii;
 mod bindings;
 mod command;
+mod drawn_page;
 mod message;
 mod painted;
 mod palette;
@@ -25,8 +27,10 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub use bindings::{Action, Binding, bindings};
+pub use action::Action;
+pub use bindings::{Binding, bindings};
 pub use command::{Command, RunSelection, Subject};
+pub use drawn_page::DrawnPage;
 pub use message::{
     ComponentRow, HistoryPage, Key, LoadedDocument, Message, PlanSummary, RunEnd, StoredRun,
 };
@@ -35,4 +39,4 @@ pub use settings::{AnimationStyle, InterfaceSettings};
 pub use stage::{Offer, OfferKind, Stage};
 pub use state::State;
 pub use update::update;
-pub use view::{DrawnPage, view};
+pub use view::view;

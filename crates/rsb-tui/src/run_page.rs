@@ -186,7 +186,7 @@ impl RunPage {
     /// Looks at the next view, or the one before.
     pub(crate) fn turn(&mut self, by: isize) {
         let views = self.views();
-        let at = crate::update::cycle_index(self.at(), by, views.len());
+        let at = cycle_index(self.at(), by, views.len());
         self.view = views.into_iter().nth(at).unwrap_or_default();
         self.scroll = 0;
     }
@@ -214,4 +214,11 @@ impl RunPage {
     pub(crate) const fn is_unkept(&self) -> bool {
         matches!(&self.end, Some((_, StoredRun::NotKept(_))))
     }
+}
+
+/// The place `by` steps on from `at` among `count`, around their end.
+pub(crate) fn cycle_index(at: usize, by: isize, count: usize) -> usize {
+    let steps =
+        isize::try_from(count).ok().and_then(|count| by.checked_rem_euclid(count)).unwrap_or(0);
+    (at + steps.unsigned_abs()).checked_rem(count).unwrap_or(0)
 }

@@ -7,12 +7,12 @@ use rsb_model::{ComparisonResult, Environment};
 use rsb_report::{BaselineRow, RunRow};
 
 use crate::command::{RunSelection, Subject};
+use crate::drawn_page::DrawnPage;
 use crate::message::{ComponentRow, HistoryPage, PlanSummary};
-use crate::pick::PickList;
+use crate::pick::{self, PickChoice, PickList, PickedSide};
 use crate::run_page::RunPage;
 use crate::settings::InterfaceSettings;
 use crate::stage::{Offer, Stage};
-use crate::view::DrawnPage;
 
 /// Sentences of the program that are kept.
 const MOST_SAID: usize = 200;
@@ -192,6 +192,12 @@ impl State {
     /// Runs and baselines, as far as they are known.
     pub(crate) fn stored_lists(&self) -> (&[RunRow], &[BaselineRow]) {
         self.stored.present().map_or((&[], &[]), |lists| (&lists.runs, &lists.baselines))
+    }
+
+    /// What can be chosen for `side`.
+    pub(crate) fn pick_choices(&self, side: PickedSide) -> Vec<PickChoice> {
+        let (runs, baselines) = self.stored_lists();
+        pick::choices(side, runs, baselines)
     }
 
     /// What a stage needs that is not here yet.

@@ -5,9 +5,8 @@ mod arrive;
 
 use rsb_model::{Event, Timestamp};
 
-pub(crate) use act::{choices, cycle_index};
-
-use crate::bindings::{Action, action_of};
+use crate::action::Action;
+use crate::bindings::action_of;
 use crate::command::{Command, Subject};
 use crate::message::{Key, Message};
 use crate::run_page::RunPage;

@@ -13,39 +13,15 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use rsb_report::Tone;
 
-use crate::bindings::{Action, bindings};
+use crate::action::Action;
+use crate::bindings::bindings;
+use crate::drawn_page::DrawnPage;
 use crate::palette::Palette;
 use crate::stage::Stage;
 use crate::state::{Overlay, State};
 use canvas::Canvas;
 
 pub(crate) use pages::{find, series_count, titles};
-
-/// What was drawn: where a click falls, and how far the page can be scrolled.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DrawnPage {
-    targets: Vec<(Rect, Action)>,
-    /// Lines or rows that there are.
-    pub(crate) rows: usize,
-    /// How many of them there is room for.
-    pub(crate) height: usize,
-    /// How wide they may be.
-    pub(crate) width: usize,
-}
-
-impl DrawnPage {
-    /// What a click there does: what lies on top counts.
-    pub(crate) fn action_at(&self, column: u16, row: u16) -> Option<Action> {
-        let target =
-            self.targets.iter().rev().find(|(area, _)| area.contains((column, row).into()));
-        target.map(|(_, action)| *action)
-    }
-
-    /// Where clicks do something, and what.
-    pub fn targets(&self) -> &[(Rect, Action)] {
-        &self.targets
-    }
-}
 
 /// The least that a page needs.
 pub(crate) const SMALLEST: (u16, u16) = (60, 16);

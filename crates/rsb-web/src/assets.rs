@@ -3,7 +3,7 @@
 use rsb_report::html::site::style;
 
 use crate::response::PageResponse;
-use crate::router::Site;
+use crate::site::Site;
 
 /// What pages have beyond reports.
 const STYLE: &str = include_str!("../assets/site.css");

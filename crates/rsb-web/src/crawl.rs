@@ -6,7 +6,8 @@ use std::collections::{BTreeSet, VecDeque};
 use crate::address::{Address, PageView};
 use crate::assets;
 use crate::response::PageResponse;
-use crate::router::{Site, answer};
+use crate::router::answer;
+use crate::site::Site;
 
 /// Why a site was not exported.
 #[derive(Debug, thiserror::Error)]

@@ -1,17 +1,14 @@
-//! Charts in a page and as files: the drawing, its figures as a table, and what the script needs to
+//! Charts in a page: the drawing, its figures as a table, and what the script needs to
 //! zoom.
 
 use rsb_report::chart::AxisScale;
 use rsb_report::html::element::{anchor, escape, table};
 use rsb_report::html::site::drawing;
 use rsb_report::number::format_count;
-use rsb_report::{Chart, chart_csv, chart_places, chart_table, frame, svg_in};
+use rsb_report::{Chart, chart_places, chart_table, frame};
 
 use crate::address::{Address, ChartFileFormat, Form, PageView};
-use crate::pages;
-use crate::response::{CSV, PNG, PageResponse, SVG};
-use crate::router::Site;
-use crate::source::{SourceError, SourceResult};
+use crate::site::Site;
 
 /// Points of a long line in a page, and rows of figures under a chart; the file of figures has
 /// every one.
@@ -104,38 +101,4 @@ fn files(site: &Site<'_>, view: &PageView, chart: &Chart) -> String {
         }
     }
     format!("<p class=\"files\">{}: {}</p>\n", escape(&chart.title), links.join(" "))
-}
-
-/// The chart `name` of `view` as a file.
-pub(crate) fn file(
-    site: &Site<'_>,
-    view: &PageView,
-    name: &str,
-    format: ChartFileFormat,
-) -> SourceResult<PageResponse> {
-    // The file of figures has every one; a drawing of millions of points shows no more than one of
-    // hundreds.
-    let points = if format == ChartFileFormat::Csv { usize::MAX } else { POINTS };
-    let charts = pages::charts(site, view, points)?;
-    let chart = charts.into_iter().find(|chart| chart.name == name);
-    let chart =
-        chart.ok_or_else(|| SourceError::NotThere(format!("that page has no chart `{name}`")))?;
-    Ok(match format {
-        ChartFileFormat::Csv => {
-            let text =
-                chart_csv(&chart).map_err(|error| SourceError::Unreadable(error.to_string()))?;
-            PageResponse::ok(CSV, text)
-        }
-        ChartFileFormat::Svg => PageResponse::ok(SVG, draw_svg(site, &chart)?),
-        ChartFileFormat::Png => {
-            let picture = site.draw().and_then(|draw| draw(&draw_svg(site, &chart).ok()?));
-            let lacks = "this build makes no PNG; take the SVG";
-            PageResponse::ok(PNG, picture.ok_or_else(|| SourceError::NotThere(lacks.to_owned()))?)
-        }
-    })
-}
-
-fn draw_svg(site: &Site<'_>, chart: &Chart) -> SourceResult<String> {
-    svg_in(chart, site.theme())
-        .ok_or_else(|| SourceError::Unreadable("a figure in the chart is not finite".to_owned()))
 }

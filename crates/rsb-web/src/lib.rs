@@ -15,12 +15,14 @@
 pub mod address;
 mod api;
 mod assets;
+mod chart_file;
 mod crawl;
 mod figure;
 mod pages;
 mod response;
 mod router;
 mod sheet;
+mod site;
 pub mod source;
 #[cfg(test)]
 mod tests;
@@ -29,5 +31,6 @@ pub use address::{Address, AddressError};
 pub use crawl::{SiteExportError, export_site};
 pub use pages::LIVE_EVENTS;
 pub use response::PageResponse;
-pub use router::{Draw, Medium, Site, respond};
+pub use router::respond;
+pub use site::{Draw, Medium, Site};
 pub use source::PageSource;

@@ -7,7 +7,7 @@ use rsb_report::html::site::PageSection;
 
 use crate::address::{Address, ListFilter, PageView};
 use crate::response::PageResponse;
-use crate::router::Site;
+use crate::site::Site;
 
 /// A page.
 pub(crate) struct Sheet<'v> {

@@ -9,15 +9,9 @@ mod shaders;
 mod speed;
 mod store_study;
 mod trend_study;
+mod workspace;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
-
-/// The root of the repository.
-fn root() -> PathBuf {
-    let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    own.ancestors().nth(2).map_or(own.clone(), PathBuf::from)
-}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -335,7 +335,7 @@ impl Scratch {
         run_git(dir.path(), &["init", "--quiet"])?;
         run_git(dir.path(), &["add", "--all"])?;
         run_git(dir.path(), &["commit", "--quiet", "-m", "as shipped"])?;
-        let program = super::gate_study::target().join("release/rusty-stack-bench");
+        let program = crate::workspace::target().join("release/rusty-stack-bench");
         if !program.exists() {
             bail!("{} is missing: `cargo build --release` builds it", program.display());
         }

@@ -8,7 +8,7 @@ use naga::back::spv;
 use naga::valid::{Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator};
 use naga::{CooperativeRole, CooperativeSize, Expression, TypeInner};
 
-use crate::root;
+use crate::workspace::root;
 
 /// What a source needs beside the prelude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
-use crate::root;
+use crate::workspace::root;
 
 /// Times that ours and the peer are measured interleaved.
 const ROUNDS: usize = 5;

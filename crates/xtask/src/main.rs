@@ -1,6 +1,7 @@
 //! The project's own chores: what CI runs, anybody can run.
 #![allow(clippy::print_stderr)] // A tool for whoever works on this: its messages may end it.
 
+mod circles;
 mod links;
 mod names;
 mod steps;
@@ -13,7 +14,8 @@ Usage: cargo xtask <CHORE>
 
   ci       everything below, in this order: what a pull request must pass
   lint     format, clippy, shell scripts, workflows
-  tidy     the rules of ARCHITECTURE.md: crate edges, unsafe code, file sizes; links of the documents
+  tidy     the rules of ARCHITECTURE.md: crate edges, circles of files, unsafe code, file sizes; links of the
+           documents
   test     every test, and that generated files are up to date; ARGUMENTS go to the test runner: `test -- gate::`;
            --slow runs those that are too slow for every change
   codegen  rewrite what is generated: schemas/, docs/glossary.md, docs/benchmarks.md, the Vulkan shaders

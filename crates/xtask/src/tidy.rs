@@ -231,6 +231,7 @@ pub(crate) fn run() -> Result<()> {
     }
     breaches.extend(links::broken(&root)?);
     breaches.extend(crate::names::breaches(&root)?);
+    breaches.extend(crate::circles::breaches(&root)?);
     if !breaches.is_empty() {
         bail!("{} breaches of the rules:\n  {}", breaches.len(), breaches.join("\n  "));
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tensor::product;
 use super::{BufferSpec, Role};
-use crate::device::DeviceError;
+use crate::error::DeviceError;
 
 /// `y = softmax(q·kᵀ / √head_dim)·v` for each head. All lie head by head: `q` and `y` are batch ×
 /// heads × queries × `head_dim`, `k` and `v` batch × `kv_heads` × capacity × `head_dim`, of which

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tensor::product;
 use super::{BufferSpec, Role};
-use crate::device::DeviceError;
+use crate::error::DeviceError;
 
 /// C = A · Wᵀ, row-major: A is m×k, C m×n, both of one type. W is n×k whole numbers with sign, each
 /// times the scale of its group: so many neighbors of a row. Sums are made in at least f32. The

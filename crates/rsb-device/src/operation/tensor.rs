@@ -3,8 +3,8 @@
 use rsb_model::{Dtype, Reason};
 use serde::{Deserialize, Serialize};
 
-use super::{BufferSpec, Role, named};
-use crate::device::{DeviceError, Options};
+use super::{BufferSpec, Options, Role, named};
+use crate::error::DeviceError;
 
 /// `y = f(x)` or `y = f(x, z)`. What a whole number cannot hold is the nearest that it can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

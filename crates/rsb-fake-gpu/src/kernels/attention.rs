@@ -1,8 +1,8 @@
 //! Queries against keys and values.
 
 use super::{FakeKernel, twin};
-use crate::element::{Element, by_float};
-use crate::launch::{KernelError, Launch, Work};
+use crate::element::Element;
+use crate::launch::{KernelError, Launch, Work, by_float};
 
 pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_attention", 12, |launch| by_float!(launch, attention)),

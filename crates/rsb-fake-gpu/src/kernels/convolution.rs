@@ -1,8 +1,8 @@
 //! 2-D convolution, NCHW: each tap of the kernel adds a shifted and scaled plane to the output.
 
 use super::{FakeKernel, twin};
-use crate::element::{Element, by_float};
-use crate::launch::{KernelError, Launch, Work};
+use crate::element::Element;
+use crate::launch::{KernelError, Launch, Work, by_float};
 
 pub(super) const TWINS: &[FakeKernel] =
     &[twin("rsb_convolution", 16, |launch| by_float!(launch, convolution))];

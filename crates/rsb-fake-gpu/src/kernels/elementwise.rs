@@ -3,8 +3,8 @@
 use rsb_model::Dtype;
 
 use super::{FakeKernel, twin};
-use crate::element::{Element, by_float, from_halves, to_halves};
-use crate::launch::{KernelError, Launch, Work};
+use crate::element::{Element, from_halves, to_halves};
+use crate::launch::{KernelError, Launch, Work, by_float};
 
 pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_add", 4, |launch| match launch.dtype() {

@@ -1,8 +1,8 @@
 //! Streams, a pointer chase, a flush and the empty kernel.
 
 use super::{FakeKernel, twin};
-use crate::element::{Element, by_float};
-use crate::launch::{KernelError, Launch, Work};
+use crate::element::Element;
+use crate::launch::{KernelError, Launch, Work, by_float};
 
 pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_read", 5, read),

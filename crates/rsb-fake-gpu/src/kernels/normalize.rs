@@ -1,8 +1,8 @@
 //! Along rows: softmax and norms.
 
 use super::{FakeKernel, twin};
-use crate::element::{Element, by_float};
-use crate::launch::{KernelError, Launch, Work};
+use crate::element::Element;
+use crate::launch::{KernelError, Launch, Work, by_float};
 
 pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_softmax", 4, |launch| by_float!(launch, softmax)),

@@ -3,8 +3,8 @@
 use half::f16;
 
 use super::{FakeKernel, twin};
-use crate::element::{Element, by_float};
-use crate::launch::{KernelError, Launch, Work};
+use crate::element::Element;
+use crate::launch::{KernelError, Launch, Work, by_float};
 
 pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_quantized_rows", 9, |launch| by_float!(launch, quantized_product)),

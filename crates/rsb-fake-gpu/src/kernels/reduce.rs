@@ -4,8 +4,8 @@
 use rsb_model::Dtype;
 
 use super::{FakeKernel, twin};
-use crate::element::{Element, by_float, from_halves};
-use crate::launch::{KernelError, Launch, Work};
+use crate::element::{Element, from_halves};
+use crate::launch::{KernelError, Launch, Work, by_float};
 
 pub(super) const TWINS: &[FakeKernel] = &[
     twin("rsb_sum", 6, |launch| {

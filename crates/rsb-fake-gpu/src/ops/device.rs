@@ -3,9 +3,8 @@
 use std::ffi::{CStr, CString, c_int};
 use std::sync::OnceLock;
 
-use super::current;
 use crate::orders::Place;
-use crate::state::State;
+use crate::state::{State, current};
 use crate::status::{self, Status};
 
 impl State {

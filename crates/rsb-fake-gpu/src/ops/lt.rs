@@ -5,9 +5,10 @@ use std::ffi::{c_int, c_void};
 
 use rsb_model::Dtype;
 
-use super::gemm::{Call, Epilogue, MatrixArgument, Refusal, Scalar};
+use super::gemm::{Call, MatrixArgument, Refusal};
 use crate::orders::Fault;
-use crate::state::State;
+use crate::product::library::{Epilogue, Scalar};
+use crate::state::{Description, Layout, LtObject, State};
 
 /// The numbers of one of the two interfaces.
 pub(crate) struct Numbers {
@@ -31,34 +32,6 @@ pub(crate) struct Numbers {
     pub(crate) sums: fn(c_int, Scalar) -> Result<(Scalar, Dtype), Refusal>,
     /// Whether products of fp8 and i8 need A transposed and B not.
     pub(crate) is_strict: bool,
-}
-
-/// What a caller described.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum LtObject {
-    Description(Description),
-    Layout(Layout),
-    Preference,
-}
-
-/// A product.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Description {
-    compute: c_int,
-    transposed: [bool; 2],
-    epilogue: Epilogue,
-    bias: usize,
-    is_fast: bool,
-}
-
-/// A matrix, as it is stored.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Layout {
-    dtype: c_int,
-    leading: i64,
-    sizes: [u64; 2],
-    batch: i32,
-    stride: i64,
 }
 
 /// The objects of a product: the library's handle, its description, and the layouts of A, B and C.

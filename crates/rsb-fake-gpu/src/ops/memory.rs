@@ -1,12 +1,10 @@
 //! Memory of GPUs and of the host.
 
-use super::current;
 use crate::gpu::{MEMORY_BYTES, Route};
 use crate::heap::Home;
 use crate::orders::Fault;
-use crate::state::State;
+use crate::state::{State, Task, current};
 use crate::status::{self, Status};
-use crate::task::Task;
 
 /// What a copy is said to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use hip_runtime_sys::func_attribute;
 
-use super::current;
 use crate::image::Image;
 use crate::kernels;
-use crate::state::{Function, Module, State};
+use crate::state::{Function, Module, State, Task, current};
 use crate::status::{self, Status};
-use crate::task::Task;
 
 /// What every kernel is said to need. A real compiler would tell.
 const REGISTERS: c_int = 40;

@@ -1,8 +1,7 @@
 //! Streams and marks in them.
 
-use super::current;
 use crate::orders::ClockFault;
-use crate::state::{Event, State, Stream};
+use crate::state::{Event, State, Stream, current};
 use crate::status::{self, Status};
 
 impl State {

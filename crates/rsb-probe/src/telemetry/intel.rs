@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rsb_model::telemetry::GpuSample;
+use rsb_model::GpuSample;
 
 use super::metrics;
 use crate::gpu::intel;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rsb_model::telemetry::Temperatures;
+use rsb_model::gpu_sample::Temperatures;
 
 use crate::host::read_bytes;
 pub(super) use crate::plausible::{celsius, megahertz, watts};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cuda_sys::nvml::{Readings, read, reasons};
-use rsb_model::telemetry::{GpuSample, Temperatures};
+use rsb_model::gpu_sample::{GpuSample, Temperatures};
 
 use super::{SAMPLE_LIMIT, metrics};
 use crate::host::read_line;

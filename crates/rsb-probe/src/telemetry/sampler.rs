@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rsb_model::Timestamp;
-use rsb_model::telemetry::{GpuSample, GpuTelemetry};
+use rsb_model::{GpuSample, GpuTelemetry};
 
 use super::GpuDirectory;
 

@@ -115,7 +115,7 @@ fn chart(run: &Run, quantity: &Quantity) -> Option<Chart> {
 
 #[cfg(test)]
 mod tests {
-    use rsb_model::telemetry::{GpuSample, GpuTelemetry};
+    use rsb_model::{GpuSample, GpuTelemetry};
     use serde_json::json;
 
     use super::*;

@@ -3,10 +3,11 @@
 use rsb_model::Profile;
 
 use super::{enter, go_to, leave, reload, show_run};
-use crate::bindings::{Action, picked_side};
+use crate::action::Action;
+use crate::bindings::picked_side;
 use crate::command::{Command, RunSelection, Subject};
-use crate::pick::{self, ComparablePair, PickChoice, PickList, PickedSide};
-use crate::run_page::RunPage;
+use crate::pick::{self, ComparablePair, PickList, PickedSide};
+use crate::run_page::{RunPage, cycle_index};
 use crate::stage::{Offer, OfferKind, Stage};
 use crate::state::{Loadable, Overlay, StartPanel, State};
 
@@ -69,7 +70,7 @@ fn back(state: &mut State) -> Vec<Command> {
 /// How many rows can be selected on the page; none where it is scrolled.
 fn rows(state: &State) -> Option<usize> {
     if let Some(side) = picked_side(state) {
-        return Some(choices(state, side).len());
+        return Some(state.pick_choices(side).len());
     }
     match state.stage {
         _ if state.shows_run => None,
@@ -102,13 +103,6 @@ fn go(state: &mut State, by: isize) {
         let place = state.place_mut();
         place.scroll = move_index(place.scroll.min(most), by, most);
     }
-}
-
-/// The place `by` steps on from `at` among `count`, around their end.
-pub(crate) fn cycle_index(at: usize, by: isize, count: usize) -> usize {
-    let steps =
-        isize::try_from(count).ok().and_then(|count| by.checked_rem_euclid(count)).unwrap_or(0);
-    (at + steps.unsigned_abs()).checked_rem(count).unwrap_or(0)
 }
 
 fn select(state: &mut State, row: usize) -> Vec<Command> {
@@ -351,15 +345,9 @@ fn open_pick(state: &mut State, side: PickedSide) -> Vec<Command> {
     if matches!(state.stored, Loadable::Absent) { reload(state, Subject::Runs) } else { Vec::new() }
 }
 
-/// What can be chosen for `side`.
-pub(crate) fn choices(state: &State, side: PickedSide) -> Vec<PickChoice> {
-    let (runs, baselines) = state.stored_lists();
-    pick::choices(side, runs, baselines)
-}
-
 fn confirm_pick(state: &mut State, side: PickedSide) -> Vec<Command> {
     let Overlay::Pick(list) = &state.overlay else { return Vec::new() };
-    let Some(choice) = choices(state, side).into_iter().nth(list.selected) else {
+    let Some(choice) = state.pick_choices(side).into_iter().nth(list.selected) else {
         return Vec::new();
     };
     let latest = state.stored_lists().0.first().map(|row| row.run_id.clone());

@@ -6,9 +6,9 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use rsb_report::{Chart, Color, Glyphs, Style as Painter, Tone, picture};
 
-use super::DrawnPage;
+use crate::action::Action;
 use crate::ascii;
-use crate::bindings::Action;
+use crate::drawn_page::DrawnPage;
 use crate::painted;
 use crate::palette::Palette;
 use crate::settings::InterfaceSettings;

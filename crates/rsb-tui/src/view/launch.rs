@@ -7,7 +7,7 @@ use rsb_report::number::format_count;
 use rsb_report::{CaseRow, Cell, Column, Table, Tone};
 
 use super::canvas::{Canvas, first_shown};
-use crate::bindings::Action;
+use crate::action::Action;
 use crate::message::ComponentRow;
 use crate::stage::{Offer, OfferKind, Stage};
 use crate::state::{Loadable, State};

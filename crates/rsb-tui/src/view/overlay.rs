@@ -6,7 +6,8 @@ use rsb_report::Tone;
 use rsb_report::number::format_count;
 
 use super::canvas::{Canvas, first_shown};
-use crate::bindings::{Action, Binding};
+use crate::action::Action;
+use crate::bindings::Binding;
 use crate::pick::PickList;
 use crate::state::{Loadable, Overlay, StartPanel, State};
 
@@ -144,7 +145,7 @@ fn start(panel: &StartPanel, canvas: &mut Canvas<'_>, body: Rect) {
 }
 
 fn pick(state: &State, list: &PickList, canvas: &mut Canvas<'_>, body: Rect) {
-    let choices = crate::update::choices(state, list.side);
+    let choices = state.pick_choices(list.side);
     let height = (choices.len() as u16).clamp(1, body.height.saturating_sub(2));
     let inside = frame(canvas, body, height, list.side.title());
     if choices.is_empty() {

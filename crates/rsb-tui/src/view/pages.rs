@@ -13,7 +13,7 @@ use rsb_report::{Tone, charts, format_percent, format_quantity};
 
 use super::canvas::{Canvas, first_shown};
 use super::run::turning;
-use crate::bindings::Action;
+use crate::action::Action;
 use crate::command::Subject;
 use crate::stage::Stage;
 use crate::state::{Loadable, State, StoredLists};

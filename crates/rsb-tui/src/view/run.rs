@@ -10,7 +10,7 @@ use rsb_report::spark::sparkline;
 use rsb_report::{Tone, format_quantity};
 
 use super::canvas::Canvas;
-use crate::bindings::Action;
+use crate::action::Action;
 use crate::message::StoredRun;
 use crate::palette::Palette;
 use crate::run_page::{RunPage, RunProgress, RunView};

@@ -5,7 +5,7 @@ use rsb_report::Tone;
 
 use super::canvas::Canvas;
 use super::{SMALLEST, run};
-use crate::bindings::Action;
+use crate::action::Action;
 use crate::state::State;
 
 pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>, area: Rect) {

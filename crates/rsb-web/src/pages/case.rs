@@ -13,8 +13,8 @@ use rsb_report::{Chart, Tone, format_percent, format_quantity, trend::short};
 use super::{listing::page_links, origin};
 use crate::address::{Address, CaseView, CompareView, PageView};
 use crate::figure::{POINTS, Zoom, figures};
-use crate::router::Site;
 use crate::sheet::Sheet;
+use crate::site::Site;
 use crate::source::{CaseHistory, PageSource, PointRun, SourceError, SourceResult};
 
 /// Rows of figures of one page.

@@ -12,8 +12,8 @@ use rsb_report::{Chart, Tone, charts as all_charts, environment, trend::short};
 use super::{case_links, listing::holds};
 use crate::address::{Address, CompareView, Order, PageView, ShownVerdicts};
 use crate::figure::{Zoom, figures};
-use crate::router::Site;
 use crate::sheet::Sheet;
+use crate::site::Site;
 use crate::source::{ComparedRuns, SourceResult};
 
 /// Rows of one page: beyond it a filter says more than a longer table.

@@ -5,8 +5,8 @@ use rsb_report::number::{format_count, format_moment};
 use rsb_report::{Cell, Column, RunRow, Table, Tone, list, trend::short};
 
 use crate::address::{Address, CaseView, ListFilter, PageView};
-use crate::router::Site;
 use crate::sheet::Sheet;
+use crate::site::Site;
 use crate::source::{SourceResult, StoredCase};
 
 /// Rows of a page.

@@ -8,8 +8,8 @@ use rsb_report::number::{format_count, format_moment};
 use rsb_report::{Cell, Column, Table, Tone, run::outcome_cell};
 
 use crate::address::PageView;
-use crate::router::Site;
 use crate::sheet::Sheet;
+use crate::site::Site;
 use crate::source::{LiveRun, SourceResult};
 
 /// Where the server tells that a case has ended.

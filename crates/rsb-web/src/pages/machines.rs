@@ -12,8 +12,8 @@ use rsb_report::{
 
 use crate::address::{Address, CaseView, PageView};
 use crate::figure::{Zoom, figures};
-use crate::router::Site;
 use crate::sheet::Sheet;
+use crate::site::Site;
 use crate::source::{SourceResult, StoredMachine};
 
 /// Machines that stand side by side; a table of more cannot be read.

@@ -16,8 +16,8 @@ use rsb_report::Chart;
 use rsb_report::html::site::CaseLinks;
 
 use crate::address::{Address, CaseView, PageView};
-use crate::router::Site;
 use crate::sheet::Sheet;
+use crate::site::Site;
 use crate::source::SourceResult;
 
 /// The page of `view`.

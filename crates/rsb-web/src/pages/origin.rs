@@ -7,7 +7,7 @@ use rsb_report::tracked;
 use rsb_report::{format_percent, trend::short};
 
 use crate::address::{Address, CaseView, CompareView, PageView};
-use crate::router::Site;
+use crate::site::Site;
 
 /// Series of one change that are named; how many more there are is said.
 const NAMED: usize = 12;

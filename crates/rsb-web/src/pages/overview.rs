@@ -13,8 +13,8 @@ use rsb_report::{Cell, Column, Table, Tone, comparison, health, trend::short};
 
 use super::{listing, origin};
 use crate::address::{Address, CaseView, ListFilter, PageView};
-use crate::router::Site;
 use crate::sheet::Sheet;
+use crate::site::Site;
 use crate::source::{LatestVerdict, OverviewData, SourceResult};
 
 /// Runs that are shown; the page of runs has all of them.

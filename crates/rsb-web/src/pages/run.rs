@@ -10,8 +10,8 @@ use rsb_report::{Chart, chart::ChartPlace};
 use super::case_links;
 use crate::address::{Address, CompareView, PageView};
 use crate::figure::{Zoom, figures};
-use crate::router::Site;
 use crate::sheet::Sheet;
+use crate::site::Site;
 use crate::source::{RunReportData, SourceResult};
 
 pub(super) fn page<'v>(site: &Site<'_>, view: &'v PageView, id: &str) -> SourceResult<Sheet<'v>> {

@@ -4,8 +4,8 @@ use rsb_report::html::element::{class, linked_table, prose};
 use rsb_report::{Tone, doctor as examined, list};
 
 use crate::address::PageView;
-use crate::router::Site;
 use crate::sheet::Sheet;
+use crate::site::Site;
 use crate::source::SourceResult;
 
 pub(super) fn baselines<'v>(site: &Site<'_>, view: &'v PageView) -> SourceResult<Sheet<'v>> {

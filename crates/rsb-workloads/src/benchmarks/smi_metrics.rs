@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use rsb_device::operation::{Gemm, MemoryStream, Stores, StreamPattern};
 use rsb_device::{Device, DeviceInfo, Operation, Options, reference};
-use rsb_model::telemetry::{GpuSample, GpuTelemetry};
 use rsb_model::unit::{gigabytes_per_second, gigaflops};
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
+use rsb_model::{GpuSample, GpuTelemetry};
 use rsb_probe::ProbeOptions;
 use rsb_probe::telemetry::{GpuDirectory, Sampler, gpu_at, sample};
 

@@ -9,13 +9,12 @@ mod recording;
 mod replay;
 mod table;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
 use crate::history_study;
 use crate::project_study::{self, Pattern, ProjectStudy};
-use crate::root;
 use recording::Recording;
 
 const USAGE: &str = "usage: cargo xtask gate-study record DIR [--rounds N] [--busy THREADS]
@@ -113,8 +112,4 @@ fn parse(options: &[&str]) -> Result<[usize; 2]> {
         }
     }
     Ok([rounds, busy])
-}
-
-pub(crate) fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }

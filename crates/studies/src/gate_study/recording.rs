@@ -12,8 +12,7 @@ use anyhow::{Context, Result, bail};
 use rsb_model::{BenchmarkResult, Outcome, Run, Samples};
 use serde::Deserialize;
 
-use super::target;
-use crate::root;
+use crate::workspace::{root, target};
 
 /// What the ids of the cases hold that the patch makes slower.
 const SLOWED: [&str; 3] = ["/gelu/", "/softmax/", "/sum/"];

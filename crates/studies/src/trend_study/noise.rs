@@ -8,7 +8,7 @@ use rsb_stats::distribution::share_at_most;
 use rsb_stats::rng::Rng;
 
 use super::trend_of;
-use crate::root;
+use crate::workspace::root;
 
 /// Lengths of the series.
 const LENGTHS: [usize; 3] = [100, 200, 500];

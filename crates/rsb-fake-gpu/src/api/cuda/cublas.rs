@@ -7,8 +7,9 @@ use rsb_model::Dtype;
 
 use super::{VERSION, handle, put, put_handle};
 use crate::gpu::Vendor;
-use crate::ops::gemm::{Call, MatrixArgument, Refusal, Scalar};
+use crate::ops::gemm::{Call, MatrixArgument, Refusal};
 use crate::orders::Place;
+use crate::product::library::Scalar;
 use crate::state::{State, with};
 
 pub(super) fn answer(call: impl FnOnce(&mut State) -> Result<(), Refusal>) -> cublasStatus_t {

@@ -9,10 +9,11 @@ use rsb_model::Dtype;
 use super::super::lt::lt_functions;
 use super::cublas::{answer, scalar, sums};
 use super::{handle, put, put_handle};
-use crate::ops::gemm::{Refusal, Scalar};
-use crate::ops::lt::{LtObject, LtProduct, Numbers};
+use crate::ops::gemm::Refusal;
+use crate::ops::lt::{LtProduct, Numbers};
 use crate::orders::Place;
-use crate::state::State;
+use crate::product::library::Scalar;
+use crate::state::{LtObject, State};
 
 static NUMBERS: Numbers = Numbers {
     name: "cublaslt_gemm",

@@ -6,8 +6,8 @@ use cuda_sys::{CUcontext, CUdeviceptr, CUresult, CUstream};
 
 use super::{address, handle, in_context, put, put_handle};
 use crate::heap::Home;
-use crate::ops::{Direction, Side, current};
-use crate::state::State;
+use crate::ops::{Direction, Side};
+use crate::state::{State, current};
 use crate::status::{self, Status};
 
 /// `CU_MEM_ATTACH_GLOBAL` and `CU_MEM_ATTACH_HOST`.

@@ -6,9 +6,9 @@ use hip_runtime_sys::{PropertiesR0000, PropertiesR0600, attribute, hipError_t};
 
 use super::{answer, put, put_text, whole};
 use crate::gpu::{MEMORY_BYTES, Vendor};
-use crate::ops::{bus, current, make_current, place};
+use crate::ops::{bus, place};
 use crate::orders::Place;
-use crate::state::{State, with};
+use crate::state::{State, current, make_current, with};
 use crate::status;
 
 /// ROCm 6.4.

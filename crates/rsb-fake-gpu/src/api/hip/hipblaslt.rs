@@ -8,10 +8,11 @@ use rsb_model::Dtype;
 use super::super::lt::lt_functions;
 use super::{handle, put, put_handle};
 use crate::gpu::Vendor;
-use crate::ops::gemm::{Refusal, Scalar};
-use crate::ops::lt::{LtObject, LtProduct, Numbers};
+use crate::ops::gemm::Refusal;
+use crate::ops::lt::{LtProduct, Numbers};
 use crate::orders::Place;
-use crate::state::{State, with};
+use crate::product::library::Scalar;
+use crate::state::{LtObject, State, with};
 
 fn answer(call: impl FnOnce(&mut State) -> Result<(), Refusal>) -> c_int {
     match with(Vendor::Amd, call) {

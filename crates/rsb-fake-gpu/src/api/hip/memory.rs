@@ -6,7 +6,8 @@ use hip_runtime_sys::{hipError_t, hipStream_t, memcpy};
 
 use super::{answer, handle, put, put_handle};
 use crate::heap::Home;
-use crate::ops::{Direction, Side, current};
+use crate::ops::{Direction, Side};
+use crate::state::current;
 use crate::status::{self, Status};
 
 #[unsafe(no_mangle)]

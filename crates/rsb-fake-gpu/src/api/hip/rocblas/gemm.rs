@@ -9,7 +9,8 @@ use rsb_model::Dtype;
 
 use super::super::handle;
 use super::answer;
-use crate::ops::gemm::{Call, MatrixArgument, Refusal, Scalar};
+use crate::ops::gemm::{Call, MatrixArgument, Refusal};
+use crate::product::library::Scalar;
 
 fn scalar(code: c_int) -> Result<Scalar, Refusal> {
     Ok(match code {

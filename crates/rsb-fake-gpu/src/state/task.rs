@@ -10,8 +10,8 @@ use crate::gpu::{LaunchPath, Route, Traffic};
 use crate::heap::{Heap, Home};
 use crate::kernels;
 use crate::launch::{KernelError, Launch, Touched, Work};
-use crate::ops::gemm::Product;
 use crate::orders::Fault;
+use crate::product::library::Product;
 use crate::state::{Gpu, State, hang};
 use crate::status::{self, Status};
 
