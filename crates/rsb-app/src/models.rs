@@ -36,7 +36,7 @@ pub struct ModelsRequest<'a> {
     pub sequence: &'a [String],
     /// Workloads.
     pub workload: &'a [String],
-    /// Performance hints of OpenVINO.
+    /// Performance hints of `OpenVINO`.
     pub hint: &'a [String],
     /// Requests per second.
     pub rate: &'a [String],
