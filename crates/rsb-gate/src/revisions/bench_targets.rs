@@ -227,10 +227,10 @@ fn find_workspaces(tree: &Path, directory: &Path) -> Result<Option<Vec<Workspace
 /// none has, so that cargo says what is wrong.
 fn choose(workspaces: Vec<Workspace>, arguments: &[String]) -> Vec<Workspace> {
     let named = |flags: &[&str]| {
-        let follows = arguments.windows(2).filter(|pair| flags.iter().any(|flag| pair[0] == *flag));
+        let follows = arguments.windows(2).filter(|pair| flags.contains(&pair[0].as_str()));
         let attached = arguments.iter().filter_map(|argument| {
             let (flag, name) = argument.split_once('=')?;
-            flags.iter().any(|known| flag == *known).then_some(name)
+            flags.contains(&flag).then_some(name)
         });
         follows.map(|pair| pair[1].as_str()).chain(attached).collect::<Vec<_>>()
     };
