@@ -16,7 +16,7 @@ use crate::{console, show};
 pub(super) fn show(sql: &str, args: &AnswerArgs, style: Style) -> CliResult {
     let store = ProjectContext::open(&args.places.paths())?.store(&mut console::tell)?;
     let waiting = end_after(args.timeout);
-    let answer = store.select(sql, args.timeout).map_err(query::of_sql)?;
+    let answer = store.select(sql, args.timeout).map_err(rsb_app::sql_error)?;
     drop(waiting);
     print(&answer, args, style)
 }

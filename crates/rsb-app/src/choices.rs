@@ -7,7 +7,7 @@ use rsb_engine::Listener;
 use rsb_gate::{Directories, gate};
 use rsb_store::{Baselines, RunSummary, Store};
 
-use crate::{AppError, ProjectContext, ProjectPaths, query};
+use crate::{AppError, ProjectContext, ProjectPaths, sql_error};
 
 /// Baselines, runs or commits that are listed.
 const LISTED: usize = 5;
@@ -111,6 +111,6 @@ fn views(store: &Store) -> Result<Vec<String>, AppError> {
     const SQL: &str =
         "SELECT 'view ' || t.name || '(' || (SELECT group_concat(c.name, ', ') FROM pragma_table_info(t.name) c) || ')'
         FROM sqlite_schema t WHERE t.type = 'view' ORDER BY t.name";
-    let answer = store.select(SQL, Duration::from_secs(10)).map_err(query::of_sql)?;
+    let answer = store.select(SQL, Duration::from_secs(10)).map_err(sql_error)?;
     Ok(answer.rows.iter().flatten().filter_map(|value| value.as_str().map(str::to_owned)).collect())
 }

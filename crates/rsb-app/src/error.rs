@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use rsb_insight::trends::AlertError;
+use rsb_store::SqlError;
 use rsb_store::output::OutputError;
 
 /// An error of a subcommand. Its kind is the exit code it ends the program with.
@@ -39,6 +40,15 @@ pub fn output_error(error: OutputError) -> AppError {
             AppError::usage(error)
         }
         OutputError::Io { .. } => AppError::from(anyhow::Error::new(error)),
+    }
+}
+
+/// Returns the error of a query. A wrong one, or one that asks for too much, is a usage error.
+pub fn sql_error(error: SqlError) -> AppError {
+    match error {
+        SqlError::Store(error) => AppError::from(anyhow::Error::new(error)),
+        broken @ SqlError::Engine { .. } => AppError::from(anyhow::Error::new(broken)),
+        wrong => AppError::usage(wrong),
     }
 }
 

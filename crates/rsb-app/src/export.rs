@@ -87,10 +87,10 @@ pub fn duckdb(
     path: Option<&Path>,
     listener: &mut Listener<'_>,
 ) -> Result<(), AppError> {
-    use crate::query::of_sql;
+    use crate::sql_error;
 
     let path = output_file(path, "a database of DuckDB")?;
-    let library = rsb_store::duckdb::library().map_err(of_sql)?;
+    let library = rsb_store::duckdb::library().map_err(sql_error)?;
     output::check(path).map_err(output_error)?;
     let exported = cached_export(store, listener)?;
     // A database is written in many places: whole, it takes the name.
@@ -98,7 +98,7 @@ pub fn duckdb(
     let dir =
         tempfile::tempdir_in(beside).with_context(|| format!("cannot write {}", path.display()))?;
     let made = dir.path().join("made.duckdb");
-    rsb_store::duckdb::write_database(&library, &exported.path, &made).map_err(of_sql)?;
+    rsb_store::duckdb::write_database(&library, &exported.path, &made).map_err(sql_error)?;
     output::put(&made, path).map_err(output_error)?;
     Ok(())
 }

@@ -47,7 +47,9 @@ pub mod trend;
 pub mod tui;
 pub mod watch;
 
-pub use error::{AppError, alert_error, error_chain, named_file, output_error, without_feature};
+pub use error::{
+    AppError, alert_error, error_chain, named_file, output_error, sql_error, without_feature,
+};
 pub use exit::{EXIT_CODES, Exit};
 pub use filter::CaseFilter;
 pub use project::{ProjectContext, ProjectPaths};

@@ -5,19 +5,10 @@ use std::time::Duration;
 use rsb_engine::Listener;
 use rsb_model::unit;
 use rsb_report::{Cell, Column, Table};
-use rsb_store::{SqlAnswer, SqlError, Store, export};
+use rsb_store::{SqlAnswer, Store, export};
 use serde_json::{Map, Value, json};
 
-use crate::AppError;
-
-/// Returns the error of a question. A wrong one, or one that asks for too much, is the user's.
-pub fn of_sql(error: SqlError) -> AppError {
-    match error {
-        SqlError::Store(error) => AppError::from(anyhow::Error::new(error)),
-        broken @ SqlError::Engine { .. } => AppError::from(anyhow::Error::new(broken)),
-        wrong => AppError::usage(wrong),
-    }
-}
+use crate::{AppError, sql_error};
 
 /// Returns DuckDB's answer to `sql`. What `watch` returns is dropped with the answer.
 ///
@@ -31,10 +22,10 @@ pub fn by_duckdb<W>(
     listener: &mut Listener<'_>,
     watch: impl FnOnce() -> W,
 ) -> Result<SqlAnswer, AppError> {
-    let library = rsb_store::duckdb::library().map_err(of_sql)?;
+    let library = rsb_store::duckdb::library().map_err(sql_error)?;
     let exported = crate::export::cached_export(store, listener)?;
     let _watch = watch();
-    rsb_store::duckdb::select(&library, &exported.path, sql, limit).map_err(of_sql)
+    rsb_store::duckdb::select(&library, &exported.path, sql, limit).map_err(sql_error)
 }
 
 /// Refuses, since this build has no DuckDB.

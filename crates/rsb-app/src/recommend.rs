@@ -19,7 +19,7 @@ use rsb_report::number::{format_count, format_quantity};
 use rsb_store::Store;
 use serde_json::Value;
 
-use crate::{AppError, ProjectContext, models as own_models, query};
+use crate::{AppError, ProjectContext, models as own_models, sql_error};
 
 /// Runs looked at, newest first.
 const MOST_RUNS: usize = 200;
@@ -148,7 +148,7 @@ fn prices_of(file: &Path) -> Result<Prices, AppError> {
 
 /// The stored runs that measured peaks, newest first, those of `known` apart.
 fn of_roofs(store: &Store, known: &[Run]) -> Result<Vec<Run>, AppError> {
-    let answer = store.select(ROOFS, LIMIT).map_err(query::of_sql)?;
+    let answer = store.select(ROOFS, LIMIT).map_err(sql_error)?;
     let mut named: Vec<&str> = answer.rows.iter().flatten().filter_map(Value::as_str).collect();
     named.retain(|id| known.iter().all(|run| run.run_id.0 != *id));
     // Ids begin with the time.
@@ -162,7 +162,7 @@ fn of_roofs(store: &Store, known: &[Run]) -> Result<Vec<Run>, AppError> {
 /// When the index does not answer.
 pub fn of_models(store: &Store) -> Result<Vec<Run>, AppError> {
     let mut summaries = store.runs().map_err(AppError::usage)?;
-    let answer = store.select(PASSES, LIMIT).map_err(query::of_sql)?;
+    let answer = store.select(PASSES, LIMIT).map_err(sql_error)?;
     let named: Vec<&str> = answer.rows.iter().flatten().filter_map(Value::as_str).collect();
     // Of skips alone the index knows no more than the name of the suite.
     summaries.retain(|summary| {

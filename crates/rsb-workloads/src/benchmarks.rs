@@ -28,7 +28,6 @@ use rsb_model::{BackendId, Case, CaseDevice, DeviceType, Dtype, Note, Params, Re
 
 use crate::benchmark::{Benchmark, Grid, unusable};
 use crate::plausibility::times_of_last_cache;
-use crate::registered::find;
 
 /// Every benchmark of this crate, the control set first, then memory.
 pub fn all() -> &'static [&'static dyn Benchmark] {
@@ -149,7 +148,10 @@ fn affordable(device: &DeviceInfo, wanted: u64) -> u64 {
 pub fn sized_down(device: &DeviceInfo, cases: &[Case]) -> Option<Note> {
     let here = CaseDevice::Device(device.device);
     let is_affected = |case: &Case| {
-        case.device == here && find(&case.benchmark).is_some_and(Benchmark::is_sized_by_caches)
+        case.device == here
+            && all()
+                .iter()
+                .any(|known| known.name() == case.benchmark && known.is_sized_by_caches())
     };
     if !cases.iter().any(is_affected) {
         return None;
