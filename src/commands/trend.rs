@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use rsb_app::{ProjectContext, health, next_step, trend};
+use rsb_app::{ProjectContext, alert_error, health, next_step, trend};
 use rsb_insight::trends;
 use rsb_model::record::TrendDocument;
 use rsb_report::Style;
@@ -20,7 +20,8 @@ pub fn run(args: &TrendArgs, style: Style) -> CliResult {
     match &args.verb {
         Some(TrendVerb::Ack { alert, because, state, places }) => {
             let store = ProjectContext::open(&places.paths())?.store(&mut console::tell)?;
-            let decided = trends::decide(&store, alert, state.state(), because)?;
+            let decided =
+                trends::decide(&store, alert, state.state(), because).map_err(alert_error)?;
             show::text(&format!("{} is {}: {because}", decided.id, decided.state.as_str()))?;
             Ok(Exit::Pass)
         }

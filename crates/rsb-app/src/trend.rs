@@ -12,7 +12,7 @@ use rsb_stats::{SeriesInput, trend_with};
 use rsb_store::{Series, SeriesFilter, Store};
 
 use crate::project::anywhere;
-use crate::{AppError, CaseFilter, ProjectContext};
+use crate::{AppError, CaseFilter, ProjectContext, alert_error};
 
 /// Metrics that are the time of an iteration.
 pub const TIMES: [&str; 3] = ["time_ms", "time_us", "latency_ns"];
@@ -117,7 +117,7 @@ fn over(
     trends::name_levels(store, &series, &mut document);
     let now = Timestamp::now();
     let request = TrackRequest { series: &series, trends: &document, settings: wanted, now };
-    let tracked = trends::track(store, &request, Path::new("."))?;
+    let tracked = trends::track(store, &request, Path::new(".")).map_err(alert_error)?;
     for alert in &tracked.closed {
         let because = alert.because.as_deref().unwrap_or_default();
         let (id, state) = (&alert.id, alert.state.as_str());

@@ -447,7 +447,6 @@ mod tests {
             ("crates/rsb-stats/src/a.rs", "//! x\nuse std::fs;", "pure"),
             ("crates/rsb-engine/src/a.rs", "//! x\nfn f() { eprintln!(); }", "prints nothing"),
             ("crates/rsb-catalog/src/suites/a.rs", "//! x\nuse crate::plan;", "a suite is a list"),
-            ("crates/rsb-engine/src/suites/a.rs", "//! x\nuse crate::plan;", "a suite is a list"),
             ("src/commands/a.rs", "//! x\nuse super::{interrupt, b};", "the subcommand `b`"),
             ("src/commands/a/c.rs", "//! x\nuse crate::commands::b;", "the subcommand `b`"),
             ("src/a.rs", "//! x\nfn f(a: u8, (b, c): (u8, u8)) {}", "`f` takes a tuple apart"),

@@ -8,7 +8,7 @@ use rsb_model::Dtype;
 
 use super::{attended_row, fill, verify};
 use crate::convert::{decode, encode};
-use crate::device::{Buffer, Device, DeviceError, Kernel, Options, Stream};
+use crate::device::{Buffer, Device, DeviceError, Options};
 use crate::operation::{
     Attention, BufferSpec, Convolution, Elementwise, ElementwiseOp, Epilogue, Gather, Gemm,
     HostMemory, MemoryStream, Normalize, NormalizeOp, Operation, OutputWidth, PeakArithmetic,
@@ -95,14 +95,53 @@ pub fn survivors(
     options: &Options,
     seed: u64,
 ) -> Result<MutationReport, DeviceError> {
-    let specs = operation.buffers();
-    let buffers = allocate(device, &specs)?;
-    MutationRunner::prepare(device, operation, options, &specs, &buffers, seed)?
-        .check_seed(seed, Mutation::ALL)
+    survivors_of(device, operation, options, seed, Mutation::ALL)
 }
 
-fn allocate(device: &dyn Device, specs: &[BufferSpec]) -> Result<Vec<Buffer>, DeviceError> {
-    specs.iter().map(|spec| device.allocate(spec.bytes())).collect()
+fn survivors_of(
+    device: &dyn Device,
+    operation: &Operation,
+    options: &Options,
+    seed: u64,
+    mutations: &[Mutation],
+) -> Result<MutationReport, DeviceError> {
+    let specs = operation.buffers();
+    let buffers: Vec<Buffer> =
+        specs.iter().map(|spec| device.allocate(spec.bytes())).collect::<Result<_, _>>()?;
+    let (Some(output), Some(&output_spec)) = (buffers.last(), specs.last()) else {
+        return Ok(MutationReport {
+            accuracy_error: 0.0,
+            accuracy_limit: 0.0,
+            tried: Vec::new(),
+            survived: Vec::new(),
+        });
+    };
+    let mut bench = MutationRunner {
+        device,
+        operation,
+        options,
+        seed,
+        specs: &specs,
+        buffers: &buffers,
+        sums_in: None,
+    };
+    let correct = bench.launch_with(&mut |_| Ok(()))?;
+    let accuracy_error = bench.verify()?;
+    let accuracy_limit = super::tolerance(operation, bench.sums_in);
+    let (mut tried, mut survived) = (Vec::new(), Vec::new());
+    for &mutation in mutations {
+        let Some(wrong) = bench.apply_mutation(mutation, output_spec, &correct)? else { continue };
+        if wrong == correct {
+            continue;
+        }
+        fill(device, operation, &buffers, seed)?;
+        device.write(output, 0, &wrong)?;
+        tried.push(mutation);
+        if bench.verify().is_ok() {
+            survived.push(mutation);
+        }
+    }
+    Ok(MutationReport { accuracy_error, accuracy_limit, tried, survived })
 }
 
 /// Changes inputs on the device after they were filled.
@@ -115,65 +154,24 @@ struct MutationRunner<'b> {
     seed: u64,
     specs: &'b [BufferSpec],
     buffers: &'b [Buffer],
-    /// Of the operation itself, prepared once for all seeds.
-    kernel: Box<dyn Kernel + 'b>,
-    stream: Box<dyn Stream + 'b>,
+    sums_in: Option<Dtype>,
 }
 
-impl<'b> MutationRunner<'b> {
-    fn prepare(
-        device: &'b dyn Device,
-        operation: &'b Operation,
-        options: &'b Options,
-        specs: &'b [BufferSpec],
-        buffers: &'b [Buffer],
-        seed: u64,
-    ) -> Result<Self, DeviceError> {
-        fill(device, operation, buffers, seed)?;
-        let kernel = device.prepare(operation, options, buffers)?;
-        let stream = device.stream()?;
-        Ok(Self { device, operation, options, seed, specs, buffers, kernel, stream })
-    }
-
-    /// Verifies the correct result for inputs made from `seed`, and then each of `mutations`.
-    fn check_seed(
-        &mut self,
-        seed: u64,
-        mutations: &[Mutation],
-    ) -> Result<MutationReport, DeviceError> {
-        self.seed = seed;
-        let correct = self.launch_with(&mut |_| Ok(()))?;
-        let accuracy_error = self.verify()?;
-        let accuracy_limit = super::tolerance(self.operation, self.kernel.sums_in());
-        let (mut tried, mut survived) = (Vec::new(), Vec::new());
-        for &mutation in mutations {
-            let Some(wrong) = self.apply_mutation(mutation, &correct)? else { continue };
-            if wrong == correct {
-                continue;
-            }
-            fill(self.device, self.operation, self.buffers, seed)?;
-            if let Some(output) = self.buffers.last() {
-                self.device.write(output, 0, &wrong)?;
-            }
-            tried.push(mutation);
-            if self.verify().is_ok() {
-                survived.push(mutation);
-            }
-        }
-        Ok(MutationReport { accuracy_error, accuracy_limit, tried, survived })
-    }
-
+impl MutationRunner<'_> {
     /// The output of the operation on inputs that were changed.
     fn launch_with(&mut self, change: Change<'_>) -> Result<Vec<u8>, DeviceError> {
         fill(self.device, self.operation, self.buffers, self.seed)?;
         change(self)?;
-        self.kernel.launch()?;
-        self.stream.synchronize()?;
-        self.read(self.buffers.len().saturating_sub(1))
+        let mut kernel = self.device.prepare(self.operation, self.options, self.buffers)?;
+        let mut stream = self.device.stream()?;
+        kernel.launch()?;
+        stream.synchronize()?;
+        self.sums_in = kernel.sums_in();
+        self.read(self.buffers.len() - 1)
     }
 
     fn verify(&self) -> Result<f64, DeviceError> {
-        verify(self.device, self.operation, self.buffers, self.seed, self.kernel.sums_in())
+        verify(self.device, self.operation, self.buffers, self.seed, self.sums_in)
     }
 
     fn read(&self, index: usize) -> Result<Vec<u8>, DeviceError> {
@@ -210,16 +208,16 @@ impl<'b> MutationRunner<'b> {
         let mut stream = self.device.stream()?;
         kernel.launch()?;
         stream.synchronize()?;
-        self.read(self.buffers.len().saturating_sub(1))
+        self.read(self.buffers.len() - 1)
     }
 
     /// The output with `mutation`; nothing if the operation has no such defect.
     fn apply_mutation(
         &mut self,
         mutation: Mutation,
+        output: BufferSpec,
         correct: &[u8],
     ) -> Result<Option<Vec<u8>>, DeviceError> {
-        let Some(&output) = self.specs.last() else { return Ok(None) };
         let is_word =
             output.dtype == Dtype::I8 && output.elements == 8 && !is_elementwise(self.operation);
         let edited = |edit: &mut dyn FnMut(&mut Vec<f64>)| {
@@ -231,7 +229,7 @@ impl<'b> MutationRunner<'b> {
         Ok(match mutation {
             Mutation::NotLaunched => {
                 fill(self.device, self.operation, self.buffers, self.seed)?;
-                Some(self.read(self.buffers.len().saturating_sub(1))?)
+                Some(self.read(self.buffers.len() - 1)?)
             }
             Mutation::Zeros => Some(vec![0; correct.len()]),
             Mutation::Stale => {
@@ -645,13 +643,10 @@ fn check_operation(
         tried: Vec::new(),
         survived: Vec::new(),
     };
-    let specs = operation.buffers();
-    let buffers = allocate(device, &specs)?;
     let first = seeds.start;
-    let mut runner = MutationRunner::prepare(device, operation, options, &specs, &buffers, first)?;
     for seed in seeds {
         let mutations = if seed - first < mutated { Mutation::ALL } else { &[] };
-        let found = runner.check_seed(seed, mutations)?;
+        let found = survivors_of(device, operation, options, seed, mutations)?;
         report.largest_error = report.largest_error.max(found.accuracy_error);
         report.accuracy_limit = found.accuracy_limit;
         for mutation in found.tried {

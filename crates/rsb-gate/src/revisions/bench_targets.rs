@@ -509,7 +509,7 @@ mod tests {
         let names: Vec<&str> = found.iter().map(|each| each.target.as_str()).collect();
         assert_eq!(names, ["two", "one"]);
         assert_eq!(
-            (found[1].package.as_path(), found[0].program.as_path()),
+            (found[1].package.as_path(), found[1].program.as_path()),
             (Path::new("/w/a"), Path::new("/t/one-1"))
         );
     }
