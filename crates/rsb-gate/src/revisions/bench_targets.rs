@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
+use std::process::Output;
 
 use anyhow::{Context, Result};
 use rsb_engine::Listener;
@@ -274,14 +275,7 @@ impl Workspace {
         built: &mut BuiltTargets,
         listener: &mut Listener<'_>,
     ) -> Result<()> {
-        let mut command = cargo(&self.directory);
-        // Without fail-fast, one target that does not compile leaves the others.
-        command
-            .args(["bench", "--no-run", "--no-fail-fast", "--quiet", "--message-format", "json"])
-            .arg("--target-dir")
-            .arg(place.target);
-        command.args(SMALL.iter().flat_map(|setting| ["--config", setting]));
-        align_functions(&mut command, |name| std::env::var(name).ok());
+        let mut chosen = Vec::new();
         let mut wanted = BTreeSet::new();
         if !arguments.iter().any(|argument| is_choice(argument)) {
             let (packages, targets) = self.metadata.benches(has_features(arguments));
@@ -289,11 +283,18 @@ impl Workspace {
                 return Ok(());
             }
             // Only these: a library built as a test of itself is nothing to measure.
-            command.args(targets.iter().flat_map(|target| ["--bench", target]));
-            command.args(packages.iter().flat_map(|package| ["--package", package]));
+            chosen.extend(targets.iter().flat_map(|target| ["--bench".to_owned(), target.clone()]));
+            chosen
+                .extend(packages.into_iter().flat_map(|package| ["--package".to_owned(), package]));
             wanted = targets;
         }
-        let output = run_cargo(command.args(arguments))?;
+        chosen.extend_from_slice(arguments);
+        let mut output = self.run_build(&["bench", "--no-run"], &chosen, place)?;
+        if !output.status.success() {
+            // `cargo bench` stops at the first target that does not compile; this builds the rest.
+            let rest = ["build", "--profile", "bench", "--keep-going"];
+            output = self.run_build(&rest, &chosen, place)?;
+        }
         let messages = String::from_utf8_lossy(&output.stdout);
         let executables = executables(&messages);
         if !output.status.success() {
@@ -317,6 +318,20 @@ impl Workspace {
         built.executables.extend(executables);
         built.outputs.add(outputs(&messages, place.target));
         Ok(())
+    }
+
+    /// The output of cargo with `command` and the `chosen` targets.
+    fn run_build(
+        &self,
+        command: &[&str],
+        chosen: &[String],
+        place: BuildTarget<'_>,
+    ) -> Result<Output> {
+        let mut cargo = cargo(&self.directory);
+        cargo.args(command).args(["--quiet", "--message-format", "json", "--target-dir"]);
+        cargo.arg(place.target).args(SMALL.iter().flat_map(|setting| ["--config", setting]));
+        align_functions(&mut cargo, |name| std::env::var(name).ok());
+        run_cargo(cargo.args(chosen))
     }
 }
 
