@@ -8,7 +8,7 @@ use rsb_report::{Cell, Column, Table};
 use rsb_store::{SqlAnswer, Store, export};
 use serde_json::{Map, Value, json};
 
-use crate::{AppError, sql_error};
+use crate::AppError;
 
 /// Returns DuckDB's answer to `sql`. What `watch` returns is dropped with the answer.
 ///
@@ -22,10 +22,10 @@ pub fn by_duckdb<W>(
     listener: &mut Listener<'_>,
     watch: impl FnOnce() -> W,
 ) -> Result<SqlAnswer, AppError> {
-    let library = rsb_store::duckdb::library().map_err(sql_error)?;
+    let library = rsb_store::duckdb::library().map_err(crate::sql_error)?;
     let exported = crate::export::cached_export(store, listener)?;
     let _watch = watch();
-    rsb_store::duckdb::select(&library, &exported.path, sql, limit).map_err(sql_error)
+    rsb_store::duckdb::select(&library, &exported.path, sql, limit).map_err(crate::sql_error)
 }
 
 /// Refuses, since this build has no DuckDB.
