@@ -282,7 +282,7 @@ fn a_target_that_runs_on_neither_side_is_named_and_decides_nothing() {
     assert!(
         result["notes"]
             .to_string()
-            .contains("they run on neither side: bench targets bare, nightly"),
+            .contains("measured on neither side: bench target `bare`: it lists no case"),
         "{result:#}"
     );
     // One that ran before and does not build now took its cases with it.
@@ -307,6 +307,12 @@ fn benchmarks_in_a_workspace_of_their_own_below_the_package_are_found() {
     assert!(
         result["notes"].to_string().contains("bench targets measured: parsing in bench"),
         "{result:#}"
+    );
+    let ended = bench.run(&[&JSON[..], &["--", "--manifest-path", "no/Cargo.toml"]].concat());
+    assert!(
+        ended.code == 1 && ended.stderr.contains("there is no no/Cargo.toml in this revision"),
+        "{}",
+        ended.stderr
     );
     // Chosen by its name or its manifest, it is the same one.
     for words in [["--package", "other"], ["--manifest-path", "bench/Cargo.toml"]] {

@@ -116,14 +116,10 @@ fn notes(builds: &Builds, changed: &[PathBuf]) -> Vec<ComparisonNote> {
         let text = format!("bench targets measured: {}", places.collect_vec().join("; "));
         notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
     }
-    let unable: BTreeSet<&str> = before.left_out().into_iter().collect();
-    let unable = after.left_out().into_iter().filter(|target| unable.contains(target));
-    let unable: BTreeSet<&str> = unable.collect();
+    let [unable, unable_after] = [before, after].map(Build::left_out);
+    let unable: BTreeSet<&String> = unable.intersection(&unable_after).collect();
     if !unable.is_empty() {
-        let text = format!(
-            "not measured, since they run on neither side: bench targets {}",
-            unable.into_iter().join(", ")
-        );
+        let text = format!("measured on neither side: {}", unable.into_iter().join("; "));
         notes.push(ComparisonNote::new(ComparisonNoteCode::Evidence, text));
     }
     let settings: Vec<String> = changed

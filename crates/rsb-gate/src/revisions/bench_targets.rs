@@ -118,8 +118,13 @@ pub(super) fn build(
     listener: &mut Listener<'_>,
 ) -> Result<Option<BuiltTargets>> {
     let BenchTargets { top, directory, arguments } = *request;
-    let (manifest, arguments) = take_manifest_path(arguments);
-    let directory = manifest.map_or_else(|| directory.to_owned(), |found| directory.join(found));
+    let (chosen, arguments) = take_manifest_path(arguments);
+    let directory = chosen.map_or_else(|| directory.to_owned(), |found| directory.join(found));
+    let manifest = directory.join("Cargo.toml");
+    if !place.tree.join(&manifest).is_file() {
+        listener(&Event::warning(format!("there is no {} in this revision", manifest.display())));
+        return Ok(None);
+    }
     let Some(workspaces) = find_workspaces(place.tree, &directory)? else {
         return match dependency_outside(place.tree)? {
             Some(outside) => Err(outside.into()),
@@ -137,7 +142,6 @@ pub(super) fn build(
             } else {
                 format!("every bench target needs features: {}", unbuilt.join(", "))
             };
-            let manifest = directory.join("Cargo.toml");
             listener(&Event::warning(format!("{text} ({})", manifest.display())));
             return Ok(None);
         }

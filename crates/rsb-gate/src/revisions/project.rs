@@ -332,15 +332,12 @@ impl Build {
         places
     }
 
-    /// The bench targets of another project that do not build, or cannot be asked for their cases.
-    pub(super) fn left_out(&self) -> Vec<&str> {
-        let Self::Benches(benches) = self else { return Vec::new() };
-        let executables = benches.executables();
-        executables
-            .into_iter()
-            .flat_map(|all| &all.left_out)
-            .map(|(target, _)| target.as_str())
-            .collect()
+    /// The bench targets and cases of another project that cannot be measured, each with its
+    /// reason.
+    pub(super) fn left_out(&self) -> BTreeSet<String> {
+        let Self::Benches(benches) = self else { return BTreeSet::new() };
+        let left_out = benches.executables().into_iter().flat_map(|all| &all.left_out);
+        left_out.map(|(_, reason)| format!("{}: {}", reason.what, reason.why)).collect()
     }
 
     /// The cases of another project that fit one of `wanted`, parts of ids; all of them where
