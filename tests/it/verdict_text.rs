@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::common::Bench;
 use crate::common::made_up::{again, scale, with_baseline};
+use crate::common::revisions::git;
 
 /// Widths to show: of a narrow and a wide terminal, and of a pipe.
 const WIDTHS: [(&str, Option<&str>); 3] =
@@ -26,6 +27,11 @@ impl Shown {
     /// Snapshots what `gate` prints at each width.
     fn snapshot(&self) {
         let (bench, mut run) = with_baseline(Bench::new());
+        git(&bench, &["init", "--quiet"]);
+        let [good, bad] = ["good", "bad"].map(|subject| {
+            git(&bench, &["commit", "--quiet", "--allow-empty", "--message", subject]);
+            git(&bench, &["rev-parse", "HEAD"])
+        });
         // Times are made up; what else was measured here differs from machine to machine.
         for case in run["benchmarks"].as_array_mut().unwrap() {
             case["results"] = json!([]);
@@ -33,12 +39,14 @@ impl Shown {
         run["environment"]["cpu"]["model"] = "EPYC A".into();
         run["environment"]["state"] = json!({ "load_average": 0.5 });
         run["notes"] = json!([]);
+        run["environment"]["git"] = clean_tree(&good);
         (self.baseline)(&mut run);
         bench.write_sealed("made-up.json", &run);
         bench
             .run(&["baseline", "save", "--run", "made-up.json", "--baselines-dir", "saved"])
             .expect(0);
         let mut current = again(&run, "current");
+        current["environment"]["git"] = clean_tree(&bad);
         (self.current)(&mut current);
         bench.write_sealed("benchmark_results/runs/current.json", &current);
         let baseline = run["run_id"].as_str().unwrap();
@@ -53,6 +61,9 @@ impl Shown {
             let [stdout, stderr] =
                 [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
             let text = format!("{stdout}{stderr}").replace(baseline, "BASELINE");
+            let text =
+                text.replace(&good[..12], "aaaaaaaaaaaa").replace(&bad[..12], "bbbbbbbbbbbb");
+            let text = text.replace(&bad[..7], "bbbbbbb");
             insta::with_settings!({ filters => vec![(r"measured \d+ min ago", "measured just now")] }, {
                 insta::assert_snapshot!(format!("{}_{width}", self.name), text);
             });
@@ -71,6 +82,11 @@ fn spread(run: &mut Value, factors: [f64; 3]) {
             }
         }
     }
+}
+
+/// A clean tree at `commit`.
+fn clean_tree(commit: &str) -> Value {
+    json!({ "commit": commit, "branch": "main", "dirty": false })
 }
 
 #[test]

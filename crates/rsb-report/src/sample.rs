@@ -251,7 +251,9 @@ pub(crate) fn run() -> Run {
     ));
     run.benchmarks.extend(not_measured());
     run.notes.push(Note::Text(
-        "measured while other work ran: the load average was 3.1 on 2 threads".into(),
+        "the load average reached 4.2 on 2 threads, more than the benchmark makes: other work ran, \
+         and results are noisy; stop it and measure again"
+            .into(),
     ));
     run
 }
