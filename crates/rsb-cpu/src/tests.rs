@@ -452,7 +452,7 @@ fn correct_kernels_pass_and_no_mutation_does() {
 }
 
 #[test]
-#[ignore = "a thousand seeds take a quarter of an hour; cargo xtask test --slow"]
+#[ignore = "a thousand seeds take half an hour; cargo xtask test --slow"]
 #[allow(clippy::print_stdout)] // It prints a table.
 fn slow_correct_kernels_pass_on_a_thousand_seeds() {
     let reports = check_device(&CpuDevice::new(), &PROVIDERS, 0..seeds_of_slow_test(), 20).unwrap();

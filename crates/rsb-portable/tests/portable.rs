@@ -366,7 +366,7 @@ fn no_mutation_survives_by_vulkan() {
 
 #[cfg(all(feature = "opencl", feature = "vulkan"))]
 #[test]
-#[ignore = "a thousand seeds take a quarter of an hour; cargo xtask test --slow"]
+#[ignore = "a thousand seeds take half an hour; cargo xtask test --slow"]
 fn slow_no_mutation_survives_on_a_thousand_seeds() {
     check_mutations(
         &rsb_portable::opencl::OpenclBackend::Every,
