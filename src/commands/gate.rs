@@ -58,6 +58,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             cases: &args.case,
             suite: args.suite,
             budget: args.budget,
+            fail_fast: args.fail_fast,
             count_instructions: args.metric == Some(ExtraMetric::Instructions),
         };
         let accepted =

@@ -10,6 +10,7 @@ mod bench_targets;
 pub mod bisect;
 mod builds;
 mod cargo;
+mod inert;
 mod opened;
 mod project;
 mod tree;

@@ -8,7 +8,7 @@ use std::process::Command;
 use rsb_model::{Outcome, Samples};
 use rsb_store::read_criterion_dir;
 
-use super::{MEASUREMENT, WARM_UP};
+use super::{MEASUREMENT, WARM_UP, volatile};
 
 /// The name under which results are saved.
 const RESULT: &str = "rsb";
@@ -45,28 +45,23 @@ pub(super) fn ask_to_list(command: &mut Command, times: CriterionTimes) {
     command.args(["--list", "--noplot"]).args(times.arguments());
 }
 
-/// Has `command` measure the case called `name` and leave its result in `home`.
-pub(super) fn ask_for(command: &mut Command, name: &str, times: CriterionTimes, home: &Path) {
+/// Has `command` measure the case that `filter` fits and leave its result in `home`.
+pub(super) fn ask_for(command: &mut Command, filter: &str, times: CriterionTimes, home: &Path) {
     command
         .env("CRITERION_HOME", home)
         .env("RSB_RESULTS_DIR", home.join("runs")) // Benches that are made with this program keep runs besides.
         .args(["--noplot", "--color", "never", "--save-baseline", RESULT])
         .args(["--nresamples", "100"]) // Its own analysis is not used.
         .args(times.arguments())
-        .args(["--", &exactly(name)]);
+        .args(["--", filter]);
 }
 
-/// The filter that `name` alone fits: a regular expression, since Criterion 0.4 knows no `--exact`.
-fn exactly(name: &str) -> String {
-    let mut filter = String::from("^");
-    for letter in name.chars() {
-        if r"\.+*?()|[]{}^$#&-~".contains(letter) {
-            filter.push('\\');
-        }
-        filter.push(letter);
-    }
-    filter.push('$');
-    filter
+/// The filter that `name` alone fits: a regular expression, since Criterion 0.4 has no `--exact`.
+/// Anything fits the volatile parts of a name if it `is_volatile`.
+pub(super) fn filter(name: &str, is_volatile: bool) -> String {
+    let parts = if is_volatile { volatile::stable_parts(name) } else { vec![name] };
+    let escaped: Vec<String> = parts.into_iter().map(regex::escape).collect();
+    format!("^{}$", escaped.join(".+"))
 }
 
 /// The samples that it left in `home`.
@@ -91,14 +86,14 @@ mod tests {
 
     #[test]
     fn a_filter_fits_one_name_alone() {
-        for (name, filter) in [
-            ("fib 20", "^fib 20$"),
-            ("parse/a.json", r"^parse/a\.json$"),
-            ("sum (f32) [1+2]*", r"^sum \(f32\) \[1\+2\]\*$"),
-            ("Vec<u8>::push", "^Vec<u8>::push$"),
-            (r"a\b|c^d$", r"^a\\b\|c\^d\$$"),
-        ] {
-            assert_eq!(exactly(name), filter);
+        for name in
+            ["fib 20", "parse/a.json", "sum (f32) [1+2]*", "Vec<u8>::push", r"a\b|c^d$ #&-~"]
+        {
+            let filter = regex::Regex::new(&filter(name, false)).unwrap();
+            assert!(filter.is_match(name), "{filter}");
+            assert!(!filter.is_match(&format!("{name} ")), "{filter}");
         }
+        let filter = regex::Regex::new(&filter("at 2026-11-28/long", true)).unwrap();
+        assert!(filter.is_match("at 2027-01-01/long") && !filter.is_match("at 2027-01-01/longer"));
     }
 }

@@ -12,7 +12,7 @@ use rsb_stats::Policy;
 use super::case::{self, ChosenCase};
 use super::commit_range::Commit;
 use super::search::StepOutcome;
-use crate::gate::Sides;
+use crate::gate::{MeasureLimits, Sides};
 use crate::revisions::Repository;
 use crate::revisions::project::{Build, Project, SideRole};
 use crate::revisions::worktree::{ProgramDirectory, Worktree};
@@ -191,7 +191,8 @@ impl<'a> Steps<'a> {
         };
         let names = [self.good_name.as_str(), commit.short()];
         let mut sides = Sides::new(good.beside(build)?, names, vec![self.found.case.clone()]);
-        sides.measure(self.policy, self.budget, listener)?;
+        let limits = MeasureLimits { budget: self.budget, fail_fast: false };
+        sides.measure(self.policy, limits, listener)?;
         let result = sides.compare(self.policy);
         let broken =
             sides.baseline().benchmarks.iter().find(|result| result.outcome != Outcome::Measured);
