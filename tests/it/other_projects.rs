@@ -80,6 +80,35 @@ fn a_comment_is_decided_without_measuring() {
 }
 
 #[test]
+fn a_change_of_ci_configuration_is_decided_without_a_build() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", FAST)]);
+    commit(&bench, "fast");
+    bench.write(".github/workflows/ci.yml", "on: push\n");
+    bench.write("LICENSE-MIT", "MIT\n");
+    let ended = bench.run(&["gate", "--against", "HEAD"]).expect(0);
+    assert!(ended.stdout.contains("differ in CI configuration"), "{}", ended.stdout);
+    assert!(!ended.stderr.contains("building"), "{}", ended.stderr);
+    // A source that mentions the file may read it.
+    bench.write("src/lib.rs", "pub const LICENSE: &str = include_str!(\"../LICENSE-MIT\");\npub fn ready() -> bool { true }\n");
+    commit(&bench, "reads its license");
+    bench.write("LICENSE-MIT", "MIT, or another\n");
+    let ended = bench.run(&["gate", "--against", "HEAD"]).expect(0);
+    assert!(ended.stderr.contains("building"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_name_with_a_date_is_matched_by_the_rest_of_it() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", &[("format/2026-11-28 10:00:00", 1000.0)])]);
+    commit(&bench, "fast");
+    write(&bench, "", &[("parsing", &[("format/2026-11-29 11:30:00", 1500.0)])]);
+    let result = bench.run(&JSON).expect(3).json();
+    assert!(is(&rows(&result)[0], "format/2026-11-28 10:00:00", "Regressed"), "{result:#}");
+    assert_eq!(result["missing"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
 fn a_project_in_a_directory_of_its_repository_is_found_there() {
     let bench = repository("rust/crate");
     write(&bench, "rust/crate", &[("parsing", FAST)]);
@@ -131,7 +160,10 @@ fn what_belongs_to_this_program_is_refused_elsewhere() {
     for (flags, words) in [
         (&["--suite", "quick"][..], "--suite is for the benchmarks of rusty-stack-bench"),
         (&["--metric", "instructions"], "--metric instructions is for"),
-        (&["--benchmark", "nothing-here"], "no case in common that fits nothing-here"),
+        (
+            &["--benchmark", "fob"],
+            "no benchmark of HEAD fits `fob`; nearest: `fib 20`, `parse/a.json`",
+        ),
         (&["--bench", "./run"], "--bench-format"),
         (&["--", "--package", "nobody"], "parsing"),
     ] {
