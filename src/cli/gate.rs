@@ -103,6 +103,11 @@ pub struct GateArgs {
     /// The cases that are undecided by then are listed as not settled. Exit code 3.
     #[arg(long, requires = "against")]
     pub fail_fast: bool,
+    /// Pause for up to MAX in all while other programs are busy, with --against
+    ///
+    /// Busy means that they take more than half of the CPUs. Pauses do not count toward the budget.
+    #[arg(long, value_name = "MAX", requires = "against", value_parser = parse_time)]
+    pub wait_for_quiet: Option<std::time::Duration>,
     /// Exit 0 instead of 4 when there is no baseline for this machine
     #[arg(long, conflicts_with = "baseline")]
     pub baseline_optional: bool,

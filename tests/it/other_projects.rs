@@ -98,6 +98,64 @@ fn a_change_of_ci_configuration_is_decided_without_a_build() {
 }
 
 #[test]
+fn init_looks_for_benchmarks_before_it_writes_anything() {
+    let bench = repository("rust");
+    write(&bench, "rust", &[("parsing", FAST)]);
+    let init = |words: &[&str]| {
+        let mut command = bench.command(&[&["init"], words].concat());
+        let output = command.current_dir(bench.path("rust")).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let refused = init(&["--write"]);
+    assert_eq!(refused.0, Some(2), "{refused:?}");
+    assert!(refused.2.contains("`parsing` uses no harness that is known"), "{}", refused.2);
+    assert!(!bench.path(".github").exists());
+    bench.write("rust/benches/parsing.rs", "use criterion::Criterion;\nfn main() {}\n");
+    for (ci, path, words) in [
+        ("github", ".github/workflows/benchmarks.yml", "working-directory: rust"),
+        ("gitlab", ".gitlab/benchmarks.yml", "cd rust"),
+        ("none", "benchmarks.sh", "/rust"),
+    ] {
+        let (code, shown, found) = init(&["--ci", ci]);
+        assert!(code == Some(0) && found.contains("parsing (Criterion)"), "{found}");
+        assert!(shown.contains(path) && !bench.path(path).exists(), "{shown}");
+        assert_eq!(init(&["--write", "--ci", ci]).0, Some(0));
+        let written = std::fs::read_to_string(bench.path(path)).unwrap();
+        assert!(written.contains(words), "{written}");
+    }
+    assert!(bench.path("rust/baselines/policy.toml").exists());
+}
+
+/// Prints as the crate `bencher` does: it ignores options and measures what its first other word
+/// fits.
+const BENCHER: &str = r#"
+fn main() {
+    let wanted = std::env::args().skip(1).find(|word| word != "--bench").unwrap_or_default();
+    let process = 1.0 + f64::from(std::process::id() % 7) / 1000.0;
+    for (name, level) in [("short", 100.0), ("short_url", LEVEL)] {
+        if name.contains(&wanted) {
+            println!("test {name} ... bench: {:>11.2} ns/iter (+/- 3)", level * process);
+        }
+    }
+}
+"#;
+
+#[test]
+fn a_bencher_is_measured_by_what_it_prints() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", FAST)]);
+    bench.write("benches/parsing.rs", &BENCHER.replace("LEVEL", "100.0"));
+    commit(&bench, "fast");
+    bench.write("benches/parsing.rs", &BENCHER.replace("LEVEL", "130.0"));
+    let rows = rows(&bench.run(&JSON).expect(3).json());
+    assert!(
+        is(&rows[0], "short", "Unchanged") && is(&rows[1], "short_url", "Regressed"),
+        "{rows:?}"
+    );
+}
+
+#[test]
 fn a_name_with_a_date_is_matched_by_the_rest_of_it() {
     let bench = repository("");
     write(&bench, "", &[("parsing", &[("format/2026-11-28 10:00:00", 1000.0)])]);

@@ -50,6 +50,15 @@ pub struct MeasureLimits {
     pub budget: Duration,
     /// Whether one case that is Regressed ends it.
     pub fail_fast: bool,
+    /// How long to wait in all, outside of the budget, while other programs are busy.
+    pub wait_for_quiet: Duration,
+}
+
+impl MeasureLimits {
+    /// No other limit than `budget`.
+    pub const fn new(budget: Duration) -> Self {
+        Self { budget, fail_fast: false, wait_for_quiet: Duration::ZERO }
+    }
 }
 
 /// The user is warned if the budget allows fewer pairs of each case than this.
@@ -94,9 +103,10 @@ impl Sides {
         let mut cases = self.cases.clone();
         let claim = machine_lock::claim([&mut self.baseline, &mut self.current], listener);
         listener(&Event::InterleavedStarted { cases: cases.len(), left: limits.budget });
-        while !cases.is_empty()
-            && let Some(left) = schedule.left()
-        {
+        let mut waited = Duration::ZERO;
+        while !cases.is_empty() {
+            waited += schedule.wait_for_quiet(limits.wait_for_quiet.saturating_sub(waited));
+            let Some(left) = schedule.left() else { break };
             settings.limits.suite = left;
             let both = schedule
                 .time(listener, |listener| self.measure_once(&cases, &settings, listener))
@@ -123,6 +133,10 @@ impl Sides {
             cases = self.cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect();
         }
         claim.end([&mut self.baseline, &mut self.current], listener);
+        if waited >= Duration::from_secs(5) {
+            let text = format!("waited {} s for other programs in all", waited.as_secs());
+            listener(&Event::note(text));
+        }
         Ok(())
     }
 

@@ -133,7 +133,7 @@ impl ReadyRerun<'_> {
         let programs = SidePrograms::Workers([vec![before], vec![after]]);
         let mut sides =
             Sides::new(programs, [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
-        sides.measure(judge.policy(), MeasureLimits { budget, fail_fast: false }, listener)?;
+        sides.measure(judge.policy(), MeasureLimits::new(budget), listener)?;
         let mut compared = sides.compare(judge.policy());
         // Which of the policy's patterns fit is said of the whole run, not of its suspects.
         compared.notes.retain(|note| note.code != ComparisonNoteCode::Policy);

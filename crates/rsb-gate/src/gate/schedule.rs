@@ -32,6 +32,16 @@ impl Schedule {
         Self { began: now, total, costs: BTreeMap::new(), reported: now }
     }
 
+    /// Waits for at most `max` while other programs take more than half of the CPUs, outside of the
+    /// time to measure. Returns how long it waited.
+    pub(super) fn wait_for_quiet(&mut self, max: Duration) -> Duration {
+        let began = Instant::now();
+        while began.elapsed() < max && !interrupt::is_requested() && is_busy() {}
+        let waited = began.elapsed();
+        self.total += waited;
+        waited
+    }
+
     /// The time that is left; `None` if it is over, or the user asked to stop.
     pub(super) fn left(&self) -> Option<Duration> {
         let left = self.total.saturating_sub(self.began.elapsed());
@@ -86,6 +96,20 @@ impl Schedule {
     fn cost(&self, id: &CaseId) -> Duration {
         self.costs.get(id).copied().unwrap_or_default()
     }
+}
+
+/// Whether tasks of others took more than half of the CPUs in the last second. Not if the system
+/// does not report them.
+fn is_busy() -> bool {
+    const LOOKS: u32 = 20;
+    let mut others = 0;
+    for _ in 0..LOOKS {
+        std::thread::sleep(Duration::from_millis(50));
+        let Some(runnable) = rsb_probe::runnable_tasks() else { return false };
+        others += runnable.saturating_sub(1);
+    }
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    f64::from(others) / f64::from(LOOKS) > cpus as f64 / 2.0
 }
 
 /// The most urgent of `open`, as many as fill a batch. A case whose cost exceeds what is left of

@@ -41,6 +41,8 @@ pub struct AgainstRequest<'a> {
     pub budget: Option<Duration>,
     /// Whether the first case that is Regressed ends the measurement.
     pub fail_fast: bool,
+    /// How long to wait in all, outside of the budget, while other programs are busy.
+    pub wait_for_quiet: Duration,
     /// Whether instructions are compared beside the time.
     pub count_instructions: bool,
     /// Whether what is the same on both sides is measured too.
@@ -94,7 +96,11 @@ pub fn against(
     let mut sides = Sides::new(programs, [revision, "this tree"], plan.common);
     if !sides.is_empty() {
         let budget = request.budget.unwrap_or_else(|| default_budget(cases));
-        let limits = MeasureLimits { budget, fail_fast: request.fail_fast };
+        let limits = MeasureLimits {
+            budget,
+            fail_fast: request.fail_fast,
+            wait_for_quiet: request.wait_for_quiet,
+        };
         sides.measure(judge.policy(), limits, listener)?;
     }
     let counted =

@@ -23,14 +23,14 @@ const LEAST_PAIRS: usize = 7;
 /// Fewest pairs for a verdict of Unchanged.
 const LEAST_PASSING_PAIRS: usize = 3;
 
-/// Fewest pairs for a verdict if every one of them shows [`LARGE_CHANGE`] and no time of one side
+/// Fewest pairs for a verdict if every one of them shows [`LARGE_PERCENT`] and no time of one side
 /// is within those of the other. Nothing else has to confirm it.
 const LEAST_LARGE_PAIRS: usize = 5;
 
-/// How many thresholds a change must have in each pair to be a large one: 50 % with a threshold of
-/// 10 %. Of 1,000 pairs of unchanged code, the fastest samples of the two sides differ by as much in
-/// a few at most, even on a machine with four times as much work as CPUs (docs/gate-study.md).
-const LARGE_CHANGE: f64 = 5.0;
+/// The least change, in percent, that each pair of a large one must show, and never less than the
+/// threshold. The fastest samples of two sides of unchanged code seldom differ by half as much, even
+/// on a machine with four times as much work as CPUs (docs/gate-study.md).
+const LARGE_PERCENT: f64 = 50.0;
 
 /// Pairs measured after a case was first called Regressed that must confirm it.
 const CONFIRMING_PAIRS: usize = 5;
@@ -128,7 +128,7 @@ fn large_change(pairs: &[PairTimes], threshold_percent: f64) -> Option<Verdict> 
     let fastest: Option<Vec<[f64; 2]>> =
         pairs.iter().map(|pair| pair.values(Statistic::Fastest)).collect();
     let fastest = fastest.filter(|pairs| pairs.len() >= LEAST_LARGE_PAIRS)?;
-    let factor = 1.0 + LARGE_CHANGE * threshold_percent / 100.0;
+    let factor = 1.0 + LARGE_PERCENT.max(threshold_percent) / 100.0;
     let is_slower = |slow: usize| {
         let fast = 1 - slow;
         let highest = fastest.iter().map(|pair| pair[fast]).fold(0.0, f64::max);
