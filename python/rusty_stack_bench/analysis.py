@@ -32,7 +32,7 @@ class BenchmarkComparator:
             raise ValueError(f"config has no {', '.join(sorted(unknown))}; it has threshold_percent and policy")
         self._asked = (files(baseline), files(current))
         policy = (config or {}).get("policy")
-        self._rules = {
+        self._rules: dict[str, Any] = {
             "threshold_percent": (config or {}).get("threshold_percent"),
             "policy": None if policy is None else str(policy),
         }

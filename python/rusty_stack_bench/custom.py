@@ -23,7 +23,7 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable
+from typing import Any, Callable, cast
 
 from .cases import Case, Value, written
 from .measuring import Settings, measure
@@ -76,10 +76,12 @@ class Benchmark:
                 if not text or any(letter in text for letter in "/= \t\n"):
                     raise ValueError(f"`{text}` of the axis `{axis}` cannot stand in an id: leave out spaces, `/` and `=`")
         for metric, target in self.targets.items():
-            if not (isinstance(target, tuple) and len(target) == 2 and target[0] in ("above", "below")):
+            # A caller without a type checker may pass anything.
+            if not (isinstance(cast(object, target), tuple) and len(target) == 2 and target[0] in ("above", "below")):
                 raise ValueError(f'the target for {metric} of {self.name} is written ("below", 5.0) or ("above", 5.0)')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function, unmeasured."""
         return self.function(*args, **kwargs)
 
     def cases(self, device: str = "cpu:0") -> list[OwnCase]:
@@ -89,11 +91,11 @@ class Benchmark:
 
     def run(self, settings: Settings | None = None, device: str = "cpu:0") -> list[Result]:
         """Measures every case; one that breaks says why, and the rest goes on."""
-        return measure(Result, [_Sourced(case, self.source) for case in self.cases(device)], settings or Settings())
+        return measure(Result, [_Sourced.at(self.source, case) for case in self.cases(device)], settings or Settings())
 
     def missed(self, results: Sequence[Result]) -> list[str]:
         """The targets that results of it miss, in words."""
-        misses = []
+        misses: list[str] = []
         for result, (metric, (side, limit)) in itertools.product(results, self.targets.items()):
             value = result.fields.get(metric)
             if result.is_measured and not (value is not None and (value < limit if side == "below" else value > limit)):
@@ -126,10 +128,12 @@ class _Sourced(OwnCase):
 
     source: str
 
-    def __new__(cls, case: OwnCase, source: str):
-        self = super().__new__(cls, *case)
-        self.source = source
-        return self
+    @classmethod
+    def at(cls, source: str, case: OwnCase) -> _Sourced:
+        """Returns `case` with its file."""
+        made = cls(*case)
+        made.source = source
+        return made
 
     def request(self) -> dict[str, object]:
         """As a worker is told."""
@@ -169,7 +173,8 @@ def load(path: str) -> list[Benchmark]:
         raise ValueError(f"{path} is no file of Python; name one with functions under @benchmark")
     module = importlib.util.module_from_spec(loader)
     sys.modules[loader.name] = module
-    loader.loader.exec_module(module)
+    executor: Any = loader.loader
+    executor.exec_module(module)
     found = [known for known in _KNOWN if known.source == path]
     latest = {known.name: known for known in found}
     if not latest:

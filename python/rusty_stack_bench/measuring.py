@@ -126,7 +126,7 @@ def _replicate(case: Case, number: int, settings: Settings) -> tuple[Samples, di
         sensors = _watch(ready.get("pci_address"))
         times = [replicate.ask({"ask": "sample", "iters": iters})["time_ns"] for _ in range(settings.runs)]
         middle = sorted(times)[len(times) // 2] / iters
-        seen = {} if sensors is None else json.loads(sensors.stop())
+        seen: dict[str, Any] = {} if sensors is None else json.loads(sensors.stop())
         fields = seen | replicate.ask({"ask": "finish", "time_ns": middle})["fields"]
         return Samples(number, [iters] * len(times), times), fields, ready["device_type"]
     finally:
@@ -156,7 +156,7 @@ def benchmark(kind: type[Kind], workload: str, device: str, settings: Settings, 
 
 
 def _measured(case: Case, settings: Settings) -> Result:
-    found: list[Any] = []
+    found: list[tuple[Samples, dict[str, Any], str]] = []
     outcome, reason = Outcome.MEASURED, None
     for number in range(settings.replicates):
         try:
@@ -166,8 +166,8 @@ def _measured(case: Case, settings: Settings) -> Result:
             break
     # Every figure is of one process, that whose time is the middle of all.
     ordered = sorted(found, key=lambda one: one[1]["time_ms"])
-    fields = ordered[len(ordered) // 2][1] if found else {}
-    general = {name: fields.get(name) for name in ("time_ms", "dtype", "accuracy_error", "memory_used_mb")}
+    fields: dict[str, Any] = ordered[len(ordered) // 2][1] if found else {}
+    general: dict[str, Any] = {name: fields.get(name) for name in ("time_ms", "dtype", "accuracy_error", "memory_used_mb")}
     return Result(
         benchmark_id=case.id,
         outcome=outcome,

@@ -143,7 +143,7 @@ class BenchmarkRunner:
         """Reports on the last run beside its results, in every form; their files."""
         reports = ReportGenerator(self._stored())
         stem = os.path.join(self.config.output_dir, f"report_{os.path.basename(self._stored()).rpartition('.')[0]}")
-        return [reports.write(f"{stem}.{ending}", format) for format, ending in FORMATS.items()]
+        return [reports.write(f"{stem}.{ending}", form) for form, ending in FORMATS.items()]
 
     def save_results(self, path: str) -> str:
         """Copies the last run to a file; its path."""

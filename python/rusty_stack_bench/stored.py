@@ -43,10 +43,10 @@ class ResultsPersistence:
         """A line for each metric of each result."""
         self._export("csv", path)
 
-    def _export(self, format: str, path: Path) -> None:
+    def _export(self, form: str, path: Path) -> None:
         from . import _native
 
-        text = _native.export(self.results_dir, format)
+        text = _native.export(self.results_dir, form)
         with open(path, "w", encoding="utf-8", newline="") as file:
             file.write(text)
 

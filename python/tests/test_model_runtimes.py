@@ -255,7 +255,7 @@ class QnnSession(unittest.TestCase):
             model_qnn.Process([sys.executable, "-c", lacks]).ask("prepare")
 
     def test_an_error_of_a_session_is_its_answer(self):
-        with mock.patch.object(qnn_session, "MISSING", ImportError("No module named 'x'")), redirect_stderr(io.StringIO()):
+        with mock.patch.object(qnn_session, "missing", ImportError("No module named 'x'")), redirect_stderr(io.StringIO()):
             answer = qnn_session.Server().answer({"ask": "prepare"})
         self.assertIn("No module named 'x'", answer["error"])
 
