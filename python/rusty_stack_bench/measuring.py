@@ -145,12 +145,32 @@ def _watch(pci_address: str | None) -> Any:
 
 
 def measure(kind: type[Kind], cases: list[Case], settings: Settings = Settings()) -> list[Kind]:
-    """Every case, one after another; one that cannot run or breaks says why, and the rest goes on."""
+    """Measures cases, one after another.
+
+    Args:
+        kind: the type of the results.
+        cases: what to measure.
+        settings: how thoroughly.
+
+    Returns:
+        One result per case; a case that cannot run or fails has the reason.
+    """
     return [typed(kind, _measured(case, settings)) for case in cases]
 
 
 def benchmark(kind: type[Kind], workload: str, device: str, settings: Settings, /, **axes: Any) -> list[Kind]:
-    """A workload such as `pytorch/matmul`, for every combination of the values of its axes."""
+    """Measures a workload for every combination of the values of its axes.
+
+    Args:
+        kind: the type of the results.
+        workload: a component and its workload, such as `pytorch/matmul`.
+        device: a device, or `auto`.
+        settings: how thoroughly to measure.
+        axes: the values of each axis.
+
+    Raises:
+        ValueError: if an axis is unknown, or one without a default is missing.
+    """
     component, name = workload.split("/")
     return measure(kind, every(component, name, chosen(device), **axes), settings)
 
@@ -183,7 +203,7 @@ def _measured(case: Case, settings: Settings) -> Result:
 
 
 def chosen(device: str) -> str:
-    """`auto` is the first GPU that PyTorch drives, else the CPU."""
+    """Returns the device that `auto` means: the first GPU that PyTorch drives, else the CPU. Others are returned as given."""
     if device != "auto":
         return device
     try:
