@@ -48,6 +48,7 @@ pub(crate) fn lint() -> Result<()> {
         "pip install zizmor",
     )?;
     optional("ruff", &["check", "--quiet", "python"], &[], "pip install ruff")?;
+    optional("pyright", &["--project", "python"], &[], "npm install --global pyright")?;
     optional("typos", &[], &[], "cargo install typos-cli")?;
     optional(
         "cargo-deny",
