@@ -156,6 +156,31 @@ fn a_bencher_is_measured_by_what_it_prints() {
 }
 
 #[test]
+fn one_large_regression_among_many_cases_is_named_within_the_default_budget() {
+    let names: Vec<String> = (0..67).map(|at| format!("case {at}")).collect();
+    let cases = |slow: f64| -> Vec<(&str, f64)> {
+        let level = |name: &str| if name == "case 40" { slow } else { 1000.0 };
+        names.iter().map(|name| (name.as_str(), level(name))).collect()
+    };
+    let bench = repository("");
+    write(&bench, "", &[("many", &cases(1000.0))]);
+    commit(&bench, "fast");
+    write(&bench, "", &[("many", &cases(27_000.0))]);
+    let ended = bench.run(&[&JSON[..], &["--measure-equal"]].concat()).expect(3);
+    assert!(ended.stderr.contains("measuring 67 cases"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("335 s left"), "{}", ended.stderr);
+    let rows = rows(&ended.json());
+    for row in &rows {
+        let expected = if row.0 == "case 40" { "Regressed" } else { "Unchanged" };
+        assert_eq!(row.1, expected, "{row:?}");
+    }
+    assert_eq!(rows.len(), 67);
+    // With --fail-fast, the others need not be settled.
+    let fast = bench.run(&[&JSON[..], &["--measure-equal", "--fail-fast"]].concat()).expect(3);
+    assert_eq!(fast.json()["verdict"], "Regressed");
+}
+
+#[test]
 fn a_name_with_a_date_is_matched_by_the_rest_of_it() {
     let bench = repository("");
     write(&bench, "", &[("parsing", &[("format/2026-11-28 10:00:00", 1000.0)])]);

@@ -50,7 +50,7 @@ impl HarnessKind {
     /// arguments of the others.
     const ALL: [Self; 5] = [
         Self::Criterion(CriterionTimes::Short),
-        Self::Criterion(CriterionTimes::WholeSeconds),
+        Self::Criterion(CriterionTimes::FastSeconds),
         Self::Divan,
         Self::Libtest,
         Self::Bencher,
@@ -291,14 +291,11 @@ impl Executables {
         })?;
         let mut limit = limit;
         match harness {
-            HarnessKind::Criterion(CriterionTimes::Short) if hurry => {
-                let filter = criterion::filter(name, case.is_volatile);
-                criterion::ask_for(&mut command, &filter, CriterionTimes::Quick, scratch);
-            }
             HarnessKind::Criterion(times) => {
                 let filter = criterion::filter(name, case.is_volatile);
-                criterion::ask_for(&mut command, &filter, *times, scratch);
-                if *times == CriterionTimes::Short {
+                let times = if hurry { times.of_slow_case() } else { *times };
+                criterion::ask_for(&mut command, &filter, times, scratch);
+                if !hurry {
                     limit = limit.min(PATIENCE);
                 }
             }
