@@ -23,7 +23,7 @@ pub(crate) use commands::build;
 pub use commands::{BenchCommand, CommandBenches};
 pub use criterion::CriterionTimes;
 pub use executables::{BenchExecutable, Executables, HarnessKind};
-pub use pairs::BenchPairs;
+pub use pairs::{BenchPairs, TURNS};
 
 /// How long one process measures. Processes are the units of a verdict: many short ones show more
 /// than a few long ones. In 20 ms a sample of a fast case is shorter than a scheduler's time slice:

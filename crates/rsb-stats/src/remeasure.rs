@@ -21,7 +21,7 @@ pub const PAIRS: Rounds = Rounds { first: 3, step: 2, enough: 40 };
 
 /// Pairs of several processes that take turns: of every case two, then one at a time of the case
 /// that is nearest to a verdict.
-pub const TURNS: Rounds = Rounds { first: 2, step: 1, enough: 40 };
+pub const PAIRS_IN_TURNS: Rounds = Rounds { first: 2, step: 1, enough: 40 };
 
 /// More pairs than those, of what was called slower or faster.
 const TO_REPEAT: usize = 8;

@@ -16,12 +16,12 @@ use rsb_model::{
     BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Event, Profile, Run, RunId,
     Timestamp, Verdict,
 };
-use rsb_stats::remeasure::{PAIRS, Rounds, TURNS};
+use rsb_stats::remeasure::{PAIRS, PAIRS_IN_TURNS, Rounds};
 use rsb_stats::{FirstCall, Policy};
 
 use super::JudgedSides;
 use super::schedule::Schedule;
-use crate::harness::{BenchPairs, Benches};
+use crate::harness::{BenchPairs, Benches, TURNS};
 
 /// What measures the two sides.
 #[derive(Debug, Clone)]
@@ -60,6 +60,10 @@ impl MeasureLimits {
         Self { budget, fail_fast: false, wait_for_quiet: Duration::ZERO }
     }
 }
+
+/// Suites of more cases than this are looked at in pairs of one turn first, so that every case is
+/// looked at early.
+const FEW_CASES: usize = 20;
 
 /// The user is warned if the budget allows fewer pairs of each case than this.
 const SCARCE_PAIRS: u32 = 4;
@@ -104,12 +108,16 @@ impl Sides {
         let claim = machine_lock::claim([&mut self.baseline, &mut self.current], listener);
         listener(&Event::InterleavedStarted { cases: cases.len(), left: limits.budget });
         let mut waited = Duration::ZERO;
+        let most_turns = self.most_turns();
+        let mut turns = if cases.len() > FEW_CASES { 1 } else { most_turns };
         while !cases.is_empty() {
             waited += schedule.wait_for_quiet(limits.wait_for_quiet.saturating_sub(waited));
             let Some(left) = schedule.left() else { break };
             settings.limits.suite = left;
             let both = schedule
-                .time(listener, |listener| self.measure_once(&cases, &settings, listener))
+                .time(turns, listener, |listener| {
+                    self.measure_once(&cases, &settings, turns, listener)
+                })
                 .context(measure::NO_SCRATCH)?;
             self.take_over(&both);
             if settings.first_replicate == 0 {
@@ -129,7 +137,8 @@ impl Sides {
             {
                 listener(&Event::RemeasureStarted { cases: open.len(), left });
             }
-            let ids = schedule.next(open, rounds.step);
+            turns = schedule.turns(&open, most_turns);
+            let ids = schedule.next(open, turns * rounds.step);
             cases = self.cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect();
         }
         claim.end([&mut self.baseline, &mut self.current], listener);
@@ -144,11 +153,12 @@ impl Sides {
         &self,
         cases: &[Case],
         settings: &Settings,
+        turns: u32,
         listener: &mut Listener<'_>,
     ) -> std::io::Result<InterleavedResults> {
         let mut pairs: Box<dyn PairSource + '_> = match &self.programs {
             SidePrograms::Workers(programs) => Box::new(WorkerPairs::new(programs, settings)?),
-            SidePrograms::Benches(sides) => Box::new(BenchPairs::new(sides, settings)?),
+            SidePrograms::Benches(sides) => Box::new(BenchPairs::new(sides, settings, turns)?),
         };
         Ok(measure::run_interleaved(cases, settings, &mut *pairs, &self.environment, listener).0)
     }
@@ -265,6 +275,14 @@ impl Sides {
         }
     }
 
+    /// How many turns a pair has if there is time. Workers have one: they sample in turns.
+    const fn most_turns(&self) -> u32 {
+        match self.programs {
+            SidePrograms::Workers(_) => 1,
+            SidePrograms::Benches(_) => TURNS,
+        }
+    }
+
     /// How often cases are measured. Of several layouts each is measured once: measuring the same
     /// ones again gives the same result.
     fn rounds(&self) -> Rounds {
@@ -273,21 +291,22 @@ impl Sides {
                 Rounds { enough: PAIRS.enough.min(layouts[0].len() - 1), ..PAIRS }
             }
             SidePrograms::Workers(_) => PAIRS,
-            SidePrograms::Benches(_) => TURNS,
+            SidePrograms::Benches(_) => PAIRS_IN_TURNS,
         }
     }
 }
 
 /// Reports what a pair of each case costs if the budget allows too few of them for a verdict.
 fn note_cost(schedule: &Schedule, cases: usize, budget: Duration, listener: &mut Listener<'_>) {
-    let pair = schedule.cost_of_all().as_secs_f64();
+    let pair = schedule.cost_of_all().as_secs_f64(); // Of one turn.
     let pairs = budget.as_secs_f64() / pair.max(1e-9);
     if pairs >= f64::from(SCARCE_PAIRS) {
         return;
     }
     listener(&Event::note(format!(
-        "a pair of each of {cases} cases takes {pair:.0} s, so {:.0} s allow about {pairs:.1} pairs \
-         per case; `--budget {:.0}m` allows {SCARCE_PAIRS}, `--case PATTERN` measures fewer cases",
+        "one process of each side of {cases} cases takes {pair:.0} s, so {:.0} s allow about \
+         {pairs:.1} for each case; `--budget {:.0}m` allows {SCARCE_PAIRS}, `--case PATTERN` measures \
+         fewer cases",
         budget.as_secs_f64(),
         (pair * f64::from(SCARCE_PAIRS) / 60.0).ceil(),
     )));

@@ -47,7 +47,7 @@ pub(super) fn resolve(
             listener(&Event::RemeasureStarted { cases: open.len(), left });
         }
         claim.get_or_insert_with(|| machine_lock::claim([&mut run], listener));
-        schedule.time(listener, |listener| measure_again(&plan, &mut run, left, listener))?;
+        schedule.time(1, listener, |listener| measure_again(&plan, &mut run, left, listener))?;
         judge.store.rewrite(&run)?;
     }
 }

@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 use rsb_engine::Listener;
 use rsb_engine::measure::interrupt;
 use rsb_model::{CaseId, Event};
-use rsb_stats::remeasure::OpenCase;
+use rsb_stats::remeasure::{OpenCase, Urgency};
 
 /// A batch takes this long at least, if enough cases are open: what disturbs the machine for a
 /// second then does not fall on several replicates of one case.
 const BATCH: Duration = Duration::from_secs(5);
+
+/// Pairs of several turns are measured if this many fit into the time for each open case.
+const PAIRS_TO_FIT: u32 = 3;
 
 /// Time between two messages on how many cases are open.
 const PROGRESS: Duration = Duration::from_secs(15);
@@ -20,7 +23,7 @@ const PROGRESS: Duration = Duration::from_secs(15);
 pub(super) struct Schedule {
     began: Instant,
     total: Duration,
-    /// The last duration of a replicate (of both sides of a pair).
+    /// The last duration of a turn: a process of each side.
     costs: BTreeMap<CaseId, Duration>,
     reported: Instant,
 }
@@ -48,22 +51,35 @@ impl Schedule {
         (!left.is_zero() && !interrupt::is_requested()).then_some(left)
     }
 
-    /// The cases to measure next, `step` replicates of each; none if no open case fits into the
-    /// time that is left.
-    pub(super) fn next(&self, open: Vec<OpenCase>, step: u32) -> Vec<CaseId> {
+    /// The cases to measure next, `turns` of each; none if no open case fits into the time that is
+    /// left.
+    pub(super) fn next(&self, open: Vec<OpenCase>, turns: u32) -> Vec<CaseId> {
         let Some(left) = self.left() else { return Vec::new() };
-        choose(open, |id| step * self.cost(id), left)
+        choose(open, |id| turns * self.cost(id), left)
     }
 
-    /// How long a replicate of each case that was measured takes, all of them together.
+    /// How long a turn of each case that was measured takes, all of them together.
     pub(super) fn cost_of_all(&self) -> Duration {
         self.costs.values().sum()
     }
 
+    /// How many turns, of at most `most`, the next pair of each open case should have. One, if
+    /// [`PAIRS_TO_FIT`] pairs of the most urgent cases would not fit into the time that is left
+    /// otherwise: a rough look at every case is worth more than a close one at some.
+    pub(super) fn turns(&self, open: &[OpenCase], most: u32) -> u32 {
+        let is_slower = |case: &&OpenCase| case.urgency <= Urgency::Slower;
+        let slower: Duration = open.iter().filter(is_slower).map(|case| self.cost(&case.id)).sum();
+        let all: Duration = open.iter().map(|case| self.cost(&case.id)).sum();
+        let turn = if slower.is_zero() { all } else { slower };
+        let fits = self.left().is_some_and(|left| PAIRS_TO_FIT * most * turn <= left);
+        if fits { most } else { 1 }
+    }
+
     /// Calls `measure` with a listener that passes every event on to `listener`, and learns from
-    /// them how long each replicate takes.
+    /// them how long each of the `turns` of a pair takes.
     pub(super) fn time<T>(
         &mut self,
+        turns: u32,
         listener: &mut Listener<'_>,
         measure: impl FnOnce(&mut Listener<'_>) -> T,
     ) -> T {
@@ -71,7 +87,7 @@ impl Schedule {
         let costs = &mut self.costs;
         let mut end = |running: Option<(CaseId, Instant)>| {
             if let Some((id, since)) = running {
-                costs.insert(id, since.elapsed());
+                costs.insert(id, since.elapsed() / turns.max(1));
             }
         };
         let result = measure(&mut |event| {
@@ -144,7 +160,6 @@ fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rsb_stats::remeasure::Urgency;
 
     fn open(id: &str, urgency: Urgency, replicates: f64) -> OpenCase {
         OpenCase { id: id.parse().unwrap(), urgency, replicates }
@@ -194,6 +209,21 @@ mod tests {
     }
 
     #[test]
+    fn pairs_have_several_turns_if_a_few_of_them_fit() {
+        let schedule = |seconds: u64, costs: &[(&str, u64)]| {
+            let mut schedule = Schedule::new(Duration::from_secs(seconds));
+            let costs =
+                costs.iter().map(|(id, cost)| (id.parse().unwrap(), Duration::from_secs(*cost)));
+            schedule.costs.extend(costs);
+            schedule
+        };
+        let open = [open("a", Urgency::Undecided, 1.0), open("b", Urgency::Slower, 1.0)];
+        assert_eq!(schedule(60, &[("a", 2), ("b", 2)]).turns(&open[..1], 4), 4);
+        assert_eq!(schedule(20, &[("a", 2), ("b", 2)]).turns(&open[..1], 4), 1);
+        assert_eq!(schedule(60, &[("a", 9), ("b", 2)]).turns(&open, 4), 4, "b alone counts");
+    }
+
+    #[test]
     fn nothing_is_chosen_after_the_time_is_over() {
         let cases = vec![open("a", Urgency::Confirm, 1.0)];
         assert!(Schedule::new(Duration::ZERO).next(cases.clone(), 1).is_empty());
@@ -204,7 +234,7 @@ mod tests {
     fn the_cost_of_a_case_is_the_duration_of_its_last_replicate() {
         let mut schedule = Schedule::new(Duration::from_secs(60));
         let case = |id: &str| crate::harness::case_of(id.parse().unwrap());
-        schedule.time(&mut |_| {}, |listener| {
+        schedule.time(1, &mut |_| {}, |listener| {
             for (id, milliseconds) in [("short", 1), ("long", 30), ("short", 2)] {
                 listener(&Event::ReplicateStarted { case: Box::new(case(id)), step: 1, steps: 3 });
                 std::thread::sleep(Duration::from_millis(milliseconds));

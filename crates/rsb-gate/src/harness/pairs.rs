@@ -13,10 +13,10 @@ use rsb_model::{Case, CaseId, DeviceType, Fields, Reason, Samples};
 
 use super::{Benches, SamplesByCase};
 
-/// Processes of each side in a pair, as long as they are short. The fastest sample of them is the
+/// Processes of each side in a pair, if they are short and there is time. The fastest sample of them is the
 /// side's figure: on a busy machine with two threads, ratios of two builds of one source spread by
 /// 8.7 % of four processes of 50 ms, and by 23 % of one process of 150 ms (docs/gate-study.md).
-const TURNS: u32 = 4;
+pub const TURNS: u32 = 4;
 /// A pair that took so long has had its turns.
 const LONG: Duration = Duration::from_secs(1);
 
@@ -24,6 +24,8 @@ const LONG: Duration = Duration::from_secs(1);
 pub struct BenchPairs<'a> {
     sides: &'a [Arc<Benches>; 2],
     settings: &'a Settings,
+    /// Processes of each side in a pair.
+    turns: u32,
     scratch: tempfile::TempDir,
     /// What the last process of each side measured of other cases, by the number of its replicate:
     /// a command measures every case at once, and is run once for all of them.
@@ -31,13 +33,17 @@ pub struct BenchPairs<'a> {
 }
 
 impl<'a> BenchPairs<'a> {
-    /// Nothing of `sides` is measured yet.
+    /// Nothing of `sides` is measured yet. A pair has `turns` processes of each side.
     ///
     /// # Errors
-    /// When there is no room for a temporary directory.
-    pub fn new(sides: &'a [Arc<Benches>; 2], settings: &'a Settings) -> std::io::Result<Self> {
+    /// Fails if no temporary directory can be created.
+    pub fn new(
+        sides: &'a [Arc<Benches>; 2],
+        settings: &'a Settings,
+        turns: u32,
+    ) -> std::io::Result<Self> {
         let scratch = tempfile::Builder::new().prefix("rusty-stack-bench-").tempdir()?;
-        Ok(Self { sides, settings, scratch, known: [None, None] })
+        Ok(Self { sides, settings, turns, scratch, known: [None, None] })
     }
 
     /// Adds a process of one side to what it has measured of `case`.
@@ -129,7 +135,7 @@ impl BenchPairs<'_> {
     ) -> Result<[Replicate; 2], (usize, WorkerError)> {
         let began = Instant::now();
         let mut parts = [0, 1].map(|which| SideSamples::new(which, turn.replicate, hurry));
-        for round in 0..TURNS {
+        for round in 0..self.turns {
             // Who is first finds the machine as the other does not.
             let first = ((turn.replicate + round) % 2) as usize;
             for which in [first, 1 - first] {
