@@ -153,7 +153,7 @@ fn the_page_of_benchmarks_lists_every_one() {
         let axes: Vec<String> =
             benchmark.axes().iter().map(|axis| format!("`{}`", axis.name)).collect();
         let (name, about, runs_on) =
-            (benchmark.name(), benchmark.about(), benchmark.runs_on().as_str());
+            (benchmark.name(), benchmark.info().about, benchmark.info().runs_on.as_str());
         writeln!(table, "| `{name}` | {about} | {runs_on} | {} |", axes.join(" ")).unwrap();
     }
     check_section(&root().join("docs/benchmarks.md"), "benchmarks", &table);

@@ -147,7 +147,7 @@ fn the_bench_of_gpus_measures_what_the_page_says_runs_on_gpus() {
 fn suites_hold_what_their_machines_can_run() {
     let hosts: Vec<&str> = rsb_workloads::all()
         .iter()
-        .filter(|benchmark| matches!(benchmark.runs_on(), RunsOn::Host(_)))
+        .filter(|benchmark| matches!(benchmark.info().runs_on, RunsOn::Host(_)))
         .map(|benchmark| benchmark.name())
         .collect();
     assert!(hosts.contains(&"kernel-compilation"));
