@@ -36,7 +36,7 @@ fn names(rows: impl IntoIterator<Item = impl Into<String>>) -> BTreeSet<String> 
 #[test]
 fn the_page_the_list_and_the_verbs_name_the_same_workloads() {
     let documented = names(rows().into_iter().map(|(name, _)| name));
-    let document = Bench::new().run(&["list", "--json"]).expect(0).json();
+    let document = Bench::new().run("list --json").expect(0).json();
     let listed = document["benchmarks"]
         .as_array()
         .unwrap()
