@@ -503,7 +503,7 @@ pub const ALL: &str = rsb_catalog::selection::ALL;
 pub fn command() -> Command {
     let benchmarks = rsb_workloads::all()
         .iter()
-        .map(|benchmark| measure_command(benchmark.name(), benchmark.about()));
+        .map(|benchmark| measure_command(benchmark.name(), benchmark.info().about));
     let components =
         frameworks::all().iter().map(|component| measure_command(component.name, component.about));
     Cli::command()

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Bench, SMALL};
+use super::{Bench, SMALL, words};
 
 /// Whether `list` says that `backend` runs here, which the test needs; else it is said what is
 /// missing.
@@ -17,7 +17,7 @@ pub fn is_here(backend: &str) -> bool {
 
 /// Why `backend` does not run here, as `list` says it.
 pub fn absence(backend: &str) -> Option<String> {
-    let document = Bench::new().run(&["list", "--json"]).expect(0).json();
+    let document = Bench::new().run("list --json").expect(0).json();
     let rows = document["benchmarks"].as_array().unwrap();
     let row =
         rows.iter().find(|row| row["backend"] == backend && row["benchmark"] == "gemm").unwrap();
@@ -34,18 +34,10 @@ pub fn absence(backend: &str) -> Option<String> {
 
 /// What the suite that compares backends does not have, small, on one backend.
 pub fn measured_rest(backend: &str) -> Vec<Value> {
-    let names = [
-        "memory-latency",
-        "memory-transfer",
-        "memory-tiers",
-        "launch-latency",
-        "inference",
-        "tensor-core",
-    ];
+    let names = "memory-latency memory-transfer memory-tiers launch-latency inference tensor-core";
     // Large arrays would take drivers for CPUs minutes, and say nothing more.
-    let small = ["--backend", backend, "--axis", "size=64KiB", "--json"];
-    let document =
-        Bench::new().run(&[&["run"], &names[..], &small, &SMALL].concat()).expect(0).json();
+    let arguments = format!("run {names} --backend {backend} --axis size=64KiB --json");
+    let document = Bench::new().run(&[&words(&arguments)[..], &SMALL].concat()).expect(0).json();
     verified(&document)
 }
 

@@ -19,7 +19,7 @@ pub fn with_baseline(bench: Bench) -> (Bench, Value) {
     let measured = run["benchmarks"][0].take();
     run["benchmarks"] = (0..12).map(|index| made_up(&measured, index)).collect();
     bench.write_sealed("made-up.json", &run);
-    bench.run(&["baseline", "save", "--run", "made-up.json"]).expect(0);
+    bench.run("baseline save --run made-up.json").expect(0);
     (bench, run)
 }
 

@@ -13,6 +13,54 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+/// Arguments of a program: one text that is split at spaces, or a list.
+pub trait Arguments {
+    fn words(&self) -> Vec<&str>;
+}
+
+impl Arguments for str {
+    fn words(&self) -> Vec<&str> {
+        words(self)
+    }
+}
+
+impl Arguments for String {
+    fn words(&self) -> Vec<&str> {
+        words(self)
+    }
+}
+
+impl Arguments for [&str] {
+    fn words(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
+impl<const N: usize> Arguments for [&str; N] {
+    fn words(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
+impl Arguments for Vec<&str> {
+    fn words(&self) -> Vec<&str> {
+        self.clone()
+    }
+}
+
+/// The words of `text`, which spaces separate.
+pub fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
+}
+
+/// Checks that each of `parts` is in `text`.
+#[track_caller]
+pub fn says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in:\n{text}");
+    }
+}
+
 /// A temporary directory in which the program runs.
 pub struct Bench {
     /// The directory.
@@ -100,14 +148,14 @@ impl Bench {
         self
     }
 
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &(impl Arguments + ?Sized)) -> Command {
         self.command_of(Path::new(env!("CARGO_BIN_EXE_rusty-stack-bench")), arguments)
     }
 
     /// As [`Bench::command`], of another program that is made with this one.
-    pub fn command_of(&self, program: &Path, arguments: &[&str]) -> Command {
+    pub fn command_of(&self, program: &Path, arguments: &(impl Arguments + ?Sized)) -> Command {
         let mut command = Command::new(program);
-        command.args(arguments).current_dir(self.dir.path()).stdin(Stdio::null());
+        command.args(arguments.words()).current_dir(self.dir.path()).stdin(Stdio::null());
         for (name, _) in
             std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("RSB_"))
         {
@@ -119,12 +167,12 @@ impl Bench {
         command
     }
 
-    pub fn run(&self, arguments: &[&str]) -> ProgramOutput {
+    pub fn run(&self, arguments: &(impl Arguments + ?Sized)) -> ProgramOutput {
         self.run_of(Path::new(env!("CARGO_BIN_EXE_rusty-stack-bench")), arguments)
     }
 
     /// As [`Bench::run`], of another program that is made with this one.
-    pub fn run_of(&self, program: &Path, arguments: &[&str]) -> ProgramOutput {
+    pub fn run_of(&self, program: &Path, arguments: &(impl Arguments + ?Sized)) -> ProgramOutput {
         ProgramOutput::of(&self.command_of(program, arguments).output().unwrap())
     }
 

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use super::common::Bench;
+use super::common::{Bench, words};
 use super::{python, why};
 
 #[test]
@@ -14,7 +14,7 @@ fn a_broken_environment_is_a_skip_with_its_cure() {
     std::fs::set_permissions(&broken, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let document = bench
         .set("MLSTACK_BENCHMARK_PYTHON", broken.to_str().unwrap())
-        .run(&["pytorch", "--json"])
+        .run("pytorch --json")
         .expect(5)
         .json();
     let result = &document["benchmarks"][0];
@@ -32,7 +32,7 @@ fn a_missing_package_is_a_skip_with_its_cure() {
     let python = venv.join("bin/python3");
     let document = bench
         .set("MLSTACK_BENCHMARK_PYTHON", python.to_str().unwrap())
-        .run(&["pytorch", "--json"])
+        .run("pytorch --json")
         .expect(5)
         .json();
     let result = &document["benchmarks"][0];
@@ -61,8 +61,7 @@ fn another_version_of_python_is_a_skip_that_says_how_to_build_for_it() {
 #[test]
 fn an_interpreter_named_by_the_flag_goes_before_the_variable() {
     let bench = Bench::new().set("MLSTACK_BENCHMARK_PYTHON", "/nonexistent/by/variable");
-    let document =
-        bench.run(&["pytorch", "--python", "/nonexistent/by/flag", "--json"]).expect(5).json();
+    let document = bench.run("pytorch --python /nonexistent/by/flag --json").expect(5).json();
     let result = &document["benchmarks"][0];
     assert!(result["what"].as_str().unwrap().contains("/nonexistent/by/flag"), "{result}");
     assert!(result["cure"].as_str().is_some_and(|cure| cure.contains("python setup")), "{result}");
@@ -83,10 +82,8 @@ fn an_interpreter_named_by_the_flag_goes_before_the_variable() {
 #[test]
 fn a_wheel_for_cuda_is_not_measured_as_rocm() {
     let Some(bench) = super::bench_with("torch") else { return };
-    let document = bench
-        .run(&["pytorch", "--backend", "rocm", "--axis", "workload=matmul", "--json"])
-        .expect(5)
-        .json();
+    let document =
+        bench.run("pytorch --backend rocm --axis workload=matmul --json").expect(5).json();
     let result = &document["benchmarks"][0];
     assert!(
         why(result).contains("not for rocm") || why(result).contains("sees 0 GPUs"),
@@ -98,14 +95,10 @@ fn a_wheel_for_cuda_is_not_measured_as_rocm() {
 #[test]
 fn a_model_that_is_not_there_is_named() {
     let Some(bench) = super::bench_with("transformers") else { return };
-    let axes = [
-        "--axis",
-        "workload=transformer",
-        "--axis",
-        "operation=prefill",
-        "--axis",
-        "model=/no/such/model",
-    ];
+    let axes = words(
+        "--axis workload=transformer --axis operation=prefill --axis \
+         model=/no/such/model",
+    );
     let arguments = [&["pytorch", "--backend", "cpu", "--json"], axes.as_slice()].concat();
     let document = bench.run(&arguments).expect(5).json();
     let result = &document["benchmarks"][0];

@@ -54,15 +54,7 @@ fn a_long_sleep_ends_at_the_time_limit() {
 #[test]
 fn allocation_beyond_a_limit_is_named() {
     let bench = Bench::new();
-    let plain = bench.command(&[
-        "run",
-        "python-faults",
-        "--axis",
-        "fault=allocate",
-        "--json",
-        "--replicates",
-        "1",
-    ]);
+    let plain = bench.command("run python-faults --axis fault=allocate --json --replicates 1");
     let mut limited = Command::new("/bin/sh");
     limited
         .args(["-c", "ulimit -v 2000000; exec \"$@\"", "sh"])
@@ -110,8 +102,7 @@ fn chatter_on_standard_output_disturbs_nothing() {
 #[test]
 fn a_killed_run_leaves_no_worker() {
     let bench = Bench::new();
-    let mut run =
-        bench.command(&["run", "python-faults", "--axis", "fault=sleep"]).spawn().unwrap();
+    let mut run = bench.command("run python-faults --axis fault=sleep").spawn().unwrap();
     let here = bench.dir.path().canonicalize().unwrap();
     let worker = |entry: std::fs::DirEntry| {
         let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();

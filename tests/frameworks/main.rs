@@ -62,7 +62,7 @@ fn bench_with(package: &str) -> Option<Bench> {
     // One thread: tests run beside each other, and threads that wait for one another would be torn
     // apart.
     let bench = Bench::new().set("OMP_NUM_THREADS", "1");
-    let listed = bench.run(&["python", "list", "--json"]).expect(0).json();
+    let listed = bench.run("python list --json").expect(0).json();
     if listed["packages"].get(package).is_none() {
         test_needs::missing(
             "frameworks",

@@ -2,20 +2,13 @@
 //! cannot be beside them.
 
 use super::{FEW, assert_no_process_left, bench_with};
+use crate::common::words;
 
 #[test]
 fn two_families_are_measured_verified_and_told_model_by_model() {
     let Some(bench) = bench_with("transformers") else { return };
-    let words = [
-        "models",
-        "--model",
-        "bert-tiny,mixtral-tiny",
-        "--sequence",
-        "16",
-        "--precision",
-        "f32,f64",
-        "--json",
-    ];
+    let words =
+        words("models --model bert-tiny,mixtral-tiny --sequence 16 --precision f32,f64 --json");
     let arguments = [words.as_slice(), &["--backend", "cpu"], &FEW].concat();
     let document = bench.run(&arguments).expect(0).json();
     assert_no_process_left(&bench);
@@ -47,25 +40,13 @@ fn two_families_are_measured_verified_and_told_model_by_model() {
     let balance =
         models[1]["batch_results"]["b1_s16_fp32"]["expert_balance_percent"].as_f64().unwrap();
     assert!((50.0..=100.0).contains(&balance), "{balance}");
-    assert_eq!(
-        bench.run(&["models", "results", "--json"]).expect(0).json(),
-        document,
-        "the run was stored"
-    );
+    assert_eq!(bench.run("models results --json").expect(0).json(), document, "the run was stored");
 }
 
 #[test]
 fn tokens_by_openvino_are_told_beside_those_of_pytorch() {
     let Some(bench) = bench_with("transformers") else { return };
-    let words = [
-        "models",
-        "--model",
-        "stories-15m,mamba-tiny",
-        "--sequence",
-        "16",
-        "--workload",
-        "generate",
-    ];
+    let words = words("models --model stories-15m,mamba-tiny --sequence 16 --workload generate");
     let arguments = [&words[..], &["--backend", "cpu,openvino", "--json"], &FEW].concat();
     let document = bench.run(&arguments).expect(0).json();
     assert_no_process_left(&bench);
@@ -95,16 +76,7 @@ fn tokens_by_openvino_are_told_beside_those_of_pytorch() {
 #[test]
 fn a_dry_run_names_cases_and_skips_and_measures_nothing() {
     let Some(bench) = bench_with("transformers") else { return };
-    let words = [
-        "models",
-        "--model",
-        "gpt2,bert-tny",
-        "--sequence",
-        "16,4096",
-        "--backend",
-        "cpu",
-        "--dry-run",
-    ];
+    let words = words("models --model gpt2,bert-tny --sequence 16,4096 --backend cpu --dry-run");
     let text = bench.run(&words).expect(0).stdout;
     for told in ["/forward/", "skipped: ", "gpt2 has 1024", "did you mean `bert-tiny`"] {
         assert!(text.contains(told), "{told}: {text}");
@@ -155,7 +127,7 @@ fn a_wrong_name_is_skipped_beside_others_and_a_mistake_alone() {
     };
     let planned = |text: &str| {
         bench.write("sweep.toml", text);
-        bench.run(&["run", "--sweep", "sweep.toml", "--backend", "cpu", "--dry-run", "--json"])
+        bench.run("run --sweep sweep.toml --backend cpu --dry-run --json")
     };
     let both = planned(&(scenario("bert-tny") + &scenario("bert-tiny"))).expect(0).json();
     assert_eq!(
@@ -181,16 +153,8 @@ fn a_model_of_ones_own_writes_tokens_and_takes_the_inputs_that_it_lists() {
     let file = row("writes", "decoder-only", "LlamaForCausalLM", "")
         + &row("masked", "encoder-only", "BertModel", inputs);
     bench.write("mine.toml", &file);
-    let words = [
-        "models",
-        "--catalogue",
-        "mine.toml",
-        "--workload",
-        "forward,generate",
-        "--sequence",
-        "16",
-        "--json",
-    ];
+    let words =
+        words("models --catalogue mine.toml --workload forward,generate --sequence 16 --json");
     let document = bench.run(&[&words[..], &["--backend", "cpu"], &FEW].concat()).expect(0).json();
     let figures = |at: usize| &document["models"][at]["batch_results"]["b1_s16_fp32"];
     assert!(

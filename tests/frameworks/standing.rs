@@ -8,7 +8,7 @@ use super::common::Bench;
 use super::{FEW, bench_with};
 
 fn row(bench: &Bench, name: &str) -> Value {
-    let components = bench.run(&["components", "--json"]).expect(0).json();
+    let components = bench.run("components --json").expect(0).json();
     let rows = components["components"].as_array().unwrap();
     rows.iter().find(|row| row["component_id"] == name).unwrap().clone()
 }
@@ -35,7 +35,7 @@ fn a_component_stands_as_its_last_run_its_targets_and_the_gate_say() {
     bench.write("sweep.toml", SWEEP);
     let arguments = [RUN.as_slice(), &FEW[..4], &["--replicates", "3"]].concat();
     bench.run(&arguments).expect(0);
-    bench.run(&["baseline", "save"]).expect(0);
+    bench.run("baseline save").expect(0);
     let run = bench.run_files().remove(0);
     let mut again: Value = serde_json::from_str(&std::fs::read_to_string(&run).unwrap()).unwrap();
     again["run_id"] = "again".into();
@@ -55,7 +55,7 @@ fn a_component_stands_as_its_last_run_its_targets_and_the_gate_say() {
     let checks = warned["threshold_checks"].as_array().unwrap();
     assert!(checks.iter().any(|check| check["passed"] == false), "{warned}");
     assert_eq!(warned["record"]["status"], "warning");
-    assert!(bench.run(&["components"]).expect(0).stdout.contains("target missed"));
+    assert!(bench.run("components").expect(0).stdout.contains("target missed"));
     bench.write("baselines/policy.toml", &format!("{target}fail = true\n"));
     assert_eq!(row(&bench, "pytorch")["status"], "failed", "what must be met and is not");
     std::fs::remove_file(policy).unwrap();
@@ -63,7 +63,7 @@ fn a_component_stands_as_its_last_run_its_targets_and_the_gate_say() {
     // So much slower that no neighbor of a test can hide it.
     let slowed = bench.set("RSB_TEST_SLOWDOWN", "/128x128x128=100000.0");
     slowed.run(&arguments).expect(0);
-    let result = slowed.run(&["gate", "--json", "--budget", "0s"]).expect(3).json();
+    let result = slowed.run("gate --json --budget 0s").expect(3).json();
     let rows = result["comparisons"].as_array().unwrap();
     let regressed: Vec<&str> = rows
         .iter()
@@ -77,9 +77,7 @@ fn a_component_stands_as_its_last_run_its_targets_and_the_gate_say() {
     let against = &row(&slowed, "pytorch")["comparison_to_baseline"];
     assert_eq!(against["verdict"], "Regressed", "{against}");
     assert!(against["time_change_percent"].as_f64().unwrap() > 100.0, "{against}");
-    assert!(
-        slowed.run(&["components"]).expect(0).stdout.contains("against its baseline: Regressed")
-    );
+    assert!(slowed.run("components").expect(0).stdout.contains("against its baseline: Regressed"));
 }
 
 #[test]

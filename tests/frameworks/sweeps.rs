@@ -17,14 +17,14 @@ fn a_mistake_in_a_sweep_is_named_with_its_line_and_measures_nothing() {
         ("", "[[scenario]]"),
     ] {
         bench.write("sweep.toml", text);
-        let ended = bench.run(&["run", "--sweep", "sweep.toml"]).expect(2);
+        let ended = bench.run("run --sweep sweep.toml").expect(2);
         assert!(
             ended.stderr.contains("sweep.toml") && ended.stderr.contains(expected),
             "{text}\n{}",
             ended.stderr
         );
     }
-    let missing = bench.run(&["run", "--sweep", "none.toml"]).expect(2);
+    let missing = bench.run("run --sweep none.toml").expect(2);
     assert!(missing.stderr.contains("none.toml"), "{}", missing.stderr);
     assert!(bench.run_files().is_empty());
 }
@@ -47,7 +47,7 @@ fn a_sweep_is_every_combination_of_the_benchmarks_asked_for() {
     };
     assert_eq!(planned(&["run", "--backend", "cpu"]), 5);
     assert_eq!(planned(&["run", "gemm", "--backend", "cpu"]), 4);
-    let none = bench.run(&["run", "precision", "--sweep", "sweep.toml"]).expect(2);
+    let none = bench.run("run precision --sweep sweep.toml").expect(2);
     assert!(none.stderr.contains("no scenario of precision"), "{}", none.stderr);
 }
 

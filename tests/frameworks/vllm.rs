@@ -1,12 +1,12 @@
 //! vLLM with its real engine, where an environment has it: it stands apart, and is large.
 
-use super::common::Bench;
+use super::common::{Bench, words};
 use super::{FEW, assert_no_process_left, check, find};
 
 /// The results of `arguments`, or why there are none here.
 fn vllm(arguments: &[&str]) -> Option<serde_json::Value> {
     let bench = Bench::new();
-    let doctor = bench.run(&["python", "doctor", "--json"]).expect(0).json();
+    let doctor = bench.run("python doctor --json").expect(0).json();
     let row = doctor["components"]
         .as_array()
         .unwrap()
@@ -50,14 +50,10 @@ fn generation_is_measured() {
 
 #[test]
 fn requests_at_a_rate_have_percentiles_and_goodput() {
-    let axes = [
-        "workload=serve",
-        "request_rate=4",
-        "num_requests=4",
-        "ttft_limit=600000",
-        "tpot_limit=600000",
-    ];
-    let axes: Vec<&str> = axes.iter().flat_map(|axis| ["--axis", *axis]).collect();
+    let axes = words(
+        "--axis workload=serve --axis request_rate=4 --axis num_requests=4 \
+         --axis ttft_limit=600000 --axis tpot_limit=600000",
+    );
     let Some(document) = vllm(&axes) else { return };
     check(document["benchmarks"].as_array().unwrap(), 1);
     let fields = &find(&document, "/serve")["results"][0];
@@ -76,8 +72,7 @@ fn requests_at_a_rate_have_percentiles_and_goodput() {
 
 #[test]
 fn a_prefix_cache_finds_the_beginning_that_prompts_share() {
-    let axes =
-        ["--axis", "workload=generation", "--axis", "num_prompts=2", "--axis", "prefix_cache=on"];
+    let axes = words("--axis workload=generation --axis num_prompts=2 --axis prefix_cache=on");
     let shared = ["--axis", "shared_prefix=32", "--axis", "prompt_length=48"];
     let Some(document) = vllm(&[&axes[..], &shared].concat()) else { return };
     let hits =

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::common::Bench;
+use super::common::{Bench, words};
 use super::one_worker::answered;
 use super::{FEW, check, find, python, why, with};
 
@@ -75,7 +75,7 @@ fn a_provider_that_is_not_there_is_a_skip_and_never_the_cpu() {
 
 #[test]
 fn a_provider_that_falls_back_silently_is_refused() {
-    let listed = Bench::new().run(&["python", "list", "--json"]).expect(0).json();
+    let listed = Bench::new().run("python list --json").expect(0).json();
     if listed["packages"]["onnxruntime"].is_null() {
         test_needs::missing(
             "frameworks",
@@ -126,8 +126,7 @@ fn triton_compiles_for_gpus_that_are_not_here_and_never_times_its_interpreter() 
 
 #[test]
 fn deepspeed_trains_as_one_process_would() {
-    let words =
-        ["deepspeed", "--backend", "cpu", "--axis", "zero_stage=3", "--axis", "num_layers=1"];
+    let words = words("deepspeed --backend cpu --axis zero_stage=3 --axis num_layers=1");
     let Some((_, results)) = with("deepspeed", &words) else { return };
     check(&results, 1);
     let fields = &results[0]["results"][0];

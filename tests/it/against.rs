@@ -5,8 +5,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::common::Bench;
 use crate::common::revisions::{Change, FAST, Source, commit, git, repository};
+use crate::common::{Bench, says};
 use serde_json::Value;
 
 /// The rows of a comparison, as `(case, verdict)`.
@@ -50,7 +50,7 @@ fn each_side_is_measured_in_several_layouts() {
         noted.partition(|name| name.to_string_lossy().starts_with("stack-"));
     assert!(layouts.len() >= 4, "functions lie elsewhere in each: {layouts:?}");
     assert!(stacks.len() >= 4, "and so does the stack: {stacks:?}");
-    let refused = bench.run(&["gate", "--layouts", "8"]).expect(2);
+    let refused = bench.run("gate --layouts 8").expect(2);
     assert!(refused.stderr.contains("--against"), "{}", refused.stderr);
 }
 
@@ -86,16 +86,10 @@ fn added_instructions_are_a_regression_while_the_time_is_as_before() {
     };
     let (verdict, reason) = gate(1000, 1030, 3);
     assert_eq!(verdict, "Regressed");
-    assert!(
-        reason.contains("1030 after 1000") && reason.contains("its time is not worse"),
-        "{reason}"
-    );
+    says(&reason, &["1030 after 1000", "its time is not worse"]);
     let (verdict, reason) = gate(0, 1000, 4);
     assert_eq!(verdict, "Inconclusive");
-    assert!(
-        reason.contains("of the baseline were not counted") && reason.contains("built before"),
-        "{reason}"
-    );
+    says(&reason, &["of the baseline were not counted", "built before"]);
 }
 
 #[test]
@@ -103,7 +97,7 @@ fn the_same_program_is_decided_without_measuring() {
     let bench = repository();
     commit(&bench, &Change::Source(FAST, ""), "fast");
     bench.write("README.md", "documents are no part of the program");
-    let ended = bench.run(&["gate", "--against", "HEAD"]).expect(0);
+    let ended = bench.run("gate --against HEAD").expect(0);
     assert!(ended.stdout.contains("the same machine code"), "{}", ended.stdout);
     assert!(!ended.stderr.contains("measuring"), "{}", ended.stderr);
 }
@@ -136,7 +130,7 @@ fn the_policy_is_that_of_the_revision_and_what_is_judged_does_not_choose_it() {
         note(&result).contains("HEAD has no baselines/policy.toml: the built-in policy"),
         "{result:#}"
     );
-    let lenient = bench.run(&["gate", "--against", "HEAD~1", "--json"]).expect(0).json();
+    let lenient = bench.run("gate --against HEAD~1 --json").expect(0).json();
     assert!(note(&lenient).contains("that of HEAD~1 (baselines/policy.toml)"), "{lenient:#}");
     let outside = bench.cache.path().join("policy.toml");
     std::fs::copy(bench.path("baselines/policy.toml"), &outside).unwrap();
@@ -186,12 +180,12 @@ fn without_source() -> Bench {
 #[test]
 fn the_same_source_is_decided_without_building() {
     let bench = without_source();
-    let ended = bench.run(&["gate", "--against", "HEAD"]).expect(0);
+    let ended = bench.run("gate --against HEAD").expect(0);
     assert!(ended.stdout.contains("same source"), "{}", ended.stdout);
     bench.write("file", "two");
     git(&bench, &["commit", "--quiet", "-am", "second"]);
     bench.write("file", "one");
-    bench.run(&["gate", "--against", "HEAD~1"]).expect(0);
+    bench.run("gate --against HEAD~1").expect(0);
     let status = Command::new("git")
         .args(["status", "--porcelain"])
         .current_dir(bench.dir.path())
@@ -208,7 +202,7 @@ fn the_same_source_is_decided_without_building() {
 fn what_differs_is_built_and_what_does_not_build_is_no_verdict() {
     let bench = without_source().set("CARGO_TARGET_DIR", "built");
     bench.write("new-file", "not committed, and still part of the tree");
-    let ended = bench.run(&["gate", "--against", "HEAD"]).expect(1);
+    let ended = bench.run("gate --against HEAD").expect(1);
     assert!(ended.stderr.contains("does not build"), "{}", ended.stderr);
     assert_eq!(worktrees(&bench), 1, "nothing stays of a build that failed");
 }
@@ -221,27 +215,19 @@ fn worktrees(bench: &Bench) -> usize {
 fn this_program_is_not_judged_against_another_project() {
     let bench = without_source();
     bench.write("Cargo.toml", "[package]\nname = \"other\"\n");
-    let ended = bench.run(&["gate", "--against", "HEAD"]).expect(2);
+    let ended = bench.run("gate --against HEAD").expect(2);
     assert!(ended.stderr.contains("no benchmarks in common"), "{}", ended.stderr);
     git(&bench, &["rm", "--quiet", "--cached", "Cargo.toml"]);
     std::fs::remove_file(bench.path("Cargo.toml")).unwrap();
-    let ended = bench.run(&["gate", "--against", "HEAD"]).expect(2);
-    assert!(
-        ended.stderr.contains("no Cargo.toml") && ended.stderr.contains("--bench-format"),
-        "{}",
-        ended.stderr
-    );
+    let ended = bench.run("gate --against HEAD").expect(2);
+    says(&ended.stderr, &["no Cargo.toml", "--bench-format"]);
     assert_eq!(worktrees(&bench), 1);
 }
 
 #[test]
 fn a_revision_that_is_not_there_is_exit_2() {
-    let ended = without_source().run(&["gate", "--against", "nonexistent"]).expect(2);
-    assert!(
-        ended.stderr.contains("nonexistent") && ended.stderr.contains("git log"),
-        "{}",
-        ended.stderr
-    );
-    let ended = Bench::new().run(&["gate", "--against", "HEAD"]).expect(2);
+    let ended = without_source().run("gate --against nonexistent").expect(2);
+    says(&ended.stderr, &["nonexistent", "git log"]);
+    let ended = Bench::new().run("gate --against HEAD").expect(2);
     assert!(ended.stderr.contains("git repository"), "{}", ended.stderr);
 }

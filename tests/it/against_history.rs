@@ -1,7 +1,7 @@
 //! `gate --against-history` by the real binary, on a store of made-up runs: what counts as history,
 //! what as a repeat, and how each verdict ends.
 
-use crate::common::{Bench, ProgramOutput, SMALL};
+use crate::common::{Bench, ProgramOutput, SMALL, says};
 use serde_json::{Value, json};
 
 const CASES: u32 = 12;
@@ -70,7 +70,7 @@ fn with_history(hours: u32) -> (Bench, Value) {
 }
 
 fn gate(bench: &Bench, code: i32) -> Value {
-    bench.run(&["gate", "--against-history", "--json"]).expect(code).json()
+    bench.run("gate --against-history --json").expect(code).json()
 }
 
 fn row<'a>(result: &'a Value, id: &str) -> &'a Value {
@@ -106,12 +106,9 @@ fn the_latest_run_is_judged_by_those_before_it() {
         row(&result, SLOW)["reason"].as_str().unwrap().contains("slower than the 15 runs before")
     );
     // What came later does not judge an earlier run, and the number of runs is heeded.
-    let named = bench
-        .run(&["gate", "--against-history", "20", "--current", "hour-070", "--json"])
-        .expect(0)
-        .json();
+    let named = bench.run("gate --against-history 20 --current hour-070 --json").expect(0).json();
     assert_eq!(named["baseline_run_id"], "hour-040..hour-059");
-    let kept = bench.run(&["history", "--comparisons", "--json"]).expect(0).json();
+    let kept = bench.run("history --comparisons --json").expect(0).json();
     assert_eq!(kept["comparisons"].as_array().unwrap().len(), 3);
 }
 
@@ -121,7 +118,7 @@ fn a_doubtful_run_asks_to_be_repeated_and_repeats_at_its_commit_decide() {
     // One of the last runs was slow as well: a first look cannot tell.
     store(&bench, &made_up(&run, 25, 1.5));
     store(&bench, &made_up(&run, 40, 1.25));
-    let ended = bench.run(&["gate", "--against-history"]).expect(4);
+    let ended = bench.run("gate --against-history").expect(4);
     assert!(ended.stdout.contains("repeat the run at this commit"), "{}", ended.stdout);
     let repeat = |hour: u32, factor: f64, change: Change<'_>| {
         let mut repeat = made_up(&run, hour, factor);
@@ -161,19 +158,11 @@ fn too_short_a_history_is_no_verdict() {
             .starts_with("only 14 earlier runs of this machine")
     );
     let (bench, run) = bench_with_one_run();
-    let ended = bench.run(&["gate", "--against-history"]).expect(4);
-    assert!(
-        ended.stdout.contains("NO VERDICT: no earlier run") && ended.stdout.contains(&run),
-        "{}",
-        ended.stdout
-    );
+    let ended = bench.run("gate --against-history").expect(4);
+    says(&ended.stdout, &["NO VERDICT: no earlier run", &run]);
     assert_eq!(gate(&bench, 4)["verdict"], "Inconclusive");
     assert!(
-        Bench::new()
-            .run(&["gate", "--against-history"])
-            .expect(4)
-            .stdout
-            .contains("there is no run in")
+        Bench::new().run("gate --against-history").expect(4).stdout.contains("there is no run in")
     );
 }
 
@@ -208,14 +197,11 @@ fn runs_of_other_machines_suites_and_software_are_no_history() {
         let mut current = made_up(&run, 40, 2.0);
         with_rocm(&mut current, "7.2");
         store(&bench, &current);
-        let ended: ProgramOutput = bench.run(&["gate", "--against-history"]).expect(4);
+        let ended: ProgramOutput = bench.run("gate --against-history").expect(4);
         assert!(ended.stdout.contains("NO VERDICT: no earlier run"), "{}", ended.stdout);
         assert!(ended.stderr.contains(said), "{}", ended.stderr);
         if !said.is_empty() {
-            let across = bench
-                .run(&["gate", "--against-history", "--across", "rocm", "--json"])
-                .expect(3)
-                .json();
+            let across = bench.run("gate --against-history --across rocm --json").expect(3).json();
             assert_eq!(regressed(&across), [SLOW]);
         }
     }
@@ -235,7 +221,7 @@ fn what_vanished_is_no_verdict_and_what_is_new_changes_nothing() {
 #[test]
 fn an_accepted_regression_does_not_fail_again() {
     let (bench, run) = with_history(30);
-    bench.run(&["baseline", "save", "--run", "hour-029"]).expect(0);
+    bench.run("baseline save --run hour-029").expect(0);
     store(&bench, &made_up(&run, 40, 1.3));
     gate(&bench, 3);
     bench
@@ -252,7 +238,7 @@ fn unreadable_runs_and_wrong_words_are_exit_2() {
     let (bench, run) = with_history(20);
     store(&bench, &made_up(&run, 40, 1.0));
     bench.write("broken.json", "{\"run_id\":");
-    let ended = bench.run(&["gate", "--against-history", "--current", "broken.json"]).expect(2);
+    let ended = bench.run("gate --against-history --current broken.json").expect(2);
     assert!(ended.stderr.contains("broken.json"), "{}", ended.stderr);
     for words in [
         &["--against-history", "14"][..],
@@ -269,13 +255,13 @@ fn unreadable_runs_and_wrong_words_are_exit_2() {
     let broken = bench.write("benchmark_results/runs/hour-010.json", "{");
     let file = std::fs::File::options().write(true).open(&broken).unwrap();
     file.set_modified(std::time::UNIX_EPOCH).unwrap();
-    let ended = bench.run(&["gate", "--against-history"]).expect(0);
+    let ended = bench.run("gate --against-history").expect(0);
     assert!(ended.stderr.contains("hour-010"), "{}", ended.stderr);
     // One that may be the latest is no history: without it nobody knows what is to be judged.
     bench.write("benchmark_results/runs/hour-050.json", "{");
-    let ended = bench.run(&["gate", "--against-history"]).expect(4);
+    let ended = bench.run("gate --against-history").expect(4);
     assert!(ended.stdout.contains("hour-050.json` may be a later run"), "{}", ended.stdout);
-    bench.run(&["gate", "--against-history", "--current", "hour-040"]).expect(0);
+    bench.run("gate --against-history --current hour-040").expect(0);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! among them.
 
 use crate::common::backend::{covers, is_here, verified};
-use crate::common::{Bench, SMALL};
+use crate::common::{Bench, SMALL, words};
 
 #[test]
 fn one_hardware_through_every_backend_stands_in_one_table_and_one_chart() {
@@ -12,16 +12,7 @@ fn one_hardware_through_every_backend_stands_in_one_table_and_one_chart() {
         return;
     }
     let bench = Bench::new();
-    let suite = [
-        "run",
-        "--suite",
-        "hardware-acceleration",
-        "--axis",
-        "dtype=f32",
-        "--axis",
-        "size=1MiB",
-        "--json",
-    ];
+    let suite = words("run --suite hardware-acceleration --axis dtype=f32 --axis size=1MiB --json");
     let run = bench.run(&[suite.as_slice(), SMALL.as_slice()].concat()).expect(0).json();
     let results = verified(&run);
     for backend in &here {
@@ -47,17 +38,17 @@ fn one_hardware_through_every_backend_stands_in_one_table_and_one_chart() {
     if on_cpu < 2 {
         return;
     }
-    let text = bench.run(&["report", "--format", "text"]).expect(0).stdout;
+    let text = bench.run("report --format text").expect(0).stdout;
     assert!(text.contains("Backends on the CPU"), "{text}");
     assert!(text.contains("every device here is the CPU"), "marked as a CPU: {text}");
-    let markdown = bench.run(&["report", "--output", "-"]).expect(0).stdout;
+    let markdown = bench.run("report --output -").expect(0).stdout;
     let (_, section) = markdown.split_once("## Backends compared").unwrap();
     for benchmark in ["compute-peak", "memory-bandwidth", "gemm", "tensor-ops", "convolution"] {
         let row =
             section.lines().find(|line| line.starts_with(&format!("| {benchmark} "))).unwrap();
         assert!(row.matches('\u{d7}').count() >= 2, "several backends have a figure: {row}");
     }
-    bench.run(&["report", "--format", "svg", "--output", "charts"]).expect(0);
+    bench.run("report --format svg --output charts").expect(0);
     let charts = std::fs::read_dir(bench.path("charts")).unwrap();
     let names: Vec<String> =
         charts.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
@@ -66,8 +57,7 @@ fn one_hardware_through_every_backend_stands_in_one_table_and_one_chart() {
 
 #[test]
 fn the_suite_takes_an_axis_for_those_that_have_it_and_refuses_one_that_none_has() {
-    let plan =
-        ["run", "--suite", "hardware-acceleration", "--backend", "cpu", "--dry-run", "--json"];
+    let plan = words("run --suite hardware-acceleration --backend cpu --dry-run --json");
     let bench = Bench::new();
     let of = |axis: &str| bench.run(&[plan.as_slice(), &["--axis", axis]].concat());
     assert_eq!(of("shape=64x64x64").code, 2, "three sizes are no shape of a tensor operation");

@@ -1,7 +1,7 @@
 //! `baseline accept` and `baseline refresh` by the real binary. What is accepted rests on made-up
 //! times; what is refreshed is really measured, and only whether it was is looked at.
 
-use crate::common::{Bench, ProgramOutput, SMALL};
+use crate::common::{Bench, ProgramOutput, SMALL, says, words};
 use serde_json::Value;
 
 const ID: &str = "cpu_performance/tensor-ops/cpu:0/made-up-2";
@@ -35,11 +35,11 @@ fn accept(bench: &Bench, id: &str, because: &str) -> ProgramOutput {
 }
 
 fn gate(bench: &Bench) -> ProgramOutput {
-    bench.run(&["gate", "--baseline", "tensor-ops", "--current", "current.json", "--json"])
+    bench.run("gate --baseline tensor-ops --current current.json --json")
 }
 
 fn baseline(bench: &Bench) -> Value {
-    bench.run(&["baseline", "show", "tensor-ops", "--json"]).expect(0).json()
+    bench.run("baseline show tensor-ops --json").expect(0).json()
 }
 
 #[test]
@@ -75,11 +75,8 @@ fn an_accepted_regression_does_not_fail_again_and_its_reason_is_kept() {
     let own = cases.iter().find(|case| case["benchmark_id"] == ID).unwrap();
     assert_eq!(own["samples"].as_array().unwrap().len(), 3, "every replicate of the run");
     assert_eq!(cases.len(), 12);
-    let shown = bench.run(&["baseline", "show", "tensor-ops"]).expect(0).stdout;
-    assert!(
-        shown.contains("Accepted regressions") && shown.contains("exact rounding costs a fifth"),
-        "{shown}"
-    );
+    let shown = bench.run("baseline show tensor-ops").expect(0).stdout;
+    says(&shown, &["Accepted regressions", "exact rounding costs a fifth"]);
 
     // A pattern takes what has regressed, and nothing else.
     accept(&bench, "*made-up-*", "the rest of it").expect(0);
@@ -146,10 +143,9 @@ fn what_cannot_be_accepted_changes_nothing_and_says_why() {
 /// A bench with a real baseline of one case, and its file.
 fn measured() -> (Bench, std::path::PathBuf) {
     let bench = Bench::new();
-    let arguments =
-        ["tensor-ops", "--axis", "shape=8x64", "--axis", "operation=add", "--axis", "dtype=f32"];
+    let arguments = words("tensor-ops --axis shape=8x64 --axis operation=add --axis dtype=f32");
     bench.run(&[&arguments[..], &SMALL[2..], &["--replicates", "2"]].concat()).expect(0);
-    let saved = bench.run(&["baseline", "save"]).expect(0).stdout;
+    let saved = bench.run("baseline save").expect(0).stdout;
     let path = saved.lines().next().unwrap().rsplit_once(" as ").unwrap().1.to_owned();
     let path = bench.path(&path);
     (bench, path)
@@ -162,12 +158,8 @@ fn a_refreshed_baseline_holds_the_same_cases_measured_as_often() {
     let accepted = serde_json::json!({ "id": "x", "why": "kept", "since": "2026-01-01T00:00:00Z" });
     old["accepted"] = Value::Array(vec![accepted]);
     bench.write_sealed(path.to_str().unwrap(), &old);
-    let ended = bench.run(&["baseline", "refresh"]).expect(0);
-    assert!(
-        ended.stdout.contains("Comparison") && ended.stdout.contains("git diff"),
-        "{}",
-        ended.stdout
-    );
+    let ended = bench.run("baseline refresh").expect(0);
+    says(&ended.stdout, &["Comparison", "git diff"]);
     let new = read(&path);
     assert_ne!(new["runs"][0]["run_id"], old["runs"][0]["run_id"]);
     let of = |baseline: &Value| {
@@ -209,7 +201,7 @@ fn a_baseline_that_would_lose_a_case_is_only_replaced_by_force() {
         }),
     ]);
     bench.write_sealed(path.to_str().unwrap(), &old);
-    let ended = bench.run(&["baseline", "refresh", "tensor-ops"]).expect(1);
+    let ended = bench.run("baseline refresh tensor-ops").expect(1);
     for expected in [
         "no figures of cpu_performance/tensor-ops/cpu:0/broken: ",
         "cpu:0/f32: this program",
@@ -218,7 +210,7 @@ fn a_baseline_that_would_lose_a_case_is_only_replaced_by_force() {
         assert!(ended.stderr.contains(expected), "{expected}: {}", ended.stderr);
     }
     assert_eq!(read(&path), old, "the baseline stays as it was");
-    bench.run(&["baseline", "refresh", "--force"]).expect(0);
+    bench.run("baseline refresh --force").expect(0);
     let cases = read(&path)["runs"][0]["benchmarks"].as_array().unwrap().clone();
     let measured: Vec<&Value> = cases.iter().filter(|case| case["outcome"] == "measured").collect();
     assert_eq!(measured.len(), 1);
@@ -226,7 +218,7 @@ fn a_baseline_that_would_lose_a_case_is_only_replaced_by_force() {
     let mut nothing = old.clone();
     nothing["runs"][0]["benchmarks"].as_array_mut().unwrap().remove(0);
     bench.write_sealed(path.to_str().unwrap(), &nothing);
-    let ended = bench.run(&["baseline", "refresh", "--force"]).expect(1);
+    let ended = bench.run("baseline refresh --force").expect(1);
     assert!(ended.stderr.contains("nothing was measured"), "{}", ended.stderr);
     assert_eq!(read(&path), nothing);
 }
@@ -234,26 +226,18 @@ fn a_baseline_that_would_lose_a_case_is_only_replaced_by_force() {
 #[test]
 fn what_cannot_be_refreshed_is_exit_2_with_the_cure() {
     let bench = Bench::new();
-    assert!(bench.run(&["baseline", "refresh"]).expect(2).stderr.contains("baseline save"));
+    assert!(bench.run("baseline refresh").expect(2).stderr.contains("baseline save"));
     let (bench, path) = measured();
-    assert!(
-        bench.run(&["baseline", "refresh", "other"]).expect(2).stderr.contains("baseline list")
-    );
+    assert!(bench.run("baseline refresh other").expect(2).stderr.contains("baseline list"));
     let whole = read(&path);
     let mut criterion = whole.clone();
     criterion["runs"][0]["profile"] = "criterion".into();
     bench.write_sealed(path.to_str().unwrap(), &criterion);
-    assert!(
-        bench.run(&["baseline", "refresh"]).expect(2).stderr.contains("measured under `criterion`")
-    );
+    assert!(bench.run("baseline refresh").expect(2).stderr.contains("measured under `criterion`"));
     let mut elsewhere = whole;
     elsewhere["environment"]["cpu"]["model"] = "Another Processor".into();
     elsewhere["fingerprint"]["hardware"]["cpu_model"] = "Another Processor".into();
     bench.write_sealed(path.to_str().unwrap(), &elsewhere);
-    let ended = bench.run(&["baseline", "refresh", "tensor-ops"]).expect(2);
-    assert!(
-        ended.stderr.contains("cpu_model") && ended.stderr.contains("refresh it there"),
-        "{}",
-        ended.stderr
-    );
+    let ended = bench.run("baseline refresh tensor-ops").expect(2);
+    says(&ended.stderr, &["cpu_model", "refresh it there"]);
 }

@@ -33,7 +33,7 @@ fn hostile_report(bench: &Bench, run: &serde_json::Value) -> std::path::PathBuf 
         "rusty-stack-bench.toml",
         &format!("[report]\ntitle = {}\n", serde_json::json!(HOSTILE)),
     );
-    bench.run(&["report", "worse.json", "--format", "html", "--output", "page.html"]).expect(0);
+    bench.run("report worse.json --format html --output page.html").expect(0);
     bench.path("page.html")
 }
 

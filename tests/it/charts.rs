@@ -1,6 +1,6 @@
 //! `chart`: what the gallery says, what it refuses, and what a hostile name can do.
 
-use crate::common::Bench;
+use crate::common::{Bench, says};
 
 /// A file of the gallery.
 fn of_gallery(name: &str) -> String {
@@ -56,11 +56,7 @@ fn a_build_without_png_names_the_feature_and_what_it_has() {
     let ended = Bench::new()
         .run(&["chart", "memory-timeline", &run, "--format", "png", "--output", "x.png"])
         .expect(2);
-    assert!(
-        ended.stderr.contains("--features png") && ended.stderr.contains("--format svg"),
-        "{}",
-        ended.stderr
-    );
+    says(&ended.stderr, &["--features png", "--format svg"]);
 }
 
 #[test]
@@ -78,7 +74,7 @@ fn what_cannot_be_drawn_says_what_would_give_it() {
         assert!(ended.stderr.contains(cure), "{words:?}: {}", ended.stderr);
     }
     bench.write("rusty-stack-bench.toml", "[charts]\ntheme = \"drak\"\n");
-    let listed = bench.run(&["chart"]).expect(2);
+    let listed = bench.run("chart").expect(2);
     assert!(
         listed.stderr.contains("high-contrast"),
         "a list with wrong settings too: {}",

@@ -1,6 +1,6 @@
 //! What people and scripts see of the command line: words, streams, exit codes.
 
-use crate::common::{Bench, SMALL};
+use crate::common::{Bench, SMALL, words};
 
 fn small<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     arguments.iter().copied().chain(SMALL).collect()
@@ -27,15 +27,15 @@ fn a_run_is_stored_and_found_again() {
     let bench = Bench::new();
     let ended = bench.run(&small(&TINY_GEMM)).expect(0);
     assert!(ended.stdout.contains("gemm"), "{}", ended.stdout);
-    let history = bench.run(&["history", "--json"]).expect(0).json();
+    let history = bench.run("history --json").expect(0).json();
     assert_eq!(history["runs"].as_array().unwrap().len(), 1);
-    let values = bench.run(&["history", "--case", "gemm", "--json"]).expect(0).json();
+    let values = bench.run("history --case gemm --json").expect(0).json();
     assert!(values["history"].as_array().unwrap().iter().any(|row| row["metric"] == "gflops"));
-    let part = bench.run(&["history", "--case", "gemm*32x32", "--json"]).expect(0).json();
+    let part = bench.run("history --case gemm*32x32 --json").expect(0).json();
     assert_eq!(part["history"], values["history"], "a pattern fits anywhere in an id");
-    let csv = bench.run(&["export"]).expect(0).stdout;
+    let csv = bench.run("export").expect(0).stdout;
     assert!(csv.lines().any(|line| line.contains("gflops")), "{csv}");
-    bench.run(&["report"]).expect(0);
+    bench.run("report").expect(0);
     let reports = std::fs::read_dir(bench.path("benchmark_results")).unwrap().filter(|entry| {
         entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("benchmark_report_")
     });
@@ -109,8 +109,7 @@ fn settings_come_from_the_file_then_the_environment_then_flags() {
 #[test]
 fn what_cannot_run_here_is_skipped_with_the_reason_and_exit_5() {
     let bench = Bench::new();
-    let ended =
-        bench.run(&["run", "--suite", "gpu-performance", "--backend", "rocm", "--json"]).expect(5);
+    let ended = bench.run("run --suite gpu-performance --backend rocm --json").expect(5);
     let document = ended.json();
     let cases = document["benchmarks"].as_array().unwrap();
     assert!(!cases.is_empty());
@@ -124,7 +123,7 @@ fn what_cannot_run_here_is_skipped_with_the_reason_and_exit_5() {
     let without_python = bench
         .set("MLSTACK_BENCHMARK_PYTHON", "/nonexistent/python")
         .set("XDG_DATA_HOME", "/nonexistent/data");
-    without_python.run(&["run", "--suite", "component"]).expect(5);
+    without_python.run("run --suite component").expect(5);
 }
 
 #[test]
@@ -148,17 +147,10 @@ fn a_size_that_does_not_fit_is_skipped_not_tried() {
 #[test]
 fn a_case_over_its_time_limit_fails_and_the_rest_goes_on() {
     let bench = Bench::new();
-    let arguments = [
-        "run",
-        "gemm",
-        "--axis",
-        "shape=16x16x16,9000x9000x9000",
-        "--axis",
-        "dtype=f64",
-        "--timeout",
-        "3",
-        "--json",
-    ];
+    let arguments = words(
+        "run gemm --axis shape=16x16x16,9000x9000x9000 --axis dtype=f64 --timeout 3 \
+         --json",
+    );
     let document = bench.run(&small(&arguments)).expect(1).json();
     let outcome = |size: &str| {
         let cases = document["benchmarks"].as_array().unwrap();
@@ -177,7 +169,7 @@ fn a_case_over_its_time_limit_fails_and_the_rest_goes_on() {
 
 #[test]
 fn help_names_every_benchmark_and_the_exit_codes() {
-    let help = Bench::new().run(&["--help"]).expect(0).stdout;
+    let help = Bench::new().run("--help").expect(0).stdout;
     for benchmark in rsb_workloads::all() {
         assert!(help.contains(benchmark.name()), "{}", benchmark.name());
     }
@@ -187,19 +179,19 @@ fn help_names_every_benchmark_and_the_exit_codes() {
             Bench::new().run(&["completions", shell]).expect(0).stdout.contains("memory-bandwidth")
         );
     }
-    assert!(Bench::new().run(&["man"]).expect(0).stdout.contains(".TH"));
+    assert!(Bench::new().run("man").expect(0).stdout.contains(".TH"));
 }
 
 #[test]
 fn colors_are_for_terminals_alone() {
     let bench = Bench::new();
-    assert!(!bench.run(&["list"]).expect(0).stdout.contains('\u{1b}'));
-    assert!(bench.run(&["list", "--color", "always"]).expect(0).stdout.contains('\u{1b}'));
+    assert!(!bench.run("list").expect(0).stdout.contains('\u{1b}'));
+    assert!(bench.run("list --color always").expect(0).stdout.contains('\u{1b}'));
 }
 
 #[test]
 fn list_names_what_each_backend_lacks() {
-    let document = Bench::new().run(&["list", "--json"]).expect(0).json();
+    let document = Bench::new().run("list --json").expect(0).json();
     let rows = document["benchmarks"].as_array().unwrap();
     for backend in ["rocm", "cuda", "vulkan", "opencl", "oneapi"] {
         let row = rows
@@ -218,7 +210,7 @@ fn list_names_what_each_backend_lacks() {
 
 #[test]
 fn probe_is_one_document_with_the_promised_keys() {
-    let document = Bench::new().run(&["probe", "--json"]).expect(0).json();
+    let document = Bench::new().run("probe --json").expect(0).json();
     for key in [
         "format_version",
         "os",
@@ -248,17 +240,17 @@ fn a_trend_of_a_file_follows_what_is_asked_for() {
     };
     assert_eq!((series(&[]), series(&["--case", "gemm"]), series(&["--case", "g*a"])), (2, 1, 1));
     assert_eq!(series(&["--metric", "value"]), 2);
-    let nothing = bench.run(&["trend", "--input", "series.csv", "--case", "triad"]).expect(2);
+    let nothing = bench.run("trend --input series.csv --case triad").expect(2);
     assert!(nothing.stderr.contains("gemm a"), "what there is: {}", nothing.stderr);
-    let page = bench.run(&["trend", "--input", "series.csv", "--case", "copy"]).expect(0).stdout;
+    let page = bench.run("trend --input series.csv --case copy").expect(0).stdout;
     assert!(page.contains("1 with one run and no trend yet"), "{page}");
     bench.write("empty.csv", "timestamp,value\n");
-    let empty = bench.run(&["trend", "--input", "empty.csv"]).expect(2);
+    let empty = bench.run("trend --input empty.csv").expect(2);
     assert!(empty.stderr.contains("empty.csv"), "{}", empty.stderr);
     let seconds: Vec<String> =
         (0..9).map(|second| format!("17000000{second:02},{}", 10 + second)).collect();
     bench.write("short.csv", &format!("timestamp,value\n{}\n", seconds.join("\n")));
-    let page = bench.run(&["trend", "--input", "short.csv"]).expect(0).stdout;
+    let page = bench.run("trend --input short.csv").expect(0).stdout;
     assert!(page.contains("increasing") && page.contains("less than a day"), "{page}");
 }
 
@@ -267,10 +259,10 @@ fn a_directory_of_baselines_that_cannot_be_written_is_named_by_its_own_flag() {
     let bench = Bench::new();
     bench.run(&[&TINY_GEMM[..], &["--replicates", "1"]].concat()).expect(0);
     bench.write("in-the-way", "a file");
-    let ended = bench.run(&["baseline", "save", "--baselines-dir", "in-the-way"]).expect(2);
+    let ended = bench.run("baseline save --baselines-dir in-the-way").expect(2);
     assert!(ended.stderr.contains("--baselines-dir"), "{}", ended.stderr);
-    bench.run(&["baseline", "save"]).expect(0);
-    let listed = bench.run(&["baseline", "list", "--json"]).expect(0).json();
+    bench.run("baseline save").expect(0);
+    let listed = bench.run("baseline list --json").expect(0).json();
     assert_eq!(
         (&listed["baselines"][0]["cases"], &listed["baselines"][0]["replicates"]),
         (&1.into(), &1.into())
@@ -280,13 +272,13 @@ fn a_directory_of_baselines_that_cannot_be_written_is_named_by_its_own_flag() {
 #[test]
 fn a_narrow_page_is_not_exceeded_by_its_tables() {
     let bench = Bench::new().set("COLUMNS", "60");
-    for line in bench.run(&["list"]).expect(0).stdout.lines() {
+    for line in bench.run("list").expect(0).stdout.lines() {
         assert!(line.chars().count() <= 60 || !line.contains("  "), "{line}");
     }
 }
 
 #[test]
 fn a_factor_that_is_none_is_a_mistake() {
-    let ended = Bench::new().run(&["gate", "--across", "rcom"]).expect(2);
+    let ended = Bench::new().run("gate --across rcom").expect(2);
     assert!(ended.stderr.contains("did you mean rocm?"), "{}", ended.stderr);
 }

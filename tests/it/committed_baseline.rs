@@ -8,8 +8,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::Bench;
 use crate::common::revisions::{git, repository};
+use crate::common::{Bench, says};
 use crate::gate_beside::{GATE, MEASURE, regressed, save_a_record_of_better_days};
 
 /// A program that becomes the real one.
@@ -59,7 +59,7 @@ fn fresh_checkout() -> (Bench, String, String) {
 #[test]
 fn where_no_program_was_kept_the_revision_is_built_once_and_decides() {
     let (bench, revision, _) = fresh_checkout();
-    bench.run(&MEASURE).expect(0);
+    bench.run(MEASURE).expect(0);
     let gated = bench.run(&GATE).expect(0);
     assert!(gated.stderr.contains("building"), "{}", gated.stderr);
     let result = gated.json();
@@ -73,12 +73,9 @@ fn where_no_program_was_kept_the_revision_is_built_once_and_decides() {
     }
     let notes = result["notes"].to_string();
     assert!(!notes.contains("names what is not here"), "{notes}");
-    assert!(
-        notes.contains(&format!("the revision {} that made it, built here on", &revision[..12])),
-        "{notes}"
-    );
+    says(&notes, &[&format!("the revision {} that made it, built here on", &revision[..12])]);
     // Once more about another run: what was built is kept.
-    bench.run(&MEASURE).expect(0);
+    bench.run(MEASURE).expect(0);
     let again = bench.run(&GATE).expect(0);
     assert!(
         again.stderr.contains("interleaved") && !again.stderr.contains("building"),
@@ -90,12 +87,12 @@ fn where_no_program_was_kept_the_revision_is_built_once_and_decides() {
 #[test]
 fn only_a_baseline_of_this_machine_is_one_of_here() {
     let (bench, _, file) = fresh_checkout();
-    bench.run(&["baseline", "show", "--here", "tensor-ops"]).expect(0);
+    bench.run("baseline show --here tensor-ops").expect(0);
     std::fs::create_dir(bench.path("baselines/another-machine")).unwrap();
     std::fs::rename(bench.path(&file), bench.path("baselines/another-machine/tensor-ops.json"))
         .unwrap();
-    bench.run(&["baseline", "show", "tensor-ops"]);
-    let shown = bench.run(&["baseline", "show", "--here", "tensor-ops"]).expect(4);
+    bench.run("baseline show tensor-ops");
+    let shown = bench.run("baseline show --here tensor-ops").expect(4);
     assert!(shown.stderr.contains("was saved for this machine"), "{}", shown.stderr);
 }
 
@@ -107,13 +104,9 @@ fn cargo_s_settings_of_the_tree_do_not_count_for_the_revision() {
         ".cargo/config.toml",
         "[build]\nrustflags = [\"--cfg=made_slow\", \"--no-such-flag\"]\n",
     );
-    bench.run(&MEASURE).expect(0);
+    bench.run(MEASURE).expect(0);
     let gated = bench.run(&GATE).expect(0);
-    assert!(
-        gated.stderr.contains("building") && gated.stderr.contains("interleaved"),
-        "{}",
-        gated.stderr
-    );
+    says(&gated.stderr, &["building", "interleaved"]);
 }
 
 #[cfg(feature = "fault-injection")]
@@ -121,7 +114,7 @@ fn cargo_s_settings_of_the_tree_do_not_count_for_the_revision() {
 fn what_the_code_did_is_named_alone_against_the_revision() {
     let (bench, ..) = fresh_checkout();
     let bench = bench.set("RSB_TEST_SLOWDOWN", "/gelu/=20.0");
-    bench.run(&MEASURE).expect(0);
+    bench.run(MEASURE).expect(0);
     let bench = bench.set("RSB_TEST_SLOWDOWN", "none=1.0"); // The run itself knows how it was slowed.
     let result = bench.run(&GATE).expect(3).json();
     let slower = regressed(&result);
@@ -151,19 +144,19 @@ fn without_a_revision_the_record_alone_counts_and_says_so() {
         assert_eq!(regressed(&result).len(), 3);
         record_alone(&result)
     };
-    bench.run(&MEASURE).expect(0);
+    bench.run(MEASURE).expect(0);
     let said = with_revision(&revision, true);
     assert!(said.contains("records no revision") && said.contains("changed tree"), "{said}");
     let said = with_revision(&"0123456789".repeat(4), false);
     assert!(said.contains("is not here: `git fetch origin 0123456789"), "{said}");
     bench.write("src/main.rs", "fn main() { does not compile }\n");
     let broken = commit_all(&bench, "broken");
-    bench.run(&MEASURE).expect(0); // A run of an earlier commit is not judged unasked.
+    bench.run(MEASURE).expect(0); // A run of an earlier commit is not judged unasked.
     let said = with_revision(&broken, false);
     assert!(said.contains(&broken[..12]) && said.contains("does not build here"), "{said}");
     bench.write("Cargo.toml", "[package]\nname = \"another\"\nversion = \"0.0.0\"\n");
     let foreign = commit_all(&bench, "another project");
-    bench.run(&MEASURE).expect(0);
+    bench.run(MEASURE).expect(0);
     let said = with_revision(&foreign, false);
     assert!(said.contains("is not that of rusty-stack-bench"), "{said}");
 }
@@ -174,20 +167,20 @@ fn a_baseline_of_a_changed_tree_or_of_several_commits_records_no_revision() {
     write_program(&bench, "one");
     let one = commit_all(&bench, "one");
     let commit = || {
-        let listed = bench.run(&["baseline", "list", "--json"]).expect(0).json();
+        let listed = bench.run("baseline list --json").expect(0).json();
         listed["baselines"][0]["commit"].clone()
     };
     bench.write(".gitignore", "target\ncache\nbenchmark_results\n");
-    bench.run(&MEASURE).expect(0);
-    bench.run(&["baseline", "save"]).expect(0);
+    bench.run(MEASURE).expect(0);
+    bench.run("baseline save").expect(0);
     assert_eq!(commit(), Value::Null, "the tree was changed");
     git(&bench, &["checkout", "--quiet", "--", "."]);
     std::fs::remove_dir_all(bench.path("baselines")).unwrap();
     std::fs::remove_dir_all(bench.cache.path().join("programs")).unwrap();
-    bench.run(&MEASURE).expect(0);
-    bench.run(&["baseline", "save"]).expect(0);
+    bench.run(MEASURE).expect(0);
+    bench.run("baseline save").expect(0);
     assert_eq!(commit(), Value::from(one));
-    let first = bench.run(&["history", "--json"]).expect(0).json()["runs"][0]["run_id"]
+    let first = bench.run("history --json").expect(0).json()["runs"][0]["run_id"]
         .as_str()
         .unwrap()
         .to_owned();
@@ -195,8 +188,8 @@ fn a_baseline_of_a_changed_tree_or_of_several_commits_records_no_revision() {
     std::fs::remove_dir_all(bench.cache.path().join("programs")).unwrap();
     write_program(&bench, "two");
     commit_all(&bench, "two");
-    bench.run(&MEASURE).expect(0);
-    let second = bench.run(&["history", "--json"]).expect(0).json()["runs"][0]["run_id"]
+    bench.run(MEASURE).expect(0);
+    let second = bench.run("history --json").expect(0).json()["runs"][0]["run_id"]
         .as_str()
         .unwrap()
         .to_owned();
@@ -222,7 +215,7 @@ fn a_pull_request_is_judged_by_the_baseline_and_the_policy_of_its_merge_base() {
     }
     bench.write_sealed(&file, &baseline);
     commit_all(&bench, "its own judge");
-    bench.run(&MEASURE).expect(0);
+    bench.run(MEASURE).expect(0);
     let stored = [&GATE[..], &["--budget", "0s"]].concat();
     bench.run(&stored).expect(0);
     let gated = bench.run(&[&stored[..], &["--base", "main"]].concat()).expect(3);
@@ -266,7 +259,7 @@ fn a_revision_that_is_no_ancestor_or_was_not_fetched_is_no_verdict_and_names_the
     let (bench, revision, _) = fresh_checkout();
     let dir = bench.dir.path().display().to_string();
     git(&bench, &["clone", "--quiet", "--depth", "1", &format!("file://{dir}"), "clone"]);
-    bench.run(&MEASURE).expect(0);
+    bench.run(MEASURE).expect(0);
     let results = bench.path("benchmark_results").display().to_string();
     let mut command: Command =
         bench.command(&[&GATE[..], &["--base", "origin/main", "--results-dir", &results]].concat());
@@ -279,11 +272,7 @@ fn a_revision_that_is_no_ancestor_or_was_not_fetched_is_no_verdict_and_names_the
     let files = git(&bench, &["write-tree"]);
     let other = git(&bench, &["commit-tree", &files, "-m", "all of it at once"]);
     git(&bench, &["reset", "--quiet", "--hard", &other]);
-    bench.run(&MEASURE).expect(0);
-    let gated = bench.run(&["gate", "--base", "main", "--baseline-optional"]).expect(4);
-    assert!(
-        gated.stdout.contains("is no ancestor of") && gated.stdout.contains("baseline refresh"),
-        "{}",
-        gated.stdout
-    );
+    bench.run(MEASURE).expect(0);
+    let gated = bench.run("gate --base main --baseline-optional").expect(4);
+    says(&gated.stdout, &["is no ancestor of", "baseline refresh"]);
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::Bench;
+use crate::common::{Bench, words};
 
 const COUNTER: &str = "sys/class/powercap/intel-rapl:0";
 const WATTS: f64 = 40.0;
@@ -15,17 +15,7 @@ fn the_power_of_cpus_is_read_beside_every_case_where_they_tell_it() {
     bench.write(&format!("{COUNTER}/max_energy_range_uj"), "262143328850\n");
     bench.write(&format!("{COUNTER}/energy_uj"), "1000000\n");
     let root = bench.path("sys").display().to_string();
-    let gemm = [
-        "gemm",
-        "--axis",
-        "shape=512x512x512",
-        "--axis",
-        "dtype=f32",
-        "--backend",
-        "cpu",
-        "--replicates",
-        "1",
-    ];
+    let gemm = words("gemm --axis shape=512x512x512 --axis dtype=f32 --backend cpu --replicates 1");
     let words = [&gemm[..], &["--runs", "10", "--json"]].concat();
     let unread = bench.run(&words).expect(0).json();
     let bench = bench.set("RSB_SYSFS_ROOT", &root);

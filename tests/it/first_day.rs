@@ -137,7 +137,7 @@ fn a_check_that_does_not_exist_is_a_usage_error_that_lists_them() {
     }
     let bench = Bench::new();
     bench.write("rusty-stack-bench.toml", "[run]\nbackend = \"cpu\"\ndevice = [7]\n");
-    let ended = bench.run(&["doctor", "--first-day", "--check", "3"]).expect(2);
+    let ended = bench.run("doctor --first-day --check 3").expect(2);
     assert!(ended.stderr.contains("there is no device 7"), "{}", ended.stderr);
 }
 
@@ -145,7 +145,7 @@ fn a_check_that_does_not_exist_is_a_usage_error_that_lists_them() {
 fn results_that_cannot_be_kept_are_a_usage_error_before_anything_is_measured() {
     let bench = on_cpu();
     bench.write("benchmark_results", "a file");
-    let ended = bench.run(&["doctor", "--first-day", "--check", "3"]).expect(2);
+    let ended = bench.run("doctor --first-day --check 3").expect(2);
     assert!(ended.stderr.contains("--results-dir"), "{}", ended.stderr);
 }
 
@@ -265,7 +265,7 @@ fn a_simulated_card_has_values_and_no_expectation() {
 /// As a person runs it on the day that the card arrives.
 #[cfg(feature = "rocm")]
 fn whole_day(bench: &Bench) {
-    let document = bench.run(&["doctor", "--first-day", "--json"]).expect(0).json();
+    let document = bench.run("doctor --first-day --json").expect(0).json();
     check("first-day", &document);
     let checks = document["checks"].as_array().unwrap();
     let numbers: Vec<u64> = checks.iter().map(|check| check["number"].as_u64().unwrap()).collect();

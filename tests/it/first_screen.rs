@@ -24,14 +24,14 @@ fn help_is_for_all_commands_for_one_or_for_everything() {
     let [overview, help] =
         [&["--help"][..], &["help"]].map(|arguments| bench.run(arguments).expect(0).stdout);
     assert!(overview == help && overview.lines().count() <= 60, "{help}");
-    assert!(bench.run(&["help", "baseline", "save"]).expect(0).stdout.contains("--run"));
-    let all = bench.run(&["help", "--all"]).expect(0).stdout;
+    assert!(bench.run("help baseline save").expect(0).stdout.contains("--run"));
+    let all = bench.run("help --all").expect(0).stdout;
     assert!(
         all.contains("--replicates")
             && all.contains("rusty-stack-bench store copy")
             && !all.contains('\u{1b}')
     );
-    let unknown = bench.run(&["help", "frobnicate"]).expect(2);
+    let unknown = bench.run("help frobnicate").expect(2);
     assert!(unknown.stderr.contains("unknown command `frobnicate`"), "{}", unknown.stderr);
 }
 
@@ -48,7 +48,7 @@ fn a_piped_run_has_one_line_for_each_benchmark_and_ends_with_the_next_step() {
         "{}",
         first.stderr
     );
-    bench.run(&["baseline", "save"]).expect(0);
+    bench.run("baseline save").expect(0);
     let second = bench.run(&arguments).expect(0);
     assert!(second.stderr.contains("next: `rusty-stack-bench gate`"), "{}", second.stderr);
     let script = bench.run(&[&["run"], &arguments[..], &["--id-file", "id"]].concat()).expect(0);
@@ -99,7 +99,7 @@ fn a_filter_is_spelled_alike_and_old_spellings_still_work() {
     }
     assert!(
         bench
-            .run(&["trend", "--component", "pytorch"])
+            .run("trend --component pytorch")
             .expect(0)
             .stdout
             .contains("no stored series matches")

@@ -5,7 +5,7 @@
 //! one that the program wrote, with made-up times in it. Only the last test measures both sides.
 
 use crate::common::made_up::{again, scale};
-use crate::common::{Bench, SMALL};
+use crate::common::{Bench, SMALL, says, words};
 use serde_json::Value;
 
 /// A bench with a baseline of twelve cases, and the run that it was made of.
@@ -18,8 +18,7 @@ fn gate(bench: &Bench, run: &Value, code: i32, change: impl Fn(&mut Value)) -> V
     let mut current = again(run, "current");
     change(&mut current);
     bench.write_sealed("current.json", &current);
-    let ended =
-        bench.run(&["gate", "--baseline", "tensor-ops", "--current", "current.json", "--json"]);
+    let ended = bench.run("gate --baseline tensor-ops --current current.json --json");
     ended.expect(code).json()
 }
 
@@ -95,12 +94,9 @@ fn with_an_ml_stack(run: &Value) -> Value {
 fn a_baseline_with_rocm_and_torch_judges_a_run_without_them() {
     let (bench, run) = with_baseline();
     bench.write_sealed("with.json", &with_an_ml_stack(&run));
-    bench.run(&["baseline", "save", "ml", "--run", "with.json"]).expect(0);
+    bench.run("baseline save ml --run with.json").expect(0);
     bench.write_sealed("current.json", &again(&run, "without"));
-    let result = bench
-        .run(&["gate", "--baseline", "ml", "--current", "current.json", "--json"])
-        .expect(4)
-        .json();
+    let result = bench.run("gate --baseline ml --current current.json --json").expect(4).json();
     let rows = result["comparisons"].as_array().unwrap();
     let (cpu, torch): (Vec<&Value>, Vec<&Value>) =
         rows.iter().partition(|row| row["id"].as_str().unwrap().starts_with("cpu_performance/"));
@@ -111,7 +107,7 @@ fn a_baseline_with_rocm_and_torch_judges_a_run_without_them() {
         serde_json::json!(["component_specific/pytorch/cpu:0/matmul/f32"])
     );
     // The other way round, what is installed since is new, and changes nothing.
-    bench.run(&["gate", "--baseline", "tensor-ops", "--current", "with.json"]).expect(0);
+    bench.run("gate --baseline tensor-ops --current with.json").expect(0);
 }
 
 #[test]
@@ -134,15 +130,11 @@ fn what_cannot_be_read_is_exit_2() {
 #[test]
 fn without_a_baseline_there_is_no_verdict_and_the_command_that_saves_one_is_named() {
     let bench = Bench::new();
-    bench.run(&["gate"]).expect(4);
+    bench.run("gate").expect(4);
     bench.run(&[&["gemm", "--axis", "shape=32x32x32"][..], &SMALL].concat()).expect(0);
-    let ended = bench.run(&["gate"]).expect(4);
-    assert!(
-        ended.stdout.contains("NO VERDICT") && ended.stdout.contains("baseline save"),
-        "{}",
-        ended.stdout
-    );
-    bench.run(&["gate", "--baseline-optional"]).expect(0);
+    let ended = bench.run("gate").expect(4);
+    says(&ended.stdout, &["NO VERDICT", "baseline save"]);
+    bench.run("gate --baseline-optional").expect(0);
 }
 
 #[test]
@@ -151,10 +143,8 @@ fn a_copy_of_what_was_measured_is_no_verdict() {
     let mut copy = run.clone();
     copy["run_id"] = "copy".into();
     bench.write_sealed("copy.json", &copy);
-    let copied = bench
-        .run(&["gate", "--baseline", "tensor-ops", "--current", "copy.json", "--json"])
-        .expect(4)
-        .json();
+    let copied =
+        bench.run("gate --baseline tensor-ops --current copy.json --json").expect(4).json();
     let rows = copied["comparisons"].as_array().unwrap();
     assert!(
         rows.iter()
@@ -171,10 +161,7 @@ fn a_copy_of_what_was_measured_is_no_verdict() {
             std::fs::copy(kept.join("new").join(file), kept.join("main").join(file)).unwrap();
         }
     }
-    let stale = bench
-        .run(&["gate", "--baseline", "left@main", "--current", "left", "--json"])
-        .expect(4)
-        .json();
+    let stale = bench.run("gate --baseline left@main --current left --json").expect(4).json();
     assert_eq!(stale["comparisons"][0]["reason_code"], "same_samples");
 }
 
@@ -193,9 +180,9 @@ fn a_new_case_is_listed_and_changes_nothing() {
 fn comparisons_are_kept() {
     let (bench, run) = with_baseline();
     gate(&bench, &run, 0, |_| {});
-    let kept = bench.run(&["history", "--comparisons", "--json"]).expect(0).json();
+    let kept = bench.run("history --comparisons --json").expect(0).json();
     assert_eq!(kept["comparisons"].as_array().unwrap().len(), 1);
-    let looked = bench.run(&["compare", "tensor-ops", "current.json"]).expect(0);
+    let looked = bench.run("compare tensor-ops current.json").expect(0);
     assert!(looked.stdout.to_lowercase().contains("unchanged"), "{}", looked.stdout);
 }
 
@@ -203,12 +190,8 @@ fn comparisons_are_kept() {
 fn the_policy_is_strict_and_heeded() {
     let (bench, run) = with_baseline();
     bench.write("baselines/policy.toml", "threshold_percnt = 20.0\n");
-    let ended = bench.run(&["gate", "--baseline", "tensor-ops"]).expect(2);
-    assert!(
-        ended.stderr.contains("policy.toml") && ended.stderr.contains("threshold_percent"),
-        "{}",
-        ended.stderr
-    );
+    let ended = bench.run("gate --baseline tensor-ops").expect(2);
+    says(&ended.stderr, &["policy.toml", "threshold_percent"]);
     bench.write("baselines/policy.toml", "threshold_percent = 30.0\n");
     gate(&bench, &run, 0, |run| scale(&mut run["benchmarks"][2], 1.15));
 }
@@ -217,7 +200,7 @@ fn the_policy_is_strict_and_heeded() {
 fn a_policy_that_cannot_be_meant_is_exit_2_and_says_what_is_near() {
     let (bench, run) = with_baseline();
     bench.write_sealed("current.json", &again(&run, "current"));
-    let gate = || bench.run(&["gate", "--baseline", "tensor-ops", "--current", "current.json"]);
+    let gate = || bench.run("gate --baseline tensor-ops --current current.json");
     for (policy, said) in [
         ("[ignore]\ncases = [\"*/gmm/*\"]\n", "did you mean `gemm`?"),
         (
@@ -271,9 +254,7 @@ fn a_missing_baseline_is_forgiven_and_nothing_else() {
     bench.write_sealed("other.json", &other);
     assert!(optional(&["--current", "other.json"]).expect(0).stdout.contains("no baseline `gemm`"));
     let empty = Bench::new();
-    assert!(
-        empty.run(&["gate", "--baseline-optional"]).expect(4).stdout.contains("there is no run in")
-    );
+    assert!(empty.run("gate --baseline-optional").expect(4).stdout.contains("there is no run in"));
 }
 
 /// Both sides measured: a slow-down of half on purpose is found under any noise that this machine
@@ -298,11 +279,11 @@ fn a_workload_made_slower_on_purpose_is_named() {
     ]
     .concat();
     bench.run(&arguments).expect(0);
-    bench.run(&["baseline", "save"]).expect(0);
+    bench.run("baseline save").expect(0);
     // So much slower that no neighbor of a test can hide it.
     let slowed = bench.set("RSB_TEST_SLOWDOWN", "/gelu/=20.0");
     slowed.run(&arguments).expect(0);
-    let result = slowed.run(&["gate", "--json", "--budget", "0s"]).expect(3).json();
+    let result = slowed.run("gate --json --budget 0s").expect(3).json();
     assert!(regressed(&result).iter().any(|id| id.contains("/gelu/")), "{result:#}");
 }
 
@@ -313,7 +294,7 @@ fn the_exit_code_stands_when_the_reader_has_left() {
     scale(&mut run["benchmarks"][2], 3.0);
     bench.write_sealed("current.json", &run);
     let mut child = bench
-        .command(&["gate", "--baseline", "tensor-ops", "--current", "current.json", "--verbose"])
+        .command("gate --baseline tensor-ops --current current.json --verbose")
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::null())
         .spawn()
@@ -325,29 +306,20 @@ fn the_exit_code_stands_when_the_reader_has_left() {
 #[test]
 fn a_run_counts_once_and_is_not_its_own_baseline() {
     let (bench, mut run) = with_baseline();
-    let twice = [
-        "gate",
-        "--baseline",
-        "tensor-ops",
-        "--current",
-        "made-up.json",
-        "--current",
-        "made-up.json",
-    ];
+    let twice = words("gate --baseline tensor-ops --current made-up.json --current made-up.json");
     assert!(bench.run(&twice).expect(2).stderr.contains("twice"));
-    let own =
-        bench.run(&["gate", "--baseline", "tensor-ops", "--current", "made-up.json"]).expect(4);
+    let own = bench.run("gate --baseline tensor-ops --current made-up.json").expect(4);
     assert!(own.stdout.contains("is the baseline itself"), "{}", own.stdout);
     run["run_id"] = "../elsewhere".into();
     bench.write_sealed("escaping.json", &run);
-    assert!(bench.run(&["report", "escaping.json"]).expect(2).stderr.contains("run_id"));
+    assert!(bench.run("report escaping.json").expect(2).stderr.contains("run_id"));
 }
 
 #[test]
 fn no_verdict_is_a_document_too() {
     let bench = Bench::new();
     bench.run(&[&["gemm", "--axis", "shape=32x32x32"][..], &SMALL].concat()).expect(0);
-    let ended = bench.run(&["gate", "--json"]).expect(4);
+    let ended = bench.run("gate --json").expect(4);
     assert_eq!(ended.json()["verdict"], "Inconclusive");
     assert!(ended.stderr.contains("NO VERDICT"), "{}", ended.stderr);
     for format in ["markdown", "junit", "sarif", "github"] {
@@ -359,7 +331,7 @@ fn no_verdict_is_a_document_too() {
 fn a_case_is_judged_by_its_time_whatever_the_policy_leaves_out() {
     let (bench, _) = with_baseline();
     bench.write("baselines/policy.toml", "[ignore]\nmetrics = [\"time_ms\"]\n");
-    let ended = bench.run(&["gate", "--baseline", "tensor-ops"]).expect(2);
+    let ended = bench.run("gate --baseline tensor-ops").expect(2);
     assert!(ended.stderr.contains("time_ms"), "{}", ended.stderr);
 }
 

@@ -11,20 +11,10 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::common::Bench;
+use crate::common::{Bench, words};
 
-pub(crate) const MEASURE: [&str; 10] = [
-    "run",
-    "tensor-ops",
-    "--axis",
-    "shape=64x64",
-    "--axis",
-    "dtype=f32",
-    "--axis",
-    "operation=add,gelu,sum",
-    "--replicates",
-    "3",
-];
+pub(crate) const MEASURE: &str = "run tensor-ops --axis shape=64x64 --axis dtype=f32 \
+                                  --axis operation=add,gelu,sum --replicates 3";
 pub(crate) const GATE: [&str; 2] = ["gate", "--json"];
 
 /// A baseline that says that every case took a hundredth of its time, as on a machine that was
@@ -38,9 +28,9 @@ fn with_a_record_of_better_days() -> Bench {
 
 /// Measures, and saves as baseline that every case took a hundredth of its time; the file's name.
 pub(crate) fn save_a_record_of_better_days(bench: &Bench) -> String {
-    bench.run(&MEASURE).expect(0);
-    bench.run(&["baseline", "save"]).expect(0);
-    let listed = bench.run(&["baseline", "list", "--json"]).expect(0).json();
+    bench.run(MEASURE).expect(0);
+    bench.run("baseline save").expect(0);
+    let listed = bench.run("baseline list --json").expect(0).json();
     let machine = listed["baselines"][0]["machine"].as_str().unwrap().to_owned();
     let name = format!("baselines/{machine}/tensor-ops.json");
     let mut baseline: Value =
@@ -66,7 +56,7 @@ pub(crate) fn regressed(result: &Value) -> Vec<&str> {
 #[test]
 fn where_the_machine_changed_the_code_is_not_blamed() {
     let bench = with_a_record_of_better_days();
-    bench.run(&MEASURE).expect(0);
+    bench.run(MEASURE).expect(0);
     // What is stored alone looks a hundred times as slow.
     let stored = bench.run(&[&GATE[..], &["--budget", "0s"]].concat()).expect(3).json();
     assert_eq!(regressed(&stored).len(), 3);
@@ -78,7 +68,7 @@ fn where_the_machine_changed_the_code_is_not_blamed() {
         assert!(reason.contains("the machine changed, not the code"), "{reason}");
     }
     // The report repeats that verdict, rather than judging the stored figures anew.
-    let report = bench.run(&["report", "--format", "json"]).expect(0).json();
+    let report = bench.run("report --format json").expect(0).json();
     assert!(report.to_string().contains("the machine changed, not the code"), "{report:#}");
     // Which program that was is said, on the terminal and in the document.
     let kept = program_of(&bench);
@@ -120,7 +110,7 @@ fn where_the_machine_changed_the_code_is_not_blamed() {
 #[test]
 fn what_the_code_did_is_named_alone_on_a_machine_that_changed() {
     let bench = with_a_record_of_better_days().set("RSB_TEST_SLOWDOWN", "/gelu/=20.0");
-    bench.run(&MEASURE).expect(0);
+    bench.run(MEASURE).expect(0);
     let bench = bench.set("RSB_TEST_SLOWDOWN", "none=1.0"); // The run itself knows how it was slowed.
     let result = bench.run(&GATE).expect(3).json();
     let slower = regressed(&result);
@@ -141,7 +131,7 @@ fn program_of(bench: &Bench) -> PathBuf {
 #[test]
 fn a_program_that_changed_or_of_an_earlier_version_is_not_run_and_that_is_said() {
     let bench = with_a_record_of_better_days();
-    bench.run(&MEASURE).expect(0);
+    bench.run(MEASURE).expect(0);
     let kept = program_of(&bench);
     std::fs::remove_file(&kept).unwrap();
     std::fs::write(&kept, "#!/bin/sh\ntouch has-run\n").unwrap();
@@ -172,26 +162,25 @@ fn who_measures_beside_another_is_told_and_so_is_who_judges_by_it() {
     let bench = bench.set("TMPDIR", &dir);
     let lock = std::fs::File::create(bench.path("rusty-stack-bench.lock")).unwrap();
     lock.lock().unwrap();
-    let once = [&MEASURE[..9], &["1"]].concat();
+    let once = MEASURE.replace("--replicates 3", "--replicates 1");
     assert!(bench.run(&once).expect(0).stderr.contains(DISTURBED));
-    assert!(bench.run(&["baseline", "save"]).expect(0).stderr.contains(DISTURBED));
+    assert!(bench.run("baseline save").expect(0).stderr.contains(DISTURBED));
     drop(lock);
     assert!(!bench.run(&once).expect(0).stderr.contains(DISTURBED));
     let judged = bench.run(&[&GATE[..], &["--budget", "0s"]].concat());
     assert_eq!(judged.stderr.matches(DISTURBED).count(), 1, "{}", judged.stderr);
     // Who was there first learns of it at its end.
     let mut first =
-        bench.command(&MEASURE).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        bench.command(MEASURE).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let mut said = BufReader::new(first.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(said.by_ref().any(|line| line.starts_with("[1/")), "it measures");
-    let small =
-        ["run", "gemm", "--axis", "shape=16x16x16", "--axis", "dtype=f32", "--replicates", "1"];
+    let small = words("run gemm --axis shape=16x16x16 --axis dtype=f32 --replicates 1");
     assert!(bench.run(&small).expect(0).stderr.contains(DISTURBED));
     assert_eq!(said.filter(|line| line.contains(DISTURBED)).count(), 1);
     assert!(first.wait().unwrap().success());
     // Whoever measures again for doubt, beside the program of the baseline, claims the machine too.
     let doubted = with_a_record_of_better_days().set("TMPDIR", &dir);
-    doubted.run(&MEASURE).expect(0);
+    doubted.run(MEASURE).expect(0);
     let lock = std::fs::File::open(bench.path("rusty-stack-bench.lock")).unwrap();
     lock.lock().unwrap();
     assert!(doubted.run(&GATE).stderr.contains(DISTURBED));

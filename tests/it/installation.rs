@@ -12,7 +12,7 @@ fn an_installation_is_measured_saved_and_compared_with_the_one_before() {
         "rusty-stack-bench.toml",
         "[run]\nreplicates = 1\nruns = 10\nwarmup = 1\nbackend = \"cpu\"\n",
     );
-    let first = bench.run(&["doctor", "--baseline", "--json"]).expect(0).json();
+    let first = bench.run("doctor --baseline --json").expect(0).json();
     check("performance-baseline", &first);
     assert!(first["comparison"].is_null() && first["device"] == "cpu:0", "{first:#}");
     assert!(first["peak_memory_bandwidth_gb_s"].as_f64().unwrap() > 0.0, "{first:#}");
@@ -26,7 +26,7 @@ fn an_installation_is_measured_saved_and_compared_with_the_one_before() {
     }
     let file = bench.path(first["baseline_file"].as_str().unwrap());
     assert!(file.ends_with("installation.json") && file.is_file());
-    let again = bench.run(&["doctor", "--baseline"]).expect(0).stdout;
+    let again = bench.run("doctor --baseline").expect(0).stdout;
     for word in ["memory bandwidth", "memory-bandwidth", "gemm f32", "The software is that of"] {
         assert!(again.contains(word), "{word}: {again}");
     }
@@ -34,6 +34,6 @@ fn an_installation_is_measured_saved_and_compared_with_the_one_before() {
     // the run has it whole.
     let run = std::fs::read_to_string(bench.run_files().pop().unwrap()).unwrap();
     assert!(run.contains("/memory-bandwidth/cpu:0/triad/"), "{run}");
-    let kept = bench.run(&["baseline", "list", "--json"]).expect(0).json();
+    let kept = bench.run("baseline list --json").expect(0).json();
     assert_eq!(kept["baselines"].as_array().unwrap().len(), 1, "one store, one baseline");
 }

@@ -6,30 +6,15 @@ use serde_json::Value;
 use crate::common::Bench;
 
 /// Two cases, small enough for Valgrind.
-const COUNTED: [&str; 15] = [
-    "run",
-    "tensor-ops",
-    "--axis",
-    "shape=64x64",
-    "--axis",
-    "dtype=f32",
-    "--axis",
-    "operation=add,sum",
-    "--replicates",
-    "2",
-    "--runs",
-    "10",
-    "--warmup",
-    "1",
-    "--metric=instructions",
-];
+const COUNTED: &str = "run tensor-ops --axis shape=64x64 --axis dtype=f32 --axis operation=add,sum \
+                       --replicates 2 --runs 10 --warmup 1 --metric=instructions";
 /// What times do on a machine where tests run side by side is not the question; instructions have a
 /// threshold of their own.
 const WIDE: &str = "threshold_percent = 2000.0\n";
 const GATE: [&str; 4] = ["gate", "--json", "--budget", "0s"];
 
 fn counted(bench: &Bench) -> Vec<Value> {
-    let run = bench.run(&[&COUNTED[..], &["--json"]].concat()).expect(0);
+    let run = bench.run(&format!("{COUNTED} --json")).expect(0);
     let benchmarks = run.json()["benchmarks"].as_array().unwrap().clone();
     assert_eq!(benchmarks.len(), 2);
     benchmarks
@@ -57,8 +42,8 @@ fn the_same_program_twice_executes_the_same_instructions_and_more_work_is_a_regr
         Ok(figures) => figures,
         Err(why) => return test_needs::missing("valgrind", &why),
     };
-    bench.run(&["baseline", "save"]).expect(0);
-    bench.run(&["baseline", "refresh"]).expect(0);
+    bench.run("baseline save").expect(0);
+    bench.run("baseline refresh").expect(0);
     let second = figures(&counted(&bench)).unwrap();
     for (first, second) in first.iter().zip(&second) {
         assert!(*first > 1000.0 && (second / first - 1.0).abs() < 1e-3, "{first} and {second}");
@@ -92,8 +77,8 @@ fn where_nothing_counts_the_times_are_kept_and_the_rest_has_no_verdict() {
     let Err(why) = figures(&benchmarks) else { return };
     assert!(why.contains("Valgrind is not installed"), "{why}");
     assert!(benchmarks.iter().all(|result| result["outcome"] == "measured"));
-    bench.run(&["baseline", "save"]).expect(0);
-    bench.run(&COUNTED).expect(0);
+    bench.run("baseline save").expect(0);
+    bench.run(COUNTED).expect(0);
     bench.write("baselines/policy.toml", WIDE);
     let result = bench.run(&GATE).expect(4).json();
     assert_eq!(rows(&result).len(), 2);

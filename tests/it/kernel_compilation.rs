@@ -1,12 +1,12 @@
 //! The real program measures the real compiler of ROCm, where it is installed; no GPU is needed.
 
-use crate::common::{Bench, SMALL};
+use crate::common::{Bench, SMALL, words};
 use crate::schemas::check;
 use serde_json::Value;
 
 /// Whether ROCm's compiler is here, as `list` says it; with a message where it is not.
 fn is_here() -> bool {
-    let document = Bench::new().run(&["list", "--json"]).expect(0).json();
+    let document = Bench::new().run("list --json").expect(0).json();
     let rows = document["benchmarks"].as_array().unwrap();
     let row = rows
         .iter()
@@ -60,15 +60,8 @@ fn occupancy_is_calculated_from_what_the_compiler_says_without_a_gpu() {
     if !is_here() {
         return;
     }
-    let axes = [
-        "occupancy",
-        "--axis",
-        "operation=triad,gemm",
-        "--axis",
-        "block_size=256",
-        "--axis",
-        "arch=gfx90a",
-    ];
+    let axes =
+        words("occupancy --axis operation=triad,gemm --axis block_size=256 --axis arch=gfx90a");
     let arguments =
         [&axes[..], &["--axis", "dtype=f32", "--backend", "cpu", "--json"], &SMALL].concat();
     let document = Bench::new().run(&arguments).expect(0).json();

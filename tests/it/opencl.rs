@@ -1,7 +1,7 @@
 //! OpenCL for real, on whatever platform is installed: PoCL runs on any CPU.
 
-use crate::common::Bench;
 use crate::common::backend::{absence, covers, is_here, measured, measured_rest};
+use crate::common::{Bench, words};
 
 #[test]
 fn what_the_suite_of_backends_lacks_is_verified_too() {
@@ -16,26 +16,14 @@ fn what_the_suite_of_backends_lacks_is_verified_too() {
 /// PoCL's device is the CPU, and is never taken for a GPU.
 #[test]
 fn a_platform_on_the_cpu_is_a_cpu() {
-    let document = Bench::new()
-        .run(&["run", "compute-peak", "--backend", "opencl", "--dry-run", "--json"])
-        .json();
+    let document = Bench::new().run("run compute-peak --backend opencl --dry-run --json").json();
     if document["cases"].as_array().unwrap().is_empty() {
         return test_needs::missing("opencl", "no device of it is here; install pocl-opencl-icd");
     }
     if std::path::Path::new("/dev/dri").exists() {
         return; // A GPU may be here, which is none.
     }
-    let small = [
-        "run",
-        "compute-peak",
-        "--backend",
-        "opencl",
-        "--replicates",
-        "1",
-        "--runs",
-        "10",
-        "--json",
-    ];
+    let small = words("run compute-peak --backend opencl --replicates 1 --runs 10 --json");
     let document = Bench::new().run(&small).expect(0).json();
     assert_eq!(document["benchmarks"][0]["device_type"], "cpu");
 }
@@ -55,8 +43,7 @@ fn oneapi_runs_on_intels_platform() {
         return;
     }
     let bench = Bench::new().set("OCL_ICD_VENDORS", &vendors);
-    let names =
-        ["run", "memory-bandwidth", "gemm", "compute-peak", "--backend", "oneapi", "--json"];
+    let names = words("run memory-bandwidth gemm compute-peak --backend oneapi --json");
     let sizes = ["--axis", "size=64KiB", "--axis", "shape=64x48x32", "--axis", "dtype=f32"];
     let document = bench
         .run(&[names.as_slice(), &sizes, crate::common::SMALL.as_slice()].concat())
@@ -76,7 +63,7 @@ fn without_intels_platform_oneapi_says_how_to_get_it() {
     if absence("oneapi").is_none() {
         return; // It is there.
     }
-    let ended = Bench::new().run(&["run", "gemm", "--backend", "oneapi", "--json"]).expect(5);
+    let ended = Bench::new().run("run gemm --backend oneapi --json").expect(5);
     let result = &ended.json()["benchmarks"][0];
     assert_eq!(result["outcome"], "skipped");
     assert!(result["cure"].as_str().unwrap().contains("intel"), "{result}");
@@ -85,13 +72,13 @@ fn without_intels_platform_oneapi_says_how_to_get_it() {
 #[test]
 fn a_library_that_is_missing_or_is_another_is_a_reason() {
     let missing = Bench::new().set("RSB_OPENCL_LIBRARY", "/nonexistent/libOpenCL.so.1");
-    let result = missing.run(&["run", "gemm", "--backend", "opencl", "--json"]).expect(5).json();
+    let result = missing.run("run gemm --backend opencl --json").expect(5).json();
     assert!(
         result["benchmarks"][0]["why"].as_str().unwrap().contains("RSB_OPENCL_LIBRARY"),
         "{result}"
     );
     let other = Bench::new().set("RSB_OPENCL_LIBRARY", "libc.so.6");
-    let result = other.run(&["run", "gemm", "--backend", "opencl", "--json"]).expect(5).json();
+    let result = other.run("run gemm --backend opencl --json").expect(5).json();
     assert!(
         result["benchmarks"][0]["what"].as_str().unwrap().contains("clGetPlatformIDs"),
         "{result}"
@@ -107,7 +94,7 @@ fn an_installation_without_any_driver_is_a_reason() {
     std::fs::create_dir(bench.path("vendors")).unwrap();
     let vendors = format!("{}/", bench.path("vendors").display());
     let bench = bench.set("OCL_ICD_VENDORS", &vendors).set("OCL_ICD_FILENAMES", "");
-    let result = bench.run(&["run", "gemm", "--backend", "opencl", "--json"]).expect(5).json();
+    let result = bench.run("run gemm --backend opencl --json").expect(5).json();
     assert!(
         result["benchmarks"][0]["cure"].as_str().unwrap().contains("pocl-opencl-icd"),
         "{result}"
@@ -116,7 +103,7 @@ fn an_installation_without_any_driver_is_a_reason() {
 
 #[test]
 fn auto_leaves_the_cpu_to_itself() {
-    let plan = Bench::new().run(&["run", "compute-peak", "--dry-run", "--json"]).expect(0).json();
+    let plan = Bench::new().run("run compute-peak --dry-run --json").expect(0).json();
     let devices: Vec<&str> = plan["cases"]
         .as_array()
         .unwrap()
@@ -133,7 +120,7 @@ fn auto_leaves_the_cpu_to_itself() {
 
 #[test]
 fn runtimes_of_models_alone_are_listed_with_what_they_run() {
-    let document = Bench::new().run(&["list", "--json"]).expect(0).json();
+    let document = Bench::new().run("list --json").expect(0).json();
     for name in ["mps", "openvino", "qnn"] {
         let row = document["benchmarks"]
             .as_array()

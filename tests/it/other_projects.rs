@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use crate::common::Bench;
 use crate::common::other_project::{commit, measured, repository, write};
 use crate::common::revisions::git;
+use crate::common::{Bench, says};
 
 const JSON: [&str; 4] = ["gate", "--against", "HEAD", "--json"];
 const FAST: &[(&str, f64)] = &[("fib 20", 1000.0), ("parse/a.json", 2000.0)];
@@ -70,12 +70,12 @@ fn a_comment_is_decided_without_measuring() {
         text.replace("fn main() {", "/// What it does.\n///\n/// In many words.\nfn main() {"),
     )
     .unwrap();
-    let ended = bench.run(&["gate", "--against", "HEAD"]).expect(0);
+    let ended = bench.run("gate --against HEAD").expect(0);
     assert!(ended.stdout.contains("the same machine code"), "{}", ended.stdout);
     assert!(measured(&bench).is_empty());
     // A constant that panics do not name is no comment.
     write(&bench, "", &[("parsing", &[("fib 20", 1001.0), ("parse/a.json", 2000.0)])]);
-    bench.run(&["gate", "--against", "HEAD"]).expect(0);
+    bench.run("gate --against HEAD").expect(0);
     assert_eq!(measured(&bench).len(), 2);
 }
 
@@ -205,11 +205,7 @@ fn a_project_in_a_directory_of_its_repository_is_found_there() {
     let output = output.unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
     let top = bench.run(&JSON).expect(2);
-    assert!(
-        top.stderr.contains("no Cargo.toml") && top.stderr.contains("--bench-format"),
-        "{}",
-        top.stderr
-    );
+    says(&top.stderr, &["no Cargo.toml", "--bench-format"]);
 }
 
 #[test]
@@ -257,7 +253,7 @@ fn what_belongs_to_this_program_is_refused_elsewhere() {
             assert!(ended.stderr.contains(words), "{flags:?}: {}", ended.stderr);
         }
     }
-    let ended = bench.run(&["gate", "--baseline", "x", "--", "--features", "y"]).expect(2);
+    let ended = bench.run("gate --baseline x -- --features y").expect(2);
     assert!(ended.stderr.contains("--against"), "{}", ended.stderr);
 }
 

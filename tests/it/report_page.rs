@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::common::made_up::{again, scale, with_baseline};
-use crate::common::{Bench, SMALL};
+use crate::common::{Bench, SMALL, words};
 
 /// The comparison that `gate` writes of `run`, without what no two of them share.
 fn judged(bench: &Bench, run: &str, code: i32) -> Value {
@@ -26,7 +26,7 @@ fn a_page_is_judged_as_the_run_in_it() {
         "rusty-stack-bench.toml",
         "[report]\ntitle = \"Night <1>\"\ntheme = \"dark\"\nparts = [\"comparison\"]\n",
     );
-    bench.run(&["report", "slower.json", "--format", "html", "--output", "page.html"]).expect(0);
+    bench.run("report slower.json --format html --output page.html").expect(0);
     let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
     assert!(
         page.contains("<h1>Night &lt;1&gt;</h1>")
@@ -39,8 +39,8 @@ fn a_page_is_judged_as_the_run_in_it() {
     assert_eq!(gated["summary"]["total_degraded"], 1);
     // The page is the run for `compare`, on either side, and for `report`; as both sides it is one
     // run given twice.
-    bench.run(&["compare", "page.html", "made-up.json", "--check"]).expect(0);
-    bench.run(&["compare", "slower.json", "page.html"]).expect(2);
+    bench.run("compare page.html made-up.json --check").expect(0);
+    bench.run("compare slower.json page.html").expect(2);
     let csv = |file: &str| bench.run(&["report", file, "--format", "csv"]).expect(0).stdout;
     assert_eq!(csv("page.html"), csv("slower.json"));
 }
@@ -48,11 +48,9 @@ fn a_page_is_judged_as_the_run_in_it() {
 #[test]
 fn a_page_that_was_touched_or_holds_no_run_is_refused_with_a_cure() {
     let (bench, _) = with_baseline(Bench::new());
-    bench.run(&["report", "made-up.json", "--format", "html", "--output", "page.html"]).expect(0);
-    bench
-        .run(&["report", "made-up.json", "--format", "html", "--no-data", "--output", "empty.html"])
-        .expect(0);
-    bench.run(&["report", "made-up.json", "--format", "csv", "--no-data"]).expect(2);
+    bench.run("report made-up.json --format html --output page.html").expect(0);
+    bench.run("report made-up.json --format html --no-data --output empty.html").expect(0);
+    bench.run("report made-up.json --format csv --no-data").expect(2);
     let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
     let data = page.find("<template").unwrap();
     let (head, rest) = page.split_at(data + 200);
@@ -87,17 +85,7 @@ fn tampered(bench: &Bench) -> String {
 #[test]
 fn a_run_writes_the_reports_that_were_asked_for() {
     let bench = Bench::new();
-    let words = [
-        "run",
-        "gemm",
-        "--axis",
-        "shape=16x16x16",
-        "--axis",
-        "dtype=f32,f64",
-        "--reports",
-        "all",
-        "--json",
-    ];
+    let words = words("run gemm --axis shape=16x16x16 --axis dtype=f32,f64 --reports all --json");
     let ended = bench.run(&[&words[..], &SMALL].concat()).expect(0);
     let id = ended.json()["run_id"].as_str().unwrap().to_owned();
     // The worker that typesets PDF is beside builds with the feature `pdf`; others say what is

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::Bench;
 use crate::common::made_up::with_baseline;
+use crate::common::{Bench, says};
 
 /// The worker that was built for the tests.
 fn worker() -> Option<PathBuf> {
@@ -35,7 +35,7 @@ fn a_pdf_is_whole_accessible_and_says_what_the_report_says() {
     let (bench, _) = with_baseline(Bench::new().set("RSB_PDF_WORKER", worker.to_str().unwrap()));
     let title = "#read(\\\"/etc/passwd\\\") $x$ *a* @b `c` <d>";
     bench.write("rusty-stack-bench.toml", &format!("[report]\ntitle = \"{title}\"\n"));
-    bench.run(&["report", "made-up.json", "--format", "pdf", "--output", "page.pdf"]).expect(0);
+    bench.run("report made-up.json --format pdf --output page.pdf").expect(0);
     let file = bench.path("page.pdf");
     let (Some(parts), Some(text)) =
         (asked("qpdf", &["--qdf"], &file), asked("pdftotext", &[], &file))
@@ -74,13 +74,10 @@ fn in_its_place(bench: Bench, script: &str) -> Bench {
 fn without_a_worker_and_when_it_fails_there_is_no_file_and_a_cure() {
     let (mut bench, run) = with_baseline(Bench::new().set("RSB_PDF_WORKER", "/nowhere/worker"));
     let stored = bench.run_files().len();
-    let said = bench.run(&["report", "made-up.json", "--format", "pdf"]).expect(2).stderr;
-    assert!(
-        said.contains("RSB_PDF_WORKER names /nowhere/worker") && said.contains("unset it"),
-        "{said}"
-    );
+    let said = bench.run("report made-up.json --format pdf").expect(2).stderr;
+    says(&said, &["RSB_PDF_WORKER names /nowhere/worker", "unset it"]);
     // Before anything is measured.
-    let said = bench.run(&["run", "gemm", "--reports", "html,pdf"]).expect(2).stderr;
+    let said = bench.run("run gemm --reports html,pdf").expect(2).stderr;
     assert!(said.contains("RSB_PDF_WORKER names") && bench.run_files().len() == stored, "{said}");
     for (script, expected) in [
         (
@@ -94,16 +91,13 @@ fn without_a_worker_and_when_it_fails_there_is_no_file_and_a_cure() {
         ("exit 3", "failed: it said nothing"),
     ] {
         bench = in_its_place(bench, script);
-        let said = bench
-            .run(&["report", "made-up.json", "--format", "pdf", "--output", "page.pdf"])
-            .expect(1)
-            .stderr;
+        let said = bench.run("report made-up.json --format pdf --output page.pdf").expect(1).stderr;
         assert!(said.contains(expected) && said.contains("--format html"), "{script}: {said}");
         assert!(!bench.path("page.pdf").exists(), "{script}");
     }
     // What the worker is given is the report, and what it answers the file.
     bench = in_its_place(bench, "cat");
-    bench.run(&["report", "made-up.json", "--format", "pdf", "--output", "-"]).expect(2);
+    bench.run("report made-up.json --format pdf --output -").expect(2);
     let given = |name: &str| {
         bench.run(&["report", "made-up.json", "--format", "pdf", "--output", name]).expect(0);
         std::fs::read(bench.path(name)).unwrap()

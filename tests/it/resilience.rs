@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::common::{Bench, SMALL};
+use crate::common::{Bench, SMALL, words};
 
 const LONG: [&str; 8] =
     ["run", "tensor-ops", "gemm", "--replicates", "50", "--profile", "quick", "--json"];
@@ -38,7 +38,7 @@ fn signal(child: &std::process::Child, signal: rustix::process::Signal) {
 }
 
 fn measured(bench: &Bench) -> usize {
-    let history = bench.run(&["history", "--json"]).expect(0).json();
+    let history = bench.run("history --json").expect(0).json();
     usize::try_from(history["runs"][0]["measured"].as_u64().unwrap()).unwrap()
 }
 
@@ -98,7 +98,7 @@ fn kill_9_again_and_again_loses_no_case_that_its_journal_had() {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_no_process_left(&bench);
-        let runs = bench.run(&["history", "--json"]).expect(0).json();
+        let runs = bench.run("history --json").expect(0).json();
         let runs = runs["runs"].as_array().unwrap();
         assert_eq!(runs.len(), kill + 1, "each run once");
         assert!(
@@ -107,7 +107,7 @@ fn kill_9_again_and_again_loses_no_case_that_its_journal_had() {
             runs[0]
         );
     }
-    bench.run(&["store", "check"]).expect(0);
+    bench.run("store check").expect(0);
 }
 
 /// Cases whose result is on disk in the journal of a run.
@@ -163,7 +163,7 @@ fn ctrl_c_in_doctor_keeps_what_was_measured_and_saves_no_baseline() {
 fn a_directory_that_cannot_be_written_is_exit_2_before_anything_is_measured() {
     let bench = Bench::new();
     bench.write("occupied", "a file, not a directory");
-    let ended = bench.run(&["gemm", "--results-dir", "occupied"]).expect(2);
+    let ended = bench.run("gemm --results-dir occupied").expect(2);
     assert!(ended.stderr.contains("--results-dir"), "{}", ended.stderr);
     assert_eq!(std::fs::read_to_string(bench.path("occupied")).unwrap(), "a file, not a directory");
 }
@@ -177,7 +177,7 @@ fn a_corrupt_database_is_rebuilt_from_the_run_files() {
         "this is no database, and long enough to be taken for one",
     )
     .unwrap();
-    let ended = bench.run(&["history", "--json"]).expect(0);
+    let ended = bench.run("history --json").expect(0);
     assert_eq!(ended.json()["runs"].as_array().unwrap().len(), 1);
     assert!(ended.stderr.contains("note:"), "{}", ended.stderr);
 }
@@ -194,10 +194,7 @@ fn two_runs_at_once_are_both_kept() {
         .collect();
     assert!(children.iter_mut().all(|child| child.wait().unwrap().success()));
     assert_eq!(bench.run_files().len(), 2);
-    assert_eq!(
-        bench.run(&["history", "--json"]).expect(0).json()["runs"].as_array().unwrap().len(),
-        2
-    );
+    assert_eq!(bench.run("history --json").expect(0).json()["runs"].as_array().unwrap().len(), 2);
 }
 
 #[test]
@@ -211,7 +208,7 @@ fn an_interrupted_run_says_what_had_no_turn_and_is_no_baseline() {
     let cases = run["benchmarks"].as_array().unwrap();
     assert!(cases.iter().any(|case| case["outcome"] == "skipped"
         && case["why"].as_str().unwrap().contains("interrupted")));
-    let ended = bench.run(&["baseline", "save"]).expect(2);
+    let ended = bench.run("baseline save").expect(2);
     assert!(ended.stderr.contains("interrupted"), "{}", ended.stderr);
 }
 
@@ -219,15 +216,10 @@ fn an_interrupted_run_says_what_had_no_turn_and_is_no_baseline() {
 fn a_stopped_run_is_measured_on_in_its_own_file() {
     let bench = Bench::new();
     let small = ["--runs", "10", "--warmup", "1"];
-    let begun = [
-        "run",
-        "tensor-ops",
-        "--axis",
-        "operation=add,relu,gelu,sum",
-        "--axis",
-        "shape=8x64",
-        "--replicates",
-    ];
+    let begun = words(
+        "run tensor-ops --axis operation=add,relu,gelu,sum --axis shape=8x64 \
+         --replicates",
+    );
     let mut child = started_as(&bench, &[&begun[..], &["90"], &small].concat());
     signal(&child, rustix::process::Signal::INT);
     child.wait().unwrap();
@@ -274,8 +266,7 @@ fn a_stopped_run_is_measured_on_in_its_own_file() {
 fn the_time_limit_of_a_run_holds_within_a_case() {
     let bench = Bench::new();
     bench.write("rusty-stack-bench.toml", "[time_limits]\nsuite_seconds = 5\n");
-    let arguments =
-        ["gemm", "--axis", "shape=16x16x16,9000x9000x9000", "--axis", "dtype=f64", "--json"];
+    let arguments = words("gemm --axis shape=16x16x16,9000x9000x9000 --axis dtype=f64 --json");
     let document = bench.run(&[&arguments[..], &SMALL].concat()).expect(0).json();
     // The second product alone takes far longer than that on any one thread.
     let outcomes: Vec<&str> = document["benchmarks"]

@@ -68,7 +68,7 @@ fn every_benchmark_and_every_skip_validates() {
             );
         }
     }
-    let skipped = bench.run(&["run", "--suite", "gpu-performance", "--json"]).expect(5).json();
+    let skipped = bench.run("run --suite gpu-performance --json").expect(5).json();
     check("run", &skipped);
 }
 
@@ -77,12 +77,12 @@ fn comparisons_and_trends_validate() {
     let bench = Bench::new();
     let gemm = [&["gemm", "--axis", "shape=32x32x32", "--axis", "dtype=f32"][..], &SMALL].concat();
     bench.run(&gemm).expect(0);
-    bench.run(&["baseline", "save"]).expect(0);
+    bench.run("baseline save").expect(0);
     bench.run(&gemm).expect(0);
-    let gate = bench.run(&["gate", "--json"]);
+    let gate = bench.run("gate --json");
     check("comparison-result", &gate.json());
-    check("trend", &bench.run(&["trend", "--json"]).expect(0).json());
-    check("health", &bench.run(&["health", "--json"]).expect(0).json());
+    check("trend", &bench.run("trend --json").expect(0).json());
+    check("health", &bench.run("health --json").expect(0).json());
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn documents_of_models_validate() {
         check("models", &bench.run(&["models", "results", id, "--json"]).expect(0).json());
         check("run", &run);
     }
-    let map = bench.run(&["models", "compatibility", "--json"]).expect(0).json();
+    let map = bench.run("models compatibility --json").expect(0).json();
     check("compatibility", &map);
     assert!(
         map["compatibility"].as_array().unwrap().iter().any(|one| one["standing"] == "emulated"),
@@ -106,7 +106,7 @@ fn documents_of_models_validate() {
     for goal in ["latency", "throughput", "energy"] {
         check("recommend", &bench.run(&["recommend", "--for", goal, "--json"]).expect(0).json());
     }
-    check("recommend", &bench.run(&["recommend", "bert-small", "--json"]).expect(0).json());
+    check("recommend", &bench.run("recommend bert-small --json").expect(0).json());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use crate::common::Bench;
+use crate::common::{Bench, says};
 
 fn script(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -52,7 +52,7 @@ fn without_gate_a_missing_verdict_is_shown_and_exits_0() {
     let first = run(&bench, "run_benchmarks.sh", &SMALL);
     assert_eq!(first.status.code(), Some(0), "{}", String::from_utf8_lossy(&first.stderr));
     // A baseline of other hardware, in the place of this machine's: nothing is comparable.
-    let saved = bench.run(&["baseline", "save", "--results-dir", "results"]).expect(0);
+    let saved = bench.run("baseline save --results-dir results").expect(0);
     assert!(saved.stdout.contains("baselines/"), "{}", saved.stdout);
     let file = std::fs::read_dir(bench.path("baselines"))
         .unwrap()
@@ -241,21 +241,13 @@ fn one_comment_is_posted_and_then_updated() {
         let headline =
             "**REGRESSED** at c0ffee: 1 of 2 comparisons (the workflow ended with: failure)";
         assert_eq!(done.headline(), headline);
-        assert!(
-            done.asked.contains(expected) && done.asked.contains("head=fork:b"),
-            "{}",
-            done.asked
-        );
+        says(&done.asked, &[expected, "head=fork:b"]);
         assert!(
             done.posted.starts_with("<!-- rusty-stack-bench:gate -->\n<!-- run 7 -->\n"),
             "{}",
             done.posted
         );
-        assert!(
-            done.posted.contains("written by the code of this pull request, at c0ffee"),
-            "{}",
-            done.posted
-        );
+        says(&done.posted, &["written by the code of this pull request, at c0ffee"]);
         assert!(!done.posted.contains("@somebody"), "nobody is called: {}", done.posted);
     }
 }

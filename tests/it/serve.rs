@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use crate::common::made_up::{again, scale, with_baseline};
-use crate::common::{Bench, SMALL};
+use crate::common::{Bench, SMALL, says};
 
 const TOKEN: &str = "a-token-of-this-test";
 
@@ -78,12 +78,8 @@ fn a_server_is_read_by_those_who_may_and_its_files_are_whole() {
     scale(&mut slower["benchmarks"][2], 1.3);
     bench.write_sealed("benchmark_results/runs/20991231T000000Z_slower.json", &slower);
     bench.write("token", TOKEN);
-    let outside = bench.run(&["serve", "--listen", "0.0.0.0:0"]).expect(2);
-    assert!(
-        outside.stderr.contains("--token-file") && outside.stderr.contains("--no-token"),
-        "{}",
-        outside.stderr
-    );
+    let outside = bench.run("serve --listen 0.0.0.0:0").expect(2);
+    says(&outside.stderr, &["--token-file", "--no-token"]);
 
     let server = Server::begin(&bench, &["serve", "--token-file", "token"]);
     assert!(server.page("/").contains("REGRESSED"));
@@ -120,10 +116,7 @@ fn a_server_is_read_by_those_who_may_and_its_files_are_whole() {
     }
     assert!(answer.ends_with("\r\n\r\n") && !answer.contains("access-control"), "{answer}");
     let compared = server.page("/compare?from=tensor-ops&to=20991231");
-    assert!(
-        compared.contains("REGRESSED") && compared.contains("23 more outside this filter"),
-        "{compared}"
-    );
+    says(&compared, &["REGRESSED", "23 more outside this filter"]);
     let document: serde_json::Value =
         serde_json::from_str(&server.page("/api/run?id=20991231")).unwrap();
     assert_eq!(document["benchmarks"], slower["benchmarks"]);
@@ -132,7 +125,7 @@ fn a_server_is_read_by_those_who_may_and_its_files_are_whole() {
     bench.write_sealed("benchmark_results/runs/later.json", &again(&run, "later"));
     assert!(server.page("/runs").contains("later"));
 
-    bench.run(&["serve", "--export", "site"]).expect(0);
+    bench.run("serve --export site").expect(0);
     let site = bench.path("site");
     for page in files(&site).iter().filter(|path| path.extension().is_some_and(|end| end == "html"))
     {

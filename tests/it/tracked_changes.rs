@@ -76,7 +76,7 @@ fn step_at_120(day: u32) -> f64 {
 
 /// The changes that `trend --json` tells.
 fn changes(bench: &Bench) -> Vec<Value> {
-    bench.run(&["trend", "--json"]).expect(0).json()["changes"].as_array().unwrap().clone()
+    bench.run("trend --json").expect(0).json()["changes"].as_array().unwrap().clone()
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_planted_step_is_named_with_its_run_and_commit_and_nothing_else_is() {
     assert_eq!(moves.len(), 1);
     assert_eq!(moves[0]["id"], "cpu_performance/tensor-ops/cpu:0/made-up-2");
     assert!((moves[0]["change_percent"].as_f64().unwrap() - 12.0).abs() < 2.0);
-    let page = bench.run(&["trend", "--summary"]).expect(0).stdout;
+    let page = bench.run("trend --summary").expect(0).stdout;
     assert!(page.contains("run day-120 (commit 0120cccccc)"), "{page}");
     assert_eq!(page.matches("day-").count(), 1, "{page}");
 }
@@ -101,9 +101,9 @@ fn a_planted_step_is_named_with_its_run_and_commit_and_nothing_else_is() {
 fn without_a_step_nothing_is_named() {
     let (bench, ..) = with_history(200, &|_| 1.0);
     assert_eq!(changes(&bench), [] as [Value; 0]);
-    let page = bench.run(&["trend", "--summary"]).expect(0).stdout;
+    let page = bench.run("trend --summary").expect(0).stdout;
     assert!(!page.contains("day-"), "{page}");
-    let health = bench.run(&["health", "--json", "--unmeasured-days", "100000"]).expect(0).json();
+    let health = bench.run("health --json --unmeasured-days 100000").expect(0).json();
     assert_eq!(
         (&health["status"], &health["runs"]),
         (&json!("healthy"), &json!(200)),
@@ -117,7 +117,7 @@ fn a_change_is_told_once_keeps_its_name_and_is_closed_by_a_person_or_by_a_fix() 
     let id = changes(&bench)[0]["id"].as_str().unwrap().to_owned();
     let again = changes(&bench);
     assert_eq!((again.len(), &again[0]["id"]), (1, &json!(id)));
-    let wrong = bench.run(&["trend", "ack", "a-nothing", "--because", "x"]).expect(2);
+    let wrong = bench.run("trend ack a-nothing --because x").expect(2);
     assert!(wrong.stderr.contains(&id), "the open ones are named: {}", wrong.stderr);
     bench.run(&["trend", "ack", &id[..6], "--because", "the new allocator, wanted"]).expect(0);
     let known = &changes(&bench)[0];
@@ -125,7 +125,7 @@ fn a_change_is_told_once_keeps_its_name_and_is_closed_by_a_person_or_by_a_fix() 
         (&known["state"], &known["because"]),
         (&json!("acknowledged"), &json!("the new allocator, wanted"))
     );
-    let page = bench.run(&["trend", "--summary"]).expect(0).stdout;
+    let page = bench.run("trend --summary").expect(0).stdout;
     assert!(page.contains("acknowledged: the new allocator, wanted"), "{page}");
     // Ten runs later the level is back: a verdict by enough runs, not the first fast one.
     for day in 126..130 {
@@ -156,9 +156,9 @@ fn what_changed_on_the_machine_is_named_before_the_code() {
         .map(|one| one["field"].as_str().unwrap())
         .collect();
     assert_eq!(fields, ["kernel"]);
-    let page = bench.run(&["trend", "--summary"]).expect(0).stdout;
+    let page = bench.run("trend --summary").expect(0).stdout;
     assert!(page.contains("look at the machine first: kernel"), "{page}");
-    let health = bench.run(&["health", "--unmeasured-days", "100000"]).expect(0).stdout;
+    let health = bench.run("health --unmeasured-days 100000").expect(0).stdout;
     assert!(health.starts_with("critical: 80 runs"), "{health}");
     assert!(health.contains("look at the machine before the code"), "{health}");
 }
@@ -190,7 +190,7 @@ fn health_names_the_run_in_which_the_case_changed_and_not_a_later_run_without_it
     let found = changes(&bench);
     assert_eq!((found.len(), found[0]["moves"].as_array().unwrap().len()), (1, 2), "{found:#?}");
     assert_eq!(found[0]["range"]["first_after"]["run_id"], "other-040", "the larger change leads");
-    let health = bench.run(&["health", "--json"]).expect(0).json();
+    let health = bench.run("health --json").expect(0).json();
     let evidence = |id: &str| {
         let items = health["degraded"].as_array().unwrap();
         let item = items.iter().find(|item| item["id"].as_str().unwrap().ends_with(id));
@@ -198,7 +198,7 @@ fn health_names_the_run_in_which_the_case_changed_and_not_a_later_run_without_it
     };
     assert!(evidence("made-up-2").starts_with("since run day-040 "), "{health:#}");
     assert!(evidence("noisy").starts_with("since run other-040 "), "{health:#}");
-    let page = bench.run(&["trend", "--summary"]).expect(0).stdout;
+    let page = bench.run("trend --summary").expect(0).stdout;
     let line = page.lines().find(|line| line.contains("made-up-2")).unwrap();
     assert!(line.contains("since run day-040"), "{page}");
 }
@@ -218,7 +218,7 @@ fn a_drift_that_trend_warns_of_is_in_health_and_on_the_dashboard() {
         case["results"][0]["time_ms"] = (time / 1e6).into();
         store(&bench, &run);
     }
-    let trend = bench.run(&["trend", "--json"]).expect(0).json();
+    let trend = bench.run("trend --json").expect(0).json();
     let drifts = |series: &Value| {
         series["alerts"].as_array().unwrap().iter().any(|alert| alert["basis"] == "drift")
     };
@@ -232,8 +232,8 @@ fn a_drift_that_trend_warns_of_is_in_health_and_on_the_dashboard() {
         assert_eq!(health["status"], "warning");
         assert!(health["recommendations"].to_string().contains("1 drifting"), "{health:#}");
     };
-    is_told(&bench.run(&["health", "--json"]).expect(0).json());
-    let page = bench.run(&["health"]).expect(0).stdout;
+    is_told(&bench.run("health --json").expect(0).json());
+    let page = bench.run("health").expect(0).stdout;
     let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         words.contains("Degraded")
@@ -258,7 +258,7 @@ fn what_is_known_of_changes_survives_a_file_that_cannot_be_read() {
     let book = bench.path("benchmark_results/alerts.json");
     let text = std::fs::read_to_string(&book).unwrap();
     std::fs::write(&book, &text[..text.len() / 2]).unwrap();
-    let refused = bench.run(&["trend"]).expect(2);
+    let refused = bench.run("trend").expect(2);
     assert!(refused.stderr.contains("alerts.json"), "{}", refused.stderr);
     assert_eq!(
         std::fs::read_to_string(&book).unwrap().len(),
@@ -270,16 +270,16 @@ fn what_is_known_of_changes_survives_a_file_that_cannot_be_read() {
 #[test]
 fn a_trend_is_exported_in_each_form() {
     let (bench, ..) = with_history(30, &|_| 1.0);
-    bench.run(&["trend", "export", "--format", "csv", "trend.csv"]).expect(0);
+    bench.run("trend export --format csv trend.csv").expect(0);
     let csv = std::fs::read_to_string(bench.path("trend.csv")).unwrap();
     assert_eq!(csv.lines().count(), 1 + CASES as usize);
-    bench.run(&["trend", "export", "--format", "json", "trend.json"]).expect(0);
+    bench.run("trend export --format json trend.json").expect(0);
     let text = std::fs::read_to_string(bench.path("trend.json")).unwrap();
     assert_eq!(
         serde_json::from_str::<Value>(&text).unwrap()["series"].as_array().unwrap().len(),
         CASES as usize
     );
-    let parquet = bench.run(&["trend", "export", "--format", "parquet", "trend.parquet"]);
+    let parquet = bench.run("trend export --format parquet trend.parquet");
     if cfg!(feature = "parquet") {
         parquet.expect(0);
         let bytes = std::fs::read(bench.path("trend.parquet")).unwrap();
@@ -287,15 +287,14 @@ fn a_trend_is_exported_in_each_form() {
     } else {
         assert!(parquet.expect(2).stderr.contains("--features parquet"));
     }
-    let nowhere = bench.run(&["trend", "export", "no/trend.csv"]).expect(2).stderr;
+    let nowhere = bench.run("trend export no/trend.csv").expect(2).stderr;
     assert!(nowhere.contains("there is no directory `no`; create it"), "{nowhere}");
 }
 
 #[test]
 fn watch_prints_units_and_takes_a_turn() {
     let bench = Bench::new();
-    let units =
-        bench.run(&["watch", "--print-unit", "--every", "6h", "--suite", "quick"]).expect(0).stdout;
+    let units = bench.run("watch --print-unit --every 6h --suite quick").expect(0).stdout;
     for part in [
         "OnUnitActiveSec=21600s",
         "Nice=10",
@@ -305,25 +304,25 @@ fn watch_prints_units_and_takes_a_turn() {
     ] {
         assert!(units.contains(part), "{part} is not in {units}");
     }
-    let left_out = bench.run(&["watch", "--once", "--max-load", "0.000001"]).expect(0);
+    let left_out = bench.run("watch --once --max-load 0.000001").expect(0);
     assert!(
         left_out.stderr.contains("this turn is left out") || bench.run_files().len() == 1,
         "{}",
         left_out.stderr
     );
-    bench.run(&["watch", "--every", "10s"]).expect(2);
+    bench.run("watch --every 10s").expect(2);
 }
 
 #[cfg(feature = "parquet")]
 #[test]
 fn runs_go_to_parquet_and_come_back_as_they_were() {
     let (bench, ..) = with_history(12, &|_| 1.0);
-    let refused = bench.run(&["export", "--format", "parquet"]).expect(2);
+    let refused = bench.run("export --format parquet").expect(2);
     assert!(refused.stderr.contains("--output FILE"), "{}", refused.stderr);
-    bench.run(&["export", "--format", "parquet", "--output", "runs.parquet"]).expect(0);
-    let said = bench.run(&["import", "runs.parquet", "--results-dir", "other"]).expect(0).stdout;
+    bench.run("export --format parquet --output runs.parquet").expect(0);
+    let said = bench.run("import runs.parquet --results-dir other").expect(0).stdout;
     assert!(said.contains("12 runs taken in"), "{said}");
-    let again = bench.run(&["import", "runs.parquet", "--results-dir", "other"]).expect(0).stdout;
+    let again = bench.run("import runs.parquet --results-dir other").expect(0).stdout;
     assert!(again.contains("0 runs taken in, 12 known"), "{again}");
     let all = |dir: &str| {
         let mut document =
@@ -335,6 +334,6 @@ fn runs_go_to_parquet_and_come_back_as_they_were() {
     };
     assert_eq!(all("benchmark_results"), all("other"));
     std::fs::write(bench.path("cut.parquet"), b"PAR1 and nothing else").unwrap();
-    let cut = bench.run(&["import", "cut.parquet"]).expect(2);
+    let cut = bench.run("import cut.parquet").expect(2);
     assert!(cut.stderr.contains("cut.parquet` is no export"), "{}", cut.stderr);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::Bench;
+use crate::common::{Bench, says};
 
 /// The longest that something may take to appear.
 const LONGEST: Duration = Duration::from_mins(1);
@@ -167,7 +167,7 @@ fn a_whole_run_by_keys_in_a_real_terminal() {
 #[test]
 fn a_panic_gives_the_terminal_back() {
     let bench = Bench::new().set("RSB_TEST_PANIC", "1");
-    let program = bench.command(&["tui"]);
+    let program = bench.command("tui");
     let mut shell = Command::new("sh");
     shell.args([
         "-c",
@@ -201,11 +201,7 @@ fn a_panic_gives_the_terminal_back() {
 
 #[test]
 fn without_a_terminal_it_says_what_does_the_same() {
-    let ended = Bench::new().run(&["tui"]).expect(2);
-    assert!(
-        ended.stderr.contains("needs a terminal") && ended.stderr.contains("compare"),
-        "{}",
-        ended.stderr
-    );
+    let ended = Bench::new().run("tui").expect(2);
+    says(&ended.stderr, &["needs a terminal", "compare"]);
     assert_eq!(ended.stdout, "");
 }

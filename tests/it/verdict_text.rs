@@ -4,9 +4,9 @@
 
 use serde_json::{Value, json};
 
-use crate::common::Bench;
 use crate::common::made_up::{again, scale, with_baseline};
 use crate::common::revisions::git;
+use crate::common::{Bench, words};
 
 /// Widths to show: of a narrow and a wide terminal, and of a pipe.
 const WIDTHS: [(&str, Option<&str>); 3] =
@@ -42,17 +42,14 @@ impl Shown {
         run["environment"]["git"] = clean_tree(&good);
         (self.baseline)(&mut run);
         bench.write_sealed("made-up.json", &run);
-        bench
-            .run(&["baseline", "save", "--run", "made-up.json", "--baselines-dir", "saved"])
-            .expect(0);
+        bench.run("baseline save --run made-up.json --baselines-dir saved").expect(0);
         let mut current = again(&run, "current");
         current["environment"]["git"] = clean_tree(&bad);
         (self.current)(&mut current);
         bench.write_sealed("benchmark_results/runs/current.json", &current);
         let baseline = run["run_id"].as_str().unwrap();
         for (width, columns) in WIDTHS {
-            let arguments =
-                ["gate", "--current", "current", "--baselines-dir", "saved", "--color", "never"];
+            let arguments = words("gate --current current --baselines-dir saved --color never");
             let mut command = bench.command(&[&arguments[..], self.arguments].concat());
             command.env_remove("COLUMNS");
             command.envs(columns.map(|columns| ("COLUMNS", columns)));

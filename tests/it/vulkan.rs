@@ -1,7 +1,7 @@
 //! Vulkan for real, on whatever driver is installed: Mesa's lavapipe runs on any CPU.
 
-use crate::common::Bench;
 use crate::common::backend::{covers, is_here, measured_rest};
+use crate::common::{Bench, words};
 
 #[test]
 fn what_the_suite_of_backends_lacks_is_verified_too() {
@@ -26,21 +26,10 @@ fn lavapipe_is_a_cpu_and_is_spared_large_products() {
         return;
     }
     let bench = Bench::new().set("VK_ICD_FILENAMES", drivers).set("VK_DRIVER_FILES", drivers);
-    let arguments = [
-        "run",
-        "gemm",
-        "--backend",
-        "vulkan",
-        "--axis",
-        "shape=128x128x128,1024x1024x1024",
-        "--axis",
-        "dtype=f32",
-        "--replicates",
-        "1",
-        "--runs",
-        "10",
-        "--json",
-    ];
+    let arguments = words(
+        "run gemm --backend vulkan --axis shape=128x128x128,1024x1024x1024 --axis \
+         dtype=f32 --replicates 1 --runs 10 --json",
+    );
     let document = bench.run(&arguments).expect(0).json();
     let of = |size: &str| {
         let results = document["benchmarks"].as_array().unwrap();
@@ -57,17 +46,7 @@ fn lavapipe_is_a_cpu_and_is_spared_large_products() {
         "the driver is named"
     );
     let small = ["--axis", "shape=1x8x12x12", "--axis", "kernel=8x3x3", "--axis", "dtype=f32"];
-    let run = [
-        "run",
-        "convolution",
-        "--backend",
-        "vulkan",
-        "--replicates",
-        "1",
-        "--runs",
-        "10",
-        "--json",
-    ];
+    let run = words("run convolution --backend vulkan --replicates 1 --runs 10 --json");
     let document = bench.run(&[run.as_slice(), small.as_slice()].concat()).expect(0).json();
     covers(document["benchmarks"].as_array().unwrap(), &["convolution"]);
 }
@@ -75,19 +54,19 @@ fn lavapipe_is_a_cpu_and_is_spared_large_products() {
 #[test]
 fn a_loader_that_is_missing_or_finds_no_driver_is_a_reason() {
     let missing = Bench::new().set("RSB_VULKAN_LIBRARY", "/nonexistent/libvulkan.so.1");
-    let result = missing.run(&["run", "gemm", "--backend", "vulkan", "--json"]).expect(5).json();
+    let result = missing.run("run gemm --backend vulkan --json").expect(5).json();
     assert!(
         result["benchmarks"][0]["why"].as_str().unwrap().contains("RSB_VULKAN_LIBRARY"),
         "{result}"
     );
     let other = Bench::new().set("RSB_VULKAN_LIBRARY", "libc.so.6");
-    let result = other.run(&["run", "gemm", "--backend", "vulkan", "--json"]).expect(5).json();
+    let result = other.run("run gemm --backend vulkan --json").expect(5).json();
     assert!(!result["benchmarks"][0]["cure"].as_str().unwrap().is_empty(), "{result}");
     if is_here("vulkan") {
         let none = Bench::new()
             .set("VK_ICD_FILENAMES", "/nonexistent.json")
             .set("VK_DRIVER_FILES", "/nonexistent.json");
-        let result = none.run(&["run", "gemm", "--backend", "vulkan", "--json"]).expect(5).json();
+        let result = none.run("run gemm --backend vulkan --json").expect(5).json();
         assert!(
             result["benchmarks"][0]["cure"].as_str().unwrap().contains("mesa-vulkan-drivers"),
             "{result}"

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::common::made_up::{again, scale, with_baseline};
-use crate::common::{Bench, SMALL};
+use crate::common::{Bench, SMALL, says};
 
 fn stored(bench: &Bench, run: &Value) {
     bench.write_sealed(
@@ -27,7 +27,7 @@ fn with_run() -> (Bench, Value) {
 }
 
 fn judged(bench: &Bench, code: i32) -> Value {
-    bench.run(&["gate", "--json", "--budget", "0s"]).expect(code).json()
+    bench.run("gate --json --budget 0s").expect(code).json()
 }
 
 #[test]
@@ -39,9 +39,9 @@ fn the_latest_run_is_the_one_of_the_latest_time() {
     scale(&mut slower["benchmarks"][3], 2.0);
     stored(&bench, &slower);
     assert_eq!(judged(&bench, 3)["current_run_id"], "third");
-    bench.run(&["report", "--output", "report.md"]).expect(0);
+    bench.run("report --output report.md").expect(0);
     assert!(std::fs::read_to_string(bench.path("report.md")).unwrap().contains("third"));
-    assert!(bench.run(&["baseline", "save", "again"]).expect(0).stdout.contains("saved again"));
+    assert!(bench.run("baseline save again").expect(0).stdout.contains("saved again"));
     assert_eq!(read_baseline(&bench, "again")["runs"][0]["run_id"], "third");
     // What another tool measured is judged by name only.
     let mut imported = again(&run, "imported");
@@ -72,23 +72,19 @@ fn a_forged_or_missing_number_in_the_sequence_reorders_nothing_and_is_reported()
         stored(&bench, &passing);
         for words in [&["gate", "--budget", "0s"][..], &["gate", "--baseline-optional"]] {
             let ended = bench.run(words).expect(4);
-            assert!(
-                ended.stdout.contains("the run third is the latest by its time, and second"),
-                "{}",
-                ended.stdout
-            );
+            says(&ended.stdout, &["the run third is the latest by its time, and second"]);
         }
-        let told = bench.run(&["report", "--output", "report.md"]).expect(0);
+        let told = bench.run("report --output report.md").expect(0);
         assert!(told.stderr.contains("the latest by its time, and second"), "{}", told.stderr);
         assert!(
             std::fs::read_to_string(bench.path("report.md")).unwrap().contains("third"),
             "{number}"
         );
-        let checked = bench.run(&["store", "check"]).expect(0).stderr;
+        let checked = bench.run("store check").expect(0).stderr;
         let is_told = checked.contains("by their times before it");
         assert_eq!(is_told, !number.is_null(), "{number}: {checked}");
-        bench.run(&["gate", "--current", "third", "--budget", "0s"]).expect(3);
-        bench.run(&["gate", "--current", "second", "--budget", "0s"]).expect(0);
+        bench.run("gate --current third --budget 0s").expect(3);
+        bench.run("gate --current second --budget 0s").expect(0);
     }
     // Without any numbers, as in files of an older program, time alone decides.
     let mut passing = run.clone();
@@ -146,18 +142,16 @@ fn a_run_that_may_be_the_latest_and_cannot_be_read_is_no_verdict() {
         (edited, "was changed since it was written"),
     ] {
         bench.write(newest, &broken);
-        let ended = bench.run(&["gate", "--budget", "0s"]).expect(4);
+        let ended = bench.run("gate --budget 0s").expect(4);
         assert!(
             ended.stdout.contains("third.json` may be a later run"),
             "{word}: {}",
             ended.stdout
         );
         assert!(ended.stdout.contains(word), "{word}: {}", ended.stdout);
-        bench.run(&["gate", "--baseline-optional"]).expect(4);
-        assert!(
-            bench.run(&["baseline", "save", "x"]).expect(2).stderr.contains("may be a later run")
-        );
-        bench.run(&["gate", "--current", "second", "--budget", "0s"]).expect(0);
+        bench.run("gate --baseline-optional").expect(4);
+        assert!(bench.run("baseline save x").expect(2).stderr.contains("may be a later run"));
+        bench.run("gate --current second --budget 0s").expect(0);
     }
     std::fs::remove_file(bench.path(newest)).unwrap();
     judged(&bench, 0);
@@ -188,14 +182,14 @@ fn what_is_newest_and_no_file_that_can_be_read_is_reported_and_not_missed() {
     ] {
         let path = bench.path("benchmark_results/runs").join(name);
         make(&path);
-        let ended = bench.run(&["gate", "--budget", "0s"]).expect(4);
+        let ended = bench.run("gate --budget 0s").expect(4);
         let told = format!("{name}` may be a later run");
         assert!(
             ended.stdout.contains(&told) && ended.stdout.contains(word),
             "{word}: {}",
             ended.stdout
         );
-        let checked = bench.run(&["store", "check"]);
+        let checked = bench.run("store check");
         assert!(
             checked.stdout.contains(name) && checked.stdout.contains(word),
             "{word}: {}",
@@ -234,7 +228,7 @@ fn a_pipe_or_device_that_is_named_in_place_of_a_file_is_refused_at_once() {
             );
         }
     }
-    let ended = bench.run(&["gate", "--budget", "0s", "--config", "/dev/null"]);
+    let ended = bench.run("gate --budget 0s --config /dev/null");
     ended.expect(0);
 }
 
@@ -249,9 +243,9 @@ fn while_a_run_is_measured_the_one_before_is_not_judged() {
     );
     let file = std::fs::File::open(journal).unwrap();
     file.try_lock().unwrap();
-    let ended = bench.run(&["gate", "--budget", "0s"]).expect(4);
+    let ended = bench.run("gate --budget 0s").expect(4);
     assert!(ended.stdout.contains("the run third is being measured now"), "{}", ended.stdout);
-    bench.run(&["gate", "--current", "second", "--budget", "0s"]).expect(0);
+    bench.run("gate --current second --budget 0s").expect(0);
 }
 
 #[test]
@@ -360,10 +354,8 @@ fn one_thing_spelled_in_two_ways_is_no_second_measurement() {
     let mut double = again(&run, "double");
     double["benchmarks"][4] = double["benchmarks"][5].clone();
     bench.write_sealed("double.json", &double);
-    let result = bench
-        .run(&["gate", "--json", "--baseline", "tensor-ops", "--current", "double.json"])
-        .expect(4)
-        .json();
+    let result =
+        bench.run("gate --json --baseline tensor-ops --current double.json").expect(4).json();
     let failed = result["comparisons"]
         .as_array()
         .unwrap()
@@ -407,7 +399,7 @@ fn what_tells_no_machine_says_so_and_takes_one() {
         2,
         "{unknown:#}"
     );
-    let here = bench.run(&["probe", "--json"]).expect(0).json();
+    let here = bench.run("probe --json").expect(0).json();
     bench.write("here.json", &here.to_string());
     let mut elsewhere = here;
     elsewhere["cpu"]["model"] = "Another CPU".into();

@@ -36,7 +36,7 @@ fn names(rows: impl IntoIterator<Item = impl Into<String>>) -> BTreeSet<String> 
 #[test]
 fn the_page_the_list_and_the_verbs_name_the_same_workloads() {
     let documented = names(rows().into_iter().map(|(name, _)| name));
-    let document = Bench::new().run(&["list", "--json"]).expect(0).json();
+    let document = Bench::new().run("list --json").expect(0).json();
     let listed = document["benchmarks"]
         .as_array()
         .unwrap()
@@ -147,7 +147,7 @@ fn the_bench_of_gpus_measures_what_the_page_says_runs_on_gpus() {
 fn suites_hold_what_their_machines_can_run() {
     let hosts: Vec<&str> = rsb_workloads::all()
         .iter()
-        .filter(|benchmark| matches!(benchmark.runs_on(), RunsOn::Host(_)))
+        .filter(|benchmark| matches!(benchmark.info().runs_on, RunsOn::Host(_)))
         .map(|benchmark| benchmark.name())
         .collect();
     assert!(hosts.contains(&"kernel-compilation"));

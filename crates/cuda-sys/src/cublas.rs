@@ -99,8 +99,6 @@ function_table! {
         fn cublasDestroy_v2(handle: cublasHandle_t) -> cublasStatus_t;
         /// The queue that it puts work into.
         fn cublasSetStream_v2(handle: cublasHandle_t, stream: CUstream) -> cublasStatus_t;
-        /// Its version: 120900 is 12.9.
-        fn cublasGetVersion_v2(handle: cublasHandle_t, version: *mut c_int) -> cublasStatus_t;
         /// Text for a status; static.
         fn cublasGetStatusString(status: cublasStatus_t) -> *const c_char;
         /// `C = alpha op(A) op(B) + beta C` for matrices that follow one another, column by column.

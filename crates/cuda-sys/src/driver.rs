@@ -170,8 +170,6 @@ function_table! {
         fn cuDeviceGetName(name: *mut c_char, length: c_int, device: CUdevice) -> CUresult;
         /// An attribute of it.
         fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: CUdevice) -> CUresult;
-        /// Its memory.
-        fn cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice) -> CUresult;
         /// Its address on the bus.
         fn cuDeviceGetPCIBusId(text: *mut c_char, length: c_int, device: CUdevice) -> CUresult;
         /// The context that all of a process shares.

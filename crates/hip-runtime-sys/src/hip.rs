@@ -182,16 +182,12 @@ function_table! {
     pub struct Hip {
         /// Initializes the runtime.
         fn hipInit(flags: c_uint) -> hipError_t;
-        /// Version of the runtime: major · 10⁷ + minor · 10⁵ + patch.
-        fn hipRuntimeGetVersion(version: *mut c_int) -> hipError_t;
         /// How many devices there are.
         fn hipGetDeviceCount(count: *mut c_int) -> hipError_t;
         /// Makes a device the current one of this thread.
         fn hipSetDevice(device: c_int) -> hipError_t;
         /// One number about a device; see [`attribute`].
         fn hipDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: c_int) -> hipError_t;
-        /// The marketing name.
-        fn hipDeviceGetName(name: *mut c_char, length: c_int, device: c_int) -> hipError_t;
         /// Its place on the bus, as text.
         fn hipDeviceGetPCIBusId(text: *mut c_char, length: c_int, device: c_int) -> hipError_t;
         /// Properties in the layout of ROCm 6 and 7.
@@ -200,8 +196,6 @@ function_table! {
         fn hipGetDeviceProperties(properties: *mut PropertiesR0000, device: c_int) -> hipError_t;
         /// Text for a status; static.
         fn hipGetErrorString(status: hipError_t) -> *const c_char;
-        /// Waits for everything on the current device.
-        fn hipDeviceSynchronize() -> hipError_t;
         /// Free and total memory of the current device.
         fn hipMemGetInfo(free: *mut usize, total: *mut usize) -> hipError_t;
         /// Device memory.
@@ -272,8 +266,6 @@ function_table! {
         fn hipEventDestroy(event: hipEvent_t) -> hipError_t;
         /// Puts the mark at the end of a stream.
         fn hipEventRecord(event: hipEvent_t, stream: hipStream_t) -> hipError_t;
-        /// Waits until the mark is passed.
-        fn hipEventSynchronize(event: hipEvent_t) -> hipError_t;
         /// Milliseconds between two marks that were passed.
         fn hipEventElapsedTime(milliseconds: *mut f32, from: hipEvent_t, to: hipEvent_t) -> hipError_t;
         /// Loads a code object from memory.

@@ -119,38 +119,8 @@ function_table! {
         fn rocblas_set_math_mode(handle: rocblas_handle, mode: c_int) -> rocblas_status;
         /// Text for a status; static.
         fn rocblas_status_to_string(status: rocblas_status) -> *const c_char;
-        /// Length of the version's text, with the final zero.
-        fn rocblas_get_version_string_size(bytes: *mut usize) -> rocblas_status;
-        /// The version.
-        fn rocblas_get_version_string(text: *mut c_char, bytes: usize) -> rocblas_status;
-        /// D ← alpha·op(A)·op(B) + beta·C, column-major, in any mixture of types.
-        fn rocblas_gemm_ex(
-            handle: rocblas_handle,
-            operation_a: c_int,
-            operation_b: c_int,
-            m: rocblas_int,
-            n: rocblas_int,
-            k: rocblas_int,
-            alpha: *const c_void,
-            a: *const c_void,
-            a_type: c_int,
-            lda: rocblas_int,
-            b: *const c_void,
-            b_type: c_int,
-            ldb: rocblas_int,
-            beta: *const c_void,
-            c: *const c_void,
-            c_type: c_int,
-            ldc: rocblas_int,
-            d: *mut c_void,
-            d_type: c_int,
-            ldd: rocblas_int,
-            compute_type: c_int,
-            algorithm: c_int,
-            solution: i32,
-            flags: u32,
-        ) -> rocblas_status;
-        /// The same for matrices that follow one another at fixed distances.
+        /// D ← alpha·op(A)·op(B) + beta·C, column-major, in any mixture of types, for matrices that
+        /// follow one another at fixed distances.
         fn rocblas_gemm_strided_batched_ex(
             handle: rocblas_handle,
             operation_a: c_int,

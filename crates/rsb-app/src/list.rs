@@ -47,14 +47,14 @@ fn no_compiler(backends: &[BackendId]) -> Option<Reason> {
 
 /// Why none of `devices`, all of one backend, has what the benchmark needs beside a device.
 fn missing_equipment(benchmark: &dyn Benchmark, devices: &[&DeviceInfo]) -> Option<Reason> {
-    if benchmark.needs_counters() {
+    if benchmark.info().needs_counters {
         return match devices.first()? {
             first if first.device.is_cpu() => measure::has_counters().err(),
             first => Some(no_counters(first)),
         };
     }
     let first = devices.first().filter(|first| !first.device.is_cpu())?;
-    let (backend, fewest) = (first.device.backend, benchmark.fewest_gpus());
+    let (backend, fewest) = (first.device.backend, benchmark.info().fewest_gpus);
     if devices.len() < fewest {
         return Some(Reason::new(
             format!("{fewest} GPUs: {backend}"),
@@ -64,7 +64,7 @@ fn missing_equipment(benchmark: &dyn Benchmark, devices: &[&DeviceInfo]) -> Opti
              CUDA_VISIBLE_DEVICES)",
         ));
     }
-    if benchmark.runs_on() != RunsOn::GpusAndSensors || has_sensors(devices) {
+    if benchmark.info().runs_on != RunsOn::GpusAndSensors || has_sensors(devices) {
         return None;
     }
     Some(Reason::new(
@@ -88,20 +88,20 @@ fn row(benchmark: &dyn Benchmark, backend: BackendId, machine: &Machine) -> Case
         .iter()
         .find(|(missing, _)| *missing == backend)
         .map(|(_, reason)| reason.clone());
-    let fits = match benchmark.runs_on() {
+    let fits = match benchmark.info().runs_on {
         RunsOn::Any | RunsOn::GpusAndHost(_) => true,
         RunsOn::GpusAndSensors => backend != BackendId::Cpu || !machine.sensors.is_empty(),
         RunsOn::Gpus => backend != BackendId::Cpu,
         RunsOn::Host(_) => backend == BackendId::Cpu,
     };
-    let missing = match benchmark.runs_on().tools() {
+    let missing = match benchmark.info().runs_on.tools() {
         _ if !fits => Some(plan::unfit(benchmark, backend)),
         tools if backend == BackendId::Cpu && !tools.is_empty() => no_compiler(tools),
         _ => missing.or_else(|| missing_equipment(benchmark, &devices)),
     };
     CaseRow {
         benchmark: benchmark.name().to_owned(),
-        about: benchmark.about().to_owned(),
+        about: benchmark.info().about.to_owned(),
         backend: backend.as_str().to_owned(),
         devices: devices.iter().map(|device| device.name.clone()).collect(),
         cases: devices.iter().map(|device| plan::count(benchmark, device, Breadth::Full)).sum(),

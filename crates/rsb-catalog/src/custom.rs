@@ -11,7 +11,8 @@ use rsb_device::{Device, DeviceInfo};
 use rsb_model::{Field, Params, Reason};
 use rsb_stats::policy_file::TargetFile;
 use rsb_workloads::{
-    AxisInfo, AxisKind, Benchmark, Breadth, Failure, Grid, IdForm, Prepared, RunsOn,
+    AxisInfo, AxisKind, Benchmark, BenchmarkInfo, Breadth, Failure, Grid, IdForm, PrepareResult,
+    Prepared, RunsOn,
 };
 
 use crate::entry_file::EntryFileError;
@@ -157,20 +158,14 @@ fn check_target(target: &TargetFile) -> Result<(), String> {
 }
 
 impl Benchmark for OwnBenchmark {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn about(&self) -> &'static str {
-        self.about
-    }
-
-    fn runs_on(&self) -> RunsOn {
-        RunsOn::Host(&[])
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        self.axes
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: self.name,
+            about: self.about,
+            axes: self.axes,
+            runs_on: RunsOn::Host(&[]),
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, _: Breadth, _: &DeviceInfo) -> Vec<Grid> {
@@ -181,11 +176,7 @@ impl Benchmark for OwnBenchmark {
         Ok(0) // Only who brings it knows.
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        _: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, _: &'d dyn Device) -> PrepareResult<'d> {
         self.prepare_case(params)
     }
 }

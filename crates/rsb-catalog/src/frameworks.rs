@@ -8,7 +8,6 @@ mod catalog;
 mod component;
 mod components;
 mod environment;
-mod networks;
 mod workloads;
 
 pub use cases::{

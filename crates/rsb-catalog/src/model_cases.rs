@@ -149,8 +149,11 @@ impl<'a> SelectedAxes<'a> {
         let mut axes = Vec::new();
         for (name, values) in wish.axes {
             let name = name.as_str();
-            let known =
-                component.workloads.iter().flat_map(|one| one.axes).find(|axis| axis.name == name);
+            let known = component
+                .workloads()
+                .iter()
+                .flat_map(|one| one.axes)
+                .find(|axis| axis.name == name);
             match (name, known) {
                 (WORKLOAD, _) => axes.push((WORKLOAD, values.clone())),
                 (_, Some(axis)) => axes.push((axis.name, canonical(axis, values)?)),
@@ -161,11 +164,11 @@ impl<'a> SelectedAxes<'a> {
         let wrong = asked
             .values(WORKLOAD)
             .into_iter()
-            .find(|name| component.workloads.iter().all(|one| one.name != *name))
+            .find(|name| component.workloads().iter().all(|one| one.name != *name))
             .map(str::to_owned);
         match wrong {
             Some(wrong) => {
-                let names: Vec<&str> = component.workloads.iter().map(|one| one.name).collect();
+                let names: Vec<&str> = component.workloads().iter().map(|one| one.name).collect();
                 Err(invalid(WORKLOAD, &wrong, format!("one of {}", names.join(", "))))
             }
             None => Ok(asked),
@@ -254,7 +257,8 @@ impl<'a> SelectedAxes<'a> {
         let runtimes = self.values("runtime");
         let runtimes = if runtimes.is_empty() { vec!["pytorch"] } else { runtimes };
         let mut points = Vec::new();
-        for workload in component.workloads.iter().filter(|workload| self.is_chosen(workload, row))
+        for workload in
+            component.workloads().iter().filter(|workload| self.is_chosen(workload, row))
         {
             for runtime_name in &runtimes {
                 // Where nobody chose: what the runtime has.

@@ -315,7 +315,7 @@ fn with_sensors(
 ) -> Vec<(String, Vec<String>)> {
     let mut axes = wanted.axes.clone();
     let is_asked = axes.iter().any(|(name, _)| name == GPU_AXIS);
-    if wanted.benchmark.runs_on() == RunsOn::GpusAndSensors && is_host(device) && !is_asked {
+    if wanted.benchmark.info().runs_on == RunsOn::GpusAndSensors && is_host(device) && !is_asked {
         axes.push((GPU_AXIS.to_owned(), unreached_gpus(machine)));
     }
     axes
@@ -344,7 +344,7 @@ fn places<'m>(
     devices: &[&'m DeviceInfo],
 ) -> Vec<&'m DeviceInfo> {
     let gpus = devices.iter().copied().filter(|device| !is_host(device));
-    match benchmark.runs_on() {
+    match benchmark.info().runs_on {
         RunsOn::Any | RunsOn::Gpus => devices.to_vec(),
         RunsOn::Host(tools) => hosts(selection, machine, tools),
         RunsOn::GpusAndHost(tools) => gpus.chain(hosts(selection, machine, tools)).collect(),
@@ -397,7 +397,7 @@ fn unsupported_entry(
 
 /// Why `benchmark` has no cases on devices of `backend`.
 pub fn unfit(benchmark: &dyn Benchmark, backend: BackendId) -> Reason {
-    let (place, cure) = match benchmark.runs_on() {
+    let (place, cure) = match benchmark.info().runs_on {
         RunsOn::Host(_) => ("the host", "leave --backend out, or choose cpu"),
         RunsOn::Any | RunsOn::Gpus => ("GPUs", "choose a GPU backend, such as --backend rocm"),
         RunsOn::GpusAndHost(_) => {
@@ -433,7 +433,10 @@ fn absent_here(
     machine: &Machine,
 ) -> (Case, Reason) {
     let is_broken = machine.broken.contains(&backend);
-    if benchmark.runs_on() == RunsOn::GpusAndSensors && machine.sensors.is_empty() && !is_broken {
+    if benchmark.info().runs_on == RunsOn::GpusAndSensors
+        && machine.sensors.is_empty()
+        && !is_broken
+    {
         return absent(benchmark.name(), backend, &no_sensors(benchmark));
     }
     absent(benchmark.name(), backend, reason)
@@ -460,7 +463,7 @@ fn missing_devices(
         .flat_map(|(backend, reason)| match selection.backend {
             Some(_) => wanted
                 .iter()
-                .filter(|wanted| !matches!(wanted.benchmark.runs_on(), RunsOn::Host(tools) if tools.contains(backend)))
+                .filter(|wanted| !matches!(wanted.benchmark.info().runs_on, RunsOn::Host(tools) if tools.contains(backend)))
                 .map(|wanted| absent_here(wanted.benchmark, *backend, reason, machine))
                 .collect::<Vec<_>>(),
             None => vec![absent(ALL, *backend, reason)],

@@ -11,7 +11,7 @@ pub fn benchmarks(suite: Suite) -> Vec<&'static str> {
         return compared::benchmarks();
     }
     let all = rsb_workloads::all().iter();
-    all.filter(|benchmark| is_in_suite(benchmark.runs_on(), suite))
+    all.filter(|benchmark| is_in_suite(benchmark.info().runs_on, suite))
         .map(|benchmark| benchmark.name())
         .collect()
 }

@@ -110,15 +110,15 @@ fn of_component(
     let chosen = scenario.workload.as_ref().map(|values| (values.get_ref().texts(), values.span()));
     if let Some((names, at)) = &chosen
         && let Some(wrong) =
-            names.iter().find(|name| component.workloads.iter().all(|known| known.name != **name))
+            names.iter().find(|name| component.workloads().iter().all(|known| known.name != **name))
     {
-        let known: Vec<&str> = component.workloads.iter().map(|workload| workload.name).collect();
+        let known: Vec<&str> = component.workloads().iter().map(|workload| workload.name).collect();
         let known = known.join(", ");
         let what = format!("`{}` has no workload `{wrong}`; it has {known}", component.name);
         return Err(EntryError { at: at.clone(), what });
     }
     let (mut found, mut mistake) = (Vec::new(), None);
-    for workload in component.workloads {
+    for workload in component.workloads() {
         if let Some((names, _)) = &chosen
             && !names.iter().any(|name| name == workload.name)
         {

@@ -309,22 +309,6 @@ impl State {
         self.clock.advance_host(busy_until);
         Ok(())
     }
-
-    /// Waits for everything on `gpu`.
-    pub(crate) fn wait_for_gpu(&mut self, gpu: usize) -> Result<(), Status> {
-        let mut handles = Vec::new();
-        for (handle, stream) in &self.streams.known {
-            if stream.gpu == gpu {
-                handles.push(*handle);
-            }
-        }
-        let own = self.gpu(gpu)?.stream.busy_until;
-        self.clock.advance_host(own);
-        handles.into_iter().try_for_each(|handle| self.wait(handle))?;
-        let gpu = self.sound(gpu)?;
-        gpu.broken = gpu.breaking.take();
-        gpu.broken.map_or(Ok(()), Err)
-    }
 }
 
 /// A call that never returns.

@@ -88,46 +88,61 @@ pub enum BenchmarkGroup {
     Scaling,
 }
 
+/// What is fixed of a benchmark.
+#[derive(Debug, Clone, Copy)]
+pub struct BenchmarkInfo {
+    /// Also its subcommand: `memory-bandwidth`.
+    pub name: &'static str,
+    /// One line for `--help`.
+    pub about: &'static str,
+    /// Its parameters, in the order in which they show in an id.
+    pub axes: &'static [AxisInfo],
+    /// Group by which a configuration leaves it out on GPUs; `None` if it belongs to no group.
+    pub group: Option<BenchmarkGroup>,
+    /// Whether its arrays are as large as the caches require, and smaller if little memory is free.
+    pub is_sized_by_caches: bool,
+    /// What it runs on.
+    pub runs_on: RunsOn,
+    /// How many GPUs of one backend its cases take at least, unless their axes say otherwise.
+    pub fewest_gpus: usize,
+    /// Whether it needs the hardware counters of a cache.
+    pub needs_counters: bool,
+    /// How long one iteration takes.
+    pub iterations: Iterations,
+}
+
+impl BenchmarkInfo {
+    /// A benchmark without a name that has no axes and runs anywhere.
+    pub const DEFAULT: Self = Self {
+        name: "",
+        about: "",
+        axes: &[],
+        group: None,
+        is_sized_by_caches: false,
+        runs_on: RunsOn::Any,
+        fewest_gpus: 1,
+        needs_counters: false,
+        iterations: Iterations::Short,
+    };
+}
+
+/// The result of preparing a case.
+pub type PrepareResult<'d> = Result<Box<dyn Prepared + 'd>, Failure>;
+
 /// Something to measure.
 pub trait Benchmark: Sync {
-    /// Also its verb: `memory-bandwidth`.
-    fn name(&self) -> &'static str;
+    /// What is fixed of it.
+    fn info(&self) -> BenchmarkInfo;
 
-    /// One line for `--help`.
-    fn about(&self) -> &'static str;
-
-    /// Group by which a configuration leaves it out on GPUs; `None` if it belongs to no group.
-    fn group(&self) -> Option<BenchmarkGroup> {
-        None
-    }
-
-    /// Whether its arrays are as large as the caches require, and smaller if little memory is free.
-    fn is_sized_by_caches(&self) -> bool {
-        false
-    }
-
-    /// What it runs on.
-    fn runs_on(&self) -> RunsOn {
-        RunsOn::Any
-    }
-
-    /// How many GPUs of one backend its cases take at least, unless their axes say otherwise.
-    fn fewest_gpus(&self) -> usize {
-        1
-    }
-
-    /// Whether it needs the hardware counters of a cache.
-    fn needs_counters(&self) -> bool {
-        false
-    }
-
-    /// How long one iteration takes.
-    fn iterations(&self) -> Iterations {
-        Iterations::Short
+    /// Its name, which is also its subcommand.
+    fn name(&self) -> &'static str {
+        self.info().name
     }
 
     /// Its parameters, in the order in which they show in an id.
-    fn axes(&self) -> &'static [AxisInfo];
+    fn axes(&self) -> &'static [AxisInfo] {
+        self.info().axes
+    }
 
     /// The cases worth having on `device`.
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid>;
@@ -173,11 +188,7 @@ pub trait Benchmark: Sync {
     ///
     /// # Errors
     /// `Skipped` when this device cannot do it, `Failed` when it should have.
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure>;
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d>;
 
     /// As [`Benchmark::prepare`], with the backends of this build beside the device: for what needs
     /// a compiler of one, or the CPU beside a GPU.
@@ -189,7 +200,7 @@ pub trait Benchmark: Sync {
         params: &Params,
         device: &'d dyn Device,
         backends: &Registry,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    ) -> PrepareResult<'d> {
         let _ = backends;
         self.prepare(params, device)
     }

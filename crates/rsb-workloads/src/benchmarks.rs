@@ -71,6 +71,19 @@ fn grid<const N: usize>(axes: [(&'static str, Vec<String>); N]) -> Grid {
     Vec::from(axes)
 }
 
+/// A grid from text such as `operation=copy,read dtype=f32`.
+fn fixed_grid(text: &'static str) -> Grid {
+    let pairs = text.split(' ').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, values)| (name, values.split(',').map(str::to_owned).collect())).collect()
+}
+
+/// As [`fixed_grid`], at each of `of_size`, in bytes.
+fn sized_grid(text: &'static str, of_size: &[u64]) -> Grid {
+    let mut grid = fixed_grid(text);
+    grid.push(sizes("size", of_size));
+    grid
+}
+
 /// 2, 4, 8 … and all threads, where there is more than one; nothing on a GPU.
 fn thread_counts(device: &DeviceInfo) -> Vec<String> {
     if !is_cpu(device) {
@@ -151,7 +164,7 @@ pub fn sized_down(device: &DeviceInfo, cases: &[Case]) -> Option<Note> {
         case.device == here
             && all()
                 .iter()
-                .any(|known| known.name() == case.benchmark && known.is_sized_by_caches())
+                .any(|known| known.name() == case.benchmark && known.info().is_sized_by_caches)
     };
     if !cases.iter().any(is_affected) {
         return None;

@@ -58,7 +58,7 @@ pub fn cases(
     overrides: &[(String, Vec<String>)],
 ) -> Result<Vec<CaseOrReason>, UsageError> {
     let overrides = understand(benchmark, overrides)?;
-    if !benchmark.runs_on().includes(device) {
+    if !benchmark.info().runs_on.includes(device) {
         return Ok(Vec::new());
     }
     let mut found: Vec<CaseOrReason> = Vec::new();

@@ -22,7 +22,8 @@ mod transformer;
 
 pub use axis::{AxisInfo, AxisKind, IdForm};
 pub use benchmark::{
-    Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Iterations, Prepared, RunsOn,
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, Iterations, PrepareResult,
+    Prepared, RunsOn,
 };
 pub use benchmarks::{all, sized_down};
 pub use cases::{CaseOrReason, UsageError, cases, check_axes};

@@ -1,6 +1,7 @@
 //! A clock that lies: no figure of it is kept.
 
 use super::support::{ROCM, RUNTIMES, Runtime, assert_reason, cases, id, outcome};
+use crate::common::words;
 
 fn refused(runtime: Runtime, lie: &str, arguments: &[&str], word: &str) {
     let document = runtime.run(&runtime.with_fault(lie), arguments).expect(1).json();
@@ -37,16 +38,7 @@ fn too_fast_is_above_the_peak_of_the_compute_units() {
 #[test]
 fn too_fast_is_refused_by_every_benchmark() {
     let bench = ROCM.with_fault("clock:fast").set("FAKE_GPU_DEVICES", "2");
-    let arguments = [
-        "--suite",
-        "gpu-performance",
-        "--profile",
-        "quick",
-        "--device",
-        "0",
-        "--axis",
-        "size=65536",
-    ];
+    let arguments = words("--suite gpu-performance --profile quick --device 0 --axis size=65536");
     let document = ROCM.run(&bench, &arguments).expect(1).json();
     let by_the_gpu = |case: &&serde_json::Value| !id(case).contains("/memory-tiers/rocm:0/host/");
     for case in cases(&document).iter().filter(by_the_gpu) {

@@ -2,13 +2,12 @@
 //! ROCm's.
 
 use super::support::{CUDA, assert_reason, assert_rest_stands, case, cases, fake_gpu, id, outcome};
-use crate::common::SMALL;
+use crate::common::{SMALL, words};
 
 #[test]
 fn eight_gpus_know_one_another() {
     let bench = CUDA.fake_gpu().set("FAKE_GPU_DEVICES", "8");
-    let arguments =
-        ["all-reduce", "--axis", "size=64KiB", "--axis", "num_gpus=2,8", "--device", "0"];
+    let arguments = words("all-reduce --axis size=64KiB --axis num_gpus=2,8 --device 0");
     let own = ["--axis", "communication_backend=ring", "--axis", "operation=all-reduce"];
     let document = CUDA.run(&bench, &[&arguments[..], &own].concat()).expect(0).json();
     assert_eq!(
@@ -16,15 +15,7 @@ fn eight_gpus_know_one_another() {
         2,
         "{document:#}"
     );
-    let arguments = [
-        "multi-gpu",
-        "--axis",
-        "size=64KiB",
-        "--axis",
-        "operation=peer-copy",
-        "--axis",
-        "peer=0,3",
-    ];
+    let arguments = words("multi-gpu --axis size=64KiB --axis operation=peer-copy --axis peer=0,3");
     let document =
         CUDA.run(&bench, &[&arguments[..], &["--device", "0"]].concat()).expect(0).json();
     assert!(cases(&document).iter().any(|case| outcome(case) == "simulated"), "{document:#}");
@@ -33,24 +24,10 @@ fn eight_gpus_know_one_another() {
 #[test]
 fn nccl_is_told_its_algorithm_in_the_process_of_the_case() {
     let bench = CUDA.fake_gpu().set("FAKE_GPU_DEVICES", "3");
-    let fixed = [
-        "all-reduce",
-        "--device",
-        "0",
-        "--axis",
-        "size=64KiB",
-        "--axis",
-        "num_gpus=3",
-        "--axis",
-        "dtype=bf16",
-    ];
-    let more = [
-        "communication_backend=nccl",
-        "operation=all-reduce,reduce-scatter",
-        "algorithm=auto,ring,tree",
-    ];
-    let more = more.iter().flat_map(|axis| ["--axis", axis]).collect::<Vec<_>>();
-    let document = CUDA.run(&bench, &[&fixed[..], &more].concat()).expect(0).json();
+    let arguments = "all-reduce --device 0 --axis size=64KiB --axis num_gpus=3 --axis dtype=bf16 \
+                     --axis communication_backend=nccl --axis operation=all-reduce,reduce-scatter \
+                     --axis algorithm=auto,ring,tree";
+    let document = CUDA.run(&bench, arguments).expect(0).json();
     for (id, algorithm) in [
         ("communication_backend=nccl/algorithm=tree", "tree"),
         ("operation=reduce-scatter/algorithm=ring", "ring"),
@@ -75,8 +52,7 @@ fn nccl_is_told_its_algorithm_in_the_process_of_the_case() {
 
 #[test]
 fn products_of_every_type_are_verified() {
-    let arguments =
-        ["gemm", "--axis", "shape=64x48x32", "--axis", "dtype=f64,f32,tf32,f16,bf16,i8"];
+    let arguments = words("gemm --axis shape=64x48x32 --axis dtype=f64,f32,tf32,f16,bf16,i8");
     let document = CUDA
         .run(&CUDA.fake_gpu(), &[&arguments[..], &["--axis", "provider=cublas"]].concat())
         .expect(0)
@@ -113,18 +89,15 @@ fn one_gpu_seen_by_rocm_and_cuda_is_one_gpu() {
 #[test]
 fn its_name_says_that_it_is_none() {
     let bench = CUDA.fake_gpu();
-    let document = CUDA
-        .run(&bench, &["gemm", "--axis", "shape=64x48x32", "--axis", "dtype=f32"])
-        .expect(0)
-        .json();
+    let document = CUDA.run(&bench, "gemm --axis shape=64x48x32 --axis dtype=f32").expect(0).json();
     assert!(document.to_string().contains("fake GPU of sm_90 (no hardware)"), "{document:#}");
-    let listed = bench.run(&["list", "--json"]).expect(0).json();
+    let listed = bench.run("list --json").expect(0).json();
     let row = listed["benchmarks"].as_array().unwrap().iter();
     let row =
         row.clone().find(|row| row["backend"] == "cuda" && row["benchmark"] == "gemm").unwrap();
     assert_eq!(row["runnable"], true, "{row:#}");
     assert_eq!(row["devices"][0], "fake GPU of sm_90 (no hardware)", "{row:#}");
-    let probed = bench.run(&["probe", "--json"]).expect(0).json();
+    let probed = bench.run("probe --json").expect(0).json();
     assert!(
         !probed["gpus"].to_string().contains("fake GPU"),
         "the probe reads the system: {probed:#}"

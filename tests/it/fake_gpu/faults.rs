@@ -5,7 +5,7 @@ use super::support::{
     RUNTIMES, THREE, assert_no_process_left, assert_reason, assert_rest_stands, case, cases, each,
     outcome,
 };
-use crate::common::SMALL;
+use crate::common::{SMALL, says, words};
 
 /// A fault of the kernel for gelu: that case fails and says its word, the two others stand, and the
 /// run ends with 1.
@@ -90,15 +90,10 @@ fn a_library_that_ends_the_process() {
 fn memory_that_is_used_up_at_the_third_allocation() {
     for (runtime, word) in each(["hipMalloc: out of memory (error 2)", "cuMemAlloc_v2: "]) {
         let bench = runtime.with_fault("oom:3");
-        let axes = [
-            "memory-bandwidth",
-            "--axis",
-            "size=64KiB",
-            "--axis",
-            "operation=copy,triad",
-            "--axis",
-            "cache=hot",
-        ];
+        let axes = words(
+            "memory-bandwidth --axis size=64KiB --axis operation=copy,triad --axis \
+             cache=hot",
+        );
         let document = runtime.run(&bench, &axes).expect(1).json();
         assert_reason(case(&document, "/triad/"), "failed", word);
         assert!(
@@ -204,10 +199,7 @@ fn a_runtime_that_ends_the_process_when_it_starts() {
             .stdout;
         assert!(auto.contains("/gemm/cpu:0/"), "{auto}");
         let backend = runtime.backend;
-        assert!(
-            auto.contains(&format!("gpu_performance/all/{backend}: failed: devices of {backend}")),
-            "{auto}"
-        );
+        says(&auto, &[&format!("gpu_performance/all/{backend}: failed: devices of {backend}")]);
     }
 }
 
@@ -237,10 +229,7 @@ fn little_free_memory_makes_cases_smaller_and_says_so() {
             .run(&[&["run", "--backend", runtime.backend], &copies[..], &SMALL].concat())
             .expect(0);
         let said = format!("{}{}", text.stdout, text.stderr).replace('\n', " ");
-        assert!(
-            said.contains(&format!("{}:0 lets a benchmark take 90 MB alone", runtime.backend)),
-            "{said}"
-        );
+        says(&said, &[&format!("{}:0 lets a benchmark take 90 MB alone", runtime.backend)]);
         let large = runtime
             .run(&bench, &[&copies[..], &["--axis", "size=64MiB"]].concat())
             .expect(5)

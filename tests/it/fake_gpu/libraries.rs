@@ -1,6 +1,7 @@
 //! Libraries that are not as today's are: without a function, with the properties of ROCm 5, for
 //! other GPUs, or several of them.
 
+use crate::common::words;
 use std::path::Path;
 
 use super::support::{
@@ -11,7 +12,7 @@ use super::support::{
 fn without_a_function_what_needs_it_fails_and_the_rest_stands() {
     for (runtime, name) in each(["hipGraphInstantiate", "cuGraphInstantiateWithFlags"]) {
         let (_dir, bench) = runtime.without(&[name]);
-        let document = runtime.run(&bench, &["launch-latency"]).expect(1).json();
+        let document = runtime.run(&bench, "launch-latency").expect(1).json();
         assert_reason(case(&document, "/graph/"), "failed", name);
         assert_rest_stands(&document, "/graph/");
     }
@@ -63,14 +64,7 @@ fn every_architecture_is_measured_within_its_peaks() {
     for arch in ["gfx906", "gfx908", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"] {
         let bench = fake_gpu().set("FAKE_GPU_ARCH", arch);
         // (What a flush of the largest caches takes the CPU is another test's matter.)
-        let axes = [
-            "compute-peak",
-            "memory-bandwidth",
-            "--axis",
-            "operation=copy",
-            "--axis",
-            "size=64KiB",
-        ];
+        let axes = words("compute-peak memory-bandwidth --axis operation=copy --axis size=64KiB");
         let document =
             run(&bench, &[&axes[..], &["--axis", "cache=hot"]].concat()).expect(0).json();
         assert_rest_stands(&document, "nothing");
@@ -79,15 +73,7 @@ fn every_architecture_is_measured_within_its_peaks() {
 
 #[test]
 fn eight_gpus_are_eight_devices() {
-    let axes = [
-        "tensor-ops",
-        "--axis",
-        "shape=32x1024",
-        "--axis",
-        "operation=relu",
-        "--axis",
-        "cache=hot",
-    ];
+    let axes = words("tensor-ops --axis shape=32x1024 --axis operation=relu --axis cache=hot");
     for &runtime in RUNTIMES {
         let bench = runtime.fake_gpu().set("FAKE_GPU_DEVICES", "8");
         let document = runtime.run(&bench, &axes).expect(0).json();

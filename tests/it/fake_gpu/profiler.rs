@@ -59,16 +59,7 @@ esac
 } > "$file"
 "#;
 
-const CASES: [&str; 8] = [
-    "occupancy",
-    "--axis",
-    "operation=triad",
-    "--axis",
-    "size=64KiB",
-    "--axis",
-    "block_size=256",
-    "--axis",
-];
+const CASES: &str = "occupancy --axis operation=triad --axis size=64KiB --axis block_size=256";
 
 /// The two cases on the GPU: with the tool, and without.
 fn both<'d>(document: &'d Value, device: &str, tool: &str) -> [&'d Value; 2] {
@@ -128,5 +119,5 @@ fn without_the_tool_the_case_is_skipped_with_the_cure() {
 /// The cases with a tool and without.
 fn document(runtime: Runtime, bench: &Bench, tool: &str) -> Value {
     let profilers = format!("profiler={tool},none");
-    runtime.run(bench, &[&CASES[..], &[&profilers]].concat()).expect(0).json()
+    runtime.run(bench, &format!("{CASES} --axis {profilers}")).expect(0).json()
 }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::support::{assert_reason, case, fake_gpu, outcome, run};
-use crate::common::Bench;
+use crate::common::{Bench, words};
 
 /// Where the first GPU of the fake GPU says that it is.
 const GPU: &str = "sys/class/drm/card0/device";
@@ -39,8 +39,7 @@ fn metrics(status: u64) -> Vec<u8> {
 #[test]
 fn sensors_are_a_benchmark_before_any_runtime_is_installed() {
     let bench = with_sensors(&[]).set("RSB_HIP_LIBRARY", "/nonexistent/libamdhip64.so");
-    let document =
-        run(&bench, &["smi-metrics", "--axis", "duration_seconds=0.01"]).expect(0).json();
+    let document = run(&bench, "smi-metrics --axis duration_seconds=0.01").expect(0).json();
     let watched = case(&document, "/smi-metrics/cpu:0/idle/gpu=0000:01:00.0");
     assert_eq!(outcome(watched), "simulated", "a tree of files is no GPU");
     assert_eq!(watched["results"][0]["gpu_power_w"], 290.0, "{watched:#}");
@@ -166,9 +165,7 @@ fn sensors_of_intels_driver_are_read_beside_every_measurement() {
         "{telemetry:#}"
     );
     let watched =
-        run(&bench, &["smi-metrics", "--axis", "load=idle", "--axis", "duration_seconds=0.01"])
-            .expect(0)
-            .json();
+        run(&bench, "smi-metrics --axis load=idle --axis duration_seconds=0.01").expect(0).json();
     assert_eq!(
         case(&watched, "/smi-metrics/rocm:0/idle")["results"][0]["gpu_clock_mhz"],
         json!(2400.0)
@@ -192,8 +189,7 @@ fn sensors_that_lie_are_absent_not_zero() {
 #[test]
 fn the_sensors_are_a_benchmark_of_their_own() {
     let bench = with_sensors(&[("pp_dpm_sclk", "0: 500Mhz\n1: 1700Mhz *\n")]);
-    let arguments =
-        ["smi-metrics", "--axis", "load=idle,memory", "--axis", "duration_seconds=0.01"];
+    let arguments = words("smi-metrics --axis load=idle,memory --axis duration_seconds=0.01");
     let document = run(&bench, &arguments).expect(0).json();
     for load in ["idle", "memory"] {
         let found = case(&document, &format!("/smi-metrics/rocm:0/{load}"));
@@ -217,7 +213,7 @@ fn a_gpu_without_sensors_has_no_telemetry_and_skips_the_benchmark_of_them() {
     let bench = fake_gpu().set("RSB_SYSFS_ROOT", "/nonexistent");
     let found = gemm(&bench);
     assert!(found["metadata"]["telemetry"].is_null(), "{found:#}");
-    let document = run(&bench, &["smi-metrics"]).expect(5).json();
+    let document = run(&bench, "smi-metrics").expect(5).json();
     assert_reason(
         case(&document, "/smi-metrics/rocm:0/idle"),
         "skipped",

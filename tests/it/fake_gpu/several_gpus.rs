@@ -1,6 +1,6 @@
 //! Work for several GPUs in one process, and what is made of many operations, on GPUs of software.
 
-use crate::common::{Bench, SMALL};
+use crate::common::{Bench, SMALL, words};
 use serde_json::{Value, json};
 
 use super::support::{RUNTIMES, assert_reason, assert_rest_stands, case, cases, fake_gpu, id, run};
@@ -12,8 +12,7 @@ fn number(case: &Value, field: &str) -> f64 {
 #[test]
 fn a_task_is_shared_and_every_pair_of_gpus_can_copy() {
     let bench = fake_gpu().set("FAKE_GPU_DEVICES", "4");
-    let arguments =
-        ["multi-gpu", "--axis", "size=4MiB", "--axis", "operation=triad", "--axis", "num_gpus=2,4"];
+    let arguments = words("multi-gpu --axis size=4MiB --axis operation=triad --axis num_gpus=2,4");
     let document = run(&bench, &[&arguments[..], &["--device", "0"]].concat()).expect(0).json();
     let shared: Vec<&Value> =
         cases(&document).iter().filter(|case| case["outcome"] == "simulated").collect();
@@ -29,15 +28,8 @@ fn a_task_is_shared_and_every_pair_of_gpus_can_copy() {
             "{found:#}"
         );
     }
-    let arguments = [
-        "multi-gpu",
-        "--axis",
-        "size=64KiB",
-        "--axis",
-        "operation=peer-copy",
-        "--axis",
-        "peer=0,1,2,3",
-    ];
+    let arguments =
+        words("multi-gpu --axis size=64KiB --axis operation=peer-copy --axis peer=0,1,2,3");
     let document = run(&bench, &arguments).expect(0).json();
     let copied = cases(&document).iter().filter(|case| case["outcome"] == "simulated");
     let mut pairs: Vec<&str> = copied.map(id).collect();
@@ -48,15 +40,10 @@ fn a_task_is_shared_and_every_pair_of_gpus_can_copy() {
 
 #[test]
 fn copies_both_ways_at_once_are_verified_at_both_ends() {
-    let arguments = [
-        "multi-gpu",
-        "--axis",
-        "size=16MiB",
-        "--axis",
-        "operation=peer-copy,peer-exchange",
-        "--device",
-        "0",
-    ];
+    let arguments = words(
+        "multi-gpu --axis size=16MiB --axis operation=peer-copy,peer-exchange \
+         --device 0",
+    );
     let arguments = [&arguments[..], &["--axis", "peer=1"]].concat();
     let bench = fake_gpu().set("FAKE_GPU_DEVICES", "2");
     let document = run(&bench, &arguments).expect(0).json();
@@ -69,17 +56,9 @@ fn copies_both_ways_at_once_are_verified_at_both_ends() {
 #[test]
 fn sums_over_gpus_are_right_for_any_number_of_them() {
     let bench = fake_gpu().set("FAKE_GPU_DEVICES", "8");
-    let arguments = [
-        "all-reduce",
-        "--axis",
-        "size=64KiB",
-        "--axis",
-        "num_gpus=2,3,8",
-        "--axis",
-        "dtype=f32,f16",
-    ];
-    let own =
-        ["--axis", "communication_backend=ring", "--axis", "operation=all-reduce", "--device", "0"];
+    let arguments =
+        words("all-reduce --axis size=64KiB --axis num_gpus=2,3,8 --axis dtype=f32,f16");
+    let own = words("--axis communication_backend=ring --axis operation=all-reduce --device 0");
     let document = run(&bench, &[&arguments[..], &own].concat()).expect(0).json();
     assert_eq!(cases(&document).len(), 6);
     assert_rest_stands(&document, "nothing");
@@ -173,17 +152,11 @@ fn collectives_by_rccl_are_right_and_a_wrong_element_is_named() {
 fn a_step_sums_its_gradients_beside_the_backward_pass_or_after_it() {
     let library = rsb_fake_gpu::file::library().unwrap().display().to_string();
     let bench = || fake_gpu().set("FAKE_GPU_DEVICES", "4").set("RSB_RCCL_LIBRARY", &library);
-    let fixed = [
-        "operation=data-parallel",
-        "size=1MiB",
-        "num_gpus=4",
-        "scaling=strong,weak",
-        "batch_size=64",
-        "peer=none",
-    ];
     let axes = |overlap| {
-        let all = fixed.iter().copied().chain([overlap]).flat_map(|axis| ["--axis", axis]);
-        ["multi-gpu", "--device", "0"].into_iter().chain(all).collect::<Vec<_>>()
+        format!(
+            "multi-gpu --device 0 --axis operation=data-parallel --axis size=1MiB --axis num_gpus=4 \
+             --axis scaling=strong,weak --axis batch_size=64 --axis peer=none --axis {overlap}"
+        )
     };
     let document = run(&bench(), &axes("overlap=off,on")).expect(0).json();
     assert_eq!(cases(&document).len(), 4);
@@ -221,13 +194,8 @@ fn a_step_sums_its_gradients_beside_the_backward_pass_or_after_it() {
 
 #[test]
 fn both_ways_over_the_link_at_once_and_arrays_in_place_are_verified() {
-    let arguments = [
-        "memory-transfer",
-        "--axis",
-        "direction=host-to-device,bidirectional",
-        "--axis",
-        "size=4MiB",
-    ];
+    let arguments =
+        words("memory-transfer --axis direction=host-to-device,bidirectional --axis size=4MiB");
     let document = run(&fake_gpu(), &[&arguments[..], &["--axis", "host_memory=pinned"]].concat())
         .expect(0)
         .json();
@@ -235,13 +203,8 @@ fn both_ways_over_the_link_at_once_and_arrays_in_place_are_verified() {
     let rate = |part: &str| number(case(&document, part), "bandwidth_gb_s");
     let ratio = rate("/bidirectional/") / rate("/host-to-device/");
     assert!((1.8..2.05).contains(&ratio), "as much each way: {ratio}");
-    let arguments = [
-        "memory-tiers",
-        "--axis",
-        "tier=device,bidirectional",
-        "--axis",
-        "operation=copy,read_write",
-    ];
+    let arguments =
+        words("memory-tiers --axis tier=device,bidirectional --axis operation=copy,read_write");
     let document = run(
         &fake_gpu(),
         &[&arguments[..], &["--axis", "size=1MiB", "--axis", "dtype=f32"]].concat(),
@@ -288,21 +251,10 @@ fn one_gpu_is_skipped_and_says_what_would_help() {
 
 #[test]
 fn a_decoder_is_verified_from_end_to_end_and_stage_by_stage() {
-    let axes = [
-        "heads=4x8",
-        "kv_heads=2",
-        "mlp=swiglu",
-        "norm=rms",
-        "positions=rotary",
-        "vocabulary=50",
-        "sequence_length=16",
-        "dtype=f32,f16",
-        "batch_size=2",
-        "attention=staged,fused",
-    ];
-    let arguments: Vec<&str> =
-        std::iter::once("inference").chain(axes.iter().flat_map(|axis| ["--axis", axis])).collect();
-    let document = run(&fake_gpu(), &arguments).expect(0).json();
+    let arguments = "inference --axis heads=4x8 --axis kv_heads=2 --axis mlp=swiglu --axis norm=rms --axis \
+         positions=rotary --axis vocabulary=50 --axis sequence_length=16 --axis dtype=f32,f16 \
+         --axis batch_size=2 --axis attention=staged,fused";
+    let document = run(&fake_gpu(), arguments).expect(0).json();
     for phase in ["prefill", "decode"] {
         for dtype in ["f32", "f16"] {
             let of_kind = format!("/{phase}/{dtype}/");
@@ -321,7 +273,7 @@ fn a_decoder_is_verified_from_end_to_end_and_stage_by_stage() {
         }
     }
     let broken = fake_gpu().set("FAKE_GPU_FAULT", "wrong:rsb_rotate");
-    let document = run(&broken, &arguments).expect(1).json();
+    let document = run(&broken, arguments).expect(1).json();
     for found in cases(&document) {
         assert_reason(found, "failed", "wrong result of");
     }
@@ -330,18 +282,10 @@ fn a_decoder_is_verified_from_end_to_end_and_stage_by_stage() {
 /// A token by the kernel of a few rows, a prompt by that of tiles, on either runtime.
 #[test]
 fn weights_of_few_bits_are_verified_and_take_less_memory() {
-    let axes = [
-        "heads=4x32",
-        "kv_heads=2",
-        "mlp=swiglu",
-        "sequence_length=20",
-        "dtype=f16",
-        "weights=as-inputs,i8,i4",
-    ];
-    let axes = axes.iter().flat_map(|axis| ["--axis", axis]);
-    let arguments: Vec<&str> = std::iter::once("inference").chain(axes).collect();
+    let arguments = "inference --axis heads=4x32 --axis kv_heads=2 --axis mlp=swiglu --axis \
+         sequence_length=20 --axis dtype=f16 --axis weights=as-inputs,i8,i4";
     for runtime in RUNTIMES {
-        let document = runtime.run(&runtime.fake_gpu(), &arguments).expect(0).json();
+        let document = runtime.run(&runtime.fake_gpu(), arguments).expect(0).json();
         for phase in ["prefill", "decode"] {
             let of = |weights: &str| {
                 let is_it = |name: &str| name.contains(phase) && name.ends_with(weights);
@@ -364,7 +308,7 @@ fn weights_of_few_bits_are_verified_and_take_less_memory() {
         [("rsb_quantized_rows", "/decode/"), ("rsb_quantized_tiled", "/prefill/")]
     {
         let broken = fake_gpu().set("FAKE_GPU_FAULT", &format!("wrong:{kernel}"));
-        let document = run(&broken, &arguments).expect(1).json();
+        let document = run(&broken, arguments).expect(1).json();
         for found in cases(&document)
             .iter()
             .filter(|case| id(case).contains("weights=") && id(case).contains(phase))
@@ -377,17 +321,10 @@ fn weights_of_few_bits_are_verified_and_take_less_memory() {
 /// The same passes, verified through the graph; a device that has none says so.
 #[test]
 fn a_pass_is_recorded_as_a_graph() {
-    let axes = [
-        "phase=decode",
-        "heads=2x8",
-        "sequence_length=8",
-        "output_length=2",
-        "launch_mode=stream,graph",
-    ];
-    let axes = axes.iter().flat_map(|axis| ["--axis", axis]);
-    let arguments: Vec<&str> = std::iter::once("inference").chain(axes).collect();
+    let arguments = "inference --axis phase=decode --axis heads=2x8 --axis sequence_length=8 \
+                     --axis output_length=2 --axis launch_mode=stream,graph";
     for runtime in RUNTIMES {
-        let document = runtime.run(&runtime.fake_gpu(), &arguments).expect(0).json();
+        let document = runtime.run(&runtime.fake_gpu(), arguments).expect(0).json();
         let graph = case(&document, "/launch_mode=graph");
         let stream =
             cases(&document).iter().find(|case| !id(case).contains("launch_mode")).unwrap();
@@ -398,11 +335,11 @@ fn a_pass_is_recorded_as_a_graph() {
             assert_eq!(graph["results"][0][field], stream["results"][0][field], "{field}");
         }
         let broken = runtime.with_fault("wrong:rsb_rearrange");
-        let document = runtime.run(&broken, &arguments).expect(1).json();
+        let document = runtime.run(&broken, arguments).expect(1).json();
         assert_reason(case(&document, "/launch_mode=graph"), "failed", "wrong result of");
     }
-    let on_the_cpu = Bench::new()
-        .run(&[&["run", "--backend", "cpu", "--json"], &arguments[..], &SMALL].concat());
+    let on_the_cpu = format!("run --backend cpu --json {arguments}");
+    let on_the_cpu = Bench::new().run(&[&words(&on_the_cpu)[..], &SMALL].concat());
     let document = on_the_cpu.json();
     assert_reason(case(&document, "/launch_mode=graph"), "skipped", "call by call");
 }

@@ -94,7 +94,7 @@ fn the_suite_of_gpus_completes() {
 #[test]
 fn a_capability_of_a_look_alike_is_no_hardware_to_the_probe() {
     let bench = fake_gpu();
-    let document = bench.run(&["probe", "--json"]).expect(0).json();
+    let document = bench.run("probe --json").expect(0).json();
     let named = document["gpus"].to_string();
     assert!(!named.contains("fake GPU"), "the probe reads the system, not the runtime: {named}");
     let text = bench.run(

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Bench, ProgramOutput, SMALL};
+use crate::common::{Arguments, Bench, ProgramOutput, SMALL};
 
 /// A runtime whose place the fake GPU takes.
 #[derive(Debug, Clone, Copy)]
@@ -88,8 +88,9 @@ impl Runtime {
     }
 
     /// Runs benchmarks on its backend, small, as one JSON document.
-    pub fn run(self, bench: &Bench, arguments: &[&str]) -> ProgramOutput {
-        bench.run(&[&["run", "--backend", self.backend, "--json"], arguments, &SMALL].concat())
+    pub fn run(self, bench: &Bench, arguments: &(impl Arguments + ?Sized)) -> ProgramOutput {
+        let fixed = ["run", "--backend", self.backend, "--json"];
+        bench.run(&[&fixed[..], &arguments.words(), &SMALL].concat())
     }
 
     /// Small products by its library and by a kernel of our own.
@@ -107,7 +108,7 @@ pub fn fake_gpu() -> Bench {
 }
 
 /// Runs benchmarks on ROCm's backend, small, as one JSON document.
-pub fn run(bench: &Bench, arguments: &[&str]) -> ProgramOutput {
+pub fn run(bench: &Bench, arguments: &(impl Arguments + ?Sized)) -> ProgramOutput {
     ROCM.run(bench, arguments)
 }
 

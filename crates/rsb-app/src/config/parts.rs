@@ -171,7 +171,7 @@ impl GpuSection {
                 "`gpu_indices` of [gpu] leaves it out",
             ));
         }
-        let group = rsb_workloads::find(&case.benchmark)?.group()?;
+        let group = rsb_workloads::find(&case.benchmark)?.info().group?;
         let (is_on, key) = match group {
             BenchmarkGroup::Memory => (self.test_memory, "test_memory"),
             BenchmarkGroup::Compute => (self.test_compute, "test_compute"),

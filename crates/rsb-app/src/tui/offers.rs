@@ -52,7 +52,7 @@ pub(super) fn offers(
         })
         .collect();
     for benchmark in rsb_workloads::all_benchmarks() {
-        let words = (benchmark.name(), benchmark.about());
+        let words = (benchmark.name(), benchmark.info().about);
         let own: Vec<CaseRow> =
             rows.iter().filter(|row| row.benchmark == benchmark.name()).cloned().collect();
         let mut on_gpus = own.clone();

@@ -20,12 +20,12 @@ pub struct ComponentSelection<'a> {
 
 /// Whether any workload of `component` has the axis `name`.
 pub fn has_axis(component: &Component, name: &str) -> bool {
-    name == WORKLOAD || component.workloads.iter().any(|workload| axis(workload, name).is_some())
+    name == WORKLOAD || component.workloads().iter().any(|workload| axis(workload, name).is_some())
 }
 
 /// The names of the axes of `component`.
 pub fn axes(component: &Component) -> impl Iterator<Item = &'static str> {
-    let own = component.workloads.iter().flat_map(|workload| workload.axes).map(|axis| axis.name);
+    let own = component.workloads().iter().flat_map(|workload| workload.axes).map(|axis| axis.name);
     std::iter::once(WORKLOAD).chain(own)
 }
 
@@ -47,7 +47,7 @@ pub fn workloads_with(
         ));
     }
     let found: Vec<String> = component
-        .workloads
+        .workloads()
         .iter()
         .filter(|workload| {
             axes.iter().all(|(name, _)| name == WORKLOAD || axis(workload, name).is_some())
@@ -76,7 +76,7 @@ pub fn check_values(
 ) -> Result<(), UsageError> {
     let chosen = selected_workloads(component, axes)?;
     let workloads = component
-        .workloads
+        .workloads()
         .iter()
         .filter(|workload| chosen.is_empty() || chosen.contains(&workload.name));
     for axis in workloads.flat_map(|workload| workload.axes) {
@@ -102,7 +102,7 @@ fn selected_workloads<'a>(
 ) -> Result<Vec<&'a str>, UsageError> {
     let named = axes.iter().filter(|(name, _)| name == WORKLOAD).flat_map(|(_, values)| values);
     let named: Vec<&str> = named.map(String::as_str).collect();
-    match named.iter().find(|name| component.workloads.iter().all(|known| known.name != **name)) {
+    match named.iter().find(|name| component.workloads().iter().all(|known| known.name != **name)) {
         Some(unknown) => Err(invalid(WORKLOAD, unknown, &format!("one of {}", names(component)))),
         None => Ok(named),
     }
@@ -120,7 +120,7 @@ pub fn cases(
 ) -> Result<Vec<Case>, UsageError> {
     let chosen = selected_workloads(component, wish.axes)?;
     let mut found: Vec<Case> = Vec::new();
-    for workload in component.workloads {
+    for workload in component.workloads() {
         if !chosen.is_empty() && !chosen.contains(&workload.name) {
             continue;
         }
@@ -141,7 +141,7 @@ pub fn cases(
 }
 
 fn names(component: &Component) -> String {
-    component.workloads.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ")
+    component.workloads().iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ")
 }
 
 fn axis<'w>(workload: &'w Workload, name: &str) -> Option<&'w AxisInfo> {
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn every_point_of_every_component_is_a_case_of_its_own() {
         for component in all() {
-            for workload in component.workloads {
+            for workload in component.workloads() {
                 for grid in [&workload.cpu, &workload.gpu]
                     .into_iter()
                     .flat_map(|grids| grids.of(Breadth::Full))

@@ -4,6 +4,8 @@ use rsb_model::factor::PYTHON;
 use rsb_model::{DeviceRef, Params};
 use rsb_workloads::{AxisInfo, Breadth};
 
+use super::workloads::WORKLOADS;
+
 /// Packages of ONNX Runtime, of which each build for a kind of hardware is one.
 pub(super) const ONNX_RUNTIMES: &[&str] = &[
     "onnxruntime",
@@ -32,8 +34,6 @@ pub struct Component {
     pub disk_gb: f64,
     /// Where `python setup` installs it.
     pub place: InstallPlace,
-    /// What is measured of it.
-    pub workloads: &'static [Workload],
 }
 
 /// Where a component is installed.
@@ -68,9 +68,6 @@ pub struct Grids {
 }
 
 impl Grids {
-    /// Cases are made elsewhere.
-    pub(super) const NONE: Self = Self { quick: &[], more: &[] };
-
     /// Those of `breadth`.
     pub fn of(&self, breadth: Breadth) -> impl Iterator<Item = &'static str> {
         let more: &[&str] = if breadth == Breadth::Quick { &[] } else { self.more };
@@ -79,6 +76,11 @@ impl Grids {
 }
 
 impl Component {
+    /// What is measured of it.
+    pub fn workloads(&self) -> &'static [Workload] {
+        WORKLOADS.get(self.name).map_or(&[], Vec::as_slice)
+    }
+
     /// Names of the factors that a case with `params` depends on, in addition to those of its
     /// device. A case of `models` depends on its runtime alone.
     pub fn factors(&self, params: &Params) -> Vec<&'static str> {

@@ -1,12 +1,8 @@
-//! The components and what installs them. Their workloads are in `workloads` and `networks`, the
-//! functions in `python/rusty_stack_bench/workloads`.
+//! The components and what installs them. Their workloads are in `workloads.toml`, the functions in
+//! `python/rusty_stack_bench/workloads`.
 
-use rsb_workloads::{AxisInfo, AxisKind};
-
-use super::component::{Component, Grids, InstallPlace, ONNX_RUNTIMES, Workload};
-use super::networks::{DEEPSPEED, MIGRAPHX, ONNXRUNTIME, VLLM};
-use super::workloads::{BATCH, DTYPE, FLASH_ATTENTION, PYTORCH, TRITON, named_axis, value};
-use crate::models::{self, Family, SizeClass};
+use super::component::{Component, InstallPlace, ONNX_RUNTIMES};
+use crate::models;
 
 /// Every component.
 pub(super) const COMPONENTS: &[Component] = &[
@@ -19,7 +15,6 @@ pub(super) const COMPONENTS: &[Component] = &[
         install: &["torch", "numpy", "transformers"],
         disk_gb: 4.8,
         place: InstallPlace::Shared,
-        workloads: PYTORCH,
     },
     Component {
         name: "triton",
@@ -29,7 +24,6 @@ pub(super) const COMPONENTS: &[Component] = &[
         install: &["torch", "numpy", "triton"],
         disk_gb: 4.8,
         place: InstallPlace::Shared,
-        workloads: TRITON,
     },
     Component {
         name: "flash-attention",
@@ -40,7 +34,6 @@ pub(super) const COMPONENTS: &[Component] = &[
         install: &["torch", "numpy"],
         disk_gb: 4.8,
         place: InstallPlace::Shared,
-        workloads: FLASH_ATTENTION,
     },
     Component {
         name: "deepspeed",
@@ -50,7 +43,6 @@ pub(super) const COMPONENTS: &[Component] = &[
         install: &["torch", "numpy", "deepspeed", "ninja"],
         disk_gb: 4.9,
         place: InstallPlace::Shared,
-        workloads: DEEPSPEED,
     },
     Component {
         name: "vllm",
@@ -60,7 +52,6 @@ pub(super) const COMPONENTS: &[Component] = &[
         install: &["vllm"],
         disk_gb: 6.0,
         place: InstallPlace::Apart,
-        workloads: VLLM,
     },
     Component {
         name: "onnxruntime",
@@ -71,7 +62,6 @@ pub(super) const COMPONENTS: &[Component] = &[
         install: &["onnxruntime", "onnx", "numpy", "torch"],
         disk_gb: 5.0,
         place: InstallPlace::Shared,
-        workloads: ONNXRUNTIME,
     },
     Component {
         name: "migraphx",
@@ -81,41 +71,8 @@ pub(super) const COMPONENTS: &[Component] = &[
         install: &["onnxruntime-migraphx", "onnx", "numpy", "torch"],
         disk_gb: 5.0,
         place: InstallPlace::Shared,
-        workloads: MIGRAPHX,
     },
 ];
-
-const FAMILY: AxisInfo =
-    named_axis("family", "kind of network", "encoder-only", AxisKind::Choice(&Family::NAMES));
-const SIZE: AxisInfo =
-    named_axis("size", "size class, by parameters", "tiny", AxisKind::Choice(&SizeClass::NAMES));
-const NAME: AxisInfo = value("model", "a model of `models list`", AxisKind::Name("bert-tiny"));
-const POSITIONS: AxisInfo =
-    named_axis("sequence_length", "positions in a sequence", "128", AxisKind::Count);
-const RUNTIME: AxisInfo = named_axis(
-    "runtime",
-    "what runs the model",
-    "pytorch",
-    AxisKind::Choice(models::RUNTIME_NAMES),
-);
-const TOKENS: AxisInfo = named_axis("output_length", "tokens written", "8", AxisKind::Count);
-
-const HINT: AxisInfo = named_axis(
-    "performance_hint",
-    "what openvino is tuned for",
-    "latency",
-    AxisKind::Choice(&["latency", "throughput"]),
-);
-const RATE: AxisInfo = named_axis(
-    "request_rate",
-    "requests that arrive in a second at random times; 0 for all at once",
-    "0",
-    AxisKind::NumberOrZero,
-);
-const LANES: AxisInfo =
-    named_axis("concurrency", "requests worked on at the same time", "1", AxisKind::Count);
-const REQUESTS: AxisInfo =
-    named_axis("num_requests", "requests of one iteration", "8", AxisKind::Count);
 
 /// Models of eleven families. Which there are stands in their catalogue, and [`crate::model_cases::cases`]
 /// makes the cases.
@@ -136,28 +93,6 @@ pub(super) static MODELS: Component = Component {
     ],
     disk_gb: 5.3,
     place: InstallPlace::Shared,
-    workloads: &[
-        Workload {
-            name: "forward",
-            axes: &[FAMILY, SIZE, NAME, DTYPE, BATCH, POSITIONS, RUNTIME, HINT],
-            cpu: Grids::NONE,
-            gpu: Grids::NONE,
-        },
-        Workload {
-            name: "generate",
-            axes: &[FAMILY, SIZE, NAME, DTYPE, BATCH, POSITIONS, RUNTIME, TOKENS],
-            cpu: Grids::NONE,
-            gpu: Grids::NONE,
-        },
-        Workload {
-            name: "load",
-            axes: &[
-                FAMILY, SIZE, NAME, DTYPE, BATCH, POSITIONS, RUNTIME, HINT, RATE, LANES, REQUESTS,
-            ],
-            cpu: Grids::NONE,
-            gpu: Grids::NONE,
-        },
-    ],
 };
 
 /// `OpenVINO`, which models also run in: there is something to install, and nothing of its own to
@@ -170,7 +105,6 @@ pub(super) static OPENVINO: Component = Component {
     install: MODELS.install,
     disk_gb: MODELS.disk_gb,
     place: InstallPlace::Shared,
-    workloads: &[],
 };
 
 /// Qualcomm's QNN, likewise. A process of its own runs it, so that it may stand apart from PyTorch.
@@ -182,7 +116,6 @@ pub(super) static QNN: Component = Component {
     install: &["onnxruntime-qnn", "onnxruntime", "onnx", "numpy"],
     disk_gb: 0.6,
     place: InstallPlace::Apart,
-    workloads: &[],
 };
 
 /// Breaks on purpose, for the tests.
@@ -194,17 +127,4 @@ pub(super) static FAULTS: Component = Component {
     install: &[],
     disk_gb: 0.0,
     place: InstallPlace::Shared,
-    workloads: &[Workload {
-        name: "fault",
-        axes: &[value(
-            "fault",
-            "how",
-            AxisKind::Choice(&[
-                "none", "chatter", "kill", "segv", "abort", "exit", "leave", "sleep", "allocate",
-                "raise", "nan",
-            ]),
-        )],
-        cpu: Grids { quick: &["fault=none"], more: &[] },
-        gpu: Grids::NONE,
-    }],
 };

@@ -215,7 +215,7 @@ pub fn is_long(case: &Case) -> bool {
 }
 
 fn iterations(case: &Case) -> Option<Iterations> {
-    rsb_workloads::find(&case.benchmark).map(rsb_workloads::Benchmark::iterations)
+    rsb_workloads::find(&case.benchmark).map(|benchmark| benchmark.info().iterations)
 }
 
 /// Standard error of the median over the median, from the median absolute deviation; `None` with

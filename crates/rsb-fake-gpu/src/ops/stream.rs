@@ -46,14 +46,6 @@ impl State {
         Ok(())
     }
 
-    /// Waits until a mark is passed.
-    pub(crate) fn wait_for_event(&mut self, event: usize) -> Result<(), Status> {
-        let Event { gpu, at: Some(time) } = *self.events.get(event)? else { return Ok(()) };
-        self.note("synchronize");
-        self.clock.advance_host(time);
-        self.wait_for_gpu(gpu)
-    }
-
     /// Milliseconds from one mark to another of the same GPU, as its clock says.
     pub(crate) fn elapsed_ms(&mut self, from: usize, until: usize) -> Result<f32, Status> {
         let (from, until) = (*self.events.get(from)?, *self.events.get(until)?);

@@ -56,7 +56,7 @@ fn all_words() -> impl Iterator<Item = IdVocabulary> {
         IdVocabulary::new(&kinds, benchmark.name(), &[]).with(benchmark.axes())
     });
     let components = frameworks::all_and_models().flat_map(|component| {
-        component.workloads.iter().map(|workload| {
+        component.workloads().iter().map(|workload| {
             IdVocabulary::new(&[BenchmarkType::ComponentSpecific], component.name, &[workload.name])
                 .with(workload.axes)
         })

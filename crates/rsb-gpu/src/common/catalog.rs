@@ -1,5 +1,5 @@
-//! Every kernel: its name, its parameters and what it computes. The launching code is checked
-//! against this table, and so is what the compiler makes of the sources.
+//! Every kernel: its name, its data types and the kinds of its parameters. The launching code is
+//! checked against this table, and so is what the compiler makes of the sources.
 //!
 //! The symbol of a kernel is its stem, `_` and the data type: `rsb_triad_f32`; kernels without data
 //! types have the stem alone. Every parameter takes 8 bytes: an address of the device, a whole
@@ -14,48 +14,26 @@ use rsb_model::Dtype;
 use rsb_model::architecture::Engine;
 
 use self::parameters::{
-    ARGMAX, ATTENTION, CONVOLUTION, COPY, GATHER, GEMM, GEMM_NARROW, GEMM_TYPES, LAYER_NORM, MAX,
-    ONE_INPUT, PEAK, QUANTIZED, READ, READ_WRITE, REARRANGE, RMS_NORM, ROTATE, SOFTMAX, SUM, TRIAD,
+    ATTENTION, CHASE, CONVOLUTION, COPY, GATHER, GEMM, GEMM_TYPES, LAYER_NORM, MAX, ONE_INPUT,
+    PEAK, QUANTIZED, READ, READ_WRITE, REARRANGE, RMS_NORM, ROTATE, SOFTMAX, SUM, TRIAD,
     TWO_INPUTS, WRITE,
 };
 
 /// What a parameter is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parameter {
-    /// The address of what is read, and the type of an element there.
-    In(&'static str, Element),
+    /// The address of what is read.
+    In,
     /// The address of what is written.
-    Out(&'static str, Element),
+    Out,
     /// The address of what is read and written.
-    InOut(&'static str, Element),
+    InOut,
     /// The address of room for the blocks of one launch to leave partial results in.
-    Scratch(&'static str, Element),
+    Scratch,
     /// A whole number without sign, 64 bits.
-    Count(&'static str),
+    Count,
     /// A number in f64.
-    Number(&'static str),
-}
-
-/// Types of elements behind an address, little-endian.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Element {
-    /// The data type in the kernel's name.
-    T,
-    /// f64 where the data type is f64, else f32.
-    Result,
-    /// What a product is stored as: f32 for bf16, a whole number of 32 bits with sign for i8, else
-    /// the data type.
-    Product,
-    /// A half, whatever the data type.
-    F16,
-    /// A byte.
-    Byte,
-    /// A whole number without sign, 64 bits.
-    U64,
-    /// A whole number without sign, 32 bits.
-    U32,
-    /// 64 bits.
-    F64,
+    Number,
 }
 
 /// A file of sources; it is compiled as a whole.
@@ -157,8 +135,6 @@ pub struct KernelInfo {
     /// What the architecture must have for the data type: dense or sparse matrix instructions, or
     /// nothing special.
     pub unit: Engine,
-    /// What it computes.
-    pub computes: &'static str,
 }
 
 /// [`KernelInfo::block`] of kernels that take blocks of any size up to it.
@@ -207,25 +183,15 @@ const NUMBERS: &[Dtype] = &[Dtype::F64, Dtype::F32, Dtype::F16, Dtype::Bf16, Dty
 /// Those that are computed in f32.
 const IN_F32: &[Dtype] = &[Dtype::F32, Dtype::F16, Dtype::Bf16];
 
-use Element::{Byte, U64};
-use Parameter::{Count, In, InOut};
+use Parameter::{Count, InOut};
 
 const fn kernel(
     stem: &'static str,
     module: Module,
     dtypes: &'static [Dtype],
     parameters: &'static [Parameter],
-    computes: &'static str,
 ) -> KernelInfo {
-    KernelInfo {
-        stem,
-        module,
-        dtypes,
-        parameters,
-        block: SHARING_BLOCK,
-        unit: Engine::Vector,
-        computes,
-    }
+    KernelInfo { stem, module, dtypes, parameters, block: SHARING_BLOCK, unit: Engine::Vector }
 }
 
 const fn any_block(kernel: KernelInfo) -> KernelInfo {
@@ -234,223 +200,46 @@ const fn any_block(kernel: KernelInfo) -> KernelInfo {
 
 /// The table.
 pub const KERNELS: &[KernelInfo] = &[
-    kernel(
-        "rsb_read",
-        Module::Memory,
-        &[],
-        READ,
-        "result = exclusive-or of the 64-bit words of a, the last padded with zeros",
-    ),
-    kernel("rsb_read_nt", Module::Memory, &[], READ, "as rsb_read, with loads around the caches"),
-    any_block(kernel("rsb_copy", Module::Memory, &[], COPY, "b[i] = a[i], for all bytes")),
-    any_block(kernel("rsb_copy_nt", Module::Memory, &[], COPY, "as rsb_copy, around the caches")),
-    any_block(kernel("rsb_write", Module::Memory, FLOATS, WRITE, "a[i] = s")),
-    any_block(kernel(
-        "rsb_write_nt",
-        Module::Memory,
-        FLOATS,
-        WRITE,
-        "as rsb_write, around the caches",
-    )),
-    any_block(kernel(
-        "rsb_read_write",
-        Module::Memory,
-        FLOATS,
-        READ_WRITE,
-        "a[i] = s a[i], in f32 (f64 in f64)",
-    )),
-    any_block(kernel(
-        "rsb_read_write_nt",
-        Module::Memory,
-        FLOATS,
-        READ_WRITE,
-        "as rsb_read_write, around the caches",
-    )),
-    any_block(kernel(
-        "rsb_triad",
-        Module::Memory,
-        FLOATS,
-        TRIAD,
-        "c[i] = a[i] + s b[i], in f32 (f64 in f64)",
-    )),
-    any_block(kernel(
-        "rsb_triad_nt",
-        Module::Memory,
-        FLOATS,
-        TRIAD,
-        "as rsb_triad, around the caches",
-    )),
-    any_block(kernel(
-        "rsb_rearrange",
-        Module::Memory,
-        FLOATS,
-        REARRANGE,
-        "y[b][j][position + i] = x[b][i][j], each a row of width elements",
-    )),
-    any_block(kernel(
-        "rsb_gather",
-        Module::Memory,
-        FLOATS,
-        GATHER,
-        "y[i] = x[index[i]], each a row of width elements",
-    )),
-    any_block(kernel(
-        "rsb_rotate",
-        Module::Memory,
-        FLOATS,
-        ROTATE,
-        "as rsb_rearrange, pairs of neighbors multiplied by those of angles[i] as complex numbers",
-    )),
-    KernelInfo {
-        block: 1,
-        ..kernel(
-            "rsb_pointer_chase",
-            Module::Memory,
-            &[],
-            &[In("nodes", Byte), InOut("position", U64), Count("accesses")],
-            "accesses times: position = the word at nodes + position. One block of one thread",
-        )
-    },
-    KernelInfo {
-        block: 1,
-        ..kernel(
-            "rsb_pointer_chase_scalar",
-            Module::Memory,
-            &[],
-            &[In("nodes", Byte), InOut("position", U64), Count("accesses")],
-            "as rsb_pointer_chase, on AMD through the scalar data cache",
-        )
-    },
-    any_block(kernel(
-        "rsb_flush",
-        Module::Memory,
-        &[],
-        &[InOut("words", U64), Count("n")],
-        "words[i] += 1: evicts everything else from the caches",
-    )),
-    any_block(kernel("rsb_empty", Module::Memory, &[], &[], "nothing")),
-    any_block(kernel("rsb_add", Module::Elementwise, NUMBERS, TWO_INPUTS, "y[i] = x[i] + z[i]")),
-    any_block(kernel("rsb_multiply", Module::Elementwise, FLOATS, TWO_INPUTS, "y[i] = x[i] z[i]")),
-    any_block(kernel("rsb_relu", Module::Elementwise, NUMBERS, ONE_INPUT, "y[i] = max(x[i], 0)")),
-    any_block(kernel(
-        "rsb_gelu",
-        Module::Elementwise,
-        FLOATS,
-        ONE_INPUT,
-        "y[i] = GELU of x[i] in its tanh form",
-    )),
-    any_block(kernel(
-        "rsb_sigmoid",
-        Module::Elementwise,
-        FLOATS,
-        ONE_INPUT,
-        "y[i] = 1 / (1 + exp(-x[i]))",
-    )),
-    kernel(
-        "rsb_sum",
-        Module::Reduce,
-        NUMBERS,
-        SUM,
-        "result = scale times the sum of x; scale is 1/n for the mean",
-    ),
-    kernel("rsb_max", Module::Reduce, NUMBERS, MAX, "result = the largest of x"),
-    kernel(
-        "rsb_argmax",
-        Module::Reduce,
-        NUMBERS,
-        ARGMAX,
-        "result = position of the largest of x, the first of equal ones",
-    ),
-    kernel("rsb_softmax", Module::Normalize, FLOATS, SOFTMAX, "y = softmax of each row of x"),
-    kernel(
-        "rsb_layer_norm",
-        Module::Normalize,
-        FLOATS,
-        LAYER_NORM,
-        "y = (x - mean) / sqrt(variance + epsilon) gain + bias, along each row",
-    ),
-    kernel(
-        "rsb_rms_norm",
-        Module::Normalize,
-        FLOATS,
-        RMS_NORM,
-        "y = x / sqrt(mean of squares + epsilon) gain, along each row",
-    ),
-    kernel(
-        "rsb_attention",
-        Module::Attention,
-        FLOATS,
-        ATTENTION,
-        "y = softmax(scale q k^T) v for each head, of the positions that each query looks at",
-    ),
-    kernel(
-        "rsb_attention_row",
-        Module::Attention,
-        FLOATS,
-        ATTENTION,
-        "as rsb_attention, a row of y in a block, whose threads share the positions",
-    ),
-    kernel(
-        "rsb_convolution",
-        Module::Convolution,
-        FLOATS,
-        CONVOLUTION,
-        "y = 2-D convolution of x with w, NCHW",
-    ),
-    kernel(
-        "rsb_gemm_naive",
-        Module::Gemm,
-        GEMM_TYPES,
-        GEMM,
-        "c = alpha op(a) op(b) + beta c, row-major, for each of batch matrices that follow one \
-         another",
-    ),
-    kernel(
-        "rsb_gemm_tiled",
-        Module::Gemm,
-        GEMM_TYPES,
-        GEMM,
-        "as rsb_gemm_naive, through shared memory",
-    ),
-    kernel(
-        "rsb_gemm_narrow",
-        Module::Gemm,
-        &[Dtype::Bf16],
-        GEMM_NARROW,
-        "as rsb_gemm_tiled, c in the type of a and b",
-    ),
-    kernel(
-        "rsb_quantized_rows",
-        Module::Quantized,
-        IN_F32,
-        QUANTIZED,
-        "c = a w^T, each weight of 4 or 8 bits times the scale of its group, for a few rows of a",
-    ),
-    kernel(
-        "rsb_quantized_tiled",
-        Module::Quantized,
-        IN_F32,
-        QUANTIZED,
-        "as rsb_quantized_rows, through shared memory",
-    ),
-    kernel(
-        "rsb_peak_vector",
-        Module::Peak,
-        &[Dtype::F64, Dtype::F32, Dtype::F16],
-        PEAK,
-        "result = 1 after pieces x 24576 operations in vector registers",
-    ),
+    kernel("rsb_read", Module::Memory, &[], READ),
+    kernel("rsb_read_nt", Module::Memory, &[], READ),
+    any_block(kernel("rsb_copy", Module::Memory, &[], COPY)),
+    any_block(kernel("rsb_copy_nt", Module::Memory, &[], COPY)),
+    any_block(kernel("rsb_write", Module::Memory, FLOATS, WRITE)),
+    any_block(kernel("rsb_write_nt", Module::Memory, FLOATS, WRITE)),
+    any_block(kernel("rsb_read_write", Module::Memory, FLOATS, READ_WRITE)),
+    any_block(kernel("rsb_read_write_nt", Module::Memory, FLOATS, READ_WRITE)),
+    any_block(kernel("rsb_triad", Module::Memory, FLOATS, TRIAD)),
+    any_block(kernel("rsb_triad_nt", Module::Memory, FLOATS, TRIAD)),
+    any_block(kernel("rsb_rearrange", Module::Memory, FLOATS, REARRANGE)),
+    any_block(kernel("rsb_gather", Module::Memory, FLOATS, GATHER)),
+    any_block(kernel("rsb_rotate", Module::Memory, FLOATS, ROTATE)),
+    KernelInfo { block: 1, ..kernel("rsb_pointer_chase", Module::Memory, &[], CHASE) },
+    KernelInfo { block: 1, ..kernel("rsb_pointer_chase_scalar", Module::Memory, &[], CHASE) },
+    any_block(kernel("rsb_flush", Module::Memory, &[], &[InOut, Count])),
+    any_block(kernel("rsb_empty", Module::Memory, &[], &[])),
+    any_block(kernel("rsb_add", Module::Elementwise, NUMBERS, TWO_INPUTS)),
+    any_block(kernel("rsb_multiply", Module::Elementwise, FLOATS, TWO_INPUTS)),
+    any_block(kernel("rsb_relu", Module::Elementwise, NUMBERS, ONE_INPUT)),
+    any_block(kernel("rsb_gelu", Module::Elementwise, FLOATS, ONE_INPUT)),
+    any_block(kernel("rsb_sigmoid", Module::Elementwise, FLOATS, ONE_INPUT)),
+    kernel("rsb_sum", Module::Reduce, NUMBERS, SUM),
+    kernel("rsb_max", Module::Reduce, NUMBERS, MAX),
+    kernel("rsb_argmax", Module::Reduce, NUMBERS, MAX),
+    kernel("rsb_softmax", Module::Normalize, FLOATS, SOFTMAX),
+    kernel("rsb_layer_norm", Module::Normalize, FLOATS, LAYER_NORM),
+    kernel("rsb_rms_norm", Module::Normalize, FLOATS, RMS_NORM),
+    kernel("rsb_attention", Module::Attention, FLOATS, ATTENTION),
+    kernel("rsb_attention_row", Module::Attention, FLOATS, ATTENTION),
+    kernel("rsb_convolution", Module::Convolution, FLOATS, CONVOLUTION),
+    kernel("rsb_gemm_naive", Module::Gemm, GEMM_TYPES, GEMM),
+    kernel("rsb_gemm_tiled", Module::Gemm, GEMM_TYPES, GEMM),
+    kernel("rsb_gemm_narrow", Module::Gemm, &[Dtype::Bf16], GEMM),
+    kernel("rsb_quantized_rows", Module::Quantized, IN_F32, QUANTIZED),
+    kernel("rsb_quantized_tiled", Module::Quantized, IN_F32, QUANTIZED),
+    kernel("rsb_peak_vector", Module::Peak, &[Dtype::F64, Dtype::F32, Dtype::F16], PEAK),
     KernelInfo {
         unit: Engine::Matrix,
-        ..kernel(
-            "rsb_peak_matrix",
-            Module::Peak,
-            &Dtype::ALL,
-            PEAK,
-            "result = 1 after pieces x 196608 operations on the matrix units; the result of tf32, \
-             fp8, bf8, fp6, fp4 and \
-             i4 is f32",
-        )
+        ..kernel("rsb_peak_matrix", Module::Peak, &Dtype::ALL, PEAK)
     },
     KernelInfo {
         unit: Engine::Sparse,
@@ -459,7 +248,6 @@ pub const KERNELS: &[KernelInfo] = &[
             Module::Peak,
             &[Dtype::Tf32, Dtype::F16, Dtype::Bf16, Dtype::Fp8, Dtype::Bf8, Dtype::I8, Dtype::I4],
             PEAK,
-            "as rsb_peak_matrix, two of every four elements of A being zero and counted",
         )
     },
 ];

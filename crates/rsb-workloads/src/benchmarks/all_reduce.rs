@@ -10,9 +10,12 @@ use rsb_device::{Device, DeviceInfo, Operation, convert};
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{BackendId, Fields, Params, Reason};
 
-use super::{axis, by_kind, bytes, dtype, grid, number, sizes};
+use super::{axis, by_kind, bytes, dtype, grid, number, sized_grid, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
-use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult, Prepared,
+    RunsOn,
+};
 use crate::collective::ByLibrary;
 use crate::device_group::devices;
 use crate::plausibility::check_bandwidth;
@@ -96,28 +99,16 @@ const fn library(backend: BackendId) -> Option<&'static str> {
 }
 
 impl Benchmark for AllReduce {
-    fn name(&self) -> &'static str {
-        "all-reduce"
-    }
-
-    fn about(&self) -> &'static str {
-        "All-reduce and the other collectives over several GPUs, with bus and algorithm bandwidth"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Scaling)
-    }
-
-    fn runs_on(&self) -> RunsOn {
-        RunsOn::Gpus
-    }
-
-    fn fewest_gpus(&self) -> usize {
-        2
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "all-reduce",
+            about: "All-reduce and the other collectives over several GPUs, with bus and algorithm bandwidth",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Scaling),
+            runs_on: RunsOn::Gpus,
+            fewest_gpus: 2,
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
@@ -126,14 +117,10 @@ impl Benchmark for AllReduce {
             return Vec::new();
         }
         let large = by_kind(device, 64 * MIB, 4 * MIB);
-        let mut grids = vec![grid([axis("dtype", &["f32"]), sizes("size", &[large])])];
+        let mut grids = vec![sized_grid("dtype=f32", &[large])];
         if breadth >= Breadth::Standard {
-            grids.push(grid([
-                axis("dtype", &["f32"]),
-                sizes("size", &[MIB, large]),
-                axis("num_gpus", &["2", "4", "8"]),
-            ]));
-            grids.push(grid([axis("dtype", &["f16", "bf16"]), sizes("size", &[large])]));
+            grids.push(sized_grid("dtype=f32 num_gpus=2,4,8", &[MIB, large]));
+            grids.push(sized_grid("dtype=f16,bf16", &[large]));
         }
         if breadth == Breadth::Full {
             let every = sizes("size", &[64 * KIB, MIB, 16 * MIB, 256 * MIB]);
@@ -170,11 +157,7 @@ impl Benchmark for AllReduce {
         Some((ALGORITHM, value))
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let task = Task::of(params).map_err(Failure::Skipped)?;
         let own = library(device.info().device.backend);
         if !task.is_ours() && own != Some(task.backend) {

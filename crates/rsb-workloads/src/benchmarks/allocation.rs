@@ -10,7 +10,9 @@ use rsb_model::{Fields, Params, Reason};
 
 use super::{bytes, grid, sizes};
 use crate::axis::{AxisInfo, AxisKind};
-use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult,
+};
 use crate::timed::{PreparedCase, Timed};
 
 /// Allocate and free.
@@ -26,21 +28,15 @@ const AXES: &[AxisInfo] = &[AxisInfo::value(
 const MIB: u64 = 1 << 20;
 
 impl Benchmark for MemoryAllocation {
-    fn name(&self) -> &'static str {
-        "memory-allocation"
-    }
-
-    fn about(&self) -> &'static str {
-        "Cost of allocating and freeing a large tensor; with glibc, below 32 MiB that of its list \
-         of free blocks"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Memory)
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "memory-allocation",
+            about: "Cost of allocating and freeing a large tensor; with glibc, below 32 MiB that of its list \
+of free blocks",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Memory),
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
@@ -58,11 +54,7 @@ impl Benchmark for MemoryAllocation {
         Ok(Operation::Allocate(Allocate { bytes: bytes(params, "size")?, touch: Touch::Untouched }))
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let timed = Timed::prepare(device, operation, Options::default())?;
         Ok(PreparedCase::new_boxed(timed, fields))

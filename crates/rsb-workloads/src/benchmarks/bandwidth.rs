@@ -6,11 +6,13 @@ use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{Fields, Params, Reason};
 
 use super::{
-    axis, bytes, dtype, grid, is_cpu, last_level_cache, last_level_caches, number, sizes,
-    stream_size, thread_counts,
+    axis, bytes, dtype, grid, is_cpu, last_level_cache, last_level_caches, number, sized_grid,
+    sizes, stream_size, thread_counts,
 };
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, NUMA, THREADS};
-use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult,
+};
 use crate::plausibility::{check_bandwidth, lies_in, set_note};
 use crate::timed::{PreparedCase, Timed};
 
@@ -42,56 +44,26 @@ const AXES: &[AxisInfo] = &[
 ];
 
 impl Benchmark for MemoryBandwidth {
-    fn name(&self) -> &'static str {
-        "memory-bandwidth"
-    }
-
-    fn about(&self) -> &'static str {
-        "Bandwidth of reads and writes, from the nearest cache to memory"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Memory)
-    }
-
-    fn is_sized_by_caches(&self) -> bool {
-        true
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "memory-bandwidth",
+            about: "Bandwidth of reads and writes, from the nearest cache to memory",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Memory),
+            is_sized_by_caches: true,
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         let large = stream_size(device, last_level_cache(device));
         let mut grids = vec![
-            grid([
-                axis("operation", &["copy", "read", "triad"]),
-                axis("dtype", &["f32"]),
-                sizes("size", &[large]),
-            ]),
-            grid([
-                axis("operation", &["copy"]),
-                axis("dtype", &["f32"]),
-                sizes("size", &[8 * KIB, 128 * KIB]),
-            ]),
-            grid([
-                axis("operation", &["copy"]),
-                axis("dtype", &["f32"]),
-                sizes("size", &[MIB]),
-                axis("cache", &["cold"]),
-            ]),
+            sized_grid("operation=copy,read,triad dtype=f32", &[large]),
+            sized_grid("operation=copy dtype=f32", &[8 * KIB, 128 * KIB]),
+            sized_grid("operation=copy dtype=f32 cache=cold", &[MIB]),
         ];
         if is_cpu(device) {
-            grids.insert(
-                1,
-                grid([
-                    axis("operation", &["copy"]),
-                    axis("dtype", &["f32"]),
-                    sizes("size", &[large]),
-                    axis("stores", &["non-temporal"]),
-                ]),
-            );
+            grids.insert(1, sized_grid("operation=copy dtype=f32 stores=non-temporal", &[large]));
         }
         if breadth == Breadth::Quick {
             return grids;
@@ -101,18 +73,12 @@ impl Benchmark for MemoryBandwidth {
             axis("dtype", &["f32"]),
             sizes("size", &[8 * KIB, 128 * KIB, 4 * MIB, large]),
         ]));
-        grids.push(grid([
-            axis("operation", &["copy", "triad"]),
-            axis("dtype", &["f16", "bf16"]),
-            sizes("size", &[large]),
-        ]));
+        grids.push(sized_grid("operation=copy,triad dtype=f16,bf16", &[large]));
         if is_cpu(device) {
-            grids.push(grid([
-                axis("operation", &["write", "copy", "triad"]),
-                axis("dtype", &["f32"]),
-                sizes("size", &[large]),
-                axis("stores", &["non-temporal"]),
-            ]));
+            grids.push(sized_grid(
+                "operation=write,copy,triad dtype=f32 stores=non-temporal",
+                &[large],
+            ));
             let threads = ("threads", thread_counts(device));
             let beyond_all = sizes("size", &[stream_size(device, last_level_caches(device))]);
             grids.push(grid([
@@ -157,11 +123,7 @@ impl Benchmark for MemoryBandwidth {
         Ok(Operation::Stream(MemoryStream { pattern, dtype, elements, stores }))
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let timed = Timed::from_params(device, operation, params)?;
         let stores: String = number(params, "stores").map_err(Failure::Skipped)?;

@@ -5,9 +5,11 @@ use rsb_device::operation::{Gemm, MemoryStream, PointerChase, Stores, StreamPatt
 use rsb_device::{Device, DeviceInfo, Operation, Options};
 use rsb_model::{Dtype, Fields, Params, Reason};
 
-use super::{axis, bytes, grid, sizes};
+use super::{axis, bytes, grid, sized_grid, sizes};
 use crate::axis::{AxisInfo, AxisKind};
-use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult,
+};
 use crate::timed::{PreparedCase, SEED, Timed};
 
 /// Hits of the first-level data cache.
@@ -23,33 +25,21 @@ const AXES: &[AxisInfo] = &[
 ];
 
 impl Benchmark for CacheHitRate {
-    fn name(&self) -> &'static str {
-        "cache-hit-rate"
-    }
-
-    fn about(&self) -> &'static str {
-        "Hits of the first-level data cache, by hardware counters"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Memory)
-    }
-
-    fn needs_counters(&self) -> bool {
-        true
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "cache-hit-rate",
+            about: "Hits of the first-level data cache, by hardware counters",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Memory),
+            needs_counters: true,
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
-        let mut grids = vec![grid([axis("operation", &["gemm"]), sizes("size", &[1 << 20])])];
+        let mut grids = vec![sized_grid("operation=gemm", &[1 << 20])];
         if breadth >= Breadth::Standard {
-            grids.push(grid([
-                axis("operation", &["triad", "pointer-chase"]),
-                sizes("size", &[16 << 10, 4 << 20]),
-            ]));
+            grids.push(sized_grid("operation=triad,pointer-chase", &[16 << 10, 4 << 20]));
         }
         if breadth == Breadth::Full {
             let all = axis("operation", &["gemm", "triad", "pointer-chase"]);
@@ -90,11 +80,7 @@ impl Benchmark for CacheHitRate {
         })
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         // Without counters there is nothing to prepare for.
         drop(device.counters().map_err(Failure::Skipped)?);
         let operation = self.operation(params).map_err(Failure::Skipped)?;

@@ -7,7 +7,7 @@ use rsb_model::{Dtype, Params, Reason};
 
 use super::{bandwidth, beyond_caches, bytes, grid, last_level_cache, sizes};
 use crate::axis::{AxisInfo, AxisKind};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{Benchmark, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult};
 use crate::timed::{PreparedCase, Timed};
 
 /// Copies out of the nearest cache, the last one, and memory.
@@ -19,16 +19,13 @@ const AXES: &[AxisInfo] = &[AxisInfo::value("size", "bytes in each array", AxisK
 const NEAREST: u64 = 8 << 10;
 
 impl Benchmark for ControlBenchmark {
-    fn name(&self) -> &'static str {
-        "control"
-    }
-
-    fn about(&self) -> &'static str {
-        "The control set: copies by which a gate tells a changed machine from changed code"
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "control",
+            about: "The control set: copies by which a gate tells a changed machine from changed code",
+            axes: AXES,
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, _: Breadth, device: &DeviceInfo) -> Vec<Grid> {
@@ -46,11 +43,7 @@ impl Benchmark for ControlBenchmark {
         }))
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let timed = Timed::from_params(device, operation, params)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;

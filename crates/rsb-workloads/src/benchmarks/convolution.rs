@@ -7,7 +7,9 @@ use rsb_model::{Fields, Params, Reason};
 
 use super::{axis, dtype, grid, is_cpu, number, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
-use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult,
+};
 use crate::plausibility::Compute;
 use crate::timed::{PreparedCase, Timed};
 
@@ -65,20 +67,14 @@ const FULL: &[Layer] = &[
 ];
 
 impl Benchmark for ConvolutionBenchmark {
-    fn name(&self) -> &'static str {
-        "convolution"
-    }
-
-    fn about(&self) -> &'static str {
-        "2-D convolution: layers of image models, depthwise, dilated"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Compute)
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "convolution",
+            about: "2-D convolution: layers of image models, depthwise, dilated",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Compute),
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
@@ -130,11 +126,7 @@ impl Benchmark for ConvolutionBenchmark {
         Ok(Operation::Convolution(operation))
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let timed = Timed::from_params(device, operation, params)?;
         Ok(PreparedCase::new_boxed(timed, |timed, time_ns| {

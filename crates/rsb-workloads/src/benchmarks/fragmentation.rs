@@ -7,7 +7,9 @@ use rsb_model::{Params, Reason};
 
 use super::{axis, grid};
 use crate::axis::{AxisInfo, AxisKind};
-use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult,
+};
 use crate::timed::{PreparedCase, SEED, Timed};
 
 /// Fragmentation after extended use.
@@ -20,20 +22,14 @@ const AXES: &[AxisInfo] = &[AxisInfo::value(
 )];
 
 impl Benchmark for MemoryFragmentation {
-    fn name(&self) -> &'static str {
-        "memory-fragmentation"
-    }
-
-    fn about(&self) -> &'static str {
-        "Memory held but not in use after extended use"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Memory)
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "memory-fragmentation",
+            about: "Memory held but not in use after extended use",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Memory),
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
@@ -62,11 +58,7 @@ impl Benchmark for MemoryFragmentation {
         Ok(Operation::Churn(churn))
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let kind = params.text("operation").unwrap_or_default().to_owned();
         let mut timed = Timed::prepare(device, operation, Options::default())?;

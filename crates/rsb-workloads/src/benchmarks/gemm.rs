@@ -6,9 +6,13 @@ use rsb_model::shape::format_shape;
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{BackendId, DeviceType, Dtype, Fields, Params, Reason};
 
-use super::{axis, dtype, grid, is_cpu, last_level_cache, newer, number, shape, thread_counts};
+use super::{
+    axis, dtype, fixed_grid, grid, is_cpu, last_level_cache, newer, number, shape, thread_counts,
+};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, PROVIDER, THREADS};
-use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult,
+};
 use crate::plausibility::{Compute, lie_in};
 use crate::timed::{PreparedCase, Timed};
 
@@ -151,28 +155,22 @@ fn check_accumulation(
 }
 
 impl Benchmark for GemmBenchmark {
-    fn name(&self) -> &'static str {
-        "gemm"
-    }
-
-    fn about(&self) -> &'static str {
-        "Matrix products: squares, shapes of transformers, batches, transposes"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Compute)
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "gemm",
+            about: "Matrix products: squares, shapes of transformers, batches, transposes",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Compute),
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         let mut grids = vec![
-            grid([axis("dtype", &["f32"]), axis("shape", &["512x512x512", "1024x1024x1024"])]),
-            grid([axis("dtype", &["f64"]), axis("shape", &["512x512x512"])]),
-            grid([axis("dtype", &["f16"]), axis("shape", &["256x256x256"])]),
-            grid([axis("dtype", &["f32"]), axis("shape", &["32x768x768", "128x768x3072"])]),
+            fixed_grid("dtype=f32 shape=512x512x512,1024x1024x1024"),
+            fixed_grid("dtype=f64 shape=512x512x512"),
+            fixed_grid("dtype=f16 shape=256x256x256"),
+            fixed_grid("dtype=f32 shape=32x768x768,128x768x3072"),
         ];
         if gpu_providers(device).is_some() {
             // The type that models run in. No other axis is set: with axes chosen by hand nothing
@@ -183,34 +181,12 @@ impl Benchmark for GemmBenchmark {
             return grids;
         }
         grids.extend([
-            grid([
-                axis("dtype", &["f32"]),
-                axis("shape", &["64x64x64", "128x128x128", "256x256x256", "2048x2048x2048"]),
-            ]),
-            grid([
-                axis("dtype", &["f64", "f16", "bf16"]),
-                axis("shape", &["256x256x256", "1024x1024x1024"]),
-            ]),
-            grid([
-                axis("dtype", &["f32"]),
-                axis("shape", &["128x3072x768", "512x768x768", "512x768x3072"]),
-            ]),
-            grid([
-                axis("dtype", &["f32"]),
-                axis("shape", &["512x512x512"]),
-                axis("transpose", &["tn", "nt", "tt"]),
-            ]),
-            grid([
-                axis("dtype", &["f32"]),
-                axis("shape", &["512x512x512"]),
-                axis("alpha", &["0.5"]),
-                axis("beta", &["0.5"]),
-            ]),
-            grid([
-                axis("dtype", &["f32"]),
-                axis("shape", &["128x128x64"]),
-                axis("batch_size", &["12", "96"]),
-            ]),
+            fixed_grid("dtype=f32 shape=64x64x64,128x128x128,256x256x256,2048x2048x2048"),
+            fixed_grid("dtype=f64,f16,bf16 shape=256x256x256,1024x1024x1024"),
+            fixed_grid("dtype=f32 shape=128x3072x768,512x768x768,512x768x3072"),
+            fixed_grid("dtype=f32 shape=512x512x512 transpose=tn,nt,tt"),
+            fixed_grid("dtype=f32 shape=512x512x512 alpha=0.5 beta=0.5"),
+            fixed_grid("dtype=f32 shape=128x128x64 batch_size=12,96"),
         ]);
         if is_cpu(device) {
             let large = axis("shape", &["1024x1024x1024"]);
@@ -281,11 +257,7 @@ impl Benchmark for GemmBenchmark {
             .saturating_mul(u64::from(sets(params)?.max(1))))
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         check_accumulation(&operation, params, device.info())?;
         let transpose = params.text("transpose").unwrap_or("nn").to_owned();
@@ -363,11 +335,7 @@ fn full(device: &DeviceInfo) -> Vec<Grid> {
     let mut grids = vec![
         grid([types(), squares()]),
         grid([types(), transformer()]),
-        grid([
-            axis("dtype", &["f32", "f64", "f16"]),
-            axis("shape", &["1000x1000x1000"]),
-            axis("transpose", &["nn", "tn", "nt", "tt"]),
-        ]),
+        fixed_grid("dtype=f32,f64,f16 shape=1000x1000x1000 transpose=nn,tn,nt,tt"),
         grid([
             types(),
             axis("shape", &["512x512x512"]),

@@ -9,10 +9,13 @@ use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
 use super::{
-    axis, dtype, grid, is_cpu, last_level_cache, newer, number, shape, stream_size, thread_counts,
+    axis, dtype, fixed_grid, grid, is_cpu, last_level_cache, newer, number, shape, stream_size,
+    thread_counts,
 };
 use crate::axis::{AxisInfo, AxisKind, DTYPE, THREADS};
-use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult, Prepared,
+};
 use crate::plausibility::{
     are_beyond_caches, best_peak_note, check_compute, check_memory, set_note,
 };
@@ -100,24 +103,15 @@ const AXES: &[AxisInfo] = &[
 ];
 
 impl Benchmark for Inference {
-    fn name(&self) -> &'static str {
-        "inference"
-    }
-
-    fn about(&self) -> &'static str {
-        "Transformer blocks with a cache of keys and values: prefill and decode, tokens a second"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Compute)
-    }
-
-    fn is_sized_by_caches(&self) -> bool {
-        true
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "inference",
+            about: "Transformer blocks with a cache of keys and values: prefill and decode, tokens a second",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Compute),
+            is_sized_by_caches: true,
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
@@ -155,7 +149,7 @@ impl Benchmark for Inference {
                 } else {
                     grid([axis("dtype", &[usual]), small.clone()])
                 };
-                let mut tokens = grid([axis("phase", &["decode"]), axis("output_length", &["16"])]);
+                let mut tokens = fixed_grid("phase=decode output_length=16");
                 tokens.extend(growing);
                 if is_gpu {
                     // Beside the same by a call for each operation.
@@ -215,15 +209,11 @@ impl Benchmark for Inference {
                 ]));
             }
             if is_gpu {
-                grids.push(llama(
-                    usual,
-                    "32",
-                    grid([axis("vocabulary", &["128256"]), axis("sequence_length", &["512"])]),
-                ));
+                grids.push(llama(usual, "32", fixed_grid("vocabulary=128256 sequence_length=512")));
             }
             if is_gpu {
                 // A block of Llama 3 70B.
-                let mut wide = llama(usual, "1", grid([axis("sequence_length", &["512"])]));
+                let mut wide = llama(usual, "1", fixed_grid("sequence_length=512"));
                 with(&mut wide, axis("heads", &["64x128"]));
                 grids.push(wide);
             }
@@ -244,11 +234,7 @@ impl Benchmark for Inference {
         Ok(shape.bytes())
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let shape = sizes(params).map_err(Failure::Skipped)?;
         let threads: u32 = number(params, "threads").map_err(Failure::Skipped)?;
         let options = Options { threads: Some(threads), ..Options::default() };
@@ -306,8 +292,7 @@ fn narrow(device: &DeviceInfo, dtype: &str, small: (&'static str, Vec<String>)) 
         return vec![decode_with_weights(grid([axis("dtype", &[dtype]), small]), &["i8", "i4"])];
     }
     let of_layer = Shape { narrow: Some(Dtype::I4), ..LLAMA_3_8B }.weight_bytes();
-    let blocks =
-        llama(dtype, &layers_beyond(device, of_layer), grid([axis("sequence_length", &["512"])]));
+    let blocks = llama(dtype, &layers_beyond(device, of_layer), fixed_grid("sequence_length=512"));
     vec![decode_with_weights(blocks, &["as-inputs", "i8", "i4"])]
 }
 

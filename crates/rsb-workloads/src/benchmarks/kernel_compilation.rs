@@ -12,7 +12,9 @@ use rsb_model::{DeviceType, Fields, Params, Reason};
 
 use super::{axis, grid, number};
 use crate::axis::{AxisInfo, AxisKind};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
+use crate::benchmark::{
+    Benchmark, BenchmarkInfo, Breadth, Failure, Grid, Iterations, PrepareResult, Prepared, RunsOn,
+};
 use crate::timed::check_time;
 
 /// hiprtc and NVRTC, whole sources.
@@ -47,24 +49,15 @@ impl KernelCompilation {
 }
 
 impl Benchmark for KernelCompilation {
-    fn name(&self) -> &'static str {
-        "kernel-compilation"
-    }
-
-    fn about(&self) -> &'static str {
-        "Time of the runtime compiler, by source, architecture and optimization; needs no GPU"
-    }
-
-    fn runs_on(&self) -> RunsOn {
-        RunsOn::Host(compiler::BACKENDS)
-    }
-
-    fn iterations(&self) -> Iterations {
-        Iterations::Long
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "kernel-compilation",
+            about: "Time of the runtime compiler, by source, architecture and optimization; needs no GPU",
+            axes: AXES,
+            runs_on: RunsOn::Host(compiler::BACKENDS),
+            iterations: Iterations::Long,
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
@@ -110,11 +103,7 @@ impl Benchmark for KernelCompilation {
         Self::job(params).map(|_| 0)
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         self.prepare_with(params, device, &Registry::default())
     }
 
@@ -123,7 +112,7 @@ impl Benchmark for KernelCompilation {
         params: &Params,
         _: &'d dyn Device,
         backends: &Registry,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    ) -> PrepareResult<'d> {
         let job = Self::job(params).map_err(Failure::Skipped)?;
         let backend = compiler::backend_of(&job.arch);
         let compiler = backends.compiler(backend).map_err(Failure::Skipped)?;

@@ -4,9 +4,11 @@ use rsb_device::operation::PointerChase;
 use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::{BackendId, Fields, Params, Reason};
 
-use super::{axis, beyond_caches, bytes, grid, is_cpu, last_level_cache, sizes};
+use super::{axis, beyond_caches, bytes, grid, is_cpu, last_level_cache, sized_grid, sizes};
 use crate::axis::{AxisInfo, AxisKind, NUMA};
-use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult,
+};
 use crate::plausibility::{SHORTEST_LATENCY_NS, lies_in};
 use crate::timed::{PreparedCase, SEED, Timed};
 
@@ -35,20 +37,14 @@ const LINE: u64 = 64;
 const ACCESSES: u64 = 8191;
 
 impl Benchmark for MemoryLatency {
-    fn name(&self) -> &'static str {
-        "memory-latency"
-    }
-
-    fn about(&self) -> &'static str {
-        "Time of one dependent read, from the nearest cache to memory"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Memory)
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "memory-latency",
+            about: "Time of one dependent read, from the nearest cache to memory",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Memory),
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
@@ -68,7 +64,7 @@ impl Benchmark for MemoryLatency {
             grids.push(grid([sizes("size", &chosen), axis("path", &[SCALAR])]));
         }
         if breadth == Breadth::Full && is_cpu(device) {
-            grids.push(grid([sizes("size", &[memory]), axis("numa", &["near", "far"])]));
+            grids.push(sized_grid("numa=near,far", &[memory]));
         }
         grids
     }
@@ -90,11 +86,7 @@ impl Benchmark for MemoryLatency {
         }))
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
         let by_scalar = params.text("path") == Some(SCALAR);

@@ -4,9 +4,9 @@ use rsb_device::operation::{Launch, LaunchMode};
 use rsb_device::{Device, DeviceInfo, Operation, Options};
 use rsb_model::{Params, Reason};
 
-use super::{axis, grid, number};
+use super::{axis, fixed_grid, grid, number};
 use crate::axis::{AxisInfo, AxisKind};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::benchmark::{Benchmark, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult, RunsOn};
 use crate::timed::{Pace, PreparedCase, Timed};
 
 /// Kernels that do nothing.
@@ -32,20 +32,14 @@ const AXES: &[AxisInfo] = &[
 ];
 
 impl Benchmark for LaunchLatency {
-    fn name(&self) -> &'static str {
-        "launch-latency"
-    }
-
-    fn about(&self) -> &'static str {
-        "Cost of starting a kernel: alone, in a row, as a graph"
-    }
-
-    fn runs_on(&self) -> RunsOn {
-        RunsOn::Gpus
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "launch-latency",
+            about: "Cost of starting a kernel: alone, in a row, as a graph",
+            axes: AXES,
+            runs_on: RunsOn::Gpus,
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
@@ -55,7 +49,7 @@ impl Benchmark for LaunchLatency {
             Breadth::Full => &["1", "2", "5", "10", "20", "50", "100", "200", "500", "1000"],
         };
         vec![
-            grid([axis("launch_mode", &["single"])]),
+            fixed_grid("launch_mode=single"),
             grid([axis("launch_mode", &["back-to-back", "graph"]), axis("kernels", in_a_row)]),
         ]
     }
@@ -76,11 +70,7 @@ impl Benchmark for LaunchLatency {
         Ok(Operation::Launch(Launch { kernels, mode }))
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let kernels: u32 = number(params, "kernels").map_err(Failure::Skipped)?;
         let mode = params.text("launch_mode").unwrap_or("back-to-back").to_owned();

@@ -11,10 +11,13 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 use super::memory_transfer::{largest, rates, whole};
 use super::{
     axis, bandwidth, bytes, dtype, grid, is_by_vendor, last_level_cache, last_level_caches,
-    latency, sizes, stream_size,
+    latency, sized_grid, sizes, stream_size,
 };
 use crate::axis::{AxisInfo, AxisKind, NUMA};
-use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult, Prepared,
+    RunsOn,
+};
 use crate::peer_copy::{PeerCopy, PeerDirection};
 use crate::timed::{PreparedCase, Timed};
 
@@ -63,28 +66,16 @@ impl MemoryTiers {
 }
 
 impl Benchmark for MemoryTiers {
-    fn name(&self) -> &'static str {
-        "memory-tiers"
-    }
-
-    fn about(&self) -> &'static str {
-        "The GPU's memory, the host's memory and the link between them, compared"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Memory)
-    }
-
-    fn is_sized_by_caches(&self) -> bool {
-        true
-    }
-
-    fn runs_on(&self) -> RunsOn {
-        RunsOn::Gpus
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "memory-tiers",
+            about: "The GPU's memory, the host's memory and the link between them, compared",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Memory),
+            is_sized_by_caches: true,
+            runs_on: RunsOn::Gpus,
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
@@ -146,11 +137,7 @@ impl Benchmark for MemoryTiers {
         })
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         self.prepare_with(params, device, &Registry::default())
     }
 
@@ -159,7 +146,7 @@ impl Benchmark for MemoryTiers {
         params: &Params,
         device: &'d dyn Device,
         backends: &Registry,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    ) -> PrepareResult<'d> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
         let tier = params.text("tier").unwrap_or("device").to_owned();
@@ -235,8 +222,8 @@ fn grids_beside(breadth: Breadth, device: &DeviceInfo, host: &DeviceInfo) -> Vec
     let of_device =
         if is_real { large.max(stream_size(device, last_level_cache(device))) } else { large };
     let mut grids = vec![
-        grid([axis("tier", &["device"]), sizes("size", &sizes_up_to(of_device, breadth, large))]),
-        grid([axis("tier", &["host"]), sizes("size", &sizes_up_to(of_host, breadth, large))]),
+        sized_grid("tier=device", &sizes_up_to(of_device, breadth, large)),
+        sized_grid("tier=host", &sizes_up_to(of_host, breadth, large)),
         grid([
             axis("tier", links(breadth, device)),
             sizes("size", &sizes_up_to(large, breadth, large)),

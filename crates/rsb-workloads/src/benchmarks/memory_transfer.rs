@@ -5,9 +5,11 @@ use rsb_device::{Device, DeviceInfo, Operation, Options};
 use rsb_model::unit::gigabytes_per_second;
 use rsb_model::{Fields, Params, Reason};
 
-use super::{axis, by_kind, bytes, grid, is_by_vendor, number, sizes};
+use super::{axis, by_kind, bytes, grid, is_by_vendor, number, sized_grid, sizes};
 use crate::axis::{AxisInfo, AxisKind};
-use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult, RunsOn,
+};
 use crate::plausibility::{check, check_bandwidth, set_note};
 use crate::timed::{Pace, PreparedCase, Timed};
 
@@ -53,24 +55,15 @@ const AXES: &[AxisInfo] = &[
 ];
 
 impl Benchmark for MemoryTransfer {
-    fn name(&self) -> &'static str {
-        "memory-transfer"
-    }
-
-    fn about(&self) -> &'static str {
-        "Transfers between host and GPU, pinned and pageable, and within the GPU"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Memory)
-    }
-
-    fn runs_on(&self) -> RunsOn {
-        RunsOn::Gpus
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "memory-transfer",
+            about: "Transfers between host and GPU, pinned and pageable, and within the GPU",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Memory),
+            runs_on: RunsOn::Gpus,
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
@@ -98,7 +91,7 @@ impl Benchmark for MemoryTransfer {
             grid([within, sizes("size", &every)]),
         ]);
         if is_by_vendor(device) {
-            grids.push(grid([axis("direction", &["bidirectional"]), sizes("size", &every)]));
+            grids.push(sized_grid("direction=bidirectional", &every));
         }
         grids
     }
@@ -120,11 +113,7 @@ impl Benchmark for MemoryTransfer {
         }))
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let Operation::Transfer(transfer) = operation else {
             return Err(Failure::Skipped(wrong_size(0)));

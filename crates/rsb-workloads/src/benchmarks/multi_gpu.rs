@@ -12,7 +12,10 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
 use super::{affordable, axis, bytes, dtype, grid, last_level_cache, number, sizes, stream_size};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
-use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult, Prepared,
+    RunsOn,
+};
 use crate::data_parallel::{GradientSync, StepShape};
 use crate::device_group::{DeviceGroup, devices};
 use crate::peer_copy::{PeerCopy, PeerDirection};
@@ -89,29 +92,17 @@ const BATCH_OF_SOFTWARE: &str = "64";
 const MIB: u64 = 1 << 20;
 
 impl Benchmark for MultiGpu {
-    fn name(&self) -> &'static str {
-        "multi-gpu"
-    }
-
-    fn about(&self) -> &'static str {
-        "Strong and weak scaling over several GPUs, a step of training, and bandwidth from each \
-         GPU to each other"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Scaling)
-    }
-
-    fn runs_on(&self) -> RunsOn {
-        RunsOn::Gpus
-    }
-
-    fn fewest_gpus(&self) -> usize {
-        2
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "multi-gpu",
+            about: "Strong and weak scaling over several GPUs, a step of training, and bandwidth from each \
+GPU to each other",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Scaling),
+            runs_on: RunsOn::Gpus,
+            fewest_gpus: 2,
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
@@ -176,11 +167,7 @@ impl Benchmark for MultiGpu {
         })
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let task = Task::of(params).map_err(Failure::Skipped)?;
         if let Some(direction) = task.kind.direction() {
             return Ok(Box::new(PeerCopy::prepare(device, task.peer, task.size, direction)?));

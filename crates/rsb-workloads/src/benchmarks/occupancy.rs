@@ -15,7 +15,7 @@ use rsb_model::{BenchmarkType, Case, CaseId, Params, Reason};
 
 use super::{axis, by_kind, bytes, dtype, grid, is_cpu, number, sizes};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Prepared, RunsOn};
+use crate::benchmark::{Benchmark, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult, RunsOn};
 use crate::plausibility::{check_bandwidth, set_note};
 use crate::profiler::{self, CounterTool, KernelProfile};
 use crate::timed::{PreparedCase, Timed};
@@ -71,21 +71,15 @@ const AXES: &[AxisInfo] = &[
 const HERE: &str = "here";
 
 impl Benchmark for OccupancyBenchmark {
-    fn name(&self) -> &'static str {
-        "occupancy"
-    }
-
-    fn about(&self) -> &'static str {
-        "Resident waves of a kernel beside its time, over the size of a block; calculated where \
-         there is no GPU"
-    }
-
-    fn runs_on(&self) -> RunsOn {
-        RunsOn::GpusAndHost(rsb_device::compiler::BACKENDS)
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "occupancy",
+            about: "Resident waves of a kernel beside its time, over the size of a block; calculated where \
+there is no GPU",
+            axes: AXES,
+            runs_on: RunsOn::GpusAndHost(rsb_device::compiler::BACKENDS),
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
@@ -184,11 +178,7 @@ impl Benchmark for OccupancyBenchmark {
         Ok(Operation::Gemm(Gemm::new(dtype, side, side, side)))
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         self.prepare_with(params, device, &Registry::default())
     }
 
@@ -197,7 +187,7 @@ impl Benchmark for OccupancyBenchmark {
         params: &Params,
         device: &'d dyn Device,
         backends: &Registry,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    ) -> PrepareResult<'d> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size = bytes(params, "size").map_err(Failure::Skipped)?;
         let arch = params.text("arch").unwrap_or(HERE);

@@ -6,9 +6,11 @@ use rsb_device::{Device, DeviceInfo, Operation};
 use rsb_model::unit::gigaflops;
 use rsb_model::{Params, Reason};
 
-use super::{axis, dtype, grid, is_by_vendor, is_cpu, number, thread_counts};
+use super::{axis, dtype, fixed_grid, grid, is_by_vendor, is_cpu, number, thread_counts};
 use crate::axis::{AxisInfo, DTYPE, THREADS};
-use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Iterations, Prepared};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, Iterations, PrepareResult,
+};
 use crate::plausibility::{best_peak_note, check_core_rate, set_note};
 use crate::timed::{PreparedCase, Timed};
 
@@ -18,32 +20,23 @@ pub(super) struct ComputePeak;
 const AXES: &[AxisInfo] = &[DTYPE, THREADS];
 
 impl Benchmark for ComputePeak {
-    fn name(&self) -> &'static str {
-        "compute-peak"
-    }
-
-    fn about(&self) -> &'static str {
-        "Highest arithmetic rate: multiply-adds in registers"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Compute)
-    }
-
-    fn iterations(&self) -> Iterations {
-        Iterations::Sustained
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "compute-peak",
+            about: "Highest arithmetic rate: multiply-adds in registers",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Compute),
+            iterations: Iterations::Sustained,
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
-        let mut grids = vec![grid([axis("dtype", &["f32"])])];
+        let mut grids = vec![fixed_grid("dtype=f32")];
         if breadth >= Breadth::Standard {
-            grids.push(grid([axis("dtype", &["f64"])]));
+            grids.push(fixed_grid("dtype=f64"));
             if is_by_vendor(device) {
-                grids.push(grid([axis("dtype", &["f16"])]));
+                grids.push(fixed_grid("dtype=f16"));
             }
             if is_cpu(device) {
                 let types = &["f32", "f64", "bf16", "f16", "i8"];
@@ -59,11 +52,7 @@ impl Benchmark for ComputePeak {
         Ok(Operation::PeakArithmetic(PeakArithmetic { dtype: dtype(params)?, operations }))
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let threads = number(params, "threads").map_err(Failure::Skipped)?;
         let dtype = dtype(params).map_err(Failure::Skipped)?;
         // A GPU needs more than a CPU to be busy for a while.

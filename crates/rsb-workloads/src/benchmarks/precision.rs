@@ -11,7 +11,9 @@ use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
 use super::{axis, dtype, grid, is_by_vendor, is_cpu, number};
 use crate::axis::{AxisInfo, AxisKind, DTYPE, PROVIDER, THREADS};
-use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult,
+};
 use crate::plausibility::{Compute, check_bandwidth, set_note};
 use crate::timed::{PreparedCase, SEED, Timed};
 
@@ -47,20 +49,14 @@ const IMAGE: u64 = 28;
 const LOOKED_AT: usize = 1 << 14;
 
 impl Benchmark for Precision {
-    fn name(&self) -> &'static str {
-        "precision"
-    }
-
-    fn about(&self) -> &'static str {
-        "The same work in every data type: speed-up over f32 or another and accuracy side by side"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Compute)
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "precision",
+            about: "The same work in every data type: speed-up over f32 or another and accuracy side by side",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Compute),
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
@@ -131,11 +127,7 @@ impl Benchmark for Precision {
         Ok(operation(name, dtype, size, over(params)?))
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let size: u64 = number(params, "n").map_err(Failure::Skipped)?;
         let name = params.text("operation").unwrap_or_default().to_owned();

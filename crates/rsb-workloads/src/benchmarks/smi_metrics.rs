@@ -12,9 +12,11 @@ use rsb_model::{GpuSample, GpuTelemetry};
 use rsb_probe::ProbeOptions;
 use rsb_probe::telemetry::{GpuDirectory, Sampler, gpu_at, sample};
 
-use super::{axis, grid, is_cpu, number};
+use super::{fixed_grid, is_cpu, number};
 use crate::axis::{AxisInfo, AxisKind};
-use crate::benchmark::{Benchmark, Breadth, Failure, Grid, Iterations, Prepared, RunsOn};
+use crate::benchmark::{
+    Benchmark, BenchmarkInfo, Breadth, Failure, Grid, Iterations, PrepareResult, Prepared, RunsOn,
+};
 use crate::plausibility::{check_bandwidth, check_compute, set_note};
 use crate::timed::{Timed, check_time};
 
@@ -55,48 +57,34 @@ const HERE: &str = "here";
 const AHEAD_NS: f64 = 2e7;
 
 impl Benchmark for SmiMetrics {
-    fn name(&self) -> &'static str {
-        "smi-metrics"
-    }
-
-    fn about(&self) -> &'static str {
-        "A GPU's sensors over a period: temperature, power, clocks, load, memory, throttling"
-    }
-
-    fn runs_on(&self) -> RunsOn {
-        RunsOn::GpusAndSensors
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "smi-metrics",
+            about: "A GPU's sensors over a period: temperature, power, clocks, load, memory, throttling",
+            axes: AXES,
+            runs_on: RunsOn::GpusAndSensors,
+            // Each process watches for the whole duration.
+            iterations: Iterations::Long,
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
         // Without a runtime there is no work to give to a GPU.
         match breadth {
-            _ if is_cpu(device) => vec![grid([axis("load", &["idle"])])],
-            Breadth::Quick => vec![grid([axis("load", &["idle", "compute"])])],
-            _ => vec![grid([
-                axis("load", &["idle", "memory", "compute"]),
-                axis("duration_seconds", &["60"]),
-                axis("sample_interval_ms", &["1000"]),
-            ])],
+            _ if is_cpu(device) => vec![fixed_grid("load=idle")],
+            Breadth::Quick => vec![fixed_grid("load=idle,compute")],
+            _ => vec![fixed_grid(
+                "load=idle,memory,compute duration_seconds=60 sample_interval_ms=1000",
+            )],
         }
-    }
-
-    fn iterations(&self) -> Iterations {
-        Iterations::Long // Each process watches for the whole duration.
     }
 
     fn footprint_bytes(&self, params: &Params) -> Result<u64, Reason> {
         Ok(work(params, DeviceType::Gpu).map_or(0, |operation| operation.footprint_bytes()))
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         prepare_in(&ProbeOptions::here(), params, device)
     }
 }
@@ -105,7 +93,7 @@ fn prepare_in<'d>(
     options: &ProbeOptions,
     params: &Params,
     device: &'d dyn Device,
-) -> Result<Box<dyn Prepared + 'd>, Failure> {
+) -> PrepareResult<'d> {
     let elsewhere = params.text("gpu").filter(|&gpu| gpu != HERE);
     let gpu = gpu(options, device, elsewhere).map_err(Failure::Skipped)?;
     let [period, interval] = times(params).map_err(Failure::Skipped)?;

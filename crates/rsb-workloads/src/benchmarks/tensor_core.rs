@@ -7,10 +7,11 @@ use rsb_model::architecture::{self, Architecture, Engine};
 use rsb_model::unit::gigaflops;
 use rsb_model::{DeviceType, Dtype, Fields, Params, Reason};
 
-use super::{axis, dtype, grid};
+use super::{axis, dtype, fixed_grid, grid};
 use crate::axis::{AxisInfo, AxisKind, DTYPE};
 use crate::benchmark::{
-    Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Iterations, Prepared, RunsOn,
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, Iterations, PrepareResult,
+    RunsOn,
 };
 use crate::plausibility::gpu::{peak_note, rated_gpu};
 use crate::plausibility::{check_core_rate, set_note};
@@ -47,35 +48,23 @@ const WAVES: u64 = 16;
 const USUAL_RATE: u32 = 128;
 
 impl Benchmark for TensorCore {
-    fn name(&self) -> &'static str {
-        "tensor-core"
-    }
-
-    fn about(&self) -> &'static str {
-        "Peak of a GPU's matrix and vector units by type, by the data sheet and as measured"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Compute)
-    }
-
-    fn runs_on(&self) -> RunsOn {
-        RunsOn::Gpus
-    }
-
-    fn iterations(&self) -> Iterations {
-        Iterations::Sustained
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "tensor-core",
+            about: "Peak of a GPU's matrix and vector units by type, by the data sheet and as measured",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Compute),
+            runs_on: RunsOn::Gpus,
+            iterations: Iterations::Sustained,
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, _: &DeviceInfo) -> Vec<Grid> {
         match breadth {
             Breadth::Quick => vec![
-                grid([axis("dtype", &["f16", "bf16"]), axis("engine", &["matrix"])]),
-                grid([axis("dtype", &["f32"]), axis("engine", &["vector"])]),
+                fixed_grid("dtype=f16,bf16 engine=matrix"),
+                fixed_grid("dtype=f32 engine=vector"),
             ],
             _ => vec![
                 grid([
@@ -95,10 +84,7 @@ impl Benchmark for TensorCore {
                 ]),
                 // Whole numbers have a rate on some vector units, and no kernel: the skip says
                 // which.
-                grid([
-                    axis("dtype", &["f64", "f32", "f16", "i8", "i4"]),
-                    axis("engine", &["vector"]),
-                ]),
+                fixed_grid("dtype=f64,f32,f16,i8,i4 engine=vector"),
             ],
         }
     }
@@ -108,11 +94,7 @@ impl Benchmark for TensorCore {
         Ok(Operation::PeakArithmetic(PeakArithmetic { dtype: dtype(params)?, operations: PIECE }))
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let dtype = dtype(params).map_err(Failure::Skipped)?;
         let engine = engine(params).map_err(Failure::Skipped)?;
         let operation = Operation::PeakArithmetic(PeakArithmetic {

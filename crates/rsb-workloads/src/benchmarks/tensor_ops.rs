@@ -8,7 +8,9 @@ use rsb_model::{DeviceType, Dtype, Params, Reason};
 
 use super::{axis, dtype, grid, is_by_vendor, is_cpu, shape, thread_counts};
 use crate::axis::{AxisInfo, AxisKind, CACHE, DTYPE, THREADS};
-use crate::benchmark::{Benchmark, BenchmarkGroup, Breadth, Failure, Grid, Prepared};
+use crate::benchmark::{
+    Benchmark, BenchmarkGroup, BenchmarkInfo, Breadth, Failure, Grid, PrepareResult,
+};
 use crate::plausibility::{check_bandwidth, set_note};
 use crate::timed::{PreparedCase, Timed};
 
@@ -52,20 +54,14 @@ const LARGE: &str = "8192x1024";
 const LARGE_FOR_SOFTWARE: &str = "1024x1024";
 
 impl Benchmark for TensorOps {
-    fn name(&self) -> &'static str {
-        "tensor-ops"
-    }
-
-    fn about(&self) -> &'static str {
-        "Element-wise operations, reductions, softmax and layer norm"
-    }
-
-    fn group(&self) -> Option<BenchmarkGroup> {
-        Some(BenchmarkGroup::Compute)
-    }
-
-    fn axes(&self) -> &'static [AxisInfo] {
-        AXES
+    fn info(&self) -> BenchmarkInfo {
+        BenchmarkInfo {
+            name: "tensor-ops",
+            about: "Element-wise operations, reductions, softmax and layer norm",
+            axes: AXES,
+            group: Some(BenchmarkGroup::Compute),
+            ..BenchmarkInfo::DEFAULT
+        }
     }
 
     fn grids(&self, breadth: Breadth, device: &DeviceInfo) -> Vec<Grid> {
@@ -170,11 +166,7 @@ impl Benchmark for TensorOps {
         }
     }
 
-    fn prepare<'d>(
-        &self,
-        params: &Params,
-        device: &'d dyn Device,
-    ) -> Result<Box<dyn Prepared + 'd>, Failure> {
+    fn prepare<'d>(&self, params: &Params, device: &'d dyn Device) -> PrepareResult<'d> {
         let operation = self.operation(params).map_err(Failure::Skipped)?;
         let input = params.text("shape").unwrap_or_default().to_owned();
         let timed = Timed::from_params(device, operation, params)?;

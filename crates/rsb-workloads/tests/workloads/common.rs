@@ -37,7 +37,7 @@ pub fn small_cases(benchmark: &dyn Benchmark, breadth: Breadth, info: &DeviceInf
 /// What `info` says as a benchmark wants it: for those that run on GPUs alone, of a GPU.
 pub fn staged(benchmark: &dyn Benchmark, info: &DeviceInfo) -> DeviceInfo {
     let mut info = info.clone();
-    if matches!(benchmark.runs_on(), RunsOn::Gpus | RunsOn::GpusAndHost(_)) {
+    if matches!(benchmark.info().runs_on, RunsOn::Gpus | RunsOn::GpusAndHost(_)) {
         info.device = "rocm:0".parse().unwrap();
     }
     info
@@ -48,7 +48,7 @@ pub fn on_devices() -> impl Iterator<Item = &'static dyn Benchmark> {
     let elsewhere = |benchmark: &&dyn Benchmark| {
         // The first works with the host's tools, the second needs a GPU's sensors; both have tests
         // of their own.
-        matches!(benchmark.runs_on(), RunsOn::Host(_)) || benchmark.name() == "smi-metrics"
+        matches!(benchmark.info().runs_on, RunsOn::Host(_)) || benchmark.name() == "smi-metrics"
     };
     all().iter().copied().filter(move |benchmark| !elsewhere(benchmark))
 }

@@ -52,11 +52,16 @@ fn a_cpu_has_no_cases_of_what_runs_on_gpus_alone() {
     let cpu = ScriptedDevice::new(Script::default());
     for benchmark in all() {
         let found = cases(*benchmark, cpu.info(), Breadth::Full, &[]).unwrap();
-        assert_eq!(found.is_empty(), benchmark.runs_on() == RunsOn::Gpus, "{}", benchmark.name());
+        assert_eq!(
+            found.is_empty(),
+            benchmark.info().runs_on == RunsOn::Gpus,
+            "{}",
+            benchmark.name()
+        );
         let found = cases(*benchmark, gpu().info(), Breadth::Full, &[]).unwrap();
         assert_eq!(
             found.is_empty(),
-            matches!(benchmark.runs_on(), RunsOn::Host(_)),
+            matches!(benchmark.info().runs_on, RunsOn::Host(_)),
             "{}",
             benchmark.name()
         );

@@ -231,7 +231,7 @@ fn names_are_found_and_nothing_else_is() {
             find(benchmark.name()).map(rsb_workloads::Benchmark::name),
             Some(benchmark.name())
         );
-        assert!(!benchmark.about().is_empty());
+        assert!(!benchmark.info().about.is_empty());
     }
     assert!(find("toast").is_none());
 }

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use cuda_sys::{CUstream, compute, cublasHandle_t, cublasStatus_t, datatype, operation, status};
 use rsb_model::Dtype;
 
-use super::{VERSION, handle, put, put_handle};
+use super::{handle, put_handle};
 use crate::gpu::Vendor;
 use crate::ops::gemm::{Call, MatrixArgument, Refusal};
 use crate::orders::Place;
@@ -44,19 +44,6 @@ pub(crate) extern "C" fn cublasSetStream_v2(
     stream: CUstream,
 ) -> cublasStatus_t {
     answer(|state| state.send_products_to(handle(of), handle(stream)))
-}
-
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cublasGetVersion_v2(
-    of: cublasHandle_t,
-    version: *mut c_int,
-) -> cublasStatus_t {
-    answer(|state| {
-        state.blas(handle(of))?;
-        let [major, minor] = VERSION;
-        // SAFETY: the caller gives room for one, or null.
-        unsafe { put(version, major * 10_000 + minor * 100) }.map_err(|_| Refusal::Pointer)
-    })
 }
 
 #[unsafe(no_mangle)]

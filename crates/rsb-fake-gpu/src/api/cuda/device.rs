@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_uint};
 use cuda_sys::{CUdevice, CUresult, attribute};
 
 use super::{VERSION, answer, put, put_text, whole};
-use crate::gpu::{MEMORY_BYTES, Vendor};
+use crate::gpu::Vendor;
 use crate::ops::place;
 use crate::orders::Place;
 use crate::state::{State, with};
@@ -134,18 +134,6 @@ pub(crate) unsafe extern "C" fn cuDeviceGetPCIBusId(
         let place = place(state.index(device)?).to_uppercase();
         // SAFETY: the caller gives room for so many bytes, or null.
         unsafe { put_text(text, usize::try_from(length).unwrap_or(0), &place) }
-    })
-}
-
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn cuDeviceTotalMem_v2(
-    bytes: *mut usize,
-    device: CUdevice,
-) -> CUresult {
-    answer(|state| {
-        state.index(device)?;
-        // SAFETY: the caller gives room for one, or null.
-        unsafe { put(bytes, usize::try_from(MEMORY_BYTES).unwrap_or(usize::MAX)) }
     })
 }
 

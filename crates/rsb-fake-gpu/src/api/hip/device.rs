@@ -8,11 +8,8 @@ use super::{answer, put, put_text, whole};
 use crate::gpu::{MEMORY_BYTES, Vendor};
 use crate::ops::{bus, place};
 use crate::orders::Place;
-use crate::state::{State, current, make_current, with};
+use crate::state::{State, make_current, with};
 use crate::status;
-
-/// ROCm 6.4.
-const VERSION: c_int = 60_400_000;
 
 fn full_arch(state: &State) -> String {
     format!("{}{}", state.model.arch, state.model.features)
@@ -31,12 +28,6 @@ pub(crate) extern "C" fn hipInit(_flags: c_uint) -> hipError_t {
         state.abort_if_ordered(Place::Init, "hipInit");
         if state.gpu_count()? == 0 { Err(status::NO_DEVICE) } else { Ok(()) }
     })
-}
-
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hipRuntimeGetVersion(version: *mut c_int) -> hipError_t {
-    // SAFETY: the caller gives room for one, or null.
-    answer(|_| unsafe { put(version, VERSION) })
 }
 
 #[unsafe(no_mangle)]
@@ -82,19 +73,6 @@ pub(crate) unsafe extern "C" fn hipDeviceGetAttribute(
         };
         // SAFETY: the caller gives room for one, or null.
         unsafe { put(value, found) }
-    })
-}
-
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hipDeviceGetName(
-    text: *mut c_char,
-    length: c_int,
-    device: c_int,
-) -> hipError_t {
-    answer(|state| {
-        state.index(device)?;
-        // SAFETY: the caller gives room for so many bytes, or null.
-        unsafe { put_text(text, usize::try_from(length).unwrap_or(0), &state.name()) }
     })
 }
 
@@ -166,11 +144,6 @@ pub(crate) extern "C" fn hipGetErrorString(status: hipError_t) -> *const c_char 
         other => status::text(other),
     };
     text.as_ptr()
-}
-
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn hipDeviceSynchronize() -> hipError_t {
-    answer(|state| state.wait_for_gpu(current()))
 }
 
 #[unsafe(no_mangle)]

@@ -3,20 +3,18 @@
 mod gemm;
 
 #[cfg(test)]
-pub(crate) use gemm::{rocblas_gemm_ex, rocblas_gemm_strided_batched_ex};
+pub(crate) use gemm::rocblas_gemm_strided_batched_ex;
 
 use std::ffi::{c_char, c_int};
 
 use hip_runtime_sys::hipStream_t;
 use rocblas_sys::{math_mode, pointer_mode, rocblas_handle, rocblas_status, status};
 
-use super::{handle, put, put_handle, put_text};
+use super::{handle, put_handle};
 use crate::gpu::Vendor;
 use crate::ops::gemm::Refusal;
 use crate::orders::Place;
 use crate::state::{State, with};
-
-const VERSION: &str = "4.4.0.rsb-fake-gpu";
 
 fn answer(call: impl FnOnce(&mut State) -> Result<(), Refusal>) -> rocblas_status {
     match with(Vendor::Amd, call) {
@@ -28,9 +26,6 @@ fn answer(call: impl FnOnce(&mut State) -> Result<(), Refusal>) -> rocblas_statu
         Err(Refusal::Value | Refusal::Execution) => status::INTERNAL_ERROR,
     }
 }
-
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn rocblas_initialize() {}
 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rocblas_create_handle(to: *mut rocblas_handle) -> rocblas_status {
@@ -85,24 +80,4 @@ pub(crate) extern "C" fn rocblas_status_to_string(code: rocblas_status) -> *cons
         _ => c"rocblas_status_internal_error",
     };
     text.as_ptr()
-}
-
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn rocblas_get_version_string_size(
-    bytes: *mut usize,
-) -> rocblas_status {
-    // SAFETY: the caller gives room for one, or null.
-    answer(|_| unsafe { put(bytes, VERSION.len() + 1) }.map_err(|_| Refusal::Pointer))
-}
-
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn rocblas_get_version_string(
-    text: *mut c_char,
-    bytes: usize,
-) -> rocblas_status {
-    if bytes <= VERSION.len() {
-        return status::INVALID_SIZE;
-    }
-    // SAFETY: the caller gives room for so many bytes, or null.
-    answer(|_| unsafe { put_text(text, bytes, VERSION) }.map_err(|_| Refusal::Pointer))
 }

@@ -54,11 +54,6 @@ pub(crate) extern "C" fn hipEventRecord(event: hipEvent_t, stream: hipStream_t) 
 }
 
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn hipEventSynchronize(event: hipEvent_t) -> hipError_t {
-    answer(|state| state.wait_for_event(handle(event)))
-}
-
-#[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn hipEventElapsedTime(
     to: *mut f32,
     from: hipEvent_t,

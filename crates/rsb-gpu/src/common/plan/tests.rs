@@ -90,12 +90,12 @@ fn quantized(dtype: Dtype, m: u64) -> QuantizedProduct {
 fn fits(parameter: Parameter, argument: Argument) -> bool {
     match argument {
         Argument::Buffer(_) => {
-            matches!(parameter, Parameter::In(..) | Parameter::Out(..) | Parameter::InOut(..))
+            matches!(parameter, Parameter::In | Parameter::Out | Parameter::InOut)
         }
-        Argument::Scratch { .. } => matches!(parameter, Parameter::Scratch(..)),
-        Argument::Counter => matches!(parameter, Parameter::InOut(..)),
-        Argument::Count(_) => matches!(parameter, Parameter::Count(_)),
-        Argument::Number(_) => matches!(parameter, Parameter::Number(_)),
+        Argument::Scratch { .. } => matches!(parameter, Parameter::Scratch),
+        Argument::Counter => matches!(parameter, Parameter::InOut),
+        Argument::Count(_) => matches!(parameter, Parameter::Count),
+        Argument::Number(_) => matches!(parameter, Parameter::Number),
     }
 }
 

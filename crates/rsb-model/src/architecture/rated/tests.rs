@@ -1,310 +1,32 @@
 use super::*;
-use crate::ids::Dtype::{Bf16, F16, F32, F64, Fp4, Fp8, I4, I8, Tf32};
-
-/// A GPU and the peaks that its vendor prints, in TFLOP/s or TOP/s.
-struct DataSheet {
-    name: &'static str,
-    target: &'static str,
-    units: u32,
-    /// The clock that the driver lists, where the peaks are of another one than the board's.
-    listed_mhz: Option<f64>,
-    printed: &'static [(Dtype, Engine, f64)],
-    source: &'static str,
-}
+use crate::ids::Dtype::{Bf16, F16, F32, F64, Fp8, I4, I8, Tf32};
 
 const MATRIX: Engine = Engine::Matrix;
 const SPARSE: Engine = Engine::Sparse;
 const VECTOR: Engine = Engine::Vector;
 
-const AMD_INSTINCT: &str = "amd.com, AMD Instinct accelerators, specifications";
-const AMD_RADEON: &str = "amd.com, AMD Radeon graphics cards, specifications";
-const ADA: &str =
-    "NVIDIA Ada GPU architecture (white paper), appendix A: tensor rates with FP32 accumulate";
-const GA102: &str = "NVIDIA Ampere GA102 GPU architecture (white paper), appendix A: tensor rates \
-                     with FP32 accumulate";
-const RTX_BLACKWELL: &str = "NVIDIA RTX Blackwell GPU architecture (white paper), appendix A";
-
-const DATA_SHEETS: &[DataSheet] = &[
-    DataSheet {
-        name: "AMD Instinct MI210",
-        target: "gfx90a:sramecc+:xnack-",
-        units: 104,
-        listed_mhz: Some(1700.0),
-        printed: &[
-            (F64, VECTOR, 22.6),
-            (F64, MATRIX, 45.3),
-            (F16, MATRIX, 181.0),
-            (I8, MATRIX, 181.0),
-        ],
-        source: AMD_INSTINCT,
-    },
-    DataSheet {
-        name: "AMD Instinct MI300X",
-        target: "gfx942",
-        units: 304,
-        listed_mhz: Some(2100.0),
-        printed: &[
-            (F64, MATRIX, 163.4),
-            (Tf32, MATRIX, 653.7),
-            (F16, MATRIX, 1307.4),
-            (Fp8, MATRIX, 2614.9),
-        ],
-        source: AMD_INSTINCT,
-    },
-    DataSheet {
-        name: "AMD Instinct MI300A",
-        target: "gfx942",
-        units: 228,
-        listed_mhz: Some(2100.0),
-        printed: &[(F64, MATRIX, 122.6), (F16, MATRIX, 980.6), (Fp8, MATRIX, 1961.2)],
-        source: AMD_INSTINCT,
-    },
-    DataSheet {
-        name: "AMD Instinct MI350X",
-        target: "gfx950",
-        units: 256,
-        listed_mhz: Some(2200.0),
-        printed: &[(F16, MATRIX, 2306.9)],
-        source: AMD_INSTINCT,
-    },
-    DataSheet {
-        name: "AMD Instinct MI355X",
-        target: "gfx950",
-        units: 256,
-        listed_mhz: Some(2400.0),
-        printed: &[
-            (F64, MATRIX, 78.6),
-            (F16, MATRIX, 2516.6),
-            (Fp8, MATRIX, 5033.2),
-            (Fp4, MATRIX, 10_066.3),
-        ],
-        source: AMD_INSTINCT,
-    },
-    DataSheet {
-        name: "AMD Radeon RX 6900 XT",
-        target: "gfx1030",
-        units: 80,
-        listed_mhz: None,
-        printed: &[(F32, VECTOR, 23.04), (F16, VECTOR, 46.08)],
-        source: AMD_RADEON,
-    },
-    DataSheet {
-        name: "AMD Radeon RX 6950 XT",
-        target: "gfx1030",
-        units: 80,
-        listed_mhz: None,
-        printed: &[(F32, VECTOR, 23.65), (F16, VECTOR, 47.31)],
-        source: AMD_RADEON,
-    },
-    DataSheet {
-        name: "AMD Radeon RX 6700 XT",
-        target: "gfx1031",
-        units: 40,
-        listed_mhz: None,
-        printed: &[(F32, VECTOR, 13.21), (F16, VECTOR, 26.43)],
-        source: AMD_RADEON,
-    },
-    DataSheet {
-        name: "AMD Radeon RX 7900 XTX",
-        target: "gfx1100",
-        units: 96,
-        listed_mhz: Some(2371.0),
-        printed: &[(F32, VECTOR, 61.4), (F16, MATRIX, 122.8)],
-        source: AMD_RADEON,
-    },
-    DataSheet {
-        name: "AMD Radeon RX 7900 XT",
-        target: "gfx1100",
-        units: 84,
-        listed_mhz: None,
-        printed: &[(F32, VECTOR, 51.6), (F16, MATRIX, 103.2)],
-        source: AMD_RADEON,
-    },
-    DataSheet {
-        name: "AMD Radeon PRO W7900",
-        target: "gfx1100",
-        units: 96,
-        listed_mhz: Some(1760.0),
-        printed: &[(F32, VECTOR, 61.3), (F16, MATRIX, 122.6)],
-        source: "amd.com, AMD Radeon PRO W7900, specifications",
-    },
-    DataSheet {
-        name: "AMD Radeon RX 7800 XT",
-        target: "gfx1101",
-        units: 60,
-        listed_mhz: None,
-        printed: &[(F32, VECTOR, 37.3), (F16, MATRIX, 74.6)],
-        source: AMD_RADEON,
-    },
-    DataSheet {
-        name: "AMD Radeon RX 7600",
-        target: "gfx1102",
-        units: 32,
-        listed_mhz: None,
-        printed: &[(F32, VECTOR, 21.75), (F16, MATRIX, 43.5)],
-        source: AMD_RADEON,
-    },
-    DataSheet {
-        name: "AMD Radeon RX 9060 XT",
-        target: "gfx1200",
-        units: 32,
-        listed_mhz: None,
-        printed: &[(F32, VECTOR, 25.6), (I4, SPARSE, 821.0)],
-        source: AMD_RADEON,
-    },
-    DataSheet {
-        name: "AMD Radeon RX 9070",
-        target: "gfx1201",
-        units: 56,
-        listed_mhz: None,
-        printed: &[(F32, VECTOR, 36.1), (I4, SPARSE, 1156.0)],
-        source: AMD_RADEON,
-    },
-    DataSheet {
-        name: "AMD Radeon RX 9070 XT",
-        target: "gfx1201",
-        units: 64,
-        listed_mhz: Some(2400.0),
-        printed: &[
-            (F32, VECTOR, 48.7),
-            (F16, MATRIX, 194.6),
-            (F16, SPARSE, 389.0),
-            (I4, SPARSE, 1557.0),
-        ],
-        source: AMD_RADEON,
-    },
-    DataSheet {
-        name: "NVIDIA A100-SXM4-80GB",
-        target: "sm_80",
-        units: 108,
-        listed_mhz: Some(1410.0),
-        printed: &[
-            (F64, MATRIX, 19.5),
-            (Tf32, MATRIX, 156.0),
-            (Bf16, MATRIX, 312.0),
-            (I8, SPARSE, 1248.0),
-        ],
-        source: "NVIDIA A100 data sheet",
-    },
-    DataSheet {
-        name: "NVIDIA A40",
-        target: "sm_86",
-        units: 84,
-        listed_mhz: Some(1740.0),
-        printed: &[
-            (F32, VECTOR, 37.4),
-            (Tf32, MATRIX, 74.8),
-            (F16, MATRIX, 149.7),
-            (I8, MATRIX, 299.3),
-        ],
-        source: "NVIDIA A40 data sheet",
-    },
-    DataSheet {
-        name: "NVIDIA GeForce RTX 3090",
-        target: "sm_86",
-        units: 82,
-        listed_mhz: Some(1695.0),
-        printed: &[
-            (F32, VECTOR, 35.6),
-            (Tf32, MATRIX, 35.6),
-            (F16, MATRIX, 71.0),
-            (Bf16, SPARSE, 142.0),
-            (I8, MATRIX, 284.0),
-        ],
-        source: GA102,
-    },
-    DataSheet {
-        name: "NVIDIA L40S",
-        target: "sm_89",
-        units: 142,
-        listed_mhz: Some(2520.0),
-        printed: &[(Tf32, MATRIX, 183.0), (F16, MATRIX, 362.05), (Fp8, MATRIX, 733.0)],
-        source: "NVIDIA L40S data sheet",
-    },
-    DataSheet {
-        name: "NVIDIA GeForce RTX 4090",
-        target: "sm_89",
-        units: 128,
-        listed_mhz: Some(2520.0),
-        printed: &[
-            (F32, VECTOR, 82.6),
-            (Tf32, MATRIX, 82.6),
-            (F16, MATRIX, 165.2),
-            (Bf16, MATRIX, 165.2),
-            (Fp8, MATRIX, 330.3),
-            (F16, SPARSE, 330.4),
-            (I8, MATRIX, 660.6),
-            (I4, MATRIX, 1321.2),
-        ],
-        source: ADA,
-    },
-    DataSheet {
-        name: "NVIDIA H100 80GB HBM3",
-        target: "sm_90",
-        units: 132,
-        listed_mhz: Some(1830.0),
-        printed: &[
-            (Tf32, MATRIX, 494.7),
-            (Bf16, MATRIX, 989.4),
-            (Fp8, MATRIX, 1978.9),
-            (F16, SPARSE, 1978.9),
-        ],
-        source: "NVIDIA H100 Tensor Core GPU architecture (white paper)",
-    },
-    // NVIDIA prints no clock for B200, so its rates cannot be computed from the data sheet.
-    DataSheet {
-        name: "NVIDIA GeForce RTX 5090",
-        target: "sm_120",
-        units: 170,
-        listed_mhz: Some(2407.0),
-        printed: &[
-            (F32, VECTOR, 104.8),
-            (F16, MATRIX, 209.5),
-            (Fp8, MATRIX, 419.0),
-            (I8, MATRIX, 838.0),
-            (Fp4, MATRIX, 1676.0),
-        ],
-        source: RTX_BLACKWELL,
-    },
-    DataSheet {
-        name: "Intel(R) Arc(TM) A770 Graphics",
-        target: "acm-g10",
-        units: 32,
-        listed_mhz: Some(2100.0),
-        printed: &[(F32, VECTOR, 17.2), (F16, VECTOR, 34.4)],
-        source: "Intel product specifications, Arc A770: 32 Xe cores, 2100 MHz graphics clock",
-    },
-    DataSheet {
-        name: "Intel(R) Arc(TM) B580 Graphics",
-        target: "bmg-g21",
-        units: 20,
-        listed_mhz: Some(2670.0),
-        printed: &[(F32, VECTOR, 13.67), (F16, VECTOR, 27.34)],
-        source: "Intel product specifications, Arc B580: 20 Xe cores, 2670 MHz graphics clock",
-    },
-];
-
 #[test]
 fn peaks_are_those_of_the_data_sheets() {
-    assert!(DATA_SHEETS.len() >= 20);
-    for sheet in DATA_SHEETS {
-        assert!(!sheet.source.is_empty(), "{}", sheet.name);
+    let lines = include_str!("data_sheets.txt").lines();
+    let rows: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    assert!(rows.len() >= 20);
+    for row in rows {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [name, target, units, listed_mhz, peaks] = cells[..] else { panic!("{row}") };
         let gpu = RatedGpu {
-            target: Some(sheet.target),
-            name: Some(sheet.name),
-            compute_units: Some(sheet.units),
-            listed_mhz: sheet.listed_mhz,
+            target: Some(target),
+            name: Some(name),
+            compute_units: Some(units.parse().unwrap()),
+            listed_mhz: listed_mhz.parse().ok(),
             level_mhz: None,
         };
-        for &(dtype, engine, printed) in sheet.printed {
-            let found = gpu.peak_tflops(dtype, engine);
-            assert!(
-                found.is_some_and(|tflops| (tflops / printed - 1.0).abs() < 0.015),
-                "{} {dtype} {}: {found:?}, printed {printed} ({})",
-                sheet.name,
-                engine.as_str(),
-                sheet.source
-            );
+        for peak in peaks.split(' ') {
+            let (place, printed) = peak.split_once('=').unwrap();
+            let (dtype, engine) = place.split_once('/').unwrap();
+            let engine = [VECTOR, MATRIX, SPARSE].into_iter().find(|one| one.as_str() == engine);
+            let found = gpu.peak_tflops(dtype.parse().unwrap(), engine.unwrap()).unwrap();
+            let printed: f64 = printed.parse().unwrap();
+            assert!((found / printed - 1.0).abs() < 0.015, "{name}: {peak}, found {found}");
         }
     }
 }

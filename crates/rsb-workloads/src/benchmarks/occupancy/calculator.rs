@@ -9,8 +9,8 @@ use rsb_device::{Operation, Options, Registry, child};
 use rsb_model::architecture::{Needs, Residency, residency};
 use rsb_model::{DeviceType, Fields, Reason};
 
-use super::super::{axis, grid};
-use crate::benchmark::{Breadth, Failure, Grid, Prepared};
+use super::super::{axis, fixed_grid, grid};
+use crate::benchmark::{Breadth, Failure, Grid, PrepareResult, Prepared};
 use crate::timed::check_time;
 
 /// How long the question may take whether the compiler knows an architecture.
@@ -18,12 +18,7 @@ const ASKING: Duration = Duration::from_mins(1);
 
 /// Kernels of GPUs that are not here.
 pub(super) fn grids(breadth: Breadth) -> Vec<Grid> {
-    let mut grids = vec![grid([
-        axis("operation", &["triad"]),
-        axis("dtype", &["f32"]),
-        axis("block_size", &["256"]),
-        axis("arch", &["gfx90a"]),
-    ])];
+    let mut grids = vec![fixed_grid("operation=triad dtype=f32 block_size=256 arch=gfx90a")];
     if breadth >= Breadth::Standard {
         let archs = axis("arch", &["gfx90a", "gfx942", "gfx1030", "gfx1100"]);
         grids.push(grid([
@@ -44,7 +39,7 @@ pub(super) fn prepare<'d>(
     options: &Options,
     arch: &str,
     backends: &Registry,
-) -> Result<Box<dyn Prepared + 'd>, Failure> {
+) -> PrepareResult<'d> {
     let backend = compiler::backend_of(arch);
     let compiler = backends.compiler(backend).map_err(Failure::Skipped)?;
     let choice = compiler.choose(operation, options, arch)?;
