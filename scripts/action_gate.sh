@@ -22,7 +22,7 @@ fi
 verdict=0
 # Judged code writes to this log: neither that code nor the gate gets a channel to the runner.
 env -u GITHUB_OUTPUT -u GITHUB_ENV -u GITHUB_PATH -u GITHUB_STATE -u GITHUB_STEP_SUMMARY -u BASH_ENV \
-    "$PROGRAM" gate --against "$against" --budget "${BUDGET:-5m}" ${THRESHOLD:+--threshold "$THRESHOLD"} \
+    "$PROGRAM" gate --against "$against" ${BUDGET:+--budget "$BUDGET"} ${THRESHOLD:+--threshold "$THRESHOLD"} \
     --output "json=$json" --output "markdown=$RUNNER_TEMP/rusty-stack-bench.md" \
     --output "github=$RUNNER_TEMP/rusty-stack-bench.annotations" \
     ${arguments[@]+"${arguments[@]}"} >"$log" 2>&1 || verdict=$?

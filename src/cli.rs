@@ -388,6 +388,21 @@ pub struct InitArgs {
     /// Write the files that do not exist yet, instead of printing all
     #[arg(long)]
     pub write: bool,
+    /// Choose the CI to configure; `none` gives a script for any other
+    #[arg(long, value_enum, default_value_t)]
+    pub ci: CiName,
+}
+
+/// The CI that `init` configures.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum CiName {
+    /// GitHub Actions
+    #[default]
+    Github,
+    /// GitLab CI
+    Gitlab,
+    /// Any other
+    None,
 }
 
 /// Arguments of `compare`.

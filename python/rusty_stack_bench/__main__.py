@@ -8,7 +8,7 @@ import sys
 from .custom import load
 from .keeping import store
 from .measuring import Settings
-from .results import Outcome
+from .results import Outcome, Result
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"{case.id}  {one.about}".rstrip())
         return 0
     settings = Settings(replicates=asked.replicates, runs=asked.runs)
-    results = []
+    results: list[Result] = []
     for one in benchmarks:
         found = one.run(settings, asked.device)
         results += found

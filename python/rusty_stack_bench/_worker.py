@@ -37,7 +37,7 @@ def _own(line: str) -> str | None:
 
         registry.register(case["benchmark"], as_component(case["benchmark"], case["source"]))
     except Exception as error:
-        traceback.print_exception(error, file=sys.stderr)
+        traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
         why = f"{case['source']} cannot be loaded: {type(error).__name__}: {error}"
         reason = {"what": f"benchmark {case['benchmark']}", "why": why, "cure": "run the file alone to see where"}
         return json.dumps({"answer": "failed", "reason": reason})

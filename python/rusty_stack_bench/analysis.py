@@ -17,9 +17,15 @@ def files(side: Path | Sequence[Path]) -> list[str]:
 
 
 class BenchmarkComparator:
-    """A run beside a baseline, each a stored file (or several, replicates of one another).
+    """Compares a stored run with a baseline.
 
-    `config` may hold `threshold_percent` and `policy`, a file.
+    Args:
+        baseline: the file of a run; several are replicates of one another.
+        current: the same, of the run to judge.
+        config: may have `threshold_percent` and `policy`, the file of a policy.
+
+    Raises:
+        ValueError: if `config` has another key, a file cannot be read as a run, or the policy is invalid.
     """
 
     def __init__(
@@ -32,7 +38,7 @@ class BenchmarkComparator:
             raise ValueError(f"config has no {', '.join(sorted(unknown))}; it has threshold_percent and policy")
         self._asked = (files(baseline), files(current))
         policy = (config or {}).get("policy")
-        self._rules = {
+        self._rules: dict[str, Any] = {
             "threshold_percent": (config or {}).get("threshold_percent"),
             "policy": None if policy is None else str(policy),
         }
@@ -59,14 +65,25 @@ class BenchmarkComparator:
         return self._group("scalability")
 
     def calculate_speedup(self, benchmark_id: str | None = None) -> float | None:
-        """How many times faster the run is: of one case, or the geometric mean of all. None where there are no times."""
+        """Returns how many times faster the run is than the baseline.
+
+        Args:
+            benchmark_id: a case; without it the result is the geometric mean of all cases.
+
+        Returns:
+            The speedup, or None if there are no times.
+        """
         if benchmark_id is None:
             return self._found["speedup"]
         times = (row for row in self._found["metrics"] if row["id"] == benchmark_id and row["metric"] == "time_ms")
         return next((row["speedup"] for row in times), None)
 
     def is_significant(self, benchmark_id: str | None = None) -> bool:
-        """Whether the gate says that a case, or any, became faster or slower."""
+        """Returns whether the gate judges a case faster or slower.
+
+        Args:
+            benchmark_id: a case; without it any case counts.
+        """
         rows = self._found["comparison"]["comparisons"]
         changed = (Verdict.IMPROVED.value, Verdict.REGRESSED.value)
         return any(row["verdict"] in changed for row in rows if benchmark_id in (None, row["id"]))
@@ -76,7 +93,14 @@ class BenchmarkComparator:
         return self._found["comparison"]["summary"]["overall_status"]
 
     def generate_comparison_report(self, format: str = "markdown") -> str:
-        """The verdict as text, json, markdown, junit, sarif or github."""
+        """Formats the verdict.
+
+        Args:
+            format: text, json, markdown, junit, sarif or github.
+
+        Raises:
+            ValueError: if there is no such format.
+        """
         return self._native.comparison_report(*self._asked, format, **self._rules)
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,7 +108,14 @@ class BenchmarkComparator:
         return self._found["comparison"]
 
     def save_to_db(self, results_dir: Path = "benchmark_results") -> dict[str, Any]:
-        """Keeps the comparison in a results directory, where the program lists it; what was kept."""
+        """Stores the comparison in a results directory, where the program lists it.
+
+        Returns:
+            The comparison as stored.
+
+        Raises:
+            OSError: if it cannot be written.
+        """
         self._found = json.loads(self._native.compare(*self._asked, **self._rules, results_dir=str(results_dir)))
         return self.to_dict()
 
@@ -96,20 +127,32 @@ class StatisticalAnalyzer:
         self.confidence = confidence
 
     def analyze(self, values: Sequence[float]) -> dict[str, Any]:
-        """Mean, median, spread, percentiles, the interval of the mean, and which are outliers."""
+        """Returns mean, median, spread, percentiles, the confidence interval of the mean, and which values are outliers.
+
+        Raises:
+            ValueError: if there are no values, one is not finite, or the confidence is not between 0 and 1.
+        """
         from . import _native
 
         return json.loads(_native.statistics([float(value) for value in values], self.confidence))
 
     def compare(self, before: Sequence[float], after: Sequence[float]) -> dict[str, Any]:
-        """Whether two lists differ: Welch's t, Mann-Whitney, effect sizes, the interval of the difference."""
+        """Returns whether two lists differ: Welch's t, Mann-Whitney, effect sizes, the interval of the difference.
+
+        Raises:
+            ValueError: as `analyze`.
+        """
         from . import _native
 
         first, second = ([float(value) for value in side] for side in (before, after))
         return json.loads(_native.difference(first, second, self.confidence))
 
     def detect_outliers(self, values: Sequence[float]) -> list[int]:
-        """The places of the outliers."""
+        """Returns the positions of the outliers.
+
+        Raises:
+            ValueError: as `analyze`.
+        """
         return [at for at, is_one in enumerate(self.analyze(values)["outliers"]) if is_one]
 
 
@@ -120,7 +163,16 @@ class TrendAnalyzer:
         self.results_dir = str(results_dir)
 
     def analyze(self, metric: str = "time_ms", case: str | None = None) -> list[dict[str, Any]]:
-        """The trend of each stored series of `metric` whose case holds `case`: line, change points, forecast, alerts."""
+        """Returns the trend of each stored series: line, change points, forecast, alerts.
+
+        Args:
+            metric: a field of docs/glossary.md.
+            case: a part of the ids of the cases; without it all cases count.
+
+        Raises:
+            ValueError: if there is no results directory.
+            OSError: if it cannot be read.
+        """
         from . import _native
 
         return json.loads(_native.stored_trends(self.results_dir, metric, case))["series"]
@@ -129,7 +181,19 @@ class TrendAnalyzer:
     def analyze_points(
         points: Sequence[tuple[str, float]], better: str | None = None, name: str = "series"
     ) -> dict[str, Any] | None:
-        """The same of figures with their times (RFC 3339); `better` is higher or lower. None without a finite figure."""
+        """Returns the trend of values that are not stored.
+
+        Args:
+            points: times (RFC 3339) and values.
+            better: `higher` or `lower`, if a change can be a regression.
+            name: the name of the series.
+
+        Returns:
+            The trend, or None if no value is finite.
+
+        Raises:
+            ValueError: if a time or `better` is invalid.
+        """
         from . import _native
 
         found = json.loads(_native.trend(name, [(time, float(value)) for time, value in points], better))["series"]
@@ -143,11 +207,20 @@ class DegradationDetector:
         self._trends = TrendAnalyzer(results_dir)
 
     def detect(self, metric: str = "time_ms", case: str | None = None) -> list[dict[str, Any]]:
-        """Every alert of the trends of `metric`, with the case that it is about."""
+        """Returns every alert of the trends of a metric, with the id of its case.
+
+        Args:
+            metric: a field of docs/glossary.md.
+            case: a part of the ids of the cases; without it all cases count.
+
+        Raises:
+            ValueError: if there is no results directory.
+            OSError: if it cannot be read.
+        """
         return [
             {"id": series["id"], **alert} for series in self._trends.analyze(metric, case) for alert in series["alerts"]
         ]
 
     def has_degraded(self, metric: str = "time_ms", case: str | None = None) -> bool:
-        """Whether there is any."""
+        """Returns whether `detect` finds any alert."""
         return bool(self.detect(metric, case))

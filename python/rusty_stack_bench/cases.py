@@ -96,7 +96,7 @@ def _axes(component: str, workload: str) -> Iterable[tuple[str, str | None]]:
 
 
 def written(value: Value) -> str:
-    """As ids write it: sizes with an `x` between them."""
+    """Formats a value as case ids contain it, sizes with an `x` between them."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
@@ -107,7 +107,17 @@ def written(value: Value) -> str:
 
 
 def every(component: str, workload: str, device: str, **values: Sequence[Value]) -> list[Case]:
-    """Every combination of the values of the axes; the last changes fastest."""
+    """Returns a case for every combination of the values of the axes; the last axis changes fastest.
+
+    Args:
+        component: the benchmark, such as `pytorch`.
+        workload: one of its workloads.
+        device: the device of the cases.
+        values: the values of each axis; axes with a default may be left out.
+
+    Raises:
+        ValueError: if an axis is unknown, or one without a default is missing.
+    """
     axes = list(_axes(component, workload))
     unknown = set(values) - {name for name, _ in axes}
     if unknown:

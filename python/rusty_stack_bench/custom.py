@@ -23,7 +23,7 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable
+from typing import Any, Callable, cast, overload
 
 from .cases import Case, Value, written
 from .measuring import Settings, measure
@@ -76,24 +76,42 @@ class Benchmark:
                 if not text or any(letter in text for letter in "/= \t\n"):
                     raise ValueError(f"`{text}` of the axis `{axis}` cannot stand in an id: leave out spaces, `/` and `=`")
         for metric, target in self.targets.items():
-            if not (isinstance(target, tuple) and len(target) == 2 and target[0] in ("above", "below")):
+            # A caller without a type checker may pass anything.
+            if not (isinstance(cast(object, target), tuple) and len(target) == 2 and target[0] in ("above", "below")):
                 raise ValueError(f'the target for {metric} of {self.name} is written ("below", 5.0) or ("above", 5.0)')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function, unmeasured."""
         return self.function(*args, **kwargs)
 
     def cases(self, device: str = "cpu:0") -> list[OwnCase]:
-        """Every combination of the values of the axes; the last changes fastest."""
+        """Returns a case for every combination of the values of the axes; the last axis changes fastest.
+
+        Args:
+            device: the device that the cases name.
+        """
         texts = [[written(value) for value in values] for values in self.axes.values()]
         return [OwnCase(self.name, "run", device, dict(zip(self.axes, point))) for point in itertools.product(*texts)]
 
     def run(self, settings: Settings | None = None, device: str = "cpu:0") -> list[Result]:
-        """Measures every case; one that breaks says why, and the rest goes on."""
-        return measure(Result, [_Sourced(case, self.source) for case in self.cases(device)], settings or Settings())
+        """Measures every case in fresh processes.
+
+        Args:
+            settings: how thoroughly to measure.
+            device: the device whose clock counts; `cpu:0` is the clock of the host.
+
+        Returns:
+            One result per case; a case that fails has the reason.
+        """
+        return measure(Result, [_Sourced.at(self.source, case) for case in self.cases(device)], settings or Settings())
 
     def missed(self, results: Sequence[Result]) -> list[str]:
-        """The targets that results of it miss, in words."""
-        misses = []
+        """Returns a sentence for each target that a result misses.
+
+        Args:
+            results: what `run` returned.
+        """
+        misses: list[str] = []
         for result, (metric, (side, limit)) in itertools.product(results, self.targets.items()):
             value = result.fields.get(metric)
             if result.is_measured and not (value is not None and (value < limit if side == "below" else value > limit)):
@@ -101,7 +119,15 @@ class Benchmark:
         return misses
 
     def work(self, params: Mapping[str, str], device: str) -> Work:
-        """One case, set up and verified."""
+        """Sets up and verifies one case, in the process that measures it.
+
+        Args:
+            params: the values of the axes, as texts.
+            device: the device of the case.
+
+        Raises:
+            Failure: if the first result is wrong, or PyTorch drives no GPU for the device.
+        """
         values = {axis: next(one for one in self.axes[axis] if written(one) == text) for axis, text in params.items()}
         gpu = _gpu(device)
         state = self.set_up(**values) if self.set_up else None
@@ -126,14 +152,32 @@ class _Sourced(OwnCase):
 
     source: str
 
-    def __new__(cls, case: OwnCase, source: str):
-        self = super().__new__(cls, *case)
-        self.source = source
-        return self
+    @classmethod
+    def at(cls, source: str, case: OwnCase) -> _Sourced:
+        """Returns `case` with its file."""
+        made = cls(*case)
+        made.source = source
+        return made
 
     def request(self) -> dict[str, object]:
         """As a worker is told."""
         return {**super().request(), "source": self.source}
+
+
+@overload
+def benchmark(function: Callable[..., Any], /) -> Benchmark: ...
+
+
+@overload
+def benchmark(
+    *,
+    name: str | None = None,
+    axes: Mapping[str, Sequence[Value]] | None = None,
+    set_up: Callable[..., Any] | None = None,
+    verify: Callable[[Any, Any], Any] | None = None,
+    figures: Mapping[str, Callable[[Any, float], float]] | None = None,
+    targets: Mapping[str, tuple[str, float]] | None = None,
+) -> Callable[[Callable[..., Any]], Benchmark]: ...
 
 
 def benchmark(
@@ -145,12 +189,24 @@ def benchmark(
     verify: Callable[[Any, Any], Any] | None = None,
     figures: Mapping[str, Callable[[Any, float], float]] | None = None,
     targets: Mapping[str, tuple[str, float]] | None = None,
-) -> Any:
-    """Makes a function of a module a benchmark.
+) -> Benchmark | Callable[[Callable[..., Any]], Benchmark]:
+    """Decorates a function of a module as a benchmark.
 
-    `set_up` gets a value of each axis by name and makes what the function takes; without it the function takes those values.
-    `verify` gets that and the first result, and returns whether it is right: what is not is never timed. `figures` are
-    fields of docs/glossary.md beside the time, each a function of what was set up and the seconds of a call.
+    Args:
+        function: the function, if the decorator is used without parentheses.
+        name: the name in case ids; by default that of the function.
+        axes: the values of each axis; every combination is a case.
+        set_up: takes a value of each axis by name, and returns the argument of the function. Without it the function takes the
+            values themselves.
+        verify: takes the argument and the first result, and returns whether it is right. A wrong result is never timed.
+        figures: fields of docs/glossary.md to report with the time, each a function of the argument and the seconds of a call.
+        targets: `("below", limit)` or `("above", limit)` by field.
+
+    Returns:
+        A `Benchmark`, or a decorator that makes one.
+
+    Raises:
+        ValueError: if a name, a value or a target cannot be used.
     """
 
     def decorated(function: Callable[..., Any]) -> Benchmark:
@@ -162,14 +218,23 @@ def benchmark(
 
 
 def load(path: str) -> list[Benchmark]:
-    """The benchmarks in a file, which is run as any module is that is imported."""
+    """Imports a file and returns its benchmarks.
+
+    Args:
+        path: a file of Python with functions under `@benchmark`.
+
+    Raises:
+        ValueError: if it is not a file of Python, or has no benchmark.
+        Exception: whatever the file raises.
+    """
     path = os.path.abspath(path)
     loader = importlib.util.spec_from_file_location(f"_rsb_{os.path.basename(path).partition('.')[0]}", path)
     if loader is None or loader.loader is None or not os.path.isfile(path):
         raise ValueError(f"{path} is no file of Python; name one with functions under @benchmark")
     module = importlib.util.module_from_spec(loader)
     sys.modules[loader.name] = module
-    loader.loader.exec_module(module)
+    executor: Any = loader.loader
+    executor.exec_module(module)
     found = [known for known in _KNOWN if known.source == path]
     latest = {known.name: known for known in found}
     if not latest:

@@ -15,7 +15,20 @@ def benchmark_zero(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[TrainingResult]:
-    """Training steps; `num_ranks`, `width`, `num_layers`, `batch_size`, `sequence_length`, `dtype` and `optimizer` are lists."""
+    """Benchmarks training steps under stages of ZeRO.
+
+    Args:
+        stages: stages 0 to 3.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `num_ranks`, `width`, `num_layers`, `batch_size`, `sequence_length`, `dtype` and `optimizer`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     return benchmark(TrainingResult, "deepspeed/zero", device, settings, zero_stage=stages, **more)
 
 
@@ -25,5 +38,18 @@ def benchmark_tensor_parallel(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[TrainingResult]:
-    """Layers cut among ranks; `width`, `num_layers`, `batch_size`, `sequence_length` and `dtype` are lists of values."""
+    """Benchmarks training steps with each layer cut among ranks.
+
+    Args:
+        ranks: numbers of ranks.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `width`, `num_layers`, `batch_size`, `sequence_length` and `dtype`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     return benchmark(TrainingResult, "deepspeed/tensor-parallel", device, settings, num_ranks=ranks, **more)

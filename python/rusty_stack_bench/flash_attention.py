@@ -17,6 +17,22 @@ def benchmark_flash_attention(
     settings: Settings = DEFAULT,
     **more: Sequence[int],
 ) -> list[AttentionResult]:
-    """`batch_size`, `num_heads`, `num_kv_heads` and `head_dim` are lists of values."""
+    """Benchmarks flash attention, and compares it with the other kernels.
+
+    Args:
+        sequence_lengths: positions of queries and keys.
+        operations: `forward` or `backward`.
+        dtypes: types such as `f32` and `bf16`.
+        causal: whether each position sees only those before it.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `batch_size`, `num_heads`, `num_kv_heads` and `head_dim`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     axes = {"dtype": dtypes, "operation": operations, "sequence_length": sequence_lengths, "causal": causal, **more}
     return benchmark(AttentionResult, "flash-attention/flash", device, settings, **axes)

@@ -54,8 +54,21 @@ class Comparison:
 def store(
     results: Sequence[Result], results_dir: Path = "benchmark_results", suite: str = "python", save_samples: bool = True
 ) -> str:
-    """Keeps `results` as one run; the path of its file, which the program's verbs take too. Without samples its figures and
-    statistics are kept."""
+    """Stores results as one run.
+
+    Args:
+        results: results of one or several benchmarks.
+        results_dir: the results directory; it is created if it does not exist.
+        suite: the name of the run's suite: only runs of one suite are compared with a saved baseline.
+        save_samples: whether the samples are stored, or only metrics and statistics.
+
+    Returns:
+        The path of the run's file, which the subcommands of the program take too.
+
+    Raises:
+        ValueError: if a result has a field that docs/glossary.md does not list.
+        OSError: if the run cannot be written.
+    """
     from . import _native
 
     return _native.store(json.dumps([result.record() for result in results]), str(results_dir), suite, save_samples)
@@ -67,10 +80,19 @@ def gate(
     threshold_percent: float | None = None,
     policy: Path | None = None,
 ) -> Comparison:
-    """Judges stored runs against others; several files on a side are replicates of one another.
+    """Compares stored runs with a baseline.
 
-    The policy of the project counts, as for the program: the file named, else `baselines/policy.toml` where there is
-    one. `threshold_percent` replaces its threshold. What it leaves out is said in a warning.
+    Args:
+        baseline: the file of a run; several are replicates of one another.
+        current: the same, of the runs to judge.
+        threshold_percent: replaces the threshold of the policy.
+        policy: the file of a policy; without one `baselines/policy.toml`, if it exists.
+
+    Returns:
+        The verdict of each case, and of all. What the policy leaves out is reported as a warning.
+
+    Raises:
+        ValueError: if a file cannot be read as a run, or the policy is invalid.
     """
     from . import _native
 

@@ -126,7 +126,7 @@ def _replicate(case: Case, number: int, settings: Settings) -> tuple[Samples, di
         sensors = _watch(ready.get("pci_address"))
         times = [replicate.ask({"ask": "sample", "iters": iters})["time_ns"] for _ in range(settings.runs)]
         middle = sorted(times)[len(times) // 2] / iters
-        seen = {} if sensors is None else json.loads(sensors.stop())
+        seen: dict[str, Any] = {} if sensors is None else json.loads(sensors.stop())
         fields = seen | replicate.ask({"ask": "finish", "time_ns": middle})["fields"]
         return Samples(number, [iters] * len(times), times), fields, ready["device_type"]
     finally:
@@ -145,18 +145,38 @@ def _watch(pci_address: str | None) -> Any:
 
 
 def measure(kind: type[Kind], cases: list[Case], settings: Settings = Settings()) -> list[Kind]:
-    """Every case, one after another; one that cannot run or breaks says why, and the rest goes on."""
+    """Measures cases, one after another.
+
+    Args:
+        kind: the type of the results.
+        cases: what to measure.
+        settings: how thoroughly.
+
+    Returns:
+        One result per case; a case that cannot run or fails has the reason.
+    """
     return [typed(kind, _measured(case, settings)) for case in cases]
 
 
 def benchmark(kind: type[Kind], workload: str, device: str, settings: Settings, /, **axes: Any) -> list[Kind]:
-    """A workload such as `pytorch/matmul`, for every combination of the values of its axes."""
+    """Measures a workload for every combination of the values of its axes.
+
+    Args:
+        kind: the type of the results.
+        workload: a component and its workload, such as `pytorch/matmul`.
+        device: a device, or `auto`.
+        settings: how thoroughly to measure.
+        axes: the values of each axis.
+
+    Raises:
+        ValueError: if an axis is unknown, or one without a default is missing.
+    """
     component, name = workload.split("/")
     return measure(kind, every(component, name, chosen(device), **axes), settings)
 
 
 def _measured(case: Case, settings: Settings) -> Result:
-    found: list[Any] = []
+    found: list[tuple[Samples, dict[str, Any], str]] = []
     outcome, reason = Outcome.MEASURED, None
     for number in range(settings.replicates):
         try:
@@ -166,8 +186,8 @@ def _measured(case: Case, settings: Settings) -> Result:
             break
     # Every figure is of one process, that whose time is the middle of all.
     ordered = sorted(found, key=lambda one: one[1]["time_ms"])
-    fields = ordered[len(ordered) // 2][1] if found else {}
-    general = {name: fields.get(name) for name in ("time_ms", "dtype", "accuracy_error", "memory_used_mb")}
+    fields: dict[str, Any] = ordered[len(ordered) // 2][1] if found else {}
+    general: dict[str, Any] = {name: fields.get(name) for name in ("time_ms", "dtype", "accuracy_error", "memory_used_mb")}
     return Result(
         benchmark_id=case.id,
         outcome=outcome,
@@ -183,7 +203,7 @@ def _measured(case: Case, settings: Settings) -> Result:
 
 
 def chosen(device: str) -> str:
-    """`auto` is the first GPU that PyTorch drives, else the CPU."""
+    """Returns the device that `auto` means: the first GPU that PyTorch drives, else the CPU. Others are returned as given."""
     if device != "auto":
         return device
     try:

@@ -15,7 +15,20 @@ def benchmark_inference(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[InferenceResult]:
-    """`width`, `num_layers`, `network`, `dtype` and `sequence_length` are lists of values."""
+    """Benchmarks inference by MIGraphX.
+
+    Args:
+        batch_sizes: samples of one inference.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `width`, `num_layers`, `network`, `dtype` and `sequence_length`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     return benchmark(InferenceResult, "migraphx/inference", device, settings, batch_size=batch_sizes, **more)
 
 
@@ -25,5 +38,18 @@ def benchmark_compilation(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[InferenceResult]:
-    """From a graph to a program of the GPU; the same lists of values."""
+    """Benchmarks compilation of a graph.
+
+    Args:
+        batch_sizes: samples of one inference.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `width`, `num_layers`, `network`, `dtype` and `sequence_length`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     return benchmark(InferenceResult, "migraphx/compilation", device, settings, batch_size=batch_sizes, **more)

@@ -15,7 +15,20 @@ def benchmark_inference(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[InferenceResult]:
-    """`width`, `num_layers`, `network`, `dtype` and `sequence_length` are lists of values."""
+    """Benchmarks inference by ONNX Runtime.
+
+    Args:
+        batch_sizes: samples of one inference.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `width`, `num_layers`, `network`, `dtype` and `sequence_length`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     return benchmark(InferenceResult, "onnxruntime/inference", device, settings, batch_size=batch_sizes, **more)
 
 
@@ -25,7 +38,20 @@ def benchmark_graph_optimization(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[InferenceResult]:
-    """`batch_size`, `width`, `num_layers`, `network`, `dtype` and `sequence_length` are lists of values."""
+    """Benchmarks inference at levels of graph optimization, against the graph as given.
+
+    Args:
+        levels: `disabled`, `basic`, `extended` or `all`.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `batch_size`, `width`, `num_layers`, `network`, `dtype` and `sequence_length`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     return benchmark(InferenceResult, "onnxruntime/graph-optimization", device, settings, graph_optimization=levels, **more)
 
 
@@ -35,5 +61,18 @@ def benchmark_compilation(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[InferenceResult]:
-    """Making a session of a graph; the same lists of values."""
+    """Benchmarks the creation of a session from a graph.
+
+    Args:
+        levels: `disabled`, `basic`, `extended` or `all`.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `batch_size`, `width`, `num_layers`, `network`, `dtype` and `sequence_length`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     return benchmark(InferenceResult, "onnxruntime/compilation", device, settings, graph_optimization=levels, **more)

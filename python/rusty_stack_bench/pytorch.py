@@ -26,7 +26,18 @@ def benchmark_matmul(
     device: str = "auto",
     settings: Settings = DEFAULT,
 ) -> list[MatmulResult]:
-    """Products of matrices of m x n x k; for each operand `n` as stored or `t` transposed."""
+    """Benchmarks products of two matrices.
+
+    Args:
+        sizes: `(m, n, k)` of each product.
+        dtypes: types such as `f32` and `bf16`.
+        transposes: two letters, for each operand `n` as stored or `t` transposed.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+    """
     return benchmark(MatmulResult, "pytorch/matmul", device, settings, dtype=dtypes, shape=sizes, transpose=transposes)
 
 
@@ -38,7 +49,22 @@ def benchmark_convolution(
     settings: Settings = DEFAULT,
     **more: Sequence[int],
 ) -> list[ConvolutionResult]:
-    """Convolutions; `stride`, `padding`, `dilation` and `groups` are lists of values too."""
+    """Benchmarks convolutions in two dimensions.
+
+    Args:
+        inputs: shapes of the input: batch, channels, height, width.
+        weights: shapes of the weights: outputs, inputs of a group, height, width.
+        dtypes: types such as `f32` and `bf16`.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `stride`, `padding`, `dilation` and `groups`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     axes = {"dtype": dtypes, "input": inputs, "weight": weights, **more}
     return benchmark(ConvolutionResult, "pytorch/convolution", device, settings, **axes)
 
@@ -50,7 +76,18 @@ def benchmark_memory_transfer(
     device: str = "auto",
     settings: Settings = DEFAULT,
 ) -> list[TransferResult]:
-    """Copies of sizes such as `64MiB`; `gpu_to_gpu` within one GPU, `gpu_to_peer` to another."""
+    """Benchmarks copies from and to a GPU.
+
+    Args:
+        sizes: sizes such as `64MiB`.
+        directions: `cpu_to_gpu`, `gpu_to_cpu`, `gpu_to_gpu` within one GPU, or `gpu_to_peer` to another.
+        host_memory: `pinned` or `pageable`.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+    """
     axes = {"direction": directions, "size": sizes, "host_memory": host_memory}
     return benchmark(TransferResult, "pytorch/memory-transfer", device, settings, **axes)
 
@@ -62,7 +99,21 @@ def benchmark_autograd(
     settings: Settings = DEFAULT,
     **more: Sequence[int],
 ) -> list[AutogradResult]:
-    """Passes through linear layers; `batch_size`, `width` and `num_layers` are lists of values."""
+    """Benchmarks passes through linear layers.
+
+    Args:
+        operations: `forward` or `backward`.
+        dtypes: types such as `f32` and `bf16`.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `batch_size`, `width` and `num_layers`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     return benchmark(AutogradResult, "pytorch/autograd", device, settings, dtype=dtypes, operation=operations, **more)
 
 
@@ -73,7 +124,18 @@ def benchmark_compile(
     device: str = "auto",
     settings: Settings = DEFAULT,
 ) -> list[CompileResult]:
-    """torch.compile from nothing, and what it made."""
+    """Benchmarks `torch.compile` of element-wise operations.
+
+    Args:
+        rows: number of rows, and length of each.
+        compilations: `cold` for compilation with empty caches, `warm` for the compiled function.
+        dtypes: types such as `f32` and `bf16`.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+    """
     return benchmark(CompileResult, "pytorch/torch-compile", device, settings, dtype=dtypes, compilation=compilations, rows=rows)
 
 
@@ -84,7 +146,21 @@ def benchmark_execution(
     settings: Settings = DEFAULT,
     **more: Sequence[int],
 ) -> list[CompileResult]:
-    """A decoder eagerly, compiled, or as a GPU's graph; `batch_size`, `sequence_length`, `width`, `num_layers` are lists."""
+    """Benchmarks ways to run the forward pass of a decoder.
+
+    Args:
+        executions: `eager`, `compiled`, or `graph` for a graph that a GPU replays.
+        dtypes: types such as `f32` and `bf16`.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `batch_size`, `sequence_length`, `width` and `num_layers`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     return benchmark(CompileResult, "pytorch/execution", device, settings, dtype=dtypes, execution=executions, **more)
 
 
@@ -94,7 +170,20 @@ def benchmark_training(
     settings: Settings = DEFAULT,
     **more: Sequence[int],
 ) -> list[StepResult]:
-    """Steps of a decoder with AdamW; `batch_size`, `sequence_length`, `width` and `num_layers` are lists of values."""
+    """Benchmarks training steps of a decoder with AdamW.
+
+    Args:
+        dtypes: types such as `f32` and `bf16`.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `batch_size`, `sequence_length`, `width` and `num_layers`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     return benchmark(StepResult, "pytorch/training", device, settings, dtype=dtypes, **more)
 
 
@@ -104,7 +193,17 @@ def benchmark_layer_norm(
     device: str = "auto",
     settings: Settings = DEFAULT,
 ) -> list[LayerNormResult]:
-    """Normalization of rows x length of each."""
+    """Benchmarks layer normalization.
+
+    Args:
+        rows: number of rows, and length of each.
+        dtypes: types such as `f32` and `bf16`.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+    """
     return benchmark(LayerNormResult, "pytorch/layer-norm", device, settings, dtype=dtypes, rows=rows)
 
 
@@ -116,7 +215,22 @@ def benchmark_attention(
     settings: Settings = DEFAULT,
     **more: Sequence[int],
 ) -> list[AttentionResult]:
-    """Attention by the kernel that PyTorch chooses; `batch_size`, `num_heads` and `head_dim` are lists of values."""
+    """Benchmarks attention by the kernel that PyTorch chooses.
+
+    Args:
+        sequence_lengths: positions of queries and keys.
+        dtypes: types such as `f32` and `bf16`.
+        causal: whether each position sees only those before it.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `batch_size`, `num_heads` and `head_dim`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     axes = {"dtype": dtypes, "sequence_length": sequence_lengths, "causal": causal, **more}
     return benchmark(AttentionResult, "pytorch/attention", device, settings, **axes)
 
@@ -130,6 +244,22 @@ def benchmark_transformer(
     settings: Settings = DEFAULT,
     **more: Sequence[int],
 ) -> list[GenerationResult]:
-    """A model with random weights, or of a directory; `batch_size`, `prompt_length`, `width` … are lists."""
+    """Benchmarks a transformer of the package `transformers`.
+
+    Args:
+        operations: `prefill` for one pass over the prompt, `decode` for the tokens after it.
+        dtypes: types such as `f32` and `bf16`.
+        use_cache: whether keys and values are kept between tokens.
+        model: a directory with `config.json` and weights, or `random` for random weights.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `batch_size`, `prompt_length`, `output_length`, `width` and `num_layers`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     axes = {"dtype": dtypes, "operation": operations, "use_cache": use_cache, "model": [model], **more}
     return benchmark(GenerationResult, "pytorch/transformer", device, settings, **axes)

@@ -150,7 +150,7 @@ class StepResult(Result):
     optimizer_memory_mb: float | None = None
     activations_memory_mb: float | None = None
     other_memory_mb: float | None = None
-    memory_timeline: dict | None = None
+    memory_timeline: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,18 @@ class BenchmarkRunner:
         self._tell = callback
 
     def run_suite(self, suite: str | None = None, component_ids: Sequence[str] = ()) -> dict[str, Any]:
-        """A suite, or these components or benchmarks; the run."""
+        """Runs a suite, or some components or benchmarks.
+
+        Args:
+            suite: the name of a suite; by default that of the configuration.
+            component_ids: components or benchmarks to run instead of a suite.
+
+        Returns:
+            The run, as the program's document.
+
+        Raises:
+            ProgramError: if the program is not found or fails.
+        """
         words = list(component_ids) or ["--suite", suite or self.config.suite]
         return self._measure(words)
 
@@ -86,7 +97,20 @@ class BenchmarkRunner:
     def run_custom_benchmarks(
         self, benchmarks: Sequence[Benchmark | str], settings: Settings | None = None
     ) -> list[Result] | dict[str, Any] | list[dict[str, Any]]:
-        """Functions under @benchmark, measured here and stored; or TOML files of commands by the program, a run of each."""
+        """Measures functions under `@benchmark` here and stores them, or TOML files of commands by the program.
+
+        Args:
+            benchmarks: functions, or paths of TOML files.
+            settings: how thoroughly to measure functions.
+
+        Returns:
+            The results of functions; or the run of a file, a list if there are several files.
+
+        Raises:
+            ValueError: if there are none, or both kinds.
+            TypeError: if one is neither.
+            ProgramError: if the program is not found or fails.
+        """
         if not benchmarks:
             raise ValueError("there is no benchmark to run; name functions under @benchmark, or TOML files")
         functions = [one for one in benchmarks if isinstance(one, Benchmark)]
@@ -136,17 +160,35 @@ class BenchmarkRunner:
         return f", {result.time_ms:.6g} ms, {taken} samples of {len(result.samples)} processes"
 
     def compare_with_baseline(self, baseline: str) -> BenchmarkComparator:
-        """The last run beside the file of another."""
+        """Compares the last run with the file of another.
+
+        Raises:
+            ProgramError: if nothing was measured yet.
+        """
         return BenchmarkComparator(baseline, self._stored())
 
     def generate_all_reports(self) -> list[str]:
-        """Reports on the last run beside its results, in every form; their files."""
+        """Writes reports on the last run next to its results, in every format.
+
+        Returns:
+            The paths of the reports.
+
+        Raises:
+            ProgramError: if nothing was measured yet.
+        """
         reports = ReportGenerator(self._stored())
         stem = os.path.join(self.config.output_dir, f"report_{os.path.basename(self._stored()).rpartition('.')[0]}")
-        return [reports.write(f"{stem}.{ending}", format) for format, ending in FORMATS.items()]
+        return [reports.write(f"{stem}.{ending}", form) for form, ending in FORMATS.items()]
 
     def save_results(self, path: str) -> str:
-        """Copies the last run to a file; its path."""
+        """Copies the last run to a file.
+
+        Returns:
+            The path.
+
+        Raises:
+            ProgramError: if nothing was measured yet.
+        """
         return shutil.copyfile(self._stored(), path)
 
     def _stored(self) -> str:

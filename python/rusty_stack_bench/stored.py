@@ -15,13 +15,26 @@ class ResultsPersistence:
         self.results_dir, self.baselines_dir = str(results_dir), str(baselines_dir)
 
     def get_runs(self) -> list[dict[str, Any]]:
-        """Every stored run in a line, the newest first."""
+        """Returns a summary of every stored run, the newest first.
+
+        Raises:
+            ValueError: if there is no results directory.
+            OSError: if it cannot be read.
+        """
         from . import _native
 
         return json.loads(_native.stored_runs(self.results_dir))
 
     def get_result(self, run_id: str) -> dict[str, Any]:
-        """The run with this id, or whose id begins so."""
+        """Returns a stored run.
+
+        Args:
+            run_id: its id, or the beginning of it.
+
+        Raises:
+            ValueError: if there is no results directory.
+            OSError: if no run or several runs match.
+        """
         from . import _native
 
         return json.loads(_native.stored_run(self.results_dir, run_id))
@@ -43,15 +56,27 @@ class ResultsPersistence:
         """A line for each metric of each result."""
         self._export("csv", path)
 
-    def _export(self, format: str, path: Path) -> None:
+    def _export(self, form: str, path: Path) -> None:
         from . import _native
 
-        text = _native.export(self.results_dir, format)
+        text = _native.export(self.results_dir, form)
         with open(path, "w", encoding="utf-8", newline="") as file:
             file.write(text)
 
     def cleanup_old_results(self, days: int = 30, keep_latest: int = 5) -> list[str]:
-        """Deletes what is older, but for the newest of each machine and suite and what baselines were made from; their ids."""
+        """Deletes old runs, except the sources of baselines.
+
+        Args:
+            days: runs younger than this are kept.
+            keep_latest: the number of newest runs of each machine and suite to keep.
+
+        Returns:
+            The ids of the deleted runs.
+
+        Raises:
+            ValueError: if there is no results directory.
+            OSError: if a run cannot be deleted.
+        """
         from . import _native
 
         return _native.prune(self.results_dir, self.baselines_dir, days, keep_latest)
@@ -68,13 +93,32 @@ class ReportGenerator:
         self.run, self.baseline = str(run), None if baseline is None else str(baseline)
 
     def generate(self, format: str = "markdown") -> str:
-        """The report as markdown, html, text, csv or json."""
+        """Returns the report.
+
+        Args:
+            format: markdown, html, text, csv or json.
+
+        Raises:
+            ValueError: if there is no such format, or a file cannot be read as a run.
+        """
         from . import _native
 
         return _native.report(self.run, format, self.baseline)
 
     def write(self, path: Path, format: str = "markdown") -> str:
-        """The same in a file; its path."""
+        """Writes the report to a file.
+
+        Args:
+            path: the file.
+            format: markdown, html, text, csv or json.
+
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: if there is no such format, or a file cannot be read as a run.
+            OSError: if the report cannot be written.
+        """
         text = self.generate(format)
         with open(path, "w", encoding="utf-8", newline="") as file:
             file.write(text)

@@ -16,7 +16,21 @@ def benchmark_compile(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[KernelResult]:
-    """From a kernel's source to a program of each target; `num_warps`, `num_stages` and `compilation` are lists."""
+    """Benchmarks compilation of kernels; the targets need not be present.
+
+    Args:
+        kernels: `vector-add`, `softmax`, `layer-norm`, `matmul` or `attention`.
+        targets: architectures such as `gfx942` and `sm_90`.
+        dtypes: `f32`, `f16` or `bf16`.
+        settings: how thoroughly to measure.
+        more: values of `num_warps`, `num_stages` and `compilation`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     return benchmark(KernelResult, "triton/compile", "cpu:0", settings, kernel=kernels, target=targets, dtype=dtypes, **more)
 
 
@@ -27,5 +41,19 @@ def benchmark_operation(
     settings: Settings = DEFAULT,
     **more: Sequence[int],
 ) -> list[KernelResult]:
-    """A kernel on a GPU against PyTorch's; on a CPU it is checked and not timed. `size` is a list of values."""
+    """Benchmarks kernels against PyTorch's own; on a CPU they are verified and not timed.
+
+    Args:
+        kernels: `vector-add`, `softmax`, `layer-norm`, `matmul` or `attention`.
+        dtypes: types such as `f32` and `bf16`.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `size`.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     return benchmark(KernelResult, "triton/operation", device, settings, kernel=kernels, dtype=dtypes, **more)

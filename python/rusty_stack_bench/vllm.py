@@ -16,7 +16,21 @@ def benchmark_generation(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[GenerationResult]:
-    """Prompts sent together; `prompt_length`, `output_length` and `execution` are lists of values."""
+    """Benchmarks generation for prompts that are sent together.
+
+    Args:
+        num_prompts: prompts of one batch.
+        model: a directory with `config.json` and weights, or `random` for random weights.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `prompt_length`, `output_length`, `execution` and other axes of docs/methods/vllm.md.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     return benchmark(GenerationResult, "vllm/generation", device, settings, num_prompts=num_prompts, model=[model], **more)
 
 
@@ -27,5 +41,19 @@ def benchmark_serving(
     settings: Settings = DEFAULT,
     **more: Sequence[Any],
 ) -> list[GenerationResult]:
-    """Requests at random times, so many a second; `num_requests`, `ttft_limit`, `tpot_limit` … are lists of values."""
+    """Benchmarks serving of requests that arrive at random times.
+
+    Args:
+        request_rates: requests per second.
+        model: a directory with `config.json` and weights, or `random` for random weights.
+        device: `cpu:0`, `rocm:0`, `cuda:0` …, or `auto` for the first GPU that PyTorch drives, else the CPU.
+        settings: how thoroughly to measure.
+        more: values of `num_requests`, `ttft_limit`, `tpot_limit` and other axes of docs/methods/vllm.md.
+
+    Returns:
+        One result per case; a case that cannot run has the reason.
+
+    Raises:
+        ValueError: if `more` names an axis that the workload does not have.
+    """
     return benchmark(GenerationResult, "vllm/serve", device, settings, request_rate=request_rates, model=[model], **more)

@@ -1,1 +1,1 @@
-"""Tests of the workloads that need no framework: `python3 -m unittest discover --start-directory python`."""
+"""Tests of the package: `python -m pytest python/tests`. Those of a framework are skipped without it."""

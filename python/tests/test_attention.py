@@ -1,8 +1,9 @@
 """Attention against what is written out in double precision, and against the other kernels."""
 
 import types
-import unittest
 from unittest import mock
+
+import pytest
 
 try:
     import torch
@@ -11,6 +12,7 @@ except ImportError:
 
 from rusty_stack_bench.workloads import attention, core, flash_attention
 
+needs_torch = pytest.mark.skipif(torch is None, reason="needs torch")
 SHAPE = {"batch_size": "2", "num_heads": "4", "sequence_length": "24", "head_dim": "8", "num_kv_heads": "2", "dtype": "f32"}
 
 
@@ -19,89 +21,86 @@ def case(**params):
     return core.Case("flash-attention", "flash", "cpu:0", SHAPE | {"causal": "yes", "operation": "backward"} | params)
 
 
-@unittest.skipIf(torch is None, "needs torch")
-class Reference(unittest.TestCase):
-    """What is compared, and that a wrong part is seen."""
-
-    def made(self):
-        """Inputs, an output and what is ahead of it."""
-        torch.manual_seed(1)
-        inputs = flash_attention._inputs(case(), torch, torch.device("cpu"), torch.float32)
-        attend = flash_attention._with_kernel(torch, "MATH", True)
-        return inputs, attend, torch.rand(2, 4, 24, 8)
-
-    def test_pieces_of_a_long_sequence_are_the_whole(self):
-        inputs, attend, ahead = self.made()
-        for chunk in (24, 10):
-            with mock.patch.object(attention, "CHUNK", chunk):
-                self.assertLess(attention.verified(case(), torch, inputs, attend(*inputs), ahead), 1e-6)
-
-    def test_a_wrong_head_and_a_wrong_gradient_are_seen(self):
-        inputs, attend, ahead = self.made()
-        wrong = attend(*inputs).clone()
-        wrong[1, 3, 23] += 1
-        with self.assertRaises(core.Failure):
-            attention.verified(case(), torch, inputs, wrong)
-
-        class Lost(torch.autograd.Function):
-            @staticmethod
-            def forward(context, value):
-                return value.clone()
-
-            @staticmethod
-            def backward(context, gradient):
-                return gradient * 0.5
-
-        inputs[2] = inputs[2].detach().requires_grad_()
-        halved = attend(inputs[0], inputs[1], Lost.apply(inputs[2]))
-        self.assertLess(attention.verified(case(), torch, inputs, halved), 1e-6, "forward it is right")
-        with self.assertRaises(core.Failure):
-            attention.verified(case(), torch, inputs, halved, ahead)
-
-    def test_of_many_scores_the_first_and_the_last_head_are_compared(self):
-        inputs, attend, _ = self.made()
-        with mock.patch.object(attention, "SCORES_COMPARED", 1), mock.patch.object(
-            attention, "written_out", wraps=attention.written_out
-        ) as asked:
-            attention.verified(case(), torch, inputs, attend(*inputs))
-        self.assertEqual(asked.call_count, 2)
-        self.assertEqual(asked.call_args.args[1][0].shape, (2, 24, 8), "both heads of queries that it serves")
-
-    def test_operations_are_those_that_papers_count(self):
-        self.assertEqual(attention.operations(2 * 16, 8192, 128), 4 * 32 * 8192**2 * 128)
-        self.assertEqual(attention.operations(1, 10, 10, causal=True, backward=True), 4 * 1000 * 2.5 / 2)
+def made():
+    """Inputs, an output and what is ahead of it."""
+    torch.manual_seed(1)
+    inputs = flash_attention._inputs(case(), torch, torch.device("cpu"), torch.float32)
+    attend = flash_attention._with_kernel(torch, "MATH", True)
+    return inputs, attend, torch.rand(2, 4, 24, 8)
 
 
-class Alternatives(unittest.TestCase):
-    """The fastest of the others, and those that cannot."""
-
-    def compared(self, times):
-        """The fields where kernels take these times; None is one that cannot."""
-
-        def work(attend):
-            made = core.Work(lambda: None, lambda _: {})
-            time = times[attend]
-            made.sample = mock.Mock(side_effect=RuntimeError("no kernel") if time is None else lambda n: n * time)
-            return made
-
-        others = {name: name for name in times if name != "own"}
-        with mock.patch.object(flash_attention, "_others", lambda *_: others):
-            return flash_attention._compared(None, case(), types.SimpleNamespace(work=work), "own", 1e6, "torch")
-
-    def test_the_fastest_is_named_and_one_that_cannot_is_left_out(self):
-        found = self.compared({"own": 1e6, "standard": 8e6, "efficient": 3e6, "cudnn": 2e6})
-        self.assertEqual(
-            found, {"speedup": 8.0, "alternative": "cudnn", "alternative_time_ms": 2.0, "speedup_over_alternative": 2.0}
-        )
-        self.assertEqual(self.compared({"own": 1e6, "standard": 4e6, "efficient": None, "cudnn": None}), {"speedup": 4.0})
-        self.assertEqual(self.compared({"own": 1e6, "standard": None, "efficient": 3e6})["alternative"], "efficient")
-
-    def test_both_sides_have_as_many_in_a_row(self):
-        asked = {name: [] for name in ("own", "other")}
-        works = {name: types.SimpleNamespace(sample=lambda n, name=name: asked[name].append(n) or 1e3 * n) for name in asked}
-        self.assertEqual(core.side_by_side(works, 1e4, rounds=2), {"own": 1e3, "other": 1e3})
-        self.assertEqual(asked, {"own": [1, 500, 500], "other": [1, 500, 500]})
+@needs_torch
+def test_pieces_of_a_long_sequence_are_the_whole():
+    inputs, attend, ahead = made()
+    for chunk in (24, 10):
+        with mock.patch.object(attention, "CHUNK", chunk):
+            assert attention.verified(case(), torch, inputs, attend(*inputs), ahead) < 1e-6
 
 
-if __name__ == "__main__":
-    unittest.main()
+@needs_torch
+def test_a_wrong_head_and_a_wrong_gradient_are_seen():
+    inputs, attend, ahead = made()
+    wrong = attend(*inputs).clone()
+    wrong[1, 3, 23] += 1
+    with pytest.raises(core.Failure):
+        attention.verified(case(), torch, inputs, wrong)
+
+    class Lost(torch.autograd.Function):
+        @staticmethod
+        def forward(context, value):
+            return value.clone()
+
+        @staticmethod
+        def backward(context, gradient):
+            return gradient * 0.5
+
+    inputs[2] = inputs[2].detach().requires_grad_()
+    halved = attend(inputs[0], inputs[1], Lost.apply(inputs[2]))
+    assert attention.verified(case(), torch, inputs, halved) < 1e-6, "forward it is right"
+    with pytest.raises(core.Failure):
+        attention.verified(case(), torch, inputs, halved, ahead)
+
+
+@needs_torch
+def test_of_many_scores_the_first_and_the_last_head_are_compared():
+    inputs, attend, _ = made()
+    with mock.patch.object(attention, "SCORES_COMPARED", 1), mock.patch.object(
+        attention, "written_out", wraps=attention.written_out
+    ) as asked:
+        attention.verified(case(), torch, inputs, attend(*inputs))
+    assert asked.call_count == 2
+    assert asked.call_args.args[1][0].shape == (2, 24, 8), "both heads of queries that it serves"
+
+
+@needs_torch
+def test_operations_are_those_that_papers_count():
+    assert attention.operations(2 * 16, 8192, 128) == 4 * 32 * 8192**2 * 128
+    assert attention.operations(1, 10, 10, causal=True, backward=True) == 4 * 1000 * 2.5 / 2
+
+
+def compared(times):
+    """The fields where kernels take these times; None is one that cannot."""
+
+    def work(attend):
+        made = core.Work(lambda: None, lambda _: {})
+        time = times[attend]
+        made.sample = mock.Mock(side_effect=RuntimeError("no kernel") if time is None else lambda n: n * time)
+        return made
+
+    others = {name: name for name in times if name != "own"}
+    with mock.patch.object(flash_attention, "_others", lambda *_: others):
+        return flash_attention._compared(None, case(), types.SimpleNamespace(work=work), "own", 1e6, "torch")
+
+
+def test_the_fastest_is_named_and_one_that_cannot_is_left_out():
+    found = compared({"own": 1e6, "standard": 8e6, "efficient": 3e6, "cudnn": 2e6})
+    assert found == {"speedup": 8.0, "alternative": "cudnn", "alternative_time_ms": 2.0, "speedup_over_alternative": 2.0}
+    assert compared({"own": 1e6, "standard": 4e6, "efficient": None, "cudnn": None}) == {"speedup": 4.0}
+    assert compared({"own": 1e6, "standard": None, "efficient": 3e6})["alternative"] == "efficient"
+
+
+def test_both_sides_have_as_many_in_a_row():
+    asked = {name: [] for name in ("own", "other")}
+    works = {name: types.SimpleNamespace(sample=lambda n, name=name: asked[name].append(n) or 1e3 * n) for name in asked}
+    assert core.side_by_side(works, 1e4, rounds=2) == {"own": 1e3, "other": 1e3}
+    assert asked == {"own": [1, 500, 500], "other": [1, 500, 500]}

@@ -1,14 +1,12 @@
 """Benchmarks of your own: what is a benchmark, what becomes of mistakes, and what is asked of the program."""
 
-import contextlib
-import io
 import json
 import os
-import stat
-import tempfile
-import unittest
+from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
+
+import pytest
 
 import rusty_stack_bench
 from rusty_stack_bench import BenchmarkRunner, BenchmarkRunnerConfig, Outcome, ProgramError, benchmark
@@ -45,88 +43,100 @@ def divide(divisor):
 '''
 
 
-def written(text: str, test: unittest.TestCase, name: str = "mine.py") -> str:
-    """A file with this text, until the end of the test."""
-    directory = tempfile.TemporaryDirectory()
-    test.addCleanup(directory.cleanup)
-    path = os.path.join(directory.name, name)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
+@pytest.fixture
+def mine(tmp_path):
+    """A file of benchmarks."""
+    path = tmp_path / "mine.py"
+    path.write_text(FILE, encoding="utf-8")
+    return str(path)
 
 
-class Functions(unittest.TestCase):
-    """Functions under @benchmark."""
-
-    def test_every_point_is_a_case_and_is_measured_with_its_figures(self):
-        add_up = load(written(FILE, self))[0]
-        self.assertEqual(add_up([1, 2]), 3)
-        cases = [case.id for case in add_up.cases()]
-        self.assertEqual(len(cases), 4)
-        self.assertEqual(cases[1], "component_specific/add_up/cpu:0/n=10/kind=tuple")
-        add_up.axes = {"n": [10], "kind": ["list", "tuple"]}
-        results = add_up.run(FEW)
-        self.assertEqual([result.benchmark_id for result in results], cases[:2])
-        for result in results:
-            self.assertTrue(result.is_measured, result.reason)
-            self.assertEqual(len(result.samples), 2)
-            self.assertAlmostEqual(result.fields["gflops"], 10 / result.time_ms / 1e6)
-        self.assertEqual(len(add_up.missed(results)), 2)
-        self.assertIn("gflops is", add_up.missed(results)[0])
-
-    def test_what_breaks_is_a_failure_with_its_cure_and_the_rest_goes_on(self):
-        _, wrong, no_number, divide = load(written(FILE, self))
-        for one, told in ((wrong, "verification refuses"), (no_number, "gflops is nan")):
-            (result,) = one.run(FEW)
-            self.assertIs(result.outcome, Outcome.FAILED)
-            self.assertIn(told, result.reason.why)
-            self.assertTrue(result.reason.cure)
-        whole, broken = divide.run(FEW)
-        self.assertTrue(whole.is_measured)
-        self.assertIn("ZeroDivisionError", broken.reason.why)
-
-    def test_a_file_that_breaks_in_the_process_is_named(self):
-        path = written(FILE, self)
-        add_up = load(path)[0]
-        with open(path, "a", encoding="utf-8") as file:
-            file.write("\nraise RuntimeError('not twice')\n")
-        for result in add_up.run(FEW):
-            self.assertIn("not twice", result.reason.why)
-
-    def test_mistakes_are_told_at_once(self):
-        for settings, told in (
-            ({"name": "a b"}, "no name"),
-            ({"axes": {"n": []}}, "one value or more"),
-            ({"axes": {"n": ["a/b"]}}, "cannot stand in an id"),
-            ({"targets": {"time_ms": 5.0}}, '"below", 5.0'),
-        ):
-            with self.assertRaisesRegex(ValueError, told):
-                benchmark(**settings)(lambda: None) if "name" in settings else benchmark(name="a", **settings)(lambda: None)
-        for text, told in (("", "no benchmark"), ("raise KeyError('x')", "KeyError"), ("def (", "SyntaxError")):
-            said = io.StringIO()
-            with contextlib.redirect_stderr(said):
-                self.assertEqual(main(["list", written(text, self)]), 2)
-            self.assertIn(told, said.getvalue())
-
-    def test_a_file_is_listed(self):
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            self.assertEqual(main(["list", written(FILE, self)]), 0)
-        self.assertEqual(len(said.getvalue().splitlines()), 8)
-        self.assertIn("kind=tuple  The sum of numbers.", said.getvalue())
+def test_every_point_is_a_case_and_is_measured_with_its_figures(mine):
+    add_up = load(mine)[0]
+    assert add_up([1, 2]) == 3
+    cases = [case.id for case in add_up.cases()]
+    assert len(cases) == 4
+    assert cases[1] == "component_specific/add_up/cpu:0/n=10/kind=tuple"
+    add_up.axes = {"n": [10], "kind": ["list", "tuple"]}
+    results = add_up.run(FEW)
+    assert [result.benchmark_id for result in results] == cases[:2]
+    for result in results:
+        assert result.is_measured, result.reason
+        assert len(result.samples) == 2
+        assert result.fields["gflops"] == pytest.approx(10 / result.time_ms / 1e6, abs=5e-8)
+    assert len(add_up.missed(results)) == 2
+    assert "gflops is" in add_up.missed(results)[0]
 
 
-class Suites(unittest.TestCase):
-    """What is asked of the program."""
+def test_what_breaks_is_a_failure_with_its_cure_and_the_rest_goes_on(mine):
+    _, wrong, no_number, divide = load(mine)
+    for one, told in ((wrong, "verification refuses"), (no_number, "gflops is nan")):
+        (result,) = one.run(FEW)
+        assert result.outcome is Outcome.FAILED
+        assert told in result.reason.why
+        assert result.reason.cure
+    whole, broken = divide.run(FEW)
+    assert whole.is_measured
+    assert "ZeroDivisionError" in broken.reason.why
 
-    def program(self, text: str) -> mock._patch_dict:
-        path = written("#!/bin/sh\n" + text, self, "program")
-        os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
-        return mock.patch.dict(os.environ, {"RUSTY_STACK_BENCH": path})
 
-    def test_a_suite_is_asked_for_with_the_configuration_and_followed(self):
-        answer = json.dumps({"run_id": "abc", "benchmarks": []})
-        script = f"""echo measuring >&2
+def test_a_file_that_breaks_in_the_process_is_named(mine):
+    add_up = load(mine)[0]
+    with open(mine, "a", encoding="utf-8") as file:
+        file.write("\nraise RuntimeError('not twice')\n")
+    for result in add_up.run(FEW):
+        assert "not twice" in result.reason.why
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        pytest.param({"name": "a b"}, "no name", id="name"),
+        pytest.param({"axes": {"n": []}}, "one value or more", id="no value"),
+        pytest.param({"axes": {"n": ["a/b"]}}, "cannot stand in an id", id="value"),
+        pytest.param({"targets": {"time_ms": 5.0}}, '"below", 5.0', id="target"),
+    ],
+)
+def test_mistakes_are_told_at_once(settings, told):
+    with pytest.raises(ValueError, match=told):
+        benchmark(**{"name": "a"} | settings)(lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("", "no benchmark"), ("raise KeyError('x')", "KeyError"), ("def (", "SyntaxError")],
+    ids=["empty", "raises", "syntax"],
+)
+def test_a_file_that_cannot_be_loaded_is_an_error(tmp_path, capsys, text, told):
+    path = tmp_path / "mine.py"
+    path.write_text(text, encoding="utf-8")
+    assert main(["list", str(path)]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_file_is_listed(mine, capsys):
+    assert main(["list", mine]) == 0
+    said = capsys.readouterr().out
+    assert len(said.splitlines()) == 8
+    assert "kind=tuple  The sum of numbers." in said
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """Puts a script in the place of the program."""
+
+    def replaced(text):
+        path = tmp_path / "program"
+        path.write_text("#!/bin/sh\n" + text, encoding="utf-8")
+        path.chmod(0o755)
+        monkeypatch.setenv("RUSTY_STACK_BENCH", str(path))
+
+    return replaced
+
+
+def test_a_suite_is_asked_for_with_the_configuration_and_followed(program):
+    answer = json.dumps({"run_id": "abc", "benchmarks": []})
+    script = f"""echo measuring >&2
 while [ $# -gt 0 ]; do
     case $1 in
         --id-file) printf abc > "$2" ;;
@@ -137,47 +147,50 @@ while [ $# -gt 0 ]; do
 done
 echo '{answer}'
 """
-        told: list[str] = []
-        with self.program(script):
-            runner = BenchmarkRunner(BenchmarkRunnerConfig(save_raw_results=False, output_dir="kept"))
-            runner.set_status_callback(told.append)
-            self.assertEqual(runner.run_component_benchmarks()["run_id"], "abc")
-        self.assertEqual(told, ["measuring"])
-        self.assertEqual(runner.path, os.path.join("kept", "runs", "abc.json"))
+    program(script)
+    told: list[str] = []
+    runner = BenchmarkRunner(BenchmarkRunnerConfig(save_raw_results=False, output_dir="kept"))
+    runner.set_status_callback(told.append)
+    assert runner.run_component_benchmarks()["run_id"] == "abc"
+    assert told == ["measuring"]
+    assert runner.path == os.path.join("kept", "runs", "abc.json")
 
-    def test_functions_keep_the_limit_tell_what_they_do_and_are_reported(self):
-        add_up = load(written(FILE, self))[0]
-        add_up.axes = {"n": [10], "kind": ["list"]}
-        told, limits = [], []
-        config = BenchmarkRunnerConfig(timeout_seconds=7, generate_reports=True, output_dir="kept", save_raw_results=False)
-        config.compare_with_baseline = config.verbose = True
-        runner = BenchmarkRunner(config)
-        runner.set_status_callback(told.append)
-        plain = Benchmark.run
 
-        def run(self, settings):
-            limits.append(settings.timeout)
-            return plain(self, Settings(replicates=1, runs=3, timeout=30))
+def test_functions_keep_the_limit_tell_what_they_do_and_are_reported(mine, tmp_path):
+    add_up = load(mine)[0]
+    add_up.axes = {"n": [10], "kind": ["list"]}
+    told, limits = [], []
+    config = BenchmarkRunnerConfig(timeout_seconds=7, generate_reports=True, output_dir="kept", save_raw_results=False)
+    config.compare_with_baseline = config.verbose = True
+    runner = BenchmarkRunner(config)
+    runner.set_status_callback(told.append)
+    plain = Benchmark.run
 
-        path = written('{"run_id": "abc"}', self, "abc.json")
-        kept = mock.Mock(return_value=path)
-        compared = mock.Mock(return_value="one\ntwo")
-        native = mock.patch.dict(vars(rusty_stack_bench), _native=SimpleNamespace(against_saved=compared))
-        stored = mock.patch("rusty_stack_bench.runner.store", kept)
-        written_reports = mock.patch("rusty_stack_bench.runner.ReportGenerator.write", lambda self, path, format: path)
-        with mock.patch.object(Benchmark, "run", run), stored, written_reports, native:
-            (result,) = runner.run_custom_benchmarks([add_up])
-        self.assertEqual((limits, runner.path, runner.run), ([7.0], path, {"run_id": "abc"}))
-        kept.assert_called_once_with([result], "kept", save_samples=False)
-        compared.assert_called_once_with(path, "kept", True)
-        self.assertEqual(told[-2:], ["one", "two"], "the comparison is told")
-        in_full = f"{result.benchmark_id}: measured, {result.time_ms:.6g} ms, 3 samples of 1 processes"
-        self.assertIn(in_full, told)
-        self.assertTrue(any("is aimed at" in line for line in told), told)
-        self.assertTrue(any(line.endswith("report_abc.html") for line in told), told)
+    def run(self, settings):
+        limits.append(settings.timeout)
+        return plain(self, Settings(replicates=1, runs=3, timeout=30))
 
-    def test_each_file_of_several_is_run(self):
-        script = """while [ $# -gt 0 ]; do
+    path = str(tmp_path / "abc.json")
+    Path(path).write_text('{"run_id": "abc"}', encoding="utf-8")
+    kept = mock.Mock(return_value=path)
+    compared = mock.Mock(return_value="one\ntwo")
+    native = mock.patch.dict(vars(rusty_stack_bench), _native=SimpleNamespace(against_saved=compared))
+    stored = mock.patch("rusty_stack_bench.runner.store", kept)
+    written_reports = mock.patch("rusty_stack_bench.runner.ReportGenerator.write", lambda self, path, format: path)
+    with mock.patch.object(Benchmark, "run", run), stored, written_reports, native:
+        (result,) = runner.run_custom_benchmarks([add_up])
+    assert (limits, runner.path, runner.run) == ([7.0], path, {"run_id": "abc"})
+    kept.assert_called_once_with([result], "kept", save_samples=False)
+    compared.assert_called_once_with(path, "kept", True)
+    assert told[-2:] == ["one", "two"], "the comparison is told"
+    in_full = f"{result.benchmark_id}: measured, {result.time_ms:.6g} ms, 3 samples of 1 processes"
+    assert in_full in told
+    assert any("is aimed at" in line for line in told), told
+    assert any(line.endswith("report_abc.html") for line in told), told
+
+
+def test_each_file_of_several_is_run(program, mine):
+    script = """while [ $# -gt 0 ]; do
     case $1 in
         --id-file) printf "id" > "$2" ;;
         --custom) named=$2 ;;
@@ -186,25 +199,29 @@ echo '{answer}'
 done
 echo "{\\"run_id\\": \\"$named\\"}"
 """
-        with self.program(script):
-            runner = BenchmarkRunner()
-            self.assertEqual([run["run_id"] for run in runner.run_custom_benchmarks(["a.toml", "b.toml"])], ["a.toml", "b.toml"])
-            self.assertEqual(runner.run_custom_benchmarks(["a.toml"])["run_id"], "a.toml")
-            with self.assertRaisesRegex(ValueError, "name either"):
-                runner.run_custom_benchmarks(["a.toml", load(written(FILE, self))[0]])
-            with self.assertRaisesRegex(TypeError, "put @benchmark above it"):
-                runner.run_custom_benchmarks([len])
-
-    def test_a_program_that_is_not_here_or_refuses_says_the_cure(self):
-        with self.program("echo 'error: no such suite' >&2; exit 2\n"), self.assertRaisesRegex(ProgramError, "no such suite"):
-            BenchmarkRunner().run_quick_benchmarks()
-        with mock.patch.dict(os.environ, {"PATH": "/nonexistent"}):
-            os.environ.pop("RUSTY_STACK_BENCH", None)
-            with self.assertRaisesRegex(ProgramError, "cargo install"):
-                BenchmarkRunner().run_quick_benchmarks()
-        with self.assertRaisesRegex(ProgramError, "nothing was measured"):
-            BenchmarkRunner().generate_all_reports()
+    program(script)
+    runner = BenchmarkRunner()
+    assert [run["run_id"] for run in runner.run_custom_benchmarks(["a.toml", "b.toml"])] == ["a.toml", "b.toml"]
+    assert runner.run_custom_benchmarks(["a.toml"])["run_id"] == "a.toml"
+    with pytest.raises(ValueError, match="name either"):
+        runner.run_custom_benchmarks(["a.toml", load(mine)[0]])
+    with pytest.raises(TypeError, match="put @benchmark above it"):
+        runner.run_custom_benchmarks([len])
 
 
-if __name__ == "__main__":
-    unittest.main()
+def test_a_program_that_refuses_says_why(program):
+    program("echo 'error: no such suite' >&2; exit 2\n")
+    with pytest.raises(ProgramError, match="no such suite"):
+        BenchmarkRunner().run_quick_benchmarks()
+
+
+def test_a_program_that_is_not_here_says_the_cure(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.delenv("RUSTY_STACK_BENCH", raising=False)
+    with pytest.raises(ProgramError, match="cargo install"):
+        BenchmarkRunner().run_quick_benchmarks()
+
+
+def test_what_was_never_measured_has_no_report():
+    with pytest.raises(ProgramError, match="nothing was measured"):
+        BenchmarkRunner().generate_all_reports()

@@ -3,8 +3,9 @@
 import os
 import sys
 import types
-import unittest
 from unittest import mock
+
+import pytest
 
 from rusty_stack_bench.workloads import core, deepspeed
 
@@ -26,58 +27,62 @@ class Forgetful(deepspeed.Trainer):
         ColumnParallel.backward = staticmethod(lambda context, gradient: (None, gradient))
 
 
-class Gradients(unittest.TestCase):
-    """Of every weight, on every rank."""
-
-    def test_the_sum_over_ranks_that_is_missing_is_seen(self):
-        try:
-            import deepspeed as _  # noqa: F401
-        except ImportError as error:
-            self.skipTest(str(error))
-        with mock.patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)):
-            ranks = deepspeed.Ranks(case(), Forgetful)
-            right = ranks.ask("check")
-            self.assertLess(max(right[0]["errors"].values()), 1e-5)
-            self.assertEqual(len(right[0]["errors"]), 25, "ten a block, two tables, two of the last norm, the logits")
-            ranks.ask("forget")
-            wrong = ranks.ask("check")
-            ranks.close()
-        self.assertGreater(wrong[0]["errors"]["blocks.0.attention.query.weight"], 0.1)
-        with self.assertRaises(core.Failure) as caught:
-            deepspeed.verified(case(), wrong, right[0]["losses"])
-        self.assertRegex(str(caught.exception), "gradients of tensor-parallel: that of .* on rank . is off")
-
-    def test_what_was_not_cut_or_learns_another_thing_is_refused(self):
-        good = {"losses": [3.0, 2.0, 1.0], "errors": {"weight": 1e-6}, "cut": 1}
-        self.assertEqual(deepspeed.verified(case(), [good, good], good["losses"]), 1e-6)
-        for wrong, words in (
-            (good | {"cut": 0}, "holds every weight whole"),
-            (good | {"losses": [3.0, 2.0, 1.1]}, "of 3 steps one is off"),
-            (good | {"errors": {"weight": float("nan")}}, "of weight on rank 1 is off by nan"),
-        ):
-            with self.assertRaisesRegex(core.Failure, words):
-                deepspeed.verified(case(), [good, wrong], good["losses"])
-
-    def test_layers_that_cannot_be_shared_are_not_tried(self):
-        for params, words in (({"num_ranks": "3"}, "no multiple of 192"), ({"dtype": "f16"}, "f32 or bf16")):
-            with (
-                mock.patch.object(deepspeed, "package"),
-                mock.patch.object(deepspeed, "torch_device", return_value=(None, "cpu")),
-                self.assertRaisesRegex(core.Skip, words),
-            ):
-                deepspeed.check(case(**params))
-
-    def test_collectives_are_told_from_the_rest(self):
-        def event(name, us):
-            return types.SimpleNamespace(
-                name=name, device_time_total=us, time_range=types.SimpleNamespace(elapsed_us=lambda: us)
-            )
-
-        named = [event("gloo:all_reduce", 5.0), event("aten::mm", 7.0), event("gloo:broadcast", 1.0)]
-        self.assertEqual(deepspeed.spoken_us(named, True), 6.0)
-        named[0].name, named[1].name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclAllReduce"
-        self.assertEqual(deepspeed.spoken_us(named, False), 5.0)
+def test_the_sum_over_ranks_that_is_missing_is_seen():
+    pytest.importorskip("deepspeed")
+    with mock.patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)):
+        ranks = deepspeed.Ranks(case(), Forgetful)
+        right = ranks.ask("check")
+        assert max(right[0]["errors"].values()) < 1e-5
+        assert len(right[0]["errors"]) == 25, "ten a block, two tables, two of the last norm, the logits"
+        ranks.ask("forget")
+        wrong = ranks.ask("check")
+        ranks.close()
+    assert wrong[0]["errors"]["blocks.0.attention.query.weight"] > 0.1
+    with pytest.raises(core.Failure, match="gradients of tensor-parallel: that of .* on rank . is off"):
+        deepspeed.verified(case(), wrong, right[0]["losses"])
 
 
-if __name__ == "__main__":
-    unittest.main()
+GOOD = {"losses": [3.0, 2.0, 1.0], "errors": {"weight": 1e-6}, "cut": 1}
+
+
+def test_ranks_that_agree_with_one_process_are_verified():
+    assert deepspeed.verified(case(), [GOOD, GOOD], GOOD["losses"]) == 1e-6
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        pytest.param({"cut": 0}, "holds every weight whole", id="not cut"),
+        pytest.param({"losses": [3.0, 2.0, 1.1]}, "of 3 steps one is off", id="another loss"),
+        pytest.param({"errors": {"weight": float("nan")}}, "of weight on rank 1 is off by nan", id="another gradient"),
+    ],
+)
+def test_what_was_not_cut_or_learns_another_thing_is_refused(changed, words):
+    with pytest.raises(core.Failure, match=words):
+        deepspeed.verified(case(), [GOOD, GOOD | changed], GOOD["losses"])
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        pytest.param({"num_ranks": "3"}, "no multiple of 192", id="three ranks"),
+        pytest.param({"dtype": "f16"}, "f32 or bf16", id="f16"),
+    ],
+)
+@mock.patch.object(deepspeed, "package", mock.Mock())
+@mock.patch.object(deepspeed, "torch_device", lambda _: (None, "cpu"))
+def test_layers_that_cannot_be_shared_are_not_tried(params, words):
+    with pytest.raises(core.Skip, match=words):
+        deepspeed.check(case(**params))
+
+
+def test_collectives_are_told_from_the_rest():
+    def event(name, us):
+        return types.SimpleNamespace(
+            name=name, device_time_total=us, time_range=types.SimpleNamespace(elapsed_us=lambda: us)
+        )
+
+    named = [event("gloo:all_reduce", 5.0), event("aten::mm", 7.0), event("gloo:broadcast", 1.0)]
+    assert deepspeed.spoken_us(named, True) == 6.0
+    named[0].name, named[1].name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclAllReduce"
+    assert deepspeed.spoken_us(named, False) == 5.0

@@ -4,11 +4,10 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-import unittest
-from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
+
+import pytest
 
 from rusty_stack_bench.workloads import core, gpus
 
@@ -165,19 +164,19 @@ GRAPH = {"network": "mlp", "dtype": "f32"}
 class Machine:
     """The packages of a machine with eight GPUs, and processes in it."""
 
-    def __init__(self):
-        self._directory = tempfile.TemporaryDirectory()
+    def __init__(self, directory):
+        self._directory = directory
         for name, text in ENGINES.items():
-            path = Path(self._directory.name, name)
+            path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
 
     def run(self, script, *arguments, given="", **variables):
         """What a process prints that sees these variables and no others of GPUs."""
-        path = Path(self._directory.name, "script.py")
+        path = self._directory / "script.py"
         path.write_text(script, encoding="utf-8")
         own = {name: value for name, value in os.environ.items() if not name.endswith("VISIBLE_DEVICES")}
-        packages = os.pathsep.join([self._directory.name, *sys.path])
+        packages = os.pathsep.join([str(self._directory), *sys.path])
         done = subprocess.run(
             [sys.executable, str(path), *arguments],
             env=own | {"PYTHONPATH": packages} | variables,
@@ -190,170 +189,171 @@ class Machine:
             raise AssertionError(done.stderr)
         return json.loads(done.stdout.splitlines()[-1])
 
-    def close(self):
-        """Its packages go."""
-        self._directory.cleanup()
-
-
-class Engines(unittest.TestCase):
-    """Each on the GPU of its case, in processes of their own."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.machine = Machine()
-        cls.addClassCleanup(cls.machine.close)
-
     def said(self, component, workload, params, device="rocm:3", **variables):
         """Why the case ended."""
         case = {"benchmark": component, "device": device, "params": params | {"workload": workload}}
         asked = json.dumps({"ask": "prepare", "case": case})
-        return self.machine.run(PREPARE, given=asked, **variables)["reason"]["why"]
-
-    def test_rocm_3_is_gpu_3(self):
-        for component, workload, params in (
-            ("vllm", "generation", VLLM),
-            ("vllm", "serve", VLLM),
-            ("migraphx", "inference", GRAPH),
-            ("migraphx", "compilation", GRAPH),
-        ):
-            with self.subTest(component=component, workload=workload):
-                self.assertIn("the engine runs on 0000:13:00.0", self.said(component, workload, params))
-
-    def test_a_list_of_the_user_is_an_order_of_gpus(self):
-        for variables, address in (
-            ({"HIP_VISIBLE_DEVICES": "7,6,5,4"}, "0000:14:00.0"),
-            ({"HIP_VISIBLE_DEVICES": "GPU-7,GPU-6,GPU-5,GPU-2"}, "0000:12:00.0"),
-            ({"CUDA_VISIBLE_DEVICES": "0,2,4,6"}, "0000:16:00.0"),
-        ):
-            self.assertIn(address, self.said("vllm", "generation", VLLM, **variables))
-        why = self.said("vllm", "generation", VLLM, HIP_VISIBLE_DEVICES="0,1")
-        self.assertIn("HIP_VISIBLE_DEVICES=0,1 has no entry 3", why)
-
-    def test_another_gpu_than_the_planned_one_fails_the_case(self):
-        planned = {gpus.ADDRESS_VARIABLE: "0000:13:00.0"}
-        self.assertIn("the engine runs on", self.said("vllm", "generation", VLLM, **planned))
-        for device, address in (("rocm:3", "0000:14:00.0"), ("rocm:0", "0000:13:00.0")):
-            why = self.said("vllm", "generation", VLLM, device, **{gpus.ADDRESS_VARIABLE: address})
-            self.assertIn(f"{device} is the GPU at {address}", why)
-
-    def test_ranks_begin_at_the_gpu_of_their_case(self):
-        for device, count, expected in (("rocm:3", "2", ["0000:13:00.0", "0000:14:00.0"]), ("rocm:0", "1", ["0000:10:00.0"])):
-            self.assertEqual(self.machine.run(RANKS, device, count), expected)
-        with self.assertRaisesRegex(AssertionError, "rocm:3 is the GPU at 0000:15:00.0"):
-            self.machine.run(RANKS, "rocm:3", "2", **{gpus.ADDRESS_VARIABLE: "0000:15:00.0"})
+        return self.run(PREPARE, given=asked, **variables)["reason"]["why"]
 
 
-class Visible(unittest.TestCase):
-    """The variables of a process, from those of the user."""
-
-    def test_variables_of_each_backend(self):
-        hip = {"HIP_VISIBLE_DEVICES": "3", "CUDA_VISIBLE_DEVICES": "3"}
-        for device, count, environment, expected in (
-            ("rocm:3", 1, {}, hip),
-            ("cuda:3", 1, {}, {"CUDA_VISIBLE_DEVICES": "3"}),
-            ("rocm:2", 2, {}, {"HIP_VISIBLE_DEVICES": "2,3", "CUDA_VISIBLE_DEVICES": "2,3"}),
-            # HIP only reads CUDA's list without its own, and counts in what ROCr leaves.
-            ("rocm:0", 1, {"HIP_VISIBLE_DEVICES": "3", "CUDA_VISIBLE_DEVICES": "5"}, hip),
-            ("rocm:0", 1, {"HIP_VISIBLE_DEVICES": "", "CUDA_VISIBLE_DEVICES": "3"}, hip),
-            ("rocm:3", 1, {"ROCR_VISIBLE_DEVICES": "4,5,6,7"}, hip),
-            # UUIDs and names of MIG instances are passed on.
-            ("cuda:0", 1, {"CUDA_VISIBLE_DEVICES": "GPU-8932f937"}, {"CUDA_VISIBLE_DEVICES": "GPU-8932f937"}),
-            ("cuda:1", 1, {"CUDA_VISIBLE_DEVICES": "GPU-89, MIG-GPU-5c/1/0"}, {"CUDA_VISIBLE_DEVICES": "MIG-GPU-5c/1/0"}),
-            ("cuda:1", 4, {"CUDA_VISIBLE_DEVICES": "6,4,2"}, {"CUDA_VISIBLE_DEVICES": "4,2"}),
-            ("cpu:0", 1, {"CUDA_VISIBLE_DEVICES": "6"}, {}),
-        ):
-            self.assertEqual(gpus.visible(device, count, environment), expected, (device, environment))
-
-    def test_what_the_user_hid_stays_hidden(self):
-        for device, environment in (
-            ("cuda:0", {"CUDA_VISIBLE_DEVICES": ""}),
-            ("cuda:1", {"CUDA_VISIBLE_DEVICES": "0,-1,1"}),
-            ("rocm:0", {"HIP_VISIBLE_DEVICES": "-1"}),
-        ):
-            with self.assertRaises(core.Skip, msg=device):
-                gpus.visible(device, 1, environment)
-
-    def test_a_case_sees_as_many_gpus_as_it_works_on(self):
-        for params, count in (
-            ({}, 1),
-            ({"num_ranks": "4"}, 4),
-            ({"direction": "gpu_to_gpu"}, 1),
-            ({"direction": "gpu_to_peer"}, None),
-        ):
-            self.assertEqual(gpus.gpus_of(core.Case("pytorch", "x", "cuda:1", params)), count)
-        with mock.patch.dict(os.environ, clear=True):
-            copy = core.Case("pytorch", "memory-transfer", "cuda:1", {"direction": "gpu_to_peer"})
-            gpus.narrow(copy)
-            self.assertEqual((copy.gpu, dict(os.environ)), (1, {}), "it chooses its peer among all")
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    """A machine with eight GPUs."""
+    return Machine(tmp_path_factory.mktemp("machine"))
 
 
-class Ranks(unittest.TestCase):
-    """No two on one GPU."""
-
-    def test_ranks_on_one_gpu_are_refused(self):
-        case = core.Case("deepspeed", "zero", "rocm:0", {"num_ranks": "2"})
-        seat = {"address": "0000:10:00.0", "uuid": "a"}
-        with mock.patch.dict(os.environ, clear=True):
-            gpus.check_ranks(case, [seat, seat | {"uuid": "b"}])  # Two parts of one GPU.
-            gpus.check_ranks(case, [seat | {"uuid": None}] * 2)  # Unknown.
-            with self.assertRaisesRegex(core.Failure, "2 ranks work on 1 of them"):
-                gpus.check_ranks(case, [seat, seat])
-
-
-class Address(unittest.TestCase):
-    """Of the GPU that works, without PyTorch too."""
-
-    def test_hip_is_asked_where_it_is_loaded(self):
-        def answer(text, size, index):
-            text.value = f"0000:C{index}:00.1".encode()
-            return 0
-
-        library = SimpleNamespace(hipDeviceGetPCIBusId=answer)
-        with mock.patch.object(gpus, "_loaded", return_value="/opt/rocm/lib/libamdhip64.so.7"):
-            with mock.patch("ctypes.CDLL", return_value=library):
-                self.assertEqual(gpus.address_of(None, 3), "0000:c3:00.0")
-            with mock.patch("ctypes.CDLL", return_value=SimpleNamespace(hipDeviceGetPCIBusId=lambda *_: 101)):
-                self.assertIsNone(gpus.address_of(None, 3))
-            with mock.patch("ctypes.CDLL", side_effect=OSError("gone")):
-                self.assertIsNone(gpus.address_of(None, 3))
-        self.assertIsNone(gpus.address_of(None, 3), "no process of these tests has loaded it")
+@pytest.mark.parametrize(
+    ("component", "workload", "params"),
+    [
+        ("vllm", "generation", VLLM),
+        ("vllm", "serve", VLLM),
+        ("migraphx", "inference", GRAPH),
+        ("migraphx", "compilation", GRAPH),
+    ],
+    ids=["generation", "serve", "inference", "compilation"],
+)
+def test_rocm_3_is_gpu_3(machine, component, workload, params):
+    assert "the engine runs on 0000:13:00.0" in machine.said(component, workload, params)
 
 
-@unittest.skipUnless(hasattr(os, "sched_getaffinity"), "only Linux binds processes to CPUs")
-class Near(unittest.TestCase):
-    """CPUs of the GPU's node, as a tree that looks like sysfs reports them."""
-
-    def bound(self, cpulist, node, allowed):
-        """The node, and the CPUs that a process is tied to which may use `allowed`."""
-        with tempfile.TemporaryDirectory() as root:
-            directory = Path(root, "bus/pci/devices/0000:c3:00.0")
-            directory.mkdir(parents=True)
-            directory.joinpath("local_cpulist").write_text(cpulist + "\n", encoding="ascii")
-            directory.joinpath("numa_node").write_text(node + "\n", encoding="ascii")
-            tied = mock.Mock()
-            affinity = mock.patch.multiple(os, sched_getaffinity=lambda _: allowed, sched_setaffinity=tied)
-            with affinity, mock.patch.dict(os.environ, RSB_SYSFS_ROOT=root):
-                found = gpus.bind_near("0000:c3:00.0")
-            return found, tied.call_args and tied.call_args.args[1]
-
-    def test_a_process_is_tied_to_those_of_the_node_that_it_may_use(self):
-        for cpulist, node, allowed, expected in (
-            ("4-7", "1", {0, 1, 4, 5, 6, 7}, (1, {4, 5, 6, 7})),
-            ("4-5,8", "1", {5, 8, 9}, (1, {5, 8})),
-            ("0-3", "0", {0, 1}, (0, None)),
-            ("0-3", "-1", {0, 1}, (None, None)),
-            ("4-7", "1", {0, 1}, (None, None)),  # Never widened.
-            ("nonsense", "x", {0, 1}, (None, None)),
-        ):
-            self.assertEqual(self.bound(cpulist, node, allowed), expected, cpulist)
-
-    def test_a_gpu_without_an_entry_binds_nothing(self):
-        before = os.sched_getaffinity(0)
-        with mock.patch.dict(os.environ, RSB_SYSFS_ROOT="/nonexistent"):
-            self.assertIsNone(gpus.bind_near("0000:c3:00.0"))
-        self.assertIsNone(gpus.bind_near(None))
-        self.assertEqual(os.sched_getaffinity(0), before)
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        pytest.param({"HIP_VISIBLE_DEVICES": "7,6,5,4"}, "0000:14:00.0", id="indices"),
+        pytest.param({"HIP_VISIBLE_DEVICES": "GPU-7,GPU-6,GPU-5,GPU-2"}, "0000:12:00.0", id="UUIDs"),
+        pytest.param({"CUDA_VISIBLE_DEVICES": "0,2,4,6"}, "0000:16:00.0", id="list of CUDA"),
+        pytest.param({"HIP_VISIBLE_DEVICES": "0,1"}, "HIP_VISIBLE_DEVICES=0,1 has no entry 3", id="too short"),
+    ],
+)
+def test_a_list_of_the_user_is_an_order_of_gpus(machine, variables, said):
+    assert said in machine.said("vllm", "generation", VLLM, **variables)
 
 
-if __name__ == "__main__":
-    unittest.main()
+def test_another_gpu_than_the_planned_one_fails_the_case(machine):
+    planned = {gpus.ADDRESS_VARIABLE: "0000:13:00.0"}
+    assert "the engine runs on" in machine.said("vllm", "generation", VLLM, **planned)
+    for device, address in (("rocm:3", "0000:14:00.0"), ("rocm:0", "0000:13:00.0")):
+        why = machine.said("vllm", "generation", VLLM, device, **{gpus.ADDRESS_VARIABLE: address})
+        assert f"{device} is the GPU at {address}" in why
+
+
+def test_ranks_begin_at_the_gpu_of_their_case(machine):
+    for device, count, expected in (("rocm:3", "2", ["0000:13:00.0", "0000:14:00.0"]), ("rocm:0", "1", ["0000:10:00.0"])):
+        assert machine.run(RANKS, device, count) == expected
+    with pytest.raises(AssertionError, match="rocm:3 is the GPU at 0000:15:00.0"):
+        machine.run(RANKS, "rocm:3", "2", **{gpus.ADDRESS_VARIABLE: "0000:15:00.0"})
+
+
+HIP = {"HIP_VISIBLE_DEVICES": "3", "CUDA_VISIBLE_DEVICES": "3"}
+
+
+@pytest.mark.parametrize(
+    ("device", "count", "environment", "expected"),
+    [
+        ("rocm:3", 1, {}, HIP),
+        ("cuda:3", 1, {}, {"CUDA_VISIBLE_DEVICES": "3"}),
+        ("rocm:2", 2, {}, {"HIP_VISIBLE_DEVICES": "2,3", "CUDA_VISIBLE_DEVICES": "2,3"}),
+        # HIP only reads CUDA's list without its own, and counts in what ROCr leaves.
+        ("rocm:0", 1, {"HIP_VISIBLE_DEVICES": "3", "CUDA_VISIBLE_DEVICES": "5"}, HIP),
+        ("rocm:0", 1, {"HIP_VISIBLE_DEVICES": "", "CUDA_VISIBLE_DEVICES": "3"}, HIP),
+        ("rocm:3", 1, {"ROCR_VISIBLE_DEVICES": "4,5,6,7"}, HIP),
+        # UUIDs and names of MIG instances are passed on.
+        ("cuda:0", 1, {"CUDA_VISIBLE_DEVICES": "GPU-8932f937"}, {"CUDA_VISIBLE_DEVICES": "GPU-8932f937"}),
+        ("cuda:1", 1, {"CUDA_VISIBLE_DEVICES": "GPU-89, MIG-GPU-5c/1/0"}, {"CUDA_VISIBLE_DEVICES": "MIG-GPU-5c/1/0"}),
+        ("cuda:1", 4, {"CUDA_VISIBLE_DEVICES": "6,4,2"}, {"CUDA_VISIBLE_DEVICES": "4,2"}),
+        ("cpu:0", 1, {"CUDA_VISIBLE_DEVICES": "6"}, {}),
+    ],
+)
+def test_variables_of_each_backend(device, count, environment, expected):
+    assert gpus.visible(device, count, environment) == expected
+
+
+@pytest.mark.parametrize(
+    ("device", "environment"),
+    [
+        pytest.param("cuda:0", {"CUDA_VISIBLE_DEVICES": ""}, id="empty list of CUDA"),
+        pytest.param("cuda:1", {"CUDA_VISIBLE_DEVICES": "0,-1,1"}, id="list that ends"),
+        pytest.param("rocm:0", {"HIP_VISIBLE_DEVICES": "-1"}, id="HIP"),
+    ],
+)
+def test_what_the_user_hid_stays_hidden(device, environment):
+    with pytest.raises(core.Skip):
+        gpus.visible(device, 1, environment)
+
+
+@pytest.mark.parametrize(
+    ("params", "count"),
+    [({}, 1), ({"num_ranks": "4"}, 4), ({"direction": "gpu_to_gpu"}, 1), ({"direction": "gpu_to_peer"}, None)],
+    ids=["one", "ranks", "within one", "to any peer"],
+)
+def test_a_case_sees_as_many_gpus_as_it_works_on(params, count):
+    assert gpus.gpus_of(core.Case("pytorch", "x", "cuda:1", params)) == count
+
+
+def test_a_copy_to_a_peer_sees_every_gpu():
+    with mock.patch.dict(os.environ, clear=True):
+        copy = core.Case("pytorch", "memory-transfer", "cuda:1", {"direction": "gpu_to_peer"})
+        gpus.narrow(copy)
+        assert (copy.gpu, dict(os.environ)) == (1, {}), "it chooses its peer among all"
+
+
+def test_ranks_on_one_gpu_are_refused():
+    case = core.Case("deepspeed", "zero", "rocm:0", {"num_ranks": "2"})
+    seat = {"address": "0000:10:00.0", "uuid": "a"}
+    with mock.patch.dict(os.environ, clear=True):
+        gpus.check_ranks(case, [seat, seat | {"uuid": "b"}])  # Two parts of one GPU.
+        gpus.check_ranks(case, [seat | {"uuid": None}] * 2)  # Unknown.
+        with pytest.raises(core.Failure, match="2 ranks work on 1 of them"):
+            gpus.check_ranks(case, [seat, seat])
+
+
+def test_hip_is_asked_where_it_is_loaded():
+    def answer(text, size, index):
+        text.value = f"0000:C{index}:00.1".encode()
+        return 0
+
+    library = SimpleNamespace(hipDeviceGetPCIBusId=answer)
+    with mock.patch.object(gpus, "_loaded", return_value="/opt/rocm/lib/libamdhip64.so.7"):
+        with mock.patch("ctypes.CDLL", return_value=library):
+            assert gpus.address_of(None, 3) == "0000:c3:00.0"
+        with mock.patch("ctypes.CDLL", return_value=SimpleNamespace(hipDeviceGetPCIBusId=lambda *_: 101)):
+            assert gpus.address_of(None, 3) is None
+        with mock.patch("ctypes.CDLL", side_effect=OSError("gone")):
+            assert gpus.address_of(None, 3) is None
+    assert gpus.address_of(None, 3) is None, "no process of these tests has loaded it"
+
+
+only_linux = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux binds processes to CPUs")
+
+
+@only_linux
+@pytest.mark.parametrize(
+    ("cpulist", "node", "allowed", "expected", "tied_to"),
+    [
+        pytest.param("4-7", "1", {0, 1, 4, 5, 6, 7}, 1, {4, 5, 6, 7}, id="of two nodes"),
+        pytest.param("4-5,8", "1", {5, 8, 9}, 1, {5, 8}, id="some of a node"),
+        pytest.param("0-3", "0", {0, 1}, 0, None, id="tied already"),
+        pytest.param("0-3", "-1", {0, 1}, None, None, id="unknown node"),
+        pytest.param("4-7", "1", {0, 1}, None, None, id="never widened"),
+        pytest.param("nonsense", "x", {0, 1}, None, None, id="nonsense"),
+    ],
+)
+def test_a_process_is_tied_to_those_of_the_node_that_it_may_use(tmp_path, cpulist, node, allowed, expected, tied_to):
+    directory = tmp_path / "bus/pci/devices/0000:c3:00.0"
+    directory.mkdir(parents=True)
+    (directory / "local_cpulist").write_text(cpulist + "\n", encoding="ascii")
+    (directory / "numa_node").write_text(node + "\n", encoding="ascii")
+    tied = mock.Mock()
+    affinity = mock.patch.multiple(os, sched_getaffinity=lambda _: allowed, sched_setaffinity=tied)
+    with affinity, mock.patch.dict(os.environ, RSB_SYSFS_ROOT=str(tmp_path)):
+        assert gpus.bind_near("0000:c3:00.0") == expected
+    assert (tied.call_args and tied.call_args.args[1]) == tied_to
+
+
+@only_linux
+def test_a_gpu_without_an_entry_binds_nothing():
+    before = os.sched_getaffinity(0)
+    with mock.patch.dict(os.environ, RSB_SYSFS_ROOT="/nonexistent"):
+        assert gpus.bind_near("0000:c3:00.0") is None
+    assert gpus.bind_near(None) is None
+    assert os.sched_getaffinity(0) == before

@@ -1,12 +1,11 @@
 """What cannot be measured says what, why and cure; frameworks are played by modules made up here."""
 
-import importlib
 import os
 import sys
-import tempfile
 import types
-import unittest
 from unittest import mock
+
+import pytest
 
 from rusty_stack_bench.workloads import core, deepspeed, migraphx
 
@@ -26,89 +25,93 @@ def fake_torch(hip=None, cuda=None, gpus=0):
     return torch
 
 
-class Reasons(unittest.TestCase):
-    """Each mistake, and what is said of it."""
+def skip(call, *words):
+    """The reason of a skip, which holds these words."""
+    with pytest.raises(core.Skip) as caught:
+        call()
+    for word in words:
+        assert word in str(caught.value)
+    assert all((caught.value.what, caught.value.why, caught.value.cure))
 
-    def skip(self, call, *words):
-        """The reason of a skip, which holds these words."""
-        with self.assertRaises(core.Skip) as caught:
-            call()
-        for word in words:
-            self.assertIn(word, str(caught.exception))
-        self.assertTrue(all((caught.exception.what, caught.exception.why, caught.exception.cure)))
 
-    def test_a_wheel_for_cuda_on_a_machine_of_rocm(self):
-        with mock.patch.dict(sys.modules, torch=fake_torch(cuda="13.2")):
-            self.skip(lambda: core.torch_device(case("rocm:0")), "made for cuda, not for rocm", "wheel of PyTorch for rocm")
+def test_a_wheel_for_cuda_on_a_machine_of_rocm():
+    with mock.patch.dict(sys.modules, torch=fake_torch(cuda="13.2")):
+        skip(lambda: core.torch_device(case("rocm:0")), "made for cuda, not for rocm", "wheel of PyTorch for rocm")
 
-    def test_a_wheel_that_sees_no_gpu(self):
-        with mock.patch.dict(sys.modules, torch=fake_torch(hip="7.0")):
-            self.skip(lambda: core.torch_device(case("rocm:0")), "sees 0 GPUs", "doctor")
-        with mock.patch.dict(sys.modules, torch=fake_torch(hip="7.0", gpus=1)):
-            apart = case("rocm:3")
-            apart.gpu = 3  # Of a process that sees all of them.
-            self.skip(lambda: core.torch_device(apart), "sees 1 GPUs")
-            self.assertEqual(core.torch_device(case("rocm:0"))[1], ("cuda", 0))
 
-    def test_a_package_that_is_missing_or_broken(self):
-        self.skip(lambda: core.package("no_such_package_here"), "has no such package", "pip install")
-        with tempfile.TemporaryDirectory() as directory:
-            with open(os.path.join(directory, "broken_package_here.py"), "w", encoding="ascii") as file:
-                file.write("import another_that_is_missing\n")
-            with mock.patch.object(sys, "path", [directory, *sys.path]):
-                importlib.invalidate_caches()
-                self.skip(lambda: core.package("broken_package_here"), "cannot be imported", "pip install another_that_is_missing")
+def test_a_wheel_that_sees_no_gpu():
+    with mock.patch.dict(sys.modules, torch=fake_torch(hip="7.0")):
+        skip(lambda: core.torch_device(case("rocm:0")), "sees 0 GPUs", "doctor")
+    with mock.patch.dict(sys.modules, torch=fake_torch(hip="7.0", gpus=1)):
+        apart = case("rocm:3")
+        apart.gpu = 3  # Of a process that sees all of them.
+        skip(lambda: core.torch_device(apart), "sees 1 GPUs")
+        assert core.torch_device(case("rocm:0"))[1] == ("cuda", 0)
 
-    def test_a_model_that_is_not_there(self):
-        self.assertIsNone(core.local_model(case(model="random")))
-        self.skip(lambda: core.local_model(case(model="/no/such/model")), "no such directory", "--axis model=")
-        with tempfile.TemporaryDirectory() as directory:
-            self.skip(lambda: core.local_model(case(model=directory)), "no config.json")
 
-    def test_inputs_that_do_not_fit_are_not_tried(self):
-        core.room("a small thing", 1000.0)
-        self.skip(lambda: core.room("a large thing", 1e18), "GB are free", "smaller")
+def test_a_package_that_is_missing_or_broken(tmp_path, monkeypatch):
+    skip(lambda: core.package("no_such_package_here"), "has no such package", "pip install")
+    (tmp_path / "broken_package_here.py").write_text("import another_that_is_missing\n", encoding="ascii")
+    monkeypatch.syspath_prepend(tmp_path)
+    skip(lambda: core.package("broken_package_here"), "cannot be imported", "pip install another_that_is_missing")
 
-    def test_a_result_that_is_no_number_is_refused(self):
-        for wrong in (float("nan"), float("inf"), 1.0):
-            with self.assertRaises(core.Failure) as caught:
-                core.within(case(), wrong, 1.0)
-            self.assertTrue(caught.exception.cure.startswith("the framework computes wrongly"))
-        with self.assertRaises(core.Failure) as caught:
-            core.within(case(dtype="bf16"), 1.0, 1.0)
-        self.assertIn("bf16 may be too coarse", caught.exception.cure)
-        self.assertEqual(core.within(case(), 0.0, 1.0), 0.0)
 
-    def test_the_widest_limit_of_a_case_is_kept(self):
-        verified = case(dtype="f16")
-        self.assertIsNone(verified.accuracy_limit)
-        core.within(verified, 0.0, 1.0)
-        self.assertEqual(verified.accuracy_limit, core.TOLERANCES["f16"])
-        core.within(verified, 0.0, 1.0, 0.5)
-        core.within(verified, 0.0, 1.0, 0.1)
-        self.assertEqual(verified.accuracy_limit, 0.5)
+def test_a_model_that_is_not_there(tmp_path):
+    assert core.local_model(case(model="random")) is None
+    skip(lambda: core.local_model(case(model="/no/such/model")), "no such directory", "--axis model=")
+    skip(lambda: core.local_model(case(model=str(tmp_path))), "no config.json")
 
-    def test_tokens_are_told_apart_where_the_machine_lets_them(self):
-        def timed(*times):
-            work = core.Work(lambda: None, lambda _: {})
-            work.sample = mock.Mock(side_effect=times)
-            return work
 
-        slow_start = timed(9e6, 2e6, 3e6), timed(11e6, 5e6, 4e6)
-        self.assertEqual(core.token_times(*slow_start, 5, 8e6, rounds=3), {"ttft_ms": 4.0, "tpot_ms": 1.0})
-        self.assertEqual(core.token_times(timed(*[5e6] * 4), timed(*[4e6] * 4), 5, 8e6, rounds=1), {"ttft_ms": None, "tpot_ms": None})
-        self.assertEqual(core.token_times(timed(), timed(), 1, 8e6), {"ttft_ms": 8.0, "tpot_ms": None}, "the one is all")
+def test_inputs_that_do_not_fit_are_not_tried():
+    core.room("a small thing", 1000.0)
+    skip(lambda: core.room("a large thing", 1e18), "GB are free", "smaller")
 
-    def test_a_lock_that_a_build_left_behind(self):
-        with tempfile.TemporaryDirectory() as directory, mock.patch.dict(os.environ, TORCH_EXTENSIONS_DIR=directory):
-            deepspeed._refuse_stale_locks()
-            os.mkdir(os.path.join(directory, "fused_adam"))
-            lock = os.path.join(directory, "fused_adam", "lock")
-            with open(lock, "w", encoding="ascii"):
-                pass
-            deepspeed._refuse_stale_locks()  # Somebody may be building.
-            os.utime(lock, (0, 0))
-            self.skip(deepspeed._refuse_stale_locks, lock, "rm ")
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), 1.0])
+def test_a_result_that_is_no_number_is_refused(wrong):
+    with pytest.raises(core.Failure) as caught:
+        core.within(case(), wrong, 1.0)
+    assert caught.value.cure.startswith("the framework computes wrongly")
+
+
+def test_a_coarse_type_may_be_what_is_wrong():
+    with pytest.raises(core.Failure) as caught:
+        core.within(case(dtype="bf16"), 1.0, 1.0)
+    assert "bf16 may be too coarse" in caught.value.cure
+    assert core.within(case(), 0.0, 1.0) == 0.0
+
+
+def test_the_widest_limit_of_a_case_is_kept():
+    verified = case(dtype="f16")
+    assert verified.accuracy_limit is None
+    core.within(verified, 0.0, 1.0)
+    assert verified.accuracy_limit == core.TOLERANCES["f16"]
+    core.within(verified, 0.0, 1.0, 0.5)
+    core.within(verified, 0.0, 1.0, 0.1)
+    assert verified.accuracy_limit == 0.5
+
+
+def test_tokens_are_told_apart_where_the_machine_lets_them():
+    def timed(*times):
+        work = core.Work(lambda: None, lambda _: {})
+        work.sample = mock.Mock(side_effect=times)
+        return work
+
+    slow_start = timed(9e6, 2e6, 3e6), timed(11e6, 5e6, 4e6)
+    assert core.token_times(*slow_start, 5, 8e6, rounds=3) == {"ttft_ms": 4.0, "tpot_ms": 1.0}
+    assert core.token_times(timed(*[5e6] * 4), timed(*[4e6] * 4), 5, 8e6, rounds=1) == {"ttft_ms": None, "tpot_ms": None}
+    assert core.token_times(timed(), timed(), 1, 8e6) == {"ttft_ms": 8.0, "tpot_ms": None}, "the one is all"
+
+
+def test_a_lock_that_a_build_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    deepspeed._refuse_stale_locks()
+    lock = tmp_path / "fused_adam" / "lock"
+    lock.parent.mkdir()
+    lock.touch()
+    deepspeed._refuse_stale_locks()  # Somebody may be building.
+    os.utime(lock, (0, 0))
+    skip(deepspeed._refuse_stale_locks, str(lock), "rm ")
 
 
 # Programs in MIGraphX's words: as parsed, compiled for its reference, and for a GPU.
@@ -185,61 +188,63 @@ def fake_migraphx(factor=1.0):
     return module
 
 
-class MiGraphX(unittest.TestCase):
-    """Its own module goes before ONNX Runtime's provider."""
-
-    def setUp(self):
-        try:
-            importlib.import_module("onnx")
-        except ImportError as error:
-            self.skipTest(str(error))
-
-    def wanted(self, device):
-        """A case of it."""
-        params = {"batch_size": "2", "width": "16", "num_layers": "1", "network": "mlp", "dtype": "f32"}
-        return core.Case("migraphx", "inference", device, params)
-
-    def test_the_reference_target_is_verified_and_described(self):
-        module = fake_migraphx()
-        module.Program.case = self.wanted("cpu:0")
-        with mock.patch.dict(sys.modules, migraphx=module):
-            migraphx.check(module.Program.case)
-            fields = migraphx.inference(module.Program.case).fields(1e6)
-            compiled = migraphx.compilation(module.Program.case).fields(1e6)
-        self.assertEqual((fields["provider"], fields["optimized_nodes"]), ("migraphx ref", 4))
-        for told in (fields, compiled):
-            # One result of 2 x 16 is left out.
-            self.assertEqual(told["memory_savings_mb"], 2 * 16 * 4 / 1e6)
-        self.assertLess(fields["accuracy_error"], 1e-5)
-        self.assertGreater(fields["memory_used_mb"], 0)
-
-    def test_what_a_program_holds_is_read_from_its_text(self):
-        self.assertEqual(migraphx.held_bytes(GIVEN, in_place=False), 4 * (256 + 32 + 32 + 32))
-        # Scratch memory, weights, input and output; what kernels write lies in those.
-        self.assertEqual(migraphx.held_bytes(ON_GPU, in_place=True), 128 + 2 * (256 + 32 + 32))
-        for text in ("", "@1 = dot(x)\n", 'module: "main"\n@1 = topk(x) -> [float_type, {2}, {1}, int64_type, {2}, {1}]\n'):
-            self.assertIsNone(migraphx.held_bytes(text, in_place=True), "another form is unknown, and not nothing")
-
-    def test_its_provider_saves_against_the_graph_as_it_was_given(self):
-        importlib.import_module("onnxruntime") if importlib.util.find_spec("onnxruntime") else self.skipTest("no onnxruntime")
-        with mock.patch.dict(sys.modules, migraphx=None):
-            for make in (migraphx.inference, migraphx.compilation):
-                # ONNX Runtime's own provider for CPUs stands in for MIGraphX's.
-                fields = make(self.wanted("cpu:0")).fields(1e6)
-                self.assertEqual("memory_savings_mb" in fields, "memory_footprint_mb" in fields)
-                self.assertIn("memory_footprint_mb", fields)
-
-    def test_a_wrong_result_is_refused(self):
-        module = fake_migraphx(1.1)
-        module.Program.case = self.wanted("cpu:0")
-        with mock.patch.dict(sys.modules, migraphx=module), self.assertRaises(core.Failure):
-            migraphx.inference(module.Program.case)
-
-    def test_a_target_that_was_not_built_is_a_skip(self):
-        with mock.patch.dict(sys.modules, migraphx=fake_migraphx()), self.assertRaises(core.Skip) as caught:
-            migraphx.check(self.wanted("rocm:0"))
-        self.assertIn("target gpu", caught.exception.what)
+@pytest.fixture
+def onnx():
+    """Skips a test without the package."""
+    return pytest.importorskip("onnx")
 
 
-if __name__ == "__main__":
-    unittest.main()
+def wanted(device):
+    """A case of it."""
+    params = {"batch_size": "2", "width": "16", "num_layers": "1", "network": "mlp", "dtype": "f32"}
+    return core.Case("migraphx", "inference", device, params)
+
+
+@pytest.mark.usefixtures("onnx")
+def test_the_reference_target_is_verified_and_described():
+    module = fake_migraphx()
+    module.Program.case = wanted("cpu:0")
+    with mock.patch.dict(sys.modules, migraphx=module):
+        migraphx.check(module.Program.case)
+        fields = migraphx.inference(module.Program.case).fields(1e6)
+        compiled = migraphx.compilation(module.Program.case).fields(1e6)
+    assert (fields["provider"], fields["optimized_nodes"]) == ("migraphx ref", 4)
+    for told in (fields, compiled):
+        # One result of 2 x 16 is left out.
+        assert told["memory_savings_mb"] == 2 * 16 * 4 / 1e6
+    assert fields["accuracy_error"] < 1e-5
+    assert fields["memory_used_mb"] > 0
+
+
+def test_what_a_program_holds_is_read_from_its_text():
+    assert migraphx.held_bytes(GIVEN, in_place=False) == 4 * (256 + 32 + 32 + 32)
+    # Scratch memory, weights, input and output; what kernels write lies in those.
+    assert migraphx.held_bytes(ON_GPU, in_place=True) == 128 + 2 * (256 + 32 + 32)
+    for text in ("", "@1 = dot(x)\n", 'module: "main"\n@1 = topk(x) -> [float_type, {2}, {1}, int64_type, {2}, {1}]\n'):
+        assert migraphx.held_bytes(text, in_place=True) is None, "another form is unknown, and not nothing"
+
+
+@pytest.mark.usefixtures("onnx")
+def test_its_provider_saves_against_the_graph_as_it_was_given():
+    pytest.importorskip("onnxruntime")
+    with mock.patch.dict(sys.modules, migraphx=None):
+        for make in (migraphx.inference, migraphx.compilation):
+            # ONNX Runtime's own provider for CPUs stands in for MIGraphX's.
+            fields = make(wanted("cpu:0")).fields(1e6)
+            assert ("memory_savings_mb" in fields) == ("memory_footprint_mb" in fields)
+            assert "memory_footprint_mb" in fields
+
+
+@pytest.mark.usefixtures("onnx")
+def test_a_wrong_result_is_refused():
+    module = fake_migraphx(1.1)
+    module.Program.case = wanted("cpu:0")
+    with mock.patch.dict(sys.modules, migraphx=module), pytest.raises(core.Failure):
+        migraphx.inference(module.Program.case)
+
+
+@pytest.mark.usefixtures("onnx")
+def test_a_target_that_was_not_built_is_a_skip():
+    with mock.patch.dict(sys.modules, migraphx=fake_migraphx()), pytest.raises(core.Skip) as caught:
+        migraphx.check(wanted("rocm:0"))
+    assert "target gpu" in caught.value.what

@@ -107,9 +107,20 @@ pub struct GateArgs {
     /// Remeasure undecided cases for up to TIME, such as 90s or 3m; 0s never does
     ///
     /// Cases are measured in fresh processes, interleaved with the program that made the baseline.
-    /// The default is 3m for a run that was measured here in the last 15 minutes.
+    /// The default is 3m for a run that was measured here in the last 15 minutes; with --against, 5 s
+    /// for each case, from 3m to 15m.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub budget: Option<std::time::Duration>,
+    /// Stop at the first case that is confirmed slower, with --against
+    ///
+    /// The cases that are undecided by then are listed as not settled. Exit code 3.
+    #[arg(long, requires = "against")]
+    pub fail_fast: bool,
+    /// Pause for up to MAX in all while other programs are busy, with --against
+    ///
+    /// Busy means that they take more than half of the CPUs. Pauses do not count toward the budget.
+    #[arg(long, value_name = "MAX", requires = "against", value_parser = parse_time)]
+    pub wait_for_quiet: Option<std::time::Duration>,
     /// Exit 0 instead of 4 when there is no baseline for this machine
     #[arg(long, conflicts_with = "baseline")]
     pub baseline_optional: bool,

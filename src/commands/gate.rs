@@ -58,6 +58,8 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
             cases: &args.case,
             suite: args.suite,
             budget: args.budget,
+            fail_fast: args.fail_fast,
+            wait_for_quiet: args.wait_for_quiet.unwrap_or_default(),
             count_instructions: args.metric == Some(ExtraMetric::Instructions),
         };
         let accepted =

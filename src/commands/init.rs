@@ -1,37 +1,49 @@
-//! `init`: what a project starts with, its policy and a workflow for its pull requests.
+//! `init`: what a project starts with, its policy and the configuration of its CI.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use rsb_app::init::{self, Ci};
+use rsb_gate::revisions;
 
-use crate::cli::InitArgs;
+use crate::cli::{CiName, InitArgs};
 use crate::exit::{CliResult, Exit};
 use crate::{console, show};
 
-/// The files, and what stands in them.
-const FILES: [(&str, &str); 2] = [
-    ("baselines/policy.toml", include_str!("init/policy.toml")),
-    (".github/workflows/benchmarks.yml", include_str!("init/benchmarks.yml")),
-];
-
-/// The verb `init`: prints the files, or writes those that are not there.
+/// Looks for bench targets, then prints the files or writes those that do not exist.
 ///
 /// # Errors
-/// When one cannot be written.
+/// Fails if the project has no bench target that can be measured, or a file cannot be written.
 pub fn run(args: &InitArgs) -> CliResult {
+    let here = Path::new(".");
+    let targets = revisions::survey(here)?;
+    let top = revisions::git(here, &["rev-parse", "--show-toplevel"]).ok().map(PathBuf::from);
+    let directory = revisions::git(here, &["rev-parse", "--show-prefix"]).unwrap_or_default();
+    let ci = match args.ci {
+        CiName::Github => Ci::Github,
+        CiName::Gitlab => Ci::Gitlab,
+        CiName::None => Ci::None,
+    };
+    let directory = Path::new(directory.trim_end_matches('/'));
+    let files = init::files(ci, directory, targets.as_deref())?;
+    match &targets {
+        Some(targets) => console::say(&init::describe(targets)),
+        None => console::say(
+            "note: no cargo project here; give the gate a command: `--bench CMD --bench-format NAME`",
+        ),
+    }
     if !args.write {
         let shown: Vec<String> =
-            FILES.iter().map(|(name, text)| format!("# ---- {name}\n{text}")).collect();
+            files.iter().map(|file| format!("# ---- {}\n{}", file.path, file.text)).collect();
         show::text(&shown.join("\n"))?;
-        console::say(
-            "hint: `rusty-stack-bench init --write` writes these files where they are not there \
-             yet",
-        );
+        console::say("hint: `rusty-stack-bench init --write` writes the files that do not exist");
         return Ok(Exit::Pass);
     }
-    for (name, text) in FILES {
-        let path = Path::new(name);
-        // What is there stays, a link that leads nowhere included.
+    for file in files {
+        let name = file.path;
+        let from = if file.is_at_top { top.as_deref().unwrap_or(here) } else { here };
+        let path = from.join(name);
+        // An existing file stays, also a link that leads nowhere.
         if path.symlink_metadata().is_ok() {
             console::say(&format!("{name} is there already, and stays as it is"));
             continue;
@@ -40,8 +52,9 @@ pub fn run(args: &InitArgs) -> CliResult {
             std::fs::create_dir_all(parent)
                 .with_context(|| format!("cannot create {}", parent.display()))?;
         }
-        std::fs::write(path, text).with_context(|| format!("cannot write {name}"))?;
+        std::fs::write(&path, &file.text).with_context(|| format!("cannot write {name}"))?;
         console::say(&format!("wrote {name}"));
     }
+    console::say("the gate measures for 5 s for each case, from 3 to 15 minutes in all");
     Ok(Exit::Pass)
 }

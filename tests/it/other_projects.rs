@@ -80,6 +80,118 @@ fn a_comment_is_decided_without_measuring() {
 }
 
 #[test]
+fn a_change_of_ci_configuration_is_decided_without_a_build() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", FAST)]);
+    commit(&bench, "fast");
+    bench.write(".github/workflows/ci.yml", "on: push\n");
+    bench.write("LICENSE-MIT", "MIT\n");
+    let ended = bench.run(&["gate", "--against", "HEAD"]).expect(0);
+    assert!(ended.stdout.contains("differ in CI configuration"), "{}", ended.stdout);
+    assert!(!ended.stderr.contains("building"), "{}", ended.stderr);
+    // A source that mentions the file may read it.
+    bench.write("src/lib.rs", "pub const LICENSE: &str = include_str!(\"../LICENSE-MIT\");\npub fn ready() -> bool { true }\n");
+    commit(&bench, "reads its license");
+    bench.write("LICENSE-MIT", "MIT, or another\n");
+    let ended = bench.run(&["gate", "--against", "HEAD"]).expect(0);
+    assert!(ended.stderr.contains("building"), "{}", ended.stderr);
+}
+
+#[test]
+fn init_looks_for_benchmarks_before_it_writes_anything() {
+    let bench = repository("rust");
+    write(&bench, "rust", &[("parsing", FAST)]);
+    let init = |words: &[&str]| {
+        let mut command = bench.command(&[&["init"], words].concat());
+        let output = command.current_dir(bench.path("rust")).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let refused = init(&["--write"]);
+    assert_eq!(refused.0, Some(2), "{refused:?}");
+    assert!(refused.2.contains("`parsing` uses no harness that is known"), "{}", refused.2);
+    assert!(!bench.path(".github").exists());
+    bench.write("rust/benches/parsing.rs", "use criterion::Criterion;\nfn main() {}\n");
+    for (ci, path, words) in [
+        ("github", ".github/workflows/benchmarks.yml", "working-directory: rust"),
+        ("gitlab", ".gitlab/benchmarks.yml", "cd rust"),
+        ("none", "benchmarks.sh", "/rust"),
+    ] {
+        let (code, shown, found) = init(&["--ci", ci]);
+        assert!(code == Some(0) && found.contains("parsing (Criterion)"), "{found}");
+        assert!(shown.contains(path) && !bench.path(path).exists(), "{shown}");
+        assert_eq!(init(&["--write", "--ci", ci]).0, Some(0));
+        let written = std::fs::read_to_string(bench.path(path)).unwrap();
+        assert!(written.contains(words), "{written}");
+    }
+    assert!(bench.path("rust/baselines/policy.toml").exists());
+}
+
+/// Prints as the crate `bencher` does: it ignores options and measures what its first other word
+/// fits.
+const BENCHER: &str = r#"
+fn main() {
+    let wanted = std::env::args().skip(1).find(|word| word != "--bench").unwrap_or_default();
+    let process = 1.0 + f64::from(std::process::id() % 7) / 1000.0;
+    for (name, level) in [("short", 100.0), ("short_url", LEVEL)] {
+        if name.contains(&wanted) {
+            println!("test {name} ... bench: {:>11.2} ns/iter (+/- 3)", level * process);
+        }
+    }
+}
+"#;
+
+#[test]
+fn a_bencher_is_measured_by_what_it_prints() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", FAST)]);
+    bench.write("benches/parsing.rs", &BENCHER.replace("LEVEL", "100.0"));
+    commit(&bench, "fast");
+    bench.write("benches/parsing.rs", &BENCHER.replace("LEVEL", "130.0"));
+    let rows = rows(&bench.run(&JSON).expect(3).json());
+    assert!(
+        is(&rows[0], "short", "Unchanged") && is(&rows[1], "short_url", "Regressed"),
+        "{rows:?}"
+    );
+}
+
+#[test]
+fn one_large_regression_among_many_cases_is_named_within_the_default_budget() {
+    let names: Vec<String> = (0..67).map(|at| format!("case {at}")).collect();
+    let cases = |slow: f64| -> Vec<(&str, f64)> {
+        let level = |name: &str| if name == "case 40" { slow } else { 1000.0 };
+        names.iter().map(|name| (name.as_str(), level(name))).collect()
+    };
+    let bench = repository("");
+    write(&bench, "", &[("many", &cases(1000.0))]);
+    commit(&bench, "fast");
+    write(&bench, "", &[("many", &cases(27_000.0))]);
+    let ended = bench.run(&[&JSON[..], &["--measure-equal"]].concat()).expect(3);
+    assert!(ended.stderr.contains("measuring 67 cases"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("335 s left"), "{}", ended.stderr);
+    let rows = rows(&ended.json());
+    for row in &rows {
+        let expected = if row.0 == "case 40" { "Regressed" } else { "Unchanged" };
+        assert_eq!(row.1, expected, "{row:?}");
+    }
+    assert_eq!(rows.len(), 67);
+    // With --fail-fast, the others need not be settled.
+    let fast = bench.run(&[&JSON[..], &["--measure-equal", "--fail-fast"]].concat()).expect(3);
+    assert_eq!(fast.json()["verdict"], "Regressed");
+}
+
+#[test]
+fn a_name_with_a_date_is_matched_by_the_rest_of_it() {
+    let bench = repository("");
+    write(&bench, "", &[("parsing", &[("format/2026-11-28 10:00:00", 1000.0)])]);
+    commit(&bench, "fast");
+    write(&bench, "", &[("parsing", &[("format/2026-11-29 11:30:00", 1500.0)])]);
+    let result = bench.run(&JSON).expect(3).json();
+    assert!(is(&rows(&result)[0], "format/2026-11-28 10:00:00", "Regressed"), "{result:#}");
+    assert_eq!(result["missing"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
 fn a_project_in_a_directory_of_its_repository_is_found_there() {
     let bench = repository("rust/crate");
     write(&bench, "rust/crate", &[("parsing", FAST)]);
@@ -131,7 +243,10 @@ fn what_belongs_to_this_program_is_refused_elsewhere() {
     for (flags, words) in [
         (&["--suite", "quick"][..], "--suite is for the benchmarks of rusty-stack-bench"),
         (&["--metric", "instructions"], "--metric instructions is for"),
-        (&["--benchmark", "nothing-here"], "no case in common that fits nothing-here"),
+        (
+            &["--benchmark", "fob"],
+            "no benchmark of HEAD fits `fob`; nearest: `fib 20`, `parse/a.json`",
+        ),
         (&["--bench", "./run"], "--bench-format"),
         (&["--", "--package", "nobody"], "parsing"),
     ] {

@@ -26,6 +26,7 @@ pub mod gpu_capability;
 pub mod health;
 pub mod history;
 pub mod import;
+pub mod init;
 pub mod installation;
 pub mod judge;
 pub mod list;

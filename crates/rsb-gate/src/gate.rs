@@ -1,7 +1,6 @@
 //! Judging: runs against a baseline, two programs interleaved, what is undecided remeasured, a run
 //! against history.
 
-mod budget;
 mod history;
 mod interleaved;
 mod judge;
@@ -10,6 +9,7 @@ mod named;
 mod notes;
 mod paired;
 mod remeasure;
+mod schedule;
 mod stored;
 
 use std::time::Duration;
@@ -18,7 +18,7 @@ use itertools::Itertools as _;
 use rsb_model::{ComparisonResult, Run};
 
 pub use history::against_history;
-pub use interleaved::{SidePrograms, Sides};
+pub use interleaved::{MeasureLimits, SidePrograms, Sides};
 pub use judge::{
     Judge, SavedComparison, SideName, against_saved, as_gated, is_itself, is_path, open,
 };
@@ -27,8 +27,14 @@ pub use named::more_runs;
 pub use paired::Revisions;
 pub use stored::{StoredRequest, judge_stored, saved_for};
 
-/// How long measuring may take where nobody says anything.
+/// How long measuring may take by default, at least.
 pub const BUDGET: Duration = Duration::from_mins(3);
+
+/// The default budget for two sides of `cases`: 5 s for each, from 3 to 15 minutes.
+pub fn default_budget(cases: usize) -> Duration {
+    let all = Duration::from_secs(5).saturating_mul(u32::try_from(cases).unwrap_or(u32::MAX));
+    all.clamp(BUDGET, Duration::from_mins(15))
+}
 
 /// A verdict, and what it rests on.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,10 +8,13 @@ mod commands;
 mod criterion;
 mod divan;
 mod executables;
+mod libtest;
 mod pairs;
+mod volatile;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rsb_model::{Case, CaseId, Reason, Samples};
@@ -50,6 +53,16 @@ impl Benches {
         match self {
             Self::Executables(executables) => Box::new(executables.ids()),
             Self::Command(command) => Box::new(command.ids()),
+        }
+    }
+
+    /// Gives cases of `other` the ids of those here if their names differ in volatile parts only.
+    /// Nothing changes if a side is a command, or in use already.
+    pub(crate) fn match_volatile_names(own: &mut Arc<Self>, other: &mut Arc<Self>) {
+        if let (Some(Self::Executables(own)), Some(Self::Executables(other))) =
+            (Arc::get_mut(own), Arc::get_mut(other))
+        {
+            own.match_volatile_names(other);
         }
     }
 

@@ -10,8 +10,10 @@ mod bench_targets;
 pub mod bisect;
 mod builds;
 mod cargo;
+mod inert;
 mod opened;
 mod project;
+mod survey;
 mod tree;
 mod worktree;
 
@@ -19,4 +21,5 @@ pub use against::{AgainstRequest, against};
 pub use baseline::{BaselineRevisions, MergeBase};
 pub use builds::{Repository, git};
 pub use project::{CustomProject, ProjectOptions};
+pub use survey::{SurveyedTarget, survey};
 pub use tree::RevisionTree;

@@ -32,7 +32,7 @@ pub mod telemetry;
 pub use git::{commits_between, git, knows_commit};
 pub use options::{ProbeError, ProbeOptions};
 pub use python::FRAMEWORKS;
-pub use state::{StateSample, sample, state, state_between};
+pub use state::{StateSample, runnable_tasks, sample, state, state_between};
 
 use host::Host;
 use limit::Pending;

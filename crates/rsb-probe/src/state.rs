@@ -90,6 +90,14 @@ fn sample_of(host: &Arc<Host>, limit: Duration) -> StateSample {
     StateSample { moment, counters, seen: WarningInputs::read(host) }
 }
 
+/// Returns the number of tasks that run or could run at this moment, this thread among them; `None`
+/// without `/proc`.
+pub fn runnable_tasks() -> Option<u32> {
+    let line = Host::here().line("/proc/loadavg")?;
+    let (runnable, _) = line.split_whitespace().nth(3)?.split_once('/')?;
+    runnable.parse().ok()
+}
+
 fn load_average(host: &Host) -> Option<f64> {
     let load: f64 = host.line("/proc/loadavg")?.split(' ').next()?.parse().ok()?;
     (load.is_finite() && load >= 0.0).then_some(load)

@@ -31,12 +31,13 @@ mod wording;
 pub use conclusion::{Conclusion, Doubt, Evidence};
 pub use estimate::{ESTIMATOR, location, median, median_absolute_deviation, statistics};
 pub use gate::{
-    exit_code, gate, gate_in_turns, gate_in_turns_confirmed, gate_paired, threshold_checks,
-    with_one_sided, with_paired, with_same_code, with_statistics, with_unmeasured,
+    FirstCall, exit_code, gate, gate_in_turns, gate_in_turns_confirmed, gate_paired,
+    threshold_checks, with_one_sided, with_paired, with_same_code, with_statistics,
+    with_unmeasured,
 };
 pub use history::{AcceptedLevel, StoredRuns, gate_history};
 pub use policy::{Policy, PolicyError};
 pub use policy_file::PolicyFile;
-pub use remeasure::{suspects, undecided_cases};
+pub use remeasure::{open_cases, suspects, undecided_cases};
 pub use thin::thin;
 pub use trend::{SeriesInput, TrendSettings, trend, trend_with};

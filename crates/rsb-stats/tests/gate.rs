@@ -11,7 +11,7 @@ use rsb_model::record::{
 use rsb_model::{BenchmarkResult, DeviceType, Fields, Outcome, ReasonCode, Run, Samples, Verdict};
 use rsb_stats::policy::{Override, Target, TargetEffect, TargetOp};
 use rsb_stats::remeasure::AGAINST_BASELINE;
-use rsb_stats::{Policy, exit_code, gate, gate_paired};
+use rsb_stats::{FirstCall, Policy, exit_code, gate, gate_paired};
 
 const BASE: [f64; 3] = [1000.0, 1010.0, 990.0];
 
@@ -618,29 +618,68 @@ fn the_summary_counts_and_puts_the_worst_first() {
 
 /// Processes that took turns agree by luck more easily than samples that did.
 #[test]
-fn a_few_pairs_of_processes_that_agree_are_no_regression_yet() {
+fn pairs_of_processes_give_a_verdict_from_a_number_that_depends_on_the_change() {
+    struct Pairs {
+        level: f64,
+        pairs: usize,
+        verdict: Verdict,
+        reason: ReasonCode,
+    }
+    let row = |level, pairs, verdict, reason| Pairs { level, pairs, verdict, reason };
     let side = |level: f64, pairs: usize| {
         let times: Vec<f64> =
             (0..pairs).map(|pair| 1000.0 * level * (1.0 + 0.001 * pair as f64)).collect();
         run("side", vec![steady("gemm", &times)])
     };
-    for (pairs, code) in [(3, 4), (6, 4), (7, 3)] {
-        let result = rsb_stats::gate_in_turns(
-            &side(1.0, pairs),
-            &side(1.7, pairs),
+    for Pairs { level, pairs, verdict, reason } in [
+        row(1.3, 6, Verdict::Inconclusive, ReasonCode::TooFewSamples),
+        row(1.3, 7, Verdict::Regressed, ReasonCode::AboveThreshold),
+        row(1.7, 4, Verdict::Inconclusive, ReasonCode::TooFewSamples),
+        row(1.7, 5, Verdict::Regressed, ReasonCode::AboveThreshold),
+        row(1.0, 2, Verdict::Inconclusive, ReasonCode::TooFewSamples),
+        row(1.0, 3, Verdict::Unchanged, ReasonCode::WithinNoise),
+        row(0.8, 2, Verdict::Unchanged, ReasonCode::TooFewSamples),
+        row(0.8, 6, Verdict::Unchanged, ReasonCode::TooFewSamples),
+        row(0.8, 7, Verdict::Improved, ReasonCode::BetterThanThreshold),
+        row(0.5, 4, Verdict::Unchanged, ReasonCode::TooFewSamples),
+        row(0.5, 5, Verdict::Improved, ReasonCode::BetterThanThreshold),
+    ] {
+        let (before, after) = (side(1.0, pairs), side(level, pairs));
+        let result = rsb_stats::gate_in_turns(&before, &after, &Policy::default(), now());
+        let found = &result.comparisons[0];
+        assert_eq!(
+            (found.verdict, found.reason_code),
+            (verdict, reason),
+            "{level}, {pairs}: {}",
+            found.reason
+        );
+    }
+}
+
+/// One pair without the change, or one time within those of the other side, is enough for doubt.
+#[test]
+fn a_large_change_is_called_early_only_if_every_pair_shows_it() {
+    let before = [1000.0, 1010.0, 990.0, 1005.0, 1700.0];
+    for (after, verdict) in [
+        ([1800.0, 20_000.0, 1850.0, 1750.0, 9000.0], Verdict::Regressed),
+        ([1800.0, 20_000.0, 1400.0, 1750.0, 9000.0], Verdict::Inconclusive),
+        ([1800.0, 20_000.0, 1850.0, 1600.0, 9000.0], Verdict::Inconclusive),
+    ] {
+        let sides = [&before, &after].map(|times| run("side", vec![steady("gemm", times)]));
+        let result = rsb_stats::gate_in_turns_confirmed(
+            &sides[0],
+            &sides[1],
+            &std::collections::BTreeMap::new(),
             &Policy::default(),
             now(),
         );
-        assert_eq!(exit_code(&result), code, "{pairs}: {}", result.comparisons[0].reason);
-        assert_eq!(
-            exit_code(&gate_paired(
-                &side(1.0, pairs),
-                &side(1.7, pairs),
-                &Policy::default(),
-                now()
-            )),
-            3
-        );
+        let row = &result.comparisons[0];
+        assert_eq!(row.verdict, verdict, "{after:?}: {}", row.reason);
+        if verdict == Verdict::Regressed {
+            let figures = "86.9 % slower (74.1 to 1880 % in each of 5 pairs)";
+            assert_eq!(row.reason, format!("{figures}, above the threshold of 10 %"));
+            assert_eq!(row.why(), "above the threshold of 10 %");
+        }
     }
 }
 
@@ -669,7 +708,8 @@ fn a_slower_time_counts_when_later_pairs_repeat_it() {
         let (before, after) = (side(1.0, 1.0), side(1.2, later));
         let case = before.benchmarks[0].benchmark_id.clone();
         let judge = |called: usize| {
-            let called = [(case.clone(), called)].into();
+            let first = FirstCall { verdict: Verdict::Regressed, pairs: called };
+            let called = [(case.clone(), first)].into();
             rsb_stats::gate_in_turns_confirmed(&before, &after, &called, &Policy::default(), now())
         };
         let result = judge(29);

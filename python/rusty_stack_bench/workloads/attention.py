@@ -1,6 +1,7 @@
 """Attention of any kernel: its operations, and what is right, written out in double precision."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .core import Case, room, within
@@ -13,7 +14,7 @@ SCORES_COMPARED = 2**26
 CHUNK = 1024
 
 
-def fields(case: Case, time_ns: float, backward: bool = False) -> dict:
+def fields(case: Case, time_ns: float, backward: bool = False) -> dict[str, Any]:
     """What any attention says of itself."""
     batch, heads, length, head = (case.count(name) for name in ("batch_size", "num_heads", "sequence_length", "head_dim"))
     causal = case.text("causal") == "yes"
@@ -36,7 +37,7 @@ def operations(heads: int, length: int, head: int, causal: bool = False, backwar
 def verified(case: Case, torch: Any, inputs: Any, out: Any, ahead: Any = None, causal: bool | None = None) -> float:
     """Output, and gradients for the one `ahead`, against attention written out in double precision on the case's device."""
     causal = case.text("causal") == "yes" if causal is None else causal
-    found = torch.autograd.grad(out, inputs, ahead) if ahead is not None else []
+    found: Sequence[Any] = torch.autograd.grad(out, inputs, ahead) if ahead is not None else []
     batch, heads, length, _ = out.shape
     shared = inputs[1].shape[1]
     groups = [(item, group) for item in range(batch) for group in range(shared)]
@@ -44,7 +45,10 @@ def verified(case: Case, torch: Any, inputs: Any, out: Any, ahead: Any = None, c
         groups = [groups[0], groups[-1]]
     if case.on_cpu:
         room("the reference of attention", 5 * 8.0 * min(CHUNK, length) * length)
-    largest = lambda one: one.abs().max().item()
+
+    def largest(one: Any) -> float:
+        return one.abs().max().item()
+
     errors = [0.0]
     for item, group in groups:
         mine = slice(group * heads // shared, (group + 1) * heads // shared)
@@ -62,7 +66,7 @@ def written_out(torch: Any, parts: Any, ahead: Any, causal: bool) -> tuple[Any, 
     """The output of some heads of queries on one of keys and values (heads, positions, head), and its gradients, in double
     precision. Some positions at a time, as all scores of a long sequence would not fit."""
     q, k, v = (one.detach().double().requires_grad_(ahead is not None) for one in parts)
-    length, outputs = q.shape[1], []
+    length, outputs = q.shape[1], list[Any]()
     for first in range(0, length, CHUNK):
         rows = q[:, first : first + CHUNK]
         scores = rows @ k.transpose(-2, -1) / q.shape[-1] ** 0.5

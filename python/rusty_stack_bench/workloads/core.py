@@ -35,7 +35,7 @@ class Case:
     component: str
     workload: str
     device: str
-    params: dict
+    params: dict[str, Any]
     # Position of its GPU among those that this process sees: the first, unless it sees all of them (`gpus.narrow`).
     gpu: int = 0
     # The largest error that verification allowed, once it has run.
@@ -53,7 +53,7 @@ class Case:
         """The value of a parameter that is any number."""
         return float(self.params[name])
 
-    def sizes(self, name: str) -> list:
+    def sizes(self, name: str) -> list[int]:
         """The value of a parameter that is sizes with an `x` between them."""
         return [int(size) for size in self.params[name].split("x")]
 
@@ -78,7 +78,7 @@ class Work:
     # One iteration. On a GPU it may return before the work is done: the clock waits.
     run: Callable[[], Any]
     # The fields, given the nanoseconds of one iteration.
-    fields: Callable[[float], dict]
+    fields: Callable[[float], dict[str, Any]]
     # What must be done before each iteration and is not timed.
     before: Callable[[], Any] | None = None
     # The GPU that runs it, where it is one that PyTorch drives.
@@ -140,7 +140,7 @@ def fastest(work: Work, times: int) -> float:
 def without_gradients(torch: Any, run: Callable[[], Any]) -> Callable[[], Any]:
     """`run` under no_grad, which costs nothing where no input asks for a gradient; parameters of modules do."""
 
-    def plain():
+    def plain() -> Any:
         with torch.no_grad():
             return run()
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Callable
+from collections.abc import Sequence
+from typing import Any, Callable, cast
 
 from . import gpus
 from .core import Case, Failure, Skip, Work, milliseconds, model_fields, package, torch_device
@@ -79,7 +80,7 @@ def _refuse_stale_locks() -> None:
         raise Skip("DeepSpeed's own optimizer", why, f"end what still builds, then `rm {' '.join(stale)}`")
 
 
-def _started(case: Case):
+def _started(case: Case) -> Any:
     """The group of this rank, and its device."""
     import deepspeed
     import torch
@@ -91,7 +92,7 @@ def _started(case: Case):
     return torch.device("cpu") if case.on_cpu else torch.device("cuda", int(os.environ["LOCAL_RANK"]))
 
 
-def _decoder(torch, case: Case):
+def _decoder(torch: Any, case: Case) -> Any:
     """The same model on every rank and in the reference, of weights that the case's type can hold."""
     from .networks import Decoder
 
@@ -100,22 +101,22 @@ def _decoder(torch, case: Case):
     return model.bfloat16().float() if case.text("dtype") == "bf16" else model
 
 
-def _batch(torch, case: Case, rank: int):
+def _batch(torch: Any, case: Case, rank: int) -> tuple[Any, Any]:
     """What a rank trains on: tokens, and which follow them."""
     draw = torch.Generator().manual_seed(SEED + 1 + rank)
     made = torch.randint(0, WORDS, (case.count("batch_size"), case.count("sequence_length") + 1), generator=draw)
     return made[:, :-1], made[:, 1:]
 
 
-def _loss(torch, logits, wanted):
+def _loss(torch: Any, logits: Any, wanted: Any) -> Any:
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), wanted.flatten())
 
 
-def _settings(case: Case, weights: int) -> dict:
+def _settings(case: Case, weights: int) -> dict[str, Any]:
     """What DeepSpeed is told of a model of so many weights."""
     is_parallel = case.workload == "tensor-parallel"
     own = case.params.get("optimizer", "torch") == "torch"
-    settings = {
+    settings: dict[str, Any] = {
         "train_micro_batch_size_per_gpu": case.count("batch_size"),
         "optimizer": {"type": "Adam", "params": {"lr": RATE, "torch_adam": own, "adam_w_mode": False}},
         "zero_optimization": {
@@ -152,9 +153,10 @@ class Trainer:
         share = [0] if case.workload == "tensor-parallel" else range(case.count("num_ranks"))
         self.batches = [_batch(torch, case, one) for one in share]
         self.tokens, self.wanted = (one.to(self.device) for one in self.batches[rank % len(self.batches)])
-        self.watches, self.cut = [], 0
+        self.watches: list[Watch] = []
+        self.cut = 0
 
-    def __call__(self, word: str, *more):
+    def __call__(self, word: str, *more: Any) -> Any:
         """The answer to a question of the master."""
         return getattr(self, word)(*more)
 
@@ -175,9 +177,9 @@ class Trainer:
 
     def check(self) -> dict[str, Any]:
         """The losses of the first steps, and for each weight how far its gradient is off: the most, over the largest."""
-        errors = {}
+        errors: dict[str, float] = {}
 
-        def looking(phase) -> None:
+        def looking(phase: str) -> None:
             if phase == "backward" and not errors:
                 errors.update(self._gradient_errors())
 
@@ -185,7 +187,7 @@ class Trainer:
         self.memory.begin()
         return {"losses": losses, "errors": errors, "cut": self.cut}
 
-    def _gradient_errors(self):
+    def _gradient_errors(self) -> dict[str, float]:
         exact = _decoder(self.torch, self.case).double().to(self.device)
         for tokens, wanted in self.batches:
             logits, wanted = exact(tokens.to(self.device)).flatten(0, 1), wanted.flatten().to(self.device)
@@ -193,13 +195,13 @@ class Trainer:
         found = dict(self.engine.module.named_parameters())
         return {name: self._error(found[name], weight.grad) for name, weight in exact.named_parameters()}
 
-    def _error(self, weight, exact) -> float:
+    def _error(self, weight: Any, exact: Any) -> float:
         gradient = self._whole(weight, exact.shape)
         if gradient is None:
             return float("inf")  # Nobody computed it.
         return ((gradient.double() - exact).abs().max() / exact.abs().max()).item()
 
-    def _whole(self, weight, shape):
+    def _whole(self, weight: Any, shape: Any) -> Any:
         """The gradient of a weight of which this rank may hold a part."""
         from deepspeed.utils import safe_get_full_grad
 
@@ -261,7 +263,8 @@ class Watch:
     """Laps by events of the GPU, or by the clock of the host: a GPU is not made to wait between two phases."""
 
     def __init__(self, torch: Any, gpu: Any) -> None:
-        self._torch, self._gpu, self._marks = torch, gpu, []
+        self._torch, self._gpu = torch, gpu
+        self._marks: list[Any] = []
         self.lap()
 
     def lap(self) -> None:
@@ -281,19 +284,19 @@ class Watch:
         return [begin.elapsed_time(end) * 1e6 for begin, end in pairs]
 
 
-def _held(torch, engine) -> int:
+def _held(torch: Any, engine: Any) -> int:
     """Bytes of this rank's weights and state of the optimizer after a step, as they stand in its tensors."""
-    seen = {}
+    seen: dict[int, int] = {}
 
-    def walk(value) -> None:
+    def walk(value: Any) -> None:
         if isinstance(value, torch.Tensor):
             storage = value.untyped_storage()
             seen[storage.data_ptr()] = storage.nbytes()
         elif isinstance(value, dict):
-            for one in value.values():
+            for one in cast("dict[Any, Any]", value).values():
                 walk(one)
         elif isinstance(value, (list, tuple)):
-            for one in value:
+            for one in cast("Sequence[Any]", value):
                 walk(one)
 
     for weight in engine.module.parameters():
@@ -325,11 +328,12 @@ def verified(case: Case, found: Any, exact: Any) -> float:
     return worst
 
 
-def _alone(torch, case: Case, batches):
+def _alone(torch: Any, case: Case, batches: list[tuple[Any, Any]]) -> list[float]:
     """The losses of one process that trains on every batch, in f32 on the case's device."""
     _, device = torch_device(case)
     model = _decoder(torch, case).to(device)
-    optimizer, losses = torch.optim.Adam(model.parameters(), lr=RATE), []
+    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
+    losses: list[float] = []
     if case.text("dtype") == "bf16" and (case.workload == "tensor-parallel" or case.count("zero_stage") == 0):
         # There DeepSpeed makes the optimizer's state by a step without gradients, which counts: later ones are shorter.
         for weight in model.parameters():
@@ -337,7 +341,7 @@ def _alone(torch, case: Case, batches):
         optimizer.step()
     for _ in range(STEPS_CHECKED):
         optimizer.zero_grad()
-        loss = sum(_loss(torch, model(tokens.to(device)), wanted.to(device)) for tokens, wanted in batches) / len(batches)
+        loss: Any = sum(_loss(torch, model(tokens.to(device)), wanted.to(device)) for tokens, wanted in batches) / len(batches)
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
@@ -365,7 +369,11 @@ class Trained(Work):
         return {names[name]: milliseconds(spent / max(self._count, 1)) for name, spent in self._spent.items()}
 
 
-def _training(case: Case, role, more) -> Work:
+# Fields of one workload, from nanoseconds of a step, what each rank holds, and the number of weights.
+_More = Callable[[float, list[dict[str, Any]], int], dict[str, Any]]
+
+
+def _training(case: Case, role: Callable[[Case, int], Callable[..., Any]], more: _More) -> Work:
     """Verified steps of training; `more` gives the fields of a workload of its own."""
     torch, _ = torch_device(case)
     ranks = Ranks(case, role)
@@ -375,7 +383,7 @@ def _training(case: Case, role, more) -> Work:
     share = [0] if case.workload == "tensor-parallel" else range(case.count("num_ranks"))
     error = verified(case, found, _alone(torch, case, [_batch(torch, case, one) for one in share]))
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         held = ranks.ask("held")
         talk = min(ranks.ask("talk"))  # The rank that is last waits for nobody.
         with torch.device("meta"):
@@ -410,7 +418,7 @@ def zero(case: Case) -> Work:
     if case.count("zero_stage") > 3:
         raise Skip(f"ZeRO stage {case.text('zero_stage')}", "there are stages 0 to 3", "choose one of these")
 
-    def more(_, held, parameters):
+    def more(_: float, held: list[dict[str, Any]], parameters: int) -> dict[str, Any]:
         # Weights, and in f32 two moments of Adam and, where those are not f32, a copy of the weights.
         whole = (14 if case.text("dtype") == "bf16" else 12) * parameters
         return {
@@ -426,13 +434,13 @@ def tensor_parallel(case: Case) -> Work:
     """Training steps with each layer cut among ranks by DeepSpeed's AutoTP, against one rank that has them all."""
     ranks = case.count("num_ranks")
 
-    def more(time_ns, _, __):
+    def more(time_ns: float, _: object, __: object) -> dict[str, Any]:
         return {"provider": "deepspeed AutoTP"} | _scaled(case, ranks, time_ns)
 
     return _training(case, Trainer, more)
 
 
-def _scaled(case: Case, ranks: int, time_ns: float) -> dict:
+def _scaled(case: Case, ranks: int, time_ns: float) -> dict[str, Any]:
     alone = time_ns
     if ranks > 1:
         single = Ranks(Case(case.component, case.workload, case.device, case.params | {"num_ranks": "1"}), Trainer)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import time
-from typing import Callable
+from typing import Any, Callable
 
 from .core import Case, Skip, Work, milliseconds, model_fields, side_by_side, torch_device, torch_dtype, within, without_gradients
 
@@ -27,7 +27,7 @@ def measured(case: Case, work: Callable[..., Work]) -> Work:
     made_ns = time.perf_counter_ns() - begin
     error = within(case, (result - exact).abs().max().item(), exact.abs().max().item(), TOLERANCES.get(case.text("dtype")))
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         gpu = None if case.on_cpu else device
         times = side_by_side({"own": Work(run, lambda _: {}, None, gpu), "eager": Work(eager, lambda _: {}, None, gpu)}, time_ns)
         return {
@@ -47,7 +47,7 @@ def measured(case: Case, work: Callable[..., Work]) -> Work:
     return work(case, run, fields)
 
 
-def _decoder(case: Case, torch, device):
+def _decoder(case: Case, torch: Any, device: Any) -> tuple[Any, Any]:
     from .networks import Decoder
 
     width, length = case.count("width"), case.count("sequence_length")
@@ -57,11 +57,11 @@ def _decoder(case: Case, torch, device):
     return model, torch.randint(0, WORDS, (case.count("batch_size"), length), device=device)
 
 
-def _eager(case, torch, device, model, tokens, eager):
+def _eager(case: Case, torch: Any, device: Any, model: Any, tokens: Any, eager: Callable[[], Any]) -> Callable[[], Any]:
     return eager
 
 
-def _compiled(case, torch, device, model, tokens, eager):
+def _compiled(case: Case, torch: Any, device: Any, model: Any, tokens: Any, eager: Callable[[], Any]) -> Callable[[], Any]:
     compiled = torch.compile(model, dynamic=False)
     run = without_gradients(torch, lambda: compiled(tokens))
     try:
@@ -73,7 +73,7 @@ def _compiled(case, torch, device, model, tokens, eager):
     return run
 
 
-def _graph(case, torch, device, model, tokens, eager):
+def _graph(case: Case, torch: Any, device: Any, model: Any, tokens: Any, eager: Callable[[], Any]) -> Callable[[], Any]:
     if case.on_cpu:
         why = "a CPU has no graphs that it could replay without Python"
         raise Skip("a captured graph", why, "run it on a GPU: --backend rocm or cuda")
@@ -88,7 +88,7 @@ def _graph(case, torch, device, model, tokens, eager):
     with torch.cuda.device(device), torch.cuda.graph(graph):
         out = eager()
 
-    def run():
+    def run() -> Any:
         graph.replay()
         return out
 

@@ -21,7 +21,7 @@ def version() -> str:
     return f"flash-attn {found.__version__}" if found else f"torch {package('torch').__version__}"
 
 
-def _own_package():
+def _own_package() -> Any:
     try:
         import flash_attn
 
@@ -30,12 +30,12 @@ def _own_package():
         return None
 
 
-def _flash(case: Case, torch, causal: bool):
+def _flash(case: Case, torch: Any, causal: bool) -> tuple[Callable[..., Any], str]:
     """The flash kernel alone, as a function of q, k, v (batch, heads, positions, head) and its provider."""
     found = None if case.on_cpu or case.text("dtype") not in ("f16", "bf16") else _own_package()
     if found is not None:
 
-        def by_package(q, k, v):
+        def by_package(q: Any, k: Any, v: Any) -> Any:
             # It has positions before heads.
             swapped = (one.transpose(1, 2) for one in (q, k, v))
             return found.flash_attn_func(*swapped, causal=causal).transpose(1, 2)
@@ -44,10 +44,10 @@ def _flash(case: Case, torch, causal: bool):
     return _with_kernel(torch, "FLASH_ATTENTION", causal), "torch"
 
 
-def _with_kernel(torch, name: str, causal: bool):
+def _with_kernel(torch: Any, name: str, causal: bool) -> Callable[..., Any]:
     kernel = getattr(torch.nn.attention.SDPBackend, name)
 
-    def attend(q, k, v):
+    def attend(q: Any, k: Any, v: Any) -> Any:
         with torch.nn.attention.sdpa_kernel([kernel]):
             shared = q.shape[1] != k.shape[1]
             return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=shared)
@@ -55,7 +55,7 @@ def _with_kernel(torch, name: str, causal: bool):
     return attend
 
 
-def _others(torch, provider: str, causal: bool) -> dict:
+def _others(torch: Any, provider: str, causal: bool) -> dict[str, Any]:
     """Every kernel of PyTorch but the one that is measured, by what people call it."""
     names = {"standard": "MATH", "efficient": "EFFICIENT_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
     if provider != "torch":
@@ -64,7 +64,7 @@ def _others(torch, provider: str, causal: bool) -> dict:
     return {name: _with_kernel(torch, kernel, causal) for name, kernel in known.items()}
 
 
-def _names(torch, case: Case, run) -> list[str]:
+def _names(torch: Any, case: Case, run: Callable[[], Any]) -> list[str]:
     """Operations and kernels that the profiler saw."""
     activities = [torch.profiler.ProfilerActivity.CPU]
     if not case.on_cpu:
@@ -74,7 +74,7 @@ def _names(torch, case: Case, run) -> list[str]:
     return [event.key for event in profile.key_averages()]
 
 
-def _proved(names, case: Case) -> str:
+def _proved(names: list[str], case: Case) -> str:
     """The flash kernel among `names`; without one, or beside the plain one, something else ran."""
     flash = [name for name in names if "flash" in name.lower() or "fmha" in name.lower() or "attn_fwd" in name.lower()]
     plain = [name for name in names if "attention_math" in name.lower()]
@@ -87,7 +87,7 @@ def _proved(names, case: Case) -> str:
     return max(flash, key=len)
 
 
-def _inputs(case: Case, torch, device, dtype):
+def _inputs(case: Case, torch: Any, device: Any, dtype: Any) -> list[Any]:
     """q, k and v, of which the last two may have fewer heads."""
     batch, heads, length, head = (case.count(name) for name in ("batch_size", "num_heads", "sequence_length", "head_dim"))
     shared = int(case.params.get("num_kv_heads", "0")) or heads
@@ -104,7 +104,7 @@ class Passes:
 
     def work(self, attend: Callable[..., Any]) -> Work:
         """A pass of `attend`."""
-        state = {}
+        state: dict[str, Any] = {}
 
         def before() -> None:
             state["out"] = attend(*self._inputs)
@@ -124,7 +124,7 @@ class Passes:
 
         return peak_of_pass(self._torch, self._gpu, both if self._backward else lambda: self._forward(attend))
 
-    def _forward(self, attend):
+    def _forward(self, attend: Callable[..., Any]) -> Any:
         with self._torch.no_grad():
             return attend(*self._inputs)
 
@@ -147,7 +147,7 @@ def flash(case: Case) -> Work:
     passes = Passes(torch, None if case.on_cpu else device, inputs, ahead, backward)
     own = passes.work(attend)
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         plain = _with_kernel(torch, "MATH", causal)
         compared = _memory(passes, attend, plain) | _compared(torch, case, passes, attend, time_ns, provider)
         return attention.fields(case, time_ns, backward) | compared | {
@@ -163,7 +163,7 @@ def flash(case: Case) -> Work:
     return own
 
 
-def _memory(passes: Passes, attend, standard) -> dict:
+def _memory(passes: Passes, attend: Callable[..., Any], standard: Callable[..., Any]) -> dict[str, Any]:
     held, plain = passes.peak(attend), passes.peak(standard)
     fields = {name: one / 1e6 for name, one in (("flash_memory_mb", held), ("standard_memory_mb", plain)) if one is not None}
     if held is not None and plain:
@@ -171,7 +171,9 @@ def _memory(passes: Passes, attend, standard) -> dict:
     return fields | {"memory_used_mb": fields.get("flash_memory_mb")}
 
 
-def _compared(torch, case: Case, passes: Passes, attend, time_ns: float, provider: str) -> dict:
+def _compared(
+    torch: Any, case: Case, passes: Passes, attend: Callable[..., Any], time_ns: float, provider: str
+) -> dict[str, Any]:
     """Against the plain kernel, and against the fastest of the others that can do it here."""
     works = {"own": passes.work(attend)}
     for name, other in _others(torch, provider, case.text("causal") == "yes").items():
@@ -185,7 +187,7 @@ def _compared(torch, case: Case, passes: Passes, attend, time_ns: float, provide
     own, standard = times.pop("own"), times.pop("standard", None)
     found = {"speedup": standard / own} if standard else {}
     if times:
-        best = min(times, key=times.get)
+        best = min(times, key=times.__getitem__)
         found |= {"alternative": best, "alternative_time_ms": times[best] / 1e6, "speedup_over_alternative": times[best] / own}
     return found
 

@@ -14,7 +14,7 @@ class HostMemory:
 
     def __init__(self) -> None:
         self._before = _status("VmRSS") or 0.0
-        self._seen = []
+        self._seen: list[int] = []
         self._page = os.sysconf("SC_PAGE_SIZE")
         try:
             # Kept open and read without decoding: what is done between two samples must take microseconds.
@@ -35,7 +35,7 @@ class HostMemory:
         if self._file is not None:
             self._seen.append(int(os.pread(self._file, 128, 0).split()[1]) * self._page)
 
-    def fields(self) -> dict:
+    def fields(self) -> dict[str, Any]:
         """Peak and mean; nothing where the system does not tell."""
         peak = _status("VmHWM")
         if peak is None or not self._seen:
@@ -47,7 +47,7 @@ class HostMemory:
         }
 
 
-def of_children() -> dict:
+def of_children() -> dict[str, Any]:
     """The most that processes started by this one ever held, for work that is done there."""
     peak = 0.0
     for name in filter(str.isdigit, os.listdir("/proc")):
@@ -60,7 +60,8 @@ class HostAllocator:
     """What the C library's allocator, which PyTorch asks on a CPU, has handed out above what it had before the case."""
 
     def __init__(self) -> None:
-        self._before, self._seen = handed_out(), []
+        self._before = handed_out()
+        self._seen: list[int] = []
 
     def begin(self) -> None:
         """What was seen so far is another matter."""
@@ -68,9 +69,11 @@ class HostAllocator:
 
     def look(self) -> None:
         """Now; takes some microseconds."""
-        self._seen.append(handed_out())
+        held = handed_out()
+        if held is not None:
+            self._seen.append(held)
 
-    def fields(self) -> dict:
+    def fields(self) -> dict[str, Any]:
         """The most and the mean of what was seen; nothing where the library does not tell."""
         if self._before is None or not self._seen:
             return {}
@@ -84,10 +87,12 @@ def handed_out() -> int | None:
     return told and told.uordblks + told.hblkhd
 
 
-def heap_unused_percent() -> dict:
+def heap_unused_percent() -> dict[str, Any]:
     """The share of what the C library's allocator holds of the system that is not in use; nothing where it does not tell."""
     told = _allocator()
-    held = told.arena + told.hblkhd if told else 0
+    if told is None:
+        return {}
+    held = told.arena + told.hblkhd
     return {"memory_fragmentation_percent": 100.0 * told.fordblks / held} if held else {}
 
 
@@ -112,7 +117,8 @@ class GpuMemory:
     """What PyTorch's allocator holds of a GPU."""
 
     def __init__(self, torch: Any, gpu: Any) -> None:
-        self._torch, self._gpu, self._seen = torch, gpu, []
+        self._torch, self._gpu = torch, gpu
+        self._seen: list[int] = []
 
     def begin(self) -> None:
         """From here on the peak counts."""
@@ -122,7 +128,7 @@ class GpuMemory:
         """Between two samples."""
         self._seen.append(self._torch.cuda.memory_allocated(self._gpu))
 
-    def fields(self) -> dict:
+    def fields(self) -> dict[str, Any]:
         """Peak, mean, and the share of what is reserved that nobody uses."""
         cuda = self._torch.cuda
         reserved, allocated = cuda.memory_reserved(self._gpu), cuda.memory_allocated(self._gpu)
@@ -153,7 +159,7 @@ class GpuPeak:
     def _look(self) -> None:
         self._least = min(self._least, self._ask()[0])
 
-    def fields(self) -> dict:
+    def fields(self) -> dict[str, Any]:
         """Up to now."""
         self._look()
         return {"gpu_memory_peak_mb": (self._total - self._least) / 1e6, "gpu_memory_total_mb": self._total / 1e6}
@@ -188,7 +194,7 @@ def most_at_once(changes: Iterable[tuple[int, int]]) -> int:
     return most
 
 
-def _status(name: str, process: str = "self", scale: int = 1024):
+def _status(name: str, process: str = "self", scale: int = 1024) -> float | None:
     """A line of a process's status, in bytes unless it is of something else."""
     try:
         with open(f"/proc/{process}/status", encoding="ascii", errors="replace") as file:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import Any, Callable
 
 from . import onnxruntime as runtime
 from .core import Case, Skip, Work, milliseconds, package
@@ -24,7 +24,7 @@ _VIEWS = (
 _ALLOCATES = ("@literal", "@param", "hip::hip_copy_literal", "hip::hip_allocate_memory", "hip::allocate", "allocate")
 
 
-def _own():
+def _own() -> Any:
     """MIGraphX's own module; it comes with ROCm and not from a registry of packages."""
     try:
         import migraphx
@@ -56,7 +56,7 @@ def version() -> str:
     return getattr(own, "__version__", "unknown") if own is not None else package("onnxruntime").__version__
 
 
-def _target(own, case: Case):
+def _target(own: Any, case: Case) -> tuple[str, Any]:
     """The GPU, or the reference implementation on a CPU."""
     name = "ref" if case.on_cpu else "gpu"
     if not case.on_cpu and not case.device.startswith("rocm:"):
@@ -75,7 +75,7 @@ def inference(case: Case) -> Work:
         return _by_module(case, own)
     ready = runtime.prepared(case, graph(case), "all")
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         found = runtime.inference_fields(case, ready, time_ns) | runtime.saved(case, ready)
         return found | {"compile_time_ms": found["compilation_time_ms"]}
 
@@ -92,7 +92,7 @@ def compilation(case: Case) -> Work:
     program = Program(case, own, made)
     error = runtime.right(case, program.outputs(), made.exact)
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         times = {name: milliseconds(time_ns) for name in ("compile_time_ms", "compilation_time_ms")}
         return runtime.shape_fields(case, made, error) | program.fields() | times
 
@@ -110,9 +110,10 @@ class Program:
         self._program.compile(target, offload_copy=False)
         self._shapes = self._program.get_parameter_shapes()
         self._held = {name: self._argument(case, name, shape) for name, shape in self._shapes.items()}
-        self._read, self._finished = (lambda value: value, lambda: None) if case.on_cpu else (own.from_gpu, own.gpu_sync)
+        self._read: Callable[[Any], Any] = (lambda value: value) if case.on_cpu else own.from_gpu
+        self._finished: Callable[[], None] = (lambda: None) if case.on_cpu else own.gpu_sync
 
-    def _argument(self, case: Case, name: str, shape):
+    def _argument(self, case: Case, name: str, shape: Any) -> Any:
         own, given = self._own, self._made.inputs.get(name)
         if given is None:
             return own.generate_argument(shape) if case.on_cpu else own.allocate_gpu(shape)
@@ -130,7 +131,7 @@ class Program:
         found = self.run()[-len(exact) :]
         return [numpy.array(self._read(value).tolist()).reshape(one.shape) for value, one in zip(found, exact)]
 
-    def fields(self) -> dict:
+    def fields(self) -> dict[str, Any]:
         """What a compiled program says of itself."""
         nodes = _nodes(self._program)
         # The graph holds its weights.
@@ -147,12 +148,12 @@ class Program:
         }
 
 
-def _by_module(case: Case, own) -> Work:
+def _by_module(case: Case, own: Any) -> Work:
     made = graph(case)
     program = Program(case, own, made)
     error = runtime.right(case, program.outputs(), made.exact)
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         compiled = milliseconds(runtime.compiled_ns(lambda: Program(case, own, made), COMPILED))
         return runtime.shape_fields(case, made, error) | program.fields() | runtime.rates(case, program.run, time_ns) | {
             "compile_time_ms": compiled,
@@ -162,7 +163,7 @@ def _by_module(case: Case, own) -> Work:
     return Work(program.run, fields)
 
 
-def _nodes(program) -> int:
+def _nodes(program: Any) -> int:
     """The instructions of a compiled program, which its text has one a line."""
     return sum(" = " in line for line in str(program).splitlines())
 

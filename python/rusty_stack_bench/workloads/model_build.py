@@ -17,7 +17,7 @@ PASSAGES = 64
 CAPTION = 77
 
 
-def class_of(definition: dict) -> Any:
+def class_of(definition: dict[str, Any]) -> Any:
     """The class that a definition names."""
     library = package(definition.get("library", "transformers"))
     found = getattr(library, definition["class"], None)
@@ -26,7 +26,7 @@ def class_of(definition: dict) -> Any:
     return found
 
 
-def _no_class(name: str, library) -> Skip:
+def _no_class(name: str, library: Any) -> Skip:
     """What to do about a class that a library does not have: most often its name is misspelled."""
     near = difflib.get_close_matches(name, _classes(library), n=1, cutoff=0.6)
     likely = f"did you mean `{near[0]}`? Correct" if near else "correct"
@@ -34,14 +34,14 @@ def _no_class(name: str, library) -> Skip:
     return Skip(f"class {name}", f"{library.__name__} {library.__version__} has none of that name", cure)
 
 
-def _classes(library) -> list:
+def _classes(library: Any) -> list[str]:
     """The models that a library has, by name: what is built has weights or a configuration."""
     kinds = ("Model", "Transformer", "Adapter", "Autoencoder", "Head")
     public = [name for name in dir(library) if name[:1].isupper() and not name.endswith(("Config", "Output"))]
     return [name for name in public if "For" in name or any(kind in name for kind in kinds)]
 
 
-def build(definition: dict) -> Any:
+def build(definition: dict[str, Any]) -> Any:
     """The model with random weights, on the device that PyTorch builds on."""
     kind, config = class_of(definition), definition["config"]
     if definition.get("library") == "diffusers":
@@ -50,7 +50,7 @@ def build(definition: dict) -> Any:
     return kind(kind.config_class(**config))
 
 
-def _check_keys(kind, config: dict) -> None:
+def _check_keys(kind: Any, config: dict[str, Any]) -> None:
     """Refuses a key that a configuration does not have: it would be kept, and change nothing."""
     try:
         usual = kind()
@@ -64,7 +64,7 @@ def _check_keys(kind, config: dict) -> None:
             raise Skip(f"config of {kind.__name__}", f"it has no `{name}`", f"{cure}Correct `config` in the catalogue")
 
 
-def described(definition: dict) -> tuple[Any, Any]:
+def described(definition: dict[str, Any]) -> tuple[Any, Any]:
     """The class and the configuration of a directory, without its weights, and whether it is one of diffusers."""
     directory = definition["path"]
     os.environ["HF_HUB_OFFLINE"] = "1"  # What is not in the directory is missing, not downloaded.
@@ -79,12 +79,12 @@ def described(definition: dict) -> tuple[Any, Any]:
         raise _unreadable(definition, error) from error
 
 
-def _unreadable(definition: dict, error: Exception) -> Skip:
+def _unreadable(definition: dict[str, Any], error: Exception) -> Skip:
     why = f"{definition.get('library', 'transformers')} cannot load it: {str(error).splitlines()[0]}"
     return Skip(f"model {definition['path']}", why, "name a directory with config.json and safetensors")
 
 
-def load(definition: dict, torch: Any) -> Any:
+def load(definition: dict[str, Any], torch: Any) -> Any:
     """The model of a directory that has a configuration and weights, in f32."""
     kind, _ = described(definition)
     dtype = "torch_dtype" if definition.get("library") == "diffusers" else "dtype"
@@ -99,7 +99,7 @@ def count(model: Any) -> int:
     return sum(weight.numel() for weight in model.parameters())
 
 
-def counted(torch: Any, definition: dict) -> int:
+def counted(torch: Any, definition: dict[str, Any]) -> int:
     """Weights of a model and its parts, without taking memory for them. Of a directory its configuration counts too: what its
     files lack is made when it is loaded."""
     told = definition.get("parameters", 0)
@@ -111,7 +111,7 @@ def counted(torch: Any, definition: dict) -> int:
         return sum(count(build(one)) for one in (definition, *definition.get("parts", {}).values()))
 
 
-def _in_directory(torch, definition: dict) -> int:
+def _in_directory(torch: Any, definition: dict[str, Any]) -> int:
     kind, config = described(definition)
     make = kind.from_config if definition.get("library") == "diffusers" else getattr(kind, "_from_config", None) or kind.from_config
     with torch.device("meta"):
@@ -121,7 +121,7 @@ def _in_directory(torch, definition: dict) -> int:
 class Subject:
     """A model with what belongs to it, and the inputs of one pass."""
 
-    def __init__(self, torch: Any, definition: dict, batch: int, length: int) -> None:
+    def __init__(self, torch: Any, definition: dict[str, Any], batch: int, length: int) -> None:
         self.torch, self.definition, self.batch, self.length = torch, definition, batch, length
         self.family = definition["family"]
         torch.manual_seed(SEED)
@@ -145,9 +145,9 @@ class Subject:
         """Weights of the model and of its parts."""
         return sum(count(one) for one in (self.model, *self.parts.values()))
 
-    def calibration(self, count: int) -> list:
+    def calibration(self, count: int) -> list[tuple[Any, ...]]:
         """Other inputs of the same kind, for quantizers: no result is compared on them."""
-        kept, found = (self.inputs, self.said), []
+        kept, found = (self.inputs, self.said), list[tuple[Any, ...]]()
         for seed in range(SEED + 1, SEED + 1 + count):
             self.torch.manual_seed(seed)
             self.inputs, self.said = {}, {}
@@ -158,13 +158,14 @@ class Subject:
 
     def tokens(self, *sizes: int, below: int | None = None) -> Any:
         """Random words. The first few mean beginnings, ends and gaps: none of them."""
-        return self.torch.randint(5, below or self._text().vocab_size, sizes)
+        return self.torch.randint(5, below or self.text_config().vocab_size, sizes)
 
     def noise(self, *sizes: int) -> Any:
         """What an image, a spectrum or a latent is after it was normalized."""
         return self.torch.randn(*sizes)
 
-    def _text(self):
+    def text_config(self) -> Any:
+        """Returns the configuration of the part that reads and writes text."""
         for name in ("text_config", "generator"):
             if getattr(self.config, name, None) is not None:
                 return getattr(self.config, name)
@@ -180,14 +181,14 @@ class Subject:
 
     def first_words(self) -> Any:
         """What a decoder begins with."""
-        return self.torch.full((self.batch, 1), getattr(self._text(), "decoder_start_token_id", None) or 0)
+        return self.torch.full((self.batch, 1), getattr(self.text_config(), "decoder_start_token_id", None) or 0)
 
 
 def _as_described(subject: Subject) -> None:
     """The inputs that a row of one's own lists: names of the pass's arguments, each with its kind and shape."""
-    known = {"batch": subject.batch, "length": subject.length}
+    known: dict[Any, Any] = {"batch": subject.batch, "length": subject.length}
     for name, one in subject.definition["inputs"].items():
-        sizes = [known.get(size, size) for size in one["shape"]]
+        sizes: list[Any] = [known.get(size, size) for size in one["shape"]]
         if one["kind"] == "tokens":
             subject.inputs[name] = subject.tokens(*sizes, below=one.get("below"))
         elif one["kind"] == "ones":
@@ -202,7 +203,7 @@ def _of_text(subject: Subject) -> None:
     subject.inputs["input_ids"] = subject.tokens(subject.batch, subject.length)
 
 
-def _of_causal_text(subject: Subject):
+def _of_causal_text(subject: Subject) -> None:
     if subject.config.is_encoder_decoder:
         return _of_two_texts(subject)
     _of_text(subject)
@@ -223,7 +224,7 @@ def _of_images(subject: Subject) -> None:
 def _of_images_and_text(subject: Subject) -> None:
     subject.inputs["input_ids"] = subject.tokens(subject.batch, subject.length)
     # Where a text ends is the largest word of it.
-    subject.inputs["input_ids"][:, -1] = subject._text().vocab_size - 1
+    subject.inputs["input_ids"][:, -1] = subject.text_config().vocab_size - 1
     _of_images(subject)
 
 
@@ -236,12 +237,12 @@ def _of_speech(subject: Subject) -> None:
         subject.inputs["input_values"] = subject.noise(subject.batch, SPEECH_SECONDS * SPEECH_RATE)
 
 
-def _of_images_in_text(subject: Subject):
+def _of_images_in_text(subject: Subject) -> None:
     mark = getattr(subject.config, "image_token_id", None)
     if mark is None:  # The two are read apart and joined later.
         return _of_images_and_text(subject)
     taken = subject.definition["shape"]["image_tokens"]
-    words = subject.tokens(subject.batch, subject.length, below=min(mark, subject._text().vocab_size))
+    words = subject.tokens(subject.batch, subject.length, below=min(mark, subject.text_config().vocab_size))
     words[:, :taken] = mark
     subject.inputs["input_ids"] = words
     _of_images(subject)
@@ -295,16 +296,18 @@ _INPUTS = {
 
 def forward_module(subject: Subject) -> Any:
     """A module that takes the tensors of the inputs in their order and gives the one that says most."""
-    torch, names, said = subject.torch, list(subject.inputs), subject.said
+    from torch import nn
 
-    class Forward(torch.nn.Module):
+    names, said = list(subject.inputs), subject.said
+
+    class Forward(nn.Module):
         """One pass through the model."""
 
         def __init__(self) -> None:
             super().__init__()
             self.model = subject.model
 
-        def forward(self, *tensors):
+        def forward(self, *tensors: Any) -> Any:
             given = dict(zip(names, tensors))
             if subject.family == "rag":
                 given = retrieved(self.model, subject.config.n_docs, **given)
@@ -313,7 +316,7 @@ def forward_module(subject: Subject) -> Any:
     return Forward().eval()
 
 
-def retrieved(model: Any, n_docs: int, input_ids: Any, passages: Any, index: Any, decoder_input_ids: Any) -> dict:
+def retrieved(model: Any, n_docs: int, input_ids: Any, passages: Any, index: Any, decoder_input_ids: Any) -> dict[str, Any]:
     """The passages nearest to the questions, as the generator wants them."""
     question = model.question_encoder(input_ids)[0]
     scores, which = (question.float() @ index.float().t()).topk(n_docs)

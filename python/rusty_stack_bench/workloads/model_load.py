@@ -4,7 +4,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from typing import Callable
+from typing import Any, Callable
 
 from .serving import percentile
 
@@ -26,9 +26,10 @@ class Load:
 
     def run(self) -> None:
         """Every request once."""
-        begin, left, lock, broken = self._clock(), iter(self._arrivals), threading.Lock(), []
+        begin, left, lock = self._clock(), iter(self._arrivals), threading.Lock()
+        broken: list[Exception] = []
 
-        def serve(lane) -> None:
+        def serve(lane: Callable[[], object]) -> None:
             while not broken:
                 with lock:
                     arrival = next(left, None)
@@ -54,7 +55,7 @@ class Load:
         if broken:
             raise broken[0]
 
-    def fields(self) -> dict:
+    def fields(self) -> dict[str, Any]:
         """Latencies of all requests of all samples, waiting included."""
         shares = {"latency_p50_ms": 50, "latency_p90_ms": 90, "latency_p99_ms": 99}
         found = {name: percentile(self.latencies, share) * 1e3 for name, share in shares.items()}

@@ -9,12 +9,12 @@ from .core import Case
 KERNELS = 20
 
 
-def of_pytorch(case: Case, torch: Any, run: Callable[[], Any]) -> dict:
+def of_pytorch(case: Case, torch: Any, run: Callable[[], Any]) -> dict[str, Any]:
     """The metrics of the case's backend, from one pass that is watched."""
     return _of_cpu(torch, run) if case.on_cpu else _of_gpu(case, torch, run)
 
 
-def _of_cpu(torch, run) -> dict:
+def _of_cpu(torch: Any, run: Callable[[], Any]) -> dict[str, Any]:
     """Threads, instruction set, and the operations that take the time."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
         run()
@@ -29,7 +29,7 @@ def _of_cpu(torch, run) -> dict:
     }
 
 
-def _of_gpu(case: Case, torch, run) -> dict:
+def _of_gpu(case: Case, torch: Any, run: Callable[[], Any]) -> dict[str, Any]:
     """The kernels of a pass by the vendor's profiler, and what the allocator holds."""
     activities, index = torch.profiler.ProfilerActivity, case.gpu
     with torch.profiler.profile(activities=[activities.CPU, activities.CUDA]) as seen:
@@ -52,5 +52,5 @@ def _of_gpu(case: Case, torch, run) -> dict:
     }
 
 
-def _row(row, time_us: float) -> dict:
+def _row(row: Any, time_us: float) -> dict[str, Any]:
     return {"name": row.key, "count": row.count, "time_us": float(time_us)}

@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 from . import powermetrics
 from .core import Case, Skip, package
+from .model_build import Subject
 from .model_ready import Ready
 
 
@@ -26,14 +27,14 @@ class Mps:
             raise Skip("MPS", why, "run it on a Mac with Apple's GPU, or choose --backend cpu")
 
     @classmethod
-    def prepare(cls, case: Case, torch: Any, model: Any, tensors: Any) -> Ready:
+    def prepare(cls, case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
         """The module and its inputs there. Each pass is waited for: events may reverse short times (pytorch #162872)."""
         module, subject = model
         module.to(cls.device)
         tensors = tuple(one.to(cls.device) for one in tensors)
         subject.said = {name: one.to(cls.device) if torch.is_tensor(one) else one for name, one in subject.said.items()}
 
-        def run():
+        def run() -> Any:
             with torch.no_grad():
                 made = module(*tensors)
             torch.mps.synchronize()
@@ -43,7 +44,7 @@ class Mps:
         return Ready(run, lambda: run().cpu(), fields, lambda: metrics(torch, run), lambda count: [run] * count, device_type="gpu")
 
 
-def metrics(torch: Any, run: Callable[[], Any]) -> dict:
+def metrics(torch: Any, run: Callable[[], Any]) -> dict[str, Any]:
     """What its allocator holds, and the time of a pass by events, where they do not contradict the clock."""
     begin, end = (torch.mps.event.Event(enable_timing=True) for _ in range(2))
     began = time.perf_counter_ns()

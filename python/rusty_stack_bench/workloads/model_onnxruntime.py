@@ -5,11 +5,11 @@ import json
 import os
 import tempfile
 import time
-from types import SimpleNamespace
 from typing import Any
 
 from . import onnxruntime as provider
 from .core import Case, Failure, Skip, milliseconds, package
+from .model_build import Subject
 from .model_ready import Ready, quantized_onnx, to_onnx
 
 # Nodes that are told, the longest first, and passes that they are looked at in.
@@ -34,7 +34,7 @@ class OnnxRuntime:
             raise Skip(f"models by ONNX Runtime on {case.device}", "only its CPU provider is supported", cure)
 
     @staticmethod
-    def prepare(case: Case, torch: Any, model: Any, tensors: Any) -> Ready:
+    def prepare(case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
         """Exported, optimized at the highest level, with as many threads as PyTorch has; inputs and outputs stay bound."""
         module, subject = model
         begin = time.perf_counter_ns()
@@ -45,10 +45,9 @@ class OnnxRuntime:
         arrays = {name: one.contiguous().numpy() for name, one in zip(subject.inputs, tensors) if name in taken}
         if len(arrays) != len(taken):
             raise Skip("ONNX Runtime", "the exported graph takes other inputs than the model", "report it, with the name of the model")
-        inputs = SimpleNamespace(inputs=arrays)
-        run, outputs = provider.bound(case, session, inputs)
+        run, outputs = provider.bound(case, session, arrays)
 
-        def result():
+        def result() -> Any:
             run()
             return torch.from_numpy(outputs()[0])
 
@@ -62,11 +61,11 @@ class OnnxRuntime:
             result,
             fields,
             lambda: _metrics(case, graph, arrays, torch.get_num_threads()),
-            lambda count: [provider.bound(case, session, inputs)[0] for _ in range(count)],
+            lambda count: [provider.bound(case, session, arrays)[0] for _ in range(count)],
         )
 
 
-def _graph(case: Case, torch, module, subject, tensors):
+def _graph(case: Case, torch: Any, module: Any, subject: Subject, tensors: Any) -> tuple[bytes, dict[str, Any]]:
     """The graph, and what is to say of it."""
     with tempfile.TemporaryDirectory(prefix="rsb-onnxruntime-") as directory:
         if case.text("dtype") == "i8":
@@ -79,7 +78,7 @@ def _graph(case: Case, torch, module, subject, tensors):
             return file.read(), about
 
 
-def _metrics(case: Case, graph: bytes, arrays: dict, threads: int) -> dict:
+def _metrics(case: Case, graph: bytes, arrays: dict[str, Any], threads: int) -> dict[str, Any]:
     """Where the time of a pass goes, by another session, as looking takes time. Every node must have been its provider's."""
     with tempfile.TemporaryDirectory(prefix="rsb-onnxruntime-") as directory:
         watched = provider.session(case, graph, "all", profile_at=os.path.join(directory, "profile"), threads=threads)
@@ -92,7 +91,7 @@ def _metrics(case: Case, graph: bytes, arrays: dict, threads: int) -> dict:
     if providers != ["CPUExecutionProvider"]:
         where = ", ".join(providers) or "nowhere that its profile tells"
         raise Failure("ONNX Runtime", f"its nodes ran on {where}", "report it, with the name of the model")
-    times: dict = {}
+    times: dict[tuple[str, str], float] = {}
     for one in nodes:
         key = (one["name"].removesuffix("_kernel_time"), one["args"]["op_name"])
         times[key] = times.get(key, 0.0) + one["dur"] / WATCHED

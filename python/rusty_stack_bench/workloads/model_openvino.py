@@ -4,10 +4,12 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Callable
 
 from . import model_openvino_text
 from .core import Case, Skip, milliseconds, package
+from .model_build import Subject
 from .model_ready import Ready, exported, quantized_onnx
 
 # Layers that are told, the longest first.
@@ -31,7 +33,7 @@ class OpenVino:
             raise Skip(f"OpenVINO on {case.device}", "it only drives Intel's hardware and CPUs", cure)
 
     @staticmethod
-    def prepare(case: Case, torch: Any, model: Any, tensors: Any) -> Ready:
+    def prepare(case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
         """Exported, converted and compiled; the types of the inputs are f32 and whole numbers, whatever it works in."""
         openvino = package("openvino")
         module, subject = model
@@ -51,7 +53,7 @@ class OpenVino:
         # What is a constant of the graph is no input of it.
         wanted_tensors = [one.contiguous().numpy() for one in _wanted_tensors(compiled, subject, tensors)]
 
-        def requests(count):
+        def requests(count: int) -> list[Any]:
             made = [compiled.create_infer_request() for _ in range(count)]
             for one in made:
                 for port, values in zip(compiled.inputs, wanted_tensors):
@@ -60,11 +62,11 @@ class OpenVino:
 
         request, *others = requests(_at_a_time(case, compiled))
 
-        def passes(one):
+        def passes(one: Any) -> Callable[[], Any]:
             # Outputs stay where they are: a copy of them is Python's matter, and none of the latency that OpenVINO tells.
             return lambda: one.infer(share_outputs=True)
 
-        def result():
+        def result() -> Any:
             passes(request)()
             return torch.from_numpy(request.get_output_tensor(0).data.copy())
 
@@ -90,7 +92,7 @@ class OpenVino:
         )
 
 
-def hints(case: Case, torch: Any) -> dict:
+def hints(case: Case, torch: Any) -> dict[str, Any]:
     """What OpenVINO is told, so that it and PyTorch have the same threads and the precision that was asked for."""
     wanted, hint = case.text("dtype"), case.params.get("performance_hint", "latency")
     said = {
@@ -102,19 +104,19 @@ def hints(case: Case, torch: Any) -> dict:
     return said if hint == "throughput" else said | {"NUM_STREAMS": int(case.params.get("concurrency", "1"))}
 
 
-def _at_a_time(case: Case, compiled) -> int:
+def _at_a_time(case: Case, compiled: Any) -> int:
     """Passes of one run: as many as keep it busy where it is tuned for throughput."""
     is_throughput = case.params.get("performance_hint") == "throughput"
     return int(compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS")) if is_throughput else 1
 
 
-def _converted(torch, module, subject, tensors):
+def _converted(torch: Any, module: Any, subject: Subject, tensors: Any) -> tuple[Any, dict[str, Any]]:
     """The graph in the precision of its weights, and nothing more to say of it."""
     with torch.no_grad():
         return package("openvino").convert_model(exported(torch, module, subject, tensors)), {}
 
 
-def _quantized(torch, module, subject, tensors):
+def _quantized(torch: Any, module: Any, subject: Subject, tensors: Any) -> tuple[Any, dict[str, Any]]:
     """The graph with products and convolutions of whole numbers, by ONNX Runtime's quantizer: OpenVINO takes its form.
     With its size."""
     with tempfile.TemporaryDirectory(prefix="rsb-openvino-") as directory:
@@ -122,7 +124,7 @@ def _quantized(torch, module, subject, tensors):
         return package("openvino").Core().read_model(made), {"model_size_gb": os.path.getsize(made) / 1e9}
 
 
-def _check_precision(compiled, wanted: str) -> None:
+def _check_precision(compiled: Any, wanted: str) -> None:
     """Refuses what a plug-in does in another precision than it was asked for."""
     if wanted == "i8":
         if not any(_precision(node) in ("i8", "u8") for node in compiled.get_runtime_model().get_ops()):
@@ -136,13 +138,13 @@ def _check_precision(compiled, wanted: str) -> None:
         raise Skip(f"{wanted} by OpenVINO", why, f"choose --precision {names.get(seen, 'f32')}")
 
 
-def _precision(node) -> str:
+def _precision(node: Any) -> str:
     """What a layer of a compiled graph works in."""
     said = node.get_rt_info()
     return said["runtimePrecision"].astype(str) if "runtimePrecision" in said else ""
 
 
-def _metrics(compiled, graph, request) -> dict:
+def _metrics(compiled: Any, graph: Any, request: Any) -> dict[str, Any]:
     """What it runs on and how, and where the time of one pass goes: by another compilation, as looking takes time."""
     openvino = package("openvino")
     watched = openvino.Core().compile_model(graph, "CPU", _settings(compiled) | {"PERF_COUNT": True}).create_infer_request()
@@ -173,13 +175,13 @@ def _metrics(compiled, graph, request) -> dict:
     }
 
 
-def _settings(compiled) -> dict:
+def _settings(compiled: Any) -> dict[str, Any]:
     """The settings that a graph was compiled with."""
     names = ("INFERENCE_PRECISION_HINT", "INFERENCE_NUM_THREADS", "NUM_STREAMS", "PERFORMANCE_HINT")
     return {name: compiled.get_property(name) for name in names}
 
 
-def _wanted_tensors(compiled, subject, tensors):
+def _wanted_tensors(compiled: Any, subject: Subject, tensors: Any) -> Sequence[Any]:
     """The tensors that the graph still takes: by name where it kept them, else by the order in which they were given."""
     named = dict(zip(subject.inputs, tensors))
     names = [next(iter(port.get_names()), "") for port in compiled.inputs]

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Callable
 
 from .core import UNSUPPORTED_OPERATOR, Case, Skip, package
+from .model_build import Subject
 from .model_ready import experts_as_products
 
 # Positions of the example that is traced: the new ones and those before them, which must not be alike.
@@ -12,7 +14,7 @@ NEW, BEFORE = 3, 5
 CURE = "choose --backend cpu for pytorch, or --workload forward"
 
 
-def of_text(case: Case, torch: Any, subject: Any) -> Any:
+def of_text(case: Case, torch: Any, subject: Subject) -> Any:
     """One step: new words behind those whose keys and values are the state."""
     words = subject.inputs["input_ids"]
     with experts_as_products(subject), torch.no_grad():
@@ -22,11 +24,11 @@ def of_text(case: Case, torch: Any, subject: Any) -> Any:
     return _with_state(graph, shapes, -1)
 
 
-def behind_an_encoder(case: Case, torch: Any, subject: Any) -> list:
+def behind_an_encoder(case: Case, torch: Any, subject: Subject) -> list[Any]:
     """What the encoder reads, as the keys and values that the text attends to, and one step of the text, a word each time."""
     source, words = subject.inputs.values()
     with experts_as_products(subject), torch.no_grad():
-        kept = getattr(_tried(case, lambda: subject.model(**subject.inputs, use_cache=True)), "past_key_values", None)
+        kept: Any = getattr(_tried(case, lambda: subject.model(**subject.inputs, use_cache=True)), "past_key_values", None)
         own = _shapes(case, getattr(kept, "self_attention_cache", None))
         other = _shapes(case, getattr(kept, "cross_attention_cache", None))
         encoder = _converted(case, _encoder(torch, subject), (source,))
@@ -36,7 +38,7 @@ def behind_an_encoder(case: Case, torch: Any, subject: Any) -> list:
     return [encoder, _with_state(step, own, 1, other)]
 
 
-def _shapes(case: Case, kept) -> list:
+def _shapes(case: Case, kept: Any) -> list[tuple[int, int]]:
     """Heads and width of the keys and of the values of each layer."""
     layers = getattr(kept, "layers", [])
     if not layers or any(type(layer).__name__ != "DynamicLayer" for layer in layers):
@@ -46,12 +48,12 @@ def _shapes(case: Case, kept) -> list:
     return [(one.shape[1], one.shape[3]) for layer in layers for one in (layer.keys, layer.values)]
 
 
-def _example(torch, batch: int, shapes: list) -> list:
+def _example(torch: Any, batch: int, shapes: list[tuple[int, int]]) -> list[Any]:
     """What selects among texts, as the plug-in's attention over its state wants it, with keys and values of some positions."""
     return [torch.arange(batch, dtype=torch.int32), *(torch.zeros(batch, heads, BEFORE, width) for heads, width in shapes)]
 
 
-def _tried(case: Case, make):
+def _tried(case: Case, make: Callable[[], Any]) -> Any:
     """What `make` gives, or why a model does not go on with a text in this form."""
     try:
         return make()
@@ -61,11 +63,11 @@ def _tried(case: Case, make):
         raise Skip(f"tokens of {case.text('model')} by OpenVINO", why, CURE, UNSUPPORTED_OPERATOR) from error
 
 
-def _converted(case: Case, module, example: tuple):
+def _converted(case: Case, module: Any, example: tuple[Any, ...]) -> Any:
     return _tried(case, lambda: package("openvino").convert_model(module.eval(), example_input=example))
 
 
-def _cache(given) -> object:
+def _cache(given: Sequence[Any]) -> Any:
     """A cache that holds keys and values, given one after the other."""
     kinds = package("transformers.cache_utils")
     cache = kinds.DynamicCache()
@@ -78,22 +80,24 @@ def _cache(given) -> object:
     return cache
 
 
-def _kept(cache) -> tuple:
+def _kept(cache: Any) -> tuple[Any, ...]:
     return tuple(one for layer in cache.layers for one in (layer.keys, layer.values))
 
 
-def _step(torch, model):
+def _step(torch: Any, model: Any) -> Any:
     """A module that reads new words behind those whose keys and values are given, and gives the last logits with all of these."""
+    from torch import nn
+
     known = inspect.signature(model.forward).parameters
 
-    class Step(torch.nn.Module):
+    class Step(nn.Module):
         """One step of a text."""
 
         def __init__(self) -> None:
             super().__init__()
             self.model = model
 
-        def forward(self, input_ids, beam_idx, *past):
+        def forward(self, input_ids: Any, beam_idx: Any, *past: Any) -> tuple[Any, ...]:
             """All are tensors: a graph takes nothing else."""
             before, new = past[0].shape[2], input_ids.shape[1]
             at = torch.arange(new) + before
@@ -113,28 +117,30 @@ def _step(torch, model):
     return Step()
 
 
-def _encoder(torch, subject):
+def _encoder(torch: Any, subject: Subject) -> Any:
     """A module that reads the source, and gives the keys and values of it for each layer of the decoder."""
+    from torch import nn
+
     kinds = package("transformers.cache_utils")
     name, begin = next(iter(subject.inputs)), subject.inputs["decoder_input_ids"]
 
     class Held(kinds.DynamicLayer):
         """Holds what it is given first: a graph has no place for the empty tensor that the plain one begins with."""
 
-        def update(self, key_states, value_states, *_args, **_kwargs):
+        def update(self, key_states: Any, value_states: Any, *_args: Any, **_kwargs: Any) -> tuple[Any, Any]:
             """As the plain one, once."""
             self.keys, self.values, self.is_initialized = key_states, value_states, True
             self.dtype, self.device = key_states.dtype, key_states.device
             return key_states, value_states
 
-    class Encoder(torch.nn.Module):
+    class Encoder(nn.Module):
         """The encoder, with what the decoder makes of its result."""
 
         def __init__(self) -> None:
             super().__init__()
             self.model, self.layers = subject.model, subject.model.get_decoder().config.num_hidden_layers
 
-        def forward(self, source):
+        def forward(self, source: Any) -> tuple[Any, ...]:
             """The decoder's own result is not asked for, and no part of the graph."""
             caches = [kinds.DynamicCache() for _ in range(2)]
             for cache in caches:
@@ -147,18 +153,20 @@ def _encoder(torch, subject):
     return Encoder()
 
 
-def _step_behind(torch, model, count: int):
+def _step_behind(torch: Any, model: Any, count: int) -> Any:
     """A module that reads a word behind those whose keys and values are given, and attends to what was read before the text."""
+    from torch import nn
+
     kinds = package("transformers.cache_utils")
 
-    class StepBehind(torch.nn.Module):
+    class StepBehind(nn.Module):
         """One step of a text behind an encoder."""
 
         def __init__(self) -> None:
             super().__init__()
             self.model = model
 
-        def forward(self, input_ids, beam_idx, *given):
+        def forward(self, input_ids: Any, beam_idx: Any, *given: Any) -> tuple[Any, ...]:
             """What was read comes before what was written."""
             cross, past = given[:count], [one.index_select(0, beam_idx) for one in given[count:]]
             # Of the encoder's result only the length counts: keys and values of it are there.
@@ -170,7 +178,7 @@ def _step_behind(torch, model, count: int):
     return StepBehind()
 
 
-def _with_state(graph, shapes: list, new: int, cross: list = ()):
+def _with_state(graph: Any, shapes: list[tuple[int, int]], new: int, cross: Sequence[tuple[int, int]] = ()) -> Any:
     """The graph with keys and values as its state, in place of inputs and outputs, and empty at first; `new` words in a step, -1 for
     any number."""
     openvino = package("openvino")
@@ -187,7 +195,7 @@ def _with_state(graph, shapes: list, new: int, cross: list = ()):
     return _empty_at_first(graph)
 
 
-def _empty_at_first(graph):
+def _empty_at_first(graph: Any) -> Any:
     """The state of as many texts as are read, with no position yet: what OpenVINO's attention over a state asks for."""
     operations, numpy = package("openvino.opset13"), package("numpy")
     constant = operations.constant

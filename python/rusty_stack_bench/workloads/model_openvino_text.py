@@ -6,10 +6,11 @@ from typing import Any
 
 from . import model_openvino_steps as steps
 from .core import Case, Skip, milliseconds, package
+from .model_build import Subject
 from .model_ready import Ready
 
 
-def prepare(case: Case, torch: Any, subject: Any, hints: dict) -> tuple:
+def prepare(case: Case, torch: Any, subject: Subject, hints: dict[str, Any]) -> tuple[Ready, Any]:
     """The model as a step of a text, and as what is read before it, compiled: what writes tokens, and the step."""
     if case.text("dtype") == "i8":
         raise Skip("tokens in i8 by OpenVINO", "whole numbers are for single passes so far", "choose --precision bf16, or f32")
@@ -47,7 +48,7 @@ class Text:
         """Nothing is known of any text."""
         self._request.reset_state()
 
-    def _step(self, words):
+    def _step(self, words: Any) -> Any:
         """The logits of the last position."""
         self._request.infer({"input_ids": words, "beam_idx": self._same}, share_outputs=True)
         return self._request.get_tensor("logits").data

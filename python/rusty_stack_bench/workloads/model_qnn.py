@@ -9,6 +9,7 @@ import tempfile
 from typing import Any
 
 from .core import MISSING_PACKAGE, UNSUPPORTED_OPERATOR, Case, Failure, Skip, milliseconds, package
+from .model_build import Subject
 from .model_ready import CALIBRATION, Ready, cache_directory, save_inputs, to_onnx
 
 # The interpreter that has QNN's packages.
@@ -33,7 +34,7 @@ class Qnn:
             raise Skip(f"QNN on {case.device}", "its emulator runs on the CPU", "choose only --backend qnn")
 
     @staticmethod
-    def prepare(case: Case, torch: Any, model: Any, tensors: Any) -> Ready:
+    def prepare(case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
         """Exported here; quantized, compiled and run by a process of QNN's environment. Every node must be QNN's."""
         module, subject = model
         # Isolated: beside the script lie files that have the names of packages.
@@ -48,13 +49,13 @@ class Qnn:
         if "refused" in about:
             raise refusal(case.text("model"), about["refused"])
 
-        def result():
+        def result() -> Any:
             with tempfile.TemporaryDirectory(prefix="rsb-qnn-") as own:
                 path = os.path.join(own, "result.npy")
                 process.ask("result", path=path)
                 return torch.from_numpy(package("numpy").load(path))
 
-        def metrics():
+        def metrics() -> dict[str, Any]:
             known = {name: about[name] for name in ("nodes", "is_cached", "context_bytes", "htp_arch")}
             return {"backend": "qnn", "is_emulated": True} | known | process.ask("profile")
 
@@ -75,7 +76,7 @@ def interpreter() -> str:
     return named
 
 
-def refusal(model: str, nodes: list) -> Skip:
+def refusal(model: str, nodes: list[dict[str, str]]) -> Skip:
     """The reason of a graph that is not all QNN's: the nodes that are not, with what QNN says of them."""
     # Nodes of a kind are refused for the same reason, layer by layer: each is named, its reason once.
     alike: dict[tuple[str, str], list[str]] = {}
@@ -89,19 +90,21 @@ def refusal(model: str, nodes: list) -> Skip:
 class Process:
     """A process of QNN's environment, which ends with this one."""
 
-    def __init__(self, command: list) -> None:
+    def __init__(self, command: list[str]) -> None:
         clean = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}  # It was for this Python.
         try:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean, text=True)
         except OSError as error:
             raise Skip("Python of QNN", f"it cannot be started: {error}", f"name another in {VARIABLE}", MISSING_PACKAGE) from error
 
-    def ask(self, what: str, **more: Any) -> dict:
+    def ask(self, what: str, **more: Any) -> dict[str, Any]:
         """The answer to a question; a failure where there is none."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None, "both are pipes"
         try:
-            self._process.stdin.write(json.dumps({"ask": what, **more}) + "\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
+            stdin.write(json.dumps({"ask": what, **more}) + "\n")
+            stdin.flush()
+            line = stdout.readline()
         except OSError:
             line = ""
         if not line:

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import Any, Callable
+from typing import Any, Callable, Protocol
 
-from .core import DOES_NOT_FIT, UNSUPPORTED_OPERATOR, Skip, package
+from .core import DOES_NOT_FIT, UNSUPPORTED_OPERATOR, Case, Skip, package
+from .model_build import Subject
 
 # Inputs that a quantizer looks at, beside those that results are compared on.
 CALIBRATION = 4
@@ -24,11 +25,11 @@ class Ready:
     # One pass whose result is read, as a tensor of PyTorch.
     result: Callable[[], Any]
     # What the runtime says of itself.
-    fields: dict = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict[str, Any])
     # What it counted and saw, by its backend's schema, asked once the samples are taken.
-    metrics: Callable[[], dict] = dict
+    metrics: Callable[[], dict[str, Any]] = dict[str, Any]
     # What does a pass each at the same time, so many.
-    lanes: Callable[[int], list] | None = None
+    lanes: Callable[[int], list[Callable[[], Any]]] | None = None
     # Passes that one run does at the same time.
     passes: int = 1
     # Writes so many tokens behind the text of the inputs, and gives all of it; none where PyTorch does that.
@@ -39,8 +40,38 @@ class Ready:
     device_type: str | None = None
 
 
+class Runtime(Protocol):
+    """Software that runs models. Its class is used without an instance."""
+
+    name: str
+
+    @staticmethod
+    def check(case: Case) -> None:
+        """Returns if `case` can run here.
+
+        Raises:
+            Skip: if a package, a precision or the device is missing.
+        """
+        ...
+
+    @staticmethod
+    def prepare(case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
+        """Prepares one pass.
+
+        Args:
+            case: the case.
+            torch: the module `torch`.
+            model: the module that takes the tensors, and the model with its inputs.
+            tensors: inputs of the pass, on the device of the case.
+
+        Raises:
+            Skip: if the runtime does not support the model or the precision.
+        """
+        ...
+
+
 @contextlib.contextmanager
-def experts_as_products(subject: Any) -> Iterator[None]:
+def experts_as_products(subject: Subject) -> Generator[None, None, None]:
     """The experts of a mixture as one product of all: graphs have no loop over those that were chosen."""
     kept = getattr(subject.config, "_experts_implementation", None)
     if kept is not None:
@@ -52,13 +83,13 @@ def experts_as_products(subject: Any) -> Iterator[None]:
             subject.config._experts_implementation = kept
 
 
-def exported(torch: Any, module: Any, subject: Any, tensors: Any) -> Any:
+def exported(torch: Any, module: Any, subject: Subject, tensors: Any) -> Any:
     """The module as a graph of PyTorch."""
     with experts_as_products(subject), torch.no_grad():
         return torch.export.export(module, tensors, strict=False)
 
 
-def to_onnx(torch: Any, module: Any, subject: Any, tensors: Any, path: str) -> None:
+def to_onnx(torch: Any, module: Any, subject: Subject, tensors: Any, path: str) -> None:
     """Writes the module as one file of ONNX; its inputs have the names of the model's."""
     package("onnx")
     package("onnxscript")
@@ -82,7 +113,7 @@ def unexported(error: Exception) -> Skip:
     return Skip("graph of ONNX", why, "choose --backend cpu for PyTorch, or openvino, which needs no ONNX but for i8", UNSUPPORTED_OPERATOR)
 
 
-def quantized_onnx(torch: Any, module: Any, subject: Any, tensors: Any, directory: str) -> str:
+def quantized_onnx(torch: Any, module: Any, subject: Subject, tensors: Any, directory: str) -> str:
     """The path of the module as a file of ONNX in `directory`, with products and convolutions of whole numbers."""
     quantization = package("onnxruntime.quantization")
     source, made = (os.path.join(directory, name) for name in ("model.onnx", "quantized.onnx"))
@@ -104,16 +135,16 @@ def quantized_onnx(torch: Any, module: Any, subject: Any, tensors: Any, director
 class _Inputs:
     """The inputs that a quantizer looks at, one after another."""
 
-    def __init__(self, subject) -> None:
+    def __init__(self, subject: Subject) -> None:
         names = list(subject.inputs)
         self._left = iter([dict(zip(names, (one.numpy() for one in each))) for each in subject.calibration(CALIBRATION)])
 
-    def get_next(self):
+    def get_next(self) -> Any:
         """As `CalibrationDataReader` has it."""
         return next(self._left, None)
 
 
-def save_inputs(subject: Any, path: str, tensors: Any) -> None:
+def save_inputs(subject: Subject, path: str, tensors: Any) -> None:
     """Writes inputs as arrays by name."""
     package("numpy").savez(path, **{name: one.numpy() for name, one in zip(subject.inputs, tensors)})
 

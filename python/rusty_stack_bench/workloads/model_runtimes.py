@@ -1,15 +1,16 @@
 """The runtimes that models run in, by name: for each what it needs, how a model is prepared, and what it says of itself."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from . import model_metrics
 from .core import Case, Skip, package
+from .model_build import Subject
 from .model_mps import Mps
 from .model_onnxruntime import OnnxRuntime
 from .model_openvino import OpenVino
 from .model_qnn import Qnn
-from .model_ready import Ready
+from .model_ready import Ready, Runtime
 
 
 class PyTorch:
@@ -24,14 +25,14 @@ class PyTorch:
             raise Skip(f"i8 by PyTorch on {case.device}", "it only quantizes for CPUs", "choose --precision f16")
 
     @staticmethod
-    def prepare(case: Case, torch: Any, model: Any, tensors: Any) -> Ready:
+    def prepare(case: Case, torch: Any, model: tuple[Any, Subject], tensors: tuple[Any, ...]) -> Ready:
         """The module as it is; for i8 its linear layers with weights of whole numbers."""
         module, _ = model
         fields = {"component_version": package("torch").__version__}
         if case.text("dtype") == "i8":
             fields |= _quantized(torch, module, case.text("model"))
 
-        def run():
+        def run() -> Any:
             with torch.no_grad():
                 return module(*tensors)
 
@@ -45,7 +46,7 @@ class PyTorch:
         return Ready(run, run, fields, lambda: model_metrics.of_pytorch(case, torch, run), lambda count: [one] * count)
 
 
-def _try(run, name: str) -> None:
+def _try(run: Callable[[], Any], name: str) -> None:
     """One pass, which a model breaks that reads the weights of its linear layers itself."""
     try:
         run()
@@ -54,7 +55,7 @@ def _try(run, name: str) -> None:
         raise Skip(f"{name} in i8 by PyTorch", why, "choose --backend openvino, or --precision bf16") from error
 
 
-def _quantized(torch, module, name: str):
+def _quantized(torch: Any, module: Any, name: str) -> dict[str, Any]:
     """Puts the linear layers of the module into i8 in place; values are quantized as they come. What it says of itself then."""
     torch.ao.quantization.quantize_dynamic(module, {torch.nn.Linear}, dtype=torch.qint8, inplace=True)
     layers = [one for one in module.modules() if isinstance(one, torch.ao.nn.quantized.dynamic.Linear)]
@@ -66,10 +67,11 @@ def _quantized(torch, module, name: str):
     return {"quantized_layers": len(layers), "model_size_gb": held / 1e9}
 
 
-RUNTIMES = {runtime.name: runtime for runtime in (PyTorch, OpenVino, OnnxRuntime, Qnn, Mps)}
+_ALL: tuple[type[Runtime], ...] = (PyTorch, OpenVino, OnnxRuntime, Qnn, Mps)
+RUNTIMES: dict[str, type[Runtime]] = {runtime.name: runtime for runtime in _ALL}
 
 
-def of(case: Case) -> Any:
+def of(case: Case) -> type[Runtime]:
     """The runtime that the case names."""
     name = case.params.get("runtime", PyTorch.name)
     if name not in RUNTIMES:

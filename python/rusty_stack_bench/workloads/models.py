@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Callable, cast
 
 from . import model_ready, model_runtimes
 from .core import (
@@ -40,7 +40,7 @@ def version() -> str:
     return package("transformers").__version__
 
 
-def _definition(case: Case) -> dict:
+def _definition(case: Case) -> dict[str, Any]:
     try:
         return json.loads(case.text("definition"))
     except (KeyError, ValueError) as error:
@@ -48,7 +48,7 @@ def _definition(case: Case) -> dict:
         raise Skip(what, "the case does not say what it is made of", "plan it with `rusty-stack-bench models`") from error
 
 
-def _subject(case: Case, torch) -> Subject:
+def _subject(case: Case, torch: Any) -> Subject:
     definition, dtype = _definition(case), case.text("dtype")
     if dtype not in TOLERANCES:
         raise Skip(f"type {dtype}", "models are verified in f32, f16, bf16 and i8", "choose one of these")
@@ -57,23 +57,24 @@ def _subject(case: Case, torch) -> Subject:
     return Subject(torch, definition, case.count("batch_size"), case.count("sequence_length"))
 
 
-def _as_type(torch, module, tensors, dtype):
+def _as_type(torch: Any, module: Any, tensors: Any, dtype: Any) -> tuple[Any, ...]:
     """The weights and the tensors in `dtype`. Buffers stay as they are: angles of rotary positions lose too much in 16 bits."""
     for weight in module.parameters():
         weight.data = weight.data.to(dtype)
     return tuple(one.to(dtype) if one.is_floating_point() else one for one in tensors)
 
 
-def _in_type(torch, said, dtype, device="cpu"):
+def _in_type(torch: Any, said: Any, dtype: Any, device: Any = "cpu") -> Any:
     """What is said beside tensors, the tensors in it in `dtype` on `device`."""
     if isinstance(said, dict):
-        return {name: _in_type(torch, value, dtype, device) for name, value in said.items()}
+        values = cast("dict[str, Any]", said)
+        return {name: _in_type(torch, value, dtype, device) for name, value in values.items()}
     if not torch.is_tensor(said):
         return said
     return said.to(device, dtype) if said.is_floating_point() else said.to(device)
 
 
-def _reference(torch, subject: Subject, module, tensors, dtype: str):
+def _reference(torch: Any, subject: Subject, module: Any, tensors: Any, dtype: str) -> Any:
     """The result on the CPU: in double precision for f32, else in f32."""
     wanted = torch.float64 if dtype in ("f32", "f64") else torch.float32
     experts = getattr(subject.config, "_experts_implementation", None)
@@ -95,8 +96,8 @@ class Verified:
     subject: Subject
     # Its weights, counted while they are all PyTorch's.
     parameters: int
-    ready: model_runtimes.Ready
-    tensors: tuple
+    ready: model_ready.Ready
+    tensors: tuple[Any, ...]
     # What a pass gave, and how far that is from the reference.
     found: Any
     error: float
@@ -128,7 +129,7 @@ def forward(case: Case) -> Work:
     shares = _expert_balance(subject, made.tensors) if model_runtimes.of(case).name == "pytorch" else {}
     _, device = torch_device(case)
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         return _common(case, made) | shares | {
             "forward_time_ms": milliseconds(time_ns) if ready.passes == 1 else None,
             "output_shape": "x".join(str(size) for size in made.found.shape),
@@ -137,7 +138,7 @@ def forward(case: Case) -> Work:
             **({"num_requests": ready.passes} if ready.passes > 1 else {}),
         }
 
-    def of_simulated(_):
+    def of_simulated(_: float) -> dict[str, Any]:
         """No time of it is a speed."""
         return _common(case, made) | {"device_metrics": ready.metrics()}
 
@@ -145,7 +146,7 @@ def forward(case: Case) -> Work:
     return Work(ready.run, of_simulated if ready.device_type == "simulated" else fields, None, gpu, ready.device_type)
 
 
-def _rates(subject: Subject, time_ns: float) -> dict:
+def _rates(subject: Subject, time_ns: float) -> dict[str, Any]:
     """What the family is told in beside samples a second."""
     batch, each = subject.batch, 1e9 / time_ns
     rates = {"throughput_samples_per_second": batch * each}
@@ -158,7 +159,7 @@ def _rates(subject: Subject, time_ns: float) -> dict:
     return rates | {"tokens_per_second": batch * subject.length * each}
 
 
-def _expert_balance(subject: Subject, tensors) -> dict:
+def _expert_balance(subject: Subject, tensors: Any) -> dict[str, Any]:
     """How evenly tokens are shared among experts: the entropy of their shares over the most that it could be, in percent."""
     if subject.family != "mixture-of-experts" or not hasattr(subject.config, "num_experts_per_tok"):
         return {}
@@ -176,9 +177,10 @@ def load(case: Case) -> Work:
     """Requests that arrive at random times, one pass each."""
     made = _verified(case)
     subject, ready, count, lanes = made.subject, made.ready, case.count("num_requests"), case.count("concurrency")
+    assert ready.lanes is not None, f"{case.params.get('runtime')} refuses requests that queue"
     served = Load(ready.lanes(lanes), arrivals(count, case.number("request_rate"), SEED))
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         rate = count * 1e9 / time_ns
         return _common(case, made) | served.fields() | {
             "request_rate": case.number("request_rate"),
@@ -203,7 +205,7 @@ def generate(case: Case) -> Work:
         _check_later_words(torch, case, made, count)
     gpu = None if case.on_cpu else device
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         first = Work(lambda: write(1), lambda _: {}, None, gpu)
         return _common(case, made) | {
             "output_length": count,
@@ -217,7 +219,7 @@ def generate(case: Case) -> Work:
     return work
 
 
-def _writer(torch, subject: Subject, given: dict):
+def _writer(torch: Any, subject: Subject, given: dict[str, Any]) -> Callable[[int], Any]:
     """What writes so many tokens; it gives those that it wrote."""
     model = subject.model
     texts = {name: value for name, value in given.items() if name != "decoder_input_ids"}
@@ -225,7 +227,7 @@ def _writer(torch, subject: Subject, given: dict):
     # A model of one's own directory may come with habits: none of them here.
     config = package("transformers").GenerationConfig
 
-    def write(count):
+    def write(count: int) -> Any:
         says = config(
             max_new_tokens=count, min_new_tokens=count, do_sample=False, num_beams=1, pad_token_id=0, bos_token_id=0,
             decoder_start_token_id=start, eos_token_id=None, use_cache=True,
@@ -241,7 +243,7 @@ def _writer(torch, subject: Subject, given: dict):
     return write
 
 
-def _check_words(torch, case: Case, write, logits, count: int) -> None:
+def _check_words(torch: Any, case: Case, write: Callable[[int], Any], logits: Any, count: int) -> None:
     """The first token written is the likeliest of the verified pass, unless two are as good as one; the second time the
     same are written, as many as were asked for."""
     made = write(count)
@@ -257,10 +259,12 @@ def _check_words(torch, case: Case, write, logits, count: int) -> None:
         raise Failure(f"tokens of {case.text('model')}", why, "report it to transformers")
 
 
-def _check_later_words(torch, case: Case, made: Verified, count: int) -> None:
+def _check_later_words(torch: Any, case: Case, made: Verified, count: int) -> None:
     """Each token that a runtime wrote is the likeliest behind those before it, by one pass of PyTorch over the whole text, unless
     two are as good as one, and its last logits are those of that pass: what it kept of the text is right."""
-    subject, text = made.subject, made.ready.write(count)
+    write, last_logits = made.ready.write, made.ready.logits
+    assert write is not None and last_logits is not None, "the runtime writes tokens"
+    subject, text = made.subject, write(count)
     words = "decoder_input_ids" if "decoder_input_ids" in subject.inputs else "input_ids"
     with torch.no_grad(), model_ready.experts_as_products(subject):
         given = subject.inputs | {words: text[:, :-1]}
@@ -272,10 +276,10 @@ def _check_later_words(torch, case: Case, made: Verified, count: int) -> None:
         provider = case.params.get("runtime")
         why = f"token {int(wrong[0]) + 1} of {count} is not the likeliest behind those before it"
         raise Failure(f"tokens of {case.text('model')} by {provider}", why, f"choose another precision, or report it to {provider}")
-    within(case, (made.ready.logits()[:, -1].float() - logits[:, -1]).abs().max().item(), largest, allowed)
+    within(case, (last_logits()[:, -1].float() - logits[:, -1]).abs().max().item(), largest, allowed)
 
 
-def _common(case: Case, made: Verified) -> dict:
+def _common(case: Case, made: Verified) -> dict[str, Any]:
     subject, definition = made.subject, made.subject.definition
     weights = sum(
         weight.numel() * weight.element_size() for one in (subject.model, *subject.parts.values()) for weight in one.parameters()

@@ -75,7 +75,7 @@ class Step(nn.Module):
 
     def forward(self, tokens: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """From (batch, 1) and twice (layers, batch, heads, positions, head) to logits and the new keys and values."""
-        decoder, kept = self.decoder, []
+        decoder, kept = self.decoder, list[tuple[torch.Tensor, torch.Tensor]]()
         x = decoder.words(tokens) + decoder.places.weight[keys.shape[3]]
         for block, old_keys, old_values in zip(decoder.blocks, keys, values):
             attention, normed = block.attention, block.first_norm(x)

@@ -7,7 +7,9 @@ import math
 import os
 import tempfile
 import warnings
+from collections.abc import Generator
 from dataclasses import dataclass
+from typing import Any, cast
 
 from .core import Case, Skip, package
 
@@ -28,9 +30,9 @@ class Graph:
     model: bytes
     # Nodes as they were given.
     nodes: int
-    inputs: dict
+    inputs: dict[str, Any]
     # The outputs in double precision, in their order.
-    exact: list
+    exact: list[Any]
     # Weights, each counted once.
     weights: int
     architecture: str
@@ -55,9 +57,9 @@ def _linear(case: Case) -> Graph:
     kind = numpy.float16 if half else numpy.float32
     draw = numpy.random.default_rng(SEED)
     helper, kinds = onnx.helper, onnx.TensorProto
-    nodes, values, weights = [], [], []
+    nodes, values, weights = list[Any](), list[Any](), list[tuple[Any, Any]]()
 
-    def constant(name, array) -> None:
+    def constant(name: str, array: Any) -> None:
         values.append(onnx.numpy_helper.from_array(array.astype(kind), name))
 
     for name, number in (("half", 0.5), ("one", 1.0), ("root", 2**0.5)):
@@ -69,16 +71,19 @@ def _linear(case: Case) -> Graph:
         weights.append((weight.astype(numpy.float32), bias.astype(numpy.float32)))
         constant(f"w{layer}", weight)
         constant(f"b{layer}", bias)
-        name = lambda step, layer=layer: f"{step}{layer}"
+
+        def of(step: str, layer: int = layer) -> str:
+            return f"{step}{layer}"
+
         nodes += [
-            helper.make_node("MatMul", [current, name("w")], [name("product")]),
-            helper.make_node("Add", [name("product"), name("b")], [name("sum")]),
-            helper.make_node("Div", [name("sum"), "root"], [name("scaled")]),
-            helper.make_node("Erf", [name("scaled")], [name("erf")]),
-            helper.make_node("Add", [name("erf"), "one"], [name("plus")]),
-            helper.make_node("Mul", [name("sum"), name("plus")], [name("times")]),
-            helper.make_node("Mul", [name("times"), "half"], [name("gelu")]),
-            helper.make_node("Identity", [name("gelu")], [name("out")]),
+            helper.make_node("MatMul", [current, of("w")], [of("product")]),
+            helper.make_node("Add", [of("product"), of("b")], [of("sum")]),
+            helper.make_node("Div", [of("sum"), "root"], [of("scaled")]),
+            helper.make_node("Erf", [of("scaled")], [of("erf")]),
+            helper.make_node("Add", [of("erf"), "one"], [of("plus")]),
+            helper.make_node("Mul", [of("sum"), of("plus")], [of("times")]),
+            helper.make_node("Mul", [of("times"), "half"], [of("gelu")]),
+            helper.make_node("Identity", [of("gelu")], [of("out")]),
         ]
         current = f"out{layer}"
     shape = [case.count("batch_size"), width]
@@ -90,7 +95,7 @@ def _linear(case: Case) -> Graph:
     return Graph(model.SerializeToString(), len(nodes), {"x": given}, [_exact(numpy, given, weights)], count, "mlp")
 
 
-def _exact(numpy, x, weights):
+def _exact(numpy: Any, x: Any, weights: list[tuple[Any, Any]]) -> Any:
     erf = numpy.vectorize(math.erf)
     x = x.astype(numpy.float64)
     for weight, bias in weights:
@@ -106,7 +111,7 @@ def _exported(case: Case) -> Graph:
     made, given = _network(torch, case)
     made = made.eval().requires_grad_(False)
     weights = sum(one.numel() for one in made.parameters())
-    exact = made.double()(*(one.double() if one.is_floating_point() else one for one in given))
+    exact: Any = made.double()(*(one.double() if one.is_floating_point() else one for one in given))
     kind = torch.float16 if case.text("dtype") == "f16" else torch.float32
     made, given = made.to(kind), [one.to(kind) if one.is_floating_point() else one for one in given]
     names, file = [f"in{place}" for place in range(len(given))], io.BytesIO()
@@ -114,13 +119,13 @@ def _exported(case: Case) -> Graph:
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         torch.onnx.export(made, tuple(given), file, input_names=names, opset_version=OPSET, dynamo=False)
-    outputs = exact if isinstance(exact, tuple) else (exact,)
+    outputs = cast("tuple[Any, ...]", exact) if isinstance(exact, tuple) else (exact,)
     arrays = {name: one.numpy() for name, one in zip(names, given)}
     nodes = len(onnx.load_from_string(file.getvalue()).graph.node)
     return Graph(file.getvalue(), nodes, arrays, [one.numpy() for one in outputs], weights, case.text("network"))
 
 
-def _network(torch, case: Case):
+def _network(torch: Any, case: Case) -> tuple[Any, list[Any]]:
     """A network of PyTorch, and what goes into it."""
     from . import networks
 
@@ -158,7 +163,7 @@ def _quantized(case: Case, made: Graph) -> bytes:
 
 
 @contextlib.contextmanager
-def _quiet_log():
+def _quiet_log() -> Generator[None, None, None]:
     """Without its advice on how to prepare a model."""
     import logging
 
@@ -172,12 +177,12 @@ def _quiet_log():
 class _Once:
     """The inputs, one time, as a reader of data for calibration gives them."""
 
-    def __init__(self, inputs) -> None:
+    def __init__(self, inputs: dict[str, Any]) -> None:
         self._left = [inputs]
 
-    def get_next(self):
+    def get_next(self) -> Any:
         """The inputs, then nothing."""
         return self._left.pop() if self._left else None
 
-    def set_range(self, start_index, end_index) -> None:
+    def set_range(self, start_index: int, end_index: int) -> None:
         """There is one."""

@@ -5,6 +5,7 @@ import json
 import os
 import statistics
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -101,7 +102,7 @@ def prepared(case: Case, graph: Graph, level: str) -> Prepared:
     first_session(case, graph)
     before = _taken(case)
     made = session(case, graph.model, level)
-    run, outputs = bound(case, made, graph)
+    run, outputs = bound(case, made, graph.inputs)
     run()
     after = _taken(case)
     footprint = max(after - before, 0.0) if before is not None and after is not None else None
@@ -112,7 +113,7 @@ def first_session(case: Case, graph: Graph) -> None:
     """What a process's first session and run take beside the graph is taken once: no memory of the session measured."""
     key = (chosen(package("onnxruntime"), case), case.device)
     if key not in _BEGUN:
-        bound(case, session(case, graph.model, "all"), graph)  # Which runs it.
+        bound(case, session(case, graph.model, "all"), graph.inputs)  # Which runs it.
         _BEGUN.add(key)
 
 
@@ -131,20 +132,20 @@ def _taken(case: Case) -> float | None:
 def right(case: Case, outputs: Any, exact: Any) -> float:
     """The largest error of any output, when all are right; arrays of NumPy."""
     numpy, allowed = package("numpy"), TOLERANCES[case.text("dtype")]
-    errors = []
+    errors: list[float] = []
     for output, one in zip(outputs, exact):
         difference = float(numpy.abs(output.astype(numpy.float64) - one).max())
         errors.append(within(case, difference, float(numpy.abs(one).max()), allowed))
     return max(errors)
 
 
-def bound(case: Case, made: Any, graph: Graph) -> tuple[Callable[[], Any], Callable[[], Any]]:
+def bound(case: Case, made: Any, inputs: Mapping[str, Any]) -> tuple[Callable[[], Any], Callable[[], Any]]:
     """One inference, and what reads its outputs. All lies where it is needed: nothing is allocated or copied for a run. On a
     GPU the call returns when the work is done."""
     runtime, binding = package("onnxruntime"), made.io_binding()
     # What ONNX Runtime calls the memory of any GPU.
     kind, index = ("cpu", 0) if case.on_cpu else ("cuda", case.gpu)
-    held = {name: runtime.OrtValue.ortvalue_from_numpy(array, kind, index) for name, array in graph.inputs.items()}
+    held = {name: runtime.OrtValue.ortvalue_from_numpy(array, kind, index) for name, array in inputs.items()}
     for name, value in held.items():
         binding.bind_ortvalue_input(name, value)
     for output in made.get_outputs():
@@ -156,7 +157,7 @@ def bound(case: Case, made: Any, graph: Graph) -> tuple[Callable[[], Any], Calla
     for output, value in zip(made.get_outputs(), outputs):
         binding.bind_ortvalue_output(output.name, value)
 
-    def run():
+    def run() -> Any:
         made.run_with_iobinding(binding)
         if kind != "cpu":
             binding.synchronize_outputs()
@@ -165,11 +166,11 @@ def bound(case: Case, made: Any, graph: Graph) -> tuple[Callable[[], Any], Calla
     return run, binding.copy_outputs_to_cpu
 
 
-def _common(case: Case, ready: Prepared) -> dict:
+def _common(case: Case, ready: Prepared) -> dict[str, Any]:
     return {"provider": chosen(package("onnxruntime"), case)} | shape_fields(case, ready.graph, ready.error)
 
 
-def shape_fields(case: Case, graph: Graph, error: float) -> dict:
+def shape_fields(case: Case, graph: Graph, error: float) -> dict[str, Any]:
     """What any runtime says of this graph."""
     size = {"f32": 4, "f16": 2, "i8": 1}[case.text("dtype")]
     return {
@@ -187,7 +188,7 @@ def shape_fields(case: Case, graph: Graph, error: float) -> dict:
     }
 
 
-def rates(case: Case, run: Callable[[], Any], time_ns: float) -> dict:
+def rates(case: Case, run: Callable[[], Any], time_ns: float) -> dict[str, Any]:
     """The time of a run, and those of some one by one."""
     times = sorted(Work(run, lambda _: {}).sample(1) for _ in range(max(20, min(RUNS_BESIDE, round(2e9 / time_ns)))))
     return {
@@ -210,7 +211,7 @@ def inference(case: Case) -> Work:
     return Work(ready.run, lambda time_ns: inference_fields(case, ready, time_ns))
 
 
-def inference_fields(case: Case, ready: Prepared, time_ns: float) -> dict:
+def inference_fields(case: Case, ready: Prepared, time_ns: float) -> dict[str, Any]:
     """What a provider of ONNX Runtime says of inference."""
     return _common(case, ready) | rates(case, ready.run, time_ns) | _optimized(case, ready, "all") | {
         "node_profile": profiled(case, ready.graph),
@@ -232,7 +233,7 @@ def profiled(case: Case, graph: Graph) -> str:
     if elsewhere or not nodes:
         where = ", ".join(elsewhere) or "nowhere that its profile tells"
         raise Failure(f"provider {wanted}", f"nodes ran on {where} instead", "choose operations that the provider has")
-    total = {}
+    total: dict[str, float] = {}
     for event in nodes:
         total[event["args"]["op_name"]] = total.get(event["args"]["op_name"], 0) + event["dur"]
     slowest = sorted(total.items(), key=lambda one: -one[1])[:5]
@@ -244,7 +245,7 @@ def graph_optimization(case: Case) -> Work:
     level = case.text("graph_optimization")
     ready = prepared(case, graph(case), level)
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         plain = prepared(case, ready.graph, "disabled")
         times = side_by_side({"own": Work(ready.run, lambda _: {}), "plain": Work(plain.run, lambda _: {})}, time_ns)
         found = _common(case, ready) | rates(case, ready.run, time_ns) | _optimized(case, ready, level) | _saved(plain, ready)
@@ -256,12 +257,12 @@ def graph_optimization(case: Case) -> Work:
     return Work(ready.run, fields)
 
 
-def saved(case: Case, ready: Prepared) -> dict:
+def saved(case: Case, ready: Prepared) -> dict[str, Any]:
     """What a session holds less than one of the graph as it was given; nothing where no allocator or driver tells."""
     return _saved(prepared(case, ready.graph, "disabled"), ready)
 
 
-def _saved(plain: Prepared, ready: Prepared) -> dict:
+def _saved(plain: Prepared, ready: Prepared) -> dict[str, Any]:
     if plain.footprint is None or ready.footprint is None:
         return {}
     return {"memory_savings_mb": (plain.footprint - ready.footprint) / 1e6}
@@ -272,14 +273,14 @@ def compilation(case: Case, saving: bool = False) -> Work:
     level = case.text("graph_optimization")
     ready = prepared(case, graph(case), level)
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         found = {name: milliseconds(time_ns) for name in ("compile_time_ms", "compilation_time_ms", "optimization_time_ms")}
         return _common(case, ready) | _optimized(case, ready, level) | found | (saved(case, ready) if saving else {})
 
     return Work(lambda: session(case, ready.graph.model, level), fields)
 
 
-def _optimized(case: Case, ready: Prepared, level: str) -> dict:
+def _optimized(case: Case, ready: Prepared, level: str) -> dict[str, Any]:
     onnx = package("onnx")
     with tempfile.TemporaryDirectory(prefix="rsb-onnx-") as directory:
         path = os.path.join(directory, "optimized.onnx")

@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from typing import Callable
+from typing import Any, Callable
 
 # One look of so many milliseconds.
 COMMAND = ["powermetrics", "--samplers", "gpu_power", "-n", "1", "-i", "500"]
@@ -24,7 +24,7 @@ def parsed(text: str) -> dict[str, float]:
     return {name: float(values[-1]) / FIGURES[name][1] for name, values in found.items() if values}
 
 
-def watched(run: Callable[[], object], command: list[str] | None = None) -> dict:
+def watched(run: Callable[[], object], command: list[str] | None = None) -> dict[str, Any]:
     """What it tells while `run` runs again and again; where it tells nothing, why and the cure."""
     try:
         process = subprocess.Popen(command or COMMAND, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -37,6 +37,7 @@ def watched(run: Callable[[], object], command: list[str] | None = None) -> dict
                 run()
         finally:
             process.kill()
+        assert process.stdout is not None, "it is a pipe"
         said = process.stdout.read()
     found = parsed(said)
     if found:

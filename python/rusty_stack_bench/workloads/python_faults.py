@@ -22,7 +22,7 @@ def version() -> str:
 
 def fault(case: Case) -> Work:
     """The fault that the parameter names, in mid-case, with a child process that must not survive it."""
-    hoard = []
+    hoard: list[bytearray] = []
     calls = 0
 
     def allocate() -> None:

@@ -1,8 +1,11 @@
 """PyTorch: products, convolutions, transfers, gradients, compilation, normalization and attention."""
 
+from __future__ import annotations
+
 import contextlib
 import tempfile
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Callable
 
 from . import attention as dot_product
 from .core import (
@@ -38,7 +41,12 @@ def version() -> str:
     return package("torch").__version__
 
 
-def _work(case: Case, run, fields, before=None) -> Work:
+def _work(
+    case: Case,
+    run: Callable[[], Any],
+    fields: Callable[[float], dict[str, Any]],
+    before: Callable[[], Any] | None = None,
+) -> Work:
     """A piece of work whose fields also say what all of this component say."""
     torch, device = torch_device(case)
     own = {"init": "uniform in [-1, 1)", "provider": "torch"}
@@ -50,7 +58,7 @@ def _work(case: Case, run, fields, before=None) -> Work:
     return Work(run, lambda time_ns: own | fields(time_ns), before, gpu)
 
 
-def _shown(sizes) -> str:
+def _shown(sizes: Iterable[int]) -> str:
     return "x".join(str(size) for size in sizes)
 
 
@@ -75,7 +83,7 @@ def matmul(case: Case) -> Work:
         error = verified(case, out[rows], reference)
     size = a.element_size()
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         return {
             "m": m,
             "n": n,
@@ -91,7 +99,7 @@ def matmul(case: Case) -> Work:
     return _work(case, run, fields)
 
 
-def _utilization(case: Case, torch, device, tflops: float) -> dict:
+def _utilization(case: Case, torch: Any, device: Any, tflops: float) -> dict[str, Any]:
     """The share of a large product's rate, measured beside the case; on a CPU in f32 for the 16-bit types too."""
     size, dtype = (1024, torch.float64 if case.text("dtype") == "f64" else torch.float32)
     if not case.on_cpu:
@@ -118,7 +126,7 @@ def convolution(case: Case) -> Work:
     if any(size + 2 * settings["padding"] < one for size, one in zip(sizes[2:], reach)):
         raise Skip(f"convolution of {case.text('input')}", "its taps reach beyond the padded input", "choose a larger input")
 
-    def run():
+    def run() -> Any:
         return torch.nn.functional.conv2d(x, w, **settings)
 
     with torch.no_grad():
@@ -127,7 +135,7 @@ def convolution(case: Case) -> Work:
         error = verified(case, result[:1], reference)
         operations = 2 * result.numel() * weights[1] * weights[2] * weights[3]
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         return settings | {
             "input_shape": case.text("input"),
             "weight_shape": case.text("weight"),
@@ -165,7 +173,7 @@ def memory_transfer(case: Case) -> Work:
     if not torch.equal(sink.cpu(), on_host):
         raise Failure(f"copy {direction}", "what arrived is not what was sent", "test the GPU's memory and the link")
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         peer = {"peer": f"{case.device.split(':')[0]}:{sink.device.index}"} if direction == "gpu_to_peer" else {}
         return peer | {
             "operation": direction,
@@ -183,7 +191,7 @@ def moved(direction: str, size: int) -> int:
     return 2 * size if direction == "gpu_to_gpu" else size
 
 
-def _peer(torch, gpu):
+def _peer(torch: Any, gpu: Any) -> Any:
     """The next GPU, whose memory this one can reach itself: otherwise the copy would go through the host."""
     there = torch.cuda.device_count()
     if there < 2:
@@ -205,7 +213,7 @@ def autograd(case: Case) -> Work:
     x = random(torch, device, dtype, batch, width)
     exact = torch.nn.Sequential(*parts_in_double(torch, model))
 
-    def forward():
+    def forward() -> Any:
         return model(x).float().square().mean()
 
     exact_loss = exact(x.double().cpu()).square().mean()
@@ -218,7 +226,7 @@ def autograd(case: Case) -> Work:
     error = within(case, difference, next(exact.parameters()).grad.abs().max().item(), tolerance)
     norm = sum(one.grad.double().square().sum().item() for one in model.parameters()) ** 0.5
     held = sum(one.numel() * one.element_size() * 2 for one in model.parameters())
-    state = {}
+    state: dict[str, Any] = {}
 
     def before() -> None:
         model.zero_grad(set_to_none=True)
@@ -226,7 +234,7 @@ def autograd(case: Case) -> Work:
 
     backward = case.text("operation") == "backward"
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         # Each multiply-add of forward is two of backward: for the input and for the weights.
         operations = 2 * batch * width * width * layers * (2 if backward else 1)
         return {
@@ -261,13 +269,13 @@ def layer_norm(case: Case) -> Work:
     x = random(torch, device, dtype, rows, width)
     scale, shift = random(torch, device, dtype, width), random(torch, device, dtype, width)
 
-    def run():
+    def run() -> Any:
         return torch.nn.functional.layer_norm(x, (width,), scale, shift)
 
     exact = torch.nn.functional.layer_norm(x.double().cpu(), (width,), scale.double().cpu(), shift.double().cpu())
     error = verified(case, run(), exact)
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         moved = 2 * rows * width * x.element_size()
         return {"input_shape": _shown(x.shape), "throughput_gb_s": moved / time_ns, "accuracy_error": error}
 
@@ -282,13 +290,13 @@ def attention(case: Case) -> Work:
     causal = case.text("causal") == "yes"
     q, k, v = (random(torch, device, dtype, *shape) for _ in range(3))
 
-    def run():
+    def run() -> Any:
         return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
     with torch.no_grad():
         error = dot_product.verified(case, torch, (q, k, v), run())
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         return dot_product.fields(case, time_ns) | {"accuracy_error": error}
 
     return _work(case, without_gradients(torch, run), fields)
@@ -322,10 +330,10 @@ def torch_compile(case: Case) -> Work:
     rows, width = case.sizes("rows")
     x = random(torch, device, dtype, rows, width)
 
-    def steps(x):
+    def steps(x: Any) -> Any:
         return (torch.nn.functional.gelu(x * 1.5 + 0.25) * torch.sigmoid(x)).sum(-1)
 
-    def compiled():
+    def compiled() -> Any:
         return torch.compile(steps, dynamic=False)
 
     with torch.no_grad():
@@ -339,7 +347,7 @@ def torch_compile(case: Case) -> Work:
         error = verified(case, result, steps(x.double().cpu()))
     warm = case.text("compilation") == "warm"
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         common = {"compilation": case.text("compilation"), "input_shape": _shown(x.shape), "accuracy_error": error}
         if not warm:
             return common | {"compile_time_ms": milliseconds(time_ns)}
@@ -351,7 +359,7 @@ def torch_compile(case: Case) -> Work:
     return _cold(case, torch, compiled, x, fields)
 
 
-def _cold(case: Case, torch, compiled, x, fields) -> Work:
+def _cold(case: Case, torch: Any, compiled: Any, x: Any, fields: Callable[[float], dict[str, Any]]) -> Work:
     """Each iteration compiles with empty caches, in memory and on disk."""
     held = contextlib.ExitStack()
 
@@ -365,7 +373,7 @@ def _cold(case: Case, torch, compiled, x, fields) -> Work:
         torch.compiler.reset()
         torch._inductor.codecache.PyCodeCache.cache_clear()
 
-    def finished(time_ns):
+    def finished(time_ns: float) -> dict[str, Any]:
         held.close()
         return fields(time_ns)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import glob
 import hashlib
+import importlib
 import json
 import os
 import sys
@@ -13,14 +14,15 @@ import time
 import traceback
 from typing import Any
 
+# Only the environment of QNN has them.
+numpy: Any = None
+onnxruntime: Any = None
+onnxruntime_qnn: Any = None
+missing: ImportError | None = None
 try:
-    import numpy
-    import onnxruntime
-    import onnxruntime_qnn
-
-    MISSING = None
+    numpy, onnxruntime, onnxruntime_qnn = map(importlib.import_module, ("numpy", "onnxruntime", "onnxruntime_qnn"))
 except ImportError as error:
-    MISSING = error
+    missing = error
 
 PROVIDER = "QNNExecutionProvider"
 # The HTP that is emulated: v75 of the Snapdragon 8 Gen 3. Without both, the emulator has no memory to give.
@@ -32,7 +34,7 @@ KEPT = 32
 class Refused(Exception):
     """Nodes that QNN does not take."""
 
-    def __init__(self, nodes: list) -> None:
+    def __init__(self, nodes: list[dict[str, str]]) -> None:
         super().__init__(f"{len(nodes)} nodes")
         self.nodes = nodes
 
@@ -40,7 +42,7 @@ class Refused(Exception):
 class Inputs:
     """The inputs that a quantizer looks at, one after another."""
 
-    def __init__(self, arrays: list) -> None:
+    def __init__(self, arrays: list[dict[str, Any]]) -> None:
         self._left = iter(arrays)
 
     def get_next(self) -> Any:
@@ -68,13 +70,13 @@ def quantized(directory: str) -> str:
     return made
 
 
-def arrays(path: str, names: list) -> dict:
+def arrays(path: str, names: list[str]) -> dict[str, Any]:
     """The arrays of a file that the graph takes."""
     with numpy.load(path) as found:
         return {name: found[name] for name in names if name in found.files}
 
 
-def opened(path: str, entries: dict, level: int = 3, **provider: Any) -> Any:
+def opened(path: str, entries: dict[str, Any], level: int = 3, **provider: Any) -> Any:
     """A session whose provider is QNN's emulator."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = level
@@ -93,9 +95,9 @@ def opened(path: str, entries: dict, level: int = 3, **provider: Any) -> Any:
     return onnxruntime.InferenceSession(path, options)
 
 
-def assigned(session: Any) -> tuple:
+def assigned(session: Any) -> tuple[int, list[dict[str, str]]]:
     """How many nodes QNN has, and those that it has not."""
-    taken, others = 0, []
+    taken, others = 0, list[dict[str, str]]()
     for part in session.get_provider_graph_assignment_info():
         nodes = part.get_nodes()
         if part.ep_name == PROVIDER:
@@ -105,7 +107,7 @@ def assigned(session: Any) -> tuple:
     return taken, others
 
 
-def reasons(path: str, nodes: list) -> list:
+def reasons(path: str, nodes: list[dict[str, str]]) -> list[dict[str, str]]:
     """The nodes, each with what QNN said of it: it says so only when it is asked to talk, and then to standard error."""
     with tempfile.TemporaryFile() as said:
         kept = os.dup(2)
@@ -120,7 +122,7 @@ def reasons(path: str, nodes: list) -> list:
     return [node | {"why": why(lines, node)} for node in nodes]
 
 
-def why(lines: list, node: dict) -> str:
+def why(lines: list[str], node: dict[str, str]) -> str:
     """What a log says of a node."""
     marks = ("not supported", "unsupported", "failed", "error", "invalid")
     own = [line for line in lines if node["name"] in line and any(mark in line.lower() for mark in marks)]
@@ -192,7 +194,7 @@ class Session:
             "htp_arch": f"v{ARCHITECTURE}",
         }
 
-    def _cached(self) -> tuple:
+    def _cached(self) -> tuple[Any, int]:
         """The session of what was compiled before, with its number of nodes; what cannot be read is compiled again."""
         try:
             with open(self._context + ".json", encoding="ascii") as file:
@@ -207,7 +209,7 @@ class Session:
         """One pass; its result."""
         return self._session.run(None, self._inputs)[0]
 
-    def profile(self) -> dict:
+    def profile(self) -> dict[str, Any]:
         """The cycles of the emulated HTP in one pass, in all and by node, the longest first."""
         with tempfile.TemporaryDirectory(prefix="rsb-qnn-") as directory:
             path = os.path.join(directory, "profile.csv")
@@ -217,13 +219,15 @@ class Session:
             return cycles(path)
 
 
-def cycles(path: str) -> dict:
+def cycles(path: str) -> dict[str, Any]:
     """What a profile of QNN says of its last pass."""
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row.get("Unit of Measurement") == "CYCLES"]
     named = [(row["Event Identifier"].removesuffix(" (cycles)"), int(row["Time"]), row["Event Level"]) for row in rows]
     total = [count for name, count, level in named if level == "ROOT" and "execute" in name]
-    layers = [{"name": name.rsplit(":OpId", 1)[0], "cycles": count} for name, count, level in named if level == "SUB-EVENT"]
+    layers: list[dict[str, Any]] = [
+        {"name": name.rsplit(":OpId", 1)[0], "cycles": count} for name, count, level in named if level == "SUB-EVENT"
+    ]
     return {
         "cycles": total[-1] if total else None,
         "layers": sorted(layers, key=lambda layer: -layer["cycles"])[:20],
@@ -234,9 +238,9 @@ class Server:
     """The far end of the conversation."""
 
     def __init__(self) -> None:
-        self._session = None
+        self._session: Session | None = None
 
-    def answer(self, request: dict) -> dict:
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """What was asked for, or why not."""
         try:
             return self._answer(request)
@@ -246,12 +250,13 @@ class Server:
             traceback.print_exc()
             return {"error": f"{type(error).__name__}: {error}".splitlines()[0][:500]}
 
-    def _answer(self, request: dict) -> dict:
-        if MISSING is not None:
-            raise MISSING
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        if missing is not None:
+            raise missing
         if request["ask"] == "prepare":
             self._session = Session(request["directory"], request["cache"])
             return self._session.about
+        assert self._session is not None, "a graph is prepared before it is run"
         if request["ask"] == "result":
             numpy.save(request["path"], self._session.run())
         elif request["ask"] == "run":

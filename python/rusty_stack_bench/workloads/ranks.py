@@ -6,6 +6,8 @@ import os
 import socket
 import sys
 import traceback
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from typing import Any, Callable
 
 from .core import Case, Failure
@@ -22,7 +24,8 @@ class Ranks:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        self.pipes, self._processes = [], []
+        self.pipes: list[Connection] = []
+        self._processes: list[SpawnProcess] = []
         for rank in range(case.count("num_ranks")):
             ours, theirs = context.Pipe()
             process = context.Process(target=_rank, args=(role, case, rank, port, theirs), daemon=True)
@@ -44,7 +47,7 @@ class Ranks:
         for process in self._processes:
             process.join(5)
 
-    def _answer(self, rank: int):
+    def _answer(self, rank: int) -> Any:
         pipe = self.pipes[rank]
         try:
             if pipe.poll(START_SECONDS):
@@ -59,7 +62,7 @@ class Ranks:
         return answer
 
 
-def _rank(role, case: Case, rank: int, port: int, pipe) -> None:
+def _rank(role: Callable[[Case, int], Callable[..., Any]], case: Case, rank: int, port: int, pipe: Connection) -> None:
     """The life of a rank: prepare, then answer until nobody asks."""
     try:
         # A rank must not outlive its master, whatever becomes of that.

@@ -14,9 +14,9 @@ class Served:
 
     sent: float
     # The time of each token; several that come together have the same.
-    tokens: list[float] = field(default_factory=list)
+    tokens: list[float] = field(default_factory=list[float])
     # The times at which anything came.
-    chunks: list[float] = field(default_factory=list)
+    chunks: list[float] = field(default_factory=list[float])
     error: str | None = None
 
     @property
@@ -59,7 +59,7 @@ class Limits:
 
 def arrivals(count: int, rate: float, seed: int) -> list[float]:
     """Seconds from the beginning at which requests are sent: a Poisson process of `rate` a second; all at once for zero."""
-    draw, at, times = random.Random(seed), 0.0, []
+    draw, at, times = random.Random(seed), 0.0, list[float]()
     for _ in range(count):
         times.append(at)
         at += draw.expovariate(rate) if rate > 0 else 0.0

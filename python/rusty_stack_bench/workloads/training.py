@@ -41,7 +41,7 @@ def measured(case: Case, work: Callable[..., Work]) -> Work:
 
     step()  # The optimizer makes its state in the first one.
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         forward, backward, update = phases.medians_ms()
         return {
             "init": "tokens drawn evenly, weights as PyTorch draws them",
@@ -61,7 +61,7 @@ def measured(case: Case, work: Callable[..., Work]) -> Work:
     return work(case, step, fields)
 
 
-def _decoder(case: Case, torch, device):
+def _decoder(case: Case, torch: Any, device: Any) -> tuple[Any, Any]:
     from .networks import Decoder
 
     width, length = case.count("width"), case.count("sequence_length")
@@ -71,13 +71,13 @@ def _decoder(case: Case, torch, device):
     return model, torch.randint(0, WORDS, (case.count("batch_size"), length), device=device)
 
 
-def _loss(torch, model, tokens):
+def _loss(torch: Any, model: Any, tokens: Any) -> Any:
     """How far each position is from the token after it."""
     logits = model(tokens)[:, :-1]
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), tokens[:, 1:].flatten())
 
 
-def _verified(case: Case, torch, model, tokens) -> float:
+def _verified(case: Case, torch: Any, model: Any, tokens: Any) -> float:
     """The largest error of any weight's gradient against double precision, relative to the largest gradient."""
     exact = copy.deepcopy(model).double()
     for one in (exact, model):
@@ -90,9 +90,9 @@ def _verified(case: Case, torch, model, tokens) -> float:
 class _Phases:
     """When the phases of steps began and ended, by the clock of the device."""
 
-    def __init__(self, torch, gpu) -> None:
+    def __init__(self, torch: Any, gpu: Any) -> None:
         self._torch, self._gpu = torch, gpu
-        self._marks: deque = deque(maxlen=4 * STEPS)
+        self._marks: deque[Any] = deque(maxlen=4 * STEPS)
 
     def mark(self) -> None:
         if self._gpu is None:
@@ -113,7 +113,7 @@ class _Phases:
         return [sorted(times)[len(times) // 2] for times in (between[phase::4] for phase in range(3))]
 
 
-def memory_of_step(torch: Any, device: Any, step: Callable[[], Any]) -> dict:
+def memory_of_step(torch: Any, device: Any, step: Callable[[], Any]) -> dict[str, Any]:
     """What `step` holds over its time and at its peak, in MB, as PyTorch's profiler tells weights from gradients; a version whose
     profiler does not has none."""
     try:
@@ -123,7 +123,7 @@ def memory_of_step(torch: Any, device: Any, step: Callable[[], Any]) -> dict:
     with torch.profiler.profile(profile_memory=True, record_shapes=True, with_stack=True) as profile:
         step()
     # PyTorch has one column more, in front.
-    places = {getattr(category, "name", None): place + 1 for category, place in _CATEGORY_TO_INDEX.items()}
+    places: dict[Any, int] = {getattr(category, "name", None): place + 1 for category, place in _CATEGORY_TO_INDEX.items()}
     times, sizes = MemoryProfileTimeline(profile._memory_profile())._coalesce_timeline(str(device))
     # What was there before is added row by row at the time of the first event.
     first = max((at for at, time_us in enumerate(times) if time_us == times[0]), default=0)
@@ -139,7 +139,7 @@ def memory_of_step(torch: Any, device: Any, step: Callable[[], Any]) -> dict:
     }
 
 
-def by_part(row: list, places: dict) -> list[float]:
+def by_part(row: list[int], places: dict[str, int]) -> list[float]:
     """The megabytes of each of `NAMES` in a row of the profiler's."""
     own = [row[places[category]] / 1e6 for category in PARTS]
     return [*own, sum(row) / 1e6 - sum(own)]

@@ -1,5 +1,9 @@
 """A transformer of the package `transformers`, with random weights or of a local directory: a prompt, or tokens after it."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from .core import (
     Case,
     Failure,
@@ -23,7 +27,7 @@ HEAD = 64
 TOLERANCES = {"f64": 1e-10, "f32": 1e-4, "f16": 3e-2, "bf16": 1e-1}
 
 
-def _models(case: Case, torch):
+def _models(case: Case, torch: Any) -> tuple[Any, Any]:
     """The model in double precision and the same in f32."""
     transformers, directory = package("transformers"), local_model(case)
     if directory is None:
@@ -48,7 +52,7 @@ def _models(case: Case, torch):
         raise Skip(f"model {directory}", why, "name a directory with config.json and safetensors of a causal model") from error
 
 
-def _model(case: Case):
+def _model(case: Case) -> tuple[Any, Any, Any, Any, float]:
     torch, device = torch_device(case)
     package("transformers")
     torch.manual_seed(SEED)
@@ -75,11 +79,11 @@ def prefill(case: Case) -> Work:
     """One pass over the prompt; its work and fields."""
     torch, device, model, tokens, error = _model(case)
 
-    def run():
+    def run() -> Any:
         with torch.no_grad():
             return model(tokens, use_cache=False).logits
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         return _common(case, error, model) | {
             "use_cache": False,
             "forward_time_ms": milliseconds(time_ns),
@@ -96,7 +100,7 @@ def decode(case: Case) -> Work:
     torch, device, model, tokens, error = _model(case)
     count, use_cache = case.count("output_length"), case.text("use_cache") == "yes"
 
-    def generate(count, cached):
+    def generate(count: int, cached: bool) -> Any:
         mask = torch.ones_like(tokens)
         return model.generate(
             tokens, attention_mask=mask, max_new_tokens=count, min_new_tokens=count, do_sample=False, use_cache=cached, pad_token_id=0
@@ -110,7 +114,7 @@ def decode(case: Case) -> Work:
         raise Failure("transformer", "with the cache it makes other tokens than without", "report it to transformers")
     gpu = None if case.on_cpu else device
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         first = Work(lambda: generate(1, use_cache), lambda _: {}, None, gpu)
         times = token_times(first, work, count, time_ns)
         return _common(case, error, model) | {
@@ -127,7 +131,7 @@ def decode(case: Case) -> Work:
     return work
 
 
-def _common(case: Case, error: float, model) -> dict:
+def _common(case: Case, error: float, model: Any) -> dict[str, Any]:
     return {
         "provider": f"transformers {package('transformers').__version__}",
         "dtype": case.text("dtype"),

@@ -7,8 +7,12 @@ import re
 import subprocess
 import sys
 import tempfile
+from typing import TYPE_CHECKING, Any
 
 from .core import Case, Failure, Skip, Work, milliseconds, package, side_by_side, torch_device, without_gradients
+
+if TYPE_CHECKING:  # It needs Triton to be imported.
+    from .triton_operations import Operation
 
 SEED = 20_231
 # Lanes of a wave or warp.
@@ -44,12 +48,12 @@ def version() -> str:
     return package("triton").__version__
 
 
-def _kernels():
+def _kernels() -> Any:
     package("triton")
     return importlib.import_module(".triton_kernels", __package__)
 
 
-def compile(case: Case) -> Work:
+def compilation(case: Case) -> Work:
     """From a kernel's source to a program of the GPU named: with empty caches, or from what Triton keeps on disk."""
     triton = package("triton")
     from triton.backends.compiler import GPUTarget
@@ -65,7 +69,7 @@ def compile(case: Case) -> Work:
     goal = GPUTarget("cuda", int(target[3:]), 32) if target.startswith("sm_") else GPUTarget("hip", target, WARP[target])
     options = {"num_warps": case.count("num_warps"), "num_stages": case.count("num_stages")}
     cold = case.text("compilation") == "cold"
-    held = {}
+    held: dict[str, Any] = {}
 
     def before() -> None:
         if "directory" in held:
@@ -81,7 +85,7 @@ def compile(case: Case) -> Work:
     run()
     counts = _counts(held["made"], target)
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         held["directory"].cleanup()
         # How full that leaves the GPU is counted on the other side, which knows the architectures.
         return options | counts | {
@@ -96,7 +100,7 @@ def compile(case: Case) -> Work:
     return Work(run, fields, before if cold else None, device_type="cpu")
 
 
-def _counts(made, target: str) -> dict:
+def _counts(made: Any, target: str) -> dict[str, Any]:
     """Registers and spills, from what the compiler left, which must be a program of the target."""
     binary = made.asm.get("cubin" if target.startswith("sm_") else "hsaco") or b""
     if not binary.startswith(b"\x7fELF"):
@@ -110,7 +114,7 @@ def _counts(made, target: str) -> dict:
     return size | {known[name]: int(found.group(1)) for name, found in numbers.items() if found}
 
 
-def _by_ptxas(ptx: str) -> dict:
+def _by_ptxas(ptx: str) -> dict[str, Any]:
     """What NVIDIA's assembler, which comes with Triton, says of its registers: the one of two that knows this PTX."""
     directory = os.path.join(os.path.dirname(package("triton").__file__), "backends", "nvidia", "bin")
     for name in ("ptxas-blackwell", "ptxas"):
@@ -128,8 +132,9 @@ def _assembled(program: str, ptx: str) -> str | None:
         source = os.path.join(directory, "kernel.ptx")
         with open(source, "w", encoding="utf-8") as file:
             file.write(ptx)
-        chip = re.search(r"\.target\s+(\w+)", ptx).group(1)
-        command = [program, "-v", f"--gpu-name={chip}", source, "-o", os.path.join(directory, "kernel.cubin")]
+        chip = re.search(r"\.target\s+(\w+)", ptx)
+        assert chip is not None, "every program in PTX names its target"
+        command = [program, "-v", f"--gpu-name={chip.group(1)}", source, "-o", os.path.join(directory, "kernel.cubin")]
         try:
             return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr
         except (OSError, subprocess.SubprocessError):
@@ -150,7 +155,7 @@ def operation(case: Case) -> Work:
             "measure it on a GPU: --backend rocm or cuda",
         )
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         return made.shape | _rates(made, time_ns) | _compared(torch, device, made, time_ns) | {
             "operation": case.text("kernel"),
             "dtype": case.text("dtype"),
@@ -162,17 +167,17 @@ def operation(case: Case) -> Work:
     return Work(made.run, fields, None, device)
 
 
-def _rates(made, time_ns: float) -> dict:
+def _rates(made: Operation, time_ns: float) -> dict[str, Any]:
     """Bytes that must be moved over time, and operations where they are what bounds it."""
     found = {"throughput_gb_s": made.moved / time_ns, "size_bytes": made.moved}
     return found | ({"tflops": made.operations / time_ns / 1e3} if made.operations > 16 * made.moved else {})
 
 
-def _compared(torch, device, made, time_ns: float) -> dict:
+def _compared(torch: Any, device: Any, made: Operation, time_ns: float) -> dict[str, Any]:
     """Against PyTorch's own and what torch.compile makes of it, each as many times in a row."""
     compiled = torch.compile(made.standard, dynamic=False)
     ways = {"own": made.run, "pytorch": lambda: made.standard(*made.inputs), "compiled": lambda: compiled(*made.inputs)}
-    works = {}
+    works: dict[str, Work] = {}
     for name, run in ways.items():
         try:
             run()
@@ -185,4 +190,4 @@ def _compared(torch, device, made, time_ns: float) -> dict:
     return {field: times[name] / times["own"] for field, name in fields.items() if name in times}
 
 
-WORKLOADS = {"compile": compile, "operation": operation}
+WORKLOADS = {"compile": compilation, "operation": operation}

@@ -1,4 +1,10 @@
 """Kernels in Triton, written for these benchmarks. Compiled on a GPU, interpreted on a CPU."""
+# Triton reads the annotations of a kernel, so that its parameters have none but `constexpr`.
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+
+from collections.abc import Sequence
+from typing import Any
 
 import triton
 import triton.language as tl
@@ -116,17 +122,17 @@ def attention(
     tl.store(out + first + rows[:, None] * HEAD + lanes[None, :], result, mask=seen)
 
 
-def _tuned(kernel, key, blocks):
+def _tuned(kernel: Any, key: list[str], blocks: Sequence[tuple[dict[str, int], int, int]]) -> Any:
     """The kernel with the block sizes, warps and stages that are fastest here."""
     configurations = [triton.Config(sizes, num_warps=warps, num_stages=stages) for sizes, warps, stages in blocks]
     return triton.autotune(configurations, key)(kernel)
 
 
-def _sizes(m, n, k):
+def _sizes(m: int, n: int, k: int) -> dict[str, int]:
     return {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP": 8}
 
 
-def tuned_matmul():
+def tuned_matmul() -> Any:
     """Made when it is first asked for: the tuner asks for a GPU."""
     blocks = [
         (_sizes(m, n, k), warps, stages)
@@ -136,7 +142,7 @@ def tuned_matmul():
     return _tuned(matmul, ["m", "n", "k", "PRECISION"], blocks)
 
 
-def tuned_attention():
+def tuned_attention() -> Any:
     """As the other."""
     blocks = [
         ({"BLOCK_M": m, "BLOCK_N": n}, warps, stages)

@@ -1,6 +1,7 @@
 """What Triton's kernels compute, PyTorch's own way to do the same, and what is right."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -23,15 +24,15 @@ class Operation:
     # One launch; what it computed.
     run: Callable[[], Any]
     # PyTorch's own, of the same inputs; a function that torch.compile may be given, and its arguments.
-    standard: Callable[..., Any] | None
-    inputs: tuple
+    standard: Callable[..., Any]
+    inputs: tuple[Any, ...]
     # The error of what the kernel computed.
     error: Callable[[Any], float]
     # Operations and bytes of one launch.
     operations: float
     moved: int
     # Fields of its shape.
-    shape: dict
+    shape: dict[str, Any]
     # What the tuner chose, once it ran.
     chosen: Callable[[], str | None] = lambda: None
 
@@ -50,62 +51,70 @@ def _size(case: Case, interpreted: int) -> int:
     return interpreted if case.on_cpu else case.count("size")
 
 
-def _compared(case: Case, result, reference) -> float:
+def _compared(case: Case, result: Any, reference: Any) -> float:
     return within(case, *differences(result, reference), TOLERANCES.get(case.text("dtype")))
 
 
-def _in_double(*tensors):
+def _in_double(*tensors: Any) -> list[Any]:
     return [one.double() for one in tensors]
 
 
-def _vector_add(case, torch, device):
+def _vector_add(case: Case, torch: Any, device: Any) -> Operation:
     count, dtype = _size(case, 70) ** 2, torch_dtype(case, torch)
     x, y = (random(torch, device, dtype, count) for _ in range(2))
     out = torch.empty_like(x)
 
-    def run():
+    def run() -> Any:
         kernels.vector_add[(-(-count // 1024),)](x, y, out, count, BLOCK=1024)
         return out
 
-    def error(result):
+    def error(result: Any) -> float:
         left, right = _in_double(x, y)
         return _compared(case, result, left + right)
 
     return Operation(run, torch.add, (x, y), error, count, 3 * count * x.element_size(), {"input_shape": str(count)})
 
 
-def _by_rows(case, torch, device, kernel, standard, weights: int):
+def _by_rows(case: Case, torch: Any, device: Any, kernel: Any, standard: Callable[..., Any], weights: int) -> Operation:
     rows, width, dtype = 4 if case.on_cpu else ROWS, _size(case, 1000), torch_dtype(case, torch)
     inputs = (random(torch, device, dtype, rows, width), *(random(torch, device, dtype, width) for _ in range(weights)))
     out, block = torch.empty_like(inputs[0]), _power(width)
     warps = min(max(block // 512, 4), 16)
 
-    def run():
+    def run() -> Any:
         kernel[(rows,)](*inputs, out, width, BLOCK=block, num_warps=warps)
         return out
 
     moved = 2 * rows * width * out.element_size()
-    error = lambda result: _compared(case, result, standard(*_in_double(*inputs)))
+
+    def error(result: Any) -> float:
+        return _compared(case, result, standard(*_in_double(*inputs)))
+
     return Operation(run, standard, inputs, error, 0.0, moved, {"input_shape": f"{rows}x{width}"})
 
 
-def _softmax(case, torch, device):
-    return _by_rows(case, torch, device, kernels.softmax, lambda x: torch.softmax(x, -1), 0)
+def _softmax(case: Case, torch: Any, device: Any) -> Operation:
+    def standard(x: Any) -> Any:
+        return torch.softmax(x, -1)
+
+    return _by_rows(case, torch, device, kernels.softmax, standard, 0)
 
 
-def _layer_norm(case, torch, device):
-    norm = torch.nn.functional.layer_norm
-    return _by_rows(case, torch, device, kernels.layer_norm, lambda x, scale, shift: norm(x, x.shape[-1:], scale, shift), 2)
+def _layer_norm(case: Case, torch: Any, device: Any) -> Operation:
+    def standard(x: Any, scale: Any, shift: Any) -> Any:
+        return torch.nn.functional.layer_norm(x, x.shape[-1:], scale, shift)
+
+    return _by_rows(case, torch, device, kernels.layer_norm, standard, 2)
 
 
-def _fp8(torch, device):
+def _fp8(torch: Any, device: Any) -> Any:
     """The kind of eight bits that the GPU multiplies: gfx942 has one without zeros of two signs."""
     if torch.version.hip and "gfx94" in torch.cuda.get_device_properties(device).gcnArchName:
         return torch.float8_e4m3fnuz
     return torch.float8_e4m3fn
 
 
-def _product_dtypes(case, torch, device):
+def _product_dtypes(case: Case, torch: Any, device: Any) -> tuple[Any, Any]:
     """The type of what is multiplied, and of the result."""
     if case.on_cpu and case.text("dtype") in ("fp8", "bf16"):
         why = "Triton's interpreter multiplies none of it rightly"
@@ -121,7 +130,7 @@ def _precision(case: Case) -> str:
     return "tf32" if case.text("dtype") == "tf32" else "ieee"
 
 
-def _matmul(case, torch, device):
+def _matmul(case: Case, torch: Any, device: Any) -> Operation:
     size = _size(case, 96)
     dtype, result_dtype = _product_dtypes(case, torch, device)
     a, b = (random(torch, device, dtype, size, size) for _ in range(2))
@@ -129,14 +138,14 @@ def _matmul(case, torch, device):
     fixed = {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32, "GROUP": 2}
     kernel, more = (kernels.matmul, fixed) if case.on_cpu else (kernels.tuned_matmul(), {})
 
-    def blocks(meta):
+    def blocks(meta: Mapping[str, int]) -> tuple[int, ...]:
         return (-(-size // meta["BLOCK_M"]) * -(-size // meta["BLOCK_N"]),)
 
-    def run():
+    def run() -> Any:
         kernel[blocks](a, b, out, size, size, size, PRECISION=_precision(case), **more)
         return out
 
-    def error(result):
+    def error(result: Any) -> float:
         every = size**3 <= PRODUCTS_COMPARED
         rows = torch.linspace(0, size - 1, size if every else 16, device=device).long()
         left, right = _in_double(a, b)
@@ -144,17 +153,25 @@ def _matmul(case, torch, device):
 
     moved = 2 * size**2 * a.element_size() + out.numel() * out.element_size()
     shape = {"m": size, "n": size, "k": size, "input_shape": f"{size}x{size}"}
-    standard = _scaled(torch, device) if case.text("dtype") == "fp8" else lambda a, b: a @ b.t()
+    standard = _scaled(torch, device) if case.text("dtype") == "fp8" else _by_transposed
     return Operation(run, standard, (a, b), error, 2.0 * size**3, moved, shape, _choice(kernel))
 
 
-def _scaled(torch, device):
+def _by_transposed(a: Any, b: Any) -> Any:
+    return a @ b.t()
+
+
+def _scaled(torch: Any, device: Any) -> Callable[..., Any]:
     """PyTorch's product of eight bits."""
     one = torch.ones((), device=device)
-    return lambda a, b: torch._scaled_mm(a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+
+    def standard(a: Any, b: Any) -> Any:
+        return torch._scaled_mm(a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
+
+    return standard
 
 
-def _attention(case, torch, device):
+def _attention(case: Case, torch: Any, device: Any) -> Operation:
     dtype, _ = _product_dtypes(case, torch, device)
     heads, head = (2, 64) if case.on_cpu else (HEADS, 128)
     length = _size(case, 48)
@@ -162,12 +179,14 @@ def _attention(case, torch, device):
     out = torch.empty_like(q)
     kernel, more = (kernels.attention, {"BLOCK_M": 16, "BLOCK_N": 16}) if case.on_cpu else (kernels.tuned_attention(), {})
 
-    def run():
-        blocks = lambda meta: (-(-length // meta["BLOCK_M"]), heads)
+    def blocks(meta: Mapping[str, int]) -> tuple[int, ...]:
+        return (-(-length // meta["BLOCK_M"]), heads)
+
+    def run() -> Any:
         kernel[blocks](q, k, v, out, length, head**-0.5, HEAD=head, PRECISION=_precision(case), **more)
         return out
 
-    def error(result):
+    def error(result: Any) -> float:
         return dot_product.verified(case, torch, (q, k, v), result, None, False)
 
     shape = {"input_shape": f"1x{heads}x{length}x{head}", "num_heads": heads, "sequence_length": length, "head_dim": head}
@@ -176,7 +195,7 @@ def _attention(case, torch, device):
     return Operation(run, standard, (q, k, v), error, operations, moved, shape, _choice(kernel))
 
 
-def _choice(kernel):
+def _choice(kernel: Any) -> Callable[[], str | None]:
     return lambda: str(kernel.best_config) if hasattr(kernel, "best_config") else None
 
 

@@ -6,7 +6,8 @@ import os
 import shutil
 import tempfile
 import time
-from typing import Any, Callable
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, Callable, Union
 
 from . import serving
 from .core import (
@@ -293,7 +294,7 @@ def generation(case: Case) -> Work:
         state["inputs"] = prompts(count, case.count("prompt_length"), shared, state["turn"])
         state["turn"] += 1
 
-    def generate(tokens: int):
+    def generate(tokens: int) -> Any:
         state["made"] = engine.generate(state["inputs"], sampling(tokens), use_tqdm=False)
         return state["made"]
 
@@ -302,7 +303,7 @@ def generation(case: Case) -> Work:
     if lengths != {asked}:
         raise Failure("vLLM", f"it made {sorted(lengths)} tokens where {asked} were asked for", "report it to vLLM")
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         # Of the samples, before others follow.
         times = [milliseconds(one) for one in work.times] or [milliseconds(time_ns)]
         hits = _hits((one.num_cached_tokens, len(one.prompt_token_ids)) for one in state["made"])
@@ -324,7 +325,7 @@ def generation(case: Case) -> Work:
     return work
 
 
-def _hits(pairs) -> dict[str, float]:
+def _hits(pairs: Iterable[tuple[int | None, int]]) -> dict[str, float]:
     """Tokens of prompts that came from the cache, over all; nothing where vLLM does not tell."""
     known = [(cached, length) for cached, length in pairs if cached is not None]
     total = sum(length for _, length in known)
@@ -334,9 +335,10 @@ def _hits(pairs) -> dict[str, float]:
 class Serving(Work):
     """Requests that arrive at random times; what is seen of each is kept from sample to sample."""
 
-    def __init__(self, once: Callable[[], list[Any]], fields: Callable[[float], dict[str, Any]]) -> None:
+    def __init__(self, once: Callable[[], list[serving.Served]], fields: Callable[[float], dict[str, Any]]) -> None:
         super().__init__(lambda: None, fields)
-        self._once, self.served, self.seconds = once, [], 0.0
+        self._once, self.seconds = once, 0.0
+        self.served: list[serving.Served] = []
 
     def sample(self, iters: int) -> float:
         """Exactly `iters` times every request; the time from the first sent to the last answered."""
@@ -364,7 +366,7 @@ def serve(case: Case) -> Work:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
 
-    async def started():
+    async def started() -> Any:
         return AsyncLLM.from_engine_args(vllm.AsyncEngineArgs(**settings))
 
     try:
@@ -373,9 +375,9 @@ def serve(case: Case) -> Work:
         model.close()
     count, asked, rate = case.count("num_requests"), case.count("output_length"), case.number("request_rate")
     inputs: list[dict[str, Any]] = []
-    rounds, cached = [0], []
+    rounds, cached = [0], list[tuple[Union[int, None], int]]()
 
-    async def stream(number: int):
+    async def stream(number: int) -> AsyncIterator[int]:
         name = f"{rounds[0]}-{number}"
         wanted = sampling(asked, output_kind=RequestOutputKind.DELTA)
         seen = None
@@ -384,7 +386,7 @@ def serve(case: Case) -> Work:
             yield len(part.outputs[0].token_ids)
         cached.append((seen, len(inputs[number]["prompt_token_ids"])))
 
-    def once():
+    def once() -> list[serving.Served]:
         nonlocal inputs
         rounds[0] += 1
         inputs = prompts(count, case.count("prompt_length"), shared, rounds[0])
@@ -400,7 +402,7 @@ def serve(case: Case) -> Work:
     limits = serving.Limits(case.number("ttft_limit"), case.number("tpot_limit"))
     work = Serving(once, lambda _: {})
 
-    def fields(time_ns):
+    def fields(time_ns: float) -> dict[str, Any]:
         found = serving.figures(work.served, work.seconds, limits)
         named = {f"p{share}_latency_ms": found[f"latency_p{share}_ms"] for share in (50, 99) if f"latency_p{share}_ms" in found}
         return _common(case, settings, model, peak) | of_children() | _hits(cached) | named | {

@@ -95,7 +95,7 @@ class Worker:
         if isinstance(error, Trouble):
             kind = "skipped" if isinstance(error, Skip) else "failed"
             return {"answer": kind, "reason": reason(error.what, error.why, error.cure, error.obstacle)}
-        traceback.print_exception(error, file=sys.stderr)
+        traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
         said = f"{type(error).__name__}: {error}"
         said = " ".join(said.split())[:500]
         obstacle = None

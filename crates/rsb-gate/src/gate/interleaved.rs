@@ -16,11 +16,11 @@ use rsb_model::{
     BenchmarkResult, Case, CaseId, ComparisonResult, Environment, Event, Profile, Run, RunId,
     Timestamp, Verdict,
 };
-use rsb_stats::Policy;
-use rsb_stats::remeasure::{PAIRS, Rounds};
+use rsb_stats::remeasure::{PAIRS, Rounds, TURNS};
+use rsb_stats::{FirstCall, Policy};
 
 use super::JudgedSides;
-use super::budget::Budget;
+use super::schedule::Schedule;
 use crate::harness::{BenchPairs, Benches};
 
 /// What measures the two sides.
@@ -39,9 +39,30 @@ pub struct Sides {
     environment: Environment,
     baseline: Run,
     current: Run,
-    /// How many pairs a case had when it was first called slower, where whole processes take turns.
-    called: BTreeMap<CaseId, usize>,
+    /// First calls of cases, if whole processes take turns.
+    called: BTreeMap<CaseId, FirstCall>,
 }
+
+/// When to stop measuring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeasureLimits {
+    /// How long to measure.
+    pub budget: Duration,
+    /// Whether one case that is Regressed ends it.
+    pub fail_fast: bool,
+    /// How long to wait in all, outside of the budget, while other programs are busy.
+    pub wait_for_quiet: Duration,
+}
+
+impl MeasureLimits {
+    /// No other limit than `budget`.
+    pub const fn new(budget: Duration) -> Self {
+        Self { budget, fail_fast: false, wait_for_quiet: Duration::ZERO }
+    }
+}
+
+/// The user is warned if the budget allows fewer pairs of each case than this.
+const SCARCE_PAIRS: u32 = 4;
 
 impl Sides {
     /// Both `programs`, called `names`, before anything of `cases` is measured.
@@ -64,38 +85,59 @@ impl Sides {
         self.cases.is_empty()
     }
 
-    /// Every case some times, then the undecided ones again until the budget is over.
+    /// Measures every case a few times, then the undecided ones, the most urgent first, until the
+    /// budget is over.
     ///
     /// # Errors
-    /// When there is no room for a temporary directory.
+    /// Fails if no temporary directory can be created.
     pub fn measure(
         &mut self,
         policy: &Policy,
-        budget: Duration,
+        limits: MeasureLimits,
         listener: &mut Listener<'_>,
     ) -> Result<()> {
-        let mut budget = Budget::new(budget);
+        let rounds = self.rounds();
+        let mut schedule = Schedule::new(limits.budget);
         let mut settings =
-            Settings { replicates: Count::exactly(PAIRS.first), ..Settings::of(Profile::Quick) };
+            Settings { replicates: Count::exactly(rounds.first), ..Settings::of(Profile::Quick) };
         let mut cases = self.cases.clone();
         let claim = machine_lock::claim([&mut self.baseline, &mut self.current], listener);
-        loop {
-            let replicates = cases.len() * settings.replicates.most() as usize;
-            let Some(left) = budget.begin(replicates) else {
-                claim.end([&mut self.baseline, &mut self.current], listener);
-                return Ok(());
-            };
-            listener(&Event::InterleavedStarted { cases: cases.len(), left });
+        listener(&Event::InterleavedStarted { cases: cases.len(), left: limits.budget });
+        let mut waited = Duration::ZERO;
+        while !cases.is_empty() {
+            waited += schedule.wait_for_quiet(limits.wait_for_quiet.saturating_sub(waited));
+            let Some(left) = schedule.left() else { break };
             settings.limits.suite = left;
-            let both =
-                self.measure_once(&cases, &settings, listener).context(measure::NO_SCRATCH)?;
+            let both = schedule
+                .time(listener, |listener| self.measure_once(&cases, &settings, listener))
+                .context(measure::NO_SCRATCH)?;
             self.take_over(&both);
+            if settings.first_replicate == 0 {
+                note_cost(&schedule, self.cases.len(), limits.budget, listener);
+            }
             self.note_called(policy);
-            budget.end(replicates);
             settings.first_replicate += settings.replicates.most();
-            settings.replicates = Count::exactly(PAIRS.step);
-            cases = self.doubtful(policy);
+            settings.replicates = Count::exactly(rounds.step);
+            let result = self.compare(policy);
+            if limits.fail_fast && result.verdict == Verdict::Regressed {
+                break;
+            }
+            let open = rsb_stats::open_cases(&result, &self.current, rounds);
+            if schedule.is_report_due()
+                && !open.is_empty()
+                && let Some(left) = schedule.left()
+            {
+                listener(&Event::RemeasureStarted { cases: open.len(), left });
+            }
+            let ids = schedule.next(open, rounds.step);
+            cases = self.cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect();
         }
+        claim.end([&mut self.baseline, &mut self.current], listener);
+        if waited >= Duration::from_secs(5) {
+            let text = format!("waited {} s for other programs in all", waited.as_secs());
+            listener(&Event::note(text));
+        }
+        Ok(())
     }
 
     fn measure_once(
@@ -155,18 +197,24 @@ impl Sides {
         rsb_stats::with_unmeasured(result, &self.unmeasured_cases(), policy)
     }
 
-    /// Notes which cases are called slower now for the first time.
+    /// Notes which cases are called slower or faster now for the first time.
     fn note_called(&mut self, policy: &Policy) {
         if matches!(self.programs, SidePrograms::Workers(_)) {
             return;
         }
         let judged =
             rsb_stats::gate_in_turns(&self.baseline, &self.current, policy, Timestamp::now());
-        for row in judged.comparisons.into_iter().filter(|row| row.verdict == Verdict::Regressed) {
+        for row in judged.comparisons {
+            if !matches!(row.verdict, Verdict::Regressed | Verdict::Improved) {
+                continue;
+            }
             let known = self.current.benchmarks.iter().find(|known| known.benchmark_id == row.id);
-            self.called
-                .entry(row.id)
-                .or_insert_with(|| known.map_or(0, |known| known.samples.len()));
+            let pairs = known.map_or(0, |known| known.samples.len());
+            let first =
+                self.called.entry(row.id).or_insert(FirstCall { verdict: row.verdict, pairs });
+            if first.verdict != row.verdict {
+                *first = FirstCall { verdict: row.verdict, pairs };
+            }
         }
     }
 
@@ -217,19 +265,32 @@ impl Sides {
         }
     }
 
-    /// Of several layouts each is measured once: the same ones again would say the same again.
+    /// How often cases are measured. Of several layouts each is measured once: measuring the same
+    /// ones again gives the same result.
     fn rounds(&self) -> Rounds {
-        let layouts = match &self.programs {
-            SidePrograms::Workers(layouts) => layouts[0].len(),
-            SidePrograms::Benches(_) => 1,
-        };
-        if layouts > 1 { Rounds { enough: PAIRS.enough.min(layouts - 1), ..PAIRS } } else { PAIRS }
+        match &self.programs {
+            SidePrograms::Workers(layouts) if layouts[0].len() > 1 => {
+                Rounds { enough: PAIRS.enough.min(layouts[0].len() - 1), ..PAIRS }
+            }
+            SidePrograms::Workers(_) => PAIRS,
+            SidePrograms::Benches(_) => TURNS,
+        }
     }
+}
 
-    fn doubtful(&self, policy: &Policy) -> Vec<Case> {
-        let ids = rsb_stats::undecided_cases(&self.compare(policy), &self.current, self.rounds());
-        self.cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect()
+/// Reports what a pair of each case costs if the budget allows too few of them for a verdict.
+fn note_cost(schedule: &Schedule, cases: usize, budget: Duration, listener: &mut Listener<'_>) {
+    let pair = schedule.cost_of_all().as_secs_f64();
+    let pairs = budget.as_secs_f64() / pair.max(1e-9);
+    if pairs >= f64::from(SCARCE_PAIRS) {
+        return;
     }
+    listener(&Event::note(format!(
+        "a pair of each of {cases} cases takes {pair:.0} s, so {:.0} s allow about {pairs:.1} pairs \
+         per case; `--budget {:.0}m` allows {SCARCE_PAIRS}, `--case PATTERN` measures fewer cases",
+        budget.as_secs_f64(),
+        (pair * f64::from(SCARCE_PAIRS) / 60.0).ceil(),
+    )));
 }
 
 fn count_samples(results: &[BenchmarkResult], id: &CaseId) -> usize {

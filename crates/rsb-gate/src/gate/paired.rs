@@ -18,7 +18,7 @@ use rsb_model::record::{ComparisonNote, ComparisonNoteCode};
 use rsb_model::{Case, ComparisonResult, Event, Outcome, Run};
 use rsb_store::{KeptProgram, OF_ANOTHER_PROGRAM, ProgramUnavailable, Programs};
 
-use super::interleaved::{SidePrograms, Sides};
+use super::interleaved::{MeasureLimits, SidePrograms, Sides};
 use super::judge::Judge;
 
 /// Who knows the revisions that made baselines, and builds them.
@@ -133,7 +133,7 @@ impl ReadyRerun<'_> {
         let programs = SidePrograms::Workers([vec![before], vec![after]]);
         let mut sides =
             Sides::new(programs, [from.run_id.0.as_str(), current.run_id.0.as_str()], cases);
-        sides.measure(judge.policy(), budget, listener)?;
+        sides.measure(judge.policy(), MeasureLimits::new(budget), listener)?;
         let mut compared = sides.compare(judge.policy());
         // Which of the policy's patterns fit is said of the whole run, not of its suspects.
         compared.notes.retain(|note| note.code != ComparisonNoteCode::Policy);

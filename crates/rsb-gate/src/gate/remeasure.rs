@@ -9,10 +9,10 @@ use rsb_catalog::plan::Plan;
 use rsb_engine::measure::{self, Count, Settings, assemble};
 use rsb_engine::{EngineError, Listener, WorkerCommand, machine, machine_lock};
 use rsb_model::{Case, CaseId, Environment, Event, Profile, Run, factor};
-use rsb_stats::remeasure::AGAINST_BASELINE;
+use rsb_stats::remeasure::{AGAINST_BASELINE, OpenCase};
 
-use super::budget::Budget;
 use super::judge::Judge;
+use super::schedule::Schedule;
 
 /// `current` with as many more replicates of undecided cases as `budget` allows, those of `settled`
 /// left out. The run is rewritten where it is stored. Also whether it has any more now.
@@ -25,38 +25,50 @@ pub(super) fn resolve(
     listener: &mut Listener<'_>,
 ) -> Result<(Run, bool), EngineError> {
     let mut run = current;
-    let mut budget = Budget::new(budget);
+    let mut schedule = Schedule::new(budget);
     let mut claim: Option<machine_lock::Claim> = None;
     let here = machine::environment();
     loop {
-        let mut plan = Plan { cases: doubtful(judge, baseline, &run, &here), ..Plan::default() };
-        plan.cases.retain(|case| !settled.contains(&case.id));
-        let replicates = plan.cases.len() * AGAINST_BASELINE.step as usize;
-        let Some(left) = budget.begin(replicates) else {
+        let mut open = doubtful(judge, baseline, &run, &here);
+        open.retain(|(case, _)| !settled.contains(&case.id));
+        let ids = schedule
+            .next(open.iter().map(|(_, open)| open.clone()).collect(), AGAINST_BASELINE.step);
+        let chosen = open.iter().map(|(case, _)| case).filter(|case| ids.contains(&case.id));
+        let plan = Plan { cases: chosen.cloned().collect(), ..Plan::default() };
+        let left = schedule.left().filter(|_| !plan.cases.is_empty());
+        let Some(left) = left else {
             let Some(claim) = claim else { return Ok((run, false)) };
             if claim.end([&mut run], listener) {
                 judge.store.rewrite(&run)?;
             }
             return Ok((run, true));
         };
+        if claim.is_none() || schedule.is_report_due() {
+            listener(&Event::RemeasureStarted { cases: open.len(), left });
+        }
         claim.get_or_insert_with(|| machine_lock::claim([&mut run], listener));
-        listener(&Event::RemeasureStarted { cases: plan.cases.len(), left });
-        measure_again(&plan, &mut run, left, listener)?;
-        budget.end(replicates);
+        schedule.time(listener, |listener| measure_again(&plan, &mut run, left, listener))?;
         judge.store.rewrite(&run)?;
     }
 }
 
 /// Returns the undecided cases of `run` whose software is still the same here.
-fn doubtful(judge: &Judge, baseline: &[Run], run: &Run, here: &Environment) -> Vec<Case> {
+fn doubtful(
+    judge: &Judge,
+    baseline: &[Run],
+    run: &Run,
+    here: &Environment,
+) -> Vec<(Case, OpenCase)> {
     let result = judge.judge(baseline, std::slice::from_ref(run));
-    let ids = rsb_stats::undecided_cases(&result, run, AGAINST_BASELINE);
-    let undecided = run.benchmarks.iter().filter(|known| ids.contains(&known.benchmark_id));
     let mut cases = Vec::new();
-    for (result, case) in undecided.filter_map(|result| Some((result, result.case()?))) {
-        let factors = result.factors_in(&run.environment);
+    for open in rsb_stats::open_cases(&result, run, AGAINST_BASELINE) {
+        let known = run.benchmarks.iter().find(|known| known.benchmark_id == open.id);
+        let Some((known, case)) = known.and_then(|known| Some((known, known.case()?))) else {
+            continue;
+        };
+        let factors = known.factors_in(&run.environment);
         if factor::differences(&factors, &factors::of(&case, here), &[]).is_empty() {
-            cases.push(case);
+            cases.push((case, open));
         }
     }
     cases

@@ -2,13 +2,14 @@
 //! from a directory of its own. What the benchmark itself sets, such as `sample_size` of a group,
 //! wins over the command line.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
 use rsb_model::{Outcome, Samples};
 use rsb_store::read_criterion_dir;
 
-use super::{MEASUREMENT, WARM_UP};
+use super::{MEASUREMENT, WARM_UP, volatile};
 
 /// The name under which results are saved.
 const RESULT: &str = "rsb";
@@ -21,17 +22,38 @@ pub enum CriterionTimes {
     /// From 0.4, of a benchmark that sets longer ones itself, as a group does with
     /// `measurement_time`: until the last two samples agree, which takes a tenth of a second.
     Quick,
-    /// Before: whole seconds, so that a process takes more than two of them.
+    /// Before: whole seconds, of a clock that runs [`CLOCK_SCALE`] times as fast.
+    FastSeconds,
+    /// Whole seconds of the real clock: of a benchmark that takes long even so, as one does that
+    /// waits until a time of the real clock.
     WholeSeconds,
 }
 
+/// How many times as fast the clock runs for a version of Criterion that takes whole seconds: it
+/// measures for 20 ms then, as the others do.
+const CLOCK_SCALE: u32 = 50;
+
+/// A library to preload that makes the monotonic clock faster; empty if it could not be compiled.
+static FAST_CLOCK: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fast_clock.so"));
+
+/// The file in the directory of a result by which the preloaded library shows that it is in use.
+const CLOCK_MARK: &str = "fast-clock";
+
 impl CriterionTimes {
+    /// The times for a case that takes longer than these.
+    pub(super) const fn of_slow_case(self) -> Self {
+        match self {
+            Self::Short | Self::Quick => Self::Quick,
+            Self::FastSeconds | Self::WholeSeconds => Self::WholeSeconds,
+        }
+    }
+
     /// Arguments for how long to warm up and to measure.
     fn arguments(self) -> Vec<String> {
         let [warm_up, measurement] = match self {
             Self::Short => [WARM_UP, MEASUREMENT].map(|time| time.as_secs_f64().to_string()),
             Self::Quick => return vec!["--quick".to_owned()], // It takes no other sizes beside it.
-            Self::WholeSeconds => [1, 1].map(|time: u32| time.to_string()),
+            Self::FastSeconds | Self::WholeSeconds => [1, 1].map(|time: u32| time.to_string()),
         };
         ["--sample-size", "10", "--warm-up-time", &warm_up, "--measurement-time", &measurement]
             .map(str::to_owned)
@@ -45,28 +67,46 @@ pub(super) fn ask_to_list(command: &mut Command, times: CriterionTimes) {
     command.args(["--list", "--noplot"]).args(times.arguments());
 }
 
-/// Has `command` measure the case called `name` and leave its result in `home`.
-pub(super) fn ask_for(command: &mut Command, name: &str, times: CriterionTimes, home: &Path) {
+/// Has `command` measure the case that `filter` fits and leave its result in `home`.
+pub(super) fn ask_for(command: &mut Command, filter: &str, times: CriterionTimes, home: &Path) {
     command
         .env("CRITERION_HOME", home)
         .env("RSB_RESULTS_DIR", home.join("runs")) // Benches that are made with this program keep runs besides.
         .args(["--noplot", "--color", "never", "--save-baseline", RESULT])
         .args(["--nresamples", "100"]) // Its own analysis is not used.
         .args(times.arguments())
-        .args(["--", &exactly(name)]);
+        .args(["--", filter]);
+    if times == CriterionTimes::FastSeconds
+        && let Some(library) = fast_clock(home)
+    {
+        command
+            .env("LD_PRELOAD", library)
+            .env("RSB_CLOCK_SCALE", CLOCK_SCALE.to_string())
+            .env("RSB_CLOCK_MARK", home.join(CLOCK_MARK));
+    }
 }
 
-/// The filter that `name` alone fits: a regular expression, since Criterion 0.4 knows no `--exact`.
-fn exactly(name: &str) -> String {
-    let mut filter = String::from("^");
-    for letter in name.chars() {
-        if r"\.+*?()|[]{}^$#&-~".contains(letter) {
-            filter.push('\\');
-        }
-        filter.push(letter);
+/// The library that makes the clock faster, in `home`, in front of what is preloaded anyway; `None`
+/// if there is none, or no room for it.
+fn fast_clock(home: &Path) -> Option<OsString> {
+    let library = home.join("fast_clock.so");
+    if FAST_CLOCK.is_empty() || std::fs::write(&library, FAST_CLOCK).is_err() {
+        return None;
     }
-    filter.push('$');
-    filter
+    let mut all = library.into_os_string();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
+    Some(all)
+}
+
+/// The filter that `name` alone fits: a regular expression, since Criterion 0.4 has no `--exact`.
+/// Anything fits the volatile parts of a name if it `is_volatile`.
+pub(super) fn filter(name: &str, is_volatile: bool) -> String {
+    let parts = if is_volatile { volatile::stable_parts(name) } else { vec![name] };
+    let escaped: Vec<String> = parts.into_iter().map(regex::escape).collect();
+    format!("^{}$", escaped.join(".+"))
 }
 
 /// The samples that it left in `home`.
@@ -77,7 +117,13 @@ pub(super) fn samples(home: &Path) -> Result<Samples, String> {
         return Err(format!("Criterion measured {} cases in place of one", run.benchmarks.len()));
     };
     match (result.outcome, result.samples.as_slice()) {
-        (Outcome::Measured, [samples]) => Ok(samples.clone()),
+        (Outcome::Measured, [samples]) => {
+            let mut samples = samples.clone();
+            if home.join(CLOCK_MARK).exists() {
+                samples.times_ns.iter_mut().for_each(|time| *time /= f64::from(CLOCK_SCALE));
+            }
+            Ok(samples)
+        }
         _ => Err(result
             .reason
             .as_ref()
@@ -89,16 +135,34 @@ pub(super) fn samples(home: &Path) -> Result<Samples, String> {
 mod tests {
     use super::*;
 
+    /// A program that works for a tenth of a second by the time of day sees it pass faster.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_preloaded_clock_runs_faster_by_its_scale() {
+        const PROGRAM: &str = "import time\nbegin, day = time.monotonic(), time.time()\n\
+            while time.time() - day < 0.1: pass\nprint(time.monotonic() - begin)";
+        let home = tempfile::tempdir().unwrap();
+        let mut command = Command::new("python3");
+        ask_for(&mut command, "x", CriterionTimes::FastSeconds, home.path());
+        let mut python = Command::new("python3");
+        python.args(["-c", PROGRAM]);
+        python.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let Ok(output) = python.output() else { return };
+        let passed: f64 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
+        assert!(passed >= 0.1 * f64::from(CLOCK_SCALE), "{passed} s");
+        assert!(home.path().join(CLOCK_MARK).exists());
+    }
+
     #[test]
     fn a_filter_fits_one_name_alone() {
-        for (name, filter) in [
-            ("fib 20", "^fib 20$"),
-            ("parse/a.json", r"^parse/a\.json$"),
-            ("sum (f32) [1+2]*", r"^sum \(f32\) \[1\+2\]\*$"),
-            ("Vec<u8>::push", "^Vec<u8>::push$"),
-            (r"a\b|c^d$", r"^a\\b\|c\^d\$$"),
-        ] {
-            assert_eq!(exactly(name), filter);
+        for name in
+            ["fib 20", "parse/a.json", "sum (f32) [1+2]*", "Vec<u8>::push", r"a\b|c^d$ #&-~"]
+        {
+            let filter = regex::Regex::new(&filter(name, false)).unwrap();
+            assert!(filter.is_match(name), "{filter}");
+            assert!(!filter.is_match(&format!("{name} ")), "{filter}");
         }
+        let filter = regex::Regex::new(&filter("at 2026-11-28/long", true)).unwrap();
+        assert!(filter.is_match("at 2027-01-01/long") && !filter.is_match("at 2027-01-01/longer"));
     }
 }

@@ -12,7 +12,7 @@ use rsb_model::{CaseId, Reason, Samples};
 use timed_child::{ChildOutput, Stderr};
 
 use super::criterion::CriterionTimes;
-use super::{LISTING, criterion, divan};
+use super::{LISTING, criterion, divan, libtest, volatile};
 use crate::build_place::BuiltSide;
 
 /// A process that was asked for less than a tenth of a second and takes longer than this has times
@@ -39,15 +39,21 @@ pub enum HarnessKind {
     Criterion(CriterionTimes),
     /// Divan.
     Divan,
+    /// The test harness, with `#[bench]`.
+    Libtest,
+    /// The crate `bencher`.
+    Bencher,
 }
 
 impl HarnessKind {
     /// Those that an executable may have, in the order in which they are tried: each refuses the
     /// arguments of the others.
-    const ALL: [Self; 3] = [
+    const ALL: [Self; 5] = [
         Self::Criterion(CriterionTimes::Short),
-        Self::Criterion(CriterionTimes::WholeSeconds),
+        Self::Criterion(CriterionTimes::FastSeconds),
         Self::Divan,
+        Self::Libtest,
+        Self::Bencher,
     ];
 
     /// Has `command` list its cases.
@@ -55,13 +61,23 @@ impl HarnessKind {
         match self {
             Self::Criterion(times) => criterion::ask_to_list(command, times),
             Self::Divan => divan::ask_to_list(command),
+            Self::Libtest => libtest::ask_to_list(command),
+            Self::Bencher => {}
         }
+    }
+
+    /// Whether `--test` runs each case once.
+    const fn has_test_mode(self) -> bool {
+        matches!(self, Self::Criterion(_) | Self::Divan)
     }
 
     /// The cases in what was said then.
     fn parse_list(self, said: &str) -> Vec<String> {
         match self {
-            Self::Criterion(_) => said.lines().filter_map(listed_name).map(str::to_owned).collect(),
+            Self::Criterion(_) | Self::Libtest => {
+                said.lines().filter_map(listed_name).map(str::to_owned).collect()
+            }
+            Self::Bencher => libtest::measured_names(said),
             Self::Divan => divan::parse_table(said).into_iter().map(|(name, _)| name).collect(),
         }
     }
@@ -74,6 +90,8 @@ struct ListedCase {
     place: usize,
     /// Its name there.
     name: String,
+    /// Whether parts of its name change from process to process.
+    is_volatile: bool,
     /// Whether it sets its own, longer times.
     is_slow: AtomicBool,
 }
@@ -123,6 +141,7 @@ impl Executables {
                     let case = ListedCase {
                         place: *place,
                         name: name.clone(),
+                        is_volatile: false,
                         is_slow: AtomicBool::new(false),
                     };
                     listed.cases.insert(id, case);
@@ -138,6 +157,32 @@ impl Executables {
     /// The cases that there are.
     pub fn ids(&self) -> impl Iterator<Item = &CaseId> {
         self.cases.keys()
+    }
+
+    /// Gives cases of `other` the ids of those here that differ from them only in parts of their
+    /// names that change from process to process, such as a date.
+    pub(crate) fn match_volatile_names(&mut self, other: &mut Self) {
+        let only_in = |own: &Self, other: &Self| -> Vec<CaseId> {
+            let cases = own.cases.iter().filter(|(id, _)| !other.cases.contains_key(*id));
+            let criterion = cases.filter(|(_, case)| {
+                matches!(own.all.get(case.place), Some((_, HarnessKind::Criterion(_))))
+            });
+            criterion.map(|(id, _)| id.clone()).collect()
+        };
+        let ids = [only_in(self, other), only_in(other, self)];
+        for [own, others] in
+            volatile::pair_by_template(ids.each_ref().map(|ids| ids.iter().map(CaseId::as_str)))
+        {
+            let (Ok(own), Ok(others)) = (own.parse::<CaseId>(), others.parse::<CaseId>()) else {
+                continue;
+            };
+            if let (Some(one), Some(mut two)) =
+                (self.cases.get_mut(&own), other.cases.remove(&others))
+            {
+                (one.is_volatile, two.is_volatile) = (true, true);
+                other.cases.insert(own, two);
+            }
+        }
     }
 
     /// The executable that measures the case called `id`.
@@ -174,6 +219,12 @@ impl Executables {
         Ok(command)
     }
 
+    /// Whether `--test` makes `executable` run each of its cases once.
+    pub(crate) fn has_test_mode(&self, executable: &BenchExecutable) -> bool {
+        let known = self.all.iter().find(|(known, _)| known == executable);
+        known.is_some_and(|(_, harness)| harness.has_test_mode())
+    }
+
     /// All of them that can be asked.
     pub fn all(&self) -> impl Iterator<Item = &BenchExecutable> {
         self.all.iter().map(|(executable, _)| executable)
@@ -204,7 +255,7 @@ impl Executables {
         }
         Err(Reason::new(
             what,
-            "it lists no case as Criterion or Divan does",
+            "it lists no case as Criterion, Divan, `#[bench]` or bencher does",
             "name its command and the format of its output: `--bench CMD --bench-format NAME`",
         ))
     }
@@ -240,16 +291,17 @@ impl Executables {
         })?;
         let mut limit = limit;
         match harness {
-            HarnessKind::Criterion(CriterionTimes::Short) if hurry => {
-                criterion::ask_for(&mut command, name, CriterionTimes::Quick, scratch);
-            }
             HarnessKind::Criterion(times) => {
-                criterion::ask_for(&mut command, name, *times, scratch);
-                if *times == CriterionTimes::Short {
+                let filter = criterion::filter(name, case.is_volatile);
+                let times = if hurry { times.of_slow_case() } else { *times };
+                criterion::ask_for(&mut command, &filter, times, scratch);
+                if !hurry {
                     limit = limit.min(PATIENCE);
                 }
             }
             HarnessKind::Divan => divan::ask_for(&mut command, name),
+            HarnessKind::Libtest => libtest::ask_for(&mut command, name),
+            HarnessKind::Bencher => libtest::ask_bencher_for(&mut command, name),
         }
         let began = Instant::now();
         let ended = run_to_success(&mut command, limit);
@@ -259,6 +311,7 @@ impl Executables {
         let samples = match harness {
             HarnessKind::Criterion(_) => criterion::samples(scratch),
             HarnessKind::Divan => divan::samples(&output.stdout),
+            HarnessKind::Libtest | HarnessKind::Bencher => libtest::samples(&output.stdout, name),
         };
         samples.map_err(|why| Reason::new(format!("case {id}"), why, cure))
     }

@@ -20,7 +20,10 @@ use serde_json::Value;
 use super::bench_targets::DependencyOutside;
 use super::builds::{self, Builds};
 use super::project::{Build, ProjectOptions, is_setting};
-use crate::gate::{BUDGET, Basis, Judge, JudgedSides, Judgment, SidePrograms, Sides};
+use crate::gate::{
+    Basis, Judge, JudgedSides, Judgment, MeasureLimits, SidePrograms, Sides, default_budget,
+};
+use crate::harness::Benches;
 use crate::policy::ControlSet;
 
 /// What to compare this tree with, and how.
@@ -34,8 +37,12 @@ pub struct AgainstRequest<'a> {
     pub cases: &'a [String],
     /// The suite of this program; none means its default.
     pub suite: Option<Suite>,
-    /// How long to measure.
+    /// How long to measure; none for [`default_budget`].
     pub budget: Option<Duration>,
+    /// Whether the first case that is Regressed ends the measurement.
+    pub fail_fast: bool,
+    /// How long to wait in all, outside of the budget, while other programs are busy.
+    pub wait_for_quiet: Duration,
     /// Whether instructions are compared beside the time.
     pub count_instructions: bool,
     /// Whether what is the same on both sides is measured too.
@@ -61,12 +68,21 @@ pub fn against(
     if trees.are_equal() && !request.measure_equal {
         return Ok(same(judge, revision, "hold the same source: nothing to measure"));
     }
-    let _ended_at_the_end = Descendants::adopt();
-    let builds = trees.build(listener).map_err(|error| {
-        if error.is::<DependencyOutside>() { EngineError::usage(error) } else { error.into() }
-    })?;
-    let [before, after] = &builds.sides;
     let changed = trees.changed_files()?;
+    if !request.measure_equal && trees.is_change_inert(&changed) {
+        let how = "differ in CI configuration and licenses only: nothing to measure";
+        return Ok(same(judge, revision, how));
+    }
+    let _ended_at_the_end = Descendants::adopt();
+    let has_cases = |first: &Build| check_cases(first, request);
+    let mut builds = trees.build(has_cases, listener).map_err(|error| {
+        let is_usage = error.is::<DependencyOutside>() || error.is::<NoCases>();
+        if is_usage { EngineError::usage(error) } else { error.into() }
+    })?;
+    if let [Build::Benches(before), Build::Benches(after)] = &mut builds.sides {
+        Benches::match_volatile_names(before, after);
+    }
+    let [before, after] = &builds.sides;
     if !request.measure_equal && before.does_as(after, &changed)? {
         return Ok(same(judge, revision, "build the same machine code: nothing to measure"));
     }
@@ -76,9 +92,16 @@ pub fn against(
         0 => before.beside(after)?,
         layouts => SidePrograms::Workers(trees.relink(&builds, layouts, listener)?),
     };
+    let cases = plan.common.len();
     let mut sides = Sides::new(programs, [revision, "this tree"], plan.common);
     if !sides.is_empty() {
-        sides.measure(judge.policy(), request.budget.unwrap_or(BUDGET), listener)?;
+        let budget = request.budget.unwrap_or_else(|| default_budget(cases));
+        let limits = MeasureLimits {
+            budget,
+            fail_fast: request.fail_fast,
+            wait_for_quiet: request.wait_for_quiet,
+        };
+        sides.measure(judge.policy(), limits, listener)?;
     }
     let counted =
         if request.count_instructions { sides.count_instructions(listener) } else { None };
@@ -177,13 +200,6 @@ impl CommonPlan {
         let (vanished, new) = (ids_only_in(&known, &own), ids_only_in(&own, &known));
         let mut common: Vec<Case> =
             known.into_iter().filter(|case| !vanished.contains(&case.id)).collect();
-        if common.is_empty() && vanished.is_empty() {
-            bail!(
-                "{} and this tree have no case in common{}",
-                request.revision,
-                describe_filters(request)
-            );
-        }
         let mut alike = Vec::new();
         if !request.measure_equal {
             let same = before.cases_alike(after, &common, changed)?;
@@ -214,10 +230,50 @@ fn ids_only_in(those: &[Case], others: &[Case]) -> Vec<CaseId> {
         .collect()
 }
 
-/// The filters of the request, for a message.
-fn describe_filters(request: &AgainstRequest<'_>) -> String {
-    let filters = [request.benchmarks, request.cases].concat();
-    if filters.is_empty() { String::new() } else { format!(" that fits {}", filters.join(", ")) }
+/// A revision has nothing to measure, or nothing that fits the filters.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct NoCases(String);
+
+/// Checks that `build`, the baseline's side, has a case that fits the request.
+///
+/// # Errors
+/// [`NoCases`], with the nearest ids or the reasons why bench targets cannot be measured.
+fn check_cases(build: &Build, request: &AgainstRequest<'_>) -> Result<()> {
+    if !plan_cases(build, request)?.is_empty() {
+        return Ok(());
+    }
+    let revision = request.revision;
+    let wanted = [request.benchmarks, request.cases].concat();
+    let all = AgainstRequest { benchmarks: &[], cases: &[], suite: None, ..request.clone() };
+    let known = if wanted.is_empty() { Vec::new() } else { plan_cases(build, &all)? };
+    let text = if known.is_empty() {
+        let mut reasons = build.reasons_left_out().join("; ");
+        if reasons.is_empty() {
+            "its bench targets list no case".clone_into(&mut reasons);
+        }
+        format!("{revision} has no benchmark that can be measured: {reasons}")
+    } else {
+        let nearest: Vec<String> =
+            nearest_ids(&known, &wanted).into_iter().map(|id| format!("`{id}`")).collect();
+        format!(
+            "no benchmark of {revision} fits `{}`; nearest: {}",
+            wanted.join("`, `"),
+            nearest.join(", ")
+        )
+    };
+    Err(NoCases(text).into())
+}
+
+/// The ids of `known`, at most three, that resemble one of `wanted` most.
+fn nearest_ids<'c>(known: &'c [Case], wanted: &[String]) -> Vec<&'c CaseId> {
+    let similarity = |id: &CaseId| {
+        let parts = id.as_str().split('/').chain([id.as_str()]);
+        let pairs = parts.cartesian_product(wanted);
+        pairs.map(|(part, word)| strsim::jaro_winkler(part, word)).fold(0.0, f64::max)
+    };
+    let ids = known.iter().map(|case| &case.id);
+    ids.sorted_by(|one, other| similarity(other).total_cmp(&similarity(one))).take(3).collect()
 }
 
 /// The cases that `build` would measure.

@@ -191,7 +191,7 @@ fn take_manifest_path(arguments: &[String]) -> (Option<PathBuf>, Vec<String>) {
 }
 
 /// A workspace with what cargo says of it.
-struct Workspace {
+pub(super) struct Workspace {
     /// Where cargo is called.
     directory: PathBuf,
     metadata: Metadata,
@@ -202,7 +202,7 @@ const FOREIGN: [&str; 5] = ["tests", "testdata", "fixtures", "vendor", "target"]
 
 /// The workspace in `directory` of `tree`, and those of other packages below it that have bench
 /// targets. `None` if the manifests of the first are wrong.
-fn find_workspaces(tree: &Path, directory: &Path) -> Result<Option<Vec<Workspace>>> {
+pub(super) fn find_workspaces(tree: &Path, directory: &Path) -> Result<Option<Vec<Workspace>>> {
     let project = tree.join(directory);
     let Some(metadata) = Metadata::of(&project)? else { return Ok(None) };
     let mut found = vec![Workspace { directory: project.clone(), metadata }];
@@ -262,6 +262,11 @@ fn unbuilt_targets(workspaces: &[Workspace], arguments: &[String]) -> Vec<String
 }
 
 impl Workspace {
+    /// Its packages, as cargo describes them.
+    pub(super) fn packages(&self) -> &Value {
+        &self.metadata.0["packages"]
+    }
+
     /// The bench targets that are built with `arguments`.
     fn bench_targets(&self, arguments: &[String]) -> BTreeSet<String> {
         self.metadata.benches(has_features(arguments)).1
@@ -415,7 +420,7 @@ impl Metadata {
 }
 
 /// The elements of an array; none of anything else.
-fn elements(value: &Value) -> &[Value] {
+pub(super) fn elements(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
@@ -487,7 +492,7 @@ fn is_library(path: &Path) -> bool {
         .is_some_and(|ending| ["so", "dylib", "dll"].iter().any(|known| ending == *known))
 }
 
-fn is_bench(target: &Value) -> bool {
+pub(super) fn is_bench(target: &Value) -> bool {
     target["kind"].as_array().into_iter().flatten().any(|kind| kind == "bench")
 }
 

@@ -149,6 +149,14 @@ fn search(
         return Ok((steps, Conclusion::Interrupted { left: search.suspect_range() }));
     };
     let outcome = first.outcome;
+    if outcome == StepOutcome::Bad
+        && let Some(percent) = candidates.judge_by_middle(&first)
+    {
+        listener(&Event::note(format!(
+            "a step is slower from {percent:.1} % on, the geometric middle of the good and the bad \
+             commit"
+        )));
+    }
     if outcome == StepOutcome::Skipped {
         let (short, reason) = (range.after[last].short(), &first.reason);
         return Err(EngineError::usage(anyhow!(
@@ -167,6 +175,10 @@ fn search(
         let Some(finding) = attempt(candidates, &range.after[index], listener)? else {
             return Ok((steps, Conclusion::Interrupted { left: search.suspect_range() }));
         };
+        if finding.outcome == StepOutcome::Undecided {
+            let short = range.after[index].short();
+            listener(&Event::note(format!("{short} is undecided: {}", finding.reason)));
+        }
         search.record(index, finding.outcome);
         steps.push((index, finding));
     }

@@ -11,9 +11,9 @@ use rsb_engine::{Listener, WorkerCommand};
 
 use super::against::AgainstRequest;
 use super::cargo::{self, CargoProfile};
-use super::opened;
 use super::project::{Build, Project, ProjectOptions, SideRole};
 use super::worktree::{ProgramDirectory, Worktree};
+use super::{inert, opened};
 
 /// The git repository around the current directory.
 #[derive(Debug, Clone)]
@@ -189,15 +189,38 @@ impl Trees {
         self.repository.changed_files(&self.commits[0], &self.commits[1])
     }
 
-    /// Builds both.
+    /// Whether `changed`, the files that differ, cannot change what cargo builds: CI configuration
+    /// and licenses that no other file of either side mentions.
+    pub(super) fn is_change_inert(&self, changed: &[PathBuf]) -> bool {
+        if !self.project.is_built_by_cargo() || !changed.iter().all(|path| inert::is_inert(path)) {
+            return false;
+        }
+        let mut searches =
+            self.commits.iter().flat_map(|commit| inert::grep_for_readers(commit, changed));
+        searches.all(|search| {
+            let mut command = Command::new("git");
+            command.current_dir(self.repository.top()).args(search);
+            without_repository_variables(&mut command);
+            // 0 is a match, and everything above 1 an error.
+            command.status().is_ok_and(|status| status.code() == Some(1))
+        })
+    }
+
+    /// Builds both; the second only if `check` accepts the first.
     ///
     /// # Errors
-    /// When one of them does not build, with the compiler's words on standard error.
-    pub(super) fn build(&self, listener: &mut Listener<'_>) -> Result<Builds> {
+    /// The error of `check`, or that one of them does not build, with the compiler's words on
+    /// standard error.
+    pub(super) fn build(
+        &self,
+        check: impl FnOnce(&Build) -> Result<()>,
+        listener: &mut Listener<'_>,
+    ) -> Result<Builds> {
         let worktree = self.repository.worktree()?;
         let dir = worktree.programs(self.project.tree_use(), listener)?;
         let [first, second] = &self.commits;
         let first = self.build_side(&worktree, &dir, first, SideRole::First, listener)?;
+        check(&first)?;
         let second = self.build_side(&worktree, &dir, second, SideRole::Second, listener)?;
         Ok(Builds { sides: [first, second], dir })
     }

@@ -11,13 +11,16 @@ use crate::harness::{BenchExecutable, Executables};
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Whether `executable` opens one of `files`, paths in the tree of its side, when it runs each of
-/// its cases once. Also if it does not end in time, or the system cannot watch files.
+/// its cases once. Also if its harness cannot do that, it does not end in time, or the system cannot
+/// watch files.
 pub(super) fn may_open(
     executables: &Executables,
     executable: &BenchExecutable,
     files: &[PathBuf],
 ) -> bool {
-    let Some(side) = executables.side() else { return true };
+    let Some(side) = executables.side().filter(|_| executables.has_test_mode(executable)) else {
+        return true;
+    };
     observe_opens(executables, executable, side, files).unwrap_or(true)
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use rsb_engine::measure::Limits;
 use rsb_engine::{Listener, WorkerCommand};
-use rsb_model::{Case, CaseId, Event};
+use rsb_model::{Case, CaseId, Event, Reason};
 use rsb_stats::glob;
 
 use super::against::cases_of;
@@ -159,6 +159,11 @@ impl Project {
     /// Whether it is this program, which has suites and counts instructions.
     pub(super) const fn is_this_program(&self) -> bool {
         matches!(self, Self::ThisProgram)
+    }
+
+    /// Whether nothing but cargo builds it.
+    pub(super) const fn is_built_by_cargo(&self) -> bool {
+        matches!(self, Self::ThisProgram | Self::Cargo { .. })
     }
 
     /// For how long what it builds needs its tree.
@@ -335,9 +340,13 @@ impl Build {
     /// The bench targets and cases of another project that cannot be measured, each with its
     /// reason.
     pub(super) fn left_out(&self) -> BTreeSet<String> {
-        let Self::Benches(benches) = self else { return BTreeSet::new() };
-        let left_out = benches.executables().into_iter().flat_map(|all| &all.left_out);
-        left_out.map(|(_, reason)| format!("{}: {}", reason.what, reason.why)).collect()
+        self.reasons_left_out().map(|reason| format!("{}: {}", reason.what, reason.why)).collect()
+    }
+
+    /// Why bench targets and cases of another project cannot be measured.
+    pub(super) fn reasons_left_out(&self) -> impl Iterator<Item = &Reason> {
+        let executables = self.executables().into_iter();
+        executables.flat_map(|all| &all.left_out).map(|(_, reason)| reason)
     }
 
     /// The cases of another project that fit one of `wanted`, parts of ids; all of them where

@@ -134,7 +134,8 @@ impl Comparison {
     /// Returns the reason without its figures, which differ from case to case: `above the threshold
     /// of 10 %`.
     pub fn why(&self) -> String {
-        if let Some((head, rest)) = self.reason.split_once(" % interval ")
+        let figures = [" % interval ", " % in each of "];
+        if let Some((head, rest)) = figures.iter().find_map(|text| self.reason.split_once(text))
             && let Some((_, rest)) = rest.split_once(')')
         {
             let rest = rest.trim_start_matches([',', ';', ' ']);

@@ -4,6 +4,7 @@
 //! A sentence with figures begins with all of them and then gives a reason that many cases share:
 //! tables have columns for the figures and print the rest once (`Comparison::why`).
 
+use rsb_model::record::Comparison;
 use rsb_model::unit::figure;
 use rsb_model::{Field, ReasonCode, Unit};
 
@@ -91,6 +92,29 @@ pub(super) fn of_statistic(
          the fastest",
         percent(pair.threshold)
     )
+}
+
+/// The code and the sentence for a time that is much slower or faster in each of so many `pairs`.
+pub(super) fn of_large_change(
+    change: f64,
+    [low, high]: [f64; 2],
+    pairs: usize,
+    row: &Comparison,
+) -> (ReasonCode, String) {
+    let (from, to) = if change < 0.0 { (-high, -low) } else { (low, high) };
+    let (code, beyond) = if change < 0.0 {
+        (ReasonCode::BetterThanThreshold, "beyond")
+    } else {
+        (ReasonCode::AboveThreshold, "above")
+    };
+    let sentence = format!(
+        "{} ({} to {} % in each of {pairs} pairs), {beyond} the threshold of {} %",
+        describe_change(change, Better::Lower, Unit::Milliseconds),
+        percent(from),
+        percent(to),
+        percent(row.threshold_percent / 100.0),
+    );
+    (code, sentence)
 }
 
 /// `12.3 %`, of a fraction.

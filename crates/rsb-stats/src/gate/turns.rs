@@ -16,10 +16,22 @@ use crate::conclusion::Conclusion;
 use crate::estimate::{mean, median, quantile, std_dev};
 use crate::policy::Policy;
 
-/// Fewest pairs for a verdict of Regressed. A host that is slow for a second slows one process of a
-/// pair by two thirds. All pairs then agree by luck, and their spread shows nothing, one time in
-/// two to the power of their number.
+/// Fewest pairs for a verdict of Regressed or Improved. A host that is slow for a second slows one
+/// process of a pair by two thirds. All pairs then agree by luck, and their spread shows nothing,
+/// one time in two to the power of their number.
 const LEAST_PAIRS: usize = 7;
+
+/// Fewest pairs for a verdict of Unchanged.
+const LEAST_PASSING_PAIRS: usize = 3;
+
+/// Fewest pairs for a verdict if every one of them shows [`LARGE_PERCENT`] and no time of one side
+/// is within those of the other. Nothing else has to confirm it.
+const LEAST_LARGE_PAIRS: usize = 5;
+
+/// The least change, in percent, that each pair of a large one must show, and never less than the
+/// threshold. The fastest samples of two sides of unchanged code seldom differ by half as much, even
+/// on a machine with four times as much work as CPUs (docs/gate-study.md).
+const LARGE_PERCENT: f64 = 50.0;
 
 /// Pairs measured after a case was first called Regressed that must confirm it.
 const CONFIRMING_PAIRS: usize = 5;
@@ -56,38 +68,103 @@ pub fn gate_in_turns(
     first_sight(baseline, current, policy, now).0
 }
 
-/// As [`gate_in_turns`], where Regressed counts only if the pairs measured after `called` of them
-/// are enough and slower too, by half of the threshold or more. What disturbed the first pairs is
-/// over by then, or falls on both sides; and looking often enough finds a slow-down by chance.
+/// When a case was first called slower or faster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FirstCall {
+    /// Regressed or Improved.
+    pub verdict: Verdict,
+    /// How many pairs had been measured then.
+    pub pairs: usize,
+}
+
+/// As [`gate_in_turns`], but a case is Regressed or Improved only if the pairs measured after its
+/// first call confirm it, by half of the threshold or more. By then, what disturbed the first pairs
+/// is over or affects both sides; and looking often enough finds a change by chance. A large change
+/// in every pair needs no confirmation.
 pub fn gate_in_turns_confirmed(
     baseline: &Run,
     current: &Run,
-    called: &BTreeMap<CaseId, usize>,
+    called: &BTreeMap<CaseId, FirstCall>,
     policy: &Policy,
     now: Timestamp,
 ) -> ComparisonResult {
     let (mut result, statistics) = first_sight(baseline, current, policy, now);
-    let slower =
-        |row: &&mut Comparison| row.verdict == Verdict::Regressed && row.metric == timed::TIME;
-    for row in result.comparisons.iter_mut().filter(slower) {
+    for row in result.comparisons.iter_mut().filter(|row| is_called(row)) {
         let statistic = statistics.get(&row.id).copied().unwrap_or(Statistic::Fastest);
         let pairs = pairs_of(&row.id, [baseline, current]).unwrap_or_default();
-        let later = &pairs[called.get(&row.id).copied().unwrap_or(pairs.len()).min(pairs.len())..];
-        if let Some(doubt) = unconfirmed_reason(later, statistic, row.threshold_percent) {
-            row.verdict = Verdict::Inconclusive;
-            row.reason_code = ReasonCode::NotRepeated;
-            row.change_status = None;
-            row.reason = format!("{}, but {doubt}", row.reason);
+        if large_change(&pairs, row.threshold_percent) == Some(row.verdict) {
+            continue;
+        }
+        let first = called.get(&row.id).filter(|first| first.verdict == row.verdict);
+        let later = first.map_or(pairs.len(), |first| first.pairs.min(pairs.len()));
+        let sign = if row.verdict == Verdict::Improved { -1.0 } else { 1.0 };
+        let least_change = sign * row.threshold_percent / 2.0;
+        if let Some(doubt) = unconfirmed_reason(&pairs[later..], statistic, least_change) {
+            withhold(row, ReasonCode::NotRepeated, &format!(", but {doubt}"));
         }
     }
     refresh_summary(result, policy)
 }
 
-/// Why the pairs that were measured later do not confirm a slow-down; `None` if they do.
+fn is_called(row: &Comparison) -> bool {
+    matches!(row.verdict, Verdict::Regressed | Verdict::Improved) && row.metric == timed::TIME
+}
+
+/// Takes the verdict of `row` back, for lack of evidence that `doubt` describes. What looks faster
+/// passes all the same: its interval excludes a slow-down.
+fn withhold(row: &mut Comparison, code: ReasonCode, doubt: &str) {
+    if row.verdict == Verdict::Improved {
+        row.verdict = Verdict::Unchanged;
+    } else {
+        row.verdict = Verdict::Inconclusive;
+        row.change_status = None;
+    }
+    row.reason_code = code;
+    row.reason.push_str(doubt);
+}
+
+/// Regressed or Improved if every pair shows a large change in the same direction, and the times of
+/// the two sides do not overlap; otherwise `None`.
+fn large_change(pairs: &[PairTimes], threshold_percent: f64) -> Option<Verdict> {
+    let fastest: Option<Vec<[f64; 2]>> =
+        pairs.iter().map(|pair| pair.values(Statistic::Fastest)).collect();
+    let fastest = fastest.filter(|pairs| pairs.len() >= LEAST_LARGE_PAIRS)?;
+    let factor = 1.0 + LARGE_PERCENT.max(threshold_percent) / 100.0;
+    let is_slower = |slow: usize| {
+        let fast = 1 - slow;
+        let highest = fastest.iter().map(|pair| pair[fast]).fold(0.0, f64::max);
+        fastest.iter().all(|pair| pair[slow] >= factor * pair[fast] && pair[slow] > highest)
+    };
+    if is_slower(1) {
+        Some(Verdict::Regressed)
+    } else if is_slower(0) {
+        Some(Verdict::Improved)
+    } else {
+        None
+    }
+}
+
+/// Gives `row` a `verdict` by its pairs, with the range of their changes as its interval.
+fn take_large_change(row: &mut Comparison, verdict: Verdict, pairs: &[PairTimes]) {
+    let ratios: Vec<f64> =
+        pairs.iter().filter_map(|pair| pair.log_ratio(Statistic::Fastest)).collect();
+    let change = |ratio: f64| ratio.exp_m1();
+    let low = change(ratios.iter().copied().fold(f64::INFINITY, f64::min));
+    let high = change(ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+    let middle = change(median(&ratios).unwrap_or_default());
+    row.verdict = verdict;
+    row.difference_percent = Some(100.0 * middle);
+    row.confidence_interval = Some([100.0 * low, 100.0 * high]);
+    row.change_status = Some(summary::band(middle));
+    (row.reason_code, row.reason) = reason::of_large_change(middle, [low, high], pairs.len(), row);
+}
+
+/// Why the pairs that were measured later do not confirm a change of at least `least_change`
+/// percent, or at most if that is negative; `None` if they do.
 fn unconfirmed_reason(
     later: &[PairTimes],
     statistic: Statistic,
-    threshold_percent: f64,
+    least_change: f64,
 ) -> Option<String> {
     let pairs = later.len();
     if pairs < CONFIRMING_PAIRS {
@@ -99,7 +176,7 @@ fn unconfirmed_reason(
     let ratios: Option<Vec<f64>> = later.iter().map(|pair| pair.log_ratio(statistic)).collect();
     let change = ratios.and_then(|ratios| median(&ratios)).map(|log| 100.0 * log.exp_m1());
     match change {
-        Some(change) if change >= threshold_percent / 2.0 => None,
+        Some(change) if change / least_change >= 1.0 => None,
         Some(change) => Some(format!("{pairs} pairs measured later show {change:+.1} %")),
         None => Some("the pairs measured later have too few samples".to_owned()),
     }
@@ -232,19 +309,34 @@ fn first_sight(
             statistics.insert(row.id.clone(), statistic);
         }
     }
-    for row in result.comparisons.iter_mut().filter(|row| row.verdict == Verdict::Regressed) {
-        let pairs = pairs_of(&row.id, [baseline, current]).map_or(0, |pairs| pairs.len());
-        if pairs < LEAST_PAIRS && row.metric == timed::TIME {
-            row.verdict = Verdict::Inconclusive;
-            row.reason_code = ReasonCode::TooFewSamples;
-            row.change_status = None;
-            row.reason = format!(
-                "{}; in {pairs} pairs of processes, and a verdict needs {LEAST_PAIRS}",
-                row.reason
-            );
+    for row in &mut result.comparisons {
+        if row.metric == timed::TIME
+            && let Some(pairs) = pairs_of(&row.id, [baseline, current])
+        {
+            require_pairs(row, &pairs);
         }
     }
     (refresh_summary(result, policy), statistics)
+}
+
+/// Takes a verdict back that rests on too few pairs, and gives one if every pair shows a large
+/// change.
+fn require_pairs(row: &mut Comparison, pairs: &[PairTimes]) {
+    let count = pairs.len();
+    let large = large_change(pairs, row.threshold_percent);
+    if let Some(verdict) = large.filter(|_| row.reason_code.can_be_remeasured()) {
+        take_large_change(row, verdict, pairs);
+        return;
+    }
+    let needed = match row.verdict {
+        Verdict::Regressed | Verdict::Improved if large.is_none() => LEAST_PAIRS,
+        Verdict::Unchanged => LEAST_PASSING_PAIRS,
+        _ => return,
+    };
+    if count < needed {
+        let doubt = format!("; in {count} pairs of processes, and a verdict needs {needed}");
+        withhold(row, ReasonCode::TooFewSamples, &doubt);
+    }
 }
 
 fn refresh_summary(mut result: ComparisonResult, policy: &Policy) -> ComparisonResult {

@@ -8,11 +8,12 @@ use rsb_engine::{EngineError, Listener};
 use rsb_model::record::Comparison;
 use rsb_model::{Case, ComparisonResult, Outcome, ReasonCode, Verdict};
 use rsb_stats::Policy;
+use rsb_stats::policy::Override;
 
 use super::case::{self, ChosenCase};
 use super::commit_range::Commit;
 use super::search::StepOutcome;
-use crate::gate::Sides;
+use crate::gate::{MeasureLimits, Sides};
 use crate::revisions::Repository;
 use crate::revisions::project::{Build, Project, SideRole};
 use crate::revisions::worktree::{ProgramDirectory, Worktree};
@@ -44,7 +45,7 @@ pub struct Steps<'a> {
     builder: CommitBuilder<'a>,
     good_name: String,
     found: ChosenCase,
-    policy: &'a Policy,
+    policy: Policy,
     budget: Duration,
     /// The good commit first.
     seen: Vec<TriedCommit>,
@@ -125,7 +126,17 @@ impl<'a> Steps<'a> {
             build: Some(build),
             finding,
         }];
-        Ok(Self { builder, good_name, found, policy, budget, seen })
+        Ok(Self { builder, good_name, found, policy: policy.clone(), budget, seen })
+    }
+
+    /// Judges further commits by the geometric middle of the good commit and the bad one that
+    /// `finding` is about, and returns it in percent: a step belongs to the side that it is nearer
+    /// to, whatever the threshold of the policy.
+    pub(super) fn judge_by_middle(&mut self, finding: &StepFinding) -> Option<f64> {
+        let percent = middle_percent(finding.change_percent?);
+        let id = Some(self.found.case.id.to_string());
+        let middle = Override { id, metric: None, percent };
+        self.policy.add_override("bisect", middle).is_ok().then_some(percent)
     }
 
     /// The case that is measured.
@@ -191,8 +202,9 @@ impl<'a> Steps<'a> {
         };
         let names = [self.good_name.as_str(), commit.short()];
         let mut sides = Sides::new(good.beside(build)?, names, vec![self.found.case.clone()]);
-        sides.measure(self.policy, self.budget, listener)?;
-        let result = sides.compare(self.policy);
+        let limits = MeasureLimits::new(self.budget);
+        sides.measure(&self.policy, limits, listener)?;
+        let result = sides.compare(&self.policy);
         let broken =
             sides.baseline().benchmarks.iter().find(|result| result.outcome != Outcome::Measured);
         Ok(match broken {
@@ -217,6 +229,11 @@ impl TriedCommit {
         let reason = format!("{}; it {how} {}", self.finding.reason, self.name);
         StepFinding { reason, ..self.finding.clone() }
     }
+}
+
+/// The change that is as far from none as from `change_percent`, as a ratio; always positive.
+fn middle_percent(change_percent: f64) -> f64 {
+    100.0 * ((1.0 + change_percent / 100.0).max(0.0).sqrt() - 1.0).abs()
 }
 
 /// The worst that the comparison says of the case. A target of the policy that is missed is no
@@ -315,6 +332,13 @@ mod tests {
             let found = conclude(&result);
             assert_eq!(found.outcome, outcome, "{current:?}: {found:?}");
             assert_eq!(found.change_percent.is_some(), current.is_some());
+        }
+    }
+
+    #[test]
+    fn the_middle_is_as_far_from_the_good_commit_as_from_the_bad_one() {
+        for (change, middle) in [(300.0, 100.0), (21.0, 10.0), (0.0, 0.0), (-75.0, 50.0)] {
+            assert!((middle_percent(change) - middle).abs() < 1e-9, "{change}");
         }
     }
 

@@ -1,0 +1,183 @@
+//! What a project starts with: its policy, and the configuration of its CI.
+
+use std::path::Path;
+
+use itertools::Itertools as _;
+use rsb_gate::revisions::SurveyedTarget;
+
+use crate::AppError;
+
+/// The CI of a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ci {
+    /// GitHub Actions.
+    Github,
+    /// GitLab CI.
+    Gitlab,
+    /// Any other: the commands to run.
+    None,
+}
+
+/// A file of a new project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InitFile {
+    /// Its path.
+    pub path: &'static str,
+    /// Whether the path is from the top of the repository, not from the project.
+    pub is_at_top: bool,
+    /// Its content.
+    pub text: String,
+}
+
+/// Returns the files for a project in `directory` of its repository (empty for its top) with bench
+/// `targets`; `None` if it is no cargo project.
+///
+/// # Errors
+/// [`AppError::usage`] if there are bench targets and `gate --against` can measure none of them, or
+/// there is none.
+pub fn files(
+    ci: Ci,
+    directory: &Path,
+    targets: Option<&[SurveyedTarget]>,
+) -> Result<Vec<InitFile>, AppError> {
+    if let Some(targets) = targets
+        && !targets.iter().any(|target| target.is_supported)
+    {
+        return Err(AppError::usage(anyhow::anyhow!("{}", nothing_to_measure(targets))));
+    }
+    let arguments = Arguments::of(directory, targets);
+    let policy = InitFile {
+        path: "baselines/policy.toml",
+        is_at_top: false,
+        text: include_str!("init/policy.toml").to_owned(),
+    };
+    let configured = match ci {
+        Ci::Github => InitFile {
+            path: ".github/workflows/benchmarks.yml",
+            is_at_top: true,
+            text: format!("{}{}", include_str!("init/benchmarks.yml"), arguments.github()),
+        },
+        Ci::Gitlab => InitFile {
+            path: ".gitlab/benchmarks.yml",
+            is_at_top: true,
+            text: arguments.insert_into(include_str!("init/gitlab.yml")),
+        },
+        Ci::None => InitFile {
+            path: "benchmarks.sh",
+            is_at_top: true,
+            text: arguments.insert_into(include_str!("init/any-ci.sh")),
+        },
+    };
+    Ok(vec![policy, configured])
+}
+
+/// Describes the bench targets in a line for each package: what was found where.
+pub fn describe(targets: &[SurveyedTarget]) -> String {
+    let packages = targets.iter().into_group_map_by(|target| target.package.as_path());
+    let lines =
+        packages.iter().sorted_by_key(|(package, _)| **package).map(|(package, targets)| {
+            let place = if package.as_os_str().is_empty() { Path::new(".") } else { *package };
+            let names = targets.iter().map(|target| {
+                let how = if target.is_supported { "" } else { ", not measured" };
+                format!("{} ({}{how})", target.name, target.harness)
+            });
+            format!("bench targets in {}: {}", place.display(), names.sorted().join(", "))
+        });
+    lines.collect_vec().join("\n")
+}
+
+fn nothing_to_measure(targets: &[SurveyedTarget]) -> String {
+    const CURE: &str = "name a command that measures: `gate --against REV --bench CMD \
+                        --bench-format NAME`";
+    if targets.is_empty() {
+        return format!(
+            "no bench target found; add `[[bench]]` to Cargo.toml or a file in benches/, or {CURE}"
+        );
+    }
+    let names = targets
+        .iter()
+        .map(|target| format!("`{}` uses {}", target.name, target.harness))
+        .join(", ");
+    format!("no bench target can be measured: {names}; {CURE}")
+}
+
+/// What the gate has to be given for a project.
+struct Arguments {
+    directory: String,
+    features: Vec<String>,
+}
+
+impl Arguments {
+    fn of(directory: &Path, targets: Option<&[SurveyedTarget]>) -> Self {
+        let targets = targets.unwrap_or_default();
+        let features = targets.iter().flat_map(|target| &target.features);
+        Self {
+            directory: directory.display().to_string(),
+            features: features.cloned().sorted().dedup().collect(),
+        }
+    }
+
+    /// The inputs of the action.
+    fn github(&self) -> String {
+        let mut inputs = String::new();
+        if !self.directory.is_empty() {
+            inputs.push_str(&format!("          working-directory: {}\n", self.directory));
+        }
+        if !self.features.is_empty() {
+            let features = self.features.join(",");
+            inputs.push_str("          arguments: |\n            --\n");
+            inputs.push_str(&format!("            --features={features}\n"));
+        }
+        if inputs.is_empty() { inputs } else { format!("        with:\n{inputs}") }
+    }
+
+    /// `text` with the directory and the arguments of cargo in their places.
+    fn insert_into(&self, text: &str) -> String {
+        let directory = if self.directory.is_empty() { "." } else { &self.directory };
+        let features = self.features.join(",");
+        let cargo =
+            if features.is_empty() { String::new() } else { format!(" -- --features={features}") };
+        text.replace("DIRECTORY", directory).replace(" CARGO_ARGUMENTS", &cargo)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(name: &str, harness: &'static str, is_supported: bool) -> SurveyedTarget {
+        SurveyedTarget {
+            name: name.to_owned(),
+            package: "benches".into(),
+            harness,
+            is_supported,
+            features: vec!["rand".to_owned()],
+        }
+    }
+
+    #[test]
+    fn each_ci_gets_the_directory_and_the_features() {
+        let targets = [target("parse", "Criterion", true), target("count", "gungraun", false)];
+        for ci in [Ci::Github, Ci::Gitlab, Ci::None] {
+            let all = files(ci, Path::new("rust"), Some(&targets)).unwrap();
+            let text = &all[1].text;
+            assert!(text.contains("rust") && text.contains("--features=rand"), "{text}");
+            let plain = files(ci, Path::new(""), Some(&[])).is_err();
+            assert!(plain, "{ci:?}");
+        }
+        let expected =
+            "bench targets in benches: count (gungraun, not measured), parse (Criterion)";
+        assert_eq!(describe(&targets), expected);
+    }
+
+    #[test]
+    fn a_project_that_cannot_be_measured_is_refused_with_the_cure() {
+        let targets = [target("count", "gungraun", false)];
+        let error = files(Ci::Github, Path::new(""), Some(&targets)).unwrap_err().to_string();
+        assert!(
+            error.contains("`count` uses gungraun") && error.contains("--bench CMD"),
+            "{error}"
+        );
+        assert!(files(Ci::Github, Path::new(""), None).is_ok(), "no cargo project");
+    }
+}
