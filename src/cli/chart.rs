@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use rsb_model::Field;
-use rsb_report::charts::{CHART_KINDS, ChartKind};
+use rsb_report::charts::{CHART_KINDS, ChartKind, ChartOptions};
 
 use super::values::text;
 use super::{FilterArgs, Places};
@@ -59,6 +59,13 @@ pub struct ChartArgs {
     /// Where things are kept
     #[command(flatten, next_help_heading = "Places")]
     pub places: Places,
+}
+
+impl ChartArgs {
+    /// Returns the flags that a chart reads.
+    pub const fn options(&self) -> ChartOptions {
+        ChartOptions { metric: self.metric }
+    }
 }
 
 /// The name of a kind.

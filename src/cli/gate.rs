@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use rsb_app::judge::JudgeOptions;
 use rsb_gate::gate::SideName;
 use rsb_model::Suite;
 use rsb_report::GateFormat;
@@ -42,6 +43,18 @@ pub struct JudgeArgs {
     /// Where things are kept
     #[command(flatten, next_help_heading = "Places")]
     pub places: Places,
+}
+
+impl JudgeArgs {
+    /// Returns how to compare.
+    pub fn options(&self) -> JudgeOptions {
+        JudgeOptions {
+            threshold: self.threshold,
+            across: self.across.clone(),
+            environments: self.environment.clone(),
+            files: self.output.iter().map(|file| file.path.clone()).collect(),
+        }
+    }
 }
 
 /// Arguments of `gate`.

@@ -32,10 +32,10 @@ pub fn run(args: &ChartArgs, style: Style) -> CliResult {
     let request = ChartRequest {
         kind,
         run: args.run.clone(),
-        metric: args.metric,
         filter: args.filter.filter(),
         against: args.against.clone(),
         input: args.input.clone(),
+        options: args.options(),
     };
     let charts = chart::charts(&project, &request, &mut console::tell)?;
     write(&charts, args, &project.config.charts, style)

@@ -16,7 +16,7 @@ use crate::{console, show};
 /// When a side cannot be read.
 pub fn run(args: &CompareArgs, style: Style) -> CliResult {
     let paths = args.judge.places.paths();
-    let (project, judge) = judge::open(&paths, &verdict::options(&args.judge), &mut console::tell)?;
+    let (project, judge) = judge::open(&paths, &args.judge.options(), &mut console::tell)?;
     let ComparedSides { baseline, current, result } =
         compare_sides(&judge, &args.baseline, args.current.as_slice())?;
     judge::keep(&judge, &result, &mut console::tell);

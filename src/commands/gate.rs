@@ -25,7 +25,7 @@ pub fn run(args: &GateArgs, style: Style) -> CliResult {
         (None, Some(base)) => Some((base.commit(), "gate --base")),
         (None, None) => None,
     };
-    let (paths, options) = (args.judge.places.paths(), verdict::options(&args.judge));
+    let (paths, options) = (args.judge.places.paths(), args.judge.options());
     let (mut judge, settings) = match judged_by {
         Some((revision, flag)) => {
             let (settings, judge) =

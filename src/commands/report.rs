@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use rsb_app::project::chosen_run;
-use rsb_app::report::{self, ReportFormat, ReportInput};
+use rsb_app::report::{self, ReportFormat, ReportWriter};
 use rsb_app::{ProjectContext, chart, named_file};
 use rsb_report::Style;
 
@@ -34,9 +34,9 @@ pub fn run(args: &ReportArgs, style: Style) -> CliResult {
     let project = ProjectContext::open(&args.places.paths())?;
     let store = project.store(&mut console::tell)?;
     let run = chosen_run(&store, args.run.as_deref(), &mut console::tell)?;
-    let material = ReportInput::gather(&project, &store, &run, &mut console::tell)?;
-    material.note_not_compared(&mut console::tell);
-    let mut writer = material.writer(&run, &project.config.report, style);
+    let input = report::input(&project, &store, &run, &mut console::tell)?;
+    report::note_not_compared(&input, &mut console::tell);
+    let mut writer = ReportWriter::new(&input, &run, &project.config.report, style);
     writer.has_data = !args.no_data;
     let path = || args.output.clone().unwrap_or_else(|| report::beside(&store, &run, args.format));
     match args.format {

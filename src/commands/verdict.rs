@@ -1,10 +1,8 @@
 //! A verdict shown, written and kept, as `gate` and `compare` do it.
 
-use std::path::PathBuf;
-
 use anyhow::Context;
 use rsb_app::error_chain;
-use rsb_app::judge::{self, JudgeOptions};
+use rsb_app::judge;
 use rsb_app::next_step::VerdictRequest;
 use rsb_engine::measure::interrupt;
 use rsb_gate::gate::{Basis, Judge, JudgedSides, Judgment, MissingSide};
@@ -16,16 +14,6 @@ use rsb_store::output;
 use crate::cli::{JudgeArgs, VerdictFile};
 use crate::exit::Exit;
 use crate::{console, show};
-
-/// How to compare, as the arguments say.
-pub(super) fn options(args: &JudgeArgs) -> JudgeOptions {
-    JudgeOptions {
-        threshold: args.threshold,
-        across: args.across.clone(),
-        environments: args.environment.clone(),
-        files: args.output.iter().map(|file| file.path.clone()).collect::<Vec<PathBuf>>(),
-    }
-}
 
 /// Shows and writes `judgment` as the arguments ask for, keeps a comparison of figures, and says
 /// what to do next; returns the exit code, which is `without` if there is no baseline to compare

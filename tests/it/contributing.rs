@@ -1,14 +1,15 @@
 //! CONTRIBUTING.md names the files that a frequent addition touches: they exist, they are few, and
-//! no other source file mentions the example that it gives.
+//! no other source file mentions the examples that it gives. The paths in ARCHITECTURE.md exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const ADDITIONS: [&str; 5] = [
+const ADDITIONS: [&str; 6] = [
     "Add a benchmark on an existing operation",
     "Add a chart kind",
     "Add an importer",
     "Add a flag of `gate`",
+    "Add a flag of `gate` and `compare`",
     "Add a verdict reason",
 ];
 
@@ -33,10 +34,12 @@ impl Section {
             .split_once(&format!("\n## {heading}\n"))
             .unwrap_or_else(|| panic!("no section `{heading}`"));
         let text = rest.split("\n## ").next().unwrap();
-        let example = text.lines().find(|line| line.starts_with("Example: ")).unwrap();
+        // `Example: `word`, `word`.` or `Example of an option: `word`. More text.`
+        let examples = text.lines().filter(|line| line.starts_with("Example"));
+        let examples = examples.flat_map(|line| line.split(". ").take(1).flat_map(code_spans));
         Self {
             paths: code_spans(text).filter(|span| is_path(span)).collect(),
-            examples: code_spans(example).collect(),
+            examples: examples.collect(),
         }
     }
 
@@ -152,6 +155,7 @@ fn contributing_names_the_few_files_of_each_addition() {
             "{heading} names {} files; at most {MAX_FILES}: {named:?}",
             named.len()
         );
+        assert!(!examples.is_empty(), "{heading}: no example");
         for example in examples {
             let one = std::slice::from_ref(example);
             assert!(
@@ -170,11 +174,26 @@ fn contributing_names_the_few_files_of_each_addition() {
 
 #[test]
 fn a_mention_outside_the_named_files_is_found() {
-    let document = "\n## Add a thing\n\nExample: `thing`.\n\n1. `src/named.rs`: a row.\n";
+    let document = "\n## Add a thing\n\nExample: `thing`.\n\n1. `src/named.rs`: a row.\n\n\
+                    Example of an option: `Options {`. A field of `Options`.\n";
     let section = Section::of(document, "Add a thing");
+    assert_eq!(section.examples, ["thing", "Options {"]);
     let source = |path: &str| Source { path: path.to_owned(), text: "a thing".to_owned() };
     let unnamed = section.unnamed(&[source("src/named.rs"), source("src/other.rs")]);
     assert_eq!(unnamed, ["src/other.rs"]);
     assert!(is_test("crates/rsb-store/src/import/mutations.rs"));
     assert!(!is_test("crates/rsb-store/src/import/hyperfine.rs"));
+}
+
+#[test]
+fn architecture_names_paths_that_exist() {
+    let document = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let is_in_source_dir = |span: &String| {
+        SOURCE_DIRS.iter().any(|dir| span.starts_with(&format!("{dir}/"))) && !span.contains('<')
+    };
+    let paths: Vec<String> = code_spans(&document).filter(is_in_source_dir).collect();
+    assert!(paths.len() > 80, "{}", paths.len());
+    for path in paths {
+        assert!(root().join(&path).exists(), "{path} does not exist");
+    }
 }

@@ -9,9 +9,9 @@ use rsb_engine::Listener;
 use rsb_gate::gate::{self, SideName};
 use rsb_insight::model_results::{self, RecommendRequest};
 use rsb_model::record::TrendDocument;
-use rsb_model::{ComparisonResult, Field, Outcome, Run};
+use rsb_model::{ComparisonResult, Outcome, Run};
 use rsb_report::chart::AxisScale;
-use rsb_report::charts::{ChartKind, ChartSource, ChartSubject};
+use rsb_report::charts::{ChartKind, ChartOptions, ChartSource, ChartSubject};
 use rsb_report::number::format_count;
 use rsb_report::{Chart, Glyphs, Style, Theme, ThemeName, picture};
 
@@ -32,14 +32,14 @@ pub struct ChartRequest {
     pub kind: &'static ChartKind,
     /// The run, unless it is the latest.
     pub run: Option<String>,
-    /// The metric, unless it is the main one.
-    pub metric: Option<&'static Field>,
     /// Which cases.
     pub filter: CaseFilter,
     /// What to compare with, unless it is the saved baseline.
     pub against: Option<String>,
     /// A CSV file, instead of the stored runs.
     pub input: Option<PathBuf>,
+    /// How to draw it.
+    pub options: ChartOptions,
 }
 
 /// Draws what `request` asks for.
@@ -52,6 +52,7 @@ pub fn charts(
     listener: &mut Listener<'_>,
 ) -> Result<Vec<Chart>, AppError> {
     let kind = request.kind;
+    let subject = ChartSubject { options: request.options, ..ChartSubject::default() };
     Ok(match kind.source {
         ChartSource::Run => {
             let store = project.store(listener)?;
@@ -59,15 +60,8 @@ pub fn charts(
                 chosen_run(&store, request.run.as_deref(), listener)?,
                 &request.filter,
             );
-            draw(
-                kind,
-                &ChartSubject {
-                    run: Some(&run),
-                    metric: request.metric,
-                    ..ChartSubject::default()
-                },
-            )
-            .map_err(|why| nothing(kind, &describe_run(&run), request, why))?
+            let subject = ChartSubject { run: Some(&run), ..subject };
+            draw(kind, &subject).map_err(|why| nothing(kind, &describe_run(&run), request, why))?
         }
         ChartSource::Comparison => {
             let result = chosen_of(comparison(project, request, listener)?, request);
@@ -75,12 +69,12 @@ pub fn charts(
                 "the comparison of {} with {}",
                 result.current_run_id, result.baseline_run_id
             );
-            draw(kind, &ChartSubject { comparison: Some(&result), ..ChartSubject::default() })
+            draw(kind, &ChartSubject { comparison: Some(&result), ..subject })
                 .map_err(|why| nothing(kind, &name, request, why))?
         }
         ChartSource::History => {
             let document = history(project, request, listener)?;
-            draw(kind, &ChartSubject { series: &document.series, ..ChartSubject::default() })
+            draw(kind, &ChartSubject { series: &document.series, ..subject })
                 .map_err(|why| nothing(kind, "the stored runs", request, why))?
         }
         ChartSource::Models => {
@@ -96,7 +90,7 @@ pub fn charts(
             let runs: Vec<Run> =
                 runs.into_iter().map(|run| matching_cases(run, &request.filter)).collect();
             let advice = model_results::recommend(&runs, RecommendRequest::LATENCY);
-            draw(kind, &ChartSubject { advice: Some(&advice), ..ChartSubject::default() })
+            draw(kind, &ChartSubject { advice: Some(&advice), ..subject })
                 .map_err(|why| nothing(kind, &of, request, why))?
         }
     })
@@ -112,7 +106,7 @@ fn history(
         return trend::history_in(file, &request.filter);
     }
     let store = project.store(listener)?;
-    trend::history(&store, &request.filter, request.metric.map(|field| field.name))
+    trend::history(&store, &request.filter, request.options.metric.map(|field| field.name))
 }
 
 /// That nothing was drawn.
@@ -137,7 +131,7 @@ fn has_outcome(run: &Run, outcome: Outcome) -> bool {
 /// What says that nothing was drawn, and what would give it.
 fn nothing(kind: &ChartKind, of: &str, request: &ChartRequest, _: NothingDrawn) -> AppError {
     let asked = [
-        request.metric.map(|field| format!("the figure {}", field.name)),
+        request.options.metric.map(|field| format!("the figure {}", field.name)),
         request.filter.describe(),
     ];
     let asked: Vec<String> = asked.into_iter().flatten().collect();
@@ -188,7 +182,7 @@ fn comparison(
 /// The figures that fit.
 fn chosen_of(mut result: ComparisonResult, request: &ChartRequest) -> ComparisonResult {
     result.comparisons.retain(|each| request.filter.fits(each.id.as_str()));
-    if let Some(metric) = request.metric {
+    if let Some(metric) = request.options.metric {
         result.comparisons.retain(|each| each.metric == metric.name);
     }
     result

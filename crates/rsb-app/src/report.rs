@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use rsb_engine::{Event, Listener};
 use rsb_gate::gate;
 use rsb_insight::advice;
-use rsb_model::record::{Recommendation, ThresholdCheck};
-use rsb_model::{ComparisonResult, Environment, Run};
+use rsb_model::Run;
 use rsb_report::{
-    Chart, ChartLink, PageLook, Report, ReportPart, Style, charts, html, paged, report,
+    Chart, ChartLink, PageLook, Report, ReportInput, ReportPart, Style, charts, html, paged, report,
 };
 use rsb_store::{Store, output, page};
 
@@ -135,9 +134,9 @@ pub fn write_beside(
     run: &Run,
     listener: &mut Listener<'_>,
 ) -> Result<Vec<PathBuf>, AppError> {
-    let material = ReportInput::gather(project, store, run, listener)?;
-    material.note_not_compared(listener);
-    let writer = material.writer(run, &project.config.report, Style::PLAIN);
+    let input = input(project, store, run, listener)?;
+    note_not_compared(&input, listener);
+    let writer = ReportWriter::new(&input, run, &project.config.report, Style::PLAIN);
     let mut paths = Vec::new();
     for form in forms {
         let path = beside(store, run, *form);
@@ -166,81 +165,37 @@ fn charts_dir(beside: &Path, run: &Run) -> PathBuf {
     beside.join("charts").join(&run.run_id.0)
 }
 
-/// What a report says beside the run.
-pub struct ReportInput {
-    /// The comparison with the saved baseline.
-    pub comparison: Option<ComparisonResult>,
-    /// Why there is none.
-    pub not_compared: Option<String>,
-    /// The machine of the baseline.
-    pub baseline: Option<Environment>,
-    /// The targets.
-    pub checks: Vec<ThresholdCheck>,
-    /// What to do.
-    pub recommendations: Vec<Recommendation>,
+/// Gathers the content of a report on `run`.
+///
+/// # Errors
+/// When the policy cannot be read.
+pub fn input(
+    project: &ProjectContext,
+    store: &Store,
+    run: &Run,
+    listener: &mut Listener<'_>,
+) -> Result<ReportInput, AppError> {
+    let policy = project.policy(None, listener)?;
+    let directories = &project.directories;
+    let (saved, not_compared) = match gate::against_saved(store, directories, run, &policy) {
+        Ok(saved) => (saved, None),
+        Err(why) => (None, Some(why)),
+    };
+    let (comparison, before) =
+        saved.map_or_else(Default::default, |saved| (Some(saved.result), saved.baseline));
+    Ok(ReportInput {
+        comparison,
+        not_compared,
+        recommendations: advice::of_run(run, &before),
+        baseline: before.into_iter().next().map(|run| run.environment),
+        checks: judge::targets(project, run, listener)?,
+    })
 }
 
-impl ReportInput {
-    /// Gathers what a report on `run` says beside it.
-    ///
-    /// # Errors
-    /// When the policy cannot be read.
-    pub fn gather(
-        project: &ProjectContext,
-        store: &Store,
-        run: &Run,
-        listener: &mut Listener<'_>,
-    ) -> Result<Self, AppError> {
-        let policy = project.policy(None, listener)?;
-        let directories = &project.directories;
-        let (saved, not_compared) = match gate::against_saved(store, directories, run, &policy) {
-            Ok(saved) => (saved, None),
-            Err(why) => (None, Some(why)),
-        };
-        let (comparison, before) =
-            saved.map_or_else(Default::default, |saved| (Some(saved.result), saved.baseline));
-        Ok(Self {
-            comparison,
-            not_compared,
-            recommendations: advice::of_run(run, &before),
-            baseline: before.into_iter().next().map(|run| run.environment),
-            checks: judge::targets(project, run, listener)?,
-        })
-    }
-
-    /// Notes why the report has no comparison.
-    pub fn note_not_compared(&self, listener: &mut Listener<'_>) {
-        if let Some(why) = &self.not_compared {
-            listener(&Event::note(format!("the report has no comparison: {why}")));
-        }
-    }
-
-    /// Returns what writes the report on `run`, with the run in its page.
-    pub fn writer<'a>(
-        &'a self,
-        run: &'a Run,
-        section: &'a ReportSection,
-        style: Style,
-    ) -> ReportWriter<'a> {
-        ReportWriter { report: self.report(run, section), section, has_data: true, style }
-    }
-
-    fn report<'a>(&'a self, run: &'a Run, section: &'a ReportSection) -> Report<'a> {
-        let mut report = Report::new(run)
-            .with_checks(&self.checks)
-            .with_recommendations(&self.recommendations)
-            .with_title(section.title.as_deref())
-            .with_parts(&section.parts);
-        if let Some(comparison) = &self.comparison {
-            report = report.with_comparison(comparison);
-        }
-        if let Some(why) = &self.not_compared {
-            report = report.with_no_comparison(why);
-        }
-        match &self.baseline {
-            Some(environment) => report.with_baseline(environment),
-            None => report,
-        }
+/// Notes why the report has no comparison.
+pub fn note_not_compared(input: &ReportInput, listener: &mut Listener<'_>) {
+    if let Some(why) = &input.not_compared {
+        listener(&Event::note(format!("the report has no comparison: {why}")));
     }
 }
 
@@ -253,7 +208,19 @@ pub struct ReportWriter<'a> {
     style: Style,
 }
 
-impl ReportWriter<'_> {
+impl<'a> ReportWriter<'a> {
+    /// Returns the writer of the report on `run`, with the run in its page.
+    pub fn new(
+        input: &'a ReportInput,
+        run: &'a Run,
+        section: &'a ReportSection,
+        style: Style,
+    ) -> Self {
+        let report =
+            input.report(run).with_title(section.title.as_deref()).with_parts(&section.parts);
+        Self { report, section, has_data: true, style }
+    }
+
     /// Returns the charts that stand above the text on a terminal.
     pub fn glance(&self) -> Vec<Chart> {
         charts::glance(&self.report)

@@ -32,7 +32,7 @@ pub use changes::{before_after, delta};
 pub use comparison::comparison;
 pub use devices::device_grids;
 pub use distribution::distribution;
-pub use kinds::{CHART_KINDS, ChartKind, ChartSource, ChartSubject, kinds_table};
+pub use kinds::{CHART_KINDS, ChartKind, ChartOptions, ChartSource, ChartSubject, kinds_table};
 pub use lines::{AXES as LINE_AXES, LINE_KEYS, throughput_by_size};
 pub use machines::machines;
 pub use recommendation::recommendation;

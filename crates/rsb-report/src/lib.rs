@@ -69,7 +69,7 @@ pub use number::{format_percent, format_quantity, format_time};
 pub use picture::{Glyphs, Picture, StyledText, picture};
 #[cfg(feature = "png")]
 pub use png::{PngError, png};
-pub use report::{Report, ReportPart};
+pub use report::{Report, ReportInput, ReportPart};
 pub use style::{Color, Style, Tone, clean, presentable};
 pub use svg::{ChartFrame, frame, svg, svg_in};
 pub use table::{Align, Cell, Column, Fit, Table, TableRow};

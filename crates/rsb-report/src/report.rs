@@ -38,6 +38,38 @@ impl ReportPart {
         [Self::Environment, Self::Comparison, Self::Recommendations, Self::Charts];
 }
 
+/// Content of a report in addition to the run.
+#[derive(Debug, Clone, Default)]
+pub struct ReportInput {
+    /// The comparison with the baseline that is saved for the run's machine and suite.
+    pub comparison: Option<ComparisonResult>,
+    /// Why there is no comparison, if the reason is not just that no baseline is saved.
+    pub not_compared: Option<String>,
+    /// Environment of the baseline.
+    pub baseline: Option<Environment>,
+    /// Absolute targets.
+    pub checks: Vec<ThresholdCheck>,
+    /// Recommendations, each with the metrics that support it.
+    pub recommendations: Vec<Recommendation>,
+}
+
+impl ReportInput {
+    /// Returns the report on `run`.
+    pub fn report<'a>(&'a self, run: &'a Run) -> Report<'a> {
+        let report = Report {
+            recommendations: &self.recommendations,
+            threshold_checks: &self.checks,
+            not_compared: self.not_compared.as_deref(),
+            baseline: self.baseline.as_ref(),
+            ..Report::new(run)
+        };
+        match &self.comparison {
+            Some(comparison) => report.with_comparison(comparison),
+            None => report,
+        }
+    }
+}
+
 /// A run, with what it was compared with and the targets it was held to.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Report<'a> {

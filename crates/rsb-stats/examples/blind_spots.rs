@@ -7,8 +7,9 @@
 //! ones.
 #![allow(clippy::print_stdout)] // It is there to print.
 
-use rsb_model::{Better, ReasonCode, Verdict};
-use rsb_stats::compare::{ErrorRates, Pair, PairConclusion, Side, compare};
+use rsb_model::{Better, ReasonCode, Unit, Verdict};
+use rsb_stats::Conclusion;
+use rsb_stats::compare::{ErrorRates, Pair, Side, compare};
 use rsb_stats::rng::Rng;
 
 const CASES: usize = 30;
@@ -134,6 +135,7 @@ fn pairs(before: &[Vec<f64>], after: &[Vec<f64>], earlier: &[Vec<Vec<f64>>]) -> 
             baseline: baseline.with_past(past),
             current,
             ratios: None,
+            unit: Unit::Milliseconds,
             better: Better::Lower,
             threshold: 0.1,
         });
@@ -189,7 +191,7 @@ fn row(machine: Machine, [before, after]: [usize; 2], earlier: usize) -> String 
     .join(" | ")
 }
 
-fn has_verdict(found: &[PairConclusion], case: usize, verdict: Verdict) -> bool {
+fn has_verdict(found: &[Conclusion], case: usize, verdict: Verdict) -> bool {
     found.get(case).is_some_and(|one| one.verdict == verdict)
 }
 
@@ -235,6 +237,7 @@ fn ever_regressed_percent(spread: f64, change: f64) -> f64 {
                     baseline,
                     current,
                     ratios: Some(ratios.clone()),
+                    unit: Unit::Milliseconds,
                     better: Better::Lower,
                     threshold: 0.1,
                 })

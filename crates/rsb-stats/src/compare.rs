@@ -15,15 +15,14 @@ mod side;
 
 use std::collections::BTreeMap;
 
-use rsb_model::{Better, ReasonCode, Verdict};
+use rsb_model::{Better, ReasonCode, Unit, Verdict};
 
 use self::agreement::Agreement;
 pub(crate) use self::corrected_levels::Clear;
 use self::corrected_levels::{CorrectedLevel, corrected_levels};
 use self::estimate::{Center, Estimate, past};
-use self::median_check::MedianCheck;
-pub use self::rank_test::BaselineRankTest;
-pub use self::side::Side;
+pub use self::side::{Side, SideFacts};
+use crate::conclusion::{Conclusion, Doubt, Evidence};
 use crate::noise_model::{NoiseModel, SurpriseLimits, spreads};
 
 /// The largest change that is told.
@@ -46,38 +45,30 @@ pub struct Pair {
     /// Where the n-th process of one side was measured beside the n-th of the other: the logarithm
     /// of current over baseline, one for each such pair. What the machine did to both is not in it.
     pub ratios: Option<Vec<f64>>,
+    /// Unit of the metric.
+    pub unit: Unit,
     /// Which way the metric improves.
     pub better: Better,
     /// The threshold T as a fraction: 0.1 is 10 %.
     pub threshold: f64,
 }
 
-/// What is concluded of one pair. Changes are fractions in the bad direction.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PairConclusion {
-    /// Estimate of the baseline.
-    pub baseline: f64,
-    /// Estimate of what is judged.
-    pub current: f64,
-    /// Relative change in the bad direction, Δ.
-    pub change: f64,
-    /// Interval of Δ, low then high, for this case alone.
-    pub interval: Option<[f64; 2]>,
-    /// Low end of Δ as corrected over all cases: the one that decides about Regressed.
-    pub corrected_low: Option<f64>,
-    /// The smallest change for the worse that would be called Regressed, but for the chance of a
-    /// miss.
-    pub detectable: Option<f64>,
-    /// Change of the median over the processes of each one's median, where that is why there is no
-    /// verdict.
-    pub median_change: Option<f64>,
-    /// How the baseline's own processes lie, where that is why there is no verdict.
-    pub rank_test: Option<BaselineRankTest>,
-    /// The conclusion.
-    pub verdict: Verdict,
-    /// Why.
-    pub reason: ReasonCode,
+/// A conclusion, with what the checks that may withdraw its verdict read.
+struct Candidate<'a> {
+    pair: &'a Pair,
+    found: &'a Conclusion,
+    /// What the machine did to every case.
+    shift: Shift,
+    /// How far the medians of all cases with one process in the baseline move; `None` if these are
+    /// too few.
+    median_scatter: Option<f64>,
 }
+
+/// A check, which returns a doubt if it withdraws the verdict.
+type Check = fn(&Candidate<'_>) -> Option<Doubt>;
+
+/// Every check. The first doubt counts.
+const CHECKS: [Check; 2] = [median_check::doubt, rank_test::doubt];
 
 /// How often a comparison may err.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -109,7 +100,7 @@ impl ErrorRates {
 ///
 /// For Regressed, lo is corrected after Holm over all pairs: that all of them together hold one
 /// false alarm is rarer than `alpha`.
-pub fn compare(pairs: &[Pair], rates: ErrorRates) -> Vec<PairConclusion> {
+pub fn compare(pairs: &[Pair], rates: ErrorRates) -> Vec<Conclusion> {
     compare_less(pairs, rates, Shift::default())
 }
 
@@ -124,7 +115,7 @@ pub struct Shift {
 }
 
 /// As [`compare`], with `shift` taken out of every change.
-pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<PairConclusion> {
+pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Conclusion> {
     let is_paired = pairs.iter().all(|pair| pair.ratios.is_some());
     // Pairs are looked at again and again while they are measured. Elsewhere the choice of a law is
     // made by the data that it is then used on: among many cases that costs hardly anything; few
@@ -143,11 +134,15 @@ pub fn compare_less(pairs: &[Pair], rates: ErrorRates, shift: Shift) -> Vec<Pair
         miss: Factor::new(rates.miss),
         agreement: Agreement::of(&estimates.each, rates.alpha / 2.0, shift),
     };
-    let median_check = MedianCheck::of(pairs, shift);
+    let median_scatter = median_check::scatter(pairs);
     let each = pairs.iter().zip(estimates.centers).zip(estimates.each).zip(levels);
     each.map(|(((pair, center), estimate), level)| {
-        let finding = judging.finding(pair, center, estimate, level);
-        rank_test::apply(pair, shift, median_check.apply(pair, finding))
+        let found = judging.finding(pair, center, estimate, level);
+        let candidate = Candidate { pair, found: &found, shift, median_scatter };
+        match CHECKS.iter().find_map(|check| check(&candidate)) {
+            Some(doubt) => found.with_doubt(doubt),
+            None => found,
+        }
     })
     .collect()
 }
@@ -231,26 +226,13 @@ impl Judging {
         center: Center,
         estimate: Option<Estimate>,
         level: CorrectedLevel,
-    ) -> PairConclusion {
+    ) -> Conclusion {
         let worse = center.residual.difference;
         let [baseline, current] =
             [center.baseline, center.baseline + worse].map(|log| orient(log, pair.better).exp());
         let change = change_of_log(worse, pair.better);
-        let Some(estimate) = estimate else {
-            let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::TooFewSamples);
-            return PairConclusion {
-                baseline,
-                current,
-                change,
-                interval: None,
-                corrected_low: None,
-                detectable: None,
-                median_change: None,
-                rank_test: None,
-                verdict,
-                reason,
-            };
-        };
+        let found = Conclusion::too_few(Evidence::Sides, baseline, current, change);
+        let Some(estimate) = estimate else { return found };
         let limits =
             [-pair.threshold, pair.threshold].map(|change| log_of_change(change, pair.better));
         let own = estimate.interval(self.own.of(&estimate), limits);
@@ -266,18 +248,7 @@ impl Judging {
             change_of_log(low, pair.better)
         });
         let detectable = Some(self.detectable(&estimate, pair));
-        PairConclusion {
-            baseline,
-            current,
-            change,
-            interval: Some(interval),
-            corrected_low,
-            detectable,
-            median_change: None,
-            rank_test: None,
-            verdict,
-            reason,
-        }
+        Conclusion { interval: Some(interval), corrected_low, detectable, verdict, reason, ..found }
     }
 
     /// The change that is called Regressed but for the chance of a miss: the estimate must reach T,
@@ -351,13 +322,14 @@ mod tests {
             baseline: Side::new(baseline.to_vec()).unwrap(),
             current: Side::new(current.to_vec()).unwrap(),
             ratios: None,
+            unit: Unit::Milliseconds,
             better,
             threshold: 0.1,
         }
     }
 
-    fn one(baseline: &[f64], current: &[f64], better: Better) -> PairConclusion {
-        compare(&[pair(baseline, current, better)], ErrorRates::USUAL)[0]
+    fn one(baseline: &[f64], current: &[f64], better: Better) -> Conclusion {
+        compare(&[pair(baseline, current, better)], ErrorRates::USUAL).remove(0)
     }
 
     #[test]
@@ -410,13 +382,13 @@ mod tests {
     }
 
     /// The finding for the last of `cases`, which became slower by `factor`.
-    fn judge_slow_case(cases: usize, factor: f64) -> PairConclusion {
+    fn judge_slow_case(cases: usize, factor: f64) -> Conclusion {
         let mut pairs: Vec<Pair> = (1..cases)
             .map(|at| pair(&wobbling_side(at), &wobbling_side(at + 3), Better::Lower))
             .collect();
         let slow = wobbling_side(3).map(|value| value * factor);
         pairs.push(pair(&wobbling_side(0), &slow, Better::Lower));
-        *compare(&pairs, ErrorRates::USUAL).last().unwrap()
+        compare(&pairs, ErrorRates::USUAL).pop().unwrap()
     }
 
     fn wobbling_side(at: usize) -> [f64; 3] {
@@ -434,7 +406,7 @@ mod tests {
         let apart = pair(&drifting, &drifting.map(|value| value * 1.15), Better::Lower);
         let beside = Pair { ratios: Some(vec![1.15_f64.ln(); 5]), ..apart.clone() };
         assert_eq!(compare(&[apart], ErrorRates::USUAL)[0].verdict, Verdict::Inconclusive);
-        let found = compare(&[beside], ErrorRates::USUAL)[0];
+        let found = compare(&[beside], ErrorRates::USUAL).remove(0);
         assert_eq!(found.verdict, Verdict::Regressed);
         assert!((found.current / found.baseline - 1.15).abs() < 1e-9, "{found:?}");
     }
@@ -481,9 +453,9 @@ mod tests {
     }
 
     /// The finding for `last` among `others`.
-    fn judge_last(others: &[Pair], last: Pair) -> PairConclusion {
+    fn judge_last(others: &[Pair], last: Pair) -> Conclusion {
         let pairs = [others, &[last]].concat();
-        *compare(&pairs, ErrorRates::USUAL).last().unwrap()
+        compare(&pairs, ErrorRates::USUAL).pop().unwrap()
     }
 
     #[test]
@@ -543,7 +515,7 @@ mod tests {
     }
 
     /// Findings for 400 cases that became slower by `factor`.
-    fn simulate_cases(random: &mut Rng, factor: f64) -> Vec<PairConclusion> {
+    fn simulate_cases(random: &mut Rng, factor: f64) -> Vec<Conclusion> {
         let mut pairs = Vec::new();
         for _ in 0..400 {
             let baseline = simulate_side(random, 1.0);

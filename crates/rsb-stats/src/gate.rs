@@ -213,7 +213,7 @@ pub fn exit_code(result: &ComparisonResult) -> u8 {
 /// A comparison that is ready, or one that needs the spread of all others first.
 enum Row {
     Ready(Comparison),
-    Asked { id: CaseId, metric: &'static str, unit: rsb_model::Unit, pair: Pair },
+    Asked { id: CaseId, metric: &'static str, pair: Pair },
 }
 
 /// How the rows of a case are made.
@@ -326,8 +326,8 @@ fn decide(rows: Vec<Row>, policy: &Policy) -> Vec<Comparison> {
     rows.into_iter()
         .filter_map(|row| match row {
             Row::Ready(comparison) => Some(comparison),
-            Row::Asked { id, metric, unit, pair } => answers.next().map(|answer| {
-                let context = reason::ReasonContext { pairs, alpha: policy.alpha(), unit };
+            Row::Asked { id, metric, pair } => answers.next().map(|answer| {
+                let context = reason::ReasonContext { pairs, alpha: policy.alpha() };
                 let mut comparison = timed::comparison(id, metric, &pair, &answer.finding, context);
                 if let Some(remark) = answer.remark {
                     comparison.reason = format!("{}, {remark}", comparison.reason);

@@ -23,9 +23,10 @@ mod scale;
 mod sentence;
 mod view;
 
-use rsb_model::{Better, ReasonCode, Verdict};
+use rsb_model::Better;
 
 use crate::compare::ErrorRates;
+use crate::conclusion::{Conclusion, Evidence};
 use crate::estimate::median;
 use crate::multiple_testing::holm;
 use common::RunMatrix;
@@ -109,56 +110,14 @@ pub enum QuestionRole {
     Apart,
 }
 
-/// What is concluded of a question. Changes are fractions in the bad direction.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct HistoryConclusion {
-    /// The level of the last runs; NaN where there is none.
-    pub before: f64,
-    /// What is judged: the median of its runs.
-    pub now: f64,
-    /// Which runs those are.
-    pub judged: Evidence,
-    /// Relative change in the bad direction, Δ.
-    pub change: f64,
-    /// What the case changed beyond the other cases, where that is what shows a slow-down best.
-    pub beyond_others: Option<f64>,
-    /// Interval of Δ, low then high, for this case alone: where an unchanged next run would put it.
-    /// `None` where there are too few runs.
-    pub interval: Option<[f64; 2]>,
-    /// The smallest change for the worse that would be called Regressed, but for the chance of a
-    /// miss.
-    pub detectable: Option<f64>,
-    /// The conclusion.
-    pub verdict: Verdict,
-    /// Why.
-    pub reason: ReasonCode,
-}
-
-/// The runs that a verdict rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Evidence {
-    /// So many, all there are.
-    Runs(usize),
-    /// So many, the first left out: it looked slow, which is why there are others.
-    Repeats(usize),
-    /// As many are clearly slow, each by itself, as are not, or more: the others do not acquit the
-    /// code.
-    Split {
-        /// Clearly slow by themselves.
-        slow: usize,
-        /// All of them.
-        runs: usize,
-    },
-}
-
 /// What is concluded of all questions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryVerdicts {
     /// Of each question.
-    pub each: Vec<HistoryConclusion>,
+    pub each: Vec<Conclusion>,
     /// Of what the cases have in common, where at least ten tell it. Its figures are times over
     /// those at the levels.
-    pub common: Option<(Question, HistoryConclusion)>,
+    pub common: Option<(Question, Conclusion)>,
 }
 
 /// Judges every question, and what the cases have in common, by the rule of
@@ -218,21 +177,12 @@ fn correct_chances(views: &[Option<View>]) -> Vec<Option<(f64, usize)>> {
 }
 
 /// What can be said of a question without enough runs before it.
-fn unknown(question: &Question) -> HistoryConclusion {
+fn unknown(question: &Question) -> Conclusion {
     let scale = Scale(question.better);
     let [before, now] = [&question.before, &question.now]
         .map(|values| median(&present(&scale.logs(values))).unwrap_or(f64::NAN));
-    HistoryConclusion {
-        before: scale.value(before),
-        now: scale.value(now),
-        judged: Evidence::Runs(question.now.len()),
-        change: scale.change(now - before),
-        beyond_others: None,
-        interval: None,
-        detectable: None,
-        verdict: Verdict::Inconclusive,
-        reason: ReasonCode::TooFewSamples,
-    }
+    let (evidence, change) = (Evidence::Runs(question.now.len()), scale.change(now - before));
+    Conclusion::too_few(evidence, scale.value(before), scale.value(now), change)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 pub mod accept;
 pub mod compare;
+pub mod conclusion;
 pub mod distribution;
 pub mod effect;
 pub mod estimate;
@@ -25,7 +26,9 @@ pub mod rng;
 pub mod thin;
 pub mod trend;
 pub mod trimmed;
+mod wording;
 
+pub use conclusion::{Conclusion, Doubt, Evidence};
 pub use estimate::{ESTIMATOR, location, median, median_absolute_deviation, statistics};
 pub use gate::{
     FirstCall, exit_code, gate, gate_in_turns, gate_in_turns_confirmed, gate_paired,

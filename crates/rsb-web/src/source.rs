@@ -4,12 +4,10 @@
 use std::sync::Arc;
 
 use rsb_model::finding::Finding;
-use rsb_model::record::{
-    HealthDocument, RecommendDocument, Recommendation, SeriesTrend, ThresholdCheck, TrackedAlert,
-};
+use rsb_model::record::{HealthDocument, RecommendDocument, SeriesTrend, TrackedAlert};
 use rsb_model::run::ReplicateProgress;
 use rsb_model::{ComparisonResult, Environment, Outcome, Run, Timestamp};
-use rsb_report::{BaselineRow, Report, RunRow};
+use rsb_report::{BaselineRow, Report, ReportInput, RunRow};
 use serde::Serialize;
 
 /// Why there is no answer.
@@ -106,41 +104,21 @@ pub trait PageSource {
     fn live(&self) -> SourceResult<Vec<LiveRun>>;
 }
 
-/// A run, and what a report says of it beside its figures.
+/// A run with the content of its report.
 #[derive(Debug, Clone)]
 pub struct RunReportData {
     /// The run.
     pub run: Run,
-    /// With what it was compared: the baseline that is saved for its machine and suite.
-    pub comparison: Option<ComparisonResult>,
-    /// Why it was compared with nothing, where there is more to say than that none is saved.
-    pub not_compared: Option<String>,
-    /// The machine as it was when the baseline was measured.
-    pub baseline: Option<Environment>,
-    /// The targets.
-    pub checks: Vec<ThresholdCheck>,
-    /// What to do.
-    pub recommendations: Vec<Recommendation>,
-    /// The run of the same machine and suite before it.
+    /// Content of the report in addition to the run.
+    pub input: ReportInput,
+    /// Id of the previous run of the same machine and suite.
     pub previous: Option<String>,
 }
 
 impl RunReportData {
-    /// The report on it.
+    /// Returns the report on the run.
     pub fn report(&self) -> Report<'_> {
-        let mut report = Report::new(&self.run)
-            .with_checks(&self.checks)
-            .with_recommendations(&self.recommendations);
-        if let Some(comparison) = &self.comparison {
-            report = report.with_comparison(comparison);
-        }
-        if let Some(why) = &self.not_compared {
-            report = report.with_no_comparison(why);
-        }
-        match &self.baseline {
-            Some(environment) => report.with_baseline(environment),
-            None => report,
-        }
+        self.input.report(&self.run)
     }
 }
 

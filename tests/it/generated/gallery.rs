@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use rsb_insight::model_results::{self, RecommendRequest};
 use rsb_model::record::TrendDocument;
 use rsb_model::{ComparisonResult, Field, Run};
-use rsb_report::charts::{ChartKind, ChartSource, ChartSubject};
+use rsb_report::charts::{ChartKind, ChartOptions, ChartSource, ChartSubject};
 use rsb_report::{Chart, Color, Glyphs, Style, picture, svg};
 use rsb_stats::trend::TrendSettings;
 use rsb_stats::{Policy, SeriesInput, trend_with};
@@ -91,25 +91,28 @@ fn chart(row: &Row) -> Chart {
     let words = words(row.command);
     let pattern = words.flag("--case").or(words.flag("--benchmark"));
     let metric = words.flag("--metric").map(|name| Field::find(name).unwrap());
+    #[allow(clippy::needless_update, reason = "further options have their default here")]
+    let options = ChartOptions { metric, ..ChartOptions::default() };
+    let subject = ChartSubject { options, ..ChartSubject::default() };
     let charts = match words.kind.source {
         ChartSource::Run => {
             let run = read(words.rest[0], pattern);
-            words.kind.draw(&ChartSubject { run: Some(&run), metric, ..ChartSubject::default() })
+            words.kind.draw(&ChartSubject { run: Some(&run), ..subject })
         }
         ChartSource::Comparison => {
             let result = compared(words.flag("--against").unwrap(), words.rest[0], pattern);
-            words.kind.draw(&ChartSubject { comparison: Some(&result), ..ChartSubject::default() })
+            words.kind.draw(&ChartSubject { comparison: Some(&result), ..subject })
         }
         ChartSource::History => {
             let document = history(words.flag("--input").unwrap(), pattern);
-            words.kind.draw(&ChartSubject { series: &document.series, ..ChartSubject::default() })
+            words.kind.draw(&ChartSubject { series: &document.series, ..subject })
         }
         ChartSource::Models => {
             let advice = model_results::recommend(
                 &[read(words.rest[0], pattern)],
                 RecommendRequest::LATENCY,
             );
-            words.kind.draw(&ChartSubject { advice: Some(&advice), ..ChartSubject::default() })
+            words.kind.draw(&ChartSubject { advice: Some(&advice), ..subject })
         }
     };
     let names: Vec<String> = charts.iter().map(|chart| chart.title.clone()).collect();

@@ -25,7 +25,7 @@ use rsb_web::source::{
 };
 
 use super::stored::{Stamp, Stored};
-use crate::report::ReportInput;
+use crate::report;
 use crate::{AppError, alert_error, baseline, error_chain, history, recommend, trend};
 
 /// Runs that the overview looks at: a change that is older is on the page of its case.
@@ -90,19 +90,10 @@ impl StoreSource {
         let run = self.read(id)?;
         let tell = self.stored.tell;
         let mut listener = |event: &Event| tell(event);
-        let gathered = ReportInput::gather(&self.stored.project, self.store(), &run, &mut listener);
-        let ReportInput { comparison, not_compared, baseline, checks, recommendations } =
-            gathered.map_err(|error| source_error(&error))?;
+        let input = report::input(&self.stored.project, self.store(), &run, &mut listener)
+            .map_err(|error| source_error(&error))?;
         let previous = self.previous(&run)?;
-        Ok(RunReportData {
-            run,
-            comparison,
-            not_compared,
-            baseline,
-            checks,
-            recommendations,
-            previous,
-        })
+        Ok(RunReportData { run, input, previous })
     }
 
     /// The run of the same machine and suite before `run`.
@@ -199,7 +190,7 @@ impl StoreSource {
     fn verdict(&self, id: &str) -> SourceResult<LatestVerdict> {
         let material = self.run(id)?;
         let (comparison, not_compared) =
-            (material.comparison.clone(), material.not_compared.clone());
+            (material.input.comparison.clone(), material.input.not_compared.clone());
         Ok(LatestVerdict { run_id: id.to_owned(), comparison, not_compared })
     }
 

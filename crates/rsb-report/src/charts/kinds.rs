@@ -51,7 +51,14 @@ pub struct ChartSubject<'a> {
     pub series: &'a [SeriesTrend],
     /// What is best for each model.
     pub advice: Option<&'a RecommendDocument>,
-    /// The figure that was asked for; of none the one that says most.
+    /// How to draw them.
+    pub options: ChartOptions,
+}
+
+/// Options of a chart, as given on the command line. A chart that has no use for one ignores it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ChartOptions {
+    /// The metric to draw, instead of the main one.
     pub metric: Option<&'static Field>,
 }
 
@@ -129,26 +136,32 @@ pub const CHART_KINDS: [ChartKind; 26] = [
         "a figure over size, batch size, threads, requests a second …, a line for each way of \
          doing it",
         "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
-        |subject| of_run(subject, |run| lines::lines(run, subject.metric, PointDetail::Figure)),
+        |subject| {
+            of_run(subject, |run| lines::lines(run, subject.options.metric, PointDetail::Figure))
+        },
     ),
     run(
         "error-bars",
         "the same, with from where to where eight in ten samples lie",
         "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
-        |subject| of_run(subject, |run| lines::lines(run, subject.metric, PointDetail::Errors)),
+        |subject| {
+            of_run(subject, |run| lines::lines(run, subject.options.metric, PointDetail::Errors))
+        },
     ),
     run(
         "scatter",
         "the same, with every sample as a dot",
         "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
-        |subject| of_run(subject, |run| lines::lines(run, subject.metric, PointDetail::Samples)),
+        |subject| {
+            of_run(subject, |run| lines::lines(run, subject.options.metric, PointDetail::Samples))
+        },
     ),
     run(
         "bar",
         "a figure of each case, with a mark at what the hardware can do",
         "any benchmark with two cases that tell a rate, such as gemm, tensor-core, \
          flash-attention; without one, name a figure: --metric time_ms",
-        |subject| of_run(subject, |run| bars::bars_of(run, subject.metric)),
+        |subject| of_run(subject, |run| bars::bars_of(run, subject.options.metric)),
     ),
     run(
         "stacked-bar",
@@ -162,7 +175,7 @@ pub const CHART_KINDS: [ChartKind; 26] = [
         "shares of what could be: roofline, occupancy, link, cache, load, memory of each GPU",
         "gemm, tensor-ops, occupancy, cache-hit-rate, memory-transfer, smi-metrics; a GPU for its \
          memory",
-        |subject| of_run(subject, |run| gauges::gauges(run, subject.metric)),
+        |subject| of_run(subject, |run| gauges::gauges(run, subject.options.metric)),
     ),
     run(
         "gpus",
@@ -181,13 +194,13 @@ pub const CHART_KINDS: [ChartKind; 26] = [
         "devices",
         "many devices of one kind as a grid, and which of them falls behind",
         "any benchmark on eight devices or more of one backend",
-        |subject| of_run(subject, |run| devices::device_grids(run, subject.metric)),
+        |subject| of_run(subject, |run| devices::device_grids(run, subject.options.metric)),
     ),
     run(
         "heat-map",
         "a figure by the two parameters that vary most",
         "memory-bandwidth, tensor-ops, gemm: four cases that differ by two parameters",
-        |subject| of_run(subject, |run| matrix::heat_maps(run, subject.metric)),
+        |subject| of_run(subject, |run| matrix::heat_maps(run, subject.options.metric)),
     ),
     run(
         "matrix",

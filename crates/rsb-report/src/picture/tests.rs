@@ -7,7 +7,7 @@ use super::{Glyphs, picture};
 use crate::chart::{
     Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, Label, Legend, Paint, Point,
 };
-use crate::charts::{self, CHART_KINDS, ChartSubject};
+use crate::charts::{self, CHART_KINDS, ChartOptions, ChartSubject};
 use crate::report::Report;
 use crate::style::{Color, Style, columns, presentable};
 use crate::{sample, sample_backends};
@@ -68,7 +68,7 @@ fn all() -> Vec<Chart> {
         comparison: Some(&comparison),
         series: &trends.series,
         advice: Some(&advice),
-        metric: None,
+        options: ChartOptions::default(),
     };
     all.extend(CHART_KINDS.iter().flat_map(|kind| kind.draw(&subject)));
     for kind in EVERY_KIND {

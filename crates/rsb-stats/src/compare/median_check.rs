@@ -4,46 +4,48 @@
 
 use rsb_model::{ReasonCode, Verdict};
 
-use super::{Pair, PairConclusion, Shift, change_of_log, orient};
+use super::{Candidate, Pair, change_of_log, orient};
+use crate::conclusion::Doubt;
 use crate::noise_model::ChangeCluster;
+use crate::wording::describe_change;
 
-/// How far the medians of cases with a single process in the baseline move, all cases together.
-pub(super) struct MedianCheck {
-    scatter: Option<f64>,
-    shift: f64,
+/// Returns how far the medians of cases with a single process in the baseline move, all cases
+/// together.
+pub(super) fn scatter(pairs: &[Pair]) -> Option<f64> {
+    let alone = pairs.iter().filter(|pair| pair.ratios.is_none() && pair.baseline.is_lone());
+    let moves: Vec<f64> = alone.map(worsening).collect();
+    ChangeCluster::of(&moves).map(|common| common.reach())
 }
 
-impl MedianCheck {
-    pub(super) fn of(pairs: &[Pair], shift: Shift) -> Self {
-        let alone = pairs.iter().filter(|pair| pair.ratios.is_none() && pair.baseline.is_lone());
-        let moves: Vec<f64> = alone.map(worsening).collect();
-        Self { scatter: ChangeCluster::of(&moves).map(|common| common.reach()), shift: shift.log }
+/// Withdraws a pass if the median is worse.
+pub(super) fn doubt(candidate: &Candidate<'_>) -> Option<Doubt> {
+    let &Candidate { pair, found, shift, median_scatter } = candidate;
+    let worse = worsening(pair) - shift.log;
+    let change = change_of_log(worse, pair.better);
+    let passes = matches!(found.verdict, Verdict::Unchanged | Verdict::Improved);
+    // Pairs tell by their neighbors, most of which count.
+    if pair.ratios.is_some()
+        || !passes
+        || change < pair.threshold
+        || worse <= median_tolerance(pair, median_scatter)
+    {
+        return None;
     }
+    let median = describe_change(change, pair.unit.symbol(), pair.better);
+    Some(Doubt {
+        reason: ReasonCode::MedianWorse,
+        detail: format!("of the fastest samples; {median} by the median"),
+        consequence: "most of the run was slow, by more than the baseline varies: measure again, \
+                      or both sides at once with `gate --against`",
+    })
+}
 
-    /// `finding`, without a verdict where it is a pass and the median is worse.
-    pub(super) fn apply(&self, pair: &Pair, finding: PairConclusion) -> PairConclusion {
-        let worse = worsening(pair) - self.shift;
-        let change = change_of_log(worse, pair.better);
-        let passes = matches!(finding.verdict, Verdict::Unchanged | Verdict::Improved);
-        // Pairs tell by their neighbors, most of which count.
-        if pair.ratios.is_some()
-            || !passes
-            || change < pair.threshold
-            || worse <= self.median_tolerance(pair)
-        {
-            return finding;
-        }
-        let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::MedianWorse);
-        PairConclusion { median_change: Some(change), verdict, reason, ..finding }
-    }
-
-    /// How far a median may be off without any change of the code: as far as those of the
-    /// baseline's own processes; with one process there, as far as those of the other cases, or
-    /// else as those of the current side.
-    fn median_tolerance(&self, pair: &Pair) -> f64 {
-        let own = pair.baseline.medians_apart();
-        own.or(self.scatter).or_else(|| pair.current.medians_apart()).unwrap_or(0.0)
-    }
+/// How far a median may be off without any change of the code: as far as those of the baseline's
+/// own processes; with one process there, as far as those of the other cases, or else as those of
+/// the current side.
+fn median_tolerance(pair: &Pair, scatter: Option<f64>) -> f64 {
+    let own = pair.baseline.medians_apart();
+    own.or(scatter).or_else(|| pair.current.medians_apart()).unwrap_or(0.0)
 }
 
 fn worsening(pair: &Pair) -> f64 {
@@ -52,24 +54,32 @@ fn worsening(pair: &Pair) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use rsb_model::Better;
+    use rsb_model::{Better, Unit};
 
     use super::*;
-    use crate::compare::{ErrorRates, Side, compare, compare_less};
+    use crate::compare::{ErrorRates, Shift, Side, compare, compare_less};
+    use crate::conclusion::Conclusion;
 
     fn side(replicates: &[f64], medians: &[f64]) -> Side {
         Side::with_medians(replicates.to_vec(), medians.to_vec()).unwrap()
     }
 
     fn pair(baseline: Side, current: Side) -> Pair {
-        Pair { baseline, current, ratios: None, better: Better::Lower, threshold: 0.1 }
+        Pair {
+            baseline,
+            current,
+            ratios: None,
+            unit: Unit::Milliseconds,
+            better: Better::Lower,
+            threshold: 0.1,
+        }
     }
 
     /// The verdict on a case beside eleven whose processes agree within 1 %.
-    fn among_others(last: Pair, processes: usize) -> PairConclusion {
+    fn among_others(last: Pair, processes: usize) -> Conclusion {
         let others = (0..11).map(|at| pair(steady_side(at, processes), steady_side(at, processes)));
         let pairs: Vec<Pair> = others.chain([last]).collect();
-        *compare(&pairs, ErrorRates::USUAL).last().unwrap()
+        compare(&pairs, ErrorRates::USUAL).pop().unwrap()
     }
 
     fn steady_side(at: u32, processes: usize) -> Side {
@@ -106,7 +116,7 @@ mod tests {
             let processes = baseline.replicates().len();
             let found = among_others(pair(baseline.clone(), current.clone()), processes);
             assert_eq!(found.reason, reason, "{baseline:?} {current:?}: {found:?}");
-            assert_eq!(found.median_change.is_some(), reason == MedianWorse, "{found:?}");
+            assert_eq!(found.doubt.is_some(), reason == MedianWorse, "{found:?}");
         }
         let neighbors = Pair {
             ratios: Some(vec![0.0; 3]),

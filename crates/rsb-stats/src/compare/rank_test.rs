@@ -5,37 +5,41 @@
 
 use rsb_model::{Better, ReasonCode, Verdict};
 
-use super::{Pair, PairConclusion, Shift, log_of_change, orient};
+use super::{Candidate, Pair, Shift, log_of_change, orient};
+use crate::conclusion::Doubt;
 
 /// What is Regressed and may well come by luck is Inconclusive: with a chance above this.
 const MAX_RANK_CHANCE: f64 = 0.005;
 
-/// `finding`, without a verdict where it is Regressed and so many processes of the baseline, or of
-/// earlier runs, lie where all of the current side do that these would all lie there by chance too
-/// often.
-pub(super) fn apply(pair: &Pair, shift: Shift, finding: PairConclusion) -> PairConclusion {
-    if finding.verdict != Verdict::Regressed || pair.ratios.is_some() {
-        return finding;
+/// Withdraws Regressed if so many processes of the baseline, or of earlier runs, are as slow as the
+/// current side that all of the current side would be by chance too often.
+pub(super) fn doubt(candidate: &Candidate<'_>) -> Option<Doubt> {
+    let &Candidate { pair, found, shift, .. } = candidate;
+    if found.verdict != Verdict::Regressed || pair.ratios.is_some() {
+        return None;
     }
-    let Some(rank_test) =
-        BaselineRankTest::of(pair, shift).filter(|rank_test| rank_test.chance() > MAX_RANK_CHANCE)
-    else {
-        return finding;
-    };
-    let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::BaselineAsSlow);
-    PairConclusion { rank_test: Some(rank_test), verdict, reason, ..finding }
+    let rank_test = BaselineRankTest::of(pair, shift)?;
+    if rank_test.chance() <= MAX_RANK_CHANCE {
+        return None;
+    }
+    let BaselineRankTest { slow, processes, .. } = rank_test;
+    Some(Doubt {
+        reason: ReasonCode::BaselineAsSlow,
+        detail: format!("{slow} of {processes} earlier processes were as slow"),
+        consequence: "which may be luck: measure again, or both sides at once with `gate --against`",
+    })
 }
 
-/// How many processes of the baseline, and of earlier runs, lie among those that are judged, but
-/// for half of the threshold.
+/// Number of processes of the baseline, and of earlier runs, that are as slow as those that are
+/// judged, within half of the threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BaselineRankTest {
+struct BaselineRankTest {
     /// As slow.
-    pub slow: usize,
+    slow: usize,
     /// All of them.
-    pub processes: usize,
+    processes: usize,
     /// Processes that are judged.
-    pub judged: usize,
+    judged: usize,
 }
 
 impl BaselineRankTest {
@@ -117,6 +121,7 @@ mod tests {
             baseline,
             current: side(current),
             ratios: None,
+            unit: rsb_model::Unit::Milliseconds,
             better: Better::Lower,
             threshold: 0.1,
         };

@@ -74,6 +74,7 @@ mod tests {
                 baseline,
                 current,
                 ratios: None,
+                unit: rsb_model::Unit::Milliseconds,
                 better: Better::Lower,
                 threshold: 0.1,
             });

@@ -1,5 +1,6 @@
 //! The figures of one side: what each fresh process shows at its best, and in its middle.
 
+use rsb_model::BenchmarkResult;
 use rsb_model::samples::share_of_sorted;
 
 use crate::estimate::{median, sorted};
@@ -13,6 +14,21 @@ pub struct Side {
     replicates: Vec<f64>,
     medians: Vec<f64>,
     past: Vec<Vec<f64>>,
+    facts: SideFacts,
+}
+
+/// Facts about a side besides its values, for the checks of a verdict.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SideFacts {
+    /// Number of samples, over all processes.
+    pub samples: usize,
+}
+
+impl SideFacts {
+    fn of(results: &[&BenchmarkResult]) -> Self {
+        let samples = results.iter().flat_map(|result| &result.samples);
+        Self { samples: samples.map(|samples| samples.times_ns.len()).sum() }
+    }
 }
 
 impl Side {
@@ -27,7 +43,22 @@ impl Side {
     pub fn with_medians(replicates: Vec<f64>, medians: Vec<f64>) -> Option<Self> {
         let complete = !replicates.is_empty() && replicates.len() == medians.len();
         let usable = complete && replicates.iter().chain(&medians).all(|value| is_usable(*value));
-        usable.then_some(Self { replicates, medians, past: Vec::new() })
+        usable.then_some(Self {
+            replicates,
+            medians,
+            past: Vec::new(),
+            facts: SideFacts::default(),
+        })
+    }
+
+    /// As [`Side::with_medians`], with the facts in the results of the side.
+    pub fn of_results(
+        results: &[&BenchmarkResult],
+        replicates: Vec<f64>,
+        medians: Vec<f64>,
+    ) -> Option<Self> {
+        let side = Self::with_medians(replicates, medians)?;
+        Some(Self { facts: SideFacts::of(results), ..side })
     }
 
     /// With what processes of earlier runs gave, run by run, oldest first; the same runs for every
@@ -50,6 +81,11 @@ impl Side {
     /// The processes of earlier runs, run by run.
     pub(super) fn past(&self) -> &[Vec<f64>] {
         &self.past
+    }
+
+    /// Facts besides the values. Without any if the side was not made from results.
+    pub const fn facts(&self) -> &SideFacts {
+        &self.facts
     }
 
     /// Whether a single process gave it.

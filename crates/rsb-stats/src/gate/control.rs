@@ -4,7 +4,8 @@
 use rsb_model::{CaseId, ReasonCode, Verdict};
 
 use super::reason;
-use crate::compare::{ErrorRates, Pair, PairConclusion, Shift, compare, compare_less};
+use crate::compare::{ErrorRates, Pair, Shift, compare, compare_less};
+use crate::conclusion::Conclusion;
 use crate::policy::{Policy, WhenMoved};
 
 /// One question that was asked: its case and its two sides.
@@ -13,7 +14,7 @@ pub(super) type ControlQuestion<'a> = (&'a CaseId, &'a Pair);
 /// What came of a question.
 pub(crate) struct ControlAnswer {
     /// The finding, its verdict after the control set was heard.
-    pub(crate) finding: PairConclusion,
+    pub(crate) finding: Conclusion,
     /// What the control set adds to the reason, where it has something to say.
     pub(crate) remark: Option<String>,
 }
@@ -23,11 +24,11 @@ pub(super) fn judge(asked: &[ControlQuestion<'_>], policy: &Policy) -> Vec<Contr
     let pairs: Vec<Pair> = asked.iter().map(|(_, pair)| (*pair).clone()).collect();
     let rates = ErrorRates { alpha: policy.alpha(), miss: policy.miss() };
     let findings = compare(&pairs, rates);
-    let controls: Vec<(&CaseId, PairConclusion)> = asked
+    let controls: Vec<(&CaseId, Conclusion)> = asked
         .iter()
         .zip(&findings)
         .filter(|((id, pair), _)| is_control(id, pair, policy))
-        .map(|((id, _), finding)| (*id, *finding))
+        .map(|((id, _), finding)| (*id, finding.clone()))
         .collect();
     let moves = ControlDrift::of(&controls, policy);
     let correction = moves.correction(&controls, policy);
@@ -35,9 +36,9 @@ pub(super) fn judge(asked: &[ControlQuestion<'_>], policy: &Policy) -> Vec<Contr
     let each = asked.iter().zip(&findings).zip(corrected.as_ref().unwrap_or(&findings));
     each.map(|(((id, pair), plain), corrected)| {
         if is_control(id, pair, policy) {
-            of_control(id, *plain, policy)
+            of_control(id, plain.clone(), policy)
         } else {
-            moves.of_case(*corrected, correction, policy)
+            moves.of_case(corrected.clone(), correction, policy)
         }
     })
     .collect()
@@ -57,7 +58,7 @@ pub(crate) struct ControlDrift {
 }
 
 impl ControlDrift {
-    pub(crate) fn of(controls: &[(&CaseId, PairConclusion)], policy: &Policy) -> Self {
+    pub(crate) fn of(controls: &[(&CaseId, Conclusion)], policy: &Policy) -> Self {
         let mut moves = Self::default();
         for (id, finding) in controls {
             let Some(direction) = direction(finding, policy) else { continue };
@@ -79,7 +80,7 @@ impl ControlDrift {
     /// The mean move of all control cases, when the policy wants it taken out.
     pub(crate) fn correction(
         &self,
-        controls: &[(&CaseId, PairConclusion)],
+        controls: &[(&CaseId, Conclusion)],
         policy: &Policy,
     ) -> Option<Shift> {
         let moved = !self.slower.is_empty() || !self.faster.is_empty();
@@ -104,7 +105,7 @@ impl ControlDrift {
 
     pub(crate) fn of_case(
         &self,
-        finding: PairConclusion,
+        finding: Conclusion,
         correction: Option<Shift>,
         policy: &Policy,
     ) -> ControlAnswer {
@@ -133,24 +134,20 @@ impl ControlDrift {
             self.case_names()
         );
         let (verdict, reason) = (Verdict::Inconclusive, ReasonCode::MachineMoved);
-        ControlAnswer {
-            finding: PairConclusion { verdict, reason, ..finding },
-            remark: Some(remark),
-        }
+        ControlAnswer { finding: finding.with_verdict(verdict, reason), remark: Some(remark) }
     }
 }
 
 /// A control case of this product is not what is judged: it is steady, or the machine moved. Any
 /// other is code as well, and what it shows is its own verdict, which no move of the control set
 /// excuses.
-pub(crate) fn of_control(id: &CaseId, finding: PairConclusion, policy: &Policy) -> ControlAnswer {
+pub(crate) fn of_control(id: &CaseId, finding: Conclusion, policy: &Policy) -> ControlAnswer {
     let Some(_) = direction(&finding, policy) else {
-        let steady = PairConclusion {
-            verdict: Verdict::Unchanged,
-            reason: ReasonCode::WithinNoise,
-            ..finding
+        let finding = if policy.is_own_control(id.as_str()) {
+            finding.with_verdict(Verdict::Unchanged, ReasonCode::WithinNoise)
+        } else {
+            finding
         };
-        let finding = if policy.is_own_control(id.as_str()) { steady } else { finding };
         return ControlAnswer { finding, remark: None };
     };
     if !policy.is_own_control(id.as_str()) {
@@ -172,7 +169,7 @@ pub(crate) fn of_control(id: &CaseId, finding: PairConclusion, policy: &Policy) 
         ),
     };
     ControlAnswer {
-        finding: PairConclusion { verdict, reason, ..finding },
+        finding: finding.with_verdict(verdict, reason),
         remark: Some(remark.to_owned()),
     }
 }
@@ -183,7 +180,7 @@ enum Direction {
     Faster,
 }
 
-fn direction(finding: &PairConclusion, policy: &Policy) -> Option<Direction> {
+fn direction(finding: &Conclusion, policy: &Policy) -> Option<Direction> {
     let moved = policy.moved_percent() / 100.0;
     let [low, high] = finding.interval?;
     if finding.change >= moved && low > 0.0 {

@@ -6,7 +6,8 @@ use rsb_model::record::Comparison;
 use rsb_model::{BenchmarkResult, Better, CaseId, Field, ReasonCode, Verdict};
 
 use super::instructions::{self, INSTRUCTIONS};
-use super::{reason, summary};
+use super::reason;
+use crate::conclusion::band;
 use crate::estimate::median;
 use crate::policy::Policy;
 
@@ -89,7 +90,7 @@ fn row(
         confidence_interval: None,
         detectable_percent: None,
         statistics: None,
-        change_status: judged.change.filter(|_| judged.verdict.is_decided()).map(summary::band),
+        change_status: judged.change.filter(|_| judged.verdict.is_decided()).map(band),
         verdict: judged.verdict,
         reason: refusal.map_or_else(
             || {

@@ -40,8 +40,15 @@ fn row(
     let pairs = before.replicates().iter().zip(after.replicates());
     let ratios = has_pairs.then(|| pairs.map(|(before, after)| (after / before).ln()).collect());
     let threshold = policy.threshold_percent_for(id.as_str(), metric) / 100.0;
-    let pair = Pair { baseline: before, current: after, ratios, better: Better::Lower, threshold };
-    Row::Asked { id: id.clone(), metric, unit: Unit::Milliseconds, pair }
+    let pair = Pair {
+        baseline: before,
+        current: after,
+        ratios,
+        unit: Unit::Milliseconds,
+        better: Better::Lower,
+        threshold,
+    };
+    Row::Asked { id: id.clone(), metric, pair }
 }
 
 fn too_few(id: &CaseId, percentile: Percentile, policy: &Policy) -> Row {
@@ -68,5 +75,6 @@ fn values(results: &[&BenchmarkResult], percentile: Percentile) -> Option<Side> 
     let figures: Option<Vec<f64>> = processes
         .map(|samples| percentile.of(&samples).ok().flatten().map(|time| time / 1e6))
         .collect();
-    figures.and_then(Side::new)
+    let figures = figures?;
+    Side::of_results(results, figures.clone(), figures)
 }

@@ -6,11 +6,13 @@
 
 use rsb_model::record::Comparison;
 use rsb_model::unit::figure;
-use rsb_model::{Better, Field, ReasonCode, Unit};
+use rsb_model::{Field, ReasonCode, Unit};
 
 use super::Why;
 use super::exact::ValuesConclusion;
-use crate::compare::{Pair, PairConclusion, Side};
+use crate::compare::{Pair, Side};
+use crate::conclusion::Conclusion;
+use crate::wording::{describe_change, percent};
 
 /// Context of a sentence, besides the finding.
 #[derive(Debug, Clone, Copy)]
@@ -19,19 +21,17 @@ pub(super) struct ReasonContext {
     pub(super) pairs: usize,
     /// Error rate of the intervals.
     pub(super) alpha: f64,
-    /// Unit of the metric.
-    pub(super) unit: Unit,
 }
 
 /// The sentence for a finding.
-pub(super) fn of_finding(pair: &Pair, finding: &PairConclusion, context: ReasonContext) -> String {
+pub(super) fn of_finding(pair: &Pair, finding: &Conclusion, context: ReasonContext) -> String {
     let threshold = percent(pair.threshold);
     let Some(interval) = finding.interval else {
         return format!(
             "{}: one value per side in {} does not show the spread between runs; measure several \
              replicates, or at least \
              {} cases",
-            describe_change(finding.change, pair.better, context.unit),
+            describe_change(finding.change, pair.unit.symbol(), pair.better),
             if context.pairs == 1 {
                 "1 case".to_owned()
             } else {
@@ -41,6 +41,9 @@ pub(super) fn of_finding(pair: &Pair, finding: &PairConclusion, context: ReasonC
         );
     };
     let change = |more: &str| with_interval(pair, finding.change, interval, context, more);
+    if let Some(doubt) = &finding.doubt {
+        return format!("{}, {}", change(&doubt.detail), doubt.consequence);
+    }
     match finding.reason {
         ReasonCode::AboveThreshold => {
             format!("{}, above the threshold of {threshold} %{}", change(""), caution(pair))
@@ -67,29 +70,10 @@ pub(super) fn of_finding(pair: &Pair, finding: &PairConclusion, context: ReasonC
                 change("")
             ),
         },
-        ReasonCode::MedianWorse => {
-            let median = describe_change(
-                finding.median_change.unwrap_or_default(),
-                pair.better,
-                context.unit,
-            );
-            format!(
-                "{}, most of the run was slow, by more than the baseline varies: measure again, or \
-                 both sides at once \
-                 with `gate --against`",
-                change(&format!("of the fastest samples; {median} by the median"))
-            )
-        }
-        ReasonCode::BaselineAsSlow => {
-            let (slow, processes) =
-                finding.rank_test.map_or((0, 0), |known| (known.slow, known.processes));
-            format!(
-                "{}, which may be luck: measure again, or both sides at once with `gate --against`",
-                change(&format!("{slow} of {processes} earlier processes were as slow"))
-            )
-        }
+        ReasonCode::WithinNoise => format!("{}, within the noise{}", change(""), caution(pair)),
         ReasonCode::MachineMoved => change(""), // The control set adds the reason.
-        _ => format!("{}, within the noise{}", change(""), caution(pair)),
+        // No reason is without a sentence: `cause` matches every code.
+        other => format!("{}, {}", change(""), other.cause()),
     }
 }
 
@@ -97,7 +81,7 @@ pub(super) fn of_finding(pair: &Pair, finding: &PairConclusion, context: ReasonC
 /// fastest.
 pub(super) fn of_statistic(
     pair: &Pair,
-    finding: &PairConclusion,
+    finding: &Conclusion,
     context: ReasonContext,
     statistic: &str,
 ) -> String {
@@ -149,16 +133,6 @@ fn caution(pair: &Pair) -> &'static str {
     }
 }
 
-/// `12.3 % slower`, from a change in the bad direction.
-fn describe_change(change: f64, better: Better, unit: Unit) -> String {
-    let (worse, improved) = words(unit, better);
-    let size = percent(change.abs());
-    match size.as_str() {
-        "0" => "no change".to_owned(),
-        size => format!("{size} % {}", if change < 0.0 { improved } else { worse }),
-    }
-}
-
 /// `12.3 % slower (95 % interval 10.1 to 14.6 %; MORE)`, from a change in the bad direction.
 fn with_interval(
     pair: &Pair,
@@ -171,23 +145,11 @@ fn with_interval(
     let more = if more.is_empty() { String::new() } else { format!("; {more}") };
     format!(
         "{} ({} % interval {} to {} %{more})",
-        describe_change(change, pair.better, context.unit),
+        describe_change(change, pair.unit.symbol(), pair.better),
         percent(1.0 - context.alpha),
         percent(from),
         percent(to),
     )
-}
-
-/// The words for worse and better.
-const fn words(unit: Unit, better: Better) -> (&'static str, &'static str) {
-    match (unit, better) {
-        (
-            Unit::Nanoseconds | Unit::Microseconds | Unit::Milliseconds | Unit::Seconds,
-            Better::Lower,
-        ) => ("slower", "faster"),
-        (_, Better::Lower) => ("higher", "lower"),
-        (_, Better::Higher) => ("lower", "higher"),
-    }
 }
 
 /// The sentence for a metric that is compared by value: before, then after.
@@ -230,8 +192,9 @@ pub(super) fn of_values(
                  measure more runs"
             )
         }
-        _ if before == after => format!("{before}{unit} on both sides"),
-        _ => format!("{figures}: a change too small to count"),
+        ReasonCode::WithinNoise if before == after => format!("{before}{unit} on both sides"),
+        ReasonCode::WithinNoise => format!("{figures}: a change too small to count"),
+        other => format!("{figures}: {}", other.cause()),
     }
 }
 
@@ -247,17 +210,6 @@ pub(super) fn not_measured(how: &str, why: Why<'_>) -> String {
 pub(super) fn signed_percent(change: f64) -> String {
     let sign = if change < 0.0 { "" } else { "+" };
     format!("{sign}{} %", percent(change))
-}
-
-/// A fraction in percent as a person would say it: one decimal, none where it is whole or large.
-fn percent(fraction: f64) -> String {
-    let percent = fraction * 100.0;
-    let rounded = (percent * 10.0).round() / 10.0 + 0.0; // Adding zero turns −0 into 0.
-    if rounded.abs() >= 100.0 || rounded.fract() == 0.0 {
-        format!("{rounded:.0}")
-    } else {
-        format!("{rounded:.1}")
-    }
 }
 
 #[cfg(test)]

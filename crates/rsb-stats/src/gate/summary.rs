@@ -2,27 +2,12 @@
 
 use rsb_model::Verdict;
 use rsb_model::record::{
-    ChangeStatus, Comparison, ComparisonSummary, OverallStatus, Severity, SignificantChange,
-    ThresholdCheck,
+    Comparison, ComparisonSummary, OverallStatus, Severity, SignificantChange, ThresholdCheck,
 };
 
 use super::timed::TIME;
 use crate::compare::LARGEST;
 use crate::policy::Policy;
-
-/// Half the width of the display band.
-const BAND: f64 = 0.05;
-
-/// The display band of a change in the bad direction.
-pub(crate) fn band(change: f64) -> ChangeStatus {
-    if change > BAND {
-        ChangeStatus::Degraded
-    } else if change < -BAND {
-        ChangeStatus::Improved
-    } else {
-        ChangeStatus::Unchanged
-    }
-}
 
 /// The verdict on all together. Nothing compared is no verdict.
 pub(crate) fn overall(comparisons: &[Comparison]) -> Verdict {

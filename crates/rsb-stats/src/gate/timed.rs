@@ -8,8 +8,9 @@ use rsb_model::record::Comparison;
 use rsb_model::samples::{Samples, SamplesError};
 use rsb_model::{BenchmarkResult, Better, CaseId, Field, ReasonCode, Unit, Verdict};
 
-use super::{Row, exact, percentiles, reason, row_without_values, summary};
-use crate::compare::{Pair, PairConclusion, Side};
+use super::{Row, exact, percentiles, reason, row_without_values};
+use crate::compare::{Pair, Side};
+use crate::conclusion::Conclusion;
 use crate::estimate::{location, median};
 use crate::policy::Policy;
 use crate::trimmed::{Cut, trimmed_mean};
@@ -71,9 +72,6 @@ pub(super) fn rows(
         }
     } else {
         let [before, after] = [baseline, current].map(|results| times(results, pairing));
-        let past =
-            baseline.iter().map(|result| result.past_processes()).find(|past| !past.is_empty());
-        let before = before.map(|side| side.with_past(past.unwrap_or_default()));
         Some((TIME, Unit::Milliseconds, Better::Lower, before, after))
     };
     let Some((metric, unit, better, before, after)) = question else { return Vec::new() };
@@ -84,7 +82,7 @@ pub(super) fn rows(
         (Err(why), _) => vec![unreadable_row(id, "the baseline", &why, policy)],
         (_, Err(why)) => vec![unreadable_row(id, "the run", &why, policy)],
         (Ok(before), Ok(after)) => {
-            if let Some(sentence) = uneven(baseline, current) {
+            if let Some(sentence) = uneven(&before, &after) {
                 return vec![row_without_values(
                     id,
                     Verdict::Inconclusive,
@@ -99,8 +97,8 @@ pub(super) fn rows(
                 Pairing::Paired => ratios(baseline, current, ratio),
                 Pairing::Turns => ratios(baseline, current, ratio_of_floors),
             };
-            let pair = Pair { baseline: before, current: after, ratios, better, threshold };
-            let mut rows = vec![Row::Asked { id: id.clone(), metric, unit, pair }];
+            let pair = Pair { baseline: before, current: after, ratios, unit, better, threshold };
+            let mut rows = vec![Row::Asked { id: id.clone(), metric, pair }];
             if sampled == [true, true] {
                 rows.extend(percentiles::rows(id, [baseline, current], policy, pairing));
             }
@@ -157,47 +155,33 @@ fn ratio_of_floors(before: &Samples, after: &Samples) -> Option<f64> {
     Some((after.floor().ok()? / before.floor().ok()?).ln())
 }
 
-/// The comparison that `finding` makes of a question.
+/// The comparison of a pair about which `found` was concluded.
 pub(super) fn comparison(
     id: CaseId,
     metric: &str,
     pair: &Pair,
-    finding: &PairConclusion,
+    found: &Conclusion,
     context: reason::ReasonContext,
 ) -> Comparison {
-    let interval = finding.interval.map(|[low, high]| match pair.better {
-        Better::Lower => {
-            [difference_percent(low, pair.better), difference_percent(high, pair.better)]
-        }
-        Better::Higher => {
-            [difference_percent(high, pair.better), difference_percent(low, pair.better)]
-        }
-    });
-    Comparison {
+    let mut row = Comparison {
         id,
         metric: metric.to_owned(),
-        unit: context.unit.symbol().to_owned(),
+        unit: pair.unit.symbol().to_owned(),
         better: pair.better,
-        baseline_value: Some(finding.baseline),
-        current_value: Some(finding.current),
-        difference_percent: Some(difference_percent(finding.change, pair.better)),
-        confidence_interval: interval,
-        detectable_percent: finding.detectable.map(|change| 100.0 * change),
+        baseline_value: None,
+        current_value: None,
+        difference_percent: None,
+        confidence_interval: None,
+        detectable_percent: None,
         statistics: None,
-        change_status: finding.verdict.is_decided().then(|| summary::band(finding.change)),
-        verdict: finding.verdict,
-        reason: reason::of_finding(pair, finding, context),
-        reason_code: finding.reason,
+        change_status: None,
+        verdict: found.verdict,
+        reason: reason::of_finding(pair, found, context),
+        reason_code: found.reason,
         threshold_percent: 100.0 * pair.threshold,
-    }
-}
-
-/// Current less baseline over baseline, in percent, from the change in the bad direction.
-fn difference_percent(change: f64, better: Better) -> f64 {
-    match better {
-        Better::Lower => 100.0 * change,
-        Better::Higher => 100.0 * -change,
-    }
+    };
+    found.write_to(&mut row);
+    row
 }
 
 /// Fewer samples than this say little beside [`MANY`] times as many.
@@ -209,14 +193,8 @@ const MANY: usize = 10;
 /// The sentence for a side that has far fewer samples than the other: something was cut off. Where
 /// both have one, as from tools that print a figure a case, the other cases tell how far such
 /// figures vary.
-fn uneven(baseline: &[&BenchmarkResult], current: &[&BenchmarkResult]) -> Option<String> {
-    let [before, after] = [baseline, current].map(|results| {
-        results
-            .iter()
-            .flat_map(|result| &result.samples)
-            .map(|samples| samples.times_ns.len())
-            .sum::<usize>()
-    });
+fn uneven(before: &Side, after: &Side) -> Option<String> {
+    let [before, after] = [before, after].map(|side| side.facts().samples);
     let (side, few, many) =
         if before < after { ("the baseline", before, after) } else { ("the run", after, before) };
     match few {
@@ -246,7 +224,10 @@ fn times(results: &[&BenchmarkResult], pairing: Pairing) -> Result<Side, String>
         let each = replicate.per_iteration().map_err(|error| error.to_string())?;
         medians.extend(median(&each).map(|time| time / 1e6));
     }
-    Side::with_medians(times, medians).ok_or_else(|| SamplesError::Empty.to_string())
+    let past = results.iter().map(|result| result.past_processes()).find(|past| !past.is_empty());
+    Side::of_results(results, times, medians)
+        .map(|side| side.with_past(past.unwrap_or_default()))
+        .ok_or_else(|| SamplesError::Empty.to_string())
 }
 
 /// The samples of one run with those of one process together: two lists of one process are not two
@@ -270,7 +251,7 @@ fn values(field: &Field, results: &[&BenchmarkResult]) -> Result<Side, String> {
     let found: Option<Vec<f64>> =
         results.iter().map(|result| result.fields()?.number(field.name)).collect();
     found
-        .and_then(Side::new)
+        .and_then(|values| Side::of_results(results, values.clone(), values))
         .ok_or_else(|| format!("`{}` must be a finite figure above zero", field.name))
 }
 

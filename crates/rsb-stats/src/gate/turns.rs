@@ -11,7 +11,8 @@ use rsb_model::record::{Comparison, ComparisonResult};
 use rsb_model::{Better, CaseId, ReasonCode, Run, Timestamp, Unit, Verdict};
 
 use super::{Pairing, Sides, judge, reason, summary, timed};
-use crate::compare::{ErrorRates, Pair, PairConclusion, Side, compare};
+use crate::compare::{ErrorRates, Pair, Side, compare};
+use crate::conclusion::Conclusion;
 use crate::estimate::{mean, median, quantile, std_dev};
 use crate::policy::Policy;
 
@@ -223,7 +224,7 @@ impl Statistic {
     /// Why a `finding` denies a pass, if it does. The upper quartile of all samples follows every
     /// neighbor: a change of it alone asks for [`LEAST_PAIRS`], and denies a pass then only if it
     /// is clear.
-    fn doubt(self, finding: &PairConclusion, threshold: f64, pairs: usize) -> Option<String> {
+    fn doubt(self, finding: &Conclusion, threshold: f64, pairs: usize) -> Option<String> {
         let [low, high] = finding.interval?;
         let counts = self != Self::UpperQuartile || pairs < LEAST_PAIRS || low > 0.0;
         if finding.change >= threshold && counts {
@@ -354,7 +355,7 @@ struct MeanWithError {
 struct Shape {
     /// The place of its row.
     row: usize,
-    findings: Vec<(Statistic, Pair, PairConclusion)>,
+    findings: Vec<(Statistic, Pair, Conclusion)>,
     /// Growth of the share of interrupted samples: the mean over the pairs and its standard error.
     share_grown: MeanWithError,
     /// Whether so many samples were interrupted that a few pairs of the rest agree by chance.
@@ -417,6 +418,7 @@ fn pair_of(values: &[[f64; 2]], threshold: f64) -> Option<Pair> {
         baseline: baseline?,
         current: current?,
         ratios: Some(ratios),
+        unit: Unit::Milliseconds,
         better: Better::Lower,
         threshold,
     })
@@ -441,11 +443,7 @@ impl Shape {
                 && finding.change >= CLEAR_CHANGE_FACTOR * pair.threshold
         });
         if let Some((statistic, pair, finding)) = clear {
-            let context = reason::ReasonContext {
-                pairs: self.questions,
-                alpha: policy.alpha(),
-                unit: Unit::Milliseconds,
-            };
+            let context = reason::ReasonContext { pairs: self.questions, alpha: policy.alpha() };
             let reason = reason::of_statistic(pair, finding, context, statistic.name());
             let found = timed::comparison(row.id.clone(), timed::TIME, pair, finding, context);
             *row = Comparison { reason, ..found };

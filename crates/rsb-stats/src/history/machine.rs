@@ -3,8 +3,9 @@
 
 use rsb_model::{Better, CaseId};
 
-use super::{HistoryConclusion, HistoryVerdicts, Question, QuestionRole, Rule, judge};
-use crate::compare::{ErrorRates, PairConclusion};
+use super::{HistoryVerdicts, Question, QuestionRole, Rule, judge};
+use crate::compare::ErrorRates;
+use crate::conclusion::Conclusion;
 use crate::gate::control::{self, ControlAnswer, ControlDrift};
 use crate::policy::Policy;
 
@@ -14,17 +15,10 @@ pub(super) struct CaseQuestion<'a> {
     pub(super) question: Question,
 }
 
-/// What came of a question.
-pub(super) struct ControlledFinding {
-    pub(super) found: HistoryConclusion,
-    /// What the control set adds to the reason.
-    pub(super) remark: Option<String>,
-}
-
 /// What came of all.
 pub(super) struct ControlledFindings {
-    pub(super) each: Vec<ControlledFinding>,
-    pub(super) common: Option<(Question, ControlledFinding)>,
+    pub(super) each: Vec<ControlAnswer>,
+    pub(super) common: Option<(Question, ControlAnswer)>,
 }
 
 /// Judges every question, and hears the control set, as [`crate::gate()`] does: on a machine that
@@ -37,11 +31,11 @@ pub(super) fn judge_with_controls(
     let rates = ErrorRates { alpha: policy.alpha(), miss: policy.miss() };
     let questions: Vec<Question> = asked.iter().map(|one| one.question.clone()).collect();
     let plain = judge(&questions, &Rule::default(), rates);
-    let controls: Vec<(&CaseId, PairConclusion)> = asked
+    let controls: Vec<(&CaseId, Conclusion)> = asked
         .iter()
         .zip(&plain.each)
         .filter(|(one, _)| policy.is_control(one.id.as_str()))
-        .map(|(one, found)| (one.id, pair_of(found)))
+        .map(|(one, found)| (one.id, found.clone()))
         .collect();
     let moves = ControlDrift::of(&controls, policy);
     let correction = moves.correction(&controls, policy);
@@ -61,14 +55,12 @@ pub(super) fn judge_with_controls(
         }
     };
     let HistoryVerdicts { each, common } = judged;
-    let of_case = |found: HistoryConclusion| {
-        answer(found, moves.of_case(pair_of(&found), correction, policy))
-    };
+    let of_case = |found: Conclusion| moves.of_case(found, correction, policy);
     let each = asked.iter().zip(each).zip(plain.each).map(|((one, found), plain)| {
         let is_unknown = found.interval.is_none();
         match policy.is_control(one.id.as_str()) {
-            _ if is_unknown => ControlledFinding { found, remark: None },
-            true => answer(plain, control::of_control(one.id, pair_of(&plain), policy)),
+            _ if is_unknown => ControlAnswer { finding: found, remark: None },
+            true => control::of_control(one.id, plain, policy),
             false => of_case(found),
         }
     });
@@ -97,28 +89,5 @@ fn without(question: &Question, log: f64, slack: f64) -> Question {
         now: question.now.iter().map(|value| value * factor).collect(),
         slack,
         ..question.clone()
-    }
-}
-
-fn pair_of(found: &HistoryConclusion) -> PairConclusion {
-    PairConclusion {
-        baseline: found.before,
-        current: found.now,
-        change: found.change,
-        interval: found.interval,
-        corrected_low: None,
-        detectable: found.detectable,
-        median_change: None,
-        rank_test: None,
-        verdict: found.verdict,
-        reason: found.reason,
-    }
-}
-
-fn answer(found: HistoryConclusion, heard: ControlAnswer) -> ControlledFinding {
-    let ControlAnswer { finding, remark } = heard;
-    ControlledFinding {
-        found: HistoryConclusion { verdict: finding.verdict, reason: finding.reason, ..found },
-        remark,
     }
 }

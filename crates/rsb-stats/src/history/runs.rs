@@ -5,13 +5,13 @@ use std::collections::HashMap;
 
 use rsb_model::record::{Comparison, ComparisonNoteCode, ComparisonResult, TIME, comparison_id};
 use rsb_model::{
-    BenchmarkResult, Better, CaseId, DeviceType, Outcome, ReasonCode, Run, RunId, Timestamp, Unit,
+    BenchmarkResult, CaseId, DeviceType, Outcome, ReasonCode, Run, RunId, Timestamp, Unit,
 };
 
-use super::machine::{CaseQuestion, ControlledFinding, judge_with_controls, role};
+use super::machine::{CaseQuestion, judge_with_controls, role};
 use super::sentence::{SentenceContext, of_common, sentence};
 use super::{LEVEL, Question, QuestionRole};
-use crate::gate::summary::band;
+use crate::gate::control::ControlAnswer;
 use crate::gate::{gate, with_one_sided};
 use crate::policy::Policy;
 
@@ -69,8 +69,8 @@ pub fn gate_history(
         alpha: policy.alpha(),
     };
     for ((row, one), answer) in rows.iter_mut().zip(&asked).zip(&answers.each) {
-        let reason = sentence(&row.unit, &one.question, &answer.found, context);
-        rewrite(row, &one.question, answer, reason);
+        let reason = sentence(&row.unit, &one.question, &answer.finding, context);
+        rewrite(row, answer, reason);
     }
     let common = answers.common.filter(|_| !policy.ignores_case(COMMON.0));
     result
@@ -149,41 +149,17 @@ fn is_measured(result: &BenchmarkResult) -> bool {
     result.outcome == Outcome::Measured && result.device_type != Some(DeviceType::Simulated)
 }
 
-fn rewrite(row: &mut Comparison, question: &Question, answer: &ControlledFinding, reason: String) {
-    let found = &answer.found;
-    let sign = match question.better {
-        Better::Lower => 100.0,
-        Better::Higher => -100.0,
-    };
-    row.baseline_value = finite_value(found.before);
-    row.current_value = finite_value(found.now);
-    row.difference_percent = finite_value(sign * found.change);
-    row.confidence_interval = found.interval.map(|[low, high]| match question.better {
-        Better::Lower => [sign * low, sign * high],
-        Better::Higher => [sign * high, sign * low],
-    });
-    row.detectable_percent = found.detectable.and_then(|change| finite_value(100.0 * change));
-    row.change_status = found.verdict.is_decided().then(|| band(found.change));
+fn rewrite(row: &mut Comparison, answer: &ControlAnswer, reason: String) {
+    answer.finding.write_to(row);
     row.reason = match &answer.remark {
         Some(remark) => format!("{reason}, {remark}"),
         None => reason,
     };
-    row.verdict = found.verdict;
-    row.reason_code = found.reason;
-}
-
-/// Returns `value`, or `None` if it is infinite or NaN.
-fn finite_value(value: f64) -> Option<f64> {
-    Some(value).filter(|value| value.is_finite())
 }
 
 /// What the cases have in common, as a row: its figures are times over those at the levels of the
 /// cases.
-fn common_row(
-    question: &Question,
-    answer: &ControlledFinding,
-    context: SentenceContext,
-) -> Comparison {
+fn common_row(question: &Question, answer: &ControlAnswer, context: SentenceContext) -> Comparison {
     let (id, metric) = COMMON;
     let mut row = Comparison {
         id: CaseId::from_segments(&[id]),
@@ -197,12 +173,12 @@ fn common_row(
         detectable_percent: None,
         statistics: None,
         change_status: None,
-        verdict: answer.found.verdict,
+        verdict: answer.finding.verdict,
         reason: String::new(),
-        reason_code: answer.found.reason,
+        reason_code: answer.finding.reason,
         threshold_percent: 100.0 * question.threshold,
     };
-    rewrite(&mut row, question, answer, of_common(question, &answer.found, context));
+    rewrite(&mut row, answer, of_common(question, &answer.finding, context));
     row
 }
 

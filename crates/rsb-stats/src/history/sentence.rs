@@ -1,9 +1,11 @@
 //! One sentence for each verdict, such as `22.1 % slower than the 15 runs before (95 % interval 18
 //! to 26 %), above the threshold of 10 %`. What is undecided says that a repeat decides.
 
-use rsb_model::{Better, ReasonCode};
+use rsb_model::ReasonCode;
 
-use super::{Evidence, HistoryConclusion, LEVEL, Question};
+use super::{LEVEL, Question};
+use crate::conclusion::{Conclusion, Evidence};
+use crate::wording::{describe_change, percent, worse_and_better};
 
 /// What a sentence needs beside the finding.
 #[derive(Debug, Clone, Copy)]
@@ -22,23 +24,23 @@ const REPEAT: &str = "repeat the run at this commit, and judge again";
 pub(super) fn sentence(
     unit: &str,
     question: &Question,
-    found: &HistoryConclusion,
+    found: &Conclusion,
     context: SentenceContext,
 ) -> String {
     let Some(interval) = found.interval else { return too_few(question) };
-    if let Evidence::Split { slow, runs } = found.judged {
-        let slower = words(unit, question.better).0;
+    if let Evidence::Split { slow, runs } = found.evidence {
+        let slower = worse_and_better(unit, question.better).0;
         let are = if slow == 1 { "is" } else { "are" };
         return format!(
             "{slow} of {runs} runs {are} clearly {slower} and the others are not: {REPEAT}"
         );
     }
     let threshold = percent(question.threshold);
-    let told = describe_change(unit, question, found, interval, context);
+    let told = with_interval(unit, question, found, interval, context);
     match found.reason {
         ReasonCode::AboveThreshold => {
             let beyond = found.beyond_others.map(|beyond| {
-                let worse = words(unit, question.better).0;
+                let worse = worse_and_better(unit, question.better).0;
                 format!(
                     " and {} % {worse} beyond what the other cases changed, both",
                     percent(beyond)
@@ -49,15 +51,16 @@ pub(super) fn sentence(
         ReasonCode::BetterThanThreshold => format!("{told}, beyond the threshold of {threshold} %"),
         ReasonCode::BelowThreshold => format!("{told}, within {threshold} %"),
         ReasonCode::TooNoisy => format!("{told}, {}", doubt(question, found, interval, context)),
+        ReasonCode::WithinNoise => format!("{told}, within the noise{}", unseen(question, found)),
         ReasonCode::MachineMoved => told, // The control set says the rest.
-        _ => format!("{told}, within the noise{}", unseen(question, found)),
+        other => format!("{told}, {}", other.cause()),
     }
 }
 
 /// The sentence for what `context.cases` cases have in common.
 pub(super) fn of_common(
     question: &Question,
-    found: &HistoryConclusion,
+    found: &Conclusion,
     context: SentenceContext,
 ) -> String {
     let said = sentence("ms", question, found, context);
@@ -65,7 +68,7 @@ pub(super) fn of_common(
 }
 
 /// What a pass does not exclude, where that is more than a reader would think.
-fn unseen(question: &Question, found: &HistoryConclusion) -> String {
+fn unseen(question: &Question, found: &Conclusion) -> String {
     let detectable = found.detectable.filter(|change| *change >= 1.5 * question.threshold);
     detectable.map_or_else(String::new, |change| {
         format!("; less than {} % may not show", percent(change))
@@ -87,7 +90,7 @@ fn too_few(question: &Question) -> String {
 
 fn doubt(
     question: &Question,
-    found: &HistoryConclusion,
+    found: &Conclusion,
     [low, _]: [f64; 2],
     context: SentenceContext,
 ) -> String {
@@ -117,53 +120,26 @@ fn doubt(
 }
 
 /// `22.1 % slower than the 15 runs before (95 % interval 18 to 26 %)`.
-fn describe_change(
+fn with_interval(
     unit: &str,
     question: &Question,
-    found: &HistoryConclusion,
+    found: &Conclusion,
     [low, high]: [f64; 2],
     context: SentenceContext,
 ) -> String {
-    let (worse, improved) = words(unit, question.better);
-    let (size, word, from, to) = if found.change < 0.0 {
-        (-found.change, improved, -high, -low)
-    } else {
-        (found.change, worse, low, high)
-    };
-    let who = match found.judged {
-        Evidence::Runs(0 | 1) | Evidence::Split { .. } => String::new(),
+    let (from, to) = if found.change < 0.0 { (-high, -low) } else { (low, high) };
+    let who = match found.evidence {
+        Evidence::Sides | Evidence::Runs(0 | 1) | Evidence::Split { .. } => String::new(),
         Evidence::Runs(runs) => format!("{runs} runs together "),
         Evidence::Repeats(1) => "the repeat ".to_owned(),
         Evidence::Repeats(repeats) => format!("{repeats} repeats together "),
     };
-    let change = match percent(size).as_str() {
-        "0" => "no change from".to_owned(),
-        size => format!("{size} % {word} than"),
-    };
+    let change = describe_change(found.change, unit, question.better);
+    let than = if change == "no change" { "from" } else { "than" };
     format!(
-        "{who}{change} the {LEVEL} runs before ({} % interval {} to {} %)",
+        "{who}{change} {than} the {LEVEL} runs before ({} % interval {} to {} %)",
         percent(1.0 - context.alpha),
         percent(from),
         percent(to),
     )
-}
-
-/// The words for worse and better.
-fn words(unit: &str, better: Better) -> (&'static str, &'static str) {
-    match better {
-        Better::Lower if matches!(unit, "ns" | "us" | "µs" | "ms" | "s") => ("slower", "faster"),
-        Better::Lower => ("higher", "lower"),
-        Better::Higher => ("lower", "higher"),
-    }
-}
-
-/// A fraction in percent as a person would say it: one decimal, none where it is whole or large.
-fn percent(fraction: f64) -> String {
-    let percent = fraction * 100.0;
-    let rounded = (percent * 10.0).round() / 10.0 + 0.0; // Adding zero turns −0 into 0.
-    if rounded.abs() >= 100.0 || rounded.fract() == 0.0 {
-        format!("{rounded:.0}")
-    } else {
-        format!("{rounded:.1}")
-    }
 }

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use rsb_model::{ReasonCode, Verdict};
 
 use super::*;
 use crate::rng::Rng;
@@ -29,8 +30,8 @@ fn question(before: Vec<f64>, now: &[f64]) -> Question {
     }
 }
 
-fn one(question: Question) -> HistoryConclusion {
-    judge(&[question], &Rule::default(), ErrorRates::USUAL).each[0]
+fn one(question: Question) -> Conclusion {
+    judge(&[question], &Rule::default(), ErrorRates::USUAL).each.remove(0)
 }
 
 fn verdict(before: Vec<f64>, now: &[f64]) -> (Verdict, ReasonCode) {
@@ -54,7 +55,7 @@ fn the_next_run_of_a_steady_series_is_judged_by_the_table() {
         let [low, high] = found.interval.unwrap();
         assert!(low < found.change && found.change < high, "{now}: {found:?}");
         assert!(
-            (found.now - now).abs() < 1e-9 && (found.before - 100.0).abs() < 1.0,
+            (found.current - now).abs() < 1e-9 && (found.baseline - 100.0).abs() < 1.0,
             "{now}: {found:?}"
         );
     }
@@ -68,7 +69,7 @@ fn throughput_is_judged_in_its_own_direction() {
     {
         let found = one(Question { better: Better::Higher, ..question(around(50, 0.01), &[now]) });
         assert_eq!(found.verdict, verdict, "{now}: {found:?}");
-        assert!((found.change - (1.0 - now / found.before)).abs() < 1e-9, "{found:?}");
+        assert!((found.change - (1.0 - now / found.baseline)).abs() < 1e-9, "{found:?}");
     }
 }
 
@@ -115,15 +116,15 @@ fn a_spike_blunts_the_first_look_and_not_the_repeats() {
     before[45] *= 10.0;
     assert_eq!(verdict(before.clone(), &[125.0]), (Verdict::Inconclusive, ReasonCode::TooNoisy));
     let confirmed = one(question(before.clone(), &[125.0, 124.0, 126.0]));
-    assert_eq!((confirmed.verdict, confirmed.judged), (Verdict::Regressed, Evidence::Repeats(2)));
-    assert!((confirmed.now - 125.0).abs() < 1e-2, "the first look is left out: {confirmed:?}");
+    assert_eq!((confirmed.verdict, confirmed.evidence), (Verdict::Regressed, Evidence::Repeats(2)));
+    assert!((confirmed.current - 125.0).abs() < 1e-2, "the first look is left out: {confirmed:?}");
     assert_eq!(
         verdict(before.clone(), &[125.0, 100.0]).0,
         Verdict::Unchanged,
         "a spike of its own"
     );
     assert_eq!(
-        one(question(before.clone(), &[100.0, 101.0, 100.0])).judged,
+        one(question(before.clone(), &[100.0, 101.0, 100.0])).evidence,
         Evidence::Runs(3),
         "nothing was suspect"
     );
@@ -145,7 +146,7 @@ fn a_minority_of_fast_repeats_does_not_acquit_a_clearly_slow_run() {
         assert_eq!(one(question(around(50, 0.01), now)).verdict, verdict, "{now:?}");
     }
     let split = one(question(around(50, 0.01), &[125.0, 100.0]));
-    assert_eq!(split.judged, Evidence::Split { slow: 1, runs: 2 });
+    assert_eq!(split.evidence, Evidence::Split { slow: 1, runs: 2 });
 }
 
 #[test]
@@ -155,7 +156,7 @@ fn repeats_are_corrected_over_the_suspects_alone() {
     let suite = |now: &[f64]| {
         let mut questions = vec![question(around(50, 0.01), &vec![100.0; now.len()]); 54];
         questions.push(question(spiky.clone(), now));
-        judge(&questions, &Rule::default(), ErrorRates::USUAL).each.last().copied().unwrap().verdict
+        judge(&questions, &Rule::default(), ErrorRates::USUAL).each.pop().unwrap().verdict
     };
     assert_eq!(suite(&[125.0]), Verdict::Inconclusive);
     assert_eq!(suite(&[125.0, 126.0]), Verdict::Inconclusive, "one run in fifteen was beyond that");
@@ -197,7 +198,7 @@ fn among_many_cases_a_first_look_must_be_clearer() {
     let among = |cases: usize, now: f64| {
         let mut questions = vec![question(around(50, 0.03), &[100.0]); cases - 1];
         questions.push(question(around(50, 0.03), &[now]));
-        *judge(&questions, &Rule::default(), ErrorRates::USUAL).each.last().unwrap()
+        judge(&questions, &Rule::default(), ErrorRates::USUAL).each.pop().unwrap()
     };
     assert_eq!(among(1, 112.0).verdict, Verdict::Regressed);
     let doubtful = among(1000, 112.0);
@@ -211,7 +212,7 @@ fn among_many_cases_a_first_look_must_be_clearer() {
 fn share_regressed(series: &[f64], factor: f64) -> f64 {
     let questions = (LEVEL..series.len())
         .map(|at| question(series[at.saturating_sub(RUNS)..at].to_vec(), &[series[at] * factor]));
-    let found: Vec<HistoryConclusion> = questions.map(one).collect();
+    let found: Vec<Conclusion> = questions.map(one).collect();
     found.iter().filter(|found| found.verdict == Verdict::Regressed).count() as f64
         / found.len() as f64
 }

@@ -6,8 +6,9 @@ use super::common::OwnPart;
 use super::edge::{Edge, Looks};
 use super::figures::{Figures, last, present};
 use super::scale::Scale;
-use super::{Evidence, HistoryConclusion, Question, Rule};
+use super::{Question, Rule};
 use crate::compare::{Clear, ErrorRates, judge};
+use crate::conclusion::{Conclusion, Evidence};
 use crate::estimate::{median, quantile, sorted};
 
 /// Fewest runs that a distance from their median says something about.
@@ -153,7 +154,7 @@ impl View {
 
     /// The verdict, where `chance` is that of [`View::chance`] corrected for how many questions are
     /// asked.
-    pub(super) fn conclude(&self, chance: f64, asking: Asking) -> HistoryConclusion {
+    pub(super) fn conclude(&self, chance: f64, asking: Asking) -> Conclusion {
         let level = asking.rates.alpha / 2.0;
         let log = self.total.change();
         let change = self.scale.change(log);
@@ -161,33 +162,30 @@ impl View {
         let whole = self.scale.log_of(self.threshold);
         let is_clear = chance <= level && self.evidence().change() >= whole;
         let clear = if is_clear { Clear::AboveHalf } else { Clear::Not };
-        let found = HistoryConclusion {
-            before: self.scale.value(self.total.level),
-            now: self.scale.value(self.total.level + log),
-            judged: self.judged,
-            change,
+        let found = Conclusion {
             beyond_others: self.own.as_ref().map(|own| self.scale.change(own.change())),
             interval: Some(interval),
             detectable: Some(self.detectable(asking)),
-            verdict: Verdict::Inconclusive,
             reason: ReasonCode::TooNoisy,
+            ..Conclusion::too_few(
+                self.judged,
+                self.scale.value(self.total.level),
+                self.scale.value(self.total.level + log),
+                change,
+            )
         };
         let (slow, runs) = (self.clearly_slow(level), self.total.all.len());
         match judge(change, interval, clear, self.threshold) {
             (Verdict::Unchanged | Verdict::Improved, _) if is_clear => found,
             (Verdict::Unchanged | Verdict::Improved, _) if slow * 2 >= runs => {
-                HistoryConclusion { judged: Evidence::Split { slow, runs }, ..found }
+                Conclusion { evidence: Evidence::Split { slow, runs }, ..found }
             }
             (Verdict::Inconclusive, _)
                 if !is_clear && slow * 2 < runs && self.is_usual(log, asking) =>
             {
-                HistoryConclusion {
-                    verdict: Verdict::Unchanged,
-                    reason: ReasonCode::WithinNoise,
-                    ..found
-                }
+                found.with_verdict(Verdict::Unchanged, ReasonCode::WithinNoise)
             }
-            (verdict, reason) => HistoryConclusion { verdict, reason, ..found },
+            (verdict, reason) => found.with_verdict(verdict, reason),
         }
     }
 

@@ -53,7 +53,7 @@ fn ways(site: &Site<'_>, material: &RunReportData) -> SourceResult<String> {
         ways.push(compare_link(site, previous, id, "compare with the run before"));
     }
     let is_saved = site.source().baselines()?.iter().any(|baseline| baseline.name == *suite);
-    if is_saved && material.comparison.is_some() {
+    if is_saved && material.input.comparison.is_some() {
         ways.push(compare_link(site, suite, id, "compare with the saved baseline"));
     }
     if site.answers() {

@@ -16,7 +16,7 @@ use rsb_model::{
     BenchmarkResult, BenchmarkType, Better, ComparisonResult, DeviceType, Environment, Fields,
     Outcome, Reason, Run, RunId, Samples, Timestamp,
 };
-use rsb_report::{BaselineRow, RunRow};
+use rsb_report::{BaselineRow, ReportInput, RunRow};
 use rsb_stats::{Policy, SeriesInput, trend};
 
 use crate::source::{
@@ -237,11 +237,17 @@ impl PageSource for MadeUp {
     fn run(&self, id: &str) -> SourceResult<Arc<RunReportData>> {
         let run = self.find(id)?.clone();
         Ok(Arc::new(RunReportData {
-            comparison: if id == id_of(0, 0) { None } else { Some(self.judged(&id_of(0, 0), id)?) },
-            not_compared: (id == id_of(0, 0)).then(|| self.name.clone()),
-            baseline: Some(Environment::default()),
-            checks: Vec::new(),
-            recommendations: self.health().recommendations,
+            input: ReportInput {
+                comparison: if id == id_of(0, 0) {
+                    None
+                } else {
+                    Some(self.judged(&id_of(0, 0), id)?)
+                },
+                not_compared: (id == id_of(0, 0)).then(|| self.name.clone()),
+                baseline: Some(Environment::default()),
+                checks: Vec::new(),
+                recommendations: self.health().recommendations,
+            },
             previous: (id != id_of(0, 0)).then(|| id_of(0, 0)),
             run,
         }))

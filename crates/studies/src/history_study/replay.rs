@@ -1,9 +1,10 @@
 //! Judging every run of a series from what came before it.
 
 use rsb_model::{Better, Verdict};
+use rsb_stats::Conclusion;
 use rsb_stats::compare::ErrorRates;
 use rsb_stats::estimate::{mean, median, std_dev};
-use rsb_stats::history::{HistoryConclusion, LEVEL, Question, QuestionRole, RUNS, Rule, judge};
+use rsb_stats::history::{LEVEL, Question, QuestionRole, RUNS, Rule, judge};
 
 use super::series::{Part, RecordedSeries};
 use super::whole::format_bounded_share;
@@ -63,7 +64,7 @@ fn slowdown(better: Better, level: Option<f64>, now: f64) -> f64 {
     }
 }
 
-fn judge_run(better: Better, before: &[f64], now: &[f64], rule: Rule) -> Option<HistoryConclusion> {
+fn judge_run(better: Better, before: &[f64], now: &[f64], rule: Rule) -> Option<Conclusion> {
     let (before, now) = (before.to_vec(), now.to_vec());
     let question = Question {
         before,
@@ -74,7 +75,7 @@ fn judge_run(better: Better, before: &[f64], now: &[f64], rule: Rule) -> Option<
         slack: 0.0,
         role: QuestionRole::Apart,
     };
-    judge(&[question], &rule, ErrorRates::USUAL).each.first().copied()
+    judge(&[question], &rule, ErrorRates::USUAL).each.pop()
 }
 
 /// What came of the checks of one series, or of several.

@@ -81,7 +81,7 @@ fn what_all_cases_have_in_common_is_a_metric_of_its_own() {
 #[test]
 fn a_faster_machine_does_not_hide_a_slow_case() {
     let found = judged(&suite(12, 7, |at| if at == 2 { 1.02 } else { 0.85 }));
-    let hidden = found.each[2];
+    let hidden = &found.each[2];
     assert_eq!(
         (hidden.verdict, hidden.reason),
         (Verdict::Inconclusive, ReasonCode::TooNoisy),
@@ -131,7 +131,7 @@ proptest! {
         // whatever that is.
         let mut questions = suite(cases, seed, |_| 1.0);
         for question in &mut questions {
-            let level = one(question.clone()).before;
+            let level = one(question.clone()).baseline;
             question.now = vec![level * slower * 1.000_001];
         }
         prop_assert!(!is_green(&judged(&questions)));
