@@ -3,19 +3,21 @@
 
 use std::collections::BTreeSet;
 
+use itertools::Itertools as _;
 use rsb_model::record::{
     Alert, AlertBasis, ChangePoint, CommonChange, CommonMember, Direction, Forecast, LevelPart,
-    Ramp, SeriesTrend, Severity, TrendDocument, TrendShape,
+    Ramp, SeriesTrend, TrendDocument, TrendShape,
 };
 use rsb_model::{CaseId, Timestamp};
 
-use crate::document::{ReportError, csv, csv_number};
+use crate::document::{CsvColumn, ReportError, csv_number, csv_of};
 use crate::label::Shortener;
 use crate::markdown::escape;
 use crate::number::{format_count, format_percent, format_quantity};
 use crate::spark::sparkline;
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
+use crate::tracked::severity;
 
 /// Series of a common change that are named.
 const NAMED: usize = 4;
@@ -30,46 +32,39 @@ pub fn short(id: &str) -> String {
 }
 
 fn table(document: &TrendDocument) -> Table {
-    let mut table = Table::new([
-        Column::elided("series"),
-        Column::left("metric"),
-        Column::right("n"),
-        Column::right("last").optional(),
-        Column::right("change"),
-        Column::right("slope/day"),
-        Column::right("r²"),
-        Column::left("direction").optional(),
-        Column::left("oldest to newest"),
-        Column::right("shifts").optional(),
-    ]);
     let ids: Vec<CaseId> =
         document.series.iter().filter_map(|series| series.id.parse().ok()).collect();
     let names = Shortener::of(&ids);
-    for series in &document.series {
-        let name = series.id.parse().map_or_else(|_| series.id.clone(), |id| names.full(&id));
-        table.push(row(series, &name));
-    }
-    table
-}
-
-fn row(series: &SeriesTrend, name: &str) -> Vec<Cell> {
-    let percent = series.last_change_percent.map_or_else(|| NONE.to_owned(), format_percent);
-    let shifts = match series.change_points.len() {
+    let name = |series: &SeriesTrend| {
+        series.id.parse().map_or_else(|_| series.id.clone(), |id| names.full(&id))
+    };
+    let shifts = |series: &SeriesTrend| match series.change_points.len() {
         0 => Cell::default(),
         count => Cell::with_tone(count.to_string(), Tone::Caution),
     };
-    vec![
-        Cell::from(name),
-        Cell::from(&series.metric),
-        Cell::from(series.n.to_string()),
-        Cell::from(format_quantity(series.last, &series.unit)),
-        Cell::from(percent),
-        Cell::from(slope(series)),
-        Cell::from(series.r_squared.map_or_else(|| NONE.to_owned(), |r| format!("{r:.2}"))),
-        direction(series),
-        Cell::from(sparkline(&series.values, SPARK_WIDTH)),
-        shifts,
-    ]
+    Table::of(
+        &document.series,
+        &[
+            (Column::elided("series"), &|series| name(series).into()),
+            (Column::left("metric"), &|series| Cell::from(&series.metric)),
+            (Column::right("n"), &|series| series.n.to_string().into()),
+            (Column::right("last").optional(), &|series| {
+                format_quantity(series.last, &series.unit).into()
+            }),
+            (Column::right("change"), &|series| {
+                series.last_change_percent.map_or_else(|| NONE.to_owned(), format_percent).into()
+            }),
+            (Column::right("slope/day"), &|series| slope(series).into()),
+            (Column::right("r²"), &|series| {
+                series.r_squared.map_or_else(|| NONE.to_owned(), |r| format!("{r:.2}")).into()
+            }),
+            (Column::left("direction").optional(), &|series| direction(series)),
+            (Column::left("oldest to newest"), &|series| {
+                sparkline(&series.values, SPARK_WIDTH).into()
+            }),
+            (Column::right("shifts").optional(), &|series| shifts(series)),
+        ],
+    )
 }
 
 fn slope(series: &SeriesTrend) -> String {
@@ -173,18 +168,16 @@ pub fn two_levels(series: &SeriesTrend) -> Option<String> {
 /// The step of many series at once, in one line.
 fn common(change: &CommonChange) -> String {
     let ids: BTreeSet<String> = change.series.iter().map(|one| short(&one.id)).collect();
-    let named = ids.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let named = ids.iter().take(NAMED).join(", ");
     let more = match ids.len().saturating_sub(NAMED) {
         0 => String::new(),
         count => format!(" and {count} more"),
     };
     let (from, to) = (day(change.from_timestamp), day(change.to_timestamp));
     let time = if from == to { format!("on {from}") } else { format!("from {from} to {to}") };
-    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-    for one in &change.series {
-        low = low.min(one.change_percent);
-        high = high.max(one.change_percent);
-    }
+    let changes = || change.series.iter().map(|one| one.change_percent);
+    let (low, high) =
+        (changes().fold(f64::INFINITY, f64::min), changes().fold(f64::NEG_INFINITY, f64::max));
     format!(
         "{} {} together {time} ({} to {}): {named}{more}; one cause is likely, such as the \
          machine, the toolchain or shared code",
@@ -297,14 +290,6 @@ fn alerts(document: &TrendDocument) -> Vec<(&SeriesTrend, &Alert)> {
     alerts
 }
 
-const fn severity(severity: Severity) -> (&'static str, Tone) {
-    match severity {
-        Severity::Info => ("info", Tone::Good),
-        Severity::Warning => ("warning", Tone::Caution),
-        Severity::Critical => ("critical", Tone::Bad),
-    }
-}
-
 /// For a terminal. `changes` is what [`crate::tracked::text`] says of the changes of level, where
 /// they are followed: it stands in the place of what each series says of them by itself.
 pub fn text(document: &TrendDocument, changes: Option<&str>, style: Style) -> String {
@@ -413,26 +398,26 @@ pub fn markdown(document: &TrendDocument) -> String {
     out
 }
 
-const COLUMNS: [&str; 19] = [
-    "id",
-    "metric",
-    "unit",
-    "n",
-    "first",
-    "last",
-    "last_change_percent",
-    "slope_per_day",
-    "intercept",
-    "r_squared",
-    "p_value",
-    "direction",
-    "change_points",
-    "suspected",
-    "shape",
-    "forecast_days",
-    "forecast",
-    "forecast_low",
-    "forecast_high",
+const COLUMNS: [CsvColumn<SeriesTrend>; 19] = [
+    ("id", |series| series.id.clone()),
+    ("metric", |series| series.metric.clone()),
+    ("unit", |series| series.unit.clone()),
+    ("n", |series| series.n.to_string()),
+    ("first", |series| csv_number(Some(series.first))),
+    ("last", |series| csv_number(Some(series.last))),
+    ("last_change_percent", |series| csv_number(series.last_change_percent)),
+    ("slope_per_day", |series| csv_number(series.slope_per_day)),
+    ("intercept", |series| csv_number(series.intercept)),
+    ("r_squared", |series| csv_number(series.r_squared)),
+    ("p_value", |series| csv_number(series.p_value)),
+    ("direction", |series| direction_word(series.direction).to_owned()),
+    ("change_points", |series| series.change_points.len().to_string()),
+    ("suspected", |series| series.suspected.len().to_string()),
+    ("shape", |series| shape_word(series.shape).to_owned()),
+    ("forecast_days", |series| csv_number(series.forecast.as_ref().map(|ahead| ahead.days))),
+    ("forecast", |series| csv_number(series.forecast.as_ref().map(|ahead| ahead.value))),
+    ("forecast_low", |series| csv_number(series.forecast.as_ref().and_then(|ahead| ahead.low))),
+    ("forecast_high", |series| csv_number(series.forecast.as_ref().and_then(|ahead| ahead.high))),
 ];
 
 /// A row for each series.
@@ -440,29 +425,5 @@ const COLUMNS: [&str; 19] = [
 /// # Errors
 /// Never for data that the model can hold.
 pub fn csv_rows(document: &TrendDocument) -> Result<String, ReportError> {
-    csv(&COLUMNS, document.series.iter().map(csv_row))
-}
-
-fn csv_row(series: &SeriesTrend) -> Vec<String> {
-    vec![
-        series.id.clone(),
-        series.metric.clone(),
-        series.unit.clone(),
-        series.n.to_string(),
-        csv_number(Some(series.first)),
-        csv_number(Some(series.last)),
-        csv_number(series.last_change_percent),
-        csv_number(series.slope_per_day),
-        csv_number(series.intercept),
-        csv_number(series.r_squared),
-        csv_number(series.p_value),
-        direction_word(series.direction).to_owned(),
-        series.change_points.len().to_string(),
-        series.suspected.len().to_string(),
-        shape_word(series.shape).to_owned(),
-        csv_number(series.forecast.as_ref().map(|forecast| forecast.days)),
-        csv_number(series.forecast.as_ref().map(|forecast| forecast.value)),
-        csv_number(series.forecast.as_ref().and_then(|forecast| forecast.low)),
-        csv_number(series.forecast.as_ref().and_then(|forecast| forecast.high)),
-    ]
+    csv_of(&COLUMNS, &document.series)
 }

@@ -3,12 +3,12 @@
 use rsb_model::ComparisonResult;
 use rsb_model::record::Comparison;
 
-use super::axis;
 use super::comparison::worth_drawing;
-use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
+use super::{axis, left_out};
+use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::comparison::{by_importance, quantity_or_empty, worsening};
 use crate::label::Shortener;
-use crate::number::{format_count, format_percent};
+use crate::number::format_percent;
 
 /// More rows than this are not drawn.
 const MAX_ROWS: usize = 24;
@@ -23,11 +23,8 @@ fn drawable_comparisons(result: &ComparisonResult) -> Vec<&Comparison> {
         .collect()
 }
 
-fn subtitle(words: &str, left_out: usize) -> String {
-    match left_out {
-        0 => words.to_owned(),
-        count => format!("{words}; {} not drawn", format_count(count, "figure is", "figures are")),
-    }
+fn subtitle(words: &str, more: usize) -> String {
+    words.to_owned() + &left_out(more, "figure is", "figures are", "not drawn")
 }
 
 /// Whether a change is for the better, for the worse, or none to speak of; without a verdict it is
@@ -67,7 +64,7 @@ pub fn delta(result: &ComparisonResult) -> Option<Chart> {
             all.len() - rows.len(),
         ),
         place: ChartPlace::Comparison,
-        x_axis: signed_percent_axis(reach),
+        x_axis: axis::signed("change, %", reach),
         y_axis: axis::rows(
             rows.iter().map(|each| format!("{} {}", names.full(&each.id), each.metric)),
         ),
@@ -101,16 +98,6 @@ fn change_bars(rows: &[&Comparison], own: Paint, name: &str) -> Dataset {
         points.push(point);
     }
     Dataset::new(DatasetKind::Bars { thickness: 0.55 }, own, points).with_name(name)
-}
-
-fn signed_percent_axis(reach: f64) -> Axis {
-    let mut axis = axis::exact("change, %", -reach, reach, 8);
-    for label in &mut axis.labels {
-        if !label.text.starts_with('-') && label.text != "0" {
-            label.text.insert(0, '+');
-        }
-    }
-    axis
 }
 
 /// Each figure before and after, as shares of the one before.

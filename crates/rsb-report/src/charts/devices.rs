@@ -7,7 +7,7 @@ use rsb_stats::median;
 use super::memory::{Words, heat_map_datasets};
 use super::{axis, bars, slug};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
-use crate::label::{benchmark_of, benchmarks, device_of, headline};
+use crate::label::{benchmark_of, benchmarks, device_of, group_by_key, headline};
 use crate::number::{format_count, format_percent, format_quantity};
 
 /// Fewer devices are told apart by bars.
@@ -30,45 +30,28 @@ struct Fleet<'a> {
 
 /// The case of `benchmark` that was tried on most devices; of several the last, as cases grow.
 fn fleet<'a>(run: &'a Run, benchmark: &str) -> Option<Fleet<'a>> {
-    let mut fleets: Vec<Fleet<'a>> = Vec::new();
-    for result in run.benchmarks.iter().filter(|result| benchmark_of(result) == benchmark) {
-        let (Some(DeviceRef { backend, index }), Some(parts)) =
-            (device_of(&result.benchmark_id), result.benchmark_id.parts())
-        else {
-            continue;
-        };
-        if index >= MAX_DEVICE_INDEX {
-            continue;
-        }
-        match fleets.iter_mut().find(|fleet| fleet.backend == backend && fleet.point == parts.point)
-        {
-            Some(fleet) => fleet.results.push((index, result)),
-            None => {
-                fleets.push(Fleet { backend, point: parts.point, results: vec![(index, result)] });
-            }
-        }
-    }
+    let own = run.benchmarks.iter().filter(|result| benchmark_of(result) == benchmark);
+    let devices = own.filter_map(|result| {
+        let DeviceRef { backend, index } = device_of(&result.benchmark_id)?;
+        let point = result.benchmark_id.parts()?.point;
+        (index < MAX_DEVICE_INDEX).then_some(((backend, point), (index, result)))
+    });
+    let fleets = group_by_key(devices).into_iter();
+    let fleets = fleets.map(|((backend, point), results)| Fleet { backend, point, results });
     fleets
-        .into_iter()
         .max_by_key(|fleet| fleet.results.len())
         .filter(|fleet| fleet.results.len() >= MIN_DEVICES)
 }
 
 fn grid(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Chart> {
     let Fleet { backend, point, results } = fleet(run, benchmark)?;
-    let mut measured = results.clone();
-    measured.retain(|(_, result)| result.outcome == Outcome::Measured);
-    let field = metric.or_else(|| {
-        measured.iter().find_map(|(_, result)| headline(result)).map(|(field, _)| field)
-    })?;
+    let measured = || results.iter().filter(|(_, result)| result.outcome == Outcome::Measured);
+    let field = metric
+        .or_else(|| measured().find_map(|(_, result)| headline(result)).map(|(field, _)| field))?;
     let mut figures: Vec<(u32, f64)> = Vec::new();
-    for (index, result) in measured {
-        let Some(value) = result.fields().and_then(|fields| fields.number(field.name)) else {
-            continue;
-        };
-        if value.is_finite() {
-            figures.push((index, value));
-        }
+    for (index, result) in measured() {
+        let value = result.fields().and_then(|fields| fields.number(field.name));
+        figures.extend(value.filter(|value| value.is_finite()).map(|value| (*index, value)));
     }
     let last = results.iter().map(|(index, _)| *index).max()?;
     let across = if last < 64 { 8 } else { 16 };

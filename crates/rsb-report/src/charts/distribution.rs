@@ -1,6 +1,7 @@
 //! Every sample of a case: a histogram for one replicate, a strip of dots for each of several.
 
 use rsb_model::BenchmarkResult;
+use rsb_stats::median;
 
 use super::{axis, slug};
 use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
@@ -71,7 +72,7 @@ fn value_at(sorted: &[f64], share: f64) -> Option<f64> {
 
 impl Data {
     fn median(&self) -> f64 {
-        median(&self.sorted)
+        median(&self.sorted).unwrap_or_default()
     }
 
     /// How many samples lie beyond the right edge, in words.
@@ -90,12 +91,6 @@ impl Data {
         }
         text
     }
-}
-
-fn median(sorted: &[f64]) -> f64 {
-    let upper = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
-    let lower = sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or(upper);
-    f64::midpoint(lower, upper)
 }
 
 /// The unit that fits `top` nanoseconds, and how many nanoseconds it holds.
@@ -147,9 +142,7 @@ fn strips(data: &Data, factor: f64) -> (Axis, Vec<Dataset>) {
             let height = (index as f64 * 0.618_033_988_75).fract() - 0.5;
             dots.push(Point::at(time / factor, row + FILLED * height));
         }
-        let mut sorted = times.clone();
-        sorted.sort_by(f64::total_cmp);
-        let middle = median(&sorted);
+        let middle = median(times).unwrap_or_default();
         medians.push(Point::at(middle / factor, row).saying(format_time(middle)));
     }
     let datasets = vec![

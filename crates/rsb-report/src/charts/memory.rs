@@ -1,10 +1,11 @@
 //! Memory over time: what the cases of a run held, one after another, and of which kind; what a
 //! step held.
 
+use itertools::Itertools as _;
 use rsb_model::{BenchmarkResult, Run};
 use serde_json::{Map, Value};
 
-use super::{axis, slug};
+use super::{axis, range, slug};
 use crate::chart::{
     Axis, AxisScale, Chart, ChartPlace, Dataset, DatasetKind, HEAT_LEVELS, Label, Legend, Paint,
     Point,
@@ -120,15 +121,9 @@ impl Timeline<'_> {
             return None;
         }
         // Between two points nothing is known: a step stands where the next one is.
-        let steps = held.windows(2).flat_map(|pair| match pair {
-            [before, after] => {
-                vec![
-                    Point::at(before.0, before.1),
-                    Point::at(after.0, before.1),
-                    Point::at(after.0, after.1),
-                ]
-            }
-            _ => Vec::new(),
+        let steps = held.iter().tuple_windows().flat_map(|(before, after)| {
+            [(before.0, before.1), (after.0, before.1), (after.0, after.1)]
+                .map(|(time, held)| Point::at(time, held))
         });
         let text = format!("peak {}", format_quantity(peak.1, "MB"));
         Some(Chart {
@@ -162,10 +157,8 @@ fn change_marks(
     name: &str,
     is_own: fn(f64, f64) -> bool,
 ) -> Dataset {
-    let points = held.windows(2).filter_map(|pair| match pair {
-        [before, after] if is_own(before.1, after.1) => Some(Point::at(after.0, after.1)),
-        _ => None,
-    });
+    let changes = held.iter().tuple_windows().filter(|(before, after)| is_own(before.1, after.1));
+    let points = changes.map(|(_, after)| Point::at(after.0, after.1));
     Dataset::new(DatasetKind::Marks, paint, points.collect()).with_name(name)
 }
 
@@ -179,10 +172,7 @@ pub fn memory_heat_map(run: &Run) -> Option<Chart> {
         .map(|(field, name)| (*name, cases(run, field)))
         .filter(|(_, cases)| !cases.is_empty())
         .collect();
-    let times: Vec<f64> =
-        kinds.iter().flat_map(|(_, cases)| cases).map(|(time, ..)| *time).collect();
-    let first = times.iter().copied().reduce(f64::min)?;
-    let last = times.iter().copied().reduce(f64::max)?;
+    let (first, last) = range(kinds.iter().flat_map(|(_, cases)| cases).map(|(time, ..)| *time))?;
     let count = kinds.iter().map(|(_, cases)| cases.len()).max()?.min(COLUMNS);
     if count < 2 || last <= first {
         return None;
@@ -274,11 +264,7 @@ struct HeatScale {
 
 impl HeatScale {
     fn new(cells: &[(usize, usize, f64)]) -> Self {
-        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for (.., value) in cells {
-            low = low.min(*value);
-            high = high.max(*value);
-        }
+        let (low, high) = range(cells.iter().map(|(.., value)| *value)).unwrap_or_default();
         if low > 0.0 && high > 20.0 * low {
             Self { from: low.ln(), to: high.ln(), is_log: true }
         } else {
