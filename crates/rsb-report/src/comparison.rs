@@ -202,7 +202,6 @@ fn cells(comparison: &Comparison, name: String, verdict: &str, has_metrics: bool
     ]
 }
 
-/// Returns `value` with its unit, or nothing.
 pub(crate) fn quantity_or_empty(value: Option<f64>, unit: &str) -> String {
     value.map_or_else(String::new, |value| format_quantity(value, unit))
 }
@@ -319,10 +318,8 @@ fn describe_regressions(result: &ComparisonResult, all: &str) -> String {
         .filter(|row| !row.verdict.is_decided() && row.reason_code != ReasonCode::Missing)
         .count();
     if undecided > 0 {
-        parts.push(format!(
-            "{} no verdict",
-            format_count(undecided, "comparison has", "comparisons have")
-        ));
+        let count = format_count(undecided, "comparison has", "comparisons have");
+        parts.push(format!("{count} no verdict"));
     }
     parts.join("; ")
 }
@@ -386,7 +383,6 @@ fn causes(result: &ComparisonResult) -> Vec<String> {
     named.map(|(cause, rows)| format!("{} {cause}", rows.len())).collect()
 }
 
-/// Returns why `row` has no verdict, in a phrase.
 fn cause(row: &Comparison) -> String {
     if row.reason_code == ReasonCode::UnlikeMachine {
         return without_parentheses(row.reason.split(';').next().unwrap_or_default());
@@ -411,12 +407,8 @@ fn without_parentheses(text: &str) -> String {
 
 /// `RUN against BASELINE, threshold 10 %`.
 pub fn head(result: &ComparisonResult) -> String {
-    format!(
-        "{} against {}, threshold {}",
-        clean(&result.current_run_id),
-        clean(&result.baseline_run_id),
-        format_threshold(result.threshold_percent)
-    )
+    let (now, before) = (clean(&result.current_run_id), clean(&result.baseline_run_id));
+    format!("{now} against {before}, threshold {}", format_threshold(result.threshold_percent))
 }
 
 const TITLE: &str = "Comparison";
@@ -591,7 +583,6 @@ mod tests {
         assert_eq!(detectable_line(&[]), None);
     }
 
-    /// Returns the line of a comparison whose rows could detect `percents`.
     fn detectable_line(percents: &[f64]) -> Option<String> {
         let mut result = sample::comparison();
         let row = result.comparisons[0].clone();

@@ -105,7 +105,6 @@ pub(crate) fn csv(
 /// A column of CSV: its name, and its cell in the row of a `T`.
 pub(crate) type CsvColumn<T> = (&'static str, fn(&T) -> String);
 
-/// A row for each of `rows` as CSV.
 pub(crate) fn csv_of<T>(columns: &[CsvColumn<T>], rows: &[T]) -> Result<String, ReportError> {
     let header: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     csv(&header, rows.iter().map(|row| columns.iter().map(|(_, cell)| cell(row)).collect()))

@@ -162,7 +162,6 @@ fn software(environment: &Environment) -> Vec<(String, Option<String>)> {
     lines
 }
 
-/// An installation of ROCm and what is in it.
 fn rocm(one: &RocmInstallation) -> Vec<(String, Option<String>)> {
     let mut text =
         format!("{} in {}", one.version.as_deref().unwrap_or("of an unknown version"), one.path);

@@ -9,7 +9,6 @@ use crate::number::{count_words, format_count, format_quantity};
 use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
 
-/// Rows of one check that went as expected, at most; a document has them all.
 const MOST_ROWS: usize = 24;
 
 /// For a terminal: the devices, a table of the checks, and a sentence for the whole.
@@ -34,7 +33,6 @@ pub fn text(document: &FirstDayDocument, style: Style) -> String {
     out
 }
 
-/// The device and whose expected ranges apply.
 fn describe(device: &CheckedDevice) -> String {
     let arch = device.arch.as_ref().map(|arch| format!(", {arch}")).unwrap_or_default();
     let ranges = match (&device.ranges_of, device.device_type) {
@@ -45,11 +43,8 @@ fn describe(device: &CheckedDevice) -> String {
         (None, DeviceType::Cpu) => "runs on the CPU: no expected ranges".to_owned(),
         (None, _) => "no expected ranges: the table lacks this card".to_owned(),
     };
-    format!(
-        "{}{arch}, {}; {ranges}",
-        device.name,
-        format_count(device.units as usize, "unit", "units")
-    )
+    let units = format_count(device.units as usize, "unit", "units");
+    format!("{}{arch}, {units}; {ranges}", device.name)
 }
 
 fn table(checks: &[CheckResult], names_devices: bool) -> Table {

@@ -7,7 +7,6 @@ use rsb_model::shape::format_bytes;
 use crate::label::group_by_key;
 use crate::number::format_quantity;
 
-/// Whether it is known how the GPUs can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BackendDiscovery {
     /// The runtimes of the host were looked at.
@@ -21,7 +20,6 @@ type Lines = Vec<(String, Option<String>)>;
 /// A titled part of the page: name and value of each line. A value that is not known is `None`.
 pub(crate) type Section = (String, Lines);
 
-/// A section for each kind of GPU.
 pub(crate) fn sections(gpus: &[Gpu], reach: BackendDiscovery) -> Vec<Section> {
     let mut sections = Vec::new();
     for (mut lines, members) in group_by_key(gpus.iter().map(|gpu| (common(gpu, reach), gpu))) {
@@ -58,7 +56,6 @@ pub(crate) fn entry(name: &str, value: Option<String>) -> (String, Option<String
     (name.to_owned(), value)
 }
 
-/// Those of `entries` that have a value.
 pub(crate) fn known_entries<const N: usize>(
     entries: [(&str, Option<String>); N],
 ) -> impl Iterator<Item = (String, Option<String>)> {
@@ -66,7 +63,6 @@ pub(crate) fn known_entries<const N: usize>(
     known.map(|(name, value)| entry(name, value))
 }
 
-/// What GPUs of one kind have in common.
 fn common(gpu: &Gpu, reach: BackendDiscovery) -> Lines {
     let mut lines = vec![
         entry("model", Some(model(gpu))),
@@ -97,7 +93,6 @@ fn common(gpu: &Gpu, reach: BackendDiscovery) -> Lines {
     lines
 }
 
-/// Returns `words` with commas between them, if there are any.
 pub(crate) fn join_words(words: &[String]) -> Option<String> {
     if words.is_empty() { None } else { Some(words.join(", ")) }
 }
@@ -183,10 +178,8 @@ fn errors(count: EccCount) -> String {
     if count == EccCount::default() {
         return "none counted".to_owned();
     }
-    format!(
-        "{} not corrected, {} corrected, {} set aside",
-        count.uncorrectable, count.correctable, count.deferred
-    )
+    let EccCount { uncorrectable, correctable, deferred } = count;
+    format!("{uncorrectable} not corrected, {correctable} corrected, {deferred} set aside")
 }
 
 fn reachable_backends(gpu: &Gpu, reach: BackendDiscovery) -> Option<String> {

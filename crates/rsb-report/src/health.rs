@@ -7,7 +7,6 @@ use crate::label::Shortener;
 use crate::number::{count_words, format_count, format_percent};
 use crate::style::{Style, Tone};
 
-/// Items of one kind that are shown; how many more there are is said.
 const SHOWN: usize = 10;
 
 /// For a terminal.

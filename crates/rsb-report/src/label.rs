@@ -164,12 +164,10 @@ pub(crate) fn measured_results(run: &Run) -> impl Iterator<Item = &BenchmarkResu
     run.benchmarks.iter().filter(|result| result.outcome == Outcome::Measured)
 }
 
-/// The benchmarks of `run`, in the order of their first case.
 pub(crate) fn benchmarks(run: &Run) -> Vec<&str> {
     run.benchmarks.iter().map(benchmark_of).unique().collect()
 }
 
-/// The measured results of `benchmark`.
 pub(crate) fn results_of<'a>(
     run: &'a Run,
     benchmark: &'a str,
@@ -177,7 +175,6 @@ pub(crate) fn results_of<'a>(
     measured_results(run).filter(move |result| benchmark_of(result) == benchmark)
 }
 
-/// Whether `value` of `field` is better than `known`.
 pub(crate) fn is_better(field: &Field, value: f64, known: f64) -> bool {
     if field.better() == Some(Better::Lower) { value < known } else { value > known }
 }

@@ -77,7 +77,6 @@ fn runs(row: &CaseRow) -> bool {
     row.missing.is_none() && row.cases > 0
 }
 
-/// The distinct values of `of` over `rows`, in their order.
 fn distinct<'a>(rows: &[&'a CaseRow], of: fn(&'a CaseRow) -> &'a str) -> Vec<&'a str> {
     rows.iter().map(|row| of(row)).unique().collect()
 }
@@ -103,7 +102,6 @@ fn runnable(rows: &[&CaseRow], detail: Detail) -> Table {
     table
 }
 
-/// The first clause of a benchmark's description.
 fn gist(about: &str) -> &str {
     about.split([':', ';', ',']).next().unwrap_or(about)
 }

@@ -73,7 +73,7 @@ fn percent_without_unit(percent: f64) -> String {
 }
 
 /// `1 failed, 2 ok`: those of `counts` that are not zero.
-pub(crate) fn count_words(counts: &[(usize, &str)]) -> String {
+pub fn count_words(counts: &[(usize, &str)]) -> String {
     counts
         .iter()
         .filter(|(count, _)| *count > 0)

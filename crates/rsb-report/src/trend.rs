@@ -19,7 +19,6 @@ use crate::style::{Style, Tone};
 use crate::table::{Cell, Column, Table};
 use crate::tracked::severity;
 
-/// Series of a common change that are named.
 const NAMED: usize = 4;
 
 const SPARK_WIDTH: usize = 16;
@@ -122,6 +121,15 @@ const fn shape_word(shape: TrendShape) -> &'static str {
     }
 }
 
+fn name(series: &SeriesTrend) -> String {
+    format!("{} {}", short(&series.id), series.metric)
+}
+
+fn levels(series: &SeriesTrend, before: f64, after: f64) -> String {
+    let [before, after] = [before, after].map(|level| format_quantity(level, &series.unit));
+    format!("{before} → {after}")
+}
+
 fn day(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%d").to_string()
 }
@@ -133,15 +141,9 @@ fn shift(series: &SeriesTrend, point: &ChangePoint) -> String {
         Some(LevelPart::Upper) => ", upper of two levels",
         Some(LevelPart::Share) => ", mean of two levels whose share changed",
     };
-    format!(
-        "{} {}{part}: {} on {} ({} → {})",
-        short(&series.id),
-        series.metric,
-        format_percent(point.change_percent),
-        day(point.timestamp),
-        format_quantity(point.before, &series.unit),
-        format_quantity(point.after, &series.unit),
-    )
+    let (change, levels) =
+        (format_percent(point.change_percent), levels(series, point.before, point.after));
+    format!("{}{part}: {change} on {} ({levels})", name(series), day(point.timestamp))
 }
 
 /// `two levels (8.10 ms and 10.4 ms, 30 % of the runs in the upper one): probably two machine
@@ -149,19 +151,20 @@ fn shift(series: &SeriesTrend, point: &ChangePoint) -> String {
 pub fn two_levels(series: &SeriesTrend) -> Option<String> {
     let levels = series.two_levels.as_ref()?;
     let cause = match &levels.separated_by {
-        Some(by) => format!(
-            "`{}` separates them ({} in the lower one, {} in the upper one)",
-            by.field,
-            by.lower.join(", "),
-            by.upper.join(", ")
-        ),
+        Some(by) => {
+            let (lower, upper) = (by.lower.join(", "), by.upper.join(", "));
+            format!(
+                "`{}` separates them ({lower} in the lower one, {upper} in the upper one)",
+                by.field
+            )
+        }
         None => "probably two machine types".to_owned(),
     };
+    let [lower, upper] =
+        [levels.lower, levels.upper].map(|level| format_quantity(level, &series.unit));
+    let share = 100.0 * levels.upper_share;
     Some(format!(
-        "two levels ({} and {}, {:.0} % of the runs in the upper one): {cause}",
-        format_quantity(levels.lower, &series.unit),
-        format_quantity(levels.upper, &series.unit),
-        100.0 * levels.upper_share,
+        "two levels ({lower} and {upper}, {share:.0} % of the runs in the upper one): {cause}"
     ))
 }
 
@@ -199,16 +202,10 @@ fn is_common(
 }
 
 fn climb(series: &SeriesTrend, ramp: &Ramp) -> String {
-    format!(
-        "{} {}: {} between {} and {}, step by step ({} → {})",
-        short(&series.id),
-        series.metric,
-        format_percent(ramp.change_percent),
-        day(ramp.from_timestamp),
-        day(ramp.to_timestamp),
-        format_quantity(ramp.before, &series.unit),
-        format_quantity(ramp.after, &series.unit),
-    )
+    let (name, change) = (name(series), format_percent(ramp.change_percent));
+    let (from, to) = (day(ramp.from_timestamp), day(ramp.to_timestamp));
+    let levels = levels(series, ramp.before, ramp.after);
+    format!("{name}: {change} between {from} and {to}, step by step ({levels})")
 }
 
 fn suspicion(series: &SeriesTrend, point: &ChangePoint) -> String {
@@ -225,20 +222,13 @@ fn outlook(series: &SeriesTrend, forecast: &Forecast) -> String {
             format!(", {low} to {high} with {percent} %")
         },
     );
-    format!(
-        "{} {}: {} in {} days{}",
-        short(&series.id),
-        series.metric,
-        format_quantity(forecast.value, unit),
-        forecast.days,
-        interval.unwrap_or_default(),
-    )
+    let (value, interval) = (format_quantity(forecast.value, unit), interval.unwrap_or_default());
+    format!("{}: {value} in {} days{interval}", name(series), forecast.days)
 }
 
 /// The heading of what is foretold.
 const EXPECTED: &str = "Expected";
 
-/// The heading of series that alternate.
 const TWO_LEVELS: &str = "Two levels";
 
 /// Lines under their headings: what changed, what is suspected, what alternates, and what is
@@ -246,7 +236,7 @@ const TWO_LEVELS: &str = "Two levels";
 fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 4] {
     let mut changes: Vec<String> = document.common_changes.iter().map(common).collect();
     let mut suspected: Vec<String> = Vec::new();
-    let mut levels: Vec<String> = Vec::new();
+    let mut alternating: Vec<String> = Vec::new();
     let mut expected: Vec<String> = Vec::new();
     for series in &document.series {
         for point in &series.change_points {
@@ -257,7 +247,7 @@ fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 4] {
         changes.extend(series.ramp.iter().map(|ramp| climb(series, ramp)));
         suspected.extend(series.suspected.iter().map(|point| suspicion(series, point)));
         if let Some(text) = two_levels(series) {
-            levels.push(format!("{} {}: {text}", short(&series.id), series.metric));
+            alternating.push(format!("{}: {text}", name(series)));
         }
         // Of levels with a step between them the last one is expected, which the table shows.
         if matches!(series.shape, TrendShape::Drift | TrendShape::Ramp) {
@@ -267,7 +257,7 @@ fn sections(document: &TrendDocument) -> [(&'static str, Vec<String>); 4] {
     [
         ("Changes of level", changes),
         ("Suspected changes, not confirmed yet", suspected),
-        (TWO_LEVELS, levels),
+        (TWO_LEVELS, alternating),
         (EXPECTED, expected),
     ]
 }
@@ -367,7 +357,6 @@ pub fn sentence(document: &TrendDocument) -> String {
     )
 }
 
-/// Returns how many series of several runs go in `direction`.
 fn count_direction(document: &TrendDocument, direction: Direction) -> usize {
     document
         .series

@@ -21,7 +21,6 @@ pub(crate) const ALL_BENCHMARKS: &str = "all";
 /// More cases than this are counted by benchmark and not named.
 const NAMED: usize = 3;
 
-/// The cases of `run` that ended so, by what stood in their way.
 pub(crate) fn groups(run: &Run, outcome: Outcome) -> Vec<UnmeasuredGroup<'_>> {
     let own = run.benchmarks.iter().filter(|result| result.outcome == outcome);
     let groups = group_by_key(own.map(|result| (result.reason.as_ref(), result)));
@@ -92,7 +91,6 @@ fn with_lines(
     out
 }
 
-/// The cases of a group, what stood in their way, and the cure.
 fn reason_text(group: &UnmeasuredGroup<'_>, names: &Shortener, style: Style) -> String {
     let who = style.wrap(&describe_cases(group, names), 2);
     let Some(reason) = group.reason else { return who + &style.wrap("no reason was recorded", 4) };

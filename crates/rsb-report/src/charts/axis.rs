@@ -86,7 +86,6 @@ pub(super) fn powers_of_ten(title: &str, low: f64, high: f64) -> Axis {
     }
 }
 
-/// A row for each of `labels`.
 pub(super) fn rows(labels: impl IntoIterator<Item = String>) -> Axis {
     let labels: Vec<Label> =
         labels.into_iter().enumerate().map(|(row, text)| Label { at: row as f64, text }).collect();

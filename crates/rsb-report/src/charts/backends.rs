@@ -9,7 +9,6 @@ use crate::backends::{ColumnRole, Entry, Hardware, Row, group_by_hardware, times
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::number::format_quantity;
 
-/// More workloads than this are not drawn; the table holds every one.
 const MAX_WORKLOADS: usize = 24;
 /// What the bars of a workload take of its row together.
 const FILLED: f64 = 0.8;

@@ -9,9 +9,7 @@ use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point
 use crate::label::{Shortener, benchmark_of, headline, measured_results};
 use crate::number::format_quantity;
 
-/// More bars than this are not drawn; the tables hold every case.
 const MAX_BARS: usize = 40;
-/// Height of a bar in rows.
 const THICKNESS: f64 = 0.62;
 
 struct Bar<'a> {
@@ -93,12 +91,9 @@ fn chart(group: &Group<'_>, names: &Shortener) -> Option<Chart> {
         Dataset::new(DatasetKind::Ticks, Paint::Bad, peaks)
             .with_name(peak_field(field).map_or("", |peak| peak.about)),
     );
+    let kind = device.map_or("", DeviceType::as_str);
     Some(Chart {
-        name: slug(&format!(
-            "bars-{benchmark}-{}-{}",
-            field.name,
-            device.map_or("", DeviceType::as_str)
-        )),
+        name: slug(&format!("bars-{benchmark}-{}-{kind}", field.name)),
         title: format!("{benchmark}: {}", caption(field)).trim_start_matches(": ").to_owned(),
         subtitle: subtitle(field, *device, results.len().saturating_sub(MAX_BARS)),
         place: ChartPlace::Benchmark((*benchmark).to_owned()),

@@ -10,7 +10,6 @@ use crate::comparison::{by_importance, quantity_or_empty, worsening};
 use crate::label::Shortener;
 use crate::number::format_percent;
 
-/// More rows than this are not drawn.
 const MAX_ROWS: usize = 24;
 /// Changes below this are none to the eye.
 const EVEN_PERCENT: f64 = 5.0;
@@ -38,7 +37,6 @@ fn paint(comparison: &Comparison) -> Paint {
     }
 }
 
-/// What became of a figure.
 fn word(comparison: &Comparison) -> &'static str {
     match paint(comparison) {
         Paint::Good => "better",
@@ -116,12 +114,10 @@ pub fn before_after(result: &ComparisonResult) -> Option<Chart> {
         after.push(Point::at(share(each), row as f64 + 0.21).saying(text));
     }
     let kind = DatasetKind::Bars { thickness: 0.4 };
+    let (from, to) = (&result.baseline_run_id, &result.current_run_id);
     Some(Chart {
         name: "before-after".to_owned(),
-        title: format!(
-            "Before and after: {} and {}",
-            result.baseline_run_id, result.current_run_id
-        ),
+        title: format!("Before and after: {from} and {to}"),
         subtitle: subtitle("each figure before is 100 %", all.len() - rows.len()),
         place: ChartPlace::Comparison,
         x_axis: axis::linear("% of the figure before", 0.0, top, 6),

@@ -12,7 +12,6 @@ use crate::number::{format_count, format_percent, format_quantity};
 
 /// Fewer devices are told apart by bars.
 const MIN_DEVICES: usize = 8;
-/// Devices with a higher number are not drawn.
 const MAX_DEVICE_INDEX: u32 = 256;
 
 /// A grid for each benchmark that ran one case on many devices: `metric`, or the figure that says
@@ -69,13 +68,10 @@ fn grid(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Ch
     datasets.extend(without_figure(&results, across));
     let row_names = (0..=last / across)
         .map(|row| format!("{backend}:{}–{}", row * across, ((row + 1) * across - 1).min(last)));
+    let caption = bars::caption(field);
     Some(Chart {
         name: slug(&format!("devices-{benchmark}-{}", field.name)),
-        title: format!(
-            "{benchmark} {point}: {} of {} devices",
-            bars::caption(field),
-            results.len()
-        ),
+        title: format!("{benchmark} {point}: {caption} of {} devices", results.len()),
         subtitle: outlier(&figures, field, backend)?,
         place: ChartPlace::Benchmark(benchmark.to_owned()),
         x_axis: axis::rows((0..across).map(|column| format!("+{column}"))),
@@ -85,7 +81,6 @@ fn grid(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Option<Ch
     })
 }
 
-/// Returns column and row of the device with number `index`.
 const fn grid_position(index: u32, across: u32) -> (usize, usize) {
     ((index % across) as usize, (index / across) as usize)
 }

@@ -8,7 +8,6 @@ use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint,
 use crate::label::{Shortener, benchmark_of};
 use crate::number::{format_count, format_time};
 
-/// Fewer samples than this say nothing about their distribution.
 const FEWEST: usize = 5;
 
 /// What is drawn: times in nanoseconds by replicate, and the part of the axis that holds nearly all
@@ -29,12 +28,10 @@ pub fn distribution(result: &BenchmarkResult) -> Option<Chart> {
         [_] => histogram(&data, factor),
         _ => strips(&data, factor),
     };
+    let case = Shortener::default().full(&result.benchmark_id);
     Some(Chart {
         name: slug(&format!("samples-{}", result.benchmark_id)),
-        title: format!(
-            "{}: time of one iteration",
-            Shortener::default().full(&result.benchmark_id)
-        ),
+        title: format!("{case}: time of one iteration"),
         subtitle: data.subtitle(),
         place: ChartPlace::Benchmark(benchmark_of(result).to_owned()),
         x_axis: axis::exact(&title, data.low / factor, data.high / factor, 7),
@@ -65,7 +62,6 @@ fn data(result: &BenchmarkResult) -> Option<Data> {
     Some(Data { replicates, low: (first - pad).max(0.0), high: high + pad, sorted })
 }
 
-/// Returns the value of `sorted`, which is not empty, that has `share` of the others below it.
 fn value_at(sorted: &[f64], share: f64) -> Option<f64> {
     sorted.get((share * (sorted.len() - 1) as f64).round() as usize).copied()
 }
@@ -78,16 +74,11 @@ impl Data {
     /// How many samples lie beyond the right edge, in words.
     fn subtitle(&self) -> String {
         let beyond = self.sorted.iter().filter(|time| **time > self.high).count();
-        let mut text = format!(
-            "{}, median {}",
-            format_count(self.sorted.len(), "sample", "samples"),
-            format_time(self.median())
-        );
+        let count = format_count(self.sorted.len(), "sample", "samples");
+        let mut text = format!("{count}, median {}", format_time(self.median()));
         if let (true, Some(last)) = (beyond > 0, self.sorted.last()) {
-            text.push_str(&format!(
-                "; {beyond} beyond the right edge, up to {}",
-                format_time(*last)
-            ));
+            let last = format_time(*last);
+            text.push_str(&format!("; {beyond} beyond the right edge, up to {last}"));
         }
         text
     }

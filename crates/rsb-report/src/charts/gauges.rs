@@ -9,7 +9,6 @@ use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point
 use crate::label::{Shortener, benchmarks, device_of, measured_results, results_of};
 use crate::number::format_quantity;
 
-/// More gauges than this are not drawn on one chart.
 const MAX_GAUGES: usize = 24;
 const THICKNESS: f64 = 0.6;
 /// Figures in percent that have a highest value, the most telling first.

@@ -37,8 +37,10 @@ pub struct ChartKind {
     pub source: ChartSource,
     /// Which benchmarks give what it needs.
     pub needs: &'static str,
-    draw: fn(&ChartSubject<'_>) -> Vec<Chart>,
+    draw: DrawKind,
 }
+
+type DrawKind = fn(&ChartSubject<'_>) -> Vec<Chart>;
 
 /// What charts are drawn of.
 #[derive(Debug, Clone, Copy, Default)]
@@ -61,6 +63,16 @@ impl ChartKind {
         CHART_KINDS.iter().find(|kind| kind.name == name)
     }
 
+    const fn shows(mut self, about: &'static str) -> Self {
+        self.about = about;
+        self
+    }
+
+    const fn needs(mut self, needs: &'static str) -> Self {
+        self.needs = needs;
+        self
+    }
+
     /// Every chart of this kind that `subject` has the data for.
     pub fn draw(&self, subject: &ChartSubject<'_>) -> Vec<Chart> {
         let mut charts = (self.draw)(subject);
@@ -69,12 +81,10 @@ impl ChartKind {
     }
 }
 
-/// What `of` makes of the run.
 fn of_run(subject: &ChartSubject<'_>, of: impl FnOnce(&Run) -> Vec<Chart>) -> Vec<Chart> {
     subject.run.map_or_else(Vec::new, of)
 }
 
-/// What `of` makes of the comparison.
 fn of_two(
     subject: &ChartSubject<'_>,
     of: impl FnOnce(&ComparisonResult) -> Option<Chart>,
@@ -82,194 +92,145 @@ fn of_two(
     subject.comparison.and_then(of).into_iter().collect()
 }
 
-/// A kind that is made of a run.
-const fn run(
-    name: &'static str,
-    about: &'static str,
-    needs: &'static str,
-    draw: fn(&ChartSubject<'_>) -> Vec<Chart>,
-) -> ChartKind {
-    ChartKind { name, about, source: ChartSource::Run, needs, draw }
+const fn run(name: &'static str, draw: DrawKind) -> ChartKind {
+    ChartKind { name, about: "", source: ChartSource::Run, needs: "", draw }
 }
 
-/// A kind that is made of two runs.
-const fn two(
-    name: &'static str,
-    about: &'static str,
-    draw: fn(&ChartSubject<'_>) -> Vec<Chart>,
-) -> ChartKind {
-    ChartKind {
-        name,
-        about,
-        source: ChartSource::Comparison,
-        needs: "two runs with cases in common",
-        draw,
-    }
+const fn two(name: &'static str, draw: DrawKind) -> ChartKind {
+    let needs = "two runs with cases in common";
+    ChartKind { name, about: "", source: ChartSource::Comparison, needs, draw }
 }
 
-/// A kind that is made of the history.
-const fn history(
-    name: &'static str,
-    about: &'static str,
-    draw: fn(&ChartSubject<'_>) -> Vec<Chart>,
-) -> ChartKind {
-    ChartKind {
-        name,
-        about,
-        source: ChartSource::History,
-        needs: "two stored runs of a case",
-        draw,
-    }
+const fn history(name: &'static str, draw: DrawKind) -> ChartKind {
+    let needs = "two stored runs of a case";
+    ChartKind { name, about: "", source: ChartSource::History, needs, draw }
 }
+
+const ONE_AXIS: &str =
+    "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis";
 
 /// Every kind.
 pub const CHART_KINDS: [ChartKind; 26] = [
-    run(
-        "line",
-        "a figure over size, batch size, threads, requests a second …, a line for each way of \
-         doing it",
-        "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
-        |subject| of_run(subject, |run| lines::lines(run, subject.metric, PointDetail::Figure)),
-    ),
-    run(
-        "error-bars",
-        "the same, with from where to where eight in ten samples lie",
-        "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
-        |subject| of_run(subject, |run| lines::lines(run, subject.metric, PointDetail::Errors)),
-    ),
-    run(
-        "scatter",
-        "the same, with every sample as a dot",
-        "memory-bandwidth, gemm, tensor-ops, inference, vllm: cases that differ by one axis",
-        |subject| of_run(subject, |run| lines::lines(run, subject.metric, PointDetail::Samples)),
-    ),
-    run(
-        "bar",
-        "a figure of each case, with a mark at what the hardware can do",
-        "any benchmark with two cases that tell a rate, such as gemm, tensor-core, \
+    run("line", |subject| {
+        of_run(subject, |run| lines::lines(run, subject.metric, PointDetail::Figure))
+    })
+    .shows(
+        "a figure over size, batch size, threads, requests a second …, a line for each \
+         way of doing it",
+    )
+    .needs(ONE_AXIS),
+    run("error-bars", |subject| {
+        of_run(subject, |run| lines::lines(run, subject.metric, PointDetail::Errors))
+    })
+    .shows("the same, with from where to where eight in ten samples lie")
+    .needs(ONE_AXIS),
+    run("scatter", |subject| {
+        of_run(subject, |run| lines::lines(run, subject.metric, PointDetail::Samples))
+    })
+    .shows("the same, with every sample as a dot")
+    .needs(ONE_AXIS),
+    run("bar", |subject| of_run(subject, |run| bars::bars_of(run, subject.metric)))
+        .shows("a figure of each case, with a mark at what the hardware can do")
+        .needs(
+            "any benchmark with two cases that tell a rate, such as gemm, tensor-core, \
          flash-attention; without one, name a figure: --metric time_ms",
-        |subject| of_run(subject, |run| bars::bars_of(run, subject.metric)),
-    ),
-    run(
-        "stacked-bar",
-        "the parts of a training step: forward, backward, optimizer; computing and \
+        ),
+    run("stacked-bar", |subject| of_run(subject, stacked::stacked_charts))
+        .shows(
+            "the parts of a training step: forward, backward, optimizer; computing and \
          communication; memory held and saved under ZeRO",
-        "deepspeed, pytorch (training), multi-gpu (data-parallel)",
-        |subject| of_run(subject, stacked::stacked_charts),
-    ),
-    run(
-        "gauge",
-        "shares of what could be: roofline, occupancy, link, cache, load, memory of each GPU",
-        "gemm, tensor-ops, occupancy, cache-hit-rate, memory-transfer, smi-metrics; a GPU for its \
-         memory",
-        |subject| of_run(subject, |run| gauges::gauges(run, subject.metric)),
-    ),
-    run(
-        "gpus",
-        "the GPUs of the machine: compute units, memory, runtime",
-        "a run on a machine with a GPU",
-        |subject| of_run(subject, |run| gauges::gpus(run).into_iter().collect()),
-    ),
-    run(
-        "sensors",
-        "power, clocks, temperature, load and memory of GPUs over the time of the run, and \
-         what held them back",
-        "any benchmark on a GPU with sensors, above all smi-metrics",
-        |subject| of_run(subject, sensors::sensors),
-    ),
-    run(
-        "devices",
-        "many devices of one kind as a grid, and which of them falls behind",
-        "any benchmark on eight devices or more of one backend",
-        |subject| of_run(subject, |run| devices::device_grids(run, subject.metric)),
-    ),
-    run(
-        "heat-map",
-        "a figure by the two parameters that vary most",
-        "memory-bandwidth, tensor-ops, gemm: four cases that differ by two parameters",
-        |subject| of_run(subject, |run| matrix::heat_maps(run, subject.metric)),
-    ),
-    run(
-        "matrix",
-        "the best figure of each benchmark on each device, or why there is none",
-        "any benchmark",
-        |subject| of_run(subject, |run| matrix::matrix(run).into_iter().collect()),
-    ),
-    run(
-        "backends",
-        "the backends of one piece of hardware side by side",
-        "`run --suite hardware-acceleration` where two backends reach one device",
-        |subject| of_run(subject, super::backends),
-    ),
-    run(
-        "models",
-        "the time of one pass of each model, a bar for each runtime and device",
-        "`models --backend cpu,openvino`",
-        |subject| of_run(subject, models::models),
-    ),
-    run(
-        "speedup",
-        "how many times faster than the reference",
-        "precision, multi-gpu, flash-attention, triton",
-        |subject| of_run(subject, speedup::speedups),
-    ),
-    run(
-        "scaling",
-        "how many times as fast with more threads, GPUs or processes, the ideal beside it",
-        "any CPU benchmark with `--axis threads=1,2,4`, multi-gpu, all-reduce, deepspeed",
-        |subject| of_run(subject, speedup::scaling),
-    ),
-    run(
-        "roofline",
-        "rate over operations for each byte, under what memory and units can do",
-        "gemm or tensor-ops, with memory-bandwidth in the same run for the slope",
-        |subject| of_run(subject, roofline::roofline),
-    ),
-    run(
-        "memory-timeline",
-        "what cases held over the time of the run, and a training step over its own: more and \
-         less, and the peak",
-        "pytorch, flash-attention, inference, memory-fragmentation: two cases that tell of memory, \
-         or one of training",
-        |subject| of_run(subject, memory::memory_timelines),
-    ),
-    run(
-        "memory-breakdown",
-        "what holds the memory: the model, gradients, optimizer, keys and values, activations; \
-         a rank's under ZeRO",
-        "inference, deepspeed, pytorch (training)",
-        |subject| of_run(subject, stacked::memory_breakdown),
-    ),
-    run(
-        "memory-heat-map",
-        "memory by kind over the time of the run",
-        "pytorch, inference, memory-fragmentation: two cases that tell of memory",
-        |subject| of_run(subject, |run| memory::memory_heat_map(run).into_iter().collect()),
-    ),
-    run("distribution", "every sample of the noisiest cases", "any benchmark", |subject| {
+        )
+        .needs("deepspeed, pytorch (training), multi-gpu (data-parallel)"),
+    run("gauge", |subject| of_run(subject, |run| gauges::gauges(run, subject.metric)))
+        .shows(
+            "shares of what could be: roofline, occupancy, link, cache, load, memory of \
+         each GPU",
+        )
+        .needs(
+            "gemm, tensor-ops, occupancy, cache-hit-rate, memory-transfer, smi-metrics; a \
+         GPU for its memory",
+        ),
+    run("gpus", |subject| of_run(subject, |run| gauges::gpus(run).into_iter().collect()))
+        .shows("the GPUs of the machine: compute units, memory, runtime")
+        .needs("a run on a machine with a GPU"),
+    run("sensors", |subject| of_run(subject, sensors::sensors))
+        .shows(
+            "power, clocks, temperature, load and memory of GPUs over the time of the run, \
+         and what held them back",
+        )
+        .needs("any benchmark on a GPU with sensors, above all smi-metrics"),
+    run("devices", |subject| of_run(subject, |run| devices::device_grids(run, subject.metric)))
+        .shows("many devices of one kind as a grid, and which of them falls behind")
+        .needs("any benchmark on eight devices or more of one backend"),
+    run("heat-map", |subject| of_run(subject, |run| matrix::heat_maps(run, subject.metric)))
+        .shows("a figure by the two parameters that vary most")
+        .needs("memory-bandwidth, tensor-ops, gemm: four cases that differ by two parameters"),
+    run("matrix", |subject| of_run(subject, |run| matrix::matrix(run).into_iter().collect()))
+        .shows("the best figure of each benchmark on each device, or why there is none")
+        .needs("any benchmark"),
+    run("backends", |subject| of_run(subject, super::backends))
+        .shows("the backends of one piece of hardware side by side")
+        .needs("`run --suite hardware-acceleration` where two backends reach one device"),
+    run("models", |subject| of_run(subject, models::models))
+        .shows("the time of one pass of each model, a bar for each runtime and device")
+        .needs("`models --backend cpu,openvino`"),
+    run("speedup", |subject| of_run(subject, speedup::speedups))
+        .shows("how many times faster than the reference")
+        .needs("precision, multi-gpu, flash-attention, triton"),
+    run("scaling", |subject| of_run(subject, speedup::scaling))
+        .shows(
+            "how many times as fast with more threads, GPUs or processes, the ideal beside \
+         it",
+        )
+        .needs(
+            "any CPU benchmark with `--axis threads=1,2,4`, multi-gpu, all-reduce, \
+         deepspeed",
+        ),
+    run("roofline", |subject| of_run(subject, roofline::roofline))
+        .shows("rate over operations for each byte, under what memory and units can do")
+        .needs("gemm or tensor-ops, with memory-bandwidth in the same run for the slope"),
+    run("memory-timeline", |subject| of_run(subject, memory::memory_timelines))
+        .shows(
+            "what cases held over the time of the run, and a training step over its own: \
+         more and less, and the peak",
+        )
+        .needs(
+            "pytorch, flash-attention, inference, memory-fragmentation: two cases that tell \
+         of memory, or one of training",
+        ),
+    run("memory-breakdown", |subject| of_run(subject, stacked::memory_breakdown))
+        .shows(
+            "what holds the memory: the model, gradients, optimizer, keys and values, \
+         activations; a rank's under ZeRO",
+        )
+        .needs("inference, deepspeed, pytorch (training)"),
+    run("memory-heat-map", |subject| {
+        of_run(subject, |run| memory::memory_heat_map(run).into_iter().collect())
+    })
+    .shows("memory by kind over the time of the run")
+    .needs("pytorch, inference, memory-fragmentation: two cases that tell of memory"),
+    run("distribution", |subject| {
         of_run(subject, |run| {
             let results = super::noisiest(measured_results(run));
             results.into_iter().filter_map(distribution).take(super::NOISIEST).collect()
         })
-    }),
-    two("delta", "the signed change of each figure: better, worse, or within 5 %", |subject| {
-        of_two(subject, changes::delta)
-    }),
-    two("before-after", "each figure before and after", |subject| {
-        of_two(subject, changes::before_after)
-    }),
-    two(
-        "verdicts",
-        "the change of each figure for the worse, with its interval, its verdict and the \
-         threshold",
-        |subject| of_two(subject, comparison),
+    })
+    .shows("every sample of the noisiest cases")
+    .needs("any benchmark"),
+    two("delta", |subject| of_two(subject, changes::delta))
+        .shows("the signed change of each figure: better, worse, or within 5 %"),
+    two("before-after", |subject| of_two(subject, changes::before_after))
+        .shows("each figure before and after"),
+    two("verdicts", |subject| of_two(subject, comparison)).shows(
+        "the change of each figure for the worse, with its interval, its verdict and \
+         the threshold",
     ),
-    history("trend", "a series over its runs: levels, noise around them, changes", |subject| {
-        subject.series.iter().filter_map(trend::trend_chart).collect()
-    }),
-    history("sparkline", "many series at a glance", |subject| {
+    history("trend", |subject| subject.series.iter().filter_map(trend::trend_chart).collect())
+        .shows("a series over its runs: levels, noise around them, changes"),
+    history("sparkline", |subject| {
         super::sparklines::sparklines(subject.series).into_iter().collect()
-    }),
+    })
+    .shows("many series at a glance"),
     ChartKind {
         name: "recommendation",
         about: "the fastest device, runtime and precision for each family and size of model",

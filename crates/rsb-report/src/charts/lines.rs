@@ -34,7 +34,6 @@ pub const AXES: [&str; 11] = [
     "request_rate",
     "concurrency",
 ];
-/// Which memory.
 const TIER: &str = "memory_tier";
 /// Charts are split along these, the first that varies, until no more than [`LINES`] lines share
 /// one. What people compare most, operations and kinds of stores, stays together longest.
@@ -42,7 +41,6 @@ const SPLITS: [&str; 6] = ["device", "dtype", "threads", "cache", "provider", "s
 const LINES: usize = 8;
 const RATES: [&str; 2] = ["bandwidth_gb_s", "throughput_gb_s"];
 
-/// How a framework goes about it.
 const EXECUTION: &str = "execution";
 
 /// What is shown of each point beside its figure.
@@ -57,7 +55,6 @@ pub enum PointDetail {
     Samples,
 }
 
-/// What is drawn over what.
 #[derive(Debug, Clone, Copy)]
 struct Plot<'a> {
     run: &'a Run,
@@ -67,7 +64,6 @@ struct Plot<'a> {
     detail: PointDetail,
 }
 
-/// One measured point.
 struct Sample<'a> {
     keys: BTreeMap<&'static str, String>,
     size: f64,
@@ -90,7 +86,6 @@ impl Line<'_> {
         self.points.windows(2).all(|pair| matches!(pair, [a, b] if a.0 < b.0))
     }
 
-    /// Whether it has points of more than one size.
     fn has_length(&self) -> bool {
         self.points.first().zip(self.points.last()).is_some_and(|(first, last)| first.0 < last.0)
     }
@@ -120,7 +115,6 @@ pub fn lines(run: &Run, metric: Option<&'static Field>, detail: PointDetail) -> 
     all
 }
 
-/// Returns the field of the first headline of `benchmark`.
 fn headline_field(run: &Run, benchmark: &str) -> Option<&'static Field> {
     results_of(run, benchmark).find_map(headline).map(|(field, _)| field)
 }
@@ -166,12 +160,10 @@ fn is_square(fields: &Fields, size: f64) -> bool {
     ["n", "k"].iter().all(|name| fields.number(name).is_none_or(|other| (other - size).abs() < 0.5))
 }
 
-/// The values that `samples` take for `key`.
 fn values<'a>(samples: &[&'a Sample<'_>], key: &str) -> Vec<&'a str> {
     samples.iter().map(|sample| value_of(sample, key)).unique().collect()
 }
 
-/// Returns the value of `sample` for `key`; empty if it has none.
 fn value_of<'a>(sample: &'a Sample<'_>, key: &str) -> &'a str {
     sample.keys.get(key).map_or("", String::as_str)
 }
@@ -387,7 +379,6 @@ fn title(plot: Plot<'_>) -> String {
     format!("{}: {figure} by {axis}", plot.benchmark)
 }
 
-/// The unit on the axis of a figure.
 fn unit_of(field: &Field) -> &'static str {
     match field.unit {
         Unit::PerSecond => "per second",

@@ -9,7 +9,6 @@ use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point
 use crate::label::{Shortener, measured_results, time_ns};
 use crate::number::format_time;
 
-/// Cases that are drawn; a table has the others.
 const MAX_CASES: usize = 14;
 /// A machine this much slower than the fastest one is drawn at the edge.
 const SLOWEST: f64 = 10.0;

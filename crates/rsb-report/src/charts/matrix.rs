@@ -10,7 +10,6 @@ use crate::chart::{Axis, Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint,
 use crate::label::{benchmark_of, benchmarks, device_of, headline, is_better, results_of};
 use crate::number::format_quantity;
 
-/// Rows and columns of one chart, at most.
 const MAX_ROWS_AND_COLUMNS: usize = 24;
 
 /// Parameters that make rows and columns, what varies most often first.
@@ -66,7 +65,6 @@ fn magnitudes(value: &str) -> Option<Vec<u64>> {
         .collect()
 }
 
-/// Returns where the value of `result` for `key` stands among `values`.
 fn position(result: &BenchmarkResult, key: &str, values: &[String]) -> Option<usize> {
     let own = value(result, key)?;
     values.iter().position(|known| *known == own)
@@ -113,11 +111,11 @@ fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Optio
     }
     let which =
         if several { "the best of the cases of each field" } else { "each field is one case" };
+    let caption = super::bars::caption(field);
     Some(Chart {
         name: slug(&format!("heat-map-{benchmark}-{}", field.name)),
         title: format!(
-            "{benchmark}: {} by {} and {}",
-            super::bars::caption(field),
+            "{benchmark}: {caption} by {} and {}",
             parameter_label(y),
             parameter_label(x)
         ),
@@ -130,7 +128,6 @@ fn heat_map(run: &Run, benchmark: &str, metric: Option<&'static Field>) -> Optio
     })
 }
 
-/// A parameter for people.
 fn parameter_label(key: &str) -> String {
     match key {
         "size_bytes" | "m" => "size".to_owned(),

@@ -26,7 +26,6 @@ fn number(result: &BenchmarkResult, name: &str) -> Option<f64> {
     result.fields()?.number(name).filter(|value| value.is_finite() && *value >= 0.0)
 }
 
-/// Seconds from the begin of the run to the end of a case.
 fn seconds(run: &Run, result: &BenchmarkResult) -> f64 {
     result.timestamp.duration_since(run.started).as_secs_f64().max(0.0)
 }
@@ -162,7 +161,6 @@ fn change_marks(
     Dataset::new(DatasetKind::Marks, paint, points.collect()).with_name(name)
 }
 
-/// Columns of the heat map, at most.
 const COLUMNS: usize = 24;
 
 /// Memory by kind and time: the darker, the more.
@@ -211,7 +209,6 @@ pub fn memory_heat_map(run: &Run) -> Option<Chart> {
     })
 }
 
-/// Whether fields say their figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Words {
     Shown,
@@ -241,18 +238,14 @@ pub(super) fn heat_map_datasets(
         if points.is_empty() {
             continue;
         }
-        let name = format!(
-            "{} to {}",
-            format_quantity(scale.bound(level), unit),
-            format_quantity(scale.bound(level + 1), unit)
-        );
+        let [from, to] = [level, level + 1].map(|level| format_quantity(scale.bound(level), unit));
+        let name = format!("{from} to {to}");
         let dataset = Dataset::new(DatasetKind::Cells, Paint::Heat(level), points);
         datasets.push(dataset.with_name(name));
     }
     datasets
 }
 
-/// How the values of a heat map become shades.
 struct HeatScale {
     /// Lowest and highest value, or their logarithms.
     from: f64,
@@ -272,7 +265,6 @@ impl HeatScale {
         }
     }
 
-    /// Returns the shade of `value`, below [`HEAT_LEVELS`].
     fn level(&self, value: f64) -> u8 {
         let levels = f64::from(HEAT_LEVELS);
         let scaled = if self.is_log { value.ln() } else { value };
@@ -281,7 +273,6 @@ impl HeatScale {
         (share * levels).floor().clamp(0.0, levels - 1.0) as u8
     }
 
-    /// Returns the value at which `level` begins.
     fn bound(&self, level: u8) -> f64 {
         let at = self.from + (self.to - self.from) * f64::from(level) / f64::from(HEAT_LEVELS);
         if self.is_log { at.exp() } else { at }

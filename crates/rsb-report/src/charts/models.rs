@@ -9,15 +9,12 @@ use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point
 use crate::label::{benchmark_of, device_of, measured_results};
 use crate::number::format_quantity;
 
-/// More models than this are not drawn; the tables hold every one.
 const MAX_MODELS: usize = 24;
 /// What the bars of a model take of its row together.
 const FILLED: f64 = 0.8;
 
-/// One pass of one model.
 struct Pass<'a> {
     model: &'a str,
-    /// Runtime and device.
     place: String,
     dtype: &'a str,
     batch: f64,

@@ -7,7 +7,6 @@ use super::axis;
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::number::format_count;
 
-/// What a field says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Advice {
     /// This place is the best for every model of the field.

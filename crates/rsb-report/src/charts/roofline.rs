@@ -10,7 +10,6 @@ use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point
 use crate::label::{benchmark_of, device_of, measured_results};
 use crate::number::format_quantity;
 
-/// A case on the chart.
 struct Work<'a> {
     benchmark: &'a str,
     intensity: f64,
@@ -53,7 +52,6 @@ fn number(result: &BenchmarkResult, name: &str) -> Option<f64> {
     result.fields()?.number(name).filter(|value| value.is_finite() && *value > 0.0)
 }
 
-/// Returns what was measured on the device called `wanted`.
 fn results_on<'a>(run: &'a Run, wanted: &str) -> impl Iterator<Item = &'a BenchmarkResult> {
     measured_results(run).filter(move |result| device(result) == wanted)
 }
@@ -136,7 +134,6 @@ fn chart(run: &Run, device: &str) -> Option<Chart> {
     })
 }
 
-/// The type that it computes in.
 fn dtype_of<'a>(work: &Work<'a>) -> &'a str {
     work.result.fields().and_then(|fields| fields.text("dtype")).unwrap_or("any type")
 }

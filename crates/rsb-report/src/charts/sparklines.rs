@@ -6,9 +6,7 @@ use super::{axis, left_out, range};
 use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point};
 use crate::number::{format_percent, format_quantity};
 
-/// More series than this are not drawn.
 const MAX_SERIES: usize = 30;
-/// How much of its row a line takes.
 const HEIGHT: f64 = 0.8;
 
 /// The series, what changed last first; nothing without two runs of any.
@@ -57,7 +55,6 @@ fn line(series: &SeriesTrend, row: f64, longest: usize) -> Dataset {
     Dataset::new(DatasetKind::Path, Paint::Plain, points)
 }
 
-/// The last figure, and the last change of level.
 fn words(series: &SeriesTrend) -> String {
     let last = format_quantity(series.last, &series.unit);
     match series.change_points.last() {

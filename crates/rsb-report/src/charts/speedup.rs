@@ -9,7 +9,6 @@ use crate::chart::{
 };
 use crate::label::{Shortener, benchmarks, group_by_key, results_of};
 
-/// More bars than this are not drawn.
 const MAX_BARS: usize = 40;
 /// Fields that say how many times faster something is than its reference.
 const SPEEDUPS: [&str; 2] = ["speedup", "comparison_to_pytorch"];
@@ -91,7 +90,6 @@ fn speedup_bars(
 
 /// What is added: threads of a CPU, GPUs, processes.
 const RESOURCES: [&str; 3] = ["threads", "num_gpus", "num_ranks"];
-/// Lines on one chart, at most.
 const LINES: usize = 8;
 
 /// Cases that differ by one resource alone, by how much of it they have, against the one with the
@@ -148,7 +146,6 @@ fn relative_speeds(mut points: Vec<(f64, f64)>) -> Option<Vec<(f64, f64)>> {
     Some(points.iter().map(|(of, speed)| (*of, count * speed / least)).collect())
 }
 
-/// How ids shorten the name of a resource.
 fn short(resource: &str) -> &str {
     match resource {
         "num_gpus" => "gpus",

@@ -9,13 +9,11 @@ use crate::chart::{Chart, ChartPlace, Dataset, DatasetKind, Legend, Paint, Point
 use crate::label::{Shortener, benchmarks, results_of};
 use crate::number::format_quantity;
 
-/// More stacks than this are not drawn.
 const MAX_STACKS: usize = 30;
 
 /// A part of a whole: what it is called, how it looks, and how large it is in a case.
 type Part = (&'static str, Paint, fn(&BenchmarkResult) -> Option<f64>);
 
-/// Parts that make up a whole.
 struct StackSpec {
     name: &'static str,
     title: &'static str,

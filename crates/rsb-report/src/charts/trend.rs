@@ -83,11 +83,8 @@ fn subtitle(series: &SeriesTrend) -> String {
         Direction::Decreasing => "decreasing",
         Direction::Stable => "stable",
     };
-    let mut text = format!(
-        "{} runs, {direction}, last {}",
-        series.n,
-        format_quantity(series.last, &series.unit)
-    );
+    let last = format_quantity(series.last, &series.unit);
+    let mut text = format!("{} runs, {direction}, last {last}", series.n);
     if let Some(slope) = series.slope_per_day.filter(|_| series.direction != Direction::Stable) {
         text.push_str(&format!(", {} a day", format_quantity(slope, &series.unit)));
     }

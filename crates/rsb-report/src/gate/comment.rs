@@ -20,13 +20,10 @@ pub const MARKER: &str = "<!-- rusty-stack-bench:gate -->";
 const ROOM: usize = 32_000;
 /// Bytes of the targets; more are only counted.
 const ROOM_FOR_TARGETS: usize = 8_000;
-/// Ids in a list.
 const LISTED: usize = 20;
-/// Characters of a name and of a reason.
 const NAME: usize = 160;
 const REASON: usize = 300;
 
-/// The comment.
 pub(super) fn write(result: &ComparisonResult, detail: Detail) -> String {
     let all = findings(result);
     let verdict = text(&verdict_sentence(result).1, REASON);
@@ -99,7 +96,6 @@ fn row(group: &Group<'_, '_>, names: &Shortener) -> String {
     format!("| {verdict} | {} | {figures} | {reason} |\n", name(&finding.name(names)))
 }
 
-/// The three cells in the middle.
 fn figures(row: &Comparison) -> String {
     let values = match (row.baseline_value, row.current_value) {
         (None, None) => String::new(),
@@ -194,7 +190,6 @@ fn name(text: &str) -> String {
     escape(&shorten(text, NAME))
 }
 
-/// `text` as it stands, cut to `most` characters.
 fn text(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => escape(text.get(..end).unwrap_or_default()) + "…",

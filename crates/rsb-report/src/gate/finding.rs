@@ -13,7 +13,6 @@ use crate::comparison::{by_importance, verdict_sentence};
 use crate::label::Shortener;
 use crate::number::{format_interval, format_percent, format_quantity, format_threshold};
 
-/// How a form treats a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FindingKind {
     /// Fails the gate.
@@ -26,7 +25,6 @@ pub(super) enum FindingKind {
     Unchanged,
 }
 
-/// One thing that a comparison says.
 pub(super) struct GateFinding<'a> {
     pub(super) verdict: Verdict,
     pub(super) code: ReasonCode,
@@ -131,7 +129,6 @@ pub(super) fn group_findings<'f, 'a>(
     groups
 }
 
-/// The short names of all cases.
 pub(super) fn names(all: &[GateFinding<'_>]) -> Shortener {
     Shortener::of(all.iter().filter_map(|finding| finding.id))
 }

@@ -12,10 +12,8 @@ use crate::number::format_count;
 use crate::style::clean;
 use crate::targets;
 
-/// Annotations of one level that a step shows.
 const SHOWN: usize = 10;
 
-/// A command a line.
 pub(super) fn write(result: &ComparisonResult) -> String {
     let all = findings(result);
     let names = names(&all);

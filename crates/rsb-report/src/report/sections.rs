@@ -28,7 +28,6 @@ const UNCHANGED: usize = 500;
 const TOLD: usize = 12;
 
 const CHANGES: SectionLink = SectionLink { id: "changes", title: "What changed" };
-/// Where the charts are.
 pub(crate) const CHARTS: SectionLink = SectionLink { id: "charts", title: "Charts" };
 /// Where the results are; nearly every report has some.
 pub(crate) const ALL_RESULTS: SectionLink = SectionLink { id: "results", title: "Results" };
@@ -235,7 +234,6 @@ pub(crate) fn compared_links<'l>(
     }
 }
 
-/// What is Unchanged, for those who ask.
 fn unchanged_block(unchanged: &[&Comparison], links: &CaseLinks<'_>) -> Option<Block> {
     if unchanged.is_empty() {
         return None;
